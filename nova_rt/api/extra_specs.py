@@ -1,0 +1,30 @@
+"""Validators of our flavor extra specs, for Nova's entry point.
+
+``hw:`` is a name space Nova knows, so without these it refuses our keys.
+What two keys mean together is checked in ``nova_rt.api.middleware``.
+"""
+
+from nova.api.validation.extra_specs import base
+
+from nova_rt import reservation
+
+
+def register() -> list[base.ExtraSpecValidator]:
+    """For the entry point ``nova.api.extra_spec_validators``."""
+    return [
+        base.ExtraSpecValidator(
+            name=reservation.FLAVOR_PREFIX + reservation.RUNTIME_KEY,
+            description=(
+                'The CPU time, in microseconds, reserved for each vCPU of '
+                'the server in every ``hw:cpu.rt_period_us``. At most the '
+                'period.'),
+            value={'type': int, 'min': reservation.MIN_RUNTIME_US,
+                   'max': reservation.MAX_PERIOD_US}),
+        base.ExtraSpecValidator(
+            name=reservation.FLAVOR_PREFIX + reservation.PERIOD_KEY,
+            description=(
+                'The period, in microseconds, of the CPU reservation '
+                '``hw:cpu.rt_runtime_us``.'),
+            value={'type': int, 'min': reservation.MIN_RUNTIME_US,
+                   'max': reservation.MAX_PERIOD_US}),
+    ]

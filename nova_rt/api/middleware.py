@@ -1,0 +1,117 @@
+"""Paste middleware: answers 400 to reservations that make no sense.
+
+Nova has no plug-in point for the schema of scheduler hints, and its extra
+spec validators see one key at a time.  The scheduler refuses the same
+requests again: without this middleware they end in ERROR instead of 400.
+"""
+
+from collections.abc import Mapping
+import json
+import re
+from typing import Any
+
+from nova.api.openstack import wsgi
+import nova.conf
+from nova import exception as nova_exception
+from nova import objects
+from oslo_log import log as logging
+import webob
+import webob.dec
+import webob.exc
+
+from nova_rt import conf as rt_conf
+from nova_rt import exception
+from nova_rt import reservation
+
+CONF = nova.conf.CONF
+LOG = logging.getLogger(__name__)
+
+_HINTS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
+_SERVERS = re.compile(r'(/[^/]+)?/servers/?')
+_SPECS = re.compile(
+    r'(?:/[^/]+)?/flavors/(?P<flavor>[^/]+)/os-extra_specs'
+    r'(?:/(?P<key>[^/]+))?/?')
+_PREFIXES = ('hw:' + reservation.HINT_PREFIX,)
+
+
+class ReservationHints:
+    """Looks at the bodies that create servers or change flavors."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        rt_conf.register_opts(CONF)
+
+    @webob.dec.wsgify(RequestClass=wsgi.Request)
+    def __call__(self, req: wsgi.Request) -> Any:
+        try:
+            self._check(req)
+        except exception.InvalidReservation as error:
+            LOG.info('Refused: %s', error)
+            return wsgi.Fault(webob.exc.HTTPBadRequest(
+                explanation=str(error)))
+        return req.get_response(self._app)
+
+    def _check(self, req: wsgi.Request) -> None:
+        if req.method == 'POST' and _SERVERS.fullmatch(req.path_info):
+            _check_server(req)
+        elif req.method in ('POST', 'PUT'):
+            match = _SPECS.fullmatch(req.path_info)
+            if match:
+                _check_extra_specs(req, match['flavor'])
+
+
+def _check_server(req: wsgi.Request) -> None:
+    body = _body(req)
+    server = _mapping(body, 'server')
+    hints: Mapping[str, Any] = {}
+    for key in _HINTS:
+        hints = {**hints, **_mapping(body, key)}
+    specs = _extra_specs(req, server.get('flavorRef'))
+    if reservation.from_flavor_and_hints(
+            specs, hints, rt_conf.limits(CONF)) is not None:
+        reservation.check_conflicts(specs)
+
+
+def _check_extra_specs(req: wsgi.Request, flavor_id: str) -> None:
+    """What a flavor would have in all; one key alone may come first."""
+    body = _body(req)
+    added = _mapping(body, 'extra_specs') or body
+    if not any(key.startswith(_PREFIXES) for key in added):
+        return
+    specs = {**_extra_specs(req, flavor_id), **added}
+    if len(reservation.flavor_values(specs)) == len(reservation.KEYS):
+        reservation.from_flavor_and_hints(specs, None, rt_conf.limits(CONF))
+        reservation.check_conflicts(specs)
+
+
+def _body(req: wsgi.Request) -> Mapping[str, Any]:
+    """The JSON object of a request; {} where Nova will refuse it anyway."""
+    try:
+        body = json.loads(req.body)
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = body.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _extra_specs(req: wsgi.Request, flavor_id: Any) -> Mapping[str, Any]:
+    """Of a flavor; {} where Nova will say that there is no such one."""
+    if not isinstance(flavor_id, str | int):
+        return {}
+    # A flavorRef may be a link to the flavor.
+    name = str(flavor_id).rstrip('/').rsplit('/', 1)[-1]
+    try:
+        flavor = objects.Flavor.get_by_flavor_id(
+            req.environ['nova.context'], name, read_deleted='no')
+    except nova_exception.FlavorNotFound:
+        return {}
+    return dict(flavor.extra_specs)
+
+
+def filter_factory(global_conf: Any, **local_conf: Any) -> Any:
+    """For ``paste.filter_factory``."""
+    return ReservationHints

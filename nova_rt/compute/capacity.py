@@ -1,0 +1,125 @@
+"""What of this host may be reserved, from the options and the kernel."""
+
+from collections.abc import Collection
+import dataclasses
+from typing import Any
+
+from nova.virt import hardware
+from oslo_log import log as logging
+from stevedore import driver as stevedore_driver
+from stevedore import exception as stevedore_exception
+
+from nova_rt import conf as rt_conf
+from nova_rt import cpus
+from nova_rt import exception
+from nova_rt import hostmap
+from nova_rt.kernel import base
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Capacity:
+    """The empty host, and whether it takes reservations.
+
+    :ivar reason: why it takes none, '' where it does
+    """
+
+    empty: cpus.CpuBandwidth
+    policy_name: str
+    policy: cpus.Policy
+    reason: str = ''
+
+    @property
+    def available(self) -> bool:
+        return not self.reason
+
+    @property
+    def cpu_ids(self) -> tuple[int, ...]:
+        return self.empty.cpus
+
+    def published(self, state: cpus.CpuBandwidth) -> hostmap.HostMap:
+        """What the schedulers get to see of *state*."""
+        if not self.available:
+            state = dataclasses.replace(state, cpus=(), cap=0)
+        return hostmap.HostMap(state, self.policy_name)
+
+
+def load_policy(name: str) -> cpus.Policy:
+    """:raises InvalidConfiguration: no policy is called *name*"""
+    try:
+        return stevedore_driver.DriverManager(  # type: ignore[no-any-return]
+            'nova_rt.packing', name).driver
+    except stevedore_exception.NoMatches as error:
+        raise exception.InvalidConfiguration(
+            option='packing_policy', value=name,
+            rule='no entry point of group nova_rt.packing has this name'
+        ) from error
+
+
+def measure(conf: Any, interface: base.KernelInterface | None,
+            shared: Collection[int], ours: str) -> Capacity:
+    """The capacity of this host.
+
+    :param interface: of the running kernel, None where it has none
+    :param shared: pCPUs that Nova gives to unpinned servers
+    :param ours: the control group all guests live below
+    :raises InvalidConfiguration: options that contradict each other
+    """
+    group = conf.nova_rt
+    policy = load_policy(group.packing_policy)
+    ids = _rt_cpus(group.rt_cpus, shared)
+    reason = _unavailable(conf, interface, ids)
+    cap = 0
+    if interface is not None:
+        cap = _cap(rt_conf.ppm(group.cpu_cap), interface.capacity(ours))
+    empty = cpus.CpuBandwidth(
+        cpus=ids, cap=cap,
+        replicated=interface is not None and interface.replicated)
+    if reason:
+        LOG.warning('This host takes no new CPU reservations: %s.', reason)
+    return Capacity(empty, group.packing_policy, policy, reason)
+
+
+def _rt_cpus(spec: str | None, shared: Collection[int]) -> tuple[int, ...]:
+    if not spec:
+        return tuple(sorted(shared))
+    try:
+        ids = hardware.parse_cpu_spec(spec)
+    except Exception as error:
+        raise exception.InvalidConfiguration(
+            option='rt_cpus', value=spec,
+            rule='it is no list of CPUs such as 2-15,^8') from error
+    outside = sorted(ids - set(shared))
+    if outside:
+        raise exception.InvalidConfiguration(
+            option='rt_cpus', value=spec,
+            rule=f'CPUs {outside} are not among the online CPUs that Nova '
+                 f'shares between servers ([compute] cpu_shared_set)')
+    return tuple(sorted(ids))
+
+
+def _unavailable(conf: Any, interface: base.KernelInterface | None,
+                 ids: tuple[int, ...]) -> str:
+    if not conf.nova_rt.hcbs_scheduler_available:
+        return '[nova_rt] hcbs_scheduler_available is false'
+    if interface is None:
+        return ('the kernel offers no interface for it: neither '
+                'RT_GROUP_SCHED on cgroup v1 nor another that nova_rt knows')
+    if conf.libvirt.virt_type != 'lxc':
+        return f'[libvirt] virt_type = {conf.libvirt.virt_type} has none yet'
+    if not ids:
+        return 'no pCPU is shared between servers'
+    return ''
+
+
+def _cap(wanted: int, capacity: base.Capacity) -> int:
+    if capacity.ppm < wanted:
+        LOG.warning('The kernel lets reservations use %d ppm of each pCPU, '
+                    'less than [nova_rt] cpu_cap: the lower value counts.',
+                    capacity.ppm)
+    if capacity.tick_us:
+        LOG.info('This kernel charges budgets at ticks of %d us: shorter '
+                 'runtimes are right in the long run only.',
+                 capacity.tick_us)
+    return min(wanted, capacity.ppm)

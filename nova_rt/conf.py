@@ -1,0 +1,145 @@
+"""The options of group [nova_rt] and the values derived from them.
+
+Options are registered on the object given, never at import, so that each
+service and each test has its own.
+"""
+
+from typing import Any
+
+from oslo_config import cfg
+
+from nova_rt import reservation
+
+GROUP = cfg.OptGroup(
+    'nova_rt', title='Real-time CPU reservations', help="""
+Reservations of CPU time (a runtime in every period) for containers and
+virtual machines.  Set the options for tenants alike on nova-api,
+nova-scheduler and nova-compute.
+""")
+
+TENANT_OPTS = [
+    cfg.StrOpt(
+        'hint_override', default='any',
+        choices=[
+            ('any', 'a hint wins over the flavor, key by key'),
+            ('lower', 'a hint may only lower the share of the flavor'),
+            ('none', 'hints with a reservation are refused')],
+        help="""
+What a scheduler hint (``cpu.rt_runtime_us``, ``cpu.rt_period_us``) may do to
+the reservation of the flavor.  Hints are tenant input: with ``any`` a tenant
+can reserve up to ``max_share`` of each vCPU, whatever the flavor sells.
+"""),
+    cfg.FloatOpt(
+        'max_share', default=0.95, min=0.001, max=1.0,
+        help="""
+The largest share (runtime / period) of one vCPU.  A share above ``cpu_cap``
+of every host is accepted by the API and finds no host.
+"""),
+    cfg.IntOpt(
+        'min_runtime_us', default=100, min=reservation.MIN_RUNTIME_US,
+        max=reservation.MAX_PERIOD_US,
+        help='The shortest runtime, in microseconds.'),
+    cfg.IntOpt(
+        'min_period_us', default=1000, min=reservation.MIN_RUNTIME_US,
+        max=reservation.MAX_PERIOD_US,
+        help="""
+The shortest period, in microseconds.  Short periods cost: the kernel switches
+contexts at least twice in each.
+"""),
+    cfg.IntOpt(
+        'max_period_us', default=1_000_000, min=reservation.MIN_RUNTIME_US,
+        max=reservation.MAX_PERIOD_US,
+        help='The longest period, in microseconds.'),
+]
+
+SCHEDULER_OPTS = [
+    cfg.FloatOpt(
+        'rt_share_weight_multiplier', default=1.0,
+        help="""
+Multiplier of RTShareWeigher (nova-scheduler).  Positive: servers with a
+reservation go to the host with the most free share (spread).  Negative: to
+the one with the least (pack).  0: no weighing.  The aggregate metadata
+``rt_share_weight_multiplier`` overrides it for the hosts of an aggregate.
+"""),
+]
+
+COMPUTE_OPTS = [
+    cfg.BoolOpt(
+        'hcbs_scheduler_available', default=True,
+        help="""
+Whether this compute node offers reservations (nova-compute).  Set to false,
+the node advertises a total rt_share of 0 and gets no new server with a
+reservation; the ones it has keep theirs.
+"""),
+    cfg.FloatOpt(
+        'cpu_cap', default=0.95, min=0.001, max=1.0,
+        help="""
+The part of each pCPU that reservations may use (nova-compute).  The kernel's
+own limit, if lower, wins: see ``/proc/sys/kernel/sched_rt_runtime_us``.
+"""),
+    cfg.StrOpt(
+        'packing_policy', default='worst_fit',
+        help="""
+How the pCPUs of a server are chosen (nova-compute): ``worst_fit`` takes the
+emptiest, ``best_fit`` the fullest with room, ``first_fit`` the lowest ids, or
+the name of any entry point of group ``nova_rt.packing``.
+"""),
+    cfg.StrOpt(
+        'rt_cpus',
+        help="""
+The pCPUs that reservations may use, for example ``2-15,^8`` (nova-compute).
+They must lie within the CPUs Nova gives to unpinned servers
+(``[compute] cpu_shared_set``).  Unset: all of those.
+"""),
+    cfg.StrOpt(
+        'kernel_interface',
+        help="""
+The kernel interface to use (nova-compute), an entry point of group
+``nova_rt.kernel``.  Unset: probed at start.
+"""),
+    cfg.StrOpt(
+        'guest_policy', default='rr',
+        choices=[
+            ('rr', 'SCHED_RR'), ('fifo', 'SCHED_FIFO'),
+            ('none', 'leave it to the guest to make its tasks real-time')],
+        help="""
+The real-time policy given to the tasks of a server once its budget is in
+place (nova-compute).  A reservation binds SCHED_FIFO and SCHED_RR tasks only.
+"""),
+    cfg.IntOpt(
+        'guest_priority', default=10, min=1, max=99,
+        help="""
+The priority that goes with ``guest_policy`` (nova-compute).  On mainline
+RT_GROUP_SCHED priorities are compared across groups: keep it above every
+other real-time task that may run on the reserved pCPUs.
+"""),
+]
+
+ALL_OPTS = TENANT_OPTS + SCHEDULER_OPTS + COMPUTE_OPTS
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register group [nova_rt] on *conf*; may be called again."""
+    conf.register_group(GROUP)
+    conf.register_opts(ALL_OPTS, group=GROUP)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
+    """For oslo.config's sample generator."""
+    return [(GROUP, ALL_OPTS)]
+
+
+def ppm(share: float) -> int:
+    """A share of the configuration as ppm: the one place of rounding."""
+    return round(share * reservation.PPM)
+
+
+def limits(conf: Any) -> reservation.Limits:
+    """The operator's rules for flavors and hints."""
+    group = conf.nova_rt
+    return reservation.Limits(
+        min_runtime_us=group.min_runtime_us,
+        min_period_us=group.min_period_us,
+        max_period_us=group.max_period_us,
+        max_bandwidth=ppm(group.max_share),
+        hint_override=reservation.HintOverride(group.hint_override))

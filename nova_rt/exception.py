@@ -1,0 +1,63 @@
+"""The exceptions of nova_rt.
+
+One base class with a format string, as in Placement and os-vif.  Nothing of
+Nova is used here: code that talks to Nova translates these at its edge.
+"""
+
+from typing import Any
+
+
+class RTError(Exception):
+    """Base of every error raised by nova_rt.
+
+    A format that does not match its arguments raises KeyError: a bad
+    message is a bug to be seen by a test, not to be swallowed.
+    """
+
+    msg_fmt = 'Unknown real-time reservation error.'
+
+    def __init__(self, **kwargs: Any) -> None:
+        self.kwargs = kwargs
+        super().__init__(self.msg_fmt % kwargs)
+
+
+class InvalidReservation(RTError):
+    """A flavor or a hint asks for something that cannot be reserved.
+
+    Arguments: source ('flavor extra spec', 'scheduler hint' ...), key,
+    value, rule (what is wrong) and advice (what to do).
+    """
+
+    msg_fmt = 'Invalid %(source)s %(key)s=%(value)s: %(rule)s; %(advice)s.'
+
+
+class InvalidConfiguration(RTError):
+    """An option of [nova_rt] contradicts the host or another option."""
+
+    msg_fmt = 'Invalid [nova_rt] %(option)s = %(value)s: %(rule)s.'
+
+
+class UnsupportedNova(RTError):
+    """The installed Nova differs from the ones this release was tested on."""
+
+    msg_fmt = ('nova_rt leans on %(name)s%(tested)s but the installed Nova '
+               '%(found)s; install a tested Nova (32 to 34) or a newer '
+               'nova_rt.')
+
+
+class KernelError(RTError):
+    """The kernel refused a reservation or holds another one than written."""
+
+    msg_fmt = 'Kernel interface %(interface)s, group %(group)s: %(reason)s.'
+
+
+class InvalidClaim(RTError):
+    """A stored claim cannot be decoded."""
+
+    msg_fmt = 'Cannot read the claim %(identifier)r: %(reason)s.'
+
+
+class ReservationNotApplied(RTError):
+    """A server could not be given its reservation and was not started."""
+
+    msg_fmt = 'Server %(uuid)s is not started: %(reason)s.'

@@ -1,0 +1,43 @@
+"""The real cgroup files: read here, written through privsep."""
+
+from collections.abc import Iterator
+import contextlib
+import fcntl
+import os
+import pathlib
+
+import nova_rt.privsep
+
+
+class RealFS:
+    """:class:`nova_rt.kernel.base.CgroupFS` on the running kernel."""
+
+    def read(self, path: str) -> str:
+        return pathlib.Path(path).read_text().rstrip('\n')
+
+    def write(self, path: str, text: str) -> None:
+        nova_rt.privsep.write_cgroup_file(path, text)
+
+    def children(self, path: str) -> list[str]:
+        try:
+            with os.scandir(path) as entries:
+                return sorted(entry.path for entry in entries
+                              if entry.is_dir(follow_symlinks=False))
+        except FileNotFoundError:
+            return []
+
+    @contextlib.contextmanager
+    def locked(self, path: str) -> Iterator[None]:
+        # A lock on the directory itself is shared by all that drive this
+        # hierarchy (a host may run two nova-computes) and needs no file.
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def mounts(self) -> list[tuple[str, str, str]]:
+        lines = pathlib.Path('/proc/self/mounts').read_text().splitlines()
+        fields = (line.split(' ') for line in lines)
+        return [(f[1], f[2], f[3]) for f in fields]

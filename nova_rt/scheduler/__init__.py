@@ -1,0 +1,1 @@
+"""The part of nova_rt that runs in nova-scheduler."""

@@ -1,0 +1,5 @@
+"""Scheduler filters, by the names used in ``available_filters``."""
+
+from nova_rt.scheduler.filters.rt_share_filter import RTShareFilter
+
+__all__ = ['RTShareFilter']

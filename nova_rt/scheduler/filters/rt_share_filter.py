@@ -1,0 +1,108 @@
+"""Passes the hosts on whose pCPUs the reservation of a server fits."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import nova.conf
+from nova import exception as nova_exception
+from nova.scheduler import filters
+from nova.scheduler import utils
+from oslo_log import log as logging
+
+from nova_rt import conf as rt_conf
+from nova_rt import cpus
+from nova_rt import exception
+from nova_rt.packing import policies
+from nova_rt import reservation
+from nova_rt.scheduler import host_state as rt_host_state
+from nova_rt.scheduler import request
+from nova_rt.scheduler import request_filter
+
+CONF = nova.conf.CONF
+LOG = logging.getLogger(__name__)
+
+
+class RTShareFilter(filters.BaseHostFilter):
+    """The per-pCPU fit, on what each host last published.
+
+    The paper's filter (section 5) compares sums; it passes hosts where no
+    pCPU has room.  This one calls the fit function of the claim.
+    """
+
+    # The server keeps its claim when it is rebuilt where it is.
+    RUN_ON_REBUILD = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        rt_conf.register_opts(CONF)
+        rt_host_state.install()
+        request_filter.install()
+
+    def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any
+                   ) -> Iterable[Any]:
+        """The hosts that pass, as BaseFilter.filter_all.
+
+        The request is read once for all hosts.
+        """
+        if not request.asks(spec_obj) or utils.request_is_rebuild(spec_obj):
+            return filter_obj_list
+        try:
+            wanted = request.reservation_of(spec_obj)
+        except exception.InvalidReservation as error:
+            LOG.info('Refused: %s', error)
+            return []
+        if wanted is None:
+            return filter_obj_list
+        return self._fitting(list(filter_obj_list), spec_obj, wanted)
+
+    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+        """One host; Nova calls filter_all."""
+        return bool(list(self.filter_all([host_state], spec_obj)))
+
+    def _fitting(self, hosts: list[Any], spec: Any,
+                 wanted: reservation.Reservation) -> Iterator[Any]:
+        vcpus, bandwidth = spec.flavor.vcpus, wanted.bandwidth
+        passed = 0
+        for host in hosts:
+            known = rt_host_state.map_of(host)
+            # Whether it fits does not depend on the policy.
+            if known is not None and cpus.fit(
+                    known.state, vcpus, bandwidth, policies.first_fit):
+                passed += 1
+                yield host
+        if hosts and not passed:
+            self._refuse(hosts, spec, wanted)
+
+    def _refuse(self, hosts: list[Any], spec: Any,
+                wanted: reservation.Reservation) -> None:
+        """Say why, to the operator and, where that is safe, to the user.
+
+        :raises NoValidHost: with the reason, which then shows in the fault
+            of the server
+        """
+        reason = _reason(hosts, spec.flavor.vcpus, wanted)
+        LOG.info('RTShareFilter: %s', reason)
+        if spec.num_instances == 1:
+            # In a multi-create Nova has claims to clean up first.
+            raise nova_exception.NoValidHost(reason=f'RTShareFilter: {reason}')
+
+
+def _reason(hosts: list[Any], vcpus: int, wanted: reservation.Reservation
+            ) -> str:
+    lines = []
+    for host in hosts[:10]:
+        known = rt_host_state.map_of(host)
+        lines.append(f'{host.host} has {_free(known.state)}' if known
+                     else f'{host.host} publishes no map')
+    if len(hosts) > len(lines):
+        lines.append(f'{len(hosts) - len(lines)} more hosts')
+    return (f'{wanted} does not fit on {vcpus} pCPU(s) of any host: '
+            + '; '.join(lines))
+
+
+def _free(state: cpus.CpuBandwidth) -> str:
+    if not state.cpus:
+        return 'no pCPU for reservations'
+    best = max(state.free(cpu) for cpu in state.cpus)
+    return (f'{len(state.cpus)} pCPUs, the emptiest with '
+            f'{max(0, best) / reservation.PPM:.3f} free')

@@ -1,0 +1,100 @@
+"""The scheduler's view of a host, with its real-time bandwidth."""
+
+import functools
+from typing import Any
+
+from nova.scheduler import host_manager
+from stevedore import driver as stevedore_driver
+from stevedore import exception as stevedore_exception
+
+from nova_rt import cpus
+from nova_rt import hostmap
+from nova_rt.packing import policies
+from nova_rt.scheduler import request
+
+_UNREAD = object()
+
+
+class RTHostState(host_manager.HostState):
+    """Nova's HostState with the paper's fields and the per-pCPU map.
+
+    The map is read on first use: most requests have no reservation.
+    """
+
+    _rt_map: Any = _UNREAD
+
+    @property
+    def rt_map(self) -> hostmap.HostMap | None:
+        """Bandwidth per pCPU; None for a host that offers none."""
+        if self._rt_map is _UNREAD:
+            self._rt_map = of_stats(self)
+        found: hostmap.HostMap | None = self._rt_map
+        return found
+
+    @property
+    def rt_share(self) -> float:
+        """pCPUs that reservations may use."""
+        return self.rt_map.state.total / 1e6 if self.rt_map else 0.0
+
+    @property
+    def rt_share_used(self) -> float:
+        """pCPUs that reservations use."""
+        return self.rt_map.state.total_used / 1e6 if self.rt_map else 0.0
+
+    @property
+    def free_rt_share(self) -> float:
+        """pCPUs that are left, over all of them."""
+        return self.rt_share - self.rt_share_used
+
+    def _update_from_compute_node(self, compute: Any) -> None:
+        super()._update_from_compute_node(compute)
+        self._rt_map = _UNREAD
+
+    def _locked_consume_from_request(self, spec_obj: Any) -> None:
+        super()._locked_consume_from_request(spec_obj)
+        wanted = request.reservation_of(spec_obj)
+        if wanted is not None and self.rt_map is not None:
+            self._rt_map = consumed(self.rt_map, spec_obj.flavor.vcpus,
+                                    wanted.bandwidth)
+
+
+def of_stats(host_state: Any) -> hostmap.HostMap | None:
+    """The map of any HostState, ours or Nova's."""
+    return hostmap.from_stats(getattr(host_state, 'stats', None) or {})
+
+
+def map_of(host_state: Any) -> hostmap.HostMap | None:
+    """The map with what this request consumed, where the host keeps it."""
+    if isinstance(host_state, RTHostState):
+        return host_state.rt_map
+    return of_stats(host_state)
+
+
+def consumed(host: hostmap.HostMap, vcpus: int, bandwidth: int
+             ) -> hostmap.HostMap:
+    """The map after the claim that the compute node will make."""
+    chosen = cpus.fit(host.state, vcpus, bandwidth, _policy(host.policy))
+    if chosen is None:
+        return host  # admission is the filter's
+    return hostmap.HostMap(host.state.claim(chosen, bandwidth), host.policy)
+
+
+@functools.lru_cache
+def _policy(name: str) -> cpus.Policy:
+    try:
+        return stevedore_driver.DriverManager(  # type: ignore[no-any-return]
+            'nova_rt.packing', name).driver
+    except stevedore_exception.NoMatches:
+        # A policy installed on the compute nodes only: any choice is close
+        # enough for the few servers of one request.
+        return policies.first_fit
+
+
+def install() -> None:
+    """Let Nova's HostManager make RTHostState; may be called again."""
+    host_manager.HostManager.host_state_cls = _host_state_cls
+
+
+def _host_state_cls(manager: Any, host: str, node: str, cell: str,
+                    **kwargs: Any) -> RTHostState:
+    return RTHostState(host, node, cell)

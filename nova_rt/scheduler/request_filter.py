@@ -1,0 +1,53 @@
+"""Turns a reservation into what Placement is asked for.
+
+Placement then claims the sum atomically for the whole cloud; which pCPUs
+have room is the business of RTShareFilter and of the claim.
+"""
+
+from typing import Any
+
+from nova import exception as nova_exception
+from nova.scheduler import request_filter
+from oslo_log import log as logging
+
+from nova_rt import exception
+from nova_rt import hostmap
+from nova_rt.scheduler import request
+
+LOG = logging.getLogger(__name__)
+
+RESOURCE = f'resources:{hostmap.RESOURCE_CLASS}'
+TRAIT = f'trait:{hostmap.TRAIT}'
+
+
+@request_filter.trace_request_filter
+def require_rt_bandwidth(context: Any, spec: Any) -> bool:
+    """Ask for the bandwidth and for a host that can enforce it.
+
+    :raises RequestFilterFailed: a reservation that makes no sense; becomes
+        NoValidHost with this reason
+    """
+    try:
+        wanted = request.reservation_of(spec)
+    except exception.InvalidReservation as error:
+        LOG.info('Refused: %s', error, instance_uuid=spec.instance_uuid)
+        raise nova_exception.RequestFilterFailed(
+            reason=str(error)) from error
+    if wanted is None:
+        return False
+    amount = spec.flavor.vcpus * wanted.bandwidth
+    # This copy of the flavor is the scheduler's own, its dict may not be.
+    # An amount set by the operator gives way: the hint may have changed it.
+    spec.flavor.extra_specs = dict(
+        spec.flavor.extra_specs) | {RESOURCE: str(amount), TRAIT: 'required'}
+    LOG.info('The server asks for %s on each of %d vCPUs: hosts need %d free '
+             'of %s and the trait %s.', wanted, spec.flavor.vcpus, amount,
+             hostmap.RESOURCE_CLASS, hostmap.TRAIT,
+             instance_uuid=spec.instance_uuid)
+    return True
+
+
+def install() -> None:
+    """Append it to Nova's request filters; may be called again."""
+    if require_rt_bandwidth not in request_filter.ALL_REQUEST_FILTERS:
+        request_filter.ALL_REQUEST_FILTERS.append(require_rt_bandwidth)

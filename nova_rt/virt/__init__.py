@@ -1,0 +1,1 @@
+"""The virt drivers of nova_rt, and the shim by which Nova finds them."""

@@ -1,0 +1,1 @@
+"""The libvirt driver that applies reservations."""

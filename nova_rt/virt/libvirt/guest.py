@@ -1,0 +1,54 @@
+"""The one choke point: no guest with a reservation runs without it.
+
+Whatever starts a domain in Nova's libvirt driver (spawn, reboot, rescue,
+resume, migration ...) ends in Guest.launch.
+"""
+
+from typing import Any, Protocol
+
+from nova.virt.libvirt import guest as libvirt_guest
+from oslo_utils import excutils
+
+from nova_rt.compute import claims
+from nova_rt.virt.libvirt import enforcer
+
+
+class Reservations(Protocol):
+    """What guests and the host ask the driver."""
+
+    def rt_claim(self, uuid: str) -> claims.RTClaim | None:
+        """The claim of a server; None for one without a reservation.
+
+        :raises ReservationNotApplied: it should have one and has none
+        """
+
+    def rt_enforcer(self) -> enforcer.Enforcer:
+        """:raises ReservationNotApplied: the kernel has no interface"""
+
+    def rt_settle(self) -> None:
+        """A guest ended: tighten the parents of the groups."""
+
+
+class RTGuest(libvirt_guest.Guest):
+    """A guest that runs with its reservation or not at all."""
+
+    def __init__(self, domain: Any, reservations: Reservations) -> None:
+        super().__init__(domain)
+        self._reservations = reservations
+
+    def launch(self, pause: bool = False) -> Any:
+        claim = self._reservations.rt_claim(self.uuid)
+        if claim is None:
+            return super().launch(pause=pause)
+        target = self._reservations.rt_enforcer()
+        result = super().launch(pause=pause)
+        try:
+            target.apply(self.id, claim)
+        except Exception:
+            with excutils.save_and_reraise_exception():
+                self.poweroff()
+        return result
+
+    def poweroff(self) -> None:
+        super().poweroff()
+        self._reservations.rt_settle()

@@ -1,0 +1,34 @@
+"""The libvirt connection that hands out our guests."""
+
+from typing import Any
+
+from lxml import etree
+from nova.virt.libvirt import host as libvirt_host
+
+from nova_rt.virt.libvirt import guest
+
+
+class RTHost(libvirt_host.Host):
+    """RTLibvirtDriver makes its Host one of these, after its __init__."""
+
+    rt_reservations: guest.Reservations
+
+    def write_instance_config(self, xml: str) -> guest.RTGuest:
+        text = self._rt_confined(xml)
+        return self._rt_guest(super().write_instance_config(text))
+
+    def get_guest(self, instance: Any) -> guest.RTGuest:
+        return self._rt_guest(super().get_guest(instance))
+
+    def _rt_guest(self, plain: Any) -> guest.RTGuest:
+        return guest.RTGuest(plain._domain, self.rt_reservations)
+
+    def _rt_confined(self, xml: str) -> str:
+        """The domain on its claimed pCPUs: libvirt pins before it starts."""
+        root = etree.fromstring(xml)
+        vcpu = root.find('vcpu')
+        claim = self.rt_reservations.rt_claim(root.findtext('uuid'))
+        if claim is None or vcpu is None:
+            return xml
+        vcpu.set('cpuset', ','.join(map(str, sorted(claim.cpus))))
+        return str(etree.tostring(root, encoding='unicode'))

@@ -1,0 +1,69 @@
+"""Brings the kernel in step with the claims: in each audit, and at start."""
+
+from collections.abc import Sequence
+import dataclasses
+
+from oslo_log import log as logging
+
+from nova_rt.compute import claims
+from nova_rt import exception
+from nova_rt.virt.libvirt import enforcer
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunningGuest:
+    """A guest of Nova that runs, and what it is entitled to."""
+
+    uuid: str
+    pid: int
+    claim: claims.RTClaim | None
+
+
+class Reconciler:
+    """Corrects each guest whose budget differs from its claim.
+
+    A failure is logged once and tried again in the next audit.
+    """
+
+    def __init__(self, target: enforcer.Enforcer) -> None:
+        self._target = target
+        self._reported: frozenset[str] = frozenset()
+
+    def run(self, guests: Sequence[RunningGuest]) -> None:
+        failures = set()
+        # Lower first, so that the others find the room they are owed.
+        for guest in sorted(guests, key=self._raise_by):
+            try:
+                self._correct(guest)
+            except exception.RTError as error:
+                failures.add(f'{guest.uuid}: {error}')
+        try:
+            self._target.settle()
+        except exception.RTError as error:
+            failures.add(str(error))
+        for text in failures - self._reported:
+            LOG.error('Cannot bring the kernel in step with the CPU '
+                      'reservation of server %s', text)
+        self._reported = frozenset(failures)
+
+    def _raise_by(self, guest: RunningGuest) -> int:
+        try:
+            now = self._target.bandwidth(guest.pid)
+        except exception.RTError:
+            return 0
+        wanted = guest.claim.reservation.bandwidth if guest.claim else 0
+        return wanted - now
+
+    def _correct(self, guest: RunningGuest) -> None:
+        if guest.claim is None:
+            if self._target.bandwidth(guest.pid):
+                self._target.release(guest.pid)
+                LOG.warning('Took a CPU reservation without a claim from '
+                            'server %s.', guest.uuid)
+        elif not self._target.holds(guest.pid, guest.claim):
+            self._target.apply(guest.pid, guest.claim)
+            LOG.warning('The kernel did not hold the CPU reservation of '
+                        'server %s; applied %s on pCPUs %s.', guest.uuid,
+                        guest.claim.reservation, list(guest.claim.cpus))
