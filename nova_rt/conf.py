@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """The options of group [nova_rt] and the values derived from them.
 
 Options are registered on the object given, never at import, so that each

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Which pCPU has how much bandwidth left, and does a request fit.
 
 The one accounting and the one fit function: the scheduler filter, the claim

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """The exceptions of nova_rt.
 
 One base class with a format string, as in Placement and os-vif.  Nothing of

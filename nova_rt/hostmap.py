@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """What a compute node tells the schedulers and Placement about its pCPUs.
 
 Pure code: the names, and the text form of the per-pCPU map that travels in
@@ -57,8 +59,10 @@ def to_stats(host: HostMap) -> dict[str, str]:
 
 
 def from_stats(stats: Mapping[str, Any]) -> HostMap | None:
-    """The inverse; None for a host without the plugin or a map we cannot
-    read, which is no host for a reservation.
+    """The inverse of :func:`to_stats`.
+
+    :returns: None for a host without the plugin or with a map we cannot
+        read, which is no host for a reservation
     """
     try:
         data = json.loads(stats[MAP])

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """The only place that writes to cgroupfs or changes a thread's policy.
 
 Each function checks its arguments itself: it runs with privileges and must

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """What a server asks for: parse, overlay, validate.
 
 The one parser of runtimes and periods.  It reads flavor extra specs and

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Validators of our flavor extra specs, for Nova's entry point.
 
 ``hw:`` is a name space Nova knows, so without these it refuses our keys.

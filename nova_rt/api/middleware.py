@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Paste middleware: answers 400 to reservations that make no sense.
 
 Nova has no plug-in point for the schema of scheduler hints, and its extra

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """nova-compute with our driver findable, where os-vif must not be used.
 
 The documented fallback for ``nova_rt.compute.loader``: run this script in

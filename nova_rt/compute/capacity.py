@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """What of this host may be reserved, from the options and the kernel."""
 
 from collections.abc import Collection

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """A claim: which pCPUs of a host a server was given, and for what.
 
 Here is its text form, which travels as the identifier of an

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Makes ``compute_driver = nova_rt.RTLibvirtDriver`` findable.
 
 Nova imports its driver from the package ``nova.virt`` and nowhere else.

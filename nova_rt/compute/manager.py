@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """The compute manager that notes hints with the server it builds."""
 
 from typing import Any

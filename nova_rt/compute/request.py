@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """What a server asks of this compute node: flavor and lasting hints.
 
 nova-compute must not query RequestSpecs (they live in the API database), so

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Start-up self-check: is this the Nova we were tested on?
 
 Nova promises nothing to drivers out of its tree.  Each method we override

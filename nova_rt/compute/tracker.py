@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """The claim of exact pCPUs, inside Nova's resource tracker.
 
 Nova's own lock and Nova's own book-keeping (``assigned_resources``) are
@@ -46,9 +48,9 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
     def rt_state(self) -> cpus.CpuBandwidth:
         """What is claimed on each pCPU."""
-        return self.driver.rt_capacity.empty.fold(  # type: ignore[no-any-return]
-            (claim.cpus, claim.reservation.bandwidth)
-            for claim in self.rt_claims())
+        empty: cpus.CpuBandwidth = self.driver.rt_capacity.empty
+        return empty.fold((claim.cpus, claim.reservation.bandwidth)
+                          for claim in self.rt_claims())
 
     @synchronized
     def instance_claim(self, context: Any, instance: Any, nodename: str,

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Driving the kernel: one module for each interface to reserve CPU time.
 
 Nothing of OpenStack is imported here but ``nova_rt.privsep``, which is the

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """What every kernel interface offers, and the files below it.
 
 The interfaces themselves live in one module each.  Here: their common shape

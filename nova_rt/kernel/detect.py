@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Find the interface of the running kernel."""
 
 import importlib.metadata

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """The real cgroup files: read here, written through privsep."""
 
 from collections.abc import Iterator

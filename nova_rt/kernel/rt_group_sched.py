@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """F1: mainline CONFIG_RT_GROUP_SCHED on cgroup v1.
 
 The kernel caps the SCHED_FIFO and SCHED_RR tasks of a group at *runtime* in

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """The tasks of a guest: where they are, and their scheduling policy."""
 
 from collections.abc import Iterator

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Which moves of bandwidth between pCPUs make room for a request.
 
 Plans only; nothing is moved here.  The paper (section 5.2, Figure 5) leaves

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """The packing policies: which of the pCPUs with room are taken.
 
 Each is a :data:`nova_rt.cpus.Policy`.  Ties go to the lowest pCPU id, so

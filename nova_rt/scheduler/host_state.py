@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """The scheduler's view of a host, with its real-time bandwidth."""
 
 import functools

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """What a RequestSpec asks for."""
 
 from collections.abc import Mapping

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Turns a reservation into what Placement is asked for.
 
 Placement then claims the sum atomically for the whole cloud; which pCPUs

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Passes the hosts on whose pCPUs the reservation of a server fits."""
 
 from collections.abc import Iterable, Iterator

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Spreads or packs servers with a reservation over the hosts."""
 
 from typing import Any

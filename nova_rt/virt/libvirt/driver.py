@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """The driver to name in ``[DEFAULT] compute_driver``.
 
 It wires the parts together in nova-compute: the tracker that claims, the

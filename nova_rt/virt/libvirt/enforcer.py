@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Applies claims to running guests, and takes them back.
 
 Puts the kernel interface, the cpuset and the real-time policy together; what
@@ -99,4 +101,3 @@ def _budget(claim: claims.RTClaim) -> base.Budget:
 def _bandwidth(budget: base.Budget) -> int:
     return reservation.Reservation(max(budget.runtime_us.values()),
                                    budget.period_us).bandwidth
-

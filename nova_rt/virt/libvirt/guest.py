@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """The one choke point: no guest with a reservation runs without it.
 
 Whatever starts a domain in Nova's libvirt driver (spawn, reboot, rescue,

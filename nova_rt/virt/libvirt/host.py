@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """The libvirt connection that hands out our guests."""
 
 from typing import Any

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Brings the kernel in step with the claims: in each audit, and at start."""
 
 from collections.abc import Sequence
