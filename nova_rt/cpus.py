@@ -3,17 +3,18 @@
 """Which pCPU has how much bandwidth left, and does a request fit.
 
 The one accounting and the one fit function: the scheduler filter, the claim
-on the compute node and the command line all call :func:`fit`.  Amounts are
-integers in ppm of one pCPU (``reservation.PPM``), so sums are exact.
+on the compute node and the command line all end in :func:`fit` or in its
+first half, :func:`fits`.  Amounts are integers in ppm of one pCPU
+(``reservation.PPM``), so sums are exact.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 import dataclasses
 from typing import Self
 
-#: choose(eligible, used, count): *count* of the *eligible* pCPUs (ascending
-#: ids, each with room), given the ppm *used* on each.
-Policy = Callable[[Sequence[int], Mapping[int, int], int], tuple[int, ...]]
+#: choose(room, count): *count* pCPU ids out of *room*, which lists the pCPUs
+#: with room for the request as (id, ppm used), ascending by id.
+Policy = Callable[[Sequence[tuple[int, int]], int], tuple[int, ...]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -22,9 +23,8 @@ class CpuBandwidth:
 
     :ivar cpus: ids of the pCPUs that may be claimed, ascending
     :ivar cap: ppm of each pCPU that claims may use
-    :ivar used: ppm claimed, by pCPU id; may name pCPUs outside *cpus* (an
-        operator took them out while servers run) and may exceed *cap* (an
-        operator lowered it)
+    :ivar used: ppm claimed on each of *cpus*, in their order; may exceed
+        *cap* (an operator lowered it while servers run)
     :ivar charged: sum of the bandwidth of all claims, each counted once
     :ivar replicated: the kernel grants a runtime on every pCPU, whatever the
         pinning, so that each claim is charged on all of them
@@ -32,25 +32,33 @@ class CpuBandwidth:
 
     cpus: tuple[int, ...]
     cap: int
-    used: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    used: tuple[int, ...]
     charged: int = 0
     replicated: bool = False
+
+    @classmethod
+    def empty(cls, cpus: Iterable[int], cap: int, replicated: bool = False
+              ) -> Self:
+        """A host without claims."""
+        ids = tuple(sorted(cpus))
+        return cls(ids, cap, (0,) * len(ids), replicated=replicated)
 
     def fold(self, claims: Iterable[tuple[Sequence[int], int]]) -> Self:
         """The state with all *claims* added: (pCPU ids, ppm on each).
 
         Does not ask whether they fit: a fold over existing claims must
-        always succeed.  :func:`fit` is the admission.
+        always succeed.  :func:`fit` is the admission.  A pCPU outside of
+        *cpus* (an operator took it out while servers run) is passed over.
         """
-        used = dict(self.used)
+        used = dict(zip(self.cpus, self.used, strict=True))
         charged = self.charged
         for cpus, bandwidth in claims:
             charged += bandwidth
             for cpu in cpus:
-                used[cpu] = used.get(cpu, 0) + bandwidth
-        return dataclasses.replace(
-            self, used={cpu: ppm for cpu, ppm in used.items() if ppm},
-            charged=charged)
+                if cpu in used:
+                    used[cpu] += bandwidth
+        return dataclasses.replace(self, used=tuple(used.values()),
+                                   charged=charged)
 
     def claim(self, cpus: Sequence[int], bandwidth: int) -> Self:
         """The state with *bandwidth* more on each of *cpus*."""
@@ -60,9 +68,13 @@ class CpuBandwidth:
         """The inverse of :meth:`claim`."""
         return self.fold([(cpus, -bandwidth)])
 
+    def used_on(self, cpu: int) -> int:
+        """ppm claimed on one of *cpus*."""
+        return self.used[self.cpus.index(cpu)]
+
     def free(self, cpu: int) -> int:
-        """ppm left on *cpu*; negative where the cap was lowered."""
-        taken = self.charged if self.replicated else self.used.get(cpu, 0)
+        """ppm left on one of *cpus*; negative where the cap was lowered."""
+        taken = self.charged if self.replicated else self.used_on(cpu)
         return self.cap - taken
 
     @property
@@ -75,7 +87,22 @@ class CpuBandwidth:
         """ppm out of *total* that is gone."""
         if self.replicated:
             return self.charged * len(self.cpus)
-        return sum(self.used.get(cpu, 0) for cpu in self.cpus)
+        return sum(self.used)
+
+
+def _limit(state: CpuBandwidth, bandwidth: int) -> int:
+    """The largest ppm used on a pCPU that leaves room for *bandwidth*."""
+    if not state.replicated:
+        return state.cap - bandwidth
+    if state.charged + bandwidth > state.cap:
+        return -1
+    return state.cap
+
+
+def fits(state: CpuBandwidth, vcpus: int, bandwidth: int) -> bool:
+    """Whether :func:`fit` finds pCPUs, whatever the policy."""
+    limit = _limit(state, bandwidth)
+    return len([ppm for ppm in state.used if ppm <= limit]) >= vcpus
 
 
 def fit(state: CpuBandwidth, vcpus: int, bandwidth: int, policy: Policy
@@ -87,13 +114,30 @@ def fit(state: CpuBandwidth, vcpus: int, bandwidth: int, policy: Policy
     :param policy: picks among the pCPUs that have room
     :returns: pCPU ids in the order chosen, or None where it does not fit
     """
-    if state.replicated:
-        room = state.charged + bandwidth <= state.cap
-        eligible: Sequence[int] = state.cpus if room else ()
-    else:
-        limit = state.cap - bandwidth
-        used = state.used.get
-        eligible = [cpu for cpu in state.cpus if used(cpu, 0) <= limit]
-    if len(eligible) < vcpus:
-        return None
-    return policy(eligible, state.used, vcpus)
+    limit = _limit(state, bandwidth)
+    room = [pair for pair in zip(state.cpus, state.used, strict=True)
+            if pair[1] <= limit]
+    return policy(room, vcpus) if len(room) >= vcpus else None
+
+
+def format_ids(ids: Sequence[int]) -> str:
+    """Ascending pCPU ids as the kernel writes them: ``0-3,8``."""
+    parts: list[list[int]] = []
+    for cpu in ids:
+        if parts and cpu == parts[-1][-1] + 1:
+            parts[-1][1:] = [cpu]
+        else:
+            parts.append([cpu])
+    return ','.join('-'.join(map(str, part)) for part in parts)
+
+
+def parse_ids(text: str) -> tuple[int, ...]:
+    """The inverse of :func:`format_ids`.
+
+    :raises ValueError: not a list of ids
+    """
+    ids: list[int] = []
+    for part in text.split(',') if text else ():
+        first, _, last = part.partition('-')
+        ids.extend(range(int(first), int(last or first) + 1))
+    return tuple(ids)

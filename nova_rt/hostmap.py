@@ -8,6 +8,7 @@ Pure code: the names, and the text form of the per-pCPU map that travels in
 
 from collections.abc import Mapping
 import dataclasses
+import functools
 import json
 from typing import Any
 
@@ -33,6 +34,10 @@ class HostMap:
     policy: str
 
 
+#: Many hosts have the same pCPUs.
+_ids = functools.lru_cache(cpus.parse_ids)
+
+
 def _decimal(ppm: int) -> str:
     return f'{ppm / reservation.PPM:.3f}'
 
@@ -40,19 +45,15 @@ def _decimal(ppm: int) -> str:
 def to_stats(host: HostMap) -> dict[str, str]:
     """Stats of a host: shares in pCPUs, and the map as JSON.
 
-    ``used`` is a list by pCPU id, null for pCPUs that cannot be reserved:
     4 KB for 512 pCPUs, in a column of 64 KiB.
     """
     state = host.state
-    top = max(state.cpus, default=-1)
-    ours = frozenset(state.cpus)
-    used = [state.used.get(cpu, 0) if cpu in ours else None
-            for cpu in range(top + 1)]
     return {
         SHARE: _decimal(state.total),
         SHARE_USED: _decimal(state.total_used),
         MAP: json.dumps(
-            {'cap': state.cap, 'charged': state.charged, 'used': used,
+            {'cpus': cpus.format_ids(state.cpus), 'used': state.used,
+             'cap': state.cap, 'charged': state.charged,
              'replicated': state.replicated, 'policy': host.policy},
             separators=(',', ':')),
     }
@@ -66,11 +67,11 @@ def from_stats(stats: Mapping[str, Any]) -> HostMap | None:
     """
     try:
         data = json.loads(stats[MAP])
-        used = {cpu: ppm for cpu, ppm in enumerate(data['used'])
-                if ppm is not None}
-        state = cpus.CpuBandwidth(
-            cpus=tuple(used), cap=data['cap'], used=used,
-            charged=data['charged'], replicated=data['replicated'])
+        ids, used = _ids(data['cpus']), data['used']
+        if len(ids) != len(used):
+            return None
+        state = cpus.CpuBandwidth(ids, data['cap'], tuple(used),
+                                  data['charged'], data['replicated'])
         return HostMap(state, data['policy'])
     except (KeyError, TypeError, ValueError):
         return None

@@ -43,7 +43,7 @@ class Capacity:
     def published(self, state: cpus.CpuBandwidth) -> hostmap.HostMap:
         """What the schedulers get to see of *state*."""
         if not self.available:
-            state = dataclasses.replace(state, cpus=(), cap=0)
+            state = cpus.CpuBandwidth.empty((), 0)
         return hostmap.HostMap(state, self.policy_name)
 
 
@@ -75,9 +75,8 @@ def measure(conf: Any, interface: base.KernelInterface | None,
     cap = 0
     if interface is not None:
         cap = _cap(rt_conf.ppm(group.cpu_cap), interface.capacity(ours))
-    empty = cpus.CpuBandwidth(
-        cpus=ids, cap=cap,
-        replicated=interface is not None and interface.replicated)
+    empty = cpus.CpuBandwidth.empty(
+        ids, cap, interface is not None and interface.replicated)
     if reason:
         LOG.warning('This host takes no new CPU reservations: %s.', reason)
     return Capacity(empty, group.packing_policy, policy, reason)

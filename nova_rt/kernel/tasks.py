@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import os
 import pathlib
 import posixpath
-import re
 
+from nova_rt import cpus as rt_cpus
 from nova_rt import exception
 from nova_rt.kernel import base
 import nova_rt.privsep
@@ -68,8 +68,9 @@ class Tasks:
         group = self.group_of(pid, 'cpuset')
         path = posixpath.join(self.mount_of('cpuset'), group.strip('/'),
                               'cpuset.cpus')
-        if _cpu_list(self._fs.read(path)) != set(cpus):
-            self._fs.write(path, ','.join(map(str, sorted(cpus))))
+        wanted = rt_cpus.format_ids(sorted(cpus))
+        if self._fs.read(path) != wanted:
+            self._fs.write(path, wanted)
 
     def make_real_time(self, group: str, controller: str, keeper: int,
                        policy: str, priority: int) -> int:
@@ -154,10 +155,3 @@ def _set(group: str, controller: str, thread: int, policy: str,
             reason=f'thread {thread} cannot be made {policy}: {error}'
         ) from error
     return 1
-
-
-def _cpu_list(text: str) -> set[int]:
-    found: set[int] = set()
-    for first, last in re.findall(r'([0-9]+)(?:-([0-9]+))?', text):
-        found.update(range(int(first), int(last or first) + 1))
-    return found

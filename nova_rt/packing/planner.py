@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 import dataclasses
 
 from nova_rt import cpus as rt_cpus
-from nova_rt.packing import policies
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ def plan(state: rt_cpus.CpuBandwidth, claims: Mapping[str, Placed],
 def _search(state: rt_cpus.CpuBandwidth, claims: dict[str, Placed],
             vcpus: int, bandwidth: int, depth: int
             ) -> tuple[Move, ...] | None:
-    if rt_cpus.fit(state, vcpus, bandwidth, policies.first_fit) is not None:
+    if rt_cpus.fits(state, vcpus, bandwidth):
         return ()
     if depth == 0:
         return None

@@ -6,22 +6,25 @@ Each is a :data:`nova_rt.cpus.Policy`.  Ties go to the lowest pCPU id, so
 that a choice is reproducible.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+
+Room = Sequence[tuple[int, int]]
 
 
-def worst_fit(eligible: Sequence[int], used: Mapping[int, int], count: int
-              ) -> tuple[int, ...]:
+def _first(room: Iterable[tuple[int, int]], count: int) -> tuple[int, ...]:
+    return tuple(cpu for cpu, _ in room)[:count]
+
+
+def worst_fit(room: Room, count: int) -> tuple[int, ...]:
     """The emptiest pCPUs (the paper's policy, section 5.2)."""
-    return tuple(sorted(eligible, key=lambda cpu: used.get(cpu, 0))[:count])
+    return _first(sorted(room, key=lambda pair: pair[1]), count)
 
 
-def best_fit(eligible: Sequence[int], used: Mapping[int, int], count: int
-             ) -> tuple[int, ...]:
+def best_fit(room: Room, count: int) -> tuple[int, ...]:
     """The fullest pCPUs that still have room: keeps large gaps whole."""
-    return tuple(sorted(eligible, key=lambda cpu: -used.get(cpu, 0))[:count])
+    return _first(sorted(room, key=lambda pair: -pair[1]), count)
 
 
-def first_fit(eligible: Sequence[int], used: Mapping[int, int], count: int
-              ) -> tuple[int, ...]:
+def first_fit(room: Room, count: int) -> tuple[int, ...]:
     """The pCPUs with the lowest ids."""
-    return tuple(eligible[:count])
+    return _first(room, count)

@@ -14,7 +14,6 @@ from oslo_log import log as logging
 from nova_rt import conf as rt_conf
 from nova_rt import cpus
 from nova_rt import exception
-from nova_rt.packing import policies
 from nova_rt import reservation
 from nova_rt.scheduler import host_state as rt_host_state
 from nova_rt.scheduler import request
@@ -67,9 +66,8 @@ class RTShareFilter(filters.BaseHostFilter):
         passed = 0
         for host in hosts:
             known = rt_host_state.map_of(host)
-            # Whether it fits does not depend on the policy.
-            if known is not None and cpus.fit(
-                    known.state, vcpus, bandwidth, policies.first_fit):
+            if known is not None and cpus.fits(
+                    known.state, vcpus, bandwidth):
                 passed += 1
                 yield host
         if hosts and not passed:
@@ -105,6 +103,6 @@ def _reason(hosts: list[Any], vcpus: int, wanted: reservation.Reservation
 def _free(state: cpus.CpuBandwidth) -> str:
     if not state.cpus:
         return 'no pCPU for reservations'
-    best = max(state.free(cpu) for cpu in state.cpus)
+    best = max(map(state.free, state.cpus))
     return (f'{len(state.cpus)} pCPUs, the emptiest with '
             f'{max(0, best) / reservation.PPM:.3f} free')

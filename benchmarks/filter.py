@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What RTShareFilter costs, beside Nova's own filters in the same run.
+
+usage: benchmarks/filter.py [n_hosts ...]     (default 1000 10000)
+
+Each line is the median over RUNS (default 7) of wall time per host.  The
+rounds of all candidates alternate, so that a noisy machine hits all alike.
+Exits 1 where a goal is missed.
+"""
+
+from collections.abc import Callable
+import gc
+import logging
+import os
+import statistics
+import sys
+import time
+from typing import Any
+
+import nova.conf
+from nova import config
+from nova import objects
+from nova.scheduler.filters import all_hosts_filter
+from nova.scheduler.filters import compute_capabilities_filter
+from nova.scheduler.filters import compute_filter
+from nova.scheduler.filters import image_props_filter
+from nova.scheduler import host_manager
+from nova.scheduler import weights
+from nova.scheduler.weights import cpu as cpu_weigher
+from nova.scheduler.weights import disk
+from nova.scheduler.weights import ram
+
+import hosts
+from nova_rt.scheduler import filters as rt_filters
+from nova_rt.scheduler import host_state as rt_host_state
+from nova_rt.scheduler import weights as rt_weights
+
+CONF = nova.conf.CONF
+RUNS = int(os.environ.get('RUNS', 7))
+
+Job = Callable[[], object]
+
+
+def timed(job: Job) -> float:
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.perf_counter()
+        job()
+        return time.perf_counter() - start
+    finally:
+        gc.enable()
+
+
+def medians(jobs: dict[str, Job]) -> dict[str, float]:
+    """Seconds of each job: the median over alternating rounds."""
+    rounds = [{name: timed(job) for name, job in jobs.items()}
+              for _ in range(RUNS)]
+    return {name: statistics.median(one[name] for one in rounds)
+            for name in jobs}
+
+
+def filter_job(filter_: Any, nodes: list[Any], reserved: bool) -> Job:
+    """One pass of a filter over hosts as fresh as in a real request."""
+    def job() -> int:
+        return len(list(filter_.filter_all(fresh.pop(), spec)))
+    spec = hosts.request(reserved)
+    # The map of a host is parsed in its first check: no host serves twice.
+    fresh = [[hosts.host_state(rt_host_state.RTHostState, node)
+              for node in nodes] for _ in range(RUNS)]
+    return job
+
+
+def pass_job(nodes: list[Any], ours: bool) -> Job:
+    """HostStates, filters, weighers: what a request costs the scheduler."""
+    state = rt_host_state.RTHostState if ours else host_manager.HostState
+    chain = [compute_filter.ComputeFilter(),
+             compute_capabilities_filter.ComputeCapabilitiesFilter(),
+             image_props_filter.ImagePropertiesFilter()]
+    weighers = [cpu_weigher.CPUWeigher(), ram.RAMWeigher(),
+                disk.DiskWeigher()]
+    if ours:
+        chain.append(rt_filters.RTShareFilter())
+        weighers.append(rt_weights.RTShareWeigher())
+    handler = weights.HostWeightHandler()
+
+    def job() -> int:
+        spec = hosts.request(reserved=True)
+        left = [hosts.host_state(state, node) for node in nodes]
+        for filter_ in chain:
+            left = list(filter_.filter_all(left, spec))
+        ranked = handler.get_weighed_objects(weighers, left, spec)
+        ranked[0].obj.consume_from_request(spec)
+        return len(ranked)
+    return job
+
+
+class Report:
+    """Lines and goals."""
+
+    def __init__(self) -> None:
+        self.missed = 0
+
+    def line(self, name: str, seconds: float, count: int) -> None:
+        print(f'  {name:44} {seconds / count * 1e6:9.2f} us/host')
+
+    def goal(self, text: str, value: float, limit: float) -> None:
+        met = value <= limit
+        self.missed += not met
+        print(f'  {"met   " if met else "MISSED"} {text}: {value:.2f}, '
+              f'at most {limit:.2f}', flush=True)
+
+
+def bench_filters(report: Report, nodes: list[Any]) -> None:
+    ours = rt_filters.RTShareFilter()
+    count = len(nodes)
+    found = medians({
+        'AllHostsFilter': filter_job(
+            all_hosts_filter.AllHostsFilter(), nodes, True),
+        'ComputeFilter': filter_job(
+            compute_filter.ComputeFilter(), nodes, True),
+        'ImagePropertiesFilter': filter_job(
+            image_props_filter.ImagePropertiesFilter(), nodes, True),
+        'RTShareFilter': filter_job(ours, nodes, True),
+        'RTShareFilter, no reservation': filter_job(ours, nodes, False),
+    })
+    for name, seconds in found.items():
+        report.line(name, seconds, count)
+    report.goal('RTShareFilter / ImagePropertiesFilter',
+                found['RTShareFilter'] / found['ImagePropertiesFilter'], 1.0)
+    report.goal('us/host over AllHostsFilter, no reservation',
+                (found['RTShareFilter, no reservation']
+                 - found['AllHostsFilter']) / count * 1e6, 1.0)
+
+
+def bench_pass(report: Report, nodes: list[Any], title: str) -> None:
+    found = medians({f'pass {title} without nova_rt': pass_job(nodes, False),
+                     f'pass {title} with nova_rt': pass_job(nodes, True)})
+    for name, seconds in found.items():
+        report.line(name, seconds, len(nodes))
+    without, with_ours = found.values()
+    report.goal(f'pass {title} with / without', with_ours / without, 1.05)
+
+
+def main() -> int:
+    logging.disable(logging.CRITICAL)
+    config.parse_args(['benchmark'], default_config_files=[],
+                      configure_db=False, init_rpc=False)
+    objects.register_all()
+    report = Report()
+    for count in [int(text) for text in sys.argv[1:]] or [1000, 10000]:
+        print(f'{count} hosts, {hosts.PCPUS} pCPUs each, {RUNS} rounds:')
+        plain = [hosts.compute_node(number, None) for number in range(count)]
+        bench_filters(report, plain)
+        topologies = [hosts.numa_json(number) for number in range(30)]
+        bench_pass(report, [hosts.compute_node(number, topologies[number % 30])
+                            for number in range(count)], '(NUMA hosts)')
+    return 1 if report.missed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
