@@ -7,7 +7,6 @@ import dataclasses
 from typing import Any
 
 from nova.virt import hardware
-from oslo_log import log as logging
 from stevedore import driver as stevedore_driver
 from stevedore import exception as stevedore_exception
 
@@ -17,20 +16,30 @@ from nova_rt import exception
 from nova_rt import hostmap
 from nova_rt.kernel import base
 
-LOG = logging.getLogger(__name__)
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Capacity:
     """The empty host, and whether it takes reservations.
 
     :ivar reason: why it takes none, '' where it does
+    :ivar tick_us: granularity of enforcement, 0 where it is fine
     """
 
     empty: cpus.CpuBandwidth
     policy_name: str
     policy: cpus.Policy
     reason: str = ''
+    tick_us: int = 0
+
+    def __str__(self) -> str:
+        if self.reason:
+            return f'none on this host: {self.reason}'
+        tick = (f', charged at ticks of {self.tick_us} us: shorter runtimes '
+                f'are right in the long run only' if self.tick_us else '')
+        return (f'{self.empty.cap} ppm of '
+                f'{"all" if self.empty.replicated else "each"} of the pCPUs '
+                f'{cpus.format_ids(self.empty.cpus)}, chosen by '
+                f'{self.policy_name}{tick}')
 
     @property
     def available(self) -> bool:
@@ -72,14 +81,14 @@ def measure(conf: Any, interface: base.KernelInterface | None,
     policy = load_policy(group.packing_policy)
     ids = _rt_cpus(group.rt_cpus, shared)
     reason = _unavailable(conf, interface, ids)
-    cap = 0
+    kernel = base.Capacity(0, 0)
     if interface is not None:
-        cap = _cap(rt_conf.ppm(group.cpu_cap), interface.capacity(ours))
+        kernel = interface.capacity(ours)
+    cap = min(rt_conf.ppm(group.cpu_cap), kernel.ppm)
     empty = cpus.CpuBandwidth.empty(
         ids, cap, interface is not None and interface.replicated)
-    if reason:
-        LOG.warning('This host takes no new CPU reservations: %s.', reason)
-    return Capacity(empty, group.packing_policy, policy, reason)
+    return Capacity(empty, group.packing_policy, policy, reason,
+                    kernel.tick_us)
 
 
 def _rt_cpus(spec: str | None, shared: Collection[int]) -> tuple[int, ...]:
@@ -112,15 +121,3 @@ def _unavailable(conf: Any, interface: base.KernelInterface | None,
     if not ids:
         return 'no pCPU is shared between servers'
     return ''
-
-
-def _cap(wanted: int, capacity: base.Capacity) -> int:
-    if capacity.ppm < wanted:
-        LOG.warning('The kernel lets reservations use %d ppm of each pCPU, '
-                    'less than [nova_rt] cpu_cap: the lower value counts.',
-                    capacity.ppm)
-    if capacity.tick_us:
-        LOG.info('This kernel charges budgets at ticks of %d us: shorter '
-                 'runtimes are right in the long run only.',
-                 capacity.tick_us)
-    return min(wanted, capacity.ppm)

@@ -46,6 +46,7 @@ TESTED = (
     (_DRIVER + '_get_vcpu_available', 'self'),
     (_HOST + 'write_instance_config', 'self, xml'),
     (_HOST + 'get_guest', 'self, instance'),
+    (_HOST + 'get_connection', 'self'),
     (_HOST + 'list_guests', 'self, only_running'),
     (_GUEST + '__init__', 'self, domain'),
     (_GUEST + 'launch', 'self, pause'),

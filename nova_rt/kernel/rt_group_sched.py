@@ -17,6 +17,7 @@ import posixpath
 import time
 from typing import Self
 
+from nova_rt import cpus
 from nova_rt import exception
 from nova_rt.kernel import base
 from nova_rt import reservation
@@ -24,6 +25,7 @@ from nova_rt import reservation
 RUNTIME = 'cpu.rt_runtime_us'
 PERIOD = 'cpu.rt_period_us'
 SYSCTL = '/proc/sys/kernel/sched_rt_{}_us'
+CPUS = '/sys/devices/system/cpu/possible'
 
 #: Parents keep the kernel's default: with children no order of writes can
 #: change a period safely.
@@ -40,11 +42,16 @@ _TICK_US = 10_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Level:
-    """An ancestor and the runtime it must hold, in us."""
+    """An ancestor and the runtime it must hold, in us.
+
+    :ivar slack_us: what it holds beyond its children: the kernel still
+        counts a group there that was removed a moment ago
+    """
 
     path: str
     old_us: int
     new_us: int
+    slack_us: int = 0
 
 
 class RtGroupSched(base.KernelInterface):
@@ -101,8 +108,7 @@ class RtGroupSched(base.KernelInterface):
             raise self._refusal(group, error) from error
         if runtime == 0:
             return None
-        return base.Budget(dict.fromkeys(range(os.cpu_count() or 1), runtime),
-                           period)
+        return base.Budget(dict.fromkeys(self._cpus(), runtime), period)
 
     def release(self, group: str) -> None:
         with (self._explained(group), self._fs.locked(self._root),
@@ -121,20 +127,21 @@ class RtGroupSched(base.KernelInterface):
         leaf = self._path(group)
         levels = self._levels(group, _ratio(runtime, period))
         for level in levels:  # top down: a child must fit its parent
-            if level.new_us > level.old_us:
-                self._write(journal, level)
+            if level.new_us + level.slack_us > level.old_us:
+                self._grow(journal, level)
         self._write_leaf(journal, leaf, runtime, period)
         for level in reversed(levels):
-            if level.new_us < level.old_us:
-                self._write(journal, level)
+            if level.new_us + level.slack_us < level.old_us:
+                self._write(journal, level.path,
+                            level.new_us + level.slack_us)
 
     def _settle(self, journal: base.Journal, group: str) -> None:
         for path in self._chain(group)[::-1]:
             with _tolerate_gone():
-                level = self._level(path, sum(
+                wanted = _parent_us(sum(
                     map(self._ratio, self._fs.children(path))))
-                if level.new_us != level.old_us:
-                    self._write(journal, level)
+                if wanted != self._parent_old_us(path):
+                    self._write(journal, path, wanted)
 
     def _levels(self, group: str, ratio: int) -> list[_Level]:
         """The ancestors of *group*, top down, once it has *ratio*."""
@@ -144,24 +151,35 @@ class RtGroupSched(base.KernelInterface):
             others = sum(self._ratio(sibling)
                          for sibling in self._fs.children(path)
                          if sibling != child)
-            level = self._level(path, others + ratio)
+            old = self._parent_old_us(path)
+            level = _Level(
+                path, old, _parent_us(others + ratio),
+                max(0, old - _parent_us(others + self._ratio(child))))
             levels.append(level)
             child, ratio = path, _ratio(level.new_us, PARENT_PERIOD_US)
         return levels[::-1]
 
-    def _level(self, path: str, ratio: int) -> _Level:
+    def _parent_old_us(self, path: str) -> int:
         period = self._value(path, PERIOD)
         if period != PARENT_PERIOD_US:
             raise OSError(
                 f'{path} has a period of {period} us, which somebody else '
                 f'must have set; set it back to {PARENT_PERIOD_US}')
-        return _Level(path, self._value(path, RUNTIME),
-                      -(-ratio * PARENT_PERIOD_US // BW_UNIT))
+        return self._value(path, RUNTIME)
 
-    def _write(self, journal: base.Journal, level: _Level) -> None:
+    def _grow(self, journal: base.Journal, level: _Level) -> None:
+        path = posixpath.join(level.path, RUNTIME)
+        try:
+            journal.write(path, level.new_us + level.slack_us)
+        except OSError as error:
+            if error.errno != errno.EINVAL or not level.slack_us:
+                raise
+            # No room for both: wait until the removed group is forgotten.
+            self._write(journal, level.path, level.new_us)
+
+    def _write(self, journal: base.Journal, path: str, runtime: int) -> None:
         _retry(functools.partial(
-            journal.write, posixpath.join(level.path, RUNTIME),
-            level.new_us))
+            journal.write, posixpath.join(path, RUNTIME), runtime))
 
     def _write_leaf(self, journal: base.Journal, leaf: str, runtime: int,
                     period: int) -> None:
@@ -182,6 +200,10 @@ class RtGroupSched(base.KernelInterface):
 
     def _path(self, group: str) -> str:
         return posixpath.join(self._root, group.strip('/'))
+
+    def _cpus(self) -> tuple[int, ...]:
+        # Not os.cpu_count(): the ids of what is online may have gaps.
+        return cpus.parse_ids(self._fs.read(CPUS))
 
     def _value(self, path: str, name: str) -> int:
         return int(self._fs.read(posixpath.join(path, name)))
@@ -218,6 +240,11 @@ class RtGroupSched(base.KernelInterface):
         }.get(error.errno or 0, str(error))
         return exception.KernelError(interface=self.name, group=group,
                                      reason=reason)
+
+
+def _parent_us(ratio: int) -> int:
+    """The least runtime of a parent whose ratio covers *ratio*."""
+    return -(-ratio * PARENT_PERIOD_US // BW_UNIT)
 
 
 def _ratio(runtime: int, period: int) -> int:

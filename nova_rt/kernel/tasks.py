@@ -3,6 +3,7 @@
 """The tasks of a guest: where they are, and their scheduling policy."""
 
 from collections.abc import Iterator
+import errno
 import os
 import pathlib
 import posixpath
@@ -122,8 +123,10 @@ class Tasks:
             stack.extend(self._fs.children(path))
             try:
                 text = self._fs.read(posixpath.join(path, 'tasks'))
-            except FileNotFoundError:
-                continue
+            except OSError as error:
+                if error.errno in (errno.ENOENT, errno.ENODEV):
+                    continue  # the group was removed meanwhile
+                raise
             for thread in map(int, text.split()):
                 if thread != keeper and not _belongs(thread, keeper):
                     yield thread

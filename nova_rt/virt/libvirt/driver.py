@@ -9,6 +9,7 @@ host and guests that apply, the inventory for Placement.
 from collections.abc import Sequence
 from typing import Any
 
+import libvirt
 import nova.conf
 from nova import context as nova_context
 from nova import exception as nova_exception
@@ -67,19 +68,22 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         files = self._rt_files()
         tasks = kernel_tasks.Tasks(files)
         interface = _interface(files)
-        ours = ''
         if interface is not None:
             self._rt_enforcer = enforcer.Enforcer(
                 interface, tasks, CONF.nova_rt.guest_policy,
                 CONF.nova_rt.guest_priority)
             self._rt_reconciler = reconcile.Reconciler(self._rt_enforcer)
-            ours = self._rt_enforcer.partition
-        self.rt_capacity = capacity.measure(
-            CONF, interface, self._get_vcpu_available(), ours)
-        LOG.info('CPU reservations: kernel interface %s, pCPUs %s, cap %d '
-                 'ppm, policy %s.', interface and interface.name,
-                 list(self.rt_capacity.cpu_ids), self.rt_capacity.empty.cap,
-                 self.rt_capacity.policy_name)
+        self._rt_measure()
+
+    def _rt_measure(self) -> None:
+        """What may be reserved: others may have taken of it, or given."""
+        target = self._rt_enforcer
+        found = capacity.measure(
+            CONF, target.interface if target else None,
+            self._get_vcpu_available(), target.partition if target else '')
+        if found != getattr(self, 'rt_capacity', None):
+            LOG.info('CPU reservations: %s.', found)
+            self.rt_capacity = found
 
     def _rt_files(self) -> base.CgroupFS:
         """A seam: functional tests give each host a kernel of its own."""
@@ -107,16 +111,34 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                 reason='the kernel offers no interface for it')
         return self._rt_enforcer
 
-    def rt_settle(self) -> None:
-        if self._rt_enforcer is None:
-            return
+    def rt_pid(self, uuid: str) -> int:
+        # Looked up anew: for LXC libvirt leaves the id in a domain object
+        # as it was before the start.
+        domain = self._host.get_connection().lookupByUUIDString(uuid)
+        return int(domain.ID())
+
+    def rt_release(self, uuid: str) -> None:
         try:
-            self._rt_enforcer.settle()
+            pid = self.rt_pid(uuid)
+            if self._rt_enforcer is not None and pid > 0:
+                self._rt_enforcer.release(pid)
+        except (exception.KernelError, libvirt.libvirtError) as error:
+            LOG.info('The budget of server %s goes when its group does: %s',
+                     uuid, str(error))
+
+    def rt_settle(self) -> None:
+        try:
+            if self._rt_enforcer is not None:
+                self._rt_enforcer.settle()
         except exception.KernelError as error:
-            LOG.warning('A budget is left until the next audit: %s', error)
+            LOG.info('A budget is left until the next audit: %s', str(error))
 
     def rt_reconcile(self, instances: Sequence[Any]) -> None:
         """Bring the kernel in step with the claims of *instances*."""
+        try:
+            self._rt_measure()
+        except exception.RTError as error:
+            LOG.error('CPU reservations: kept as they were: %s', str(error))
         if self._rt_reconciler is None:
             return
         held = {instance.uuid: claims.of_instance(instance)

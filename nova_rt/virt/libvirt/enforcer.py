@@ -23,14 +23,15 @@ class Enforcer:
     def __init__(self, interface: base.KernelInterface,
                  tasks: kernel_tasks.Tasks, policy: str, priority: int
                  ) -> None:
-        self._interface = interface
+        self.interface = interface
         self._tasks = tasks
         self._policy = policy
         self._priority = priority
 
     @property
     def partition(self) -> str:
-        return self._tasks.partition(self._interface.controller)
+        """The top group of all guests."""
+        return self._tasks.partition(self.interface.controller)
 
     def apply(self, pid: int, claim: claims.RTClaim) -> None:
         """Pin, reserve, read back, then make the tasks real-time.
@@ -45,26 +46,26 @@ class Enforcer:
                 interface='cpuset', group=group,
                 reason=f'cannot confine it to pCPUs {list(claim.cpus)}: '
                        f'{error}') from error
-        self._interface.reserve(group, _budget(claim))
+        self.interface.reserve(group, _budget(claim))
         if not self._holds(group, claim):
             raise exception.KernelError(
-                interface=self._interface.name, group=group,
-                reason=f'it reads back {self._interface.read(group)} instead '
+                interface=self.interface.name, group=group,
+                reason=f'it reads back {self.interface.read(group)} instead '
                        f'of {claim.reservation}')
         if self._policy != 'none':
             self._tasks.make_real_time(
-                group, self._interface.controller, pid, self._policy,
+                group, self.interface.controller, pid, self._policy,
                 self._priority)
 
     def release(self, pid: int) -> None:
         """Take the budget of a running guest back."""
         group = self._group(pid)
-        self._tasks.make_ordinary(group, self._interface.controller)
-        self._interface.release(group)
+        self._tasks.make_ordinary(group, self.interface.controller)
+        self.interface.release(group)
 
     def settle(self) -> None:
         """After guests ended: leave no room behind in the parents."""
-        self._interface.settle(self.partition)
+        self.interface.settle(self.partition)
 
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
         """Whether the kernel has what the claim says."""
@@ -72,11 +73,11 @@ class Enforcer:
 
     def bandwidth(self, pid: int) -> int:
         """What the kernel grants a guest on one pCPU, in ppm; 0 for none."""
-        budget = self._interface.read(self._group(pid))
+        budget = self.interface.read(self._group(pid))
         return 0 if budget is None else _bandwidth(budget)
 
     def _holds(self, group: str, claim: claims.RTClaim) -> bool:
-        found = self._interface.read(group)
+        found = self.interface.read(group)
         wanted = _budget(claim)
         return (found is not None
                 and found.period_us == wanted.period_us
@@ -85,10 +86,10 @@ class Enforcer:
 
     def _group(self, pid: int) -> str:
         try:
-            return self._tasks.group_of(pid, self._interface.controller)
+            return self._tasks.group_of(pid, self.interface.controller)
         except LookupError as error:
             raise exception.KernelError(
-                interface=self._interface.name, group=f'of process {pid}',
+                interface=self.interface.name, group=f'of process {pid}',
                 reason=str(error)) from error
 
 

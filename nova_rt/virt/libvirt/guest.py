@@ -27,8 +27,14 @@ class Reservations(Protocol):
     def rt_enforcer(self) -> enforcer.Enforcer:
         """:raises ReservationNotApplied: the kernel has no interface"""
 
+    def rt_pid(self, uuid: str) -> int:
+        """The process that keeps a running guest."""
+
+    def rt_release(self, uuid: str) -> None:
+        """A guest is about to be ended; never raises."""
+
     def rt_settle(self) -> None:
-        """A guest ended: tighten the parents of the groups."""
+        """A guest ended; never raises."""
 
 
 class RTGuest(libvirt_guest.Guest):
@@ -45,12 +51,15 @@ class RTGuest(libvirt_guest.Guest):
         target = self._reservations.rt_enforcer()
         result = super().launch(pause=pause)
         try:
-            target.apply(self.id, claim)
+            target.apply(self._reservations.rt_pid(self.uuid), claim)
         except Exception:
             with excutils.save_and_reraise_exception():
                 self.poweroff()
         return result
 
     def poweroff(self) -> None:
+        # Its tasks stop being real-time and its budget returns at once;
+        # that of a removed group takes until the kernel gets round to it.
+        self._reservations.rt_release(self.uuid)
         super().poweroff()
         self._reservations.rt_settle()

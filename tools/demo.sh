@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# From a bare Debian 12 to reserved containers on a real OpenStack.
+# usage: tools/demo.sh [--report FILE] [--keep]
+set -euo pipefail
+project=$(cd "$(dirname "$0")/.." && pwd)
+started=$(date +%s.%N)
+"$project/tools/setup.sh"
+PYTHONPATH="$project/tools" DEMO_STARTED=$started \
+    exec "$project/.venv/bin/python" -W ignore -m demo "$@"

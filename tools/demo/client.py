@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The openstack client, as a person types it.
+
+Importing the client takes longer than its requests.  It is imported once
+here, and each command runs in a fork of its own.
+"""
+
+import dataclasses
+import io
+import os
+import shlex
+import sys
+import traceback
+
+from openstackclient import shell
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What a command printed, and its exit status."""
+
+    text: str
+    status: int
+
+
+def warm_up() -> None:
+    """Load the plugins of the client, with a command that changes nothing."""
+    kept = sys.stdout
+    sys.stdout = io.StringIO()
+    try:
+        shell.main(['server', 'list', '--all-projects'])
+    finally:
+        sys.stdout = kept
+
+
+def run(command: str) -> Answer:
+    """Run one command line, without the leading word ``openstack``."""
+    reading, writing = os.pipe()
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        os.dup2(writing, 1)
+        os.dup2(writing, 2)
+        os._exit(_in_child(shlex.split(command)))
+    os.close(writing)
+    with open(reading, encoding='utf-8', errors='replace') as output:
+        text = output.read()
+    _, status = os.waitpid(pid, 0)
+    return Answer(text.rstrip(), os.waitstatus_to_exitcode(status))
+
+
+def _in_child(arguments: list[str]) -> int:
+    try:
+        status = shell.main(arguments)
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return int(status or 0)
