@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Remove what containers leave on the machine: mounts, loops, cgroups.
+
+Only what belongs to the cloud: below its directory, or made after its start.
+Processes and domains are ended elsewhere, before.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+
+from cloud import settings
+
+CGROUPS = pathlib.Path('/sys/fs/cgroup')
+# Those with state that is worthless without a running libvirtd.
+LIBVIRT_DIRECTORIES = tuple(map(pathlib.Path, (
+    '/run/libvirt', '/var/cache/libvirt', '/var/log/libvirt')))
+
+
+def remember(cloud: settings.Settings) -> None:
+    """Record what libvirt would create but exists before it runs."""
+    record = _record(cloud)
+    if not record.exists():
+        existing = [str(path) for path in _made_by_libvirt()]
+        record.write_text(json.dumps(existing))
+
+
+def remove_libvirt_traces(cloud: settings.Settings) -> None:
+    """Remove what libvirt has created since; it must have ended."""
+    record = _record(cloud)
+    if not record.exists():
+        return
+    before = set(json.loads(record.read_text()))
+    for path in _made_by_libvirt():
+        if str(path) in before:
+            continue
+        if path.is_relative_to(CGROUPS):
+            _remove_cgroup(path)
+        elif path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _record(cloud: settings.Settings) -> pathlib.Path:
+    return cloud.run / 'existed-before.json'
+
+
+def _made_by_libvirt() -> list[pathlib.Path]:
+    """Directories and files; on cgroup v1 one in every hierarchy."""
+    domain = f'{settings.DOMAIN_PREFIX}*'
+    return [
+        *CGROUPS.glob('machine'), *CGROUPS.glob('*/machine'),
+        *(path for directory in LIBVIRT_DIRECTORIES
+          for path in (*directory.glob(f'lxc/{domain}'), directory)
+          if path.exists())]
+
+
+def _remove_cgroup(root: pathlib.Path) -> None:
+    for directory, _, _ in os.walk(root, topdown=False):
+        # One that is in use is not ours.
+        with contextlib.suppress(OSError):
+            os.rmdir(directory)
+
+
+def unmount(cloud: settings.Settings, inside: Sequence[str] = ()) -> None:
+    """Unmount all below the cloud's directory, the deepest first."""
+    table = _output([*inside, 'cat', '/proc/self/mounts'])
+    targets = [line.split()[1] for line in table.splitlines()]
+    for target in reversed(_below(targets, cloud.directory)):
+        _run([*inside, 'umount', '--lazy', target])
+
+
+def detach_loops(cloud: settings.Settings) -> None:
+    """Detach the loop devices on files below the cloud's directory."""
+    table = _output(['losetup', '--json', '--list', '--output',
+                     'NAME,BACK-FILE'])
+    devices = json.loads(table)['loopdevices'] if table.strip() else []
+    for device in devices:
+        if _below([device['back-file'] or ''], cloud.directory):
+            _run(['losetup', '--detach', device['name']])
+
+
+def _below(paths: Iterable[str], directory: pathlib.Path) -> list[str]:
+    return [path for path in paths
+            if pathlib.Path(path).is_relative_to(directory)]
+
+
+def _output(command: Sequence[str]) -> str:
+    return subprocess.run(command, check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def _run(command: Sequence[str]) -> None:
+    subprocess.run(command, check=False)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Create the databases, each inside the process that will use it.
+
+Starting a ``*-manage`` command per database costs seconds of imports. What
+is written to the databases is decided elsewhere.
+"""
+
+import sqlite3
+import threading
+
+from oslo_utils import uuidutils
+import sqlalchemy
+from sqlalchemy import event
+from sqlalchemy import orm
+
+from cloud import settings
+
+# By URL, the connection through which this thread holds a database's lock.
+_lock_holders = threading.local()
+
+
+def serialise_transactions() -> None:
+    """Let every SQLite transaction take the write lock when it begins.
+
+    A transaction that reads first and writes later fails at once with
+    "database is locked" if another one wrote in between; Nova and Placement
+    only retry what other databases report as deadlocks. Waiting for the lock
+    at the start has no such failure.
+    """
+    event.listen(sqlalchemy.Engine, 'connect', _use_write_ahead_log)
+    event.listen(sqlalchemy.Engine, 'before_cursor_execute', _take_lock,
+                 retval=True)
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection,
+                         record: object) -> None:
+    """Let who only reads see the last commit while another one writes."""
+    connection.execute('PRAGMA journal_mode = WAL')
+
+
+def _take_lock(connection: sqlalchemy.Connection, cursor: object,
+               statement: str, parameters: object, context: object,
+               executemany: bool) -> tuple[str, object]:
+    if statement == 'BEGIN' and not _is_nested(connection):
+        statement = 'BEGIN IMMEDIATE'
+    return statement, parameters
+
+
+def _is_nested(connection: sqlalchemy.Connection) -> bool:
+    """Whether this thread has the lock of this database already.
+
+    Placement, for one, reads in a transaction of its own while another is
+    open: it would wait for itself.
+    """
+    url = str(connection.engine.url)
+    holder = vars(_lock_holders).get(url)
+    if holder is not None and not holder.closed and holder.in_transaction():
+        return True
+    vars(_lock_holders)[url] = connection
+    return False
+
+
+def keystone() -> None:
+    from keystone.common.sql import upgrades
+    upgrades.offline_sync_database_to_version()
+
+
+def glance() -> None:
+    from glance.db.sqlalchemy import api
+    from glance.db.sqlalchemy import models
+    models.register_models(api.get_engine())
+
+
+def neutron(cloud: settings.Settings) -> None:
+    """Create the tables from the models: no SQLite in the migrations.
+
+    Loading all models also keeps listing ports from failing: one is a
+    backref of a model that only an L3 plugin would load.
+    """
+    from neutron.db.migration.models import head
+    engine = sqlalchemy.create_engine(f'sqlite:///{cloud.data}/neutron.db')
+    head.get_metadata().create_all(engine)
+    engine.dispose()
+    orm.configure_mappers()
+
+
+def nova(cloud: settings.Settings) -> None:
+    """Create the databases of the API and both cells, and map the cells."""
+    from nova.conf import CONF
+    from nova import context
+    from nova.db import migration
+    from nova import objects
+    admin = context.get_admin_context()
+    migration.db_sync(database='api')
+    migration.db_sync(database='main')
+    if objects.CellMappingList.get_all(admin):
+        return
+    cell0 = objects.CellMapping(
+        admin, uuid=objects.CellMapping.CELL0_UUID, name='cell0',
+        transport_url='none:///',
+        database_connection=f'sqlite:///{cloud.data}/nova_cell0.db')
+    with context.target_cell(admin, cell0) as in_cell0:
+        migration.db_sync(database='main', context=in_cell0)
+    cell0.create()
+    objects.CellMapping(
+        admin, uuid=uuidutils.generate_uuid(), name='cell1',
+        transport_url=CONF.transport_url,
+        database_connection=CONF.database.connection).create()

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Bring the cloud up, take it down, restart Nova: the order of the steps.
+
+How a step is done is known to the modules imported here.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from cloud import cleanup
+from cloud import config
+from cloud import images
+from cloud import libvirtd
+from cloud import processes
+from cloud import settings
+from cloud import web
+
+START_PATIENCE = 60
+# Nothing is worth waiting for when everything is thrown away.
+DOWN_PATIENCE = 2
+# More than Nova's own limit, see nova_aio.py.
+RESTART_PATIENCE = 8
+TAIL_LINES = 20
+
+
+class PartFailed(Exception):
+    """A part of the cloud did not start."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f'{name} {reason}')
+        self.name = name
+
+
+class Progress:
+    """Prints a line for each step, with the seconds since the start."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+
+    def say(self, text: str) -> None:
+        seconds = time.monotonic() - self.started
+        print(f'[{seconds:5.1f} s] {text}', flush=True)
+
+
+def process(cloud: settings.Settings, service: str) -> processes.Process:
+    return processes.Process(cloud.run / f'{service}.pid')
+
+
+def running(cloud: settings.Settings) -> list[str]:
+    return [service for service in settings.SERVICES
+            if process(cloud, service).pid]
+
+
+def up(cloud: settings.Settings, overrides: Sequence[str]) -> None:
+    """Start every part that does not run."""
+    progress = Progress()
+    cloud.directory.mkdir(parents=True, exist_ok=True)
+    with _lock(cloud):
+        before = running(cloud)
+        if len(before) == len(settings.SERVICES):
+            if overrides:
+                raise PartFailed('nova', 'runs already: use restart --set')
+            progress.say('the cloud is up already')
+            return
+        try:
+            _start_missing(cloud, overrides, progress)
+        except BaseException as error:
+            _give_up(cloud, before, error, progress)
+            raise
+        progress.say('ready: eval "$(tools/cloud.sh env)"')
+
+
+def _start_missing(cloud: settings.Settings, overrides: Sequence[str],
+                   progress: Progress) -> None:
+    if cloud.nova_conf.exists():
+        config.override(cloud, overrides)
+    else:
+        # Logs may have been kept from another life.
+        shutil.rmtree(cloud.log, ignore_errors=True)
+        config.render(cloud, overrides)
+    for directory in (cloud.log, cloud.run, cloud.data):
+        directory.mkdir(exist_ok=True)
+    cleanup.remember(cloud)
+    cloud.save()
+    missing = [service for service in settings.SERVICES
+               if not process(cloud, service).pid]
+    for service in missing:
+        _start(cloud, service)
+    _wait_ready(cloud, missing, progress)
+    images.upload(cloud)
+    progress.say('images stored')
+
+
+def _start(cloud: settings.Settings, service: str) -> None:
+    command = [sys.executable, '-m', 'cloud.serve', service]
+    if service == 'nova':
+        command = [*libvirtd.inside(_libvirtd(cloud)), *command]
+    process(cloud, service).start(
+        command, cloud.environment(), cloud.log_file(service))
+
+
+def _libvirtd(cloud: settings.Settings) -> int:
+    if (pid := libvirtd.running_pid()) is not None:
+        if other := libvirtd.foreign_cloud(cloud, pid):
+            raise PartFailed('libvirtd', f'belongs to the cloud in {other}; '
+                             'there can be one on a machine')
+        return pid
+    libvirtd.start(cloud)
+    try:
+        return libvirtd.wait(cloud, patience=20)
+    except TimeoutError as error:
+        raise PartFailed('libvirtd', str(error)) from error
+
+
+def _wait_ready(cloud: settings.Settings, services: Sequence[str],
+                progress: Progress) -> None:
+    deadline = time.monotonic() + START_PATIENCE
+    pending = list(services)
+    while pending:
+        time.sleep(0.2)
+        processes.reap()
+        for service in list(pending):
+            if web.answers(cloud.url(service)):
+                pending.remove(service)
+                progress.say(f'{service} answers on {cloud.url(service)}')
+            elif process(cloud, service).pid is None:
+                raise PartFailed(service, 'has ended')
+        if pending and time.monotonic() > deadline:
+            raise PartFailed(pending[0], 'does not answer')
+
+
+def _give_up(cloud: settings.Settings, before: Sequence[str],
+             error: BaseException, progress: Progress) -> None:
+    """Show the log of what failed and take down what was started."""
+    if isinstance(error, PartFailed):
+        show_tail(cloud, error.name)
+    if not before:
+        _take_down(cloud, True, progress)
+        return
+    processes.end([process(cloud, service) for service in settings.SERVICES
+                   if service not in before], DOWN_PATIENCE)
+
+
+def show_tail(cloud: settings.Settings, name: str) -> None:
+    log = cloud.log_file(name)
+    if log.exists():
+        print(f'The end of {log}:', file=sys.stderr)
+        lines = log.read_text(errors='replace').splitlines()
+        print('\n'.join(lines[-TAIL_LINES:]), file=sys.stderr)
+
+
+def restart(cloud: settings.Settings, overrides: Sequence[str]) -> None:
+    """Stop and start Nova; its databases and the containers stay."""
+    progress = Progress()
+    with _lock(cloud):
+        processes.end([process(cloud, 'nova')], RESTART_PATIENCE)
+        progress.say('nova stopped')
+        config.override(cloud, overrides)
+        _start(cloud, 'nova')
+        try:
+            _wait_ready(cloud, ['nova'], progress)
+        except PartFailed as error:
+            show_tail(cloud, error.name)
+            processes.end([process(cloud, 'nova')], DOWN_PATIENCE)
+            raise
+
+
+def down(cloud: settings.Settings, keep_logs: bool) -> None:
+    """Remove everything, whatever state it is in."""
+    progress = Progress()
+    if not cloud.directory.exists():
+        progress.say('the cloud is down already')
+        return
+    with _lock(cloud):
+        _take_down(cloud, keep_logs, progress)
+    progress.say('the cloud is down')
+
+
+def _take_down(cloud: settings.Settings, keep_logs: bool,
+               progress: Progress) -> None:
+    processes.end([process(cloud, service) for service in settings.SERVICES],
+                  DOWN_PATIENCE)
+    progress.say('services ended')
+    _remove_containers(cloud)
+    progress.say('containers removed')
+    processes.end([libvirtd.process(cloud)], DOWN_PATIENCE)
+    processes.kill_marked(settings.MARK_VARIABLE, str(cloud.directory))
+    cleanup.unmount(cloud)
+    cleanup.detach_loops(cloud)
+    if libvirtd.running_pid() is None:
+        cleanup.remove_libvirt_traces(cloud)
+    for path in cloud.directory.iterdir():
+        if path == cloud.log and keep_logs:
+            continue
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with contextlib.suppress(OSError):
+        cloud.directory.rmdir()
+
+
+def _remove_containers(cloud: settings.Settings) -> None:
+    pid = libvirtd.running_pid()
+    if pid is None and libvirtd.has_domain_files():
+        # Ours has crashed; containers outlive it and a new one finds them.
+        libvirtd.start(cloud)
+        pid = libvirtd.wait(cloud, patience=20)
+    if pid is not None:
+        libvirtd.remove_domains(cloud)
+        cleanup.unmount(cloud, libvirtd.inside(pid))
+
+
+@contextlib.contextmanager
+def _lock(cloud: settings.Settings) -> Iterator[None]:
+    """Let one command at a time change the cloud."""
+    descriptor = os.open(cloud.directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Start, find and end the processes of the cloud.
+
+A process is known by its pid *and* its start time, so that a pid which the
+kernel has given to someone else since is never signalled. What the processes
+are is not known here.
+"""
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+PROC = pathlib.Path('/proc')
+
+
+class Process:
+    """One recorded process; its file holds pid and start time."""
+
+    def __init__(self, record: pathlib.Path) -> None:
+        self.record = record
+
+    @property
+    def name(self) -> str:
+        return self.record.stem
+
+    @property
+    def pid(self) -> int | None:
+        """The pid while the process runs."""
+        try:
+            pid, started = self.record.read_text().split()
+        except (FileNotFoundError, ValueError):
+            return None
+        return int(pid) if start_time(int(pid)) == started else None
+
+    def start(self, command: Sequence[str], environment: Mapping[str, str],
+              log: pathlib.Path) -> None:
+        with log.open('ab') as output:
+            child = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=output, start_new_session=True)
+        self.adopt(child.pid)
+
+    def adopt(self, pid: int) -> None:
+        """Record a process that runs already."""
+        self.record.write_text(f'{pid} {start_time(pid)}\n')
+
+
+def start_time(pid: int) -> str | None:
+    """Clock ticks from boot to the start; None if it does not run."""
+    try:
+        stat = (PROC / str(pid) / 'stat').read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The command, in brackets, may hold blanks and brackets itself.
+    fields = stat.rpartition(')')[2].split()
+    return None if fields[0] in 'ZX' else fields[19]
+
+
+def reap() -> None:
+    """Collect the exit codes of our own children that have ended."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def end(processes: Iterable[Process], patience: float) -> None:
+    """SIGTERM, then SIGKILL for what still runs after patience seconds."""
+    ending = list(processes)
+    _signal(ending, signal.SIGTERM)
+    if not _wait_gone(ending, patience):
+        _signal(ending, signal.SIGKILL)
+        _wait_gone(ending, patience)
+    for process in ending:
+        process.record.unlink(missing_ok=True)
+
+
+def _signal(processes: Iterable[Process], number: signal.Signals) -> None:
+    for process in processes:
+        if (pid := process.pid) is not None:
+            os.kill(pid, number)
+
+
+def _wait_gone(processes: Iterable[Process], patience: float) -> bool:
+    deadline = time.monotonic() + patience
+    while any(process.pid for process in processes):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+        reap()
+    return True
+
+
+def variable(pid: int, name: str) -> str | None:
+    """A variable from the environment that a process was started with."""
+    prefix = os.fsencode(f'{name}=')
+    for entry in _read(PROC / str(pid) / 'environ').split(b'\0'):
+        if entry.startswith(prefix):
+            return os.fsdecode(entry.removeprefix(prefix))
+    return None
+
+
+def marked(name: str, value: str) -> list[int]:
+    """The pids of all processes with this variable in their environment."""
+    pids = [int(path.name) for path in PROC.iterdir() if path.name.isdigit()]
+    return [pid for pid in pids if variable(pid, name) == value]
+
+
+def memory_kib(pid: int) -> int:
+    """Memory of a process; pages it shares count in proportion (PSS)."""
+    for line in _read(PROC / str(pid) / 'smaps_rollup').splitlines():
+        if line.startswith(b'Pss:'):
+            return int(line.split()[1])
+    return 0
+
+
+def _read(path: pathlib.Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b''
+
+
+def kill_marked(name: str, value: str) -> None:
+    """Kill strays, for example helpers of a service that has crashed."""
+    for pid in marked(name, value):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Fill an empty Keystone: roles, users, the service catalogue.
+
+Runs inside the Keystone process, below its HTTP API. Everything is created
+only if it is missing.
+"""
+
+from unittest import mock
+import uuid
+
+from keystone.cmd import bootstrap
+from keystone.common import fernet_utils
+from keystone.common import provider_api
+from keystone.conf import CONF
+from keystone.credential.providers import fernet as credential_fernet
+
+from cloud import settings
+
+PROVIDERS = provider_api.ProviderAPIs
+
+# Service -> its type and the path below its root in the catalogue.
+CATALOGUE = {
+    'placement': ('placement', ''),
+    'glance': ('image', ''),
+    'neutron': ('network', ''),
+    'nova': ('compute', '/v2.1'),
+}
+
+
+def create_keys() -> None:
+    """Make the key repositories of tokens and credentials."""
+    for group, maximum in (
+            ('fernet_tokens', CONF.fernet_tokens.max_active_keys),
+            ('credential', credential_fernet.MAX_ACTIVE_KEYS)):
+        repository = fernet_utils.FernetUtils(
+            CONF[group].key_repository, maximum, group)
+        repository.create_key_directory()
+        repository.initialize_key_repository()
+
+
+def register(cloud: settings.Settings) -> None:
+    """Create the admin, the service users and the catalogue."""
+    roles = _bootstrap(cloud)
+    known = {service['name']
+             for service in PROVIDERS.catalog_api.list_services()}
+    if known.issuperset(CATALOGUE):
+        return
+    project = _create_service_project()
+    for service, (service_type, path) in CATALOGUE.items():
+        _create_user(service, project, roles)
+        _create_endpoints(service, service_type, cloud.url(service) + path)
+
+
+def _bootstrap(cloud: settings.Settings) -> tuple[str, str]:
+    """Do what ``keystone-manage bootstrap`` does; return two roles."""
+    # The application around us has loaded the backends, once is allowed.
+    with mock.patch.object(bootstrap.backends, 'load_backends'):
+        bootstrapper = bootstrap.Bootstrapper()
+    bootstrapper.admin_username = 'admin'
+    bootstrapper.admin_password = settings.PASSWORD
+    bootstrapper.admin_role_name = 'admin'
+    bootstrapper.project_name = 'admin'
+    bootstrapper.service_name = 'keystone'
+    bootstrapper.region_id = settings.REGION
+    bootstrapper.public_url = cloud.auth_url
+    bootstrapper.internal_url = cloud.auth_url
+    bootstrapper.immutable_roles = True
+    bootstrapper.bootstrap()
+    return bootstrapper.admin_role_id, bootstrapper.service_role_id
+
+
+def _create_service_project() -> str:
+    project = uuid.uuid4().hex
+    PROVIDERS.resource_api.create_project(project, {
+        'id': project, 'name': 'service', 'enabled': True,
+        'domain_id': CONF.identity.default_domain_id})
+    return project
+
+
+def _create_user(name: str, project: str, roles: tuple[str, ...]) -> None:
+    user = PROVIDERS.identity_api.create_user({
+        'name': name, 'password': settings.PASSWORD, 'enabled': True,
+        'domain_id': CONF.identity.default_domain_id})
+    for role in roles:
+        PROVIDERS.assignment_api.add_role_to_user_and_project(
+            user_id=user['id'], project_id=project, role_id=role)
+
+
+def _create_endpoints(name: str, service_type: str, url: str) -> None:
+    service = uuid.uuid4().hex
+    PROVIDERS.catalog_api.create_service(service, {
+        'id': service, 'name': name, 'type': service_type, 'enabled': True})
+    for interface in ('public', 'internal'):
+        endpoint = uuid.uuid4().hex
+        PROVIDERS.catalog_api.create_endpoint(endpoint, {
+            'id': endpoint, 'service_id': service, 'interface': interface,
+            'region_id': settings.REGION, 'url': url, 'enabled': True})

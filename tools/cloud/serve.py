@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Run one service of the cloud: the main function of every process.
+
+Each project keeps its configuration in globals, so that they cannot share a
+process. How Nova's services share one is in nova_aio.py.
+
+Usage: ``python -m cloud.serve SERVICE``
+"""
+
+from collections.abc import Callable
+import importlib
+import sys
+from typing import Any
+
+from cloud import databases
+from cloud import settings
+from cloud import web
+
+Application = Callable[..., Any]
+
+
+def keystone(cloud: settings.Settings) -> Application:
+    from keystone.server.flask import core
+
+    from cloud import register
+
+    def prepare() -> None:
+        databases.keystone()
+        register.create_keys()
+
+    application = core.initialize_application(
+        'public', post_log_configured_function=prepare,
+        config_files=[str(cloud.etc / 'keystone' / 'keystone.conf')])
+    register.register(cloud)
+    return _checked(application)
+
+
+def placement(cloud: settings.Settings) -> Application:
+    return _wsgi_module('placement')
+
+
+def glance(cloud: settings.Settings) -> Application:
+    for store in ('images', 'staging', 'tasks'):
+        (cloud.data / store).mkdir(exist_ok=True)
+    application = _wsgi_module('glance')
+    databases.glance()
+    return application
+
+
+def neutron(cloud: settings.Settings) -> Application:
+    databases.neutron(cloud)
+    return _wsgi_module('neutron')
+
+
+APPLICATIONS: dict[str, Callable[[settings.Settings], Application]] = {
+    'keystone': keystone, 'placement': placement, 'glance': glance,
+    'neutron': neutron}
+
+
+def _wsgi_module(service: str) -> Application:
+    """The application of a module that configures itself when imported."""
+    return _checked(
+        importlib.import_module(f'{service}.wsgi.api').application)
+
+
+def _checked(application: object) -> Application:
+    if not callable(application):
+        raise TypeError(f'{application!r} is no WSGI application')
+    return application
+
+
+def _serve(service: str, cloud: settings.Settings) -> None:
+    application = APPLICATIONS[service](cloud)
+    web.server(application, cloud.port(service)).start()
+
+
+def _serve_nova(cloud: settings.Settings) -> None:
+    from nova import monkey_patch
+
+    # Chooses native threads over eventlet; not later than other imports.
+    monkey_patch.patch(backend='threading')
+    from cloud import nova_aio
+    nova_aio.main(cloud)
+
+
+def main() -> None:
+    # Some services parse what is left of the command line themselves.
+    service = sys.argv.pop()
+    cloud = settings.load()
+    databases.serialise_transactions()
+    if service == 'nova':
+        _serve_nova(cloud)
+    else:
+        _serve(service, cloud)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Where the cloud lives: its directory, its ports and what it runs.
+
+Only names and numbers are decided here; configuration files are rendered in
+config.py.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import sys
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+
+DIR_VARIABLE = 'NOVA_RT_CLOUD_DIR'
+PORT_VARIABLE = 'NOVA_RT_CLOUD_PORT_BASE'
+PLUGIN_VARIABLE = 'NOVA_RT_CLOUD_PLUGIN'
+# Set only for what we start, so that strays can be told from anything else.
+MARK_VARIABLE = 'NOVA_RT_CLOUD_PART_OF'
+
+REGION = 'RegionOne'
+PASSWORD = 'secret'
+# Nova formats it with the instance's id; libvirt's domain gets the name.
+DOMAIN_PREFIX = 'nova-rt-'
+
+WSGI_SERVICES = ('keystone', 'placement', 'glance', 'neutron')
+SERVICES = (*WSGI_SERVICES, 'nova')
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """One embedded cloud."""
+
+    directory: pathlib.Path
+    port_base: int
+    plugin: bool
+
+    @property
+    def etc(self) -> pathlib.Path:
+        return self.directory / 'etc'
+
+    @property
+    def log(self) -> pathlib.Path:
+        return self.directory / 'log'
+
+    @property
+    def run(self) -> pathlib.Path:
+        return self.directory / 'run'
+
+    @property
+    def data(self) -> pathlib.Path:
+        return self.directory / 'data'
+
+    @property
+    def nova_conf(self) -> pathlib.Path:
+        return self.etc / 'nova' / 'nova.conf'
+
+    def port(self, service: str) -> int:
+        return self.port_base + SERVICES.index(service)
+
+    def url(self, service: str) -> str:
+        """The root of a service's API, which answers without a token."""
+        return f'http://127.0.0.1:{self.port(service)}'
+
+    @property
+    def auth_url(self) -> str:
+        return f'{self.url("keystone")}/v3'
+
+    def log_file(self, name: str) -> pathlib.Path:
+        return self.log / f'{name}.log'
+
+    def environment(self) -> dict[str, str]:
+        """The environment of every process of the cloud."""
+        return {
+            **os.environ,
+            DIR_VARIABLE: str(self.directory),
+            MARK_VARIABLE: str(self.directory),
+            'PATH': f'{sys.prefix}/bin:{os.environ["PATH"]}',
+            'OS_KEYSTONE_CONFIG_DIR': str(self.etc / 'keystone'),
+            'OS_PLACEMENT_CONFIG_DIR': str(self.etc / 'placement'),
+            'OS_GLANCE_CONFIG_DIR': str(self.etc / 'glance'),
+            'OS_NEUTRON_CONFIG_DIR': str(self.etc / 'neutron'),
+            'OS_NOVA_CONFIG_DIR': str(self.etc / 'nova'),
+        }
+
+    def save(self) -> None:
+        """Remember what ``up`` was given for the commands that follow."""
+        kept = {'port_base': self.port_base, 'plugin': self.plugin}
+        _saved(self.directory).write_text(json.dumps(kept))
+
+
+def _saved(directory: pathlib.Path) -> pathlib.Path:
+    return directory / 'settings.json'
+
+
+def load() -> Settings:
+    """The running cloud's settings, else what the environment asks for."""
+    directory = pathlib.Path(
+        os.environ.get(DIR_VARIABLE) or PROJECT / '.cloud').resolve()
+    saved = _saved(directory)
+    if saved.exists():
+        return Settings(directory=directory, **json.loads(saved.read_text()))
+    return Settings(
+        directory=directory,
+        port_base=int(os.environ.get(PORT_VARIABLE) or 15000),
+        plugin=(os.environ.get(PLUGIN_VARIABLE) or '1') != '0')

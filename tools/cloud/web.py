@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""HTTP: serve an application, find out whether another one answers."""
+
+from collections.abc import Callable
+import http.client
+import time
+from typing import Any
+import urllib.parse
+
+from cheroot import wsgi
+
+THREADS = 8
+
+
+def server(application: Callable[..., Any], port: int) -> wsgi.Server:
+    """An HTTP server for the application, on the loopback only."""
+    return wsgi.Server(('127.0.0.1', port), application, numthreads=THREADS)
+
+
+def answers(url: str) -> bool:
+    """Whether a server behind the URL answers anything but an error 5xx."""
+    connection = http.client.HTTPConnection(
+        urllib.parse.urlsplit(url).netloc, timeout=10)
+    try:
+        connection.request('GET', '/')
+        status = connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+    return status < http.client.INTERNAL_SERVER_ERROR
+
+
+def wait(*urls: str) -> None:
+    """Wait until all answer; the one who waits for us sets the limit."""
+    for url in urls:
+        while not answers(url):
+            time.sleep(0.1)

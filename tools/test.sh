@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# All set-up, then all checks and tests.  The last line counts them.
+# usage: tools/test.sh [style|types|docs|unit|functional|cloud|demo ...]
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+tools/setup.sh || exit 1
+export PATH="$PWD/.venv/bin:$PATH" PYTHONWARNINGS=ignore
+
+passed=0 failed=0 skipped=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+check() { # name, command...
+    echo "== $1"
+    if "${@:2}"; then
+        passed=$((passed + 1))
+    else
+        echo "FAILED: $1"
+        failed=$((failed + 1))
+    fi
+}
+
+number() { # word: from the totals that stestr prints
+    awk -v word="$1" '$1 == "-" && index($2, word) == 1 { n = $NF }
+                      END { print n + 0 }' "$log"
+}
+
+tests() { # name, stestr arguments...
+    echo "== $1 tests"
+    stestr --test-path "tests/$1" run "${@:2}" 2>&1 | tee "$log"
+    local status=$?
+    passed=$((passed + $(number Passed)))
+    skipped=$((skipped + $(number Skipped)))
+    local bad=$(($(number Failed) + $(number Unexpected)))
+    # No test found, or a module that cannot be imported, is a failure too.
+    [ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
+    failed=$((failed + bad))
+}
+
+style() {
+    check ruff ruff check .
+    check flake8 flake8
+    check shellcheck shellcheck .ci/run tools/*.sh
+    check 'setup.sh does nothing twice' tools/setup.sh
+}
+
+types() { check mypy mypy; }
+
+docs() {
+    check docs sphinx-build -q -W --keep-going -b html doc/source \
+        doc/build/html
+    check 'release notes' sphinx-build -q -W -b html releasenotes/source \
+        releasenotes/build/html
+}
+
+unit() { tests unit; }
+functional() { tests functional --concurrency 2; }
+cloud() { tests cloud --serial; }
+demo() { check demo tools/demo.sh --report report.json; }
+
+for part in "${@:-style types docs unit functional cloud demo}"; do
+    for one in $part; do "$one"; done
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
