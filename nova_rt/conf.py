@@ -12,12 +12,18 @@ from oslo_config import cfg
 
 from nova_rt import reservation
 
-GROUP = cfg.OptGroup(
-    'nova_rt', title='Real-time CPU reservations', help="""
+GROUP = 'nova_rt'
+
+
+def _group() -> cfg.OptGroup:
+    # A new one each time: oslo.config keeps the options in the group object.
+    return cfg.OptGroup(
+        GROUP, title='Real-time CPU reservations', help="""
 Reservations of CPU time (a runtime in every period) for containers and
 virtual machines.  Set the options for tenants alike on nova-api,
 nova-scheduler and nova-compute.
 """)
+
 
 TENANT_OPTS = [
     cfg.StrOpt(
@@ -122,13 +128,13 @@ ALL_OPTS = TENANT_OPTS + SCHEDULER_OPTS + COMPUTE_OPTS
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
     """Register group [nova_rt] on *conf*; may be called again."""
-    conf.register_group(GROUP)
+    conf.register_group(_group())
     conf.register_opts(ALL_OPTS, group=GROUP)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
     """For oslo.config's sample generator."""
-    return [(GROUP, ALL_OPTS)]
+    return [(_group(), ALL_OPTS)]
 
 
 def ppm(share: float) -> int:

@@ -139,5 +139,8 @@ def parse_ids(text: str) -> tuple[int, ...]:
     ids: list[int] = []
     for part in text.split(',') if text else ():
         first, _, last = part.partition('-')
-        ids.extend(range(int(first), int(last or first) + 1))
+        found = range(int(first), int(last or first) + 1)
+        if not found:
+            raise ValueError(f'{part} is no range')
+        ids.extend(found)
     return tuple(ids)

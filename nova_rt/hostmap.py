@@ -68,10 +68,10 @@ def from_stats(stats: Mapping[str, Any]) -> HostMap | None:
     try:
         data = json.loads(stats[MAP])
         ids, used = _ids(data['cpus']), data['used']
-        if len(ids) != len(used):
+        if len(ids) != len(used) or sum(used, data['cap']) < 0:
             return None
         state = cpus.CpuBandwidth(ids, data['cap'], tuple(used),
                                   data['charged'], data['replicated'])
         return HostMap(state, data['policy'])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return None

@@ -64,8 +64,7 @@ def set_policy(group: str, controller: str, thread: int, policy: str,
     :raises OSError: ESRCH where the thread is gone or elsewhere, else the
         kernel's errno (EPERM: the group has no budget)
     """
-    lines = pathlib.Path(f'/proc/{thread:d}/cgroup').read_text()
-    for line in lines.splitlines():
+    for line in _groups_of(thread):
         _, controllers, path = line.split(':', 2)
         if controller in controllers.split(',') and _below(path, group):
             break
@@ -74,6 +73,14 @@ def set_policy(group: str, controller: str, thread: int, policy: str,
     number = POLICIES[policy]
     param = os.sched_param(priority if number != os.SCHED_OTHER else 0)
     os.sched_setscheduler(thread, number, param)
+
+
+def _groups_of(thread: int) -> list[str]:
+    try:
+        text = pathlib.Path(f'/proc/{thread:d}/cgroup').read_text()
+    except FileNotFoundError as error:
+        raise ProcessLookupError(errno.ESRCH, f'{thread} is gone') from error
+    return text.splitlines()
 
 
 def _below(path: str, group: str) -> bool:

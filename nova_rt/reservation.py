@@ -28,7 +28,10 @@ HINT_PREFIX = 'cpu.rt_'
 MIN_RUNTIME_US = 2
 MAX_PERIOD_US = 4_194_304
 
-_NUMBER = re.compile(r'[0-9]{1,18}', re.ASCII)
+_NUMBER = re.compile(r'[0-9]+')
+_DIGITS = 18
+#: Extra specs that check_conflicts looks at.
+CONFLICTING = ('hw:cpu_policy', 'hw:cpu_realtime', 'resources:PCPU')
 _TRUE = frozenset(('1', 't', 'true', 'on', 'y', 'yes'))
 
 
@@ -101,11 +104,14 @@ def _parse(source: str, key: str, value: Any) -> _Value:
     if isinstance(text, int) and not isinstance(text, bool):
         text = str(text)
     if (not isinstance(text, str) or not _NUMBER.fullmatch(text)
-            or int(text) == 0):
-        raise _error(source, key, value,
-                     'it must be a positive whole number of microseconds',
-                     'give for example 100000 for 100 ms')
-    return _Value(source, key, int(text))
+            or not text.strip('0')):
+        rule = 'it must be a positive whole number of microseconds'
+    elif len(text) > _DIGITS:
+        rule = f'it has more than {_DIGITS} digits'
+    else:
+        return _Value(source, key, int(text))
+    raise _error(source, key, value, rule,
+                 'give for example 100000 for 100 ms')
 
 
 def flavor_values(extra_specs: Mapping[str, Any]) -> dict[str, _Value]:
@@ -128,7 +134,7 @@ def hint_values(hints: Mapping[str, Any] | None) -> dict[str, _Value]:
         if not key.startswith(HINT_PREFIX):
             continue
         if key not in KEYS:
-            raise _error('scheduler hint', key, value,
+            raise _error('scheduler hint', repr(key)[1:-1][:80], value,
                          'there is no such hint',
                          'use ' + ' or '.join(KEYS))
         values[key] = _parse('scheduler hint', key, value)
@@ -191,10 +197,15 @@ def _check_limits(runtime: _Value, period: _Value, limits: Limits) -> None:
     bandwidth = Reservation(runtime.number, period.number).bandwidth
     if bandwidth > limits.max_bandwidth:
         raise runtime.error(
-            f'its share of {bandwidth / PPM:.3f} of the period of '
+            f'its share of {_exact(bandwidth)} of the period of '
             f'{period.number} is above the maximum of '
-            f'{limits.max_bandwidth / PPM:.3f} for one vCPU',
+            f'{_exact(limits.max_bandwidth)} for one vCPU',
             'give a shorter runtime')
+
+
+def _exact(bandwidth: int) -> str:
+    """A share whose comparison with another must be seen."""
+    return f'{bandwidth / PPM:.6f}'
 
 
 def _check_lower(reservation: Reservation,
@@ -209,8 +220,8 @@ def _check_lower(reservation: Reservation,
                             from_flavor[PERIOD_KEY].number).bandwidth
     if reservation.bandwidth > bandwidth:
         raise value.error(
-            f'it raises the share to {reservation.share:.3f}, above the '
-            f'{bandwidth / PPM:.3f} of the flavor',
+            f'it raises the share to {_exact(reservation.bandwidth)}, above '
+            f'the {_exact(bandwidth)} of the flavor',
             'a hint may only lower it here')
 
 

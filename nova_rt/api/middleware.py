@@ -12,6 +12,7 @@ import json
 import re
 from typing import Any
 
+from nova.api.openstack import common
 from nova.api.openstack import wsgi
 import nova.conf
 from nova import exception as nova_exception
@@ -29,11 +30,13 @@ CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
 
 _HINTS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
-_SERVERS = re.compile(r'(/[^/]+)?/servers/?')
+# Below 2.103 servers with volumes may come by a path of their own.
+_SERVERS = re.compile(r'(/[^/]+)?/(servers|os-volumes_boot)/?')
 _SPECS = re.compile(
     r'(?:/[^/]+)?/flavors/(?P<flavor>[^/]+)/os-extra_specs'
     r'(?:/(?P<key>[^/]+))?/?')
-_PREFIXES = ('hw:' + reservation.HINT_PREFIX,)
+_OURS = (*(reservation.FLAVOR_PREFIX + key for key in reservation.KEYS),
+         *reservation.CONFLICTING)
 
 
 class ReservationHints:
@@ -54,10 +57,16 @@ class ReservationHints:
         return req.get_response(self._app)
 
     def _check(self, req: wsgi.Request) -> None:
-        if req.method == 'POST' and _SERVERS.fullmatch(req.path_info):
+        if req.method not in ('POST', 'PUT'):
+            return
+        try:
+            path = req.path_info
+        except UnicodeDecodeError:
+            return  # no path of ours
+        if req.method == 'POST' and _SERVERS.fullmatch(path):
             _check_server(req)
-        elif req.method in ('POST', 'PUT'):
-            match = _SPECS.fullmatch(req.path_info)
+        else:
+            match = _SPECS.fullmatch(path)
             if match:
                 _check_extra_specs(req, match['flavor'])
 
@@ -65,11 +74,13 @@ class ReservationHints:
 def _check_server(req: wsgi.Request) -> None:
     body = _body(req)
     server = _mapping(body, 'server')
-    hints: Mapping[str, Any] = {}
-    for key in _HINTS:
-        hints = {**hints, **_mapping(body, key)}
+    # Nova reads the first of the two and no more.
+    hints = _mapping(body, next((key for key in _HINTS if key in body), ''))
     specs = _extra_specs(req, server.get('flavorRef'))
-    if reservation.from_flavor_and_hints(
+    if specs is None:
+        # Nova will say so; what can be told of the hints is told.
+        reservation.hint_values(hints)
+    elif reservation.from_flavor_and_hints(
             specs, hints, rt_conf.limits(CONF)) is not None:
         reservation.check_conflicts(specs)
 
@@ -78,9 +89,9 @@ def _check_extra_specs(req: wsgi.Request, flavor_id: str) -> None:
     """What a flavor would have in all; one key alone may come first."""
     body = _body(req)
     added = _mapping(body, 'extra_specs') or body
-    if not any(key.startswith(_PREFIXES) for key in added):
+    if not any(key in added for key in _OURS):
         return
-    specs = {**_extra_specs(req, flavor_id), **added}
+    specs = {**(_extra_specs(req, flavor_id) or {}), **added}
     if len(reservation.flavor_values(specs)) == len(reservation.KEYS):
         reservation.from_flavor_and_hints(specs, None, rt_conf.limits(CONF))
         reservation.check_conflicts(specs)
@@ -90,7 +101,7 @@ def _body(req: wsgi.Request) -> Mapping[str, Any]:
     """The JSON object of a request; {} where Nova will refuse it anyway."""
     try:
         body = json.loads(req.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return body if isinstance(body, dict) else {}
 
@@ -100,17 +111,17 @@ def _mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _extra_specs(req: wsgi.Request, flavor_id: Any) -> Mapping[str, Any]:
-    """Of a flavor; {} where Nova will say that there is no such one."""
-    if not isinstance(flavor_id, str | int):
-        return {}
-    # A flavorRef may be a link to the flavor.
-    name = str(flavor_id).rstrip('/').rsplit('/', 1)[-1]
+def _extra_specs(req: wsgi.Request, flavor_ref: Any
+                 ) -> Mapping[str, Any] | None:
+    """Of a flavor, by id or link; None where there is no such flavor."""
+    if not isinstance(flavor_ref, str | int):
+        return None
     try:
         flavor = objects.Flavor.get_by_flavor_id(
-            req.environ['nova.context'], name, read_deleted='no')
+            req.environ['nova.context'],
+            common.get_id_from_href(str(flavor_ref)), read_deleted='no')
     except nova_exception.FlavorNotFound:
-        return {}
+        return None
     return dict(flavor.extra_specs)
 
 

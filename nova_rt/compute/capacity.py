@@ -80,11 +80,10 @@ def measure(conf: Any, interface: base.KernelInterface | None,
     group = conf.nova_rt
     policy = load_policy(group.packing_policy)
     ids = _rt_cpus(group.rt_cpus, shared)
-    reason = _unavailable(conf, interface, ids)
-    kernel = base.Capacity(0, 0)
-    if interface is not None:
-        kernel = interface.capacity(ours)
+    kernel = interface.capacity(ours) if interface else base.Capacity(0, 0)
     cap = min(rt_conf.ppm(group.cpu_cap), kernel.ppm)
+    reason = _unavailable(conf, interface, ids) or (
+        '' if cap else 'other control groups hold all that the kernel gives')
     empty = cpus.CpuBandwidth.empty(
         ids, cap, interface is not None and interface.replicated)
     return Capacity(empty, group.packing_policy, policy, reason,
@@ -119,5 +118,6 @@ def _unavailable(conf: Any, interface: base.KernelInterface | None,
     if conf.libvirt.virt_type != 'lxc':
         return f'[libvirt] virt_type = {conf.libvirt.virt_type} has none yet'
     if not ids:
-        return 'no pCPU is shared between servers'
+        return ('no pCPU is left for it by [nova_rt] rt_cpus and '
+                '[compute] cpu_shared_set')
     return ''

@@ -20,8 +20,8 @@ from nova_rt import reservation
 
 _IDENTIFIER = re.compile(
     r'(?P<uuid>[0-9a-f-]{36})/(?P<move>[0-9]+)'
-    r';r=(?P<r>[0-9]+);p=(?P<p>[0-9]+)'
-    r';h=(?P<hr>[0-9]*),(?P<hp>[0-9]*);c=(?P<c>[0-9,]+)', re.ASCII)
+    r';r=(?P<r>[1-9][0-9]*);p=(?P<p>[1-9][0-9]*)'
+    r';h=(?P<hr>[0-9]*),(?P<hp>[0-9]*);c=(?P<c>[0-9]+(,[0-9]+)*)')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ class RTComputeManager(manager.ComputeManager):
     def build_and_run_instance(self, context: Any, instance: Any, image: Any,
                                request_spec: Any, *args: Any, **kwargs: Any
                                ) -> Any:
-        if request_spec is not None:
+        if request_spec is not None and 'scheduler_hints' in request_spec:
             request.note_hints(instance, request_spec.scheduler_hints)
         return super().build_and_run_instance(
             context, instance, image, request_spec, *args, **kwargs)

@@ -13,8 +13,8 @@ from nova_rt import reservation
 CONF = nova.conf.CONF
 
 
-def _hints(spec: Any) -> Mapping[str, Any]:
-    # Unset in the RequestSpec of old servers.
+def hints(spec: Any) -> Mapping[str, Any]:
+    """The scheduler hints; old servers have none set."""
     return (spec.scheduler_hints if 'scheduler_hints' in spec else None) or {}
 
 
@@ -23,7 +23,7 @@ def asks(spec: Any) -> bool:
     specs = spec.flavor.extra_specs
     return (any('hw:' + key in specs for key in reservation.KEYS)
             or any(key.startswith(reservation.HINT_PREFIX)
-                   for key in _hints(spec)))
+                   for key in hints(spec)))
 
 
 def reservation_of(spec: Any) -> reservation.Reservation | None:
@@ -35,7 +35,7 @@ def reservation_of(spec: Any) -> reservation.Reservation | None:
         return None
     specs = spec.flavor.extra_specs
     wanted = reservation.from_flavor_and_hints(
-        specs, _hints(spec), rt_conf.limits(CONF))
+        specs, hints(spec), rt_conf.limits(CONF))
     image = spec.image if 'image' in spec else None
     policy = image.properties.get('hw_cpu_policy') if image else None
     reservation.check_conflicts(specs, {'hw_cpu_policy': policy})

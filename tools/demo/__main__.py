@@ -19,8 +19,7 @@ from demo import client
 from demo import host
 from demo import report
 
-RESERVED = ('server create --flavor flavor_rt1 --image lxc-busy --nic none '
-            '--wait')
+RESERVED = 'server create --flavor flavor_rt1 --image lxc-busy --nic none'
 PERIODS = 25
 
 
@@ -53,9 +52,23 @@ class Demo:
         if self.openstack(command, columns).status:
             self.report.problem(f'"openstack {command}" failed')
 
-    def create(self, name: str, extra: str = '') -> None:
-        self.must(f'{RESERVED} {extra}{" " if extra else ""}{name}',
+    def create(self, name: str, extra: str = '', what: str = RESERVED
+               ) -> None:
+        self.must(f'{what} {extra}{" " if extra else ""}{name}',
                   '-f value -c name -c status')
+
+    def built(self) -> None:
+        """Wait until no server is being built, then list them.
+
+        The client's own --wait looks every five seconds only.
+        """
+        columns = '-f value -c Name -c Status --sort-column Name'
+        deadline = time.monotonic() + 60
+        while 'BUILD' in client.run(f'server list {columns}').text:
+            if time.monotonic() > deadline:
+                self.report.problem('a server is still being built')
+                break
+        self.must('server list', columns)
 
     def measure(self, condition: str) -> None:
         found = [server for server in host.servers(self.cloud)
@@ -76,10 +89,14 @@ class Demo:
             self.report.problem(f'"openstack {command}" was accepted')
         self.report.refused(f'openstack {command}', answer.text)
 
-    def no_room(self, name: str) -> None:
-        """A server that must end in ERROR, and why."""
+    def no_room(self, name: str, *patterns: str) -> None:
+        """A server that must end in ERROR, and why.
+
+        :param patterns: what an operator finds in the log besides
+        """
         command = f'{RESERVED} {name}'
         self.openstack(command, '-f value -c status')
+        self.built()
         shown = client.run(f'server show {name} -f json -c status -c fault')
         print(f'$ openstack server show {name} -c status -c fault')
         match = re.search(r'"message": "((?:[^"\\]|\\.)*)"', shown.text)
@@ -87,6 +104,8 @@ class Demo:
         print(f'  {reason}', flush=True)
         if '"ERROR"' not in shown.text:
             self.report.problem(f'{name} was not refused')
+        for line in (self.logged(pattern) for pattern in patterns):
+            reason += f'; nova.log: {line}'
         self.report.refused(f'openstack {command}', reason)
         self.must(f'server delete --wait {name}')
 
@@ -98,9 +117,12 @@ class Demo:
         """The last line of Nova's log with *pattern*: for the operator."""
         lines = self.cloud.log_file('nova').read_text().splitlines()
         found = [line for line in lines if re.search(pattern, line)]
-        text = found[-1] if found else ''
-        print(f'$ grep "{pattern}" .cloud/log/nova.log | tail -1\n'
-              f'  {text[text.find("nova_rt"):]}', flush=True)
+        if not found:
+            self.report.problem(f'nothing logged "{pattern}"')
+            return ''
+        text = found[-1].split(' INFO ')[-1]
+        print(f'$ grep "{pattern}" .cloud/log/nova.log | tail -1\n  {text}',
+              flush=True)
         return text
 
 
@@ -113,18 +135,22 @@ def reserve(demo: Demo) -> None:
         demo.create('rt1')
         demo.create('rt2', '--hint cpu.rt_runtime_us=30000 '
                     '--hint cpu.rt_period_us=100000')
+        demo.built()
     with demo.step('idle', 'What they get on an idle host'):
         demo.measure('idle')
     with demo.step('noise', 'A noisy neighbour without a reservation'):
         demo.must('flavor create noisy --vcpus 2 --ram 256',
                   '-f value -c name')
-        demo.must('server create --flavor noisy --image lxc-busy '
-                  '--nic none --wait noisy', '-f value -c name -c status')
+        demo.create('noisy', what='server create --flavor noisy '
+                    '--image lxc-busy --nic none')
+        demo.built()
         demo.measure('noise')
     with demo.step('hint', "The paper's hint: 120 ms instead of 100"):
         demo.must('server delete --wait rt1')
         demo.create('rt3', '--hint cpu.rt_runtime_us=120000')
+        demo.built()
         demo.measure('noise')
+        demo.must('server delete noisy')
 
 
 def refuse(demo: Demo) -> None:
@@ -141,8 +167,8 @@ def refuse(demo: Demo) -> None:
             demo.bad(f'{RESERVED} --hint {hint} rt5')
     with demo.step('unavailable', 'A host that takes no reservations'):
         demo.restart_nova('nova_rt.hcbs_scheduler_available=false')
-        demo.no_room('rt6')
-        demo.logged('CPU reservations: none on this host')
+        demo.no_room('rt6', 'The server asks for', 'no allocation candidates',
+                     'CPU reservations: none on this host')
         for server in host.servers(demo.cloud):
             if server.claim:
                 print(f'  {server.name} keeps {server.kernel}')

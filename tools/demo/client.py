@@ -8,6 +8,7 @@ here, and each command runs in a fork of its own.
 
 import dataclasses
 import io
+import logging
 import os
 import shlex
 import sys
@@ -52,6 +53,8 @@ def run(command: str) -> Answer:
 
 
 def _in_child(arguments: list[str]) -> int:
+    # Left from the warm-up: messages would come twice.
+    logging.getLogger().handlers.clear()
     try:
         status = shell.main(arguments)
     except SystemExit as end:

@@ -45,7 +45,7 @@ class RTShareFilter(filters.BaseHostFilter):
 
         The request is read once for all hosts.
         """
-        if not request.asks(spec_obj) or utils.request_is_rebuild(spec_obj):
+        if not request.asks(spec_obj) or _is_rebuild(spec_obj):
             return filter_obj_list
         try:
             wanted = request.reservation_of(spec_obj)
@@ -85,6 +85,11 @@ class RTShareFilter(filters.BaseHostFilter):
         if spec.num_instances == 1:
             # In a multi-create Nova has claims to clean up first.
             raise nova_exception.NoValidHost(reason=f'RTShareFilter: {reason}')
+
+
+def _is_rebuild(spec: Any) -> bool:
+    # Nova's own question fails where no hint was ever set.
+    return bool(request.hints(spec)) and utils.request_is_rebuild(spec)
 
 
 def _reason(hosts: list[Any], vcpus: int, wanted: reservation.Reservation

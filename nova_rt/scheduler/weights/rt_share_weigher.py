@@ -44,4 +44,4 @@ class RTShareWeigher(weights.BaseHostWeigher):
         if known is None:
             return 0.0
         state = known.state
-        return max(0.0, (state.total - state.total_used) / 1e6)
+        return (state.total - state.total_used) / 1e6

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Sphinx configuration."""
+
+extensions = [
+    'openstackdocstheme',
+    'oslo_config.sphinxext',
+    'sphinx.ext.autodoc',
+]
+project = 'nova-rt'
+copyright = 'nova-rt developers'  # noqa: A001
+master_doc = 'index'
+exclude_patterns: list[str] = []
+html_theme = 'openstackdocs'
+openstackdocs_auto_name = False
+openstackdocs_repo_name = 'nova-rt'
+openstackdocs_use_storyboard = False
+pygments_style = 'native'
+autodoc_mock_imports = ['libvirt']

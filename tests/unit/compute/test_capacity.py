@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: what a host offers, from options and kernel."""
+
+from nova_rt.compute import capacity
+from nova_rt import cpus
+from nova_rt import exception
+from nova_rt.kernel import base as kernel_base
+from nova_rt.packing import policies
+from tests.unit import base
+
+
+class Kernel:
+    """As much of a kernel interface as capacity asks."""
+
+    name = 'fake'
+
+    def __init__(self, ppm=1_000_000, tick_us=0, replicated=False):
+        self.replicated = replicated
+        self._capacity = kernel_base.Capacity(ppm, tick_us)
+
+    def capacity(self, ours):
+        assert ours == '/machine'
+        return self._capacity
+
+
+class MeasureTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.config('libvirt', virt_type='lxc')
+
+    def measure(self, kernel=None, shared=(2, 0, 1)):
+        return capacity.measure(base.CONF, kernel, shared, '/machine')
+
+    def refused(self, words, **options):
+        self.config(**options)
+        error = self.assertRaises(exception.InvalidConfiguration,
+                                  self.measure, Kernel())
+        for word in words:
+            self.assertIn(word, str(error))
+
+    def test_kernel_without_room(self):
+        self.assertIn('other control groups',
+                      self.measure(Kernel(ppm=0)).reason)
+
+    def test_rt_cpus_that_select_nothing(self):
+        self.config(rt_cpus='^0')
+        self.assertIn('rt_cpus', self.measure(Kernel()).reason)
+
+    def test_all_shared_pcpus_up_to_the_cap(self):
+        found = self.measure(Kernel())
+        self.assertTrue(found.available)
+        self.assertEqual(cpus.CpuBandwidth.empty((0, 1, 2), 950_000),
+                         found.empty)
+        self.assertEqual((0, 1, 2), found.cpu_ids)
+        self.assertEqual(('worst_fit', policies.worst_fit),
+                         (found.policy_name, found.policy))
+
+    def test_some_pcpus(self):
+        self.config(rt_cpus='0-2,^1')
+        self.assertEqual((0, 2), self.measure(Kernel()).cpu_ids)
+
+    def test_pcpus_that_are_not_shared(self):
+        self.refused(['rt_cpus = 1-4', '[3, 4]', 'cpu_shared_set'],
+                     rt_cpus='1-4')
+
+    def test_no_list_of_pcpus(self):
+        self.refused(['rt_cpus = two', '2-15,^8'], rt_cpus='two')
+
+    def test_policy(self):
+        self.config(packing_policy='best_fit')
+        self.assertIs(policies.best_fit, self.measure(Kernel()).policy)
+        self.refused(['packing_policy = magic', 'entry point'],
+                     packing_policy='magic')
+
+    def test_lower_of_option_and_kernel(self):
+        self.assertEqual(900_000, self.measure(Kernel(900_000)).empty.cap)
+        self.config(cpu_cap=0.5)
+        self.assertEqual(500_000, self.measure(Kernel(900_000)).empty.cap)
+
+    def test_ticks_are_mentioned(self):
+        self.assertIn('ticks of 4000 us',
+                      str(self.measure(Kernel(tick_us=4000))))
+
+    def test_replicated(self):
+        found = self.measure(Kernel(replicated=True))
+        self.assertTrue(found.empty.replicated)
+        self.assertEqual('950000 ppm of all of the pCPUs 0-2, chosen by '
+                         'worst_fit', str(found))
+
+    def test_why_it_takes_none(self):
+        cases = (
+            ('kernel offers no interface', None, {}),
+            ('hcbs_scheduler_available is false', Kernel(),
+             {'hcbs_scheduler_available': False}),
+            ('virt_type = kvm', Kernel(), {'virt_type': 'kvm'}))
+        for words, kernel, options in cases:
+            group = 'libvirt' if 'virt_type' in options else 'nova_rt'
+            self.config(group, **options)
+            found = self.measure(kernel)
+            self.assertFalse(found.available)
+            self.assertIn(words, found.reason)
+            self.assertEqual(f'none on this host: {found.reason}',
+                             str(found))
+            self.config(hcbs_scheduler_available=True)
+
+    def test_no_pcpu(self):
+        found = self.measure(Kernel(), shared=())
+        self.assertIn('no pCPU', found.reason)
+
+    def test_servers_count_where_no_new_ones_are_taken(self):
+        self.config(hcbs_scheduler_available=False)
+        found = self.measure(Kernel())
+        self.assertEqual((0, 1, 2), found.cpu_ids)
+
+    def test_published(self):
+        found = self.measure(Kernel())
+        state = found.empty.claim((1,), 5)
+        self.assertEqual(state, found.published(state).state)
+        self.assertEqual('worst_fit', found.published(state).policy)
+
+    def test_published_where_none_are_taken(self):
+        found = self.measure(None)
+        state = found.published(found.empty.claim((1,), 5)).state
+        self.assertEqual((0, 0), (state.total, state.total_used))
+        self.assertFalse(cpus.fits(state, 1, 1))

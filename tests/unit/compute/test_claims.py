@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: a claim as text, and among Nova's resources."""
+
+import hypothesis
+from hypothesis import strategies as st
+from nova import objects
+from oslo_utils.fixture import uuidsentinel as uuids
+
+from nova_rt.compute import claims
+from nova_rt import exception
+from nova_rt import reservation
+from tests.unit import base
+
+CLAIM = claims.RTClaim(uuids.server, 7, reservation.Reservation(1000, 2000),
+                       (3, 0), {'cpu.rt_runtime_us': 1000})
+
+_NUMBERS = st.integers(1, 10 ** 9)
+_CLAIMS = st.builds(
+    claims.RTClaim, st.uuids().map(str), st.integers(0, 10 ** 9),
+    st.builds(reservation.Reservation, _NUMBERS, _NUMBERS),
+    st.lists(st.integers(0, 999), min_size=1, unique=True).map(tuple),
+    st.dictionaries(st.sampled_from(reservation.KEYS), _NUMBERS))
+
+
+class RTClaimTest(base.TestCase):
+
+    def test_text(self):
+        self.assertEqual(f'{uuids.server}/7;r=1000;p=2000;h=1000,;c=3,0',
+                         CLAIM.identifier)
+
+    @hypothesis.given(_CLAIMS)
+    @base.PROPERTY
+    def test_round_trip(self, claim):
+        self.assertEqual(claim, claims.RTClaim.parse(claim.identifier))
+
+    def test_not_ours(self):
+        good = CLAIM.identifier
+        for text in ('', 'pmem-1', good + ';x=1', 'x' + good, good + '\n',
+                     good.replace('r=1000', 'r='),
+                     good.replace('c=3,0', 'c='),
+                     good.replace('c=3,0', 'c=,'), good + ',',
+                     good.replace('c=3,0', 'c=3,,0'),
+                     good.replace('p=2000', 'p=0'),
+                     good.replace('7;', '-7;')):
+            error = self.assertRaises(exception.InvalidClaim,
+                                      claims.RTClaim.parse, text)
+            self.assertIn(repr(text), str(error))
+
+    def test_resource(self):
+        resource = CLAIM.to_resource(uuids.node)
+        self.assertEqual(
+            (uuids.node, 'CUSTOM_RT_BANDWIDTH', CLAIM.identifier),
+            (resource.provider_uuid, resource.resource_class,
+             resource.identifier))
+
+    def test_claims_of_an_instance(self):
+        other = objects.Resource(
+            provider_uuid=uuids.node, resource_class='CUSTOM_PMEM_NAMESPACE',
+            identifier='pmem-1')
+        resources = [other, CLAIM.to_resource(uuids.node)]
+        self.assertEqual([CLAIM], claims.of_resources(resources))
+        self.assertEqual(
+            CLAIM, claims.of_instance(base.instance(resources=resources)))
+
+    def test_instance_without_a_claim(self):
+        server = base.instance()
+        self.assertIsNone(claims.of_instance(server))
+        server.resources = None
+        self.assertIsNone(claims.of_instance(server))

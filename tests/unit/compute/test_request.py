@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: what a server asks for, from its instance."""
+
+from oslo_utils.fixture import uuidsentinel as uuids
+
+from nova_rt.compute import claims
+from nova_rt.compute import request
+from nova_rt import exception
+from nova_rt import reservation
+from tests.unit import base
+
+SPECS = base.extra_specs(100_000, 200_000)
+
+
+class RequestTest(base.TestCase):
+
+    def claimed(self, **hints):
+        claim = claims.RTClaim(
+            uuids.server, 0, reservation.Reservation(1, 2), (0,),
+            {f'cpu.rt_{key}_us': value for key, value in hints.items()})
+        return [claim.to_resource(uuids.node)]
+
+    def test_flavor(self):
+        self.assertEqual(reservation.Reservation(100_000, 200_000),
+                         request.reservation_of(base.instance(SPECS)))
+
+    def test_no_reservation(self):
+        self.assertIsNone(request.reservation_of(base.instance()))
+
+    def test_noted_hint_wins(self):
+        server = base.instance(SPECS)
+        request.note_hints(server, base.hints(runtime=50_000)
+                           | {'group': ['g']})
+        self.assertEqual({'cpu.rt_runtime_us': ['50000']},
+                         request.hints_of(server))
+        self.assertEqual(reservation.Reservation(50_000, 200_000),
+                         request.reservation_of(server))
+
+    def test_nothing_to_note(self):
+        for hints in (None, {}, {'group': ['g']}):
+            server = base.instance(SPECS)
+            request.note_hints(server, hints)
+            self.assertEqual({}, server.system_metadata)
+            self.assertEqual({}, request.hints_of(server))
+
+    def test_note_fits_the_column(self):
+        server = base.instance()
+        request.note_hints(server, base.hints('9' * 18, '9' * 18))
+        self.assertLess(
+            len(server.system_metadata[request.HINTS_KEY]), 256)
+
+    def test_hints_of_the_claim_outlive_the_note(self):
+        server = base.instance(SPECS, resources=self.claimed(runtime=70_000))
+        request.note_hints(server, base.hints(runtime=50_000))
+        self.assertEqual(reservation.Reservation(70_000, 200_000),
+                         request.reservation_of(server))
+
+    def test_resize_takes_the_new_flavor_and_the_hint(self):
+        server = base.instance(SPECS, resources=self.claimed(runtime=70_000))
+        new = base.flavor(base.extra_specs(300_000, 400_000))
+        self.assertEqual(reservation.Reservation(70_000, 400_000),
+                         request.reservation_of(server, new))
+
+    def test_admitted_under_older_limits(self):
+        self.config(max_share=0.1, hint_override='none')
+        server = base.instance(SPECS)
+        request.note_hints(server, base.hints(runtime=150_000))
+        self.assertEqual(reservation.Reservation(150_000, 200_000),
+                         request.reservation_of(server))
+
+    def test_conflicts(self):
+        for server in (
+                base.instance(SPECS | {'hw:cpu_policy': 'dedicated'}),
+                base.instance(SPECS, image_hw_cpu_policy='dedicated')):
+            self.assertRaises(exception.InvalidReservation,
+                              request.reservation_of, server)
+        self.assertIsNone(request.reservation_of(
+            base.instance(image_hw_cpu_policy='dedicated')))

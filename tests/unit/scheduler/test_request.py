@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: the reservation in a RequestSpec."""
+
+from nova_rt import exception
+from nova_rt import reservation
+from nova_rt.scheduler import request
+from tests.unit import base
+
+SPECS = base.extra_specs(100_000, 200_000)
+
+
+class RequestTest(base.TestCase):
+
+    def test_no_reservation(self):
+        spec = base.request_spec({'hw:cpu_policy': 'dedicated'},
+                                 {'group': ['g']})
+        self.assertFalse(request.asks(spec))
+        self.assertIsNone(request.reservation_of(spec))
+
+    def test_each_source_asks(self):
+        for specs, hints in ((SPECS, {}),
+                             ({}, base.hints(5000, 10_000)),
+                             ({'hw:cpu.rt_period_us': '1000'}, {}),
+                             ({}, {'cpu.rt_budget': ['1']})):
+            self.assertTrue(
+                request.asks(base.request_spec(specs, hints)))
+
+    def test_hint_as_stored_wins(self):
+        spec = base.request_spec(SPECS, base.hints(runtime=50_000))
+        self.assertEqual(reservation.Reservation(50_000, 200_000),
+                         request.reservation_of(spec))
+
+    def test_old_server_without_hints_or_image(self):
+        spec = base.request_spec(SPECS)
+        del spec._obj_scheduler_hints
+        spec.image = None
+        self.assertEqual(reservation.Reservation(100_000, 200_000),
+                         request.reservation_of(spec))
+        spec.scheduler_hints = None
+        spec.flavor.extra_specs = {}
+        self.assertFalse(request.asks(spec))
+
+    def test_limits_are_the_operators(self):
+        self.config(max_share=0.4)
+        self.assertRaises(exception.InvalidReservation,
+                          request.reservation_of, base.request_spec(SPECS))
+
+    def test_conflict_with_the_image(self):
+        spec = base.request_spec(SPECS, image={'hw_cpu_policy': 'dedicated'})
+        error = self.assertRaises(exception.InvalidReservation,
+                                  request.reservation_of, spec)
+        self.assertIn("image property hw_cpu_policy='dedicated'", str(error))
+
+    def test_conflict_with_the_flavor(self):
+        spec = base.request_spec(SPECS | {'hw:cpu_policy': 'mixed'})
+        self.assertRaises(exception.InvalidReservation,
+                          request.reservation_of, spec)
+
+    def test_dedicated_without_a_reservation_is_fine(self):
+        spec = base.request_spec(image={'hw_cpu_policy': 'dedicated'})
+        self.assertIsNone(request.reservation_of(spec))

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: what Placement is asked for."""
+
+import fixtures
+from nova import context
+from nova import exception as nova_exception
+from nova.scheduler import request_filter as nova_request_filter
+from nova.scheduler import utils
+
+from nova_rt.scheduler import request_filter
+from tests.unit import base
+
+
+class RequestFilterTest(base.TestCase):
+
+    def ask(self, spec):
+        return request_filter.require_rt_bandwidth(
+            context.get_admin_context(), spec)
+
+    def test_bandwidth_of_all_vcpus_and_the_trait(self):
+        spec = base.request_spec(base.extra_specs(1000, 3000), vcpus=3)
+        self.assertTrue(self.ask(spec))
+        self.assertEqual(
+            base.extra_specs(1000, 3000) | {
+                'resources:CUSTOM_RT_BANDWIDTH': '1000002',
+                'trait:CUSTOM_HCBS': 'required'},
+            spec.flavor.extra_specs)
+
+    def test_nova_understands_it(self):
+        spec = base.request_spec(base.extra_specs(1000, 2000), vcpus=2)
+        self.ask(spec)
+        wanted = utils.ResourceRequest.from_request_spec(spec)
+        group = wanted.get_request_group(None)
+        self.assertEqual(1_000_000,
+                         group.resources['CUSTOM_RT_BANDWIDTH'])
+        self.assertEqual({'CUSTOM_HCBS'}, group.required_traits)
+
+    def test_stored_flavor_is_left_alone(self):
+        specs = base.extra_specs(1000, 2000)
+        spec = base.request_spec(specs)
+        shared = spec.flavor.extra_specs
+        self.ask(spec)
+        self.assertNotIn('trait:CUSTOM_HCBS', shared)
+
+    def test_amount_follows_the_hint_and_not_the_operator(self):
+        spec = base.request_spec(
+            base.extra_specs(1000, 2000) | {
+                'resources:CUSTOM_RT_BANDWIDTH': '1'},
+            base.hints(runtime=1500))
+        self.ask(spec)
+        self.assertEqual(
+            '750000',
+            spec.flavor.extra_specs['resources:CUSTOM_RT_BANDWIDTH'])
+
+    def test_nothing_asked(self):
+        spec = base.request_spec({'hw:x': 'y'})
+        self.assertFalse(self.ask(spec))
+        self.assertEqual({'hw:x': 'y'}, spec.flavor.extra_specs)
+
+    def test_nonsense_has_the_reason(self):
+        spec = base.request_spec(
+            base.extra_specs(1000, 2000), base.hints(runtime='abc'))
+        error = self.assertRaises(
+            nova_exception.RequestFilterFailed, self.ask, spec)
+        self.assertIn("cpu.rt_runtime_us=['abc']", str(error))
+
+    def test_installed_once_and_run_by_nova(self):
+        self.useFixture(fixtures.MockPatchObject(
+            nova_request_filter, 'ALL_REQUEST_FILTERS', []))
+        request_filter.install()
+        request_filter.install()
+        spec = base.request_spec(base.extra_specs(1000, 2000))
+        nova_request_filter.process_reqspec(
+            context.get_admin_context(), spec)
+        self.assertEqual([request_filter.require_rt_bandwidth],
+                         nova_request_filter.ALL_REQUEST_FILTERS)
+        self.assertIn('trait:CUSTOM_HCBS', spec.flavor.extra_specs)

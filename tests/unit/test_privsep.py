@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: privileged functions check their arguments.
+
+Run without privileges, on a directory that stands for cgroupfs.
+"""
+
+import errno
+import os
+import pathlib
+
+import fixtures
+from oslotest import base
+
+from nova_rt import privsep
+
+
+class _Case(base.BaseTestCase):
+
+    def setUp(self):
+        super().setUp()
+        privsep.cgroup_pctxt.set_client_mode(False)
+        self.addCleanup(privsep.cgroup_pctxt.set_client_mode, True)
+
+
+class WriteTest(_Case):
+
+    def setUp(self):
+        super().setUp()
+        self.top = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path).resolve()
+        self.root = self.top / 'cgroup'
+        self.group = self.root / 'machine'
+        self.group.mkdir(parents=True)
+        self.useFixture(fixtures.MockPatchObject(
+            privsep, 'CGROUP_ROOT', str(self.root)))
+        self.file = self.group / 'cpu.rt_runtime_us'
+        self.file.write_text('old\n')
+
+    def refused(self, path, text='1'):
+        error = self.assertRaises(
+            OSError, privsep.write_cgroup_file, str(path), text)
+        self.assertEqual(errno.EPERM, error.errno)
+
+    def test_value_and_newline(self):
+        for name in privsep.FILES:
+            path = self.group / name
+            path.touch()
+            for text in ('500000', '-1', '0-3,8', '1 2'):
+                path.write_text('')
+                privsep.write_cgroup_file(str(path), text)
+                self.assertEqual(text + '\n', path.read_text())
+
+    def test_other_file_names(self):
+        for name in ('tasks', 'cgroup.procs', 'cpu.shares', 'release_agent'):
+            path = self.group / name
+            path.write_text('old')
+            self.refused(path)
+            self.assertEqual('old', path.read_text())
+
+    def test_other_places(self):
+        for place in (self.top, self.top / 'cgroup-2'):
+            place.mkdir(exist_ok=True)
+            path = place / 'cpu.rt_runtime_us'
+            path.write_text('old')
+            self.refused(path)
+            self.refused(self.root / '..' / path.relative_to(self.top))
+            link = self.group / 'cpu.rt_period_us'
+            link.symlink_to(path)
+            self.refused(link)
+            link.unlink()
+            self.assertEqual('old', path.read_text())
+
+    def test_link_within_cgroupfs(self):
+        # /sys/fs/cgroup/cpu is one to cpu,cpuacct.
+        (self.root / 'cpu').symlink_to(self.group)
+        privsep.write_cgroup_file(
+            str(self.root / 'cpu' / 'cpu.rt_runtime_us'), '500')
+        self.assertEqual('500\n', self.file.read_text())
+
+    def test_values(self):
+        for text in ('', '1\n', '1\n2', 'x', '0x1', '\u0661', '1' * 4097):
+            self.refused(self.file, text)
+        self.assertEqual('old\n', self.file.read_text())
+
+    def test_nothing_is_created(self):
+        self.file.unlink()
+        self.assertRaises(FileNotFoundError, privsep.write_cgroup_file,
+                          str(self.file), '1')
+        self.assertFalse(self.file.exists())
+
+    def test_short_write_is_a_refusal_and_not_resent(self):
+        sent = []
+
+        def short(handle, data):
+            sent.append(data)
+            return 1
+        self.useFixture(fixtures.MockPatchObject(os, 'write', short))
+        error = self.assertRaises(
+            OSError, privsep.write_cgroup_file, str(self.file), '500')
+        self.assertEqual(errno.EINVAL, error.errno)
+        self.assertEqual([b'500\n'], sent)
+
+    def test_file_is_closed(self):
+        before = len(os.listdir('/proc/self/fd'))
+        privsep.write_cgroup_file(str(self.file), '1')
+        self.assertEqual(before, len(os.listdir('/proc/self/fd')))
+
+
+class SetPolicyTest(_Case):
+    """On this very process; only the system call is replaced."""
+
+    def setUp(self):
+        super().setUp()
+        self.calls = []
+        self.useFixture(fixtures.MockPatchObject(
+            os, 'sched_setscheduler', lambda thread, policy, param:
+            self.calls.append((thread, policy, param.sched_priority))))
+        line = pathlib.Path('/proc/self/cgroup').read_text().splitlines()[0]
+        _, controllers, self.group = line.split(':', 2)
+        self.controller = controllers.split(',')[-1]
+        self.me = os.getpid()
+
+    def set(self, policy='rr', group=None, controller=None):
+        privsep.set_policy(
+            self.group if group is None else group,
+            self.controller if controller is None else controller, self.me,
+            policy, 10)
+
+    def test_policies(self):
+        for policy, number, priority in (
+                ('rr', os.SCHED_RR, 10), ('fifo', os.SCHED_FIFO, 10),
+                ('none', os.SCHED_OTHER, 0)):
+            self.set(policy)
+            self.assertEqual((self.me, number, priority), self.calls.pop())
+
+    def test_thread_below_the_group(self):
+        self.set(group='/')
+        self.assertEqual(1, len(self.calls))
+
+    def test_thread_elsewhere(self):
+        for group in ('/no/such', self.group + 'x', self.group[:-1] + '?',
+                      self.group.rstrip('/') + '/below'):
+            error = self.assertRaises(ProcessLookupError, self.set,
+                                      group=group)
+            self.assertEqual(errno.ESRCH, error.errno)
+        self.assertEqual([], self.calls)
+
+    def test_group_whose_name_begins_alike(self):
+        self.assertFalse(privsep._below('/machine2/a', '/machine'))
+        self.assertTrue(privsep._below('/machine/a', '/machine'))
+
+    def test_other_controller(self):
+        self.assertRaises(ProcessLookupError, self.set,
+                          controller='no-such')
+
+    def test_unknown_policy(self):
+        self.assertRaises(KeyError, self.set, policy='deadline')
+        self.assertEqual([], self.calls)
+
+
+class GoneThreadTest(_Case):
+
+    def test_esrch(self):
+        # Above the kernel's largest pid.
+        self.assertRaises(ProcessLookupError, privsep.set_policy, '/', '',
+                          2 ** 22 + 5, 'none', 0)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: parsing, overlaying and validating reservations."""
+
+import fractions
+import math
+
+import hypothesis
+from hypothesis import strategies as st
+from oslotest import base
+
+from nova_rt import exception
+from nova_rt import reservation
+from tests.unit import base as unit
+
+RUNTIME, PERIOD = reservation.KEYS
+SPECS = unit.extra_specs(100_000, 200_000)
+
+BAD_VALUES = (
+    'abc', '', '-1', -1, 0, '0', True, False, None, [], {}, [1, 2], [[1]],
+    [None], {'a': 1}, 1.0, '1.5', ' 1', '1 ', '1\n', '+1', '1_0', '0x10',
+    '1e3', '\u0663', 10 ** 18, '9' * 400)
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (st.lists(inner, max_size=3)
+                   | st.dictionaries(st.text(), inner, max_size=3)),
+    max_leaves=8)
+_NUMBERS = st.integers(1, 5_000_000)
+_VALUES = st.one_of(
+    _NUMBERS, _NUMBERS.map(str), _NUMBERS.map(lambda n: [str(n)]), _JSON)
+_HINTS = st.dictionaries(
+    st.sampled_from((*reservation.KEYS, 'cpu.rt_x', 'group')) | st.text(),
+    _VALUES, max_size=4)
+_SPECS = st.dictionaries(
+    st.sampled_from(['hw:' + key for key in reservation.KEYS] + ['hw:x']),
+    _VALUES)
+_SENSIBLE = st.integers(
+    reservation.MIN_RUNTIME_US, reservation.MAX_PERIOD_US).flatmap(
+        lambda period: st.tuples(
+            st.integers(reservation.MIN_RUNTIME_US, period),
+            st.just(period)))
+_OVERRIDES = st.sampled_from(reservation.HintOverride)
+
+
+def parse(specs=None, hints=None, **limits):
+    return reservation.from_flavor_and_hints(
+        specs or {}, hints, reservation.Limits(**limits))
+
+
+class ReservationTest(base.BaseTestCase):
+
+    def test_bandwidth_is_rounded_up(self):
+        self.assertEqual(500_000, reservation.Reservation(1, 2).bandwidth)
+        self.assertEqual(333_334, reservation.Reservation(1, 3).bandwidth)
+
+    def test_text_has_three_digits(self):
+        self.assertEqual('2 us every 3 us (share 0.667)',
+                         str(reservation.Reservation(2, 3)))
+
+    @hypothesis.given(_NUMBERS, _NUMBERS)
+    @unit.PROPERTY
+    def test_bandwidth_is_the_least_that_is_enough(self, runtime, period):
+        exact = fractions.Fraction(runtime * 1_000_000, period)
+        self.assertEqual(
+            math.ceil(exact),
+            reservation.Reservation(runtime, period).bandwidth)
+
+
+class OverlayTest(base.BaseTestCase):
+
+    def test_flavor_alone(self):
+        self.assertEqual(reservation.Reservation(100_000, 200_000),
+                         parse(SPECS))
+
+    def test_hints_alone(self):
+        self.assertEqual(reservation.Reservation(1, 2),
+                         parse({}, {RUNTIME: 1, PERIOD: '2'}, min_period_us=2,
+                               min_runtime_us=1))
+
+    def test_hint_wins_per_key(self):
+        self.assertEqual(reservation.Reservation(50_000, 200_000),
+                         parse(SPECS, {RUNTIME: '50000'}))
+        self.assertEqual(reservation.Reservation(100_000, 400_000),
+                         parse(SPECS, {PERIOD: ['400000']}))
+
+    def test_nothing_asked(self):
+        self.assertIsNone(parse())
+        self.assertIsNone(parse({'hw:cpu_policy': 'shared'}, {}))
+
+    def test_other_hints_are_not_ours(self):
+        self.assertIsNone(parse({}, {'group': None, 'cpu': 'x', '': 1}))
+
+
+class RefusalTest(base.BaseTestCase):
+
+    def refused(self, words, *args, **kwargs):
+        error = self.assertRaises(exception.InvalidReservation, parse,
+                                  *args, **kwargs)
+        for word in words:
+            self.assertIn(word, str(error))
+        self.assertNotIn('\n', str(error))
+
+    def test_the_sentence(self):
+        self.refused(
+            ["Invalid scheduler hint cpu.rt_runtime_us='abc': it must be a "
+             "positive whole number of microseconds; give for example "
+             "100000 for 100 ms."], SPECS, {RUNTIME: 'abc'})
+
+    def test_bad_values(self):
+        for value in BAD_VALUES:
+            shown = repr(value)[:80]
+            for key in reservation.KEYS:
+                self.refused(['hint', f'{key}={shown}: '], SPECS,
+                             {key: value})
+                self.refused(['flavor', f'hw:{key}={shown}: '],
+                             SPECS | {'hw:' + key: value})
+
+    def test_long_value_is_cut(self):
+        error = self.assertRaises(
+            exception.InvalidReservation, parse, {}, {RUNTIME: 'x' * 9999})
+        self.assertLess(len(str(error)), 300)
+
+    def test_unknown_key(self):
+        self.refused(['cpu.rt_budget_us=1', 'no such hint', RUNTIME, PERIOD],
+                     SPECS, {'cpu.rt_budget_us': 1})
+
+    def test_one_without_the_other(self):
+        for key, other in (reservation.KEYS, reservation.KEYS[::-1]):
+            self.refused([f'{key}=5000', f'gives {other}'], {}, {key: 5000})
+            self.refused([f'hw:{key}=5000', f'gives {other}'],
+                         {'hw:' + key: 5000})
+
+    def test_runtime_above_period(self):
+        self.refused([f'{RUNTIME}=200001', 'more than the period of 200000'],
+                     SPECS, {RUNTIME: 200_001})
+        self.assertIsNotNone(parse(SPECS, {RUNTIME: 200_000}))
+
+    def test_least_runtime(self):
+        self.refused([f'{RUNTIME}=99', '100 us'], SPECS, {RUNTIME: 99},
+                     min_runtime_us=100)
+        self.assertIsNotNone(
+            parse(SPECS, {RUNTIME: 100}, min_runtime_us=100))
+
+    def test_period_limits(self):
+        hints = {RUNTIME: 10}
+        for period, fine in ((99, False), (100, True), (300, True),
+                             (301, False)):
+            args = ({}, hints | {PERIOD: period})
+            limits = {'min_period_us': 100, 'max_period_us': 300}
+            if fine:
+                self.assertIsNotNone(parse(*args, **limits))
+            else:
+                self.refused([f'{PERIOD}={period}', '100 to 300 us'], *args,
+                             **limits)
+
+    def test_kernel_limits_without_limits_of_the_operator(self):
+        for runtime, period in ((1, 1000), (2, 4_194_305)):
+            self.assertRaises(
+                exception.InvalidReservation,
+                reservation.from_flavor_and_hints,
+                unit.extra_specs(runtime, period))
+        self.assertIsNotNone(reservation.from_flavor_and_hints(
+            unit.extra_specs(2, 4_194_304)))
+
+    def test_maximum_share(self):
+        self.refused([f'hw:{RUNTIME}=100000', '0.500', '0.499'], SPECS,
+                     max_bandwidth=499_000)
+        self.assertIsNotNone(parse(SPECS, max_bandwidth=500_000))
+
+    def test_no_hints_allowed(self):
+        self.refused([f'{RUNTIME}=1', 'does not accept'], SPECS,
+                     {RUNTIME: '1'},
+                     hint_override=reservation.HintOverride.NONE)
+        self.assertIsNotNone(parse(
+            SPECS, {'group': 'g'},
+            hint_override=reservation.HintOverride.NONE))
+
+    def test_hints_may_only_lower(self):
+        lower = {'hint_override': reservation.HintOverride.LOWER}
+        self.refused([f'{RUNTIME}=150000', '0.750', '0.500'], SPECS,
+                     {RUNTIME: 150_000}, **lower)
+        self.refused([f'{PERIOD}=100000', '1.000', '0.500'], SPECS,
+                     {PERIOD: 100_000}, **lower)
+        self.refused(['has none'], {}, {RUNTIME: 1000, PERIOD: 2000},
+                     **lower)
+        self.assertEqual(
+            reservation.Reservation(200_000, 400_000),
+            parse(SPECS, {RUNTIME: 200_000, PERIOD: 400_000}, **lower))
+
+
+class ParserPropertyTest(base.BaseTestCase):
+
+    @hypothesis.given(_SPECS, _HINTS, _OVERRIDES)
+    @unit.PROPERTY
+    def test_any_json_is_refused_or_taken_as_given(
+            self, specs, hints, override):
+        try:
+            found = parse(specs, hints, hint_override=override)
+        except exception.InvalidReservation:
+            return
+        given = {key: specs['hw:' + key] for key in reservation.KEYS
+                 if 'hw:' + key in specs}
+        given |= {key: hints[key] for key in reservation.KEYS
+                  if key in hints}
+        numbers = {key: int(value[0] if isinstance(value, list) else value)
+                   for key, value in given.items()}
+        expected = found and {RUNTIME: found.runtime_us,
+                              PERIOD: found.period_us}
+        self.assertEqual(numbers, expected or {})
+
+    @hypothesis.given(_SENSIBLE, st.integers(0, reservation.PPM))
+    @unit.PROPERTY
+    def test_every_sensible_pair_is_taken(self, pair, spare):
+        runtime, period = pair
+        # The least cap, in ppm, that the exact share does not exceed.
+        cap = spare + math.ceil(
+            fractions.Fraction(runtime * reservation.PPM, period))
+        self.assertEqual(
+            reservation.Reservation(runtime, period),
+            parse({}, {RUNTIME: runtime, PERIOD: [str(period)]},
+                  max_bandwidth=cap))
+
+
+class ConflictTest(base.BaseTestCase):
+
+    def refused(self, words, *args):
+        error = self.assertRaises(exception.InvalidReservation,
+                                  reservation.check_conflicts, *args)
+        for word in words:
+            self.assertIn(word, str(error))
+
+    def test_dedicated_pcpus(self):
+        for policy in ('dedicated', 'mixed'):
+            self.refused([f"hw:cpu_policy='{policy}'", 'shared pCPUs'],
+                         {'hw:cpu_policy': policy})
+            self.refused([f"image property hw_cpu_policy='{policy}'"], {},
+                         {'hw_cpu_policy': policy})
+        self.refused(["resources:PCPU='1'"], {'resources:PCPU': '1'})
+
+    def test_realtime(self):
+        for value in ('yes', 'True', ' 1 ', 'on'):
+            self.refused([f'hw:cpu_realtime={value!r}'],
+                         {'hw:cpu_realtime': value})
+
+    def test_no_conflict(self):
+        self.assertIsNone(reservation.check_conflicts(
+            SPECS | {'hw:cpu_policy': 'shared', 'hw:cpu_realtime': 'no'},
+            {'hw_cpu_policy': None}))
+
+
+class MessageTest(base.BaseTestCase):
+
+    def test_a_small_difference_shows(self):
+        error = self.assertRaises(
+            exception.InvalidReservation, parse, SPECS, {RUNTIME: 100_001},
+            hint_override=reservation.HintOverride.LOWER)
+        self.assertIn('to 0.500005, above the 0.500000 of', str(error))
+
+    def test_too_many_digits(self):
+        error = self.assertRaises(
+            exception.InvalidReservation, parse, {}, {RUNTIME: 10 ** 18})
+        self.assertIn('it has more than 18 digits', str(error))

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Stand-ins for the kernel and for the driver, which hold real claims."""
+
+from oslo_utils.fixture import uuidsentinel as uuids
+
+from nova_rt.compute import claims
+from nova_rt import exception
+from nova_rt import reservation
+
+
+def claim(runtime=1000, period=2000, cpus=(0,), uuid=uuids.server):
+    return claims.RTClaim(uuid, 0, reservation.Reservation(runtime, period),
+                          tuple(cpus))
+
+
+def refusal(group='g', reason='no room'):
+    return exception.KernelError(interface='fake', group=group, reason=reason)
+
+
+class Reservations:
+    """nova_rt.virt.libvirt.guest.Reservations; notes what happens."""
+
+    def __init__(self, held=None, error=None, interface=True):
+        self.events = []
+        self._held = held
+        self._error = error
+        self._interface = interface
+
+    def rt_claim(self, uuid):
+        return self._held
+
+    def rt_enforcer(self):
+        if not self._interface:
+            raise exception.ReservationNotApplied(uuid='u', reason='none')
+        return self
+
+    def apply(self, pid, held):
+        self.events.append(('apply', pid, held))
+        if self._error:
+            raise self._error
+
+    def rt_pid(self, uuid):
+        return 4711
+
+    def rt_release(self, uuid):
+        self.events.append('release')
+
+    def rt_settle(self):
+        self.events.append('settle')
+
+
+class Domain:
+    """A libvirt domain; notes in the *events* of its reservations."""
+
+    def __init__(self, events, uuid=uuids.server):
+        self._events = events
+        self._uuid = uuid
+
+    def UUIDString(self):
+        return self._uuid
+
+    def createWithFlags(self, flags):
+        self._events.append(f'start {flags}')
+
+    def destroy(self):
+        self._events.append('destroy')

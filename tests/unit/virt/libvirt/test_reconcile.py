@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: the kernel follows the claims, lowering first."""
+
+import fixtures
+import hypothesis
+from hypothesis import strategies as st
+from oslotest import base
+
+from nova_rt.virt.libvirt import reconcile
+from tests.unit import base as unit
+from tests.unit.virt.libvirt import fakes
+
+CAP = 950_000
+PERIOD = 1_000_000  # a us of runtime is a ppm
+
+
+class Kernel:
+    """Budgets of (runtime, period) by pid, and never more than CAP."""
+
+    def __init__(self, budgets=None):
+        self.budgets = budgets or {}
+        self.settled = 0
+        self.broken = set()
+
+    def bandwidth(self, pid):
+        if pid in self.broken:
+            raise fakes.refusal(f'/{pid}')
+        runtime, period = self.budgets.get(pid, (0, 1))
+        return runtime * 1_000_000 // period
+
+    def holds(self, pid, claim):
+        wanted = claim.reservation
+        return self.budgets.get(pid) == (wanted.runtime_us, wanted.period_us)
+
+    def apply(self, pid, claim):
+        wanted = claim.reservation
+        others = sum(map(self.bandwidth, self.budgets.keys() - {pid}))
+        if pid in self.broken or others + wanted.bandwidth > CAP:
+            raise fakes.refusal(f'/{pid}')
+        self.budgets[pid] = wanted.runtime_us, wanted.period_us
+
+    def release(self, pid):
+        self.bandwidth(pid)
+        del self.budgets[pid]
+
+    def settle(self):
+        self.settled += 1
+
+
+def guest(pid, runtime=None, period=PERIOD):
+    held = fakes.claim(runtime, period) if runtime else None
+    return reconcile.RunningGuest(f'server{pid}', pid, held)
+
+
+class ReconcilerTest(base.BaseTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.log = self.useFixture(fixtures.FakeLogger())
+
+    def run_once(self, kernel, *guests):
+        reconcile.Reconciler(kernel).run(guests)
+        return kernel.budgets
+
+    def test_nothing_to_do(self):
+        kernel = Kernel({1: (100, PERIOD)})
+        self.assertEqual({1: (100, PERIOD)},
+                         self.run_once(kernel, guest(1, 100), guest(2)))
+        self.assertEqual(('', 1), (self.log.output, kernel.settled))
+
+    def test_lost_budget(self):
+        self.assertEqual({1: (100, PERIOD)},
+                         self.run_once(Kernel(), guest(1, 100)))
+        self.assertIn('server1', self.log.output)
+
+    def test_orphan(self):
+        self.assertEqual(
+            {}, self.run_once(Kernel({1: (100, PERIOD)}), guest(1)))
+        self.assertIn('server1', self.log.output)
+
+    def test_same_bandwidth_in_another_period(self):
+        self.assertEqual({1: (100, 1000)}, self.run_once(
+            Kernel({1: (200, 2000)}), guest(1, 100, 1000)))
+
+    def test_lower_first(self):
+        before = {1: (100_000, PERIOD), 2: (800_000, PERIOD)}
+        for order in ((1, 2), (2, 1)):
+            guests = {1: guest(1, 800_000), 2: guest(2, 100_000)}
+            found = self.run_once(Kernel(dict(before)),
+                                  *(guests[pid] for pid in order))
+            self.assertEqual({1: (800_000, PERIOD), 2: (100_000, PERIOD)},
+                             found)
+
+    def test_orphans_make_room(self):
+        found = self.run_once(Kernel({2: (900_000, PERIOD)}),
+                              guest(1, 900_000), guest(2))
+        self.assertEqual({1: (900_000, PERIOD)}, found)
+
+    def test_failure_hinders_no_other(self):
+        kernel = Kernel()
+        kernel.broken = {1, 3}
+        found = self.run_once(kernel, guest(1), guest(2, 100),
+                              guest(3, 100), guest(4, 100))
+        self.assertEqual({2: (100, PERIOD), 4: (100, PERIOD)}, found)
+        self.assertEqual(1, kernel.settled)
+        for name in ('server1', 'server3'):
+            self.assertIn(name, self.log.output)
+
+    def test_failure_is_logged_once_until_it_is_over(self):
+        kernel = Kernel()
+        reconciler = reconcile.Reconciler(kernel)
+        logged = []
+        for broken in ({1}, {1}, set(), {1}):
+            kernel.broken = broken
+            kernel.budgets.clear()
+            reconciler.run([guest(1, 100)])
+            logged.append(self.log.output.count('Cannot bring'))
+        self.assertEqual([1, 1, 1, 2], logged)
+
+    def test_failing_settle_is_logged(self):
+        kernel = Kernel()
+
+        def settle():
+            raise fakes.refusal('/machine')
+        kernel.settle = settle
+        self.run_once(kernel, guest(1, 100))
+        self.assertEqual({1: (100, PERIOD)}, kernel.budgets)
+        self.assertIn('/machine', self.log.output)
+
+    @hypothesis.given(st.lists(st.tuples(
+        st.integers(0, 200_000), st.integers(0, 200_000)), max_size=4),
+        st.randoms(use_true_random=False))
+    @unit.PROPERTY
+    def test_any_legal_state_reaches_the_claims_at_once(self, pairs, random):
+        guests = [guest(pid, wanted)
+                  for pid, (_, wanted) in enumerate(pairs)]
+        random.shuffle(guests)
+        found = self.run_once(Kernel({
+            pid: (now, PERIOD) for pid, (now, _) in enumerate(pairs)
+            if now}), *guests)
+        self.assertEqual({pid: (wanted, PERIOD) for pid, (_, wanted)
+                          in enumerate(pairs) if wanted}, found)
