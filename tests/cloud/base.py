@@ -9,6 +9,7 @@ import sys
 import time
 
 import openstack
+from openstack import exceptions
 from oslotest import base
 
 from nova_rt.compute import claims
@@ -54,7 +55,7 @@ class CloudTestCase(base.BaseTestCase):
         if reason:
             cls.skipTest(cls, reason)
         cloud('up')
-        cls.addClassCleanup(cloud, 'down')
+        cls.addClassCleanup(cloud, 'down', '--keep-logs')
 
     def setUp(self) -> None:
         super().setUp()
@@ -86,9 +87,19 @@ class CloudTestCase(base.BaseTestCase):
             image_id=image.id, networks='none',
             **({'scheduler_hints': hints} if hints else {}))
         self.addCleanup(self.delete, server)
+        if wanted == 'ACTIVE':
+            return self._active(server)
         return self.cloud.compute.wait_for_server(
-            server, status=wanted, failures=['ERROR'] * (wanted == 'ACTIVE'),
-            wait=PATIENCE, interval=0.5)
+            server, status=wanted, failures=[], wait=PATIENCE, interval=0.5)
+
+    def _active(self, server: openstack.compute.v2.server.Server
+                ) -> openstack.compute.v2.server.Server:
+        try:
+            return self.cloud.compute.wait_for_server(
+                server, wait=PATIENCE, interval=0.5)
+        except exceptions.ResourceFailure:
+            fault = self.cloud.compute.get_server(server).fault
+            self.fail(f'{server.name} did not start: {fault["message"]}')
 
     def delete(self, server: openstack.compute.v2.server.Server) -> None:
         self.cloud.compute.delete_server(server, ignore_missing=True)

@@ -6,13 +6,17 @@ Whatever starts a domain in Nova's libvirt driver (spawn, reboot, rescue,
 resume, migration ...) ends in Guest.launch.
 """
 
+import time
 from typing import Any, Protocol
 
 from nova.virt.libvirt import guest as libvirt_guest
+from oslo_log import log as logging
 from oslo_utils import excutils
 
 from nova_rt.compute import claims
 from nova_rt.virt.libvirt import enforcer
+
+LOG = logging.getLogger(__name__)
 
 
 class Reservations(Protocol):
@@ -50,11 +54,15 @@ class RTGuest(libvirt_guest.Guest):
             return super().launch(pause=pause)
         target = self._reservations.rt_enforcer()
         result = super().launch(pause=pause)
+        started = time.monotonic()
         try:
             target.apply(self._reservations.rt_pid(self.uuid), claim)
         except Exception:
             with excutils.save_and_reraise_exception():
                 self.poweroff()
+        LOG.info('Server %s has %s on pCPUs %s, %d ms after its start.',
+                 self.uuid, claim.reservation, list(claim.cpus),
+                 (time.monotonic() - started) * 1000)
         return result
 
     def poweroff(self) -> None:
