@@ -7,8 +7,21 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import threading
+import time
 
 import nova_rt.privsep
+
+_THREADS = threading.Lock()
+_POLL_SECONDS = 0.005
+
+
+def _try_lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class RealFS:
@@ -32,12 +45,17 @@ class RealFS:
     def locked(self, path: str) -> Iterator[None]:
         # A lock on the directory itself is shared by all that drive this
         # hierarchy (a host may run two nova-computes) and needs no file.
-        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
+        # Threads wait for each other first: where Nova still runs on
+        # eventlet, waiting in flock would stop the whole process.
+        with _THREADS:
+            handle = os.open(path,
+                             os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                while not _try_lock(handle):
+                    time.sleep(_POLL_SECONDS)
+                yield
+            finally:
+                os.close(handle)
 
     def mounts(self) -> list[tuple[str, str, str]]:
         lines = pathlib.Path('/proc/self/mounts').read_text().splitlines()
