@@ -35,6 +35,9 @@ CONFLICTING = ('hw:cpu_policy', 'hw:cpu_realtime', 'resources:PCPU')
 _TRUE = frozenset(('1', 't', 'true', 'on', 'y', 'yes'))
 
 
+_FLAVOR, _HINT = 'flavor extra spec', 'scheduler hint'
+
+
 class HintOverride(enum.StrEnum):
     """What a tenant's hint may do to the reservation of a flavor."""
 
@@ -119,7 +122,7 @@ def flavor_values(extra_specs: Mapping[str, Any]) -> dict[str, _Value]:
 
     :raises InvalidReservation: a value is no positive whole number
     """
-    return {key: _parse('flavor extra spec', FLAVOR_PREFIX + key,
+    return {key: _parse(_FLAVOR, FLAVOR_PREFIX + key,
                         extra_specs[FLAVOR_PREFIX + key])
             for key in KEYS if FLAVOR_PREFIX + key in extra_specs}
 
@@ -134,10 +137,10 @@ def hint_values(hints: Mapping[str, Any] | None) -> dict[str, _Value]:
         if not key.startswith(HINT_PREFIX):
             continue
         if key not in KEYS:
-            raise _error('scheduler hint', repr(key)[1:-1][:80], value,
+            raise _error(_HINT, repr(key)[1:-1][:80], value,
                          'there is no such hint',
                          'use ' + ' or '.join(KEYS))
-        values[key] = _parse('scheduler hint', key, value)
+        values[key] = _parse(_HINT, key, value)
     return values
 
 
@@ -179,6 +182,10 @@ def _combine(values: Mapping[str, _Value], limits: Limits) -> Reservation:
                 f'give both {RUNTIME_KEY} and {PERIOD_KEY}')
     runtime, period = values[RUNTIME_KEY], values[PERIOD_KEY]
     if runtime.number > period.number:
+        if period.source != runtime.source == _FLAVOR:
+            raise period.error(
+                f'it is less than the runtime of {runtime.number}',
+                'give at least the runtime')
         raise runtime.error(f'it is more than the period of {period.number}',
                             'give at most the period')
     _check_limits(runtime, period, limits)
@@ -239,7 +246,7 @@ def check_conflicts(extra_specs: Mapping[str, Any],
     advice = 'remove it, or the reservation'
     image = image_properties or {}
     for source, key, value in (
-            ('flavor extra spec', 'hw:cpu_policy',
+            (_FLAVOR, 'hw:cpu_policy',
              extra_specs.get('hw:cpu_policy')),
             ('image property', 'hw_cpu_policy', image.get('hw_cpu_policy'))):
         if value in ('dedicated', 'mixed'):
@@ -247,10 +254,10 @@ def check_conflicts(extra_specs: Mapping[str, Any],
                          'pCPUs, not dedicated ones', advice)
     realtime = extra_specs.get('hw:cpu_realtime')
     if str(realtime).strip().lower() in _TRUE:
-        raise _error('flavor extra spec', 'hw:cpu_realtime', realtime,
+        raise _error(_FLAVOR, 'hw:cpu_realtime', realtime,
                      'real-time vCPUs of Nova run outside of any CPU '
                      'reservation', advice)
     if 'resources:PCPU' in extra_specs:
-        raise _error('flavor extra spec', 'resources:PCPU',
+        raise _error(_FLAVOR, 'resources:PCPU',
                      extra_specs['resources:PCPU'], 'a CPU reservation needs '
                      'shared pCPUs, not dedicated ones', advice)

@@ -28,6 +28,7 @@ TESTED = (
     (_TRACKER + '_move_claim',
      'self, context, instance, new_flavor, nodename, migration, '
      'allocations, ...'),
+    (_TRACKER + 'disabled', 'self, nodename'),
     (_TRACKER + '_claim_resources', 'self, allocations'),
     (_TRACKER + '_add_assigned_resources', 'self, resources'),
     (_TRACKER + '_release_assigned_resources', 'self, resources'),

@@ -77,7 +77,9 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     @contextlib.contextmanager
     def _rt_claiming(self, instance: Any, flavor: Any, nodename: str,
                      move: int) -> Iterator[None]:
-        claim = self._rt_choose(instance, flavor, move)
+        claim = None
+        if not self.disabled(nodename):  # else Nova refuses it
+            claim = self._rt_choose(instance, flavor, move)
         if claim is None:
             yield
             return

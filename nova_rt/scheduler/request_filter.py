@@ -33,8 +33,9 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
         wanted = request.reservation_of(spec)
     except exception.InvalidReservation as error:
         LOG.info('Refused: %s', error, instance_uuid=spec.instance_uuid)
+        # The sentence says it all; Nova logs the chain of causes.
         raise nova_exception.RequestFilterFailed(
-            reason=str(error)) from error
+            reason=str(error)) from None
     if wanted is None:
         return False
     amount = spec.flavor.vcpus * wanted.bandwidth

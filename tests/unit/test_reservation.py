@@ -261,3 +261,9 @@ class MessageTest(base.BaseTestCase):
         error = self.assertRaises(
             exception.InvalidReservation, parse, {}, {RUNTIME: 10 ** 18})
         self.assertIn('it has more than 18 digits', str(error))
+
+    def test_the_hint_is_blamed(self):
+        error = self.assertRaises(
+            exception.InvalidReservation, parse, SPECS, {PERIOD: 50_000})
+        self.assertIn('scheduler hint cpu.rt_period_us=50000: it is less '
+                      'than the runtime of 100000', str(error))

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Nova in one process, each fake host with an emulated kernel of its own.
+
+API, scheduler, conductor, Placement and computes are real; Nova's fixtures
+fake libvirt, Glance, Neutron and Keystone.  Below the driver the seams are
+the cgroup files and /proc: see ``tests.emulation``.
+"""
+
+import os
+import sys
+from typing import Any
+
+import fixtures
+from lxml import etree
+from nova import context as nova_context
+from nova import objects
+from nova.scheduler import host_manager
+from nova.scheduler import request_filter
+from nova.tests import fixtures as nova_fixtures
+from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.tests.functional.libvirt import base
+
+from nova_rt.compute import claims
+from nova_rt import conf as rt_conf
+from nova_rt import hostmap
+from nova_rt import reservation
+from tests.emulation import clock
+from tests.emulation import rt_group_sched
+from tests.emulation import tasks as emulated
+
+PCPUS = 4
+RUNTIME = 'hw:cpu.rt_runtime_us'
+PERIOD = 'hw:cpu.rt_period_us'
+HINT_RUNTIME = 'cpu.rt_runtime_us'
+HINT_PERIOD = 'cpu.rt_period_us'
+
+_PASTE = os.path.join(sys.prefix, 'etc', 'nova', 'api-paste.ini')
+_APP = 'osapi_compute_app_v21\n'
+
+
+class GuestGroups(fixtures.Fixture):
+    """Fake domains get a keeper, tasks and groups, as libvirt's LXC does.
+
+    :ivar hosts: the guests of each host, by host name
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hosts: dict[str, emulated.Guests] = {}
+
+    def _setUp(self) -> None:
+        domain = fakelibvirt.Domain
+        init, create = domain.__init__, domain.createWithFlags
+        destroy, shutdown = domain.destroy, domain.shutdown
+        hosts = self.hosts
+
+        def keep_xml(self: Any, connection: Any, xml: Any, *args: Any,
+                     **kwargs: Any) -> None:
+            init(self, connection, xml, *args, **kwargs)
+            self.rt_xml = xml
+
+        def xml(self: Any, flags: Any) -> Any:
+            # The fixture's own cannot describe the file system of a
+            # container.
+            return self.rt_xml
+
+        def start(self: Any, flags: Any) -> None:
+            guests = hosts[self._connection.hostname]
+            vcpu = etree.fromstring(self.rt_xml).find('vcpu')
+            self._id = guests.start(self.name(), vcpu.get('cpuset'))
+            create(self, flags)
+
+        def ended(method: Any) -> Any:
+            def stop(self: Any) -> None:
+                guests = hosts[self._connection.hostname]
+                if self._id in guests.running:
+                    guests.stop(self._id)
+                method(self)
+            return stop
+
+        for name, new in (('__init__', keep_xml), ('XMLDesc', xml),
+                          ('createWithFlags', start),
+                          ('destroy', ended(destroy)),
+                          ('shutdown', ended(shutdown))):
+            self.useFixture(fixtures.MonkeyPatch(
+                f'nova.tests.fixtures.libvirt.Domain.{name}', new))
+
+
+class TestCase(base.ServersTestBase):
+    """Computes with RTLibvirtDriver, loaded as in production."""
+
+    ADMIN_API = True
+    REQUIRES_LOCKING = False
+    microversion = 'latest'
+    #: the paste middleware
+    MIDDLEWARE = True
+    #: RTShareFilter and RTShareWeigher
+    SCHEDULING = True
+    WEIGHERS: tuple[str, ...] = (
+        'nova.scheduler.weights.all_weighers',
+        'nova_rt.scheduler.weights.RTShareWeigher')
+
+    def setUp(self) -> None:
+        self.guests = GuestGroups()
+        self.clock = clock.Clock()
+        self._configure()
+        super().setUp()
+        self._fake_lxc()
+        self.useFixture(self.guests)
+        self._emulate_kernels()
+
+    def _configure(self) -> None:
+        # Process-wide lists that RTShareFilter adds to.
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.scheduler.request_filter.ALL_REQUEST_FILTERS',
+            list(request_filter.ALL_REQUEST_FILTERS)))
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.scheduler.host_manager.HostManager.host_state_cls',
+            host_manager.HostManager.host_state_cls))
+        self._one_cell()
+        rt_conf.register_opts(base.CONF)
+        self.flags(api_paste_config=self._paste(), group='wsgi')
+        self.flags(virt_type='lxc', group='libvirt')
+        self.flags(cpu_allocation_ratio=64.0)
+        for name in ('instances', 'cores', 'ram'):
+            self.flags(group='quota', **{name: -1})
+
+    def _one_cell(self) -> None:
+        """Target cells as production does.
+
+        Nova's fixture switches one global for all threads, under a lock
+        that conductor threads keep while they wait for others: with many
+        requests at once that is a deadlock.  There is one cell here, which
+        all contexts without a target mean.
+        """
+        def target(cells: Any, context: Any, mapping: Any) -> Any:
+            return cells._real_target_cell(context, mapping)
+
+        def manager(cells: Any, context: Any) -> Any:
+            return (getattr(context, 'db_connection', None)
+                    or cells._default_ctxt_mgr)
+
+        for name, new in (('_wrap_target_cell', target),
+                          ('_wrap_get_context_manager', manager)):
+            self.useFixture(fixtures.MockPatchObject(
+                nova_fixtures.CellDatabases, name, new))
+
+    def _paste(self) -> str:
+        with open(_PASTE) as source:
+            text = source.read()
+        if self.MIDDLEWARE:
+            text = text.replace(_APP, 'nova_rt ' + _APP) + (
+                '\n[filter:nova_rt]\nuse = egg:nova-rt#reservation_hints\n')
+        path = os.path.join(self.useFixture(fixtures.TempDir()).path,
+                            'api-paste.ini')
+        with open(path, 'w') as target:
+            target.write(text)
+        return path
+
+    def _setup_compute_service(self) -> None:
+        self.flags(compute_driver='nova_rt.RTLibvirtDriver')
+
+    def _setup_scheduler_service(self) -> Any:
+        if self.SCHEDULING:
+            self.flags(
+                group='filter_scheduler',
+                available_filters=[
+                    'nova.scheduler.filters.all_filters',
+                    'nova_rt.scheduler.filters.RTShareFilter'],
+                enabled_filters=[
+                    'ComputeFilter', 'ImagePropertiesFilter',
+                    'RTShareFilter'],
+                weight_classes=list(self.WEIGHERS))
+        return self.start_service('scheduler')
+
+    def _fake_lxc(self) -> None:
+        """What Nova does to the root file system of a container."""
+        for name in ('setup_container', 'teardown_container',
+                     'clean_lxc_namespace'):
+            self.useFixture(fixtures.MockPatch(
+                f'nova.virt.disk.api.{name}', return_value=None))
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.host.Host.get_online_cpus',
+            lambda host: set(range(PCPUS))))
+        mocked = self.mock_conn
+
+        def get_connection(self: Any) -> Any:
+            return mocked.return_value
+
+        # With the signature that the self-check asks for.
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.host.Host.get_connection',
+            get_connection))
+
+    def _emulate_kernels(self) -> None:
+        hosts = self.guests.hosts
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_rt.virt.libvirt.driver.RTLibvirtDriver._rt_files',
+            lambda driver: hosts[driver.virtapi._compute.host].kernel))
+        for name, new in (
+                ('nova_rt.privsep.cgroup_pctxt.client_mode', False),
+                ('nova_rt.kernel.rt_group_sched.time', self.clock),
+                ('nova_rt.kernel.tasks.Tasks', emulated.EmulatedTasks),
+                ('nova_rt.kernel.tasks._belongs', emulated.belongs),
+                ('nova_rt.kernel.tasks.os.sched_getscheduler',
+                 emulated.policy_of),
+                ('nova_rt.privsep.set_policy', emulated.set_policy)):
+            self.useFixture(fixtures.MonkeyPatch(name, new))
+
+    # Hosts.
+
+    def start_host(self, name: str = 'host1') -> str:
+        """A compute with PCPUS pCPUs and a kernel of its own."""
+        if name not in self.guests.hosts:
+            self.guests.hosts[name] = emulated.Guests(
+                rt_group_sched.Kernel(PCPUS, self.clock))
+        self.start_compute(name, fakelibvirt.HostInfo(
+            cpu_nodes=1, cpu_sockets=1, cpu_cores=PCPUS, cpu_threads=1))
+        return name
+
+    def kernel(self, host: str = 'host1') -> rt_group_sched.Kernel:
+        return self.guests.hosts[host].kernel
+
+    def audit(self, host: str = 'host1') -> None:
+        """Nova's periodic audit of one compute."""
+        self.computes[host].manager.update_available_resource(
+            nova_context.get_admin_context())
+
+    # Requests.
+
+    def rt_flavor(self, runtime: int | None = 100_000,
+                  period: int | None = 200_000, vcpus: int = 1,
+                  **extra: str) -> str:
+        """The id of a flavor; *extra* has ``__`` for each ``:``."""
+        specs = {key.replace('__', ':'): value
+                 for key, value in extra.items()}
+        if runtime is not None:
+            specs[RUNTIME] = str(runtime)
+        if period is not None:
+            specs[PERIOD] = str(period)
+        return str(self._create_flavor(
+            vcpu=vcpus, memory_mb=64, disk=1, ephemeral=0, extra_spec=specs))
+
+    def request(self, flavor: str, hints: dict[str, Any] | None = None,
+                count: int = 1) -> dict[str, Any]:
+        """The body that creates *count* servers."""
+        body: dict[str, Any] = {'server': self._build_server(
+            flavor_id=flavor, networks='none')}
+        if count > 1:
+            body['server'] |= {'min_count': count, 'max_count': count}
+        if hints:
+            body['os:scheduler_hints'] = hints
+        return body
+
+    def post(self, flavor: str, hints: dict[str, Any] | None = None,
+             count: int = 1) -> dict[str, Any]:
+        return dict(self.api.post_server(
+            self.request(flavor, hints, count)))
+
+    def boot(self, flavor: str, hints: dict[str, Any] | None = None,
+             status: str = 'ACTIVE') -> dict[str, Any]:
+        """Create a server and wait for its *status*."""
+        created = self.post(flavor, hints)
+        return dict(self._wait_for_state_change(created, status))
+
+    # What is held where.
+
+    def instance(self, server: dict[str, Any]) -> Any:
+        return objects.Instance.get_by_uuid(
+            self.cell_context(), server['id'], expected_attrs=['resources'])
+
+    def cell_context(self) -> Any:
+        context = nova_context.get_admin_context()
+        nova_context.set_target_cell(context, self.cell_mappings['cell1'])
+        return context
+
+    def claim(self, server: dict[str, Any]) -> claims.RTClaim | None:
+        return claims.of_instance(self.instance(server))
+
+    def stats(self, host: str = 'host1') -> dict[str, str]:
+        return dict(objects.ComputeNode.get_first_node_by_host_for_old_compat(
+            self.cell_context(), host).stats)
+
+    def host_map(self, host: str = 'host1') -> hostmap.HostMap:
+        found = hostmap.from_stats(self.stats(host))
+        self.assertIsNotNone(found)
+        assert found is not None
+        return found
+
+    def allocated(self, server: dict[str, Any]) -> int:
+        """ppm that Placement holds for a server, on all providers."""
+        found = self._get_allocations_by_server_uuid(server['id'])
+        return sum(each['resources'].get(hostmap.RESOURCE_CLASS, 0)
+                   for each in found.values())
+
+    def usage(self, host: str = 'host1') -> int:
+        """ppm in use at a provider."""
+        return int(self._get_provider_usages(
+            self.compute_rp_uuids[host]).get(hostmap.RESOURCE_CLASS, 0))
+
+    def inventory(self, host: str = 'host1') -> dict[str, int]:
+        return dict(self._get_provider_inventory(
+            self.compute_rp_uuids[host]).get(hostmap.RESOURCE_CLASS, {}))
+
+    def traits(self, host: str = 'host1') -> list[str]:
+        return list(self._get_provider_traits(self.compute_rp_uuids[host]))
+
+    def domain(self, server: dict[str, Any], host: str = 'host1') -> Any:
+        connection = self.computes[host].driver._host.get_connection()
+        return connection.lookupByUUIDString(server['id'])
+
+    def keeper(self, server: dict[str, Any], host: str = 'host1') -> int:
+        """The domain's id of a running server."""
+        return int(self.domain(server, host).ID())
+
+    def group(self, server: dict[str, Any], host: str = 'host1') -> str:
+        return self.guests.hosts[host].group(self.keeper(server, host))
+
+    def budget(self, server: dict[str, Any], host: str = 'host1'
+               ) -> tuple[int, int]:
+        """(runtime, period) in the kernel."""
+        return self.kernel(host).snapshot()[self.group(server, host)]
+
+    def held_by_kernel(self, host: str = 'host1') -> dict[str, int]:
+        """Runtimes that are not zero, of all groups but the root."""
+        return {group: runtime for group, (runtime, _)
+                in self.kernel(host).snapshot().items()
+                if runtime and group != '/'}
+
+    def assert_tight(self, host: str = 'host1') -> None:
+        """The top group has no room that a guest could take."""
+        found = self.kernel(host).snapshot()
+        below = sum(rt_group_sched.ratio(*values)
+                    for group, values in found.items()
+                    if group.startswith('/machine/'))
+        runtime = found.get('/machine', (0, 0))[0]
+        wanted = -(-below * reservation.PPM // (1 << 20))
+        self.assertEqual(wanted, runtime)
+
+    def assert_nothing_left(self, *hosts: str) -> None:
+        """No claim, no allocation, no budget."""
+        for host in hosts or ('host1',):
+            self.assertEqual([], self.computes[host].manager.rt.rt_claims())
+            self.assertEqual(0, self.usage(host))
+            self.assertEqual({}, self.held_by_kernel(host))
+            self.assertEqual('0.000', self.stats(host)[hostmap.SHARE_USED])
+            self.assertEqual({0}, set(self.host_map(host).state.used))
+
+    def fault(self, server: dict[str, Any]) -> str:
+        return str(server['fault']['message'])

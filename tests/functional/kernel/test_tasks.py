@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""nova_rt.kernel.tasks and the interface F1 on real processes."""
+
+import os
+import pathlib
+
+from nova_rt import exception
+from nova_rt.kernel import base as kernel_base
+from nova_rt.kernel import rt_group_sched as f1
+from nova_rt.kernel import tasks
+from tests.functional.kernel import base
+
+#: A process with a second thread that starts children, when told to.
+FORKER = '''
+import os, signal, sys, threading, time
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+print(flush=True)
+sys.stdin.read(1)
+for _ in range(200):
+    if not os.fork():
+        signal.pause()
+    time.sleep(0.001)
+signal.pause()
+'''
+BUDGET = kernel_base.Budget({0: 100}, 100_000)
+
+
+class TasksTest(base.RealKernelTest):
+    """A scratch group stands for the group of a guest."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.tasks = tasks.Tasks(self.fs)
+        found = f1.RtGroupSched.detect(self.fs)
+        assert found is not None
+        self.interface = found
+        self.guest = self.top / 'guest'
+        self.guest.mkdir()
+        self.group = f'/{self.name}/guest'
+        self.keeper = self.start()
+        self.init = self.start()
+        for child in (self.keeper, self.init):
+            (self.guest / 'cgroup.procs').write_text(str(child.pid))
+
+    def make(self) -> int:
+        return self.tasks.make_real_time(
+            self.group, 'cpu', self.keeper.pid, 'rr', 1)
+
+    def test_group_of(self) -> None:
+        self.assertEqual(self.group,
+                         self.tasks.group_of(self.init.pid, 'cpu'))
+
+    def test_group_of_a_process_that_has_ended(self) -> None:
+        self.end(self.init)
+        with self.assertRaises(LookupError):
+            self.tasks.group_of(self.init.pid, 'cpu')
+
+    def test_reserve_make_real_time_and_back(self) -> None:
+        self.interface.reserve(self.group, BUDGET)
+        self.assertEqual('100\n', (self.guest / f1.RUNTIME).read_text())
+        self.assertEqual('1000\n', (self.top / f1.RUNTIME).read_text())
+        self.assertEqual(1, self.make())
+        self.assertEqual(os.SCHED_RR, os.sched_getscheduler(self.init.pid))
+        self.assertEqual(os.SCHED_OTHER,
+                         os.sched_getscheduler(self.keeper.pid))
+        self.assertTrue(self.tasks.is_real_time(
+            self.group, 'cpu', self.keeper.pid))
+        with self.assertRaisesRegex(exception.KernelError, 'EBUSY'):
+            self.interface.release(self.group)
+        self.tasks.make_ordinary(self.group, 'cpu')
+        self.assertFalse(self.tasks.is_real_time(
+            self.group, 'cpu', self.keeper.pid))
+        self.interface.release(self.group)
+        for group in (self.guest, self.top):
+            self.assertEqual('0\n', (group / f1.RUNTIME).read_text())
+
+    def test_read_has_all_cpus(self) -> None:
+        self.interface.reserve(self.group, BUDGET)
+        found = self.interface.read(self.group)
+        assert found is not None
+        self.assertLessEqual(os.sched_getaffinity(0),
+                             set(found.runtime_us))
+        self.assertEqual(100_000, found.period_us)
+
+    def test_without_budget(self) -> None:
+        with self.assertRaisesRegex(exception.KernelError,
+                                    f'thread {self.init.pid} cannot'):
+            self.make()
+
+    def test_a_guest_that_forks(self) -> None:
+        """Also its threads, and children born while we walk."""
+        self.interface.reserve(self.group, BUDGET)
+        forker = self.start(FORKER)
+        (self.guest / 'cgroup.procs').write_text(str(forker.pid))
+        assert forker.stdin is not None
+        forker.stdin.write(b'!')
+        forker.stdin.flush()
+        self.assertGreaterEqual(self.make(), 3)
+        ordinary = [
+            thread for thread in self._threads()
+            if os.sched_getscheduler(thread) == os.SCHED_OTHER]
+        self.assertEqual([self.keeper.pid], ordinary)
+
+    def test_another_guest_with_the_same_id(self) -> None:
+        """A thread that is elsewhere by now is left alone."""
+        self.interface.reserve(self.group, BUDGET)
+        (self.top / 'tasks').write_text(str(self.init.pid))
+        with self.assertRaises(ProcessLookupError):
+            tasks.nova_rt.privsep.set_policy(
+                self.group, 'cpu', self.init.pid, 'rr', 1)
+        self.assertEqual(os.SCHED_OTHER,
+                         os.sched_getscheduler(self.init.pid))
+
+    def test_room_of_a_removed_guest(self) -> None:
+        """The kernel returns it late; production code outlasts that."""
+        self.interface.reserve(self.group, BUDGET)
+        for child in (self.keeper, self.init):
+            self.end(child)
+        base.eventually(self.guest.rmdir)
+        self.interface.settle('/' + self.name)
+        self.assertEqual('0\n', (self.top / f1.RUNTIME).read_text())
+
+    def test_confine(self) -> None:
+        cpuset = self.scratch('cpuset')
+        for name in ('cpuset.cpus', 'cpuset.mems'):
+            (cpuset / name).write_text((cpuset.parent / name).read_text())
+        (cpuset / 'tasks').write_text(str(self.init.pid))
+        last = max(os.sched_getaffinity(self.init.pid))
+        self.tasks.confine(self.init.pid, (last,))
+        self.assertEqual({last}, os.sched_getaffinity(self.init.pid))
+        self.tasks.confine(self.init.pid, (last,))
+        with self.assertRaises(OSError):
+            self.tasks.confine(self.init.pid, (1023,))
+        self.assertEqual({last}, os.sched_getaffinity(self.init.pid))
+
+    def _threads(self) -> list[int]:
+        return [int(thread) for thread
+                in (self.guest / 'tasks').read_text().split()
+                if pathlib.Path(f'/proc/{thread}').exists()]

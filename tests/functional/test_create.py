@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""One server: what is claimed, published, allocated and enforced."""
+
+import os
+from typing import Any
+
+from lxml import etree
+from nova.tests.functional.api import client
+
+from nova_rt import hostmap
+from nova_rt import reservation
+from tests.emulation import numbers
+from tests.functional import base
+
+#: (hints, the key that the user is told about)
+BAD_HINTS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({base.HINT_RUNTIME: 'abc'}, base.HINT_RUNTIME),
+    ({base.HINT_RUNTIME: -5}, base.HINT_RUNTIME),
+    ({base.HINT_RUNTIME: 0}, base.HINT_RUNTIME),
+    ({base.HINT_RUNTIME: True}, base.HINT_RUNTIME),
+    ({base.HINT_RUNTIME: [1, 2]}, base.HINT_RUNTIME),
+    ({base.HINT_RUNTIME: 200_001}, base.HINT_RUNTIME),
+    ({base.HINT_PERIOD: 999}, 'period of 999'),
+    ({base.HINT_PERIOD: 1_000_001}, base.HINT_PERIOD),
+    ({'cpu.rt_priority': 5}, 'cpu.rt_priority'),
+)
+
+
+class CreateTest(base.TestCase):
+    """Through the API to the (emulated) kernel and back to nothing."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.start_host()
+
+    def test_an_empty_host_publishes_its_capacity(self) -> None:
+        self.assertEqual(
+            {'total': 4_000_000, 'reserved': 200_000, 'min_unit': 1,
+             'max_unit': 3_800_000, 'step_size': 1,
+             'allocation_ratio': 1.0}, self.inventory())
+        self.assertIn(hostmap.TRAIT, self.traits())
+        self.assertEqual('3.800', self.stats()[hostmap.SHARE])
+        self.assert_nothing_left()
+
+    def test_flavor(self) -> None:
+        server = self.boot(self.rt_flavor(100_000, 200_000, vcpus=2))
+        claim = self.claim(server)
+        self.assertEqual(reservation.Reservation(100_000, 200_000),
+                         claim.reservation)
+        self.assertEqual(((0, 1), 0, {}),
+                         (claim.cpus, claim.move, claim.hints))
+        self.assertEqual(1_000_000, self.allocated(server))
+        self.assertEqual(1_000_000, self.usage())
+        self.assertEqual('2.000', self.stats()[hostmap.SHARE_USED])
+        state = self.host_map().state
+        self.assertEqual((500_000, 500_000, 0, 0), state.used)
+        self.assertEqual((500_000, True), (state.charged, state.replicated))
+        self.assertEqual((100_000, 200_000), self.budget(server))
+        self.assertEqual({0, 1},
+                         self.kernel().confined()[self.group(server)])
+        self.assert_tight()
+        # Confined before it starts, too.
+        vcpu = etree.fromstring(self.domain(server).XMLDesc(0)).find('vcpu')
+        self.assertEqual({0, 1}, numbers.cpu_set(vcpu.get('cpuset'), ''))
+
+        self._delete_server(server)
+        self.assert_nothing_left()
+
+    def test_the_tasks_are_real_time_and_the_keeper_is_not(self) -> None:
+        server = self.boot(self.rt_flavor())
+        guests = self.guests.hosts['host1']
+        threads = guests.running[self.keeper(server)]
+        self.assertEqual(
+            [os.SCHED_OTHER, os.SCHED_RR, os.SCHED_RR],
+            [self.kernel().tasks[thread].policy for thread in threads])
+
+    def test_a_hint_overrides_the_runtime(self) -> None:
+        server = self.boot(self.rt_flavor(100_000, 200_000),
+                           {base.HINT_RUNTIME: 120_000})
+        claim = self.claim(server)
+        self.assertEqual(reservation.Reservation(120_000, 200_000),
+                         claim.reservation)
+        self.assertEqual({base.HINT_RUNTIME: 120_000}, claim.hints)
+        self.assertEqual(600_000, self.allocated(server))
+        self.assertEqual((120_000, 200_000), self.budget(server))
+        self._delete_server(server)
+        self.assert_nothing_left()
+
+    def test_hints_alone(self) -> None:
+        server = self.boot(
+            self.rt_flavor(None, None),
+            {base.HINT_RUNTIME: '10000', base.HINT_PERIOD: '100000'})
+        self.assertEqual((10_000, 100_000), self.budget(server))
+        self.assertEqual(100_000, self.allocated(server))
+
+    def test_without_reservation(self) -> None:
+        server = self.boot(self.rt_flavor(None, None))
+        self.assertIsNone(self.claim(server))
+        self.assertEqual(0, self.allocated(server))
+        self.assertEqual((0, 1_000_000), self.budget(server))
+        self.assertEqual(set(range(base.PCPUS)),
+                         self.kernel().confined()[self.group(server)])
+        self.assertNotIn('nova_rt_hint',
+                         self.instance(server).system_metadata)
+        self.audit()
+        self.assert_nothing_left()
+
+    def test_bad_hints_are_refused_by_the_api(self) -> None:
+        flavor = self.rt_flavor(100_000, 200_000)
+        for hints, word in BAD_HINTS:
+            error = self.assertRaises(
+                client.OpenStackApiException, self.post, flavor, hints)
+            self.assertEqual(400, error.response.status_code, hints)
+            self.assertIn(word, str(error))
+
+    def test_flavors_that_contradict_are_refused_by_the_api(self) -> None:
+        for extra, reason in (
+                ({'hw__cpu_policy': 'dedicated'}, 'shared pCPUs'),
+                ({'hw__cpu_realtime': 'yes',
+                  'hw__cpu_realtime_mask': '^0'}, 'outside of any CPU')):
+            flavor = self.rt_flavor(None, None, 2, **extra)
+            error = self.assertRaises(
+                client.OpenStackApiException, self.post, flavor,
+                {base.HINT_RUNTIME: 10_000, base.HINT_PERIOD: 100_000})
+            self.assertEqual(400, error.response.status_code)
+            self.assertIn(reason, str(error))
+
+    def test_an_audit_between_claim_and_spawn(self) -> None:
+        """Nova saves the claim late: its audit would forget it."""
+        seen = []
+        rt = self.computes['host1'].manager.rt
+        real = rt.instance_claim
+
+        def claim(*args: Any, **kwargs: Any) -> Any:
+            found = real(*args, **kwargs)
+            self.audit()
+            seen.append([claim.instance_uuid for claim in rt.rt_claims()])
+            return found
+
+        rt.instance_claim = claim
+        server = self.boot(self.rt_flavor())
+        self.assertEqual([[server['id']]], seen)
+        self.audit()
+        self.assertEqual('2.000', self.stats()[hostmap.SHARE_USED])
+
+    def test_stop_and_start(self) -> None:
+        """The claim stays; the budget goes and comes with the guest."""
+        server = self.boot(self.rt_flavor(100_000, 200_000))
+        self._stop_server(server)
+        self.assertEqual({}, self.held_by_kernel())
+        self.assertEqual(500_000, self.allocated(server))
+        self.audit()
+        self.assertEqual('2.000', self.stats()[hostmap.SHARE_USED])
+        self._start_server(server)
+        self.assertEqual((100_000, 200_000), self.budget(server))
+        self.assert_tight()
+
+
+class WithoutMiddlewareTest(base.TestCase):
+    """The scheduler refuses the same again, with the reason."""
+
+    MIDDLEWARE = False
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.start_host()
+
+    def refused(self, flavor: str, hints: dict[str, Any], *reasons: str
+                ) -> None:
+        server = self.boot(flavor, hints, 'ERROR')
+        for reason in ('No valid host', *reasons):
+            self.assertIn(reason, self.fault(server))
+        self._delete_server(server)
+
+    def assert_no_traceback(self) -> None:
+        """But the conductor's: Nova logs each NoValidHost with one."""
+        errors = [line for line in self.stdlog.logger.output.splitlines()
+                  if ' ERROR [nova' in line]
+        self.assertEqual(
+            [], [line for line in errors if not line.endswith(
+                '[nova.conductor.manager] Failed to schedule instances')])
+
+    def test_bad_hints(self) -> None:
+        flavor = self.rt_flavor(100_000, 200_000)
+        for hints, word in BAD_HINTS:
+            self.refused(flavor, hints, word)
+        self.assert_no_traceback()
+        self.assert_nothing_left()
+
+    def test_flavors_that_contradict(self) -> None:
+        hints = {base.HINT_RUNTIME: 10_000, base.HINT_PERIOD: 100_000}
+        # Nova itself has real-time vCPUs with dedicated pCPUs only.
+        for extra in (
+                {'hw__cpu_policy': 'dedicated'},
+                {'hw__cpu_policy': 'mixed', 'hw__cpu_dedicated_mask': '^0'},
+                {'hw__cpu_policy': 'dedicated', 'hw__cpu_realtime': 'yes',
+                 'hw__cpu_realtime_mask': '^0'}):
+            self.refused(self.rt_flavor(None, None, 2, **extra), hints,
+                         'hw:cpu_policy', 'shared pCPUs')
+        self.assert_no_traceback()
+        self.assert_nothing_left()

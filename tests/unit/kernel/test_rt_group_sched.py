@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""nova_rt.kernel.rt_group_sched on the emulated kernel."""
+
+import errno
+import os
+
+from nova_rt import exception
+from tests.emulation import rt_group_sched as emulation
+from tests.unit.kernel import base
+
+budget = base.budget
+
+
+class ReserveTest(base.KernelTest):
+    """The values, their order, and the parents."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        base.mkdirs(self.kernel, base.LEAF, base.OTHER, base.DEEP,
+                    base.DEEPER)
+
+    def reserve(self, group: str, runtime: int, period: int) -> None:
+        self.interface.reserve(group, budget(runtime, period))
+
+    def test_parents_grow_before_the_leaf(self) -> None:
+        found = self.writes_of(
+            lambda: self.reserve(base.LEAF, 100_000, 200_000))
+        self.assertEqual([('/machine', 'runtime', '500000'),
+                          (base.LEAF, 'runtime', '100000'),
+                          (base.LEAF, 'period', '200000')], found)
+
+    def test_parents_shrink_after_the_leaf(self) -> None:
+        self.reserve(base.LEAF, 100_000, 200_000)
+        found = self.writes_of(
+            lambda: self.reserve(base.LEAF, 20_000, 200_000))
+        self.assertEqual([(base.LEAF, 'runtime', '20000'),
+                          ('/machine', 'runtime', '100000')], found)
+
+    def test_both_grow_period_first(self) -> None:
+        self.reserve(base.LEAF, 40, 1_000)
+        found = self.writes_of(
+            lambda: self.reserve(base.LEAF, 4_000, 100_000))
+        self.assertEqual([(base.LEAF, 'period', '100000'),
+                          (base.LEAF, 'runtime', '4000')], found)
+
+    def test_both_shrink_runtime_first(self) -> None:
+        self.reserve(base.LEAF, 4_000, 100_000)
+        found = self.writes_of(lambda: self.reserve(base.LEAF, 40, 1_000))
+        self.assertEqual([(base.LEAF, 'runtime', '40'),
+                          (base.LEAF, 'period', '1000')], found)
+
+    def test_runtime_grows_and_period_shrinks(self) -> None:
+        self.reserve(base.LEAF, 40_000, 200_000)
+        found = self.writes_of(
+            lambda: self.reserve(base.LEAF, 60_000, 100_000))
+        self.assertEqual([('/machine', 'runtime', '600000'),
+                          (base.LEAF, 'runtime', '60000'),
+                          (base.LEAF, 'period', '100000')], found)
+
+    def test_runtime_shrinks_and_period_grows(self) -> None:
+        self.reserve(base.LEAF, 60_000, 100_000)
+        found = self.writes_of(
+            lambda: self.reserve(base.LEAF, 40_000, 200_000))
+        self.assertEqual([(base.LEAF, 'runtime', '40000'),
+                          (base.LEAF, 'period', '200000'),
+                          ('/machine', 'runtime', '200000')], found)
+
+    def test_never_goes_through_zero(self) -> None:
+        """EBUSY: the tasks of a guest are real-time already."""
+        self.reserve(base.LEAF, 60_000, 100_000)
+        self.kernel.spawn(1, base.LEAF)
+        self.kernel.set_policy(1, os.SCHED_RR, 1)
+        for runtime, period in ((20_000, 200_000), (90_000, 150_000),
+                                (100, 1_000), (95_000, 100_000)):
+            self.reserve(base.LEAF, runtime, period)
+            self.assertEqual((runtime, period),
+                             self.kernel.snapshot()[base.LEAF])
+
+    def test_the_same_again_writes_nothing(self) -> None:
+        self.reserve(base.LEAF, 100_000, 200_000)
+        self.assertEqual([], self.writes_of(
+            lambda: self.reserve(base.LEAF, 100_000, 200_000)))
+
+    def test_deep_chain(self) -> None:
+        found = self.writes_of(
+            lambda: self.reserve(base.DEEP, 30_000, 100_000))
+        scope = base.DEEP.rpartition('/')[0]
+        self.assertEqual(
+            ['/machine.slice', scope, base.DEEP, base.DEEP],
+            [group for group, _, _ in found])
+        self.reserve(base.DEEPER, 7_777, 33_333)
+        self.assert_tight(self.kernel, '/machine.slice')
+        self.interface.release(base.DEEP)
+        self.assert_tight(self.kernel, '/machine.slice')
+        self.interface.release(base.DEEPER)
+        self.assertEqual((0, 1_000_000),
+                         self.kernel.snapshot()['/machine.slice'])
+
+    def test_parents_are_tight_in_spite_of_rounding(self) -> None:
+        """No guest finds room to take, not even a millionth."""
+        self.reserve(base.LEAF, 1, 3)
+        self.reserve(base.OTHER, 1, 7)
+        self.assert_tight(self.kernel, '/machine')
+        runtime, period = self.kernel.snapshot()['/machine']
+        self.assertLess(runtime / period - 1 / 3 - 1 / 7, 2e-6)
+
+    def test_no_room(self) -> None:
+        self.reserve(base.LEAF, 500_000, 1_000_000)
+        before = self.kernel.snapshot()
+        with self.assertRaisesRegex(
+                exception.KernelError, f'{base.OTHER}: no room.*EINVAL'):
+            self.reserve(base.OTHER, 450_001, 1_000_000)
+        self.assertEqual(before, self.kernel.snapshot())
+        self.reserve(base.OTHER, 450_000, 1_000_000)
+
+    def test_the_group_is_missing(self) -> None:
+        before = self.kernel.snapshot()
+        with self.assertRaisesRegex(exception.KernelError, '/machine/gone'):
+            self.reserve('/machine/gone', 10_000, 100_000)
+        self.assertEqual(before, self.kernel.snapshot())
+
+    def test_the_group_goes_while_we_write(self) -> None:
+        before = self.kernel.snapshot()
+        base.refuse_nth(self.kernel, 1, errno.ENODEV)
+        with self.assertRaises(exception.KernelError):
+            self.reserve(base.LEAF, 10_000, 100_000)
+        self.assertEqual(before, self.kernel.snapshot())
+
+    def test_a_parent_with_a_period_of_its_own(self) -> None:
+        self.kernel.write('/sys/fs/cgroup/cpu/machine/cpu.rt_period_us',
+                          '100000')
+        with self.assertRaisesRegex(
+                exception.KernelError, 'period of 100000 us.*set it back'):
+            self.reserve(base.LEAF, 10_000, 100_000)
+
+    def test_another_value_read_back(self) -> None:
+        kernel = self.new_kernel()
+        base.mkdirs(kernel, base.LEAF)
+        interface = self.detected(kernel)
+        before = kernel.snapshot()
+        write = kernel.write
+        kernel.write = lambda path, text: write(  # type: ignore[method-assign]
+            path, '9999' if text == '10000' else text)
+        with self.assertRaisesRegex(exception.KernelError,
+                                    'reads 9999 after writing 10000'):
+            interface.reserve(base.LEAF, budget(10_000, 100_000))
+        self.assertEqual(before, kernel.snapshot())
+
+    def test_room_comes_back_late(self) -> None:
+        """libvirt removes groups with their budgets; RCU takes its time."""
+        self.reserve(base.LEAF, 900_000, 1_000_000)
+        self.kernel.rmdir(base.LEAF)
+        self.reserve(base.OTHER, 900_000, 1_000_000)
+        self.assertEqual(900_000, self.kernel.snapshot()[base.OTHER][0])
+        self.assertEqual(900_000, self.kernel.snapshot()['/machine'][0])
+
+    def test_room_does_not_come_back(self) -> None:
+        self.kernel.late_seconds = 60
+        self.reserve(base.LEAF, 900_000, 1_000_000)
+        self.kernel.rmdir(base.LEAF)
+        before = self.kernel.snapshot()
+        with self.assertRaisesRegex(exception.KernelError, 'no room'):
+            self.reserve(base.OTHER, 900_000, 1_000_000)
+        self.assertEqual(before, self.kernel.snapshot())
+        self.assertLess(self.kernel.clock.now, 1)
+
+
+class FaultTest(base.KernelTest):
+    """Whatever write fails, all files are as before."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        base.mkdirs(self.kernel, base.LEAF, base.OTHER, base.DEEP,
+                    base.DEEPER)
+        for group in (base.LEAF, base.DEEP):
+            self.interface.reserve(group, budget(40_000, 200_000))
+        self.interface.reserve(base.OTHER, budget(10_000, 100_000))
+
+    def _each_write_fails(self, action: object, *args: object) -> int:
+        assert callable(action)
+        for nth in range(32):
+            before = self.kernel.snapshot()
+            for number in (errno.EINVAL, errno.EBUSY, errno.EIO):
+                base.refuse_nth(self.kernel, nth, number)
+                try:
+                    action(*args)
+                except exception.KernelError:
+                    self.assertEqual(before, self.kernel.snapshot(), nth)
+                else:
+                    return nth
+        raise AssertionError('it never succeeds')
+
+    def test_reserve(self) -> None:
+        for group in (base.LEAF, base.DEEP):
+            for values, writes in (
+                    ((50_000, 200_000), 1), ((30_000, 200_000), 1),
+                    ((60_000, 400_000), 2), ((20_000, 100_000), 2),
+                    ((70_000, 150_000), 2), ((30_000, 300_000), 2)):
+                with self.subTest(group=group, values=values):
+                    parents = group.count('/') - 1
+                    count = self._each_write_fails(
+                        self.interface.reserve, group, budget(*values))
+                    self.assertLessEqual(writes, count)
+                    self.assertLessEqual(count, writes + parents)
+                    self.assertEqual(values, self.kernel.snapshot()[group])
+
+    def test_release(self) -> None:
+        for group in (base.LEAF, base.DEEP):
+            with self.subTest(group=group):
+                count = self._each_write_fails(
+                    self.interface.release, group)
+                self.assertEqual(group.count('/'), count)
+
+    def test_settle(self) -> None:
+        self.kernel.rmdir(base.LEAF)
+        self.assertEqual(1, self._each_write_fails(
+            self.interface.settle, '/machine'))
+        self.assert_tight(self.kernel, '/machine')
+
+
+class ReadReleaseTest(base.KernelTest):
+    """Reading, releasing, settling."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        base.mkdirs(self.kernel, base.LEAF, base.OTHER)
+
+    def test_read(self) -> None:
+        self.interface.reserve(base.LEAF, budget(10_000, 100_000))
+        found = self.interface.read(base.LEAF)
+        assert found is not None
+        self.assertEqual(100_000, found.period_us)
+        self.assertEqual(dict.fromkeys(range(4), 10_000),
+                         dict(found.runtime_us))
+
+    def test_read_names_each_possible_cpu(self) -> None:
+        """More than Python counts here, and not only those online."""
+        kernel = self.new_kernel(cpus=512)
+        base.mkdirs(kernel, base.LEAF)
+        interface = self.detected(kernel)
+        interface.reserve(base.LEAF, budget(10_000, 100_000))
+        found = interface.read(base.LEAF)
+        assert found is not None
+        self.assertEqual(512, len(found.runtime_us))
+
+    def test_read_nothing(self) -> None:
+        self.assertIsNone(self.interface.read(base.LEAF))
+        self.assertIsNone(self.interface.read('/machine/gone'))
+
+    def test_release(self) -> None:
+        self.interface.reserve(base.LEAF, budget(10_000, 100_000))
+        self.interface.reserve(base.OTHER, budget(5_000, 100_000))
+        found = self.writes_of(lambda: self.interface.release(base.LEAF))
+        self.assertEqual([(base.LEAF, 'runtime', '0'),
+                          ('/machine', 'runtime', '50000')], found)
+        self.assertEqual([], self.writes_of(
+            lambda: self.interface.release(base.LEAF)))
+
+    def test_release_of_a_busy_group(self) -> None:
+        self.interface.reserve(base.LEAF, budget(10_000, 100_000))
+        self.kernel.spawn(1, base.LEAF)
+        self.kernel.set_policy(1, os.SCHED_FIFO, 1)
+        before = self.kernel.snapshot()
+        with self.assertRaisesRegex(exception.KernelError, 'EBUSY'):
+            self.interface.release(base.LEAF)
+        self.assertEqual(before, self.kernel.snapshot())
+
+    def test_release_of_a_group_that_is_gone(self) -> None:
+        self.interface.reserve(base.LEAF, budget(10_000, 100_000))
+        self.kernel.rmdir(base.LEAF)
+        self.interface.release(base.LEAF)
+        self.assertEqual(0, self.kernel.snapshot()['/machine'][0])
+
+    def test_settle_takes_room_left_behind(self) -> None:
+        self.interface.reserve(base.LEAF, budget(10_000, 100_000))
+        self.interface.reserve(base.OTHER, budget(5_000, 100_000))
+        self.kernel.rmdir(base.LEAF)
+        self.interface.settle('/machine')
+        self.assertEqual(50_000, self.kernel.snapshot()['/machine'][0])
+
+    def test_settle_without_guests(self) -> None:
+        self.interface.settle('/machine.slice')
+        self.interface.settle('/machine')
+        self.assertEqual([], self.kernel.written)
+
+
+class CapacityTest(base.KernelTest):
+    """What may be handed out, next to other people's groups."""
+
+    def ppm(self) -> int:
+        return self.interface.capacity('/machine').ppm
+
+    def test_an_empty_host(self) -> None:
+        self.assertEqual(950_000, self.ppm())
+
+    def test_ours_do_not_count(self) -> None:
+        base.mkdirs(self.kernel, base.LEAF)
+        self.interface.reserve(base.LEAF, budget(100_000, 200_000))
+        self.assertEqual(950_000, self.ppm())
+
+    def test_foreign_siblings_count(self) -> None:
+        base.mkdirs(self.kernel, '/machine', '/docker', '/machine.slice')
+        for group, runtime in (('docker', 100_000), ('machine.slice', 7)):
+            self.kernel.write(
+                f'{emulation.CPU_MOUNT}/{group}/{emulation.RUNTIME}',
+                str(runtime))
+        # 7 us are 7 units of 2**-20: a little less than 7 ppm.
+        self.assertEqual(849_994, self.ppm())
+        base.mkdirs(self.kernel, base.LEAF)
+        self.interface.reserve(base.LEAF, budget(849_994, 1_000_000))
+        with self.assertRaises(exception.KernelError):
+            self.interface.reserve(base.LEAF, budget(849_995, 1_000_000))
+
+    def test_the_root_group_is_lower(self) -> None:
+        self.kernel.write(f'{emulation.CPU_MOUNT}/{emulation.RUNTIME}',
+                          '400000')
+        self.assertEqual(400_000, self.ppm())
+
+    def test_the_sysctl_may_be_higher(self) -> None:
+        self.kernel.set_sysctl(1_000_000, 1_000_000)
+        self.assertEqual(950_000, self.ppm())
+
+    def test_unlimited(self) -> None:
+        self.kernel.set_sysctl(-1, 1_000_000)
+        self.kernel.write(f'{emulation.CPU_MOUNT}/{emulation.RUNTIME}', '-1')
+        self.assertEqual(1_000_000, self.ppm())
+
+    def test_tick(self) -> None:
+        tick = self.interface.capacity('/machine').tick_us
+        self.assertIn(tick, (1_000, 3_333, 4_000, 10_000))

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""nova_rt.kernel.tasks on emulated guests."""
+
+import errno
+import os
+import posixpath
+from unittest import mock
+
+from nova_rt import exception
+from nova_rt.kernel import tasks
+from tests.emulation import rt_group_sched as emulation
+from tests.emulation import tasks as emulated
+from tests.unit.kernel import base
+
+
+class TasksTest(base.KernelTest):
+    """The production walk; /proc and the system call are emulated."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        for target, name, new in (
+                (tasks, '_belongs', emulated.belongs),
+                (tasks.os, 'sched_getscheduler', emulated.policy_of),
+                (tasks.nova_rt.privsep, 'set_policy', emulated.set_policy)):
+            patch = mock.patch.object(target, name, new)
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.guests = emulated.Guests(self.kernel)
+        self.tasks = emulated.EmulatedTasks(self.kernel)
+        self.keeper = self.guests.start('a')
+        self.group = self.guests.group(self.keeper)
+        self.interface.reserve(self.group, base.budget(10_000, 100_000))
+
+    def policies(self) -> list[int]:
+        return [self.kernel.tasks[thread].policy for thread
+                in self.guests.running[self.keeper]]
+
+    def make(self, policy: str = 'rr') -> int:
+        return self.tasks.make_real_time(self.group, 'cpu', self.keeper,
+                                         policy, 10)
+
+    def test_the_keeper_is_left_alone(self) -> None:
+        self.assertEqual(2, self.make())
+        self.assertEqual([os.SCHED_OTHER, os.SCHED_RR, os.SCHED_RR],
+                         self.policies())
+        self.assertTrue(self.tasks.is_real_time(self.group, 'cpu',
+                                                self.keeper))
+
+    def test_the_threads_of_the_keeper_too(self) -> None:
+        thread = emulated.new_id()
+        self.kernel.spawn(thread, self.group, process=self.keeper)
+        emulated.adopt(self.kernel, thread)
+        self.assertEqual(2, self.make())
+        self.assertEqual(os.SCHED_OTHER, self.kernel.tasks[thread].policy)
+
+    def test_fifo_and_priority(self) -> None:
+        self.make('fifo')
+        task = self.kernel.tasks[self.guests.running[self.keeper][1]]
+        self.assertEqual((os.SCHED_FIFO, 10), (task.policy, task.priority))
+
+    def test_tasks_of_groups_below(self) -> None:
+        self.kernel.mkdir(self.group + '/inner')
+        self.kernel.write(posixpath.join(
+            emulation.CPU_MOUNT, self.group[1:], 'inner',
+            emulation.RUNTIME), '1000')
+        thread = emulated.new_id()
+        self.kernel.spawn(thread, self.group + '/inner')
+        emulated.adopt(self.kernel, thread)
+        self.assertEqual(3, self.make())
+
+    def test_children_born_while_we_walk(self) -> None:
+        """A child of an ordinary task, after the list was read."""
+        first = self.guests.running[self.keeper][1]
+        born = []
+        real = emulated.set_policy
+
+        def and_fork(group: str, controller: str, thread: int, *args: object
+                     ) -> None:
+            if thread == first and not born:
+                born.append(emulated.new_id())
+                self.kernel.fork(thread, born[0])
+                emulated.adopt(self.kernel, born[0])
+            real(group, controller, thread, *args)  # type: ignore[arg-type]
+
+        with mock.patch.object(tasks.nova_rt.privsep, 'set_policy',
+                               and_fork):
+            self.assertEqual(3, self.make())
+        self.assertEqual(os.SCHED_RR, self.kernel.tasks[born[0]].policy)
+
+    def test_a_guest_that_forks_faster_than_we_walk(self) -> None:
+        def fork(group: str, controller: str, thread: int, *args: object
+                 ) -> None:
+            child = emulated.new_id()
+            self.kernel.fork(thread, child)
+            emulated.adopt(self.kernel, child)
+            self.kernel.exit(thread)
+
+        with mock.patch.object(
+                tasks.nova_rt.privsep, 'set_policy', fork
+        ), self.assertRaisesRegex(exception.KernelError, 'faster'):
+            self.make()
+
+    def test_a_task_that_ends_meanwhile(self) -> None:
+        gone = self.guests.running[self.keeper][2]
+        real = emulated.set_policy
+
+        def after_exit(group: str, controller: str, thread: int,
+                       *args: object) -> None:
+            self.kernel.exit(gone)
+            real(group, controller, thread, *args)  # type: ignore[arg-type]
+
+        with mock.patch.object(tasks.nova_rt.privsep, 'set_policy',
+                               after_exit):
+            self.assertEqual(1, self.make())
+
+    def test_refused_without_budget(self) -> None:
+        self.interface.release(self.group)
+        with self.assertRaisesRegex(exception.KernelError,
+                                    'cannot be made rr.*not permitted'):
+            self.make()
+
+    def test_ordinary_again(self) -> None:
+        self.make()
+        self.tasks.make_ordinary(self.group, 'cpu')
+        self.assertEqual([os.SCHED_OTHER] * 3, self.policies())
+        self.assertFalse(self.tasks.is_real_time(self.group, 'cpu',
+                                                 self.keeper))
+        self.interface.release(self.group)
+
+    def test_the_group_goes_while_we_walk(self) -> None:
+        """Some kernels say ENOENT, some ENODEV: nobody is left there."""
+        read = self.kernel.read
+        for number in (errno.ENOENT, errno.ENODEV):
+            def gone(path: str, number: int = number) -> str:
+                if path.endswith('/tasks'):
+                    raise base.refuse(number)
+                return read(path)
+
+            with mock.patch.object(self.kernel, 'read', gone):
+                self.assertEqual(0, self.make())
+                self.tasks.make_ordinary(self.group, 'cpu')
+
+    def test_other_errors_of_the_list_are_raised(self) -> None:
+        with mock.patch.object(self.kernel, 'read',
+                               side_effect=base.refuse(errno.EACCES)
+                               ), self.assertRaises(PermissionError):
+            self.make()
+
+    def test_confine(self) -> None:
+        self.tasks.confine(self.keeper, (3, 1))
+        self.assertEqual({1, 3}, self.kernel.confined()[self.group])
+        self.kernel.written.clear()
+        self.tasks.confine(self.keeper, (1, 3))
+        self.assertEqual([], self.kernel.written)
+
+    def test_confine_to_a_cpu_that_is_not(self) -> None:
+        with self.assertRaises(OSError) as caught:
+            self.tasks.confine(self.keeper, (4,))
+        self.assertEqual(errno.ERANGE, caught.exception.errno)
+
+    def test_confine_what_has_ended(self) -> None:
+        self.guests.stop(self.keeper)
+        with self.assertRaisesRegex(LookupError, 'has ended'):
+            self.tasks.confine(self.keeper, (1,))
+
+    def test_partition(self) -> None:
+        self.assertEqual('/machine', self.tasks.partition('cpu'))
+        self.kernel.mkdir('/machine.slice')
+        self.assertEqual('/machine.slice', self.tasks.partition('cpu'))
+
+    def test_partition_before_the_first_guest(self) -> None:
+        found = tasks.Tasks(emulation.Kernel()).partition('cpu')
+        self.assertEqual('/machine', found)
+
+    def test_mount_of(self) -> None:
+        self.assertEqual(emulation.CPUSET_MOUNT,
+                         self.tasks.mount_of('cpuset'))
+        with self.assertRaisesRegex(LookupError, 'memory is not mounted'):
+            self.tasks.mount_of('memory')
+        with self.assertRaisesRegex(LookupError, 'not mounted'):
+            self.tasks.mount_of('')
+
+
+class GroupOfTest(base.KernelTest):
+    """The production reading of /proc/PID/cgroup, on our own process."""
+
+    def test_own_process(self) -> None:
+        found = tasks.Tasks(self.kernel)
+        with open('/proc/self/cgroup') as lines:
+            controllers = lines.readline().split(':')[1].split(',')
+        self.assertTrue(found.group_of(
+            os.getpid(), controllers[0]).startswith('/'))
+
+    def test_no_such_controller(self) -> None:
+        with self.assertRaisesRegex(LookupError, 'no nothing group'):
+            tasks.Tasks(self.kernel).group_of(os.getpid(), 'nothing')
+
+    def test_no_such_process(self) -> None:
+        with self.assertRaisesRegex(LookupError, 'has ended'):
+            tasks.Tasks(self.kernel).group_of(1 << 23, 'cpu')
