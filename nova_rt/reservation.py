@@ -102,8 +102,6 @@ def _error(source: str, key: str, value: Any, rule: str, advice: str
 def _parse(source: str, key: str, value: Any) -> _Value:
     """:raises InvalidReservation: not a positive whole number"""
     text = value
-    if isinstance(text, list) and len(text) == 1:
-        text = text[0]  # how a RequestSpec stores a hint
     if isinstance(text, int) and not isinstance(text, bool):
         text = str(text)
     if (not isinstance(text, str) or not _NUMBER.fullmatch(text)
@@ -144,6 +142,15 @@ def hint_values(hints: Mapping[str, Any] | None) -> dict[str, _Value]:
     return values
 
 
+def stored_hints(hints: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Hints as they were in the request, from those of a RequestSpec.
+
+    Nova stores each value as a list of strings.
+    """
+    return {key: value[0] if isinstance(value, list) and len(value) == 1
+            else value for key, value in (hints or {}).items()}
+
+
 def from_flavor_and_hints(
         extra_specs: Mapping[str, Any],
         hints: Mapping[str, Any] | None = None,
@@ -154,7 +161,7 @@ def from_flavor_and_hints(
     runtime).
 
     :param extra_specs: of the flavor, values are strings
-    :param hints: scheduler hints, of a request body or of a RequestSpec
+    :param hints: scheduler hints, as in the body of a request
     :param limits: the operator's rules; None checks the kernels' only
     :raises InvalidReservation: one sentence with key, value, rule, advice
     """

@@ -22,8 +22,11 @@ def note_hints(instance: Any, hints: Mapping[str, Any] | None) -> None:
     """Keep the hints about reservations with the instance.
 
     The instance is saved by the build that follows.
+
+    :param hints: as a RequestSpec has them
     """
-    values = {key: value for key, value in (hints or {}).items()
+    values = {key: value
+              for key, value in reservation.stored_hints(hints).items()
               if key.startswith(reservation.HINT_PREFIX)}
     if values:
         instance.system_metadata[HINTS_KEY] = jsonutils.dumps(values)

@@ -15,7 +15,8 @@ CONF = nova.conf.CONF
 
 def hints(spec: Any) -> Mapping[str, Any]:
     """The scheduler hints; old servers have none set."""
-    return (spec.scheduler_hints if 'scheduler_hints' in spec else None) or {}
+    return reservation.stored_hints(
+        spec.scheduler_hints if 'scheduler_hints' in spec else None)
 
 
 def asks(spec: Any) -> bool:

@@ -21,7 +21,7 @@ BAD_HINTS: tuple[tuple[dict[str, Any], str], ...] = (
     ({base.HINT_RUNTIME: True}, base.HINT_RUNTIME),
     ({base.HINT_RUNTIME: [1, 2]}, base.HINT_RUNTIME),
     ({base.HINT_RUNTIME: 200_001}, base.HINT_RUNTIME),
-    ({base.HINT_PERIOD: 999}, 'period of 999'),
+    ({base.HINT_PERIOD: 999}, 'less than the runtime'),
     ({base.HINT_PERIOD: 1_000_001}, base.HINT_PERIOD),
     ({'cpu.rt_priority': 5}, 'cpu.rt_priority'),
 )

@@ -18,8 +18,8 @@ SPECS = unit.extra_specs(100_000, 200_000)
 
 BAD_VALUES = (
     'abc', '', '-1', -1, 0, '0', True, False, None, [], {}, [1, 2], [[1]],
-    [None], {'a': 1}, 1.0, '1.5', ' 1', '1 ', '1\n', '+1', '1_0', '0x10',
-    '1e3', '\u0663', 10 ** 18, '9' * 400)
+    [None], ['1'], [1], {'a': 1}, 1.0, '1.5', ' 1', '1 ', '1\n', '+1',
+    '1_0', '0x10', '1e3', '\u0663', 10 ** 18, '9' * 400)
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -28,7 +28,7 @@ _JSON = st.recursive(
     max_leaves=8)
 _NUMBERS = st.integers(1, 5_000_000)
 _VALUES = st.one_of(
-    _NUMBERS, _NUMBERS.map(str), _NUMBERS.map(lambda n: [str(n)]), _JSON)
+    _NUMBERS, _NUMBERS.map(str), _JSON)
 _HINTS = st.dictionaries(
     st.sampled_from((*reservation.KEYS, 'cpu.rt_x', 'group')) | st.text(),
     _VALUES, max_size=4)
@@ -82,7 +82,7 @@ class OverlayTest(base.BaseTestCase):
         self.assertEqual(reservation.Reservation(50_000, 200_000),
                          parse(SPECS, {RUNTIME: '50000'}))
         self.assertEqual(reservation.Reservation(100_000, 400_000),
-                         parse(SPECS, {PERIOD: ['400000']}))
+                         parse(SPECS, {PERIOD: '400000'}))
 
     def test_nothing_asked(self):
         self.assertIsNone(parse())
@@ -203,8 +203,7 @@ class ParserPropertyTest(base.BaseTestCase):
                  if 'hw:' + key in specs}
         given |= {key: hints[key] for key in reservation.KEYS
                   if key in hints}
-        numbers = {key: int(value[0] if isinstance(value, list) else value)
-                   for key, value in given.items()}
+        numbers = {key: int(value) for key, value in given.items()}
         expected = found and {RUNTIME: found.runtime_us,
                               PERIOD: found.period_us}
         self.assertEqual(numbers, expected or {})
@@ -218,7 +217,7 @@ class ParserPropertyTest(base.BaseTestCase):
             fractions.Fraction(runtime * reservation.PPM, period))
         self.assertEqual(
             reservation.Reservation(runtime, period),
-            parse({}, {RUNTIME: runtime, PERIOD: [str(period)]},
+            parse({}, {RUNTIME: runtime, PERIOD: str(period)},
                   max_bandwidth=cap))
 
 
@@ -247,6 +246,17 @@ class ConflictTest(base.BaseTestCase):
         self.assertIsNone(reservation.check_conflicts(
             SPECS | {'hw:cpu_policy': 'shared', 'hw:cpu_realtime': 'no'},
             {'hw_cpu_policy': None}))
+
+
+class StoredHintsTest(base.BaseTestCase):
+
+    def test_lists_of_one_are_opened(self):
+        self.assertEqual(
+            {'a': '1', 'b': ['1', '2'], 'c': []},
+            reservation.stored_hints({'a': ['1'], 'b': ['1', '2'], 'c': []}))
+
+    def test_none(self):
+        self.assertEqual({}, reservation.stored_hints(None))
 
 
 class MessageTest(base.BaseTestCase):

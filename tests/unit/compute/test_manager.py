@@ -29,7 +29,8 @@ class RTComputeManagerTest(base.TestCase):
     def test_hints(self):
         spec = base.request_spec({}, base.hints(1000, 2000))
         self.assertEqual(
-            [base.hints(1000, 2000), ('more',), {'node': 'n'}],
+            [{'cpu.rt_runtime_us': '1000', 'cpu.rt_period_us': '2000'},
+             ('more',), {'node': 'n'}],
             self.build(base.instance(), spec))
 
     def test_no_request_spec(self):

@@ -63,7 +63,7 @@ class RequestFilterTest(base.TestCase):
             base.extra_specs(1000, 2000), base.hints(runtime='abc'))
         error = self.assertRaises(
             nova_exception.RequestFilterFailed, self.ask, spec)
-        self.assertIn("cpu.rt_runtime_us=['abc']", str(error))
+        self.assertIn("cpu.rt_runtime_us='abc'", str(error))
 
     def test_installed_once_and_run_by_nova(self):
         self.useFixture(fixtures.MockPatchObject(
