@@ -7,14 +7,13 @@ import dataclasses
 from typing import Any
 
 from nova.virt import hardware
-from stevedore import driver as stevedore_driver
-from stevedore import exception as stevedore_exception
 
 from nova_rt import conf as rt_conf
 from nova_rt import cpus
 from nova_rt import exception
 from nova_rt import hostmap
 from nova_rt.kernel import base
+from nova_rt import packing
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,13 +58,10 @@ class Capacity:
 def load_policy(name: str) -> cpus.Policy:
     """:raises InvalidConfiguration: no policy is called *name*"""
     try:
-        return stevedore_driver.DriverManager(  # type: ignore[no-any-return]
-            'nova_rt.packing', name).driver
-    except stevedore_exception.NoMatches as error:
+        return packing.load(name)
+    except LookupError as error:
         raise exception.InvalidConfiguration(
-            option='packing_policy', value=name,
-            rule='no entry point of group nova_rt.packing has this name'
-        ) from error
+            option='packing_policy', value=name, rule=str(error)) from error
 
 
 def measure(conf: Any, interface: base.KernelInterface | None,

@@ -40,6 +40,8 @@ TESTED = (
      'self, context, instance, image, request_spec, ...'),
     (_DRIVER + '__init__', 'self, virtapi, read_only'),
     (_DRIVER + 'init_host', 'self, host'),
+    (_DRIVER + 'check_can_live_migrate_source',
+     'self, context, instance, ...'),
     (_DRIVER + 'destroy', 'self, context, instance, ...'),
     (_DRIVER + 'emit_event', 'self, event'),
     (_DRIVER + 'update_provider_tree',

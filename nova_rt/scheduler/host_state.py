@@ -2,15 +2,13 @@
 
 """The scheduler's view of a host, with its real-time bandwidth."""
 
-import functools
 from typing import Any
 
 from nova.scheduler import host_manager
-from stevedore import driver as stevedore_driver
-from stevedore import exception as stevedore_exception
 
 from nova_rt import cpus
 from nova_rt import hostmap
+from nova_rt import packing
 from nova_rt.packing import policies
 from nova_rt.scheduler import request
 
@@ -81,12 +79,10 @@ def consumed(host: hostmap.HostMap, vcpus: int, bandwidth: int
     return hostmap.HostMap(host.state.claim(chosen, bandwidth), host.policy)
 
 
-@functools.lru_cache
 def _policy(name: str) -> cpus.Policy:
     try:
-        return stevedore_driver.DriverManager(  # type: ignore[no-any-return]
-            'nova_rt.packing', name).driver
-    except stevedore_exception.NoMatches:
+        return packing.load(name)
+    except LookupError:
         # A policy installed on the compute nodes only: any choice is close
         # enough for the few servers of one request.
         return policies.first_fit

@@ -122,7 +122,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             pid = self.rt_pid(uuid)
             if self._rt_enforcer is not None and pid > 0:
                 self._rt_enforcer.release(pid)
-        except (exception.KernelError, libvirt.libvirtError) as error:
+        except (exception.KernelError, LookupError, OSError,
+                libvirt.libvirtError) as error:
             LOG.info('The budget of server %s goes when its group does: %s',
                      uuid, str(error))
 
@@ -150,6 +151,16 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
     def _rt_guests(self) -> list[libvirt_guest.Guest]:
         return list(self._host.list_guests(only_running=True))
+
+    def check_can_live_migrate_source(self, context: Any, instance: Any,
+                                      *args: Any, **kwargs: Any) -> Any:
+        # Nova makes no claim on the destination for servers without NUMA.
+        if claims.of_instance(instance) is not None:
+            raise nova_exception.MigrationPreCheckError(
+                reason='a server with a CPU reservation cannot be migrated '
+                       'while it runs; stop it and migrate it cold')
+        return super().check_can_live_migrate_source(
+            context, instance, *args, **kwargs)
 
     def destroy(self, *args: Any, **kwargs: Any) -> None:
         super().destroy(*args, **kwargs)
