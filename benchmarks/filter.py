@@ -53,12 +53,19 @@ def timed(job: Job) -> float:
         gc.enable()
 
 
-def medians(jobs: dict[str, Job]) -> dict[str, float]:
-    """Seconds of each job: the median over alternating rounds."""
-    rounds = [{name: timed(job) for name, job in jobs.items()}
-              for _ in range(RUNS)]
-    return {name: statistics.median(one[name] for one in rounds)
-            for name in jobs}
+class Rounds:
+    """Seconds of each job in alternating rounds."""
+
+    def __init__(self, jobs: dict[str, Job]) -> None:
+        self._rounds = [{name: timed(job) for name, job in jobs.items()}
+                        for _ in range(RUNS)]
+
+    def median(self, name: str) -> float:
+        return statistics.median(one[name] for one in self._rounds)
+
+    def ratio(self, name: str, to: str) -> float:
+        """The median over the rounds: what slows a round slows both."""
+        return statistics.median(one[name] / one[to] for one in self._rounds)
 
 
 def filter_job(filter_: Any, nodes: list[Any], reserved: bool) -> Job:
@@ -72,7 +79,7 @@ def filter_job(filter_: Any, nodes: list[Any], reserved: bool) -> Job:
     return job
 
 
-def pass_job(nodes: list[Any], ours: bool) -> Job:
+def pass_job(nodes: list[Any], ours: bool, reserved: bool) -> Job:
     """HostStates, filters, weighers: what a request costs the scheduler."""
     state = rt_host_state.RTHostState if ours else host_manager.HostState
     chain = [compute_filter.ComputeFilter(),
@@ -86,7 +93,7 @@ def pass_job(nodes: list[Any], ours: bool) -> Job:
     handler = weights.HostWeightHandler()
 
     def job() -> int:
-        spec = hosts.request(reserved=True)
+        spec = hosts.request(reserved)
         left = [hosts.host_state(state, node) for node in nodes]
         for filter_ in chain:
             left = list(filter_.filter_all(left, spec))
@@ -102,8 +109,10 @@ class Report:
     def __init__(self) -> None:
         self.missed = 0
 
-    def line(self, name: str, seconds: float, count: int) -> None:
-        print(f'  {name:44} {seconds / count * 1e6:9.2f} us/host')
+    def lines(self, found: Rounds, jobs: dict[str, Job], count: int) -> None:
+        for name in jobs:
+            print(f'  {name:44} {found.median(name) / count * 1e6:9.2f} '
+                  f'us/host')
 
     def goal(self, text: str, value: float, limit: float) -> None:
         met = value <= limit
@@ -115,7 +124,7 @@ class Report:
 def bench_filters(report: Report, nodes: list[Any]) -> None:
     ours = rt_filters.RTShareFilter()
     count = len(nodes)
-    found = medians({
+    jobs = {
         'AllHostsFilter': filter_job(
             all_hosts_filter.AllHostsFilter(), nodes, True),
         'ComputeFilter': filter_job(
@@ -124,23 +133,26 @@ def bench_filters(report: Report, nodes: list[Any]) -> None:
             image_props_filter.ImagePropertiesFilter(), nodes, True),
         'RTShareFilter': filter_job(ours, nodes, True),
         'RTShareFilter, no reservation': filter_job(ours, nodes, False),
-    })
-    for name, seconds in found.items():
-        report.line(name, seconds, count)
+    }
+    found = Rounds(jobs)
+    report.lines(found, jobs, count)
     report.goal('RTShareFilter / ImagePropertiesFilter',
-                found['RTShareFilter'] / found['ImagePropertiesFilter'], 1.0)
+                found.ratio('RTShareFilter', 'ImagePropertiesFilter'), 1.0)
     report.goal('us/host over AllHostsFilter, no reservation',
-                (found['RTShareFilter, no reservation']
-                 - found['AllHostsFilter']) / count * 1e6, 1.0)
+                (found.median('RTShareFilter, no reservation')
+                 - found.median('AllHostsFilter')) / count * 1e6, 1.0)
 
 
-def bench_pass(report: Report, nodes: list[Any], title: str) -> None:
-    found = medians({f'pass {title} without nova_rt': pass_job(nodes, False),
-                     f'pass {title} with nova_rt': pass_job(nodes, True)})
-    for name, seconds in found.items():
-        report.line(name, seconds, len(nodes))
-    without, with_ours = found.values()
-    report.goal(f'pass {title} with / without', with_ours / without, 1.05)
+def bench_pass(report: Report, nodes: list[Any], reserved: bool) -> None:
+    title = 'with' if reserved else 'no'
+    without, ours = (f'pass, {title} reservation, {which} nova_rt'
+                     for which in ('without', 'with'))
+    jobs = {without: pass_job(nodes, False, reserved),
+            ours: pass_job(nodes, True, reserved)}
+    found = Rounds(jobs)
+    report.lines(found, jobs, len(nodes))
+    report.goal(f'pass, {title} reservation: with / without',
+                found.ratio(ours, without), 1.05)
 
 
 def main() -> int:
@@ -153,9 +165,12 @@ def main() -> int:
         print(f'{count} hosts, {hosts.PCPUS} pCPUs each, {RUNS} rounds:')
         plain = [hosts.compute_node(number, None) for number in range(count)]
         bench_filters(report, plain)
+        # Nova parses a NUMA topology for each libvirt host.
         topologies = [hosts.numa_json(number) for number in range(30)]
-        bench_pass(report, [hosts.compute_node(number, topologies[number % 30])
-                            for number in range(count)], '(NUMA hosts)')
+        numa = [hosts.compute_node(number, topologies[number % 30])
+                for number in range(count)]
+        for reserved in (True, False):
+            bench_pass(report, numa, reserved)
     return 1 if report.missed else 0
 
 

@@ -7,5 +7,6 @@ set -euo pipefail
 project=$(cd "$(dirname "$0")/.." && pwd)
 started=$(date +%s.%N)
 "$project/tools/setup.sh"
+export no_proxy="127.0.0.1,localhost${no_proxy:+,$no_proxy}"
 PYTHONPATH="$project/tools" DEMO_STARTED=$started \
     exec "$project/.venv/bin/python" -W ignore -m demo "$@"
