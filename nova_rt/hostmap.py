@@ -65,8 +65,15 @@ def from_stats(stats: Mapping[str, Any]) -> HostMap | None:
     :returns: None for a host without the plugin or with a map we cannot
         read, which is no host for a reservation
     """
+    text = stats.get(MAP)
+    return _decode(text) if isinstance(text, str) else None
+
+
+# Between two requests few maps change; Placement names 1000 hosts at most.
+@functools.lru_cache(maxsize=2048)
+def _decode(text: str) -> HostMap | None:
     try:
-        data = json.loads(stats[MAP])
+        data = json.loads(text)
         ids, used = _ids(data['cpus']), data['used']
         if len(ids) != len(used) or sum(used, data['cap']) < 0:
             return None
