@@ -23,7 +23,6 @@ TRAIT = 'CUSTOM_HCBS'
 SHARE = 'rt_share'
 SHARE_USED = 'rt_share_used'
 MAP = 'rt_map'
-KEYS = (SHARE, SHARE_USED, MAP)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

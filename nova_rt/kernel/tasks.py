@@ -109,11 +109,6 @@ class Tasks:
             for thread in rest:
                 _set(group, controller, thread, 'none', 0)
 
-    def is_real_time(self, group: str, controller: str, keeper: int) -> bool:
-        """Whether any task of the guest is."""
-        return any(_policy_of(thread) in _REAL_TIME for thread
-                   in self._threads(group, controller, keeper))
-
     def _threads(self, group: str, controller: str, keeper: int
                  ) -> Iterator[int]:
         top = posixpath.join(self.mount_of(controller), group.strip('/'))

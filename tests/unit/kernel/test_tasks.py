@@ -44,8 +44,6 @@ class TasksTest(base.KernelTest):
         self.assertEqual(2, self.make())
         self.assertEqual([os.SCHED_OTHER, os.SCHED_RR, os.SCHED_RR],
                          self.policies())
-        self.assertTrue(self.tasks.is_real_time(self.group, 'cpu',
-                                                self.keeper))
 
     def test_the_threads_of_the_keeper_too(self) -> None:
         thread = emulated.new_id()
@@ -124,8 +122,6 @@ class TasksTest(base.KernelTest):
         self.make()
         self.tasks.make_ordinary(self.group, 'cpu')
         self.assertEqual([os.SCHED_OTHER] * 3, self.policies())
-        self.assertFalse(self.tasks.is_real_time(self.group, 'cpu',
-                                                 self.keeper))
         self.interface.release(self.group)
 
     def test_the_group_goes_while_we_walk(self) -> None:
