@@ -80,17 +80,23 @@ class CloudTestCase(base.BaseTestCase):
 
     def boot(self, flavor: str, hints: dict[str, object] | None = None,
              wanted: str = 'ACTIVE') -> openstack.compute.v2.server.Server:
-        """A server; deleted with the test."""
+        """A server that has reached *wanted*."""
+        server = self.begin(flavor, hints)
+        if wanted == 'ACTIVE':
+            return self._active(server)
+        return self.cloud.compute.wait_for_server(
+            server, status=wanted, failures=[], wait=PATIENCE, interval=0.5)
+
+    def begin(self, flavor: str, hints: dict[str, object] | None = None
+              ) -> openstack.compute.v2.server.Server:
+        """Ask for a server; it is deleted with the test."""
         image = self.cloud.image.find_image('lxc-busy')
         server = self.cloud.compute.create_server(
             name=self.getUniqueString(), flavor_id=flavor,
             image_id=image.id, networks='none',
             **({'scheduler_hints': hints} if hints else {}))
         self.addCleanup(self.delete, server)
-        if wanted == 'ACTIVE':
-            return self._active(server)
-        return self.cloud.compute.wait_for_server(
-            server, status=wanted, failures=[], wait=PATIENCE, interval=0.5)
+        return server
 
     def _active(self, server: openstack.compute.v2.server.Server
                 ) -> openstack.compute.v2.server.Server:

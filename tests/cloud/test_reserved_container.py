@@ -58,6 +58,26 @@ class ReservedContainerTestCase(base.CloudTestCase):
         self.assertEqual({0, 1}, {self.claim(first).cpus[0],
                                   self.claim(second).cpus[0]})
 
+    def test_six_at_once_where_three_fit(self):
+        flavor = self.flavor(30_000, 100_000)
+        servers = [self.begin(flavor) for _ in range(6)]
+        self.eventually('all are decided', lambda: 'BUILD' not in [
+            self.cloud.compute.get_server(server).status
+            for server in servers])
+        self.assertEqual(
+            ['ACTIVE'] * 3 + ['ERROR'] * 3,
+            sorted(self.cloud.compute.get_server(server).status
+                   for server in servers))
+        self.assertEqual(900_000, base.host.charged(self.settings))
+        parent = (MACHINE / 'cpu.rt_runtime_us').read_text()
+        # As much as its children by the kernel's arithmetic: truncated
+        # ratios with 20 fractional bits.
+        ratio = 3 * ((30_000 << 20) // 100_000)
+        self.assertEqual(-(-ratio * 1_000_000 >> 20), int(parent))
+        for server in servers:
+            self.delete(server)
+        self.assert_nothing_left()
+
     def test_no_room(self):
         flavor = self.flavor()
         self.boot(flavor)
