@@ -44,10 +44,6 @@ class Capacity:
     def available(self) -> bool:
         return not self.reason
 
-    @property
-    def cpu_ids(self) -> tuple[int, ...]:
-        return self.empty.cpus
-
     def published(self, state: cpus.CpuBandwidth) -> hostmap.HostMap:
         """What the schedulers get to see of *state*."""
         if not self.available:

@@ -53,13 +53,13 @@ class MeasureTest(base.TestCase):
         self.assertTrue(found.available)
         self.assertEqual(cpus.CpuBandwidth.empty((0, 1, 2), 950_000),
                          found.empty)
-        self.assertEqual((0, 1, 2), found.cpu_ids)
+        self.assertEqual((0, 1, 2), found.empty.cpus)
         self.assertEqual(('worst_fit', policies.worst_fit),
                          (found.policy_name, found.policy))
 
     def test_some_pcpus(self):
         self.config(rt_cpus='0-2,^1')
-        self.assertEqual((0, 2), self.measure(Kernel()).cpu_ids)
+        self.assertEqual((0, 2), self.measure(Kernel()).empty.cpus)
 
     def test_pcpus_that_are_not_shared(self):
         self.refused(['rt_cpus = 1-4', '[3, 4]', 'cpu_shared_set'],
@@ -112,7 +112,7 @@ class MeasureTest(base.TestCase):
     def test_servers_count_where_no_new_ones_are_taken(self):
         self.config(hcbs_scheduler_available=False)
         found = self.measure(Kernel())
-        self.assertEqual((0, 1, 2), found.cpu_ids)
+        self.assertEqual((0, 1, 2), found.empty.cpus)
 
     def test_published(self):
         found = self.measure(Kernel())
