@@ -103,7 +103,9 @@ They must lie within the CPUs Nova gives to unpinned servers
         'kernel_interface',
         help="""
 The kernel interface to use (nova-compute), an entry point of group
-``nova_rt.kernel``.  Unset: probed at start.
+``nova_rt.kernel``.  Unset: probed at start.  ``sched_deadline``, which is
+never probed, makes the vCPU threads of virtual machines SCHED_DEADLINE, for
+kernels without budgets for groups; containers have no reservation then.
 """),
     cfg.StrOpt(
         'guest_policy', default='rr',

@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 import dataclasses
 from typing import Self
 
+#: No kernel has as many; a slip of the pen must not fill the memory.
+_MAX_ID = 65_535
+
 #: choose(room, count): *count* pCPU ids out of *room*, which lists the pCPUs
 #: with room for the request as (id, ppm used), ascending by id.
 Policy = Callable[[Sequence[tuple[int, int]], int], tuple[int, ...]]
@@ -140,7 +143,7 @@ def parse_ids(text: str) -> tuple[int, ...]:
     for part in text.split(',') if text else ():
         first, _, last = part.partition('-')
         found = range(int(first), int(last or first) + 1)
-        if not found:
+        if not found or found[-1] > _MAX_ID:
             raise ValueError(f'{part} is no range')
         ids.extend(found)
     return tuple(ids)

@@ -63,3 +63,25 @@ class ReservationNotApplied(RTError):
     """A server could not be given its reservation and was not started."""
 
     msg_fmt = 'Server %(uuid)s is not started: %(reason)s.'
+
+
+class InvalidLoad(RTError):
+    """What is asked of the performance model makes no sense.
+
+    Arguments: name (of the quantity, with its unit), value, rule (what is
+    wrong and what to do).
+    """
+
+    msg_fmt = 'Invalid %(name)s %(value)s: %(rule)s.'
+
+
+class NoAnswer(RTError):
+    """No reservation gives the response times that were asked for."""
+
+    msg_fmt = 'No reservation gives %(target)s: %(reason)s.'
+
+
+class CannotPlot(RTError):
+    """A drawing was asked for and cannot be made."""
+
+    msg_fmt = 'Cannot draw %(path)s: %(reason)s.'

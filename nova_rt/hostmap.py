@@ -2,8 +2,8 @@
 
 """What a compute node tells the schedulers and Placement about its pCPUs.
 
-Pure code: the names, and the text form of the per-pCPU map that travels in
-``ComputeNode.stats``.
+Pure code: the names, the inventories and what a server takes of them, and
+the text form of the per-pCPU map that travels in ``ComputeNode.stats``.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,22 @@ from typing import Any
 from nova_rt import cpus
 from nova_rt import reservation
 
-#: Placement: ppm of one pCPU, one inventory on the compute's root provider.
+#: Placement, on the compute's root provider, in ppm of one pCPU: the sum over
+#: the vCPUs of a server, and the share of one of them.  The sum binds where a
+#: claim counts on its own pCPUs, the share where it counts on every pCPU.
 RESOURCE_CLASS = 'CUSTOM_RT_BANDWIDTH'
+SHARE_CLASS = 'CUSTOM_RT_SHARE'
+CLASSES = (RESOURCE_CLASS, SHARE_CLASS)
 TRAIT = 'CUSTOM_HCBS'
 
 #: Keys of ComputeNode.stats; the first two are the paper's columns.
 SHARE = 'rt_share'
 SHARE_USED = 'rt_share_used'
 MAP = 'rt_map'
+
+#: Of the map.  Keys may be added without a new one: readers skip those they
+#: do not know.  Whatever changes the meaning of a key takes the next one.
+VERSION = 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,6 +39,33 @@ class HostMap:
 
     state: cpus.CpuBandwidth
     policy: str
+
+
+def amounts(vcpus: int, bandwidth: int) -> dict[str, int]:
+    """What a server takes of each class.
+
+    :param bandwidth: ppm for each of its vCPUs
+    """
+    return {RESOURCE_CLASS: vcpus * bandwidth, SHARE_CLASS: bandwidth}
+
+
+def inventories(empty: cpus.CpuBandwidth) -> dict[str, dict[str, Any]]:
+    """What a host offers of each class.
+
+    A replicated host has one pool of shares.  Another has one for each pCPU,
+    so that the shares never run out before the sum does.
+    """
+    pcpus = len(empty.cpus)
+    pools = 1 if empty.replicated else pcpus
+    return {RESOURCE_CLASS: _inventory(pcpus, empty.cap, empty.total),
+            SHARE_CLASS: _inventory(pools, empty.cap, empty.cap)}
+
+
+def _inventory(pcpus: int, cap: int, max_unit: int) -> dict[str, Any]:
+    """Full pCPUs; what is above the cap is reserved."""
+    total = pcpus * reservation.PPM
+    return {'total': total, 'reserved': total - pcpus * cap, 'min_unit': 1,
+            'max_unit': max_unit, 'step_size': 1, 'allocation_ratio': 1.0}
 
 
 #: Many hosts have the same pCPUs.
@@ -51,8 +86,8 @@ def to_stats(host: HostMap) -> dict[str, str]:
         SHARE: _decimal(state.total),
         SHARE_USED: _decimal(state.total_used),
         MAP: json.dumps(
-            {'cpus': cpus.format_ids(state.cpus), 'used': state.used,
-             'cap': state.cap, 'charged': state.charged,
+            {'version': VERSION, 'cpus': cpus.format_ids(state.cpus),
+             'used': state.used, 'cap': state.cap, 'charged': state.charged,
              'replicated': state.replicated, 'policy': host.policy},
             separators=(',', ':')),
     }
@@ -62,7 +97,7 @@ def from_stats(stats: Mapping[str, Any]) -> HostMap | None:
     """The inverse of :func:`to_stats`.
 
     :returns: None for a host without the plugin or with a map we cannot
-        read, which is no host for a reservation
+        read, or of another version: it is no host for a reservation
     """
     text = stats.get(MAP)
     return _decode(text) if isinstance(text, str) else None
@@ -74,7 +109,8 @@ def _decode(text: str) -> HostMap | None:
     try:
         data = json.loads(text)
         ids, used = _ids(data['cpus']), data['used']
-        if len(ids) != len(used) or sum(used, data['cap']) < 0:
+        if (data['version'] != VERSION or len(ids) != len(used)
+                or sum(used, data['cap']) < 0):
             return None
         state = cpus.CpuBandwidth(ids, data['cap'], tuple(used),
                                   data['charged'], data['replicated'])

@@ -14,11 +14,29 @@ import re
 from oslo_privsep import capabilities
 from oslo_privsep import priv_context
 
+from nova_rt.kernel import base
+from nova_rt.kernel import deadline
+
 CGROUP_ROOT = '/sys/fs/cgroup'
-FILES = frozenset(('cpu.rt_runtime_us', 'cpu.rt_period_us', 'cpuset.cpus'))
+#: What may be written, and the form of the values.
+FILES = {
+    'cpu.rt_runtime_us': r'[-0-9, ]{1,65536}',
+    'cpu.rt_period_us': r'[-0-9, ]{1,65536}',
+    'cpu.rt_multi_runtime_us': r'[-0-9, ]{1,65536}',
+    'cpu.rt.max': r'(max|[0-9]+) [0-9]+',
+    'cpuset.cpus': r'[-0-9,]{1,65536}',
+    'cgroup.subtree_control': r'\+cpu',
+}
+#: Groups that may be made, and the one that may be removed.
+GROUPS = frozenset(('machine', 'machine.slice', 'nova-rt-probe'))
 POLICIES = {'rr': os.SCHED_RR, 'fifo': os.SCHED_FIFO, 'none': os.SCHED_OTHER}
 
-_VALUE = re.compile(r'[-0-9, ]{1,4096}', re.ASCII)
+SCHED_DEBUG = '/sys/kernel/debug/sched'
+
+#: Where libvirt's system daemon keeps the pids of QEMU processes.
+QEMU_PIDS = '/run/libvirt/qemu'
+
+_VCPU = re.compile(r'vcpu[0-9]+')
 
 cgroup_pctxt = priv_context.PrivContext(
     'nova_rt',
@@ -43,15 +61,69 @@ def write_cgroup_file(path: str, text: str) -> None:
         how HCBS kernels refuse.  The rest is never resent: a kernel would
         take it for a number of its own.
     """
-    if os.path.basename(path) not in FILES or not _VALUE.fullmatch(text):
+    form = FILES.get(os.path.basename(path))
+    if form is None or not re.fullmatch(form, text, re.ASCII):
         raise PermissionError(errno.EPERM, f'{path} is not ours to write')
     data = text.encode() + b'\n'
     handle = os.open(_checked(path), os.O_WRONLY | os.O_CLOEXEC)
     try:
         if os.write(handle, data) != len(data):
-            raise OSError(errno.EINVAL, 'short write')
+            raise OSError(errno.EINVAL, base.SHORT_WRITE)
     finally:
         os.close(handle)
+
+
+@cgroup_pctxt.entrypoint
+def make_group(path: str) -> None:
+    """mkdir(2) of one of GROUPS."""
+    if os.path.basename(path) not in GROUPS:
+        raise PermissionError(errno.EPERM, f'{path} is not ours to make')
+    os.mkdir(_checked(path))
+
+
+@cgroup_pctxt.entrypoint
+def remove_group(path: str) -> None:
+    """rmdir(2) of the group that was made to probe the kernel."""
+    if os.path.basename(path) != 'nova-rt-probe':
+        raise PermissionError(errno.EPERM, f'{path} is not ours to remove')
+    os.rmdir(_checked(path))
+
+
+@cgroup_pctxt.entrypoint
+def place_vcpu(path: str, controller: str, thread: int, cpu: int) -> None:
+    """Put a vCPU thread into a vCPU's group of the same guest, on one pCPU.
+
+    :param path: of the group
+    :raises OSError: ESRCH where the thread is gone or elsewhere, else the
+        kernel's errno
+    """
+    real = _checked(path)
+    guest, vcpu = os.path.split(real)
+    for line in _groups_of(thread):
+        _, controllers, group = line.split(':', 2)
+        if (controller in controllers.split(',')
+                and os.path.dirname(group) in _groups_at(guest)
+                and _VCPU.fullmatch(os.path.basename(group))
+                and _VCPU.fullmatch(vcpu)):
+            break
+    else:
+        raise ProcessLookupError(errno.ESRCH,
+                                 f'{thread} is no vCPU of {guest}')
+    name = 'tasks' if controller else 'cgroup.threads'
+    pathlib.Path(real, name).write_text(str(thread))
+    os.sched_setaffinity(thread, (cpu,))
+
+
+@cgroup_pctxt.entrypoint
+def read_pid(name: str) -> int:
+    """The process of a running QEMU domain, as libvirt keeps it.
+
+    :param name: of the domain
+    :raises OSError: it is not running
+    """
+    if '/' in name or name.startswith('.'):
+        raise PermissionError(errno.EPERM, f'{name} is no domain')
+    return int(pathlib.Path(QEMU_PIDS, f'{name}.pid').read_text())
 
 
 @cgroup_pctxt.entrypoint
@@ -64,15 +136,24 @@ def set_policy(group: str, controller: str, thread: int, policy: str,
     :raises OSError: ESRCH where the thread is gone or elsewhere, else the
         kernel's errno (EPERM: the group has no budget)
     """
-    for line in _groups_of(thread):
-        _, controllers, path = line.split(':', 2)
-        if controller in controllers.split(',') and _below(path, group):
-            break
-    else:
-        raise ProcessLookupError(errno.ESRCH, f'{thread} is not in {group}')
+    _check_member(group, controller, thread)
     number = POLICIES[policy]
     param = os.sched_param(priority if number != os.SCHED_OTHER else 0)
     os.sched_setscheduler(thread, number, param)
+
+
+def _check_member(group: str, controller: str, thread: int) -> None:
+    for line in _groups_of(thread):
+        _, controllers, path = line.split(':', 2)
+        if controller in controllers.split(',') and _below(path, group):
+            return
+    raise ProcessLookupError(errno.ESRCH, f'{thread} is not in {group}')
+
+
+def _groups_at(real: str) -> tuple[str, str]:
+    """What the kernel may call a directory: below one mount, or another."""
+    relative = real.removeprefix(CGROUP_ROOT)
+    return relative, '/' + '/'.join(relative.split('/')[2:])
 
 
 def _groups_of(thread: int) -> list[str]:
@@ -90,3 +171,36 @@ def _below(path: str, group: str) -> bool:
 @cgroup_pctxt.entrypoint
 def ping() -> None:
     """Start the privileged process early, not in a server's start."""
+
+
+@cgroup_pctxt.entrypoint
+def set_deadline(group: str, controller: str, thread: int, runtime_us: int,
+                 period_us: int) -> None:
+    """Make a thread of a control group SCHED_DEADLINE.
+
+    :param group: as for :func:`set_policy`
+    :param runtime_us: 0 to make it SCHED_OTHER again
+    :raises OSError: as of ``deadline.start`` and ``deadline.stop``; ESRCH
+        also where the thread is elsewhere
+    """
+    _check_member(group, controller, thread)
+    if runtime_us:
+        deadline.start(thread, runtime_us, period_us)
+    else:
+        deadline.stop(thread)
+
+
+@cgroup_pctxt.entrypoint
+def read_server(server: str, cpu: int, name: str) -> int:
+    """A number of a deadline server of the kernel itself, in ns.
+
+    :param server: fair_server or ext_server
+    :param name: runtime or period
+    :raises OSError: there is none, or debugfs cannot be read
+    """
+    if (server not in ('fair_server', 'ext_server')
+            or name not in ('runtime', 'period')):
+        raise PermissionError(errno.EPERM,
+                              f'{server} {name} is not ours to read')
+    path = pathlib.Path(SCHED_DEBUG, server, f'cpu{cpu:d}', name)
+    return int(path.read_text())

@@ -99,20 +99,50 @@ def _error(source: str, key: str, value: Any, rule: str, advice: str
         advice=advice)
 
 
+def is_whole_number(value: Any) -> bool:
+    """A positive integer, or a string of its decimal digits?"""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value > 0
+    return (isinstance(value, str) and bool(_NUMBER.fullmatch(value))
+            and bool(value.strip('0')))
+
+
 def _parse(source: str, key: str, value: Any) -> _Value:
     """:raises InvalidReservation: not a positive whole number"""
-    text = value
-    if isinstance(text, int) and not isinstance(text, bool):
-        text = str(text)
-    if (not isinstance(text, str) or not _NUMBER.fullmatch(text)
-            or not text.strip('0')):
+    if not is_whole_number(value):
         rule = 'it must be a positive whole number of microseconds'
-    elif len(text) > _DIGITS:
+    elif (isinstance(value, str) and len(value) > _DIGITS
+            or int(value) >= 10 ** _DIGITS):
         rule = f'it has more than {_DIGITS} digits'
     else:
-        return _Value(source, key, int(text))
+        return _Value(source, key, int(value))
     raise _error(source, key, value, rule,
                  'give for example 100000 for 100 ms')
+
+
+def parse(source: str, key: str, value: Any) -> int:
+    """One value in us, within the kernels' limits that concern it alone.
+
+    :param source: where it stands, for messages
+    :param key: one of KEYS
+    :raises InvalidReservation: one sentence with key, value, rule, advice
+    """
+    parsed = _parse(source, key, value)
+    if key == RUNTIME_KEY:
+        _check_runtime(parsed, Limits())
+    else:
+        _check_period(parsed, Limits())
+    return parsed.number
+
+
+def combine(source: str, runtime_us: int, period_us: int) -> Reservation:
+    """The reservation of two parsed values from one source.
+
+    :raises InvalidReservation: one sentence with key, value, rule, advice
+    """
+    return _combine({RUNTIME_KEY: _Value(source, RUNTIME_KEY, runtime_us),
+                     PERIOD_KEY: _Value(source, PERIOD_KEY, period_us)},
+                    Limits())
 
 
 def flavor_values(extra_specs: Mapping[str, Any]) -> dict[str, _Value]:
@@ -199,15 +229,23 @@ def _combine(values: Mapping[str, _Value], limits: Limits) -> Reservation:
     return Reservation(runtime.number, period.number)
 
 
-def _check_limits(runtime: _Value, period: _Value, limits: Limits) -> None:
+def _check_runtime(runtime: _Value, limits: Limits) -> None:
     if runtime.number < limits.min_runtime_us:
         raise runtime.error(
             f'the least runtime here is {limits.min_runtime_us} us',
             'give more, with a longer period for the same share')
+
+
+def _check_period(period: _Value, limits: Limits) -> None:
     if not limits.min_period_us <= period.number <= limits.max_period_us:
         raise period.error(
             f'periods here are {limits.min_period_us} to '
             f'{limits.max_period_us} us', 'give one in that range')
+
+
+def _check_limits(runtime: _Value, period: _Value, limits: Limits) -> None:
+    _check_runtime(runtime, limits)
+    _check_period(period, limits)
     bandwidth = Reservation(runtime.number, period.number).bandwidth
     if bandwidth > limits.max_bandwidth:
         raise runtime.error(

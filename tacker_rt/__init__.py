@@ -2,6 +2,6 @@
 
 """Real-time CPU reservations in VNF descriptors, for OpenStack Tacker.
 
-Nothing yet but the name: the package is reserved for the VNFD reader, the
-TOSCA types and the user data classes.
+``vnfd`` reads them, with nothing of OpenStack; ``hot`` and ``userdata`` hand
+them to Heat on the two paths through Tacker; ``cmd`` is ``tacker-rt``.
 """

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The embedded cloud: tools/cloud.sh up|down|status|env|restart (--help).
+# The embedded cloud, or the full one: tools/cloud.sh
+# up|down|status|env|restart|on (--help).
 set -eu
 tools=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 venv=$tools/../.venv

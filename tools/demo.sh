@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# From a bare Debian 12 to reserved containers on a real OpenStack.
-# usage: tools/demo.sh [--report FILE] [--keep]
+# From a bare Debian 12 to reserved containers, or virtual machines, on a real
+# OpenStack; with --full from a VNF package, through Tacker and Heat.
+# usage: tools/demo.sh [--guest lxc|qemu | --full] [--report FILE] [--keep]
 set -euo pipefail
 project=$(cd "$(dirname "$0")/.." && pwd)
 started=$(date +%s.%N)

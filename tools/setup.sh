@@ -7,6 +7,8 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 venv=$root/.venv
 stamp=$venv/.setup-done
+# What the virtual machines of the embedded cloud boot.
+kernel=$venv/cache/vmlinuz
 # Debian's own: libvirt-python is built with the headers of python3-dev.
 python=${PYTHON:-/usr/bin/python3}
 policy=/usr/sbin/policy-rc.d
@@ -75,7 +77,29 @@ install_python() {
     "$venv/bin/pip" install --quiet --disable-pip-version-check \
         --constraint upper-constraints.txt \
         --requirement doc/requirements.txt \
-        hacking mypy ruff --editable '.[nova,cloud,test]'
+        hacking mypy ruff --editable '.[nova,tacker,plot,cloud,test]'
+}
+
+# The package's hooks would have this machine boot it, hence the file alone.
+fetch_kernel() {
+    scratch=$(mktemp -d)
+    download_kernel || {
+        apt-get update -q
+        download_kernel
+    }
+    mkdir -p "$venv/cache"
+    dpkg-deb --fsys-tarfile "$scratch"/*.deb |
+        tar -x -O --wildcards './boot/vmlinuz-*' > "$kernel.part"
+    mv "$kernel.part" "$kernel"
+    rm -r "$scratch"
+}
+
+download_kernel() {
+    package=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null |
+        sed -n 's/.*Depends: \(linux-image-.*\)/\1/p')
+    [ -n "$package" ] || return 1
+    (cd "$scratch" &&
+        apt-get download -q -o APT::Sandbox::User=root "$package")
 }
 
 wanted=$(inputs | sha256sum)
@@ -85,5 +109,8 @@ packages=$(missing_packages | tr '\n' ' ')
 # shellcheck disable=SC2086 # One word per package.
 [ -z "$packages" ] || step "install $packages" install_packages $packages
 "$venv/bin/python" -c '' 2>/dev/null || step 'make .venv' make_venv
+# QEMU's images are for this architecture only.
+[ "$(dpkg --print-architecture)" != amd64 ] || [ -s "$kernel" ] ||
+    step 'fetch a kernel for virtual machines' fetch_kernel
 step 'install the Python packages into .venv' install_python
 echo "$wanted" > "$stamp"

@@ -2,22 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # All set-up, then all checks and tests.  The last line counts them.
-# usage: tools/test.sh [style|types|docs|unit|functional|cloud|demo ...]
+# usage: tools/test.sh [style|types|docs|unit|functional|devstack|experiments|
+#                       cloud|demo|chain|full ...]
+# "chain" is five tests on the full cloud, "full" all of them; only when asked
+# for, to keep the rest below an hour.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 tools/setup.sh || exit 1
 export PATH="$PWD/.venv/bin:$PATH" PYTHONWARNINGS=ignore
 
 passed=0 failed=0 skipped=0
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+log=$(mktemp) failures=$(mktemp)
+trap 'rm -f "$log" "$failures"' EXIT
 
 check() { # name, command...
     echo "== $1"
     if "${@:2}"; then
         passed=$((passed + 1))
     else
-        echo "FAILED: $1"
+        echo "FAILED: $1" | tee -a "$failures"
         failed=$((failed + 1))
     fi
 }
@@ -38,13 +41,22 @@ tests() { # name, stestr arguments...
     # No test found, or a module that cannot be imported, is a failure too.
     [ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
     failed=$((failed + bad))
+    [ "$bad" -eq 0 ] || {
+        echo "FAILED: $bad of the $1 tests"
+        sed -n '/^Failed .* output below/,/^Totals/p' "$log"
+    } >>"$failures"
 }
 
 style() {
     check ruff ruff check .
     check flake8 flake8
-    check shellcheck shellcheck .ci/run tools/*.sh
+    check shellcheck shellcheck -x .ci/run tools/*.sh experiments/run.sh \
+        devstack/plugin.sh devstack/settings devstack/lib/nova-rt \
+        tests/devstack/*.sh
+    check bashate bashate devstack/plugin.sh devstack/settings \
+        devstack/lib/nova-rt tests/devstack/*.sh
     check 'etc/nova-rt.conf is current' diff etc/nova-rt.conf <(python tools/genconfig.py)
+    check 'doc/source/admin/operations.rst is current' diff doc/source/admin/operations.rst <(python tools/matrix.py)
 }
 
 types() { check mypy mypy; }
@@ -58,11 +70,32 @@ docs() {
 
 unit() { tests unit; }
 functional() { tests functional --concurrency 2; }
+devstack() { tests devstack; }
+experiments() {
+    local results figure
+    results=$(mktemp -d)
+    for figure in table3 fig6 fig7 fig8 containers; do
+        check "$figure, short" experiments/run.sh "$figure" --short \
+            --output "$results/$figure"
+    done
+    rm -r "$results"
+}
 cloud() { tests cloud --serial; }
-demo() { check demo tools/demo.sh --report report.json; }
+demo() {
+    check 'demo, containers' tools/demo.sh --report report.json
+    check 'demo, virtual machines' tools/demo.sh --guest qemu \
+        --report report-qemu.json
+}
+chain() { tests full --serial 'test_(both|hint_wins|hints|heal)$'; }
+full() {
+    tests full --serial
+    check 'demo, a VNF package' tools/demo.sh --full
+}
 
-for part in "${@:-style types docs unit functional cloud demo}"; do
+for part in "${@:-style types docs unit functional devstack experiments cloud demo}"; do
     for one in $part; do "$one"; done
 done
+# Again, and last: the log of a long run is often cut at its beginning.
+tail -n 400 "$failures"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

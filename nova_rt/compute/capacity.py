@@ -4,7 +4,7 @@
 
 from collections.abc import Collection
 import dataclasses
-from typing import Any
+from typing import Any, Protocol
 
 from nova.virt import hardware
 
@@ -14,6 +14,21 @@ from nova_rt import exception
 from nova_rt import hostmap
 from nova_rt.kernel import base
 from nova_rt import packing
+
+
+#: Whose guests have vCPU threads or groups of their own.
+VIRT_TYPES = ('kvm', 'lxc', 'qemu')
+
+
+class Kernel(Protocol):
+    """The part of an Enforcer that is asked."""
+
+    @property
+    def replicated(self) -> bool:
+        """Whether a share is charged on every pCPU."""
+
+    def capacity(self) -> base.Capacity:
+        """:raises KernelError: it cannot be told, with the reason"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,8 +62,13 @@ class Capacity:
     def published(self, state: cpus.CpuBandwidth) -> hostmap.HostMap:
         """What the schedulers get to see of *state*."""
         if not self.available:
-            state = cpus.CpuBandwidth.empty((), 0)
+            return self.nothing()
         return hostmap.HostMap(state, self.policy_name)
+
+    def nothing(self) -> hostmap.HostMap:
+        """What a host publishes that takes no reservation."""
+        return hostmap.HostMap(cpus.CpuBandwidth.empty((), 0),
+                               self.policy_name)
 
 
 def load_policy(name: str) -> cpus.Policy:
@@ -60,26 +80,31 @@ def load_policy(name: str) -> cpus.Policy:
             option='packing_policy', value=name, rule=str(error)) from error
 
 
-def measure(conf: Any, interface: base.KernelInterface | None,
-            shared: Collection[int], ours: str) -> Capacity:
+def measure(conf: Any, kernel: Kernel | None, shared: Collection[int],
+            trouble: str) -> Capacity:
     """The capacity of this host.
 
-    :param interface: of the running kernel, None where it has none
+    :param kernel: what enforces reservations, None where nothing does
     :param shared: pCPUs that Nova gives to unpinned servers
-    :param ours: the control group all guests live below
+    :param trouble: why nothing does
     :raises InvalidConfiguration: options that contradict each other
     """
     group = conf.nova_rt
     policy = load_policy(group.packing_policy)
     ids = _rt_cpus(group.rt_cpus, shared)
-    kernel = interface.capacity(ours) if interface else base.Capacity(0, 0)
-    cap = min(rt_conf.ppm(group.cpu_cap), kernel.ppm)
-    reason = _unavailable(conf, interface, ids) or (
+    found = base.Capacity(0, 0)
+    if kernel is not None:
+        try:
+            found = kernel.capacity()
+        except exception.KernelError as error:
+            trouble = str(error)
+    cap = min(rt_conf.ppm(group.cpu_cap), found.ppm)
+    reason = _unavailable(conf, kernel, trouble, ids) or (
         '' if cap else 'other control groups hold all that the kernel gives')
     empty = cpus.CpuBandwidth.empty(
-        ids, cap, interface is not None and interface.replicated)
+        ids, cap, kernel is not None and kernel.replicated)
     return Capacity(empty, group.packing_policy, policy, reason,
-                    kernel.tick_us)
+                    found.tick_us)
 
 
 def _rt_cpus(spec: str | None, shared: Collection[int]) -> tuple[int, ...]:
@@ -100,16 +125,17 @@ def _rt_cpus(spec: str | None, shared: Collection[int]) -> tuple[int, ...]:
     return tuple(sorted(ids))
 
 
-def _unavailable(conf: Any, interface: base.KernelInterface | None,
+def _unavailable(conf: Any, kernel: Kernel | None, trouble: str,
                  ids: tuple[int, ...]) -> str:
     if not conf.nova_rt.hcbs_scheduler_available:
         return '[nova_rt] hcbs_scheduler_available is false'
-    if interface is None:
-        return ('the kernel offers no interface for it: neither '
-                'RT_GROUP_SCHED on cgroup v1 nor another that nova_rt knows')
-    if conf.libvirt.virt_type != 'lxc':
-        return f'[libvirt] virt_type = {conf.libvirt.virt_type} has none yet'
+    if conf.libvirt.virt_type not in VIRT_TYPES:
+        return (f'[libvirt] virt_type = {conf.libvirt.virt_type} is none of '
+                f'{", ".join(VIRT_TYPES)}')
+    if kernel is None and not trouble:
+        return ('the kernel offers no interface for it: none of those that '
+                'nova-rt doctor lists')
     if not ids:
         return ('no pCPU is left for it by [nova_rt] rt_cpus and '
                 '[compute] cpu_shared_set')
-    return ''
+    return trouble

@@ -5,9 +5,12 @@
 Here is its text form, which travels as the identifier of an
 ``objects.Resource`` in ``Instance.resources``, so that Nova itself carries it
 through migrations, confirm, revert, abort and the periodic audit.
+
+The form is its version.  A reader takes it as a whole or not at all: what
+it skipped might be what makes the claim larger.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 import dataclasses
 import re
 from typing import Any, Self
@@ -56,7 +59,8 @@ class RTClaim:
         match = _IDENTIFIER.fullmatch(identifier)
         if match is None:
             raise exception.InvalidClaim(
-                identifier=identifier, reason='it is not of the known form')
+                identifier=identifier, reason='it is not of the form '
+                'that this version of nova-rt knows')
         hints = zip(reservation.KEYS, (match['hr'], match['hp']), strict=True)
         return cls(
             match['uuid'], int(match['move']),
@@ -80,6 +84,41 @@ def of_resources(resources: Iterable[Any] | None) -> list[RTClaim]:
 
 
 def of_instance(instance: Any) -> RTClaim | None:
-    """The claim a server holds now, leaving moves under way aside."""
+    """The claim a server holds now, leaving moves under way aside.
+
+    :raises InvalidClaim: it cannot be read
+    """
     found = of_resources(instance.resources)
     return found[0] if found else None
+
+
+def of_destination(instance: Any) -> RTClaim | None:
+    """The claim made where a server is being moved to.
+
+    :raises InvalidClaim: it cannot be read
+    """
+    context = instance.migration_context
+    found = of_resources(context.new_resources if context else None)
+    return found[0] if found else None
+
+
+def on_host(instance: Any, host: str, providers: Collection[str]
+            ) -> RTClaim | None:
+    """The claim a server holds on one host, be it only for a move.
+
+    :param providers: uuids of the compute nodes of the host
+    :raises InvalidClaim: it cannot be read
+    """
+    own = of_resources(instance.resources)
+    if instance.host == host and not own:
+        return None  # it was resized here, and asks for nothing any more
+    context = instance.migration_context
+    held = [instance.resources]
+    if context is not None:
+        held += [context.new_resources, context.old_resources]
+    for resources in held:
+        found = of_resources(resource for resource in resources or ()
+                             if resource.provider_uuid in providers)
+        if found:
+            return found[0]
+    return None

@@ -12,6 +12,7 @@ from typing import Any
 from oslo_serialization import jsonutils
 
 from nova_rt.compute import claims
+from nova_rt import exception
 from nova_rt import reservation
 
 #: Key of Instance.system_metadata; written once, at build.
@@ -36,12 +37,21 @@ def hints_of(instance: Any) -> dict[str, Any]:
     """The hints of a server, by key.
 
     Its claim has them too and outlives a stale write of system_metadata.
+
+    :raises InvalidClaim: it cannot be read
+    :raises InvalidReservation: nor can the note
     """
     claim = claims.of_instance(instance)
     if claim is not None:
         return dict(claim.hints)
     text = instance.system_metadata.get(HINTS_KEY)
-    return dict(jsonutils.loads(text)) if text else {}
+    try:
+        return dict(jsonutils.loads(text)) if text else {}
+    except (TypeError, ValueError) as error:
+        raise exception.InvalidReservation(
+            source='note with the server', key=HINTS_KEY, value=text,
+            rule='it is not of the form that this version of nova-rt knows',
+            advice='run the version that wrote it on this host') from error
 
 
 def reservation_of(instance: Any, flavor: Any = None

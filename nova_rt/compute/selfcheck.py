@@ -28,6 +28,7 @@ TESTED = (
     (_TRACKER + '_move_claim',
      'self, context, instance, new_flavor, nodename, migration, '
      'allocations, ...'),
+    (_TRACKER + 'drop_move_claim', 'self, context, instance, ...'),
     (_TRACKER + 'disabled', 'self, nodename'),
     (_TRACKER + '_claim_resources', 'self, allocations'),
     (_TRACKER + '_add_assigned_resources', 'self, resources'),
@@ -40,8 +41,16 @@ TESTED = (
      'self, context, instance, image, request_spec, ...'),
     (_DRIVER + '__init__', 'self, virtapi, read_only'),
     (_DRIVER + 'init_host', 'self, host'),
-    (_DRIVER + 'check_can_live_migrate_source',
+    (_DRIVER + 'check_can_live_migrate_destination',
      'self, context, instance, ...'),
+    (_DRIVER + 'check_can_live_migrate_source',
+     'self, context, instance, dest_check_data, ...'),
+    (_DRIVER + 'post_claim_migrate_data',
+     'self, context, instance, migrate_data, claim'),
+    (_DRIVER + 'post_live_migration_at_source',
+     'self, context, instance, network_info'),
+    (_DRIVER + 'post_live_migration_at_destination',
+     'self, context, instance, network_info, ...'),
     (_DRIVER + 'destroy', 'self, context, instance, ...'),
     (_DRIVER + 'emit_event', 'self, event'),
     (_DRIVER + 'update_provider_tree',
@@ -54,6 +63,9 @@ TESTED = (
     (_GUEST + '__init__', 'self, domain'),
     (_GUEST + 'launch', 'self, pause'),
     (_GUEST + 'poweroff', 'self'),
+    (_GUEST + 'save_memory_state', 'self'),
+    (_GUEST + 'migrate',
+     'self, destination, migrate_uri, migrate_disks, destination_xml, ...'),
 )
 
 

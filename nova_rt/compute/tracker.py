@@ -6,7 +6,7 @@ Nova's own lock and Nova's own book-keeping (``assigned_resources``) are
 used; usage per pCPU is a fold over it and kept nowhere else.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 import contextlib
 from typing import Any
 
@@ -17,6 +17,7 @@ from nova import utils
 from oslo_log import log as logging
 
 from nova_rt.compute import claims
+from nova_rt.compute import overdue
 from nova_rt.compute import request
 from nova_rt import cpus
 from nova_rt import exception
@@ -40,8 +41,14 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     #: the claim being made, under the lock; (claim, Resource)
     _rt_pending: tuple[claims.RTClaim, Any] | None = None
 
+    #: what was said last about claims that do not fit the host
+    _rt_said = ''
+
     def rt_claims(self) -> list[claims.RTClaim]:
-        """All claims on this host, moves under way included."""
+        """All claims on this host, moves under way included.
+
+        :raises InvalidClaim: one cannot be read
+        """
         return [claim for provider in list(self.assigned_resources.values())
                 for claim in claims.of_resources(
                     provider.get(hostmap.RESOURCE_CLASS))]
@@ -73,6 +80,12 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             return super()._move_claim(
                 context, instance, new_flavor, nodename, migration,
                 allocations, **kwargs)
+
+    def drop_move_claim(self, *args: Any, **kwargs: Any) -> None:
+        super().drop_move_claim(*args, **kwargs)
+        # libvirt has ended what came in, if a live migration failed, and
+        # tells so much later: leave no room behind.
+        self.driver.rt_settle()
 
     @contextlib.contextmanager
     def _rt_claiming(self, instance: Any, flavor: Any, nodename: str,
@@ -110,8 +123,11 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             raise _refused(
                 f'this host takes no CPU reservations: {capacity.reason}')
         vcpus = (flavor or instance.flavor).vcpus
-        chosen = cpus.fit(self.rt_state(), vcpus, wanted.bandwidth,
-                          capacity.policy)
+        try:
+            state = self.rt_state()
+        except exception.InvalidClaim as error:
+            raise _refused(str(error)) from error
+        chosen = cpus.fit(state, vcpus, wanted.bandwidth, capacity.policy)
         if chosen is None:
             raise _refused(f'no {vcpus} pCPUs have room for {wanted}')
         return claims.RTClaim(instance.uuid, move, wanted, chosen,
@@ -129,9 +145,115 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
     def _populate_assigned_resources(self, context: Any,
                                      instance_by_uuid: Any) -> None:
+        here = [instance_by_uuid[uuid] for uuid in self.tracked_instances]
+        for instance in here:
+            self._rt_adopt(instance)
         super()._populate_assigned_resources(context, instance_by_uuid)
-        self.driver.rt_reconcile(
-            [instance_by_uuid[uuid] for uuid in self.tracked_instances])
+        strays = list(self._rt_strays(context))
+        for instance in strays:
+            self._add_assigned_resources(self._rt_own(instance))
+        self.driver.rt_reconcile([*here, *self._rt_arriving(), *strays],
+                                 self._rt_claimed())
+        self._rt_report(strays)
+
+    def _rt_claimed(self) -> set[str] | None:
+        """The servers with a claim here; None where one cannot be read."""
+        try:
+            return {claim.instance_uuid for claim in self.rt_claims()}
+        except exception.InvalidClaim:
+            return None
+
+    def _rt_arriving(self) -> Iterator[Any]:
+        """Servers on their way here, whose guests may run already.
+
+        In a live migration that is the matter of libvirt.
+        """
+        for uuid, migration in self.tracked_migrations.items():
+            if (migration.dest_compute == self.host
+                    and uuid not in self.tracked_instances
+                    and not migration.is_live_migration):
+                self._rt_adopt(migration.instance)
+                yield migration.instance
+
+    def _rt_strays(self, context: Any) -> Iterator[Any]:
+        """Servers whose guests run here, and Nova has them at the source.
+
+        libvirt completes a live migration without the nova-compute that
+        asked for it; when that starts, it gives the migration up.  What was
+        claimed for the guest is kept until an operator has ended it.
+        """
+        known = {*self.tracked_instances, *self.tracked_migrations}
+        for instance in self.driver.rt_others(known):
+            if self._rt_migrated_live(context, instance):
+                self._rt_adopt(instance)
+                if self._rt_own(instance):
+                    yield instance
+
+    def _rt_migrated_live(self, context: Any, instance: Any) -> bool:
+        """Whether the last move of a server was a live one to here."""
+        if instance.host == self.host or instance.migration_context is None:
+            return False
+        try:
+            move = objects.Migration.get_by_id(
+                context, instance.migration_context.migration_id)
+        except nova_exception.MigrationNotFound:
+            return False
+        return bool(move.is_live_migration
+                    and move.dest_compute == self.host)
+
+    def _rt_own(self, instance: Any) -> list[Any]:
+        """What a server has of our class on this host."""
+        providers = {node.uuid for node in self.compute_nodes.values()}
+        return [each for each in instance.resources or ()
+                if each.resource_class == hostmap.RESOURCE_CLASS
+                and each.provider_uuid in providers]
+
+    def _rt_adopt(self, instance: Any) -> None:
+        """A server that is here holds what was claimed for it here.
+
+        A nova-compute that was killed while it took the server over leaves
+        it with the claim on the host it came from.
+        """
+        providers = {node.uuid for node in self.compute_nodes.values()}
+        try:
+            ours = claims.on_host(instance, self.host, providers)
+            now = claims.of_instance(instance)
+        except exception.InvalidClaim:
+            return  # which is reported
+        if now is None or ours is None or ours == now:
+            return
+        instance.resources = objects.ResourceList(objects=[
+            *(each for each in instance.resources or ()
+              if each.resource_class != hostmap.RESOURCE_CLASS),
+            *(each for each in _moved(instance)
+              if each.identifier == ours.identifier)])
+        if (instance.task_state is None
+                and instance.uuid in self.tracked_instances):
+            instance.save()
+            LOG.warning('Its move was not completed; it holds the pCPUs %s '
+                        'that were claimed here.', list(ours.cpus),
+                        instance=instance)
+        instance.obj_reset_changes(['resources'])
+
+    def _rt_report(self, strays: Sequence[Any]) -> None:
+        """Say, when it changes, which claims the host cannot keep.
+
+        An operator lowered the cap, took pCPUs out or all of it, a claim was
+        damaged, or a guest is not where Nova has it.  Nothing is taken from
+        a server.
+        """
+        try:
+            said = '; '.join([
+                *overdue.sentences(self.driver.rt_capacity,
+                                   self.rt_claims()),
+                *(f'server {each.uuid} runs here and Nova has it on '
+                  f'{each.host}: end it here, then reboot it hard'
+                  for each in strays)])
+        except exception.InvalidClaim as error:
+            said = f'this host takes no more of them: {error}'
+        if said and said != self._rt_said:
+            LOG.warning('CPU reservations: %s.', said)
+        self._rt_said = said
 
     def _check_resources(self, context: Any) -> None:
         # Nova compares with ProviderTree resources, where a pCPU share
@@ -148,10 +270,21 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
     def _update(self, context: Any, compute_node: Any, startup: bool = False
                 ) -> None:
-        published = self.driver.rt_capacity.published(self.rt_state())
+        capacity = self.driver.rt_capacity
+        try:
+            published = capacity.published(self.rt_state())
+        except exception.InvalidClaim:
+            published = capacity.nothing()
         compute_node.stats = (dict(compute_node.stats or {})
                               | hostmap.to_stats(published))
         super()._update(context, compute_node, startup)
+
+
+def _moved(instance: Any) -> Iterator[Any]:
+    """The resources of both ends of a move."""
+    context = instance.migration_context
+    yield from context.new_resources or ()
+    yield from context.old_resources or ()
 
 
 def _refused(reason: str) -> nova_exception.ComputeResourcesUnavailable:
@@ -162,14 +295,15 @@ def _refused(reason: str) -> nova_exception.ComputeResourcesUnavailable:
 def _check_allocation(claim: claims.RTClaim, provider_uuid: str,
                       allocations: Any) -> None:
     """Fail closed where the scheduler did not reserve in Placement."""
-    needed = len(claim.cpus) * claim.reservation.bandwidth
-    held = ((allocations or {}).get(provider_uuid, {}).get('resources', {})
-            .get(hostmap.RESOURCE_CLASS, 0))
-    if held < needed:
-        raise _refused(
-            f'Placement holds {held} of {hostmap.RESOURCE_CLASS} for the '
-            f'server and it needs {needed}; is RTShareFilter enabled on '
-            f'every nova-scheduler?')
+    allocated = (allocations or {}).get(provider_uuid, {})
+    for name, needed in hostmap.amounts(
+            len(claim.cpus), claim.reservation.bandwidth).items():
+        held = allocated.get('resources', {}).get(name, 0)
+        if held < needed:
+            raise _refused(
+                f'Placement holds {held} of {name} for the server and it '
+                f'needs {needed}; is RTShareFilter enabled on every '
+                f'nova-scheduler?')
 
 
 def _numbers(hints: dict[str, Any]) -> dict[str, int]:

@@ -7,10 +7,18 @@ and the tiny file layer that tests replace by an emulated kernel.
 """
 
 import abc
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 import contextlib
 import dataclasses
-from typing import Protocol, Self
+import errno
+from typing import Protocol, Self, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nova_rt.kernel import survey as survey_module
+
+#: strerror of the OSError (EINVAL) for a write that the kernel cut short,
+#: which is how HCBS kernels refuse; it must never be resent.
+SHORT_WRITE = 'short write'
 
 
 class CgroupFS(Protocol):
@@ -20,23 +28,41 @@ class CgroupFS(Protocol):
     """
 
     def read(self, path: str) -> str:
-        """The content, without the newline at its end."""
+        """The content, without white space at its end."""
 
     def write(self, path: str, text: str) -> None:
         """One write(2) of *text* and a newline.
 
-        :raises OSError: errno of the write; EINVAL for a short one, which is
-            how some kernels refuse (and which must never be resent)
+        :raises OSError: errno of the write; for a short one EINVAL with
+            the strerror SHORT_WRITE
         """
 
     def children(self, path: str) -> list[str]:
         """Paths of the groups right below *path*; [] where it is gone."""
+
+    def make(self, path: str) -> None:
+        """mkdir(2) of a group; one that exists is fine."""
+
+    def remove(self, path: str) -> None:
+        """rmdir(2) of a group."""
 
     def locked(self, path: str) -> contextlib.AbstractContextManager[None]:
         """Exclusive use of the hierarchy at *path*, between processes."""
 
     def mounts(self) -> list[tuple[str, str, str]]:
         """(mount point, file system type, options) of all mounts."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """Where the cpu controller is mounted.
+
+    :ivar controller: how lines of /proc/PID/cgroup name it: 'cpu' for
+        cgroup v1, '' for v2
+    """
+
+    mount: str
+    controller: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,28 +94,51 @@ class KernelInterface(abc.ABC):
 
     A group is named by its path from the root of the hierarchy, as
     ``/proc/PID/cgroup`` has it: ``/machine/lxc-1-x.libvirt-lxc``.
-    All methods but *detect* raise KernelError, a sentence with the reason.
+    All methods raise KernelError, a sentence with the reason.
     """
 
     #: name of the entry point
     name: str
     #: one runtime is granted on every CPU, whatever the pinning
     replicated: bool
-    #: the line of /proc/PID/cgroup: a v1 controller, '' for v2
-    controller: str
+    #: a task may leave a group's budget only a period before it is zeroed,
+    #: so a guest is ended first and its budget goes with its group
+    drains: bool = False
+    #: groups without a budget of their own run within that of the nearest
+    #: ancestor that has one
+    inherits: bool = False
+    #: the CPUs of a group are fixed while it has a budget
+    binds_cpus: bool = False
+
+    def __init__(self, fs: CgroupFS, hierarchy: Hierarchy) -> None:
+        self._fs = fs
+        self._root = hierarchy.mount
+        self.controller = hierarchy.controller
 
     @classmethod
     @abc.abstractmethod
-    def detect(cls, fs: CgroupFS) -> Self | None:
-        """The interface, if the running kernel has it; never guesses."""
+    def detect(cls, survey: 'survey_module.Survey') -> bool:
+        """Whether the running kernel has this interface; never guesses."""
+
+    @classmethod
+    def on(cls, survey: 'survey_module.Survey') -> Self:
+        """The interface on the hierarchy of *survey*."""
+        return cls(survey.fs, survey.hierarchy)
+
+    @abc.abstractmethod
+    def prepare(self, ppm: int) -> None:
+        """Once at start: have the root group hand out up to *ppm*.
+
+        Nothing to do where the kernel starts with a budget in the root.
+        """
 
     @abc.abstractmethod
     def capacity(self, ours: str) -> Capacity:
         """What may be reserved below *ours*, the top group of the guests."""
 
     @abc.abstractmethod
-    def reserve(self, group: str, budget: Budget) -> None:
-        """Give *group* exactly *budget*; idempotent, and so also a resize.
+    def reserve(self, budgets: Mapping[str, Budget]) -> None:
+        """Give groups exactly these *budgets*; idempotent, also a resize.
 
         All or nothing: on an error every value written is put back.
         """
@@ -99,10 +148,11 @@ class KernelInterface(abc.ABC):
         """What the kernel holds for *group*; None for no reservation."""
 
     @abc.abstractmethod
-    def release(self, group: str) -> None:
-        """Take the budget of *group* back; a group that is gone is fine.
+    def release(self, groups: Sequence[str]) -> None:
+        """Take the budgets of *groups* back; one that is gone is fine.
 
-        Its tasks must not be real-time any more, or have ended.
+        Their tasks must not be real-time any more, or have ended.  Where
+        the interface *drains*, this takes as long as a period.
         """
 
     @abc.abstractmethod
@@ -114,46 +164,11 @@ class KernelInterface(abc.ABC):
         """
 
 
-class Journal:
-    """Ordered writes that can be undone.
-
-    Each step remembers the value it replaced.  An undo ignores groups that
-    were removed meanwhile: their budget is gone with them.
-    """
-
-    def __init__(self, fs: CgroupFS) -> None:
-        self._fs = fs
-        self._done: list[tuple[str, str]] = []
-
-    def write(self, path: str, value: int) -> None:
-        """Write and read back.
-
-        :raises OSError: the kernel refused, or reads back another value
-        """
-        old = self._fs.read(path)
-        if old == str(value):
-            return
-        self._done.append((path, old))
-        self._fs.write(path, str(value))
-        found = self._fs.read(path)
-        if found != str(value):
-            raise OSError(f'{path} reads {found} after writing {value}')
-
-    def undo(self) -> None:
-        """Put the old values back, last first."""
-        while self._done:
-            path, old = self._done.pop()
-            with contextlib.suppress(OSError):
-                if self._fs.read(path) != old:
-                    self._fs.write(path, old)
+def is_gone(error: OSError) -> bool:
+    """Whether a group was removed meanwhile."""
+    return error.errno in (errno.ENOENT, errno.ENODEV)
 
 
-@contextlib.contextmanager
-def journal(fs: CgroupFS) -> Iterator[Journal]:
-    """A journal that undoes its writes when the block raises."""
-    entries = Journal(fs)
-    try:
-        yield entries
-    except BaseException:
-        entries.undo()
-        raise
+def is_short(error: OSError) -> bool:
+    """Whether the kernel cut a write short."""
+    return error.errno == errno.EINVAL and error.strerror == SHORT_WRITE

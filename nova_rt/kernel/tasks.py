@@ -2,7 +2,7 @@
 
 """The tasks of a guest: where they are, and their scheduling policy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 import errno
 import os
 import pathlib
@@ -15,6 +15,8 @@ import nova_rt.privsep
 
 #: Top groups libvirt puts guests below, with and without systemd.
 PARTITIONS = ('/machine.slice', '/machine')
+
+CPUSET = 'cpuset.cpus'
 
 _REAL_TIME = frozenset((os.SCHED_FIFO, os.SCHED_RR))
 _PASSES = 100
@@ -59,19 +61,95 @@ class Tasks:
         for group in PARTITIONS:
             if mount + group in present:
                 return group
-        return PARTITIONS[-1]
+        # Neither is there before the first guest.
+        return PARTITIONS['/system.slice' not in
+                          [path.removeprefix(mount) for path in present]]
 
     def confine(self, pid: int, cpus: tuple[int, ...]) -> None:
         """Keep the group of *pid* on *cpus*; nothing to do where it is.
 
         :raises OSError, LookupError: it cannot be confined
         """
-        group = self.group_of(pid, 'cpuset')
-        path = posixpath.join(self.mount_of('cpuset'), group.strip('/'),
-                              'cpuset.cpus')
-        wanted = rt_cpus.format_ids(sorted(cpus))
-        if self._fs.read(path) != wanted:
-            self._fs.write(path, wanted)
+        self._pin(self._cpuset_of(pid), cpus)
+
+    def is_confined(self, pid: int, cpus: tuple[int, ...]) -> bool:
+        """Whether the group of *pid* is kept on just *cpus*.
+
+        :raises OSError, LookupError: it cannot be told
+        """
+        return self._fs.read(self._cpuset_of(pid)) == _ids(cpus)
+
+    def _pin(self, path: str, cpus: tuple[int, ...]) -> None:
+        if self._fs.read(path) != _ids(cpus):
+            self._fs.write(path, _ids(cpus))
+
+    def _cpuset_of(self, pid: int) -> str:
+        controller = self._cpuset
+        return posixpath.join(
+            self.mount_of(controller),
+            self.group_of(pid, controller).strip('/'), CPUSET)
+
+    @property
+    def _cpuset(self) -> str:
+        """The hierarchy of cpusets: a v1 controller, or v2."""
+        try:
+            self.mount_of('cpuset')
+        except LookupError:
+            return ''
+        return 'cpuset'
+
+    def gather(self, groups: Sequence[str], controller: str,
+               cpus: tuple[int, ...]) -> None:
+        """Put the vCPU threads of a guest into the first of their groups.
+
+        A replicated interface would charge the guest once for each group.
+        Each thread stays on its pCPU.
+
+        :param groups: of the vCPUs, in their order
+        :param cpus: the pCPU of each
+        :raises OSError, LookupError: they cannot be put there
+        """
+        mount = self.mount_of(controller)
+        first = posixpath.join(mount, groups[0].strip('/'))
+        if not controller and len(groups) > 1:
+            self._pin(posixpath.join(first, CPUSET), cpus)
+        for group, cpu in list(zip(groups, cpus, strict=True))[1:]:
+            for thread in self.threads(group, controller):
+                nova_rt.privsep.place_vcpu(first, controller, thread, cpu)
+
+    def threads(self, group: str, controller: str, keeper: int = 0
+                ) -> list[int]:
+        """The ids of the threads in a group and below it.
+
+        :param keeper: a process whose threads are left out
+        """
+        return list(self._threads(group, controller, keeper))
+
+    def idle_groups(self, group: str, controller: str) -> Iterator[str]:
+        """The groups below *group* that have neither groups nor tasks."""
+        for child in self.groups_below(group, controller):
+            if self.groups_below(child, controller):
+                yield from self.idle_groups(child, controller)
+            elif not self.threads(child, controller):
+                yield child
+
+    def is_real_time(self, thread: int) -> bool:
+        """Whether it is SCHED_FIFO or SCHED_RR; so is one that has ended."""
+        return _policy_of(thread) in _REAL_TIME
+
+    def is_init(self, thread: int, keeper: int) -> bool:
+        """Whether it is the first thread of what the keeper started.
+
+        It gets the policy last and loses it first: as long as it has it,
+        so had all the others.
+        """
+        return _is_child(thread, keeper)
+
+    def groups_below(self, group: str, controller: str) -> list[str]:
+        """The groups right below a group."""
+        mount = self.mount_of(controller)
+        return [path.removeprefix(mount) for path in self._fs.children(
+            posixpath.join(mount, group.strip('/')))]
 
     def make_real_time(self, group: str, controller: str, keeper: int,
                        policy: str, priority: int) -> int:
@@ -92,21 +170,24 @@ class Tasks:
                         if _policy_of(thread) not in _REAL_TIME]
             if not ordinary:
                 return changed
-            for thread in ordinary:
+            for thread in [other for other in ordinary
+                           if not self.is_init(other, keeper)] or ordinary:
                 changed += _set(group, controller, thread, policy, priority)
         raise exception.KernelError(
             interface='sched_setscheduler', group=group,
             reason='the guest creates tasks faster than they can be made '
                    'real-time')
 
-    def make_ordinary(self, group: str, controller: str) -> None:
+    def make_ordinary(self, group: str, controller: str, keeper: int
+                      ) -> None:
         """Take the real-time policy from all tasks of a group."""
         for _ in range(_PASSES):
             rest = [thread for thread in self._threads(group, controller, 0)
                     if _policy_of(thread) in _REAL_TIME]
             if not rest:
                 return
-            for thread in rest:
+            for thread in sorted(rest, key=lambda thread: not self.is_init(
+                    thread, keeper)):
                 _set(group, controller, thread, 'none', 0)
 
     def _threads(self, group: str, controller: str, keeper: int
@@ -117,7 +198,8 @@ class Tasks:
             path = stack.pop()
             stack.extend(self._fs.children(path))
             try:
-                text = self._fs.read(posixpath.join(path, 'tasks'))
+                text = self._fs.read(posixpath.join(
+                    path, 'tasks' if controller else 'cgroup.threads'))
             except OSError as error:
                 if error.errno in (errno.ENOENT, errno.ENODEV):
                     continue  # the group was removed meanwhile
@@ -127,9 +209,23 @@ class Tasks:
                     yield thread
 
 
+def _ids(cpus: tuple[int, ...]) -> str:
+    return rt_cpus.format_ids(sorted(cpus))
+
+
 def _belongs(thread: int, process: int) -> bool:
     """Whether *thread* is one of *process*."""
     return os.path.exists(f'/proc/{process:d}/task/{thread:d}')
+
+
+def _is_child(thread: int, process: int) -> bool:
+    """Whether *thread* is the first of a child of *process*."""
+    try:
+        text = pathlib.Path(f'/proc/{thread:d}/status').read_text()
+    except OSError:
+        return False  # it has ended
+    found = dict(line.split(':', 1) for line in text.splitlines())
+    return (int(found['Tgid']), int(found['PPid'])) == (thread, process)
 
 
 def _policy_of(thread: int) -> int:

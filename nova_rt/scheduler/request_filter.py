@@ -2,8 +2,9 @@
 
 """Turns a reservation into what Placement is asked for.
 
-Placement then claims the sum atomically for the whole cloud; which pCPUs
-have room is the business of RTShareFilter and of the claim.
+Placement then claims the sum over the vCPUs and the share of one of them
+atomically for the whole cloud; which pCPUs have room is the business of
+RTShareFilter and of the claim.
 """
 
 from typing import Any
@@ -18,7 +19,6 @@ from nova_rt.scheduler import request
 
 LOG = logging.getLogger(__name__)
 
-RESOURCE = f'resources:{hostmap.RESOURCE_CLASS}'
 TRAIT = f'trait:{hostmap.TRAIT}'
 
 
@@ -38,15 +38,17 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
             reason=str(error)) from None
     if wanted is None:
         return False
-    amount = spec.flavor.vcpus * wanted.bandwidth
+    amounts = hostmap.amounts(spec.flavor.vcpus, wanted.bandwidth)
     # This copy of the flavor is the scheduler's own, its dict may not be.
-    # An amount set by the operator gives way: the hint may have changed it.
-    spec.flavor.extra_specs = dict(
-        spec.flavor.extra_specs) | {RESOURCE: str(amount), TRAIT: 'required'}
-    LOG.info('The server asks for %s on each of %d vCPUs: hosts need %d free '
-             'of %s and the trait %s.', wanted, spec.flavor.vcpus, amount,
-             hostmap.RESOURCE_CLASS, hostmap.TRAIT,
-             instance_uuid=spec.instance_uuid)
+    # Amounts set by the operator give way: the hint may have changed them.
+    spec.flavor.extra_specs = dict(spec.flavor.extra_specs) | {
+        f'resources:{name}': str(amount)
+        for name, amount in amounts.items()} | {TRAIT: 'required'}
+    LOG.info('The server asks for %s on each of %d vCPUs: hosts need %s and '
+             'the trait %s.', wanted, spec.flavor.vcpus,
+             ', '.join(f'{amount} free of {name}'
+                       for name, amount in amounts.items()),
+             hostmap.TRAIT, instance_uuid=spec.instance_uuid)
     return True
 
 

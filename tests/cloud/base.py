@@ -13,16 +13,21 @@ from openstack import exceptions
 from oslotest import base
 
 from nova_rt.compute import claims
-from nova_rt.kernel import detect
 from nova_rt.kernel import fs
+from nova_rt.kernel import survey
 
 PROJECT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(PROJECT / 'tools'))
 
+from cloud import processes  # noqa: E402, F401
+from cloud import qemu_images  # noqa: E402
+from cloud import sdk  # noqa: E402
 from cloud import settings  # noqa: E402
+from demo import guests  # noqa: E402
 from demo import host  # noqa: E402
 
 PATIENCE = 60
+RAM_MIB = {'lxc': 64, 'qemu': 96}
 
 
 def cloud(*arguments: str) -> None:
@@ -34,12 +39,16 @@ def cloud(*arguments: str) -> None:
         raise RuntimeError(f'cloud.sh {arguments}:\n{done.stdout}')
 
 
-def lacking() -> str:
+def lacking(guest: str) -> str:
     """What this machine has not got, '' where nothing is missing."""
     if os.geteuid():
         return 'the embedded cloud needs root'
-    if detect.detect(fs.RealFS(), 'rt_group_sched') is None:
+    hierarchy = survey.hierarchy_of(fs.RealFS())
+    if hierarchy is None or not pathlib.Path(
+            hierarchy.mount, 'cpu.rt_runtime_us').exists():
         return 'the kernel has no RT_GROUP_SCHED on cgroup v1'
+    if guest == 'qemu' and not qemu_images.KERNEL.exists():
+        return 'there is no kernel for virtual machines here'
     return ''
 
 
@@ -47,31 +56,28 @@ class CloudTestCase(base.BaseTestCase):
     """A cloud that is up, and its admin."""
 
     TIMEOUT_SCALING_FACTOR = 4
+    GUEST = 'lxc'
 
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        reason = lacking()
+        reason = lacking(cls.GUEST)
         if reason:
             cls.skipTest(cls, reason)
-        cloud('up')
         cls.addClassCleanup(cloud, 'down', '--keep-logs')
+        cloud('up', '--guest', cls.GUEST)
 
     def setUp(self) -> None:
         super().setUp()
         self.settings = settings.load()
-        self.cloud = openstack.connection.Connection(
-            auth={'auth_url': self.settings.auth_url, 'username': 'admin',
-                  'password': settings.PASSWORD, 'project_name': 'admin',
-                  'user_domain_name': 'Default',
-                  'project_domain_name': 'Default'},
-            region_name=settings.REGION, compute_api_version='2.96')
+        self.cloud = sdk.connect(self.settings, compute_api_version='2.96')
 
     def flavor(self, runtime: int = 100_000, period: int = 200_000,
-               **more: str) -> str:
+               vcpus: int = 1, **more: str) -> str:
         """A flavor with a reservation; its id."""
         found = self.cloud.compute.create_flavor(
-            name=self.getUniqueString(), ram=64, vcpus=1, disk=0)
+            name=self.getUniqueString(), ram=RAM_MIB[self.GUEST],
+            vcpus=vcpus, disk=0)
         self.addCleanup(self.cloud.compute.delete_flavor, found)
         self.cloud.compute.create_flavor_extra_specs(found, {
             'hw:cpu.rt_runtime_us': str(runtime),
@@ -90,7 +96,7 @@ class CloudTestCase(base.BaseTestCase):
     def begin(self, flavor: str, hints: dict[str, object] | None = None
               ) -> openstack.compute.v2.server.Server:
         """Ask for a server; it is deleted with the test."""
-        image = self.cloud.image.find_image('lxc-busy')
+        image = self.cloud.image.find_image(guests.KINDS[self.GUEST].image)
         server = self.cloud.compute.create_server(
             name=self.getUniqueString(), flavor_id=flavor,
             image_id=image.id, networks='none',
@@ -124,6 +130,19 @@ class CloudTestCase(base.BaseTestCase):
         self.assertIsNotNone(held)
         return held
 
+    def hard_reboot(self, server: openstack.compute.v2.server.Server
+                    ) -> host.Server:
+        """Reboot; the server as the host has it then."""
+        before = self.on_host(server)
+        wanted = before.kernel
+        self.cloud.compute.reboot_server(server, 'HARD')
+        self.eventually('a new guest', lambda: self.on_host(
+            server).group not in ('', before.group))
+        self.eventually('its budget', lambda: self.on_host(
+            server).kernel == wanted)
+        self._active(server)
+        return self.on_host(server)
+
     def eventually(self, what: str, condition: object) -> None:
         """Poll until *condition* is true."""
         deadline = time.monotonic() + PATIENCE
@@ -132,11 +151,37 @@ class CloudTestCase(base.BaseTestCase):
                 self.fail(f'never: {what}')
             time.sleep(0.2)
 
+    def assert_in_step(self) -> None:
+        """nova-rt-manage finds no difference."""
+        done = subprocess.run(
+            [pathlib.Path(sys.prefix, 'bin', 'nova-rt-manage'),
+             '--config-file', self.settings.nova_conf, 'check', '--kernel'],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=self.settings.environment())
+        self.assertEqual(0, done.returncode, done.stdout)
+
+    def assert_nothing_remains(self) -> None:
+        """All servers are deleted: nothing is left of them."""
+        for server in self.cloud.compute.servers():
+            self.delete(server)
+        self.assert_nothing_left()
+        self.assert_in_step()
+
     def assert_nothing_left(self) -> None:
         """No claim, no allocation, no budget."""
-        self.assertEqual(0, host.charged(self.settings))
-        self.assertEqual(0, host.budgets())
+        # A server is gone for the API before Nova gives back what it held.
+        nothing = (0, 0, (0, 0))
+        for _ in range(PATIENCE):
+            left = self._left()
+            if left == nothing:
+                return
+            time.sleep(1)
+        self.assertEqual(nothing, left)
+
+    def _left(self) -> tuple[int, int, tuple[int, int]]:
+        """What is claimed (ppm), in the kernel (us) and in Placement."""
         provider = next(self.cloud.placement.resource_providers())
         usages = self.cloud.placement.get(
             f'/resource_providers/{provider.id}/usages').json()['usages']
-        self.assertEqual(0, usages['CUSTOM_RT_BANDWIDTH'])
+        return (host.charged(self.settings), host.budgets(),
+                (usages['CUSTOM_RT_BANDWIDTH'], usages['CUSTOM_RT_SHARE']))

@@ -16,24 +16,31 @@ import threading
 
 from nova_rt.kernel import tasks
 from nova_rt import privsep
-from tests.emulation import rt_group_sched
+from tests.emulation import kernel as emulation
+from tests.emulation import paths
 
 #: Beyond any real pid, so that a mistake never meets a real process.
 _FIRST = 1 << 23
 
 _ids = itertools.count(_FIRST)
-_kernels: dict[int, rt_group_sched.Kernel] = {}
+_kernels: dict[int, emulation.Kernel] = {}
 _registry = threading.Lock()
 
 
 class Guests:
-    """What libvirt's LXC driver does to the groups of one host."""
+    """What libvirt does to the groups of one host.
 
-    def __init__(self, kernel: rt_group_sched.Kernel,
+    :ivar running: the threads of each domain, by the pid of its first
+        process: the keeper of a container, or QEMU
+    """
+
+    def __init__(self, kernel: emulation.Kernel,
                  partition: str = '/machine') -> None:
         self.kernel = kernel
         self.partition = partition
         self.running: dict[int, list[int]] = {}
+        self._made: dict[int, list[str]] = {}
+        self._numbers = itertools.count(1)
 
     def start(self, name: str, cpus: str | None = None, tasks: int = 2
               ) -> int:
@@ -41,40 +48,111 @@ class Guests:
 
         :param cpus: the cpuset of its XML, None for all
         """
-        kernel = self.kernel
         keeper = next(_ids)
         group = f'{self.partition}/lxc-{keeper}-{name}.libvirt-lxc'
-        for path in (self.partition, group):
-            with contextlib.suppress(FileExistsError):
-                kernel.mkdir(path)
-            with contextlib.suppress(FileExistsError):
-                kernel.mkdir_cpuset(path)
-                # libvirt copies the parent's CPUs into its new groups.
-                kernel.write(_cpus_of(path), kernel.read(
-                    _cpus_of(posixpath.dirname(path))))
+        self._make(self.partition)
+        self._make(group)
         if cpus:
-            kernel.write(_cpus_of(group), cpus)
-        threads = [keeper, *(next(_ids) for _ in range(tasks))]
-        for thread in threads:
-            kernel.spawn(thread, group, group)
-            with _registry:
-                _kernels[thread] = kernel
-        self.running[keeper] = threads
+            self.kernel.write(self.cpus_of(group), cpus)
+        self._made[keeper] = [group]
+        self.running[keeper] = []
+        for thread in (keeper, *(next(_ids) for _ in range(tasks))):
+            self._spawn(keeper, thread, group, thread)
         return keeper
 
+    def start_qemu(self, name: str, cpus: list[str]) -> int:
+        """Start a virtual machine; returns the pid of its process.
+
+        QEMU's first thread and a worker are in ``emulator``, each vCPU's
+        thread is in a group of its own.
+
+        :param cpus: the cpuset of each vCPU, '' for all
+        """
+        process = next(_ids)
+        group = (f'{self.partition}/qemu-{next(self._numbers)}-{name}'
+                 f'.libvirt-qemu')
+        self._make(self.partition)
+        self._make(group)
+        self._made[process] = [group]
+        self.running[process] = []
+        self._spawn(process, process, group, process)
+        self._below(process, f'{group}/emulator', '', process)
+        self._spawn(process, next(_ids), f'{group}/emulator', process)
+        for number, own in enumerate(cpus):
+            thread = next(_ids)
+            self._spawn(process, thread, f'{group}/emulator', process)
+            self._below(process, f'{group}/vcpu{number}', own, thread)
+        return process
+
     def stop(self, keeper: int) -> None:
-        """Kill a container and remove its groups, with their budget."""
-        threads = self.running.pop(keeper)
-        group = self.kernel.tasks[keeper].groups['cpu']
-        for thread in threads:
+        """Kill a guest and remove its groups, with their budget."""
+        for thread in self.running.pop(keeper):
             self.kernel.exit(thread)
             with _registry:
                 del _kernels[thread]
-        self.kernel.rmdir(group)
-        self.kernel.rmdir_cpuset(group)
+        for group in reversed(self._made.pop(keeper)):
+            self.kernel.rmdir(group)
+            if self.kernel.version == 1:
+                self.kernel.rmdir_cpuset(group)
 
     def group(self, keeper: int) -> str:
-        return self.kernel.tasks[keeper].groups['cpu']
+        """The group of the whole guest."""
+        return self._made[keeper][0]
+
+    def vcpus(self, process: int) -> list[str]:
+        """The groups of a virtual machine's vCPUs."""
+        return self._made[process][2:]
+
+    def cpus_of(self, group: str) -> str:
+        """The path of its cpuset.cpus."""
+        mount = (paths.CPUSET_MOUNT if self.kernel.version == 1
+                 else paths.UNIFIED_MOUNT)
+        return posixpath.join(mount, group.strip('/'), paths.CPUS)
+
+    def _make(self, group: str) -> None:
+        kernel, above = self.kernel, posixpath.dirname(group)
+        if kernel.version == 2:
+            self._enable(above)
+        with contextlib.suppress(FileExistsError):
+            kernel.mkdir(group)
+        if kernel.version == 1:
+            with contextlib.suppress(FileExistsError):
+                kernel.mkdir_cpuset(group)
+                # libvirt copies the parent's CPUs into its new groups.
+                kernel.write(self.cpus_of(group),
+                             kernel.read(self.cpus_of(above)))
+
+    def _enable(self, group: str) -> None:
+        path = posixpath.join(paths.UNIFIED_MOUNT, group.strip('/'),
+                              paths.SUBTREE)
+        has = self.kernel.read(path).split()
+        for name in ('cpu', 'cpuset'):
+            if name not in has:
+                self.kernel.write(path, f'+{name}')
+
+    def _below(self, process: int, group: str, cpus: str, thread: int
+               ) -> None:
+        """A group for threads of a virtual machine, with one of them."""
+        kernel = self.kernel
+        self._make(group)
+        self._made[process].append(group)
+        if kernel.version == 1:
+            controllers = ['cpu', 'cpuset']
+        else:
+            controllers = ['']
+            kernel.write(posixpath.join(
+                paths.UNIFIED_MOUNT, group.strip('/'),
+                paths.TYPE), 'threaded')
+        if cpus:
+            kernel.write(self.cpus_of(group), cpus)
+        for controller in controllers:
+            kernel.move(thread, controller, group)
+
+    def _spawn(self, keeper: int, thread: int, group: str, process: int
+               ) -> None:
+        self.kernel.spawn(thread, group, group, process)
+        self.running[keeper].append(thread)
+        adopt(self.kernel, thread)
 
 
 class EmulatedTasks(tasks.Tasks):
@@ -83,14 +161,15 @@ class EmulatedTasks(tasks.Tasks):
     def group_of(self, pid: int, controller: str) -> str:
         kernel = _kernels.get(pid)
         task = kernel.tasks.get(pid) if kernel else None
-        if task is None:
+        if kernel is None or task is None:
             raise LookupError(f'process {pid} has ended')
-        if controller not in task.groups:
+        found = task.groups.get(kernel.key(controller))
+        if found is None:
             raise LookupError(f'process {pid} has no {controller} group')
-        return task.groups[controller]
+        return found
 
 
-def adopt(kernel: rt_group_sched.Kernel, thread: int) -> None:
+def adopt(kernel: emulation.Kernel, thread: int) -> None:
     """Let *thread*, which *kernel* has already, be found by its id."""
     with _registry:
         _kernels[thread] = kernel
@@ -113,10 +192,20 @@ def belongs(thread: int, process: int) -> bool:
     return task is not None and task.process == process
 
 
+def is_child(thread: int, process: int) -> bool:
+    """For ``nova_rt.kernel.tasks._is_child``: a keeper starts one init."""
+    kernel = _kernels.get(process)
+    keeper = kernel.tasks.get(process) if kernel else None
+    if kernel is None or keeper is None:
+        return False
+    return thread == min(other for other, task in kernel.tasks.items()
+                         if other != process and task.groups == keeper.groups)
+
+
 def set_policy(group: str, controller: str, thread: int, policy: str,
                priority: int) -> None:
     """For ``nova_rt.privsep.set_policy``."""
-    path = _task(thread).groups[controller]
+    path = _task(thread).groups[_kernels[thread].key(controller)]
     if path != group and not path.startswith(group.rstrip('/') + '/'):
         raise ProcessLookupError(errno.ESRCH, 'not in this group')
     number = privsep.POLICIES[policy]
@@ -124,7 +213,20 @@ def set_policy(group: str, controller: str, thread: int, policy: str,
         thread, number, 0 if number == os.SCHED_OTHER else priority)
 
 
-def _task(thread: int) -> rt_group_sched.Task:
+def place_vcpu(path: str, controller: str, thread: int, cpu: int) -> None:
+    """For ``nova_rt.privsep.place_vcpu``."""
+    task, kernel = _task(thread), _kernels[thread]
+    _, group = kernel.locate(path)
+    guest, vcpu = posixpath.split(group)
+    source = posixpath.split(task.groups[kernel.key(controller)])
+    if source[0] != guest or not all(
+            name.startswith('vcpu') for name in (source[1], vcpu)):
+        raise ProcessLookupError(errno.ESRCH, 'no vCPU of this guest')
+    kernel.move(thread, controller or 'cpu', group)
+    task.affinity = frozenset((cpu,))
+
+
+def _task(thread: int) -> emulation.Task:
     kernel = _kernels.get(thread)
     task = kernel.tasks.get(thread) if kernel else None
     if task is None:
@@ -132,10 +234,5 @@ def _task(thread: int) -> rt_group_sched.Task:
     return task
 
 
-def _cpus_of(group: str) -> str:
-    return posixpath.join(rt_group_sched.CPUSET_MOUNT, group.strip('/'),
-                          rt_group_sched.CPUS)
-
-
-__all__ = ['EmulatedTasks', 'Guests', 'adopt', 'belongs', 'new_id',
-           'policy_of', 'set_policy']
+__all__ = ['EmulatedTasks', 'Guests', 'adopt', 'belongs', 'is_child',
+           'new_id', 'place_vcpu', 'policy_of', 'set_policy']

@@ -7,12 +7,12 @@ fake libvirt, Glance, Neutron and Keystone.  Below the driver the seams are
 the cgroup files and /proc: see ``tests.emulation``.
 """
 
+from collections.abc import Mapping
 import os
 import sys
 from typing import Any
 
 import fixtures
-from lxml import etree
 from nova import context as nova_context
 from nova import objects
 from nova.scheduler import host_manager
@@ -26,8 +26,9 @@ from nova_rt import conf as rt_conf
 from nova_rt import hostmap
 from nova_rt import reservation
 from tests.emulation import clock
-from tests.emulation import rt_group_sched
+from tests.emulation import kernels
 from tests.emulation import tasks as emulated
+from tests.functional import guests
 
 PCPUS = 4
 RUNTIME = 'hw:cpu.rt_runtime_us'
@@ -39,54 +40,6 @@ _PASTE = os.path.join(sys.prefix, 'etc', 'nova', 'api-paste.ini')
 _APP = 'osapi_compute_app_v21\n'
 
 
-class GuestGroups(fixtures.Fixture):
-    """Fake domains get a keeper, tasks and groups, as libvirt's LXC does.
-
-    :ivar hosts: the guests of each host, by host name
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hosts: dict[str, emulated.Guests] = {}
-
-    def _setUp(self) -> None:
-        domain = fakelibvirt.Domain
-        init, create = domain.__init__, domain.createWithFlags
-        destroy, shutdown = domain.destroy, domain.shutdown
-        hosts = self.hosts
-
-        def keep_xml(self: Any, connection: Any, xml: Any, *args: Any,
-                     **kwargs: Any) -> None:
-            init(self, connection, xml, *args, **kwargs)
-            self.rt_xml = xml
-
-        def xml(self: Any, flags: Any) -> Any:
-            # The fixture's own cannot describe the file system of a
-            # container.
-            return self.rt_xml
-
-        def start(self: Any, flags: Any) -> None:
-            guests = hosts[self._connection.hostname]
-            vcpu = etree.fromstring(self.rt_xml).find('vcpu')
-            self._id = guests.start(self.name(), vcpu.get('cpuset'))
-            create(self, flags)
-
-        def ended(method: Any) -> Any:
-            def stop(self: Any) -> None:
-                guests = hosts[self._connection.hostname]
-                if self._id in guests.running:
-                    guests.stop(self._id)
-                method(self)
-            return stop
-
-        for name, new in (('__init__', keep_xml), ('XMLDesc', xml),
-                          ('createWithFlags', start),
-                          ('destroy', ended(destroy)),
-                          ('shutdown', ended(shutdown))):
-            self.useFixture(fixtures.MonkeyPatch(
-                f'nova.tests.fixtures.libvirt.Domain.{name}', new))
-
-
 class TestCase(base.ServersTestBase):
     """Computes with RTLibvirtDriver, loaded as in production."""
 
@@ -95,6 +48,10 @@ class TestCase(base.ServersTestBase):
     microversion = 'latest'
     #: the paste middleware
     MIDDLEWARE = True
+    #: of [libvirt]: lxc, or qemu
+    VIRT_TYPE = 'lxc'
+    #: which of tests.emulation.kernels the hosts have
+    KERNEL = 'F1'
     #: RTShareFilter and RTShareWeigher
     SCHEDULING = True
     WEIGHERS: tuple[str, ...] = (
@@ -102,7 +59,7 @@ class TestCase(base.ServersTestBase):
         'nova_rt.scheduler.weights.RTShareWeigher')
 
     def setUp(self) -> None:
-        self.guests = GuestGroups()
+        self.guests = guests.GuestGroups(self.VIRT_TYPE)
         self.clock = clock.Clock()
         self._configure()
         super().setUp()
@@ -121,7 +78,7 @@ class TestCase(base.ServersTestBase):
         self._one_cell()
         rt_conf.register_opts(base.CONF)
         self.flags(api_paste_config=self._paste(), group='wsgi')
-        self.flags(virt_type='lxc', group='libvirt')
+        self.flags(virt_type=self.VIRT_TYPE, group='libvirt')
         self.flags(cpu_allocation_ratio=64.0)
         for name in ('instances', 'cores', 'ram'):
             self.flags(group='quota', **{name: -1})
@@ -200,12 +157,16 @@ class TestCase(base.ServersTestBase):
             lambda driver: hosts[driver.virtapi._compute.host].kernel))
         for name, new in (
                 ('nova_rt.privsep.cgroup_pctxt.client_mode', False),
-                ('nova_rt.kernel.rt_group_sched.time', self.clock),
+                ('nova_rt.kernel.tree.time', self.clock),
                 ('nova_rt.kernel.tasks.Tasks', emulated.EmulatedTasks),
                 ('nova_rt.kernel.tasks._belongs', emulated.belongs),
+                ('nova_rt.kernel.tasks._is_child', emulated.is_child),
                 ('nova_rt.kernel.tasks.os.sched_getscheduler',
                  emulated.policy_of),
-                ('nova_rt.privsep.set_policy', emulated.set_policy)):
+                ('nova_rt.privsep.set_policy', emulated.set_policy),
+                ('nova_rt.privsep.place_vcpu', emulated.place_vcpu),
+                ('nova_rt.privsep.read_pid', guests.read_pid),
+                ('nova_rt.virt.libvirt.driver.libvirt', fakelibvirt)):
             self.useFixture(fixtures.MonkeyPatch(name, new))
 
     # Hosts.
@@ -214,12 +175,12 @@ class TestCase(base.ServersTestBase):
         """A compute with PCPUS pCPUs and a kernel of its own."""
         if name not in self.guests.hosts:
             self.guests.hosts[name] = emulated.Guests(
-                rt_group_sched.Kernel(PCPUS, self.clock))
+                kernels.KERNELS[self.KERNEL](PCPUS, self.clock))
         self.start_compute(name, fakelibvirt.HostInfo(
             cpu_nodes=1, cpu_sockets=1, cpu_cores=PCPUS, cpu_threads=1))
         return name
 
-    def kernel(self, host: str = 'host1') -> rt_group_sched.Kernel:
+    def kernel(self, host: str = 'host1') -> Any:
         return self.guests.hosts[host].kernel
 
     def audit(self, host: str = 'host1') -> None:
@@ -288,20 +249,36 @@ class TestCase(base.ServersTestBase):
         assert found is not None
         return found
 
-    def allocated(self, server: dict[str, Any]) -> int:
-        """ppm that Placement holds for a server, on all providers."""
+    def allocated(self, server: dict[str, Any]) -> tuple[int, ...]:
+        """ppm of each class that Placement holds for a server.
+
+        On all providers: the sum over its vCPUs, the share of one.
+        """
         found = self._get_allocations_by_server_uuid(server['id'])
-        return sum(each['resources'].get(hostmap.RESOURCE_CLASS, 0)
-                   for each in found.values())
+        return tuple(sum(each['resources'].get(name, 0)
+                         for each in found.values())
+                     for name in hostmap.CLASSES)
 
-    def usage(self, host: str = 'host1') -> int:
-        """ppm in use at a provider."""
-        return int(self._get_provider_usages(
-            self.compute_rp_uuids[host]).get(hostmap.RESOURCE_CLASS, 0))
+    def usage(self, host: str = 'host1') -> tuple[int, ...]:
+        """ppm of each class in use at a provider."""
+        found = self._get_provider_usages(self.compute_rp_uuids[host])
+        return tuple(int(found.get(name, 0)) for name in hostmap.CLASSES)
 
-    def inventory(self, host: str = 'host1') -> dict[str, int]:
-        return dict(self._get_provider_inventory(
-            self.compute_rp_uuids[host]).get(hostmap.RESOURCE_CLASS, {}))
+    def inventories(self, host: str = 'host1') -> dict[str, dict[str, Any]]:
+        """What a provider has of our classes."""
+        found = self._get_provider_inventory(self.compute_rp_uuids[host])
+        return {name: each for name, each in found.items()
+                if name in hostmap.CLASSES}
+
+    def offered(self, amounts: Mapping[str, int]) -> set[str]:
+        """The hosts that are Placement's candidates for *amounts*."""
+        resources = ','.join(f'{name}:{amount}'
+                             for name, amount in amounts.items())
+        found = self.placement.get(
+            f'/allocation_candidates?resources={resources}'
+            f'&required={hostmap.TRAIT}', version='1.36').body
+        return {host for host, uuid in self.compute_rp_uuids.items()
+                if uuid in found['provider_summaries']}
 
     def traits(self, host: str = 'host1') -> list[str]:
         return list(self._get_provider_traits(self.compute_rp_uuids[host]))
@@ -317,35 +294,54 @@ class TestCase(base.ServersTestBase):
     def group(self, server: dict[str, Any], host: str = 'host1') -> str:
         return self.guests.hosts[host].group(self.keeper(server, host))
 
+    def granted(self, server: dict[str, Any], host: str = 'host1'
+                ) -> dict[int, tuple[int, int]]:
+        """(runtime, period) in the kernel by pCPU."""
+        return self.kernel(host).granted().get(
+            self.group(server, host), {})
+
     def budget(self, server: dict[str, Any], host: str = 'host1'
                ) -> tuple[int, int]:
-        """(runtime, period) in the kernel."""
-        return self.kernel(host).snapshot()[self.group(server, host)]
+        """(runtime, period) in the kernel, the same on all its pCPUs."""
+        found = set(self.granted(server, host).values()) or {(0, 0)}
+        self.assertEqual(1, len(found), found)
+        return found.pop()
 
-    def held_by_kernel(self, host: str = 'host1') -> dict[str, int]:
-        """Runtimes that are not zero, of all groups but the root."""
-        return {group: runtime for group, (runtime, _)
-                in self.kernel(host).snapshot().items()
-                if runtime and group != '/'}
+    def held_by_kernel(self, host: str = 'host1'
+                       ) -> dict[str, dict[int, tuple[int, int]]]:
+        """What groups below the root hold, by pCPU."""
+        return self.kernel(host).granted()
+
+    def held_on(self, host: str) -> dict[int, int]:
+        """ppm that the guests hold on each pCPU."""
+        held = dict.fromkeys(range(PCPUS), 0)
+        for group, lanes in self.kernel(host).granted().items():
+            if group.startswith('/machine/'):
+                for cpu, pair in lanes.items():
+                    held[cpu] += reservation.Reservation(*pair).bandwidth
+        return held
 
     def assert_tight(self, host: str = 'host1') -> None:
         """The top group has no room that a guest could take."""
-        found = self.kernel(host).snapshot()
-        below = sum(rt_group_sched.ratio(*values)
-                    for group, values in found.items()
-                    if group.startswith('/machine/'))
-        runtime = found.get('/machine', (0, 0))[0]
-        wanted = -(-below * reservation.PPM // (1 << 20))
-        self.assertEqual(wanted, runtime)
+        top = self.kernel(host).granted().get('/machine', {})
+        self.assertEqual(
+            self.held_on(host),
+            {cpu: top.get(cpu, (0, 0))[0] for cpu in range(PCPUS)})
 
     def assert_nothing_left(self, *hosts: str) -> None:
         """No claim, no allocation, no budget."""
         for host in hosts or ('host1',):
             self.assertEqual([], self.computes[host].manager.rt.rt_claims())
-            self.assertEqual(0, self.usage(host))
+            self.assertEqual((0, 0), self.usage(host))
             self.assertEqual({}, self.held_by_kernel(host))
             self.assertEqual('0.000', self.stats(host)[hostmap.SHARE_USED])
             self.assertEqual({0}, set(self.host_map(host).state.used))
 
     def fault(self, server: dict[str, Any]) -> str:
         return str(server['fault']['message'])
+
+
+class PerCpuTestCase(TestCase):
+    """The kernels have a runtime for each CPU (F2m)."""
+
+    KERNEL = 'F2m'

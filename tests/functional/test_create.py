@@ -36,9 +36,14 @@ class CreateTest(base.TestCase):
 
     def test_an_empty_host_publishes_its_capacity(self) -> None:
         self.assertEqual(
-            {'total': 4_000_000, 'reserved': 200_000, 'min_unit': 1,
-             'max_unit': 3_800_000, 'step_size': 1,
-             'allocation_ratio': 1.0}, self.inventory())
+            {'CUSTOM_RT_BANDWIDTH': {
+                'total': 4_000_000, 'reserved': 200_000, 'min_unit': 1,
+                'max_unit': 3_800_000, 'step_size': 1,
+                'allocation_ratio': 1.0},
+             'CUSTOM_RT_SHARE': {
+                 'total': 1_000_000, 'reserved': 50_000, 'min_unit': 1,
+                 'max_unit': 950_000, 'step_size': 1,
+                 'allocation_ratio': 1.0}}, self.inventories())
         self.assertIn(hostmap.TRAIT, self.traits())
         self.assertEqual('3.800', self.stats()[hostmap.SHARE])
         self.assert_nothing_left()
@@ -50,8 +55,8 @@ class CreateTest(base.TestCase):
                          claim.reservation)
         self.assertEqual(((0, 1), 0, {}),
                          (claim.cpus, claim.move, claim.hints))
-        self.assertEqual(1_000_000, self.allocated(server))
-        self.assertEqual(1_000_000, self.usage())
+        self.assertEqual((1_000_000, 500_000), self.allocated(server))
+        self.assertEqual((1_000_000, 500_000), self.usage())
         self.assertEqual('2.000', self.stats()[hostmap.SHARE_USED])
         state = self.host_map().state
         self.assertEqual((500_000, 500_000, 0, 0), state.used)
@@ -65,6 +70,7 @@ class CreateTest(base.TestCase):
         self.assertEqual({0, 1}, numbers.cpu_set(vcpu.get('cpuset'), ''))
 
         self._delete_server(server)
+        self.assertEqual((0, 0), self.allocated(server))
         self.assert_nothing_left()
 
     def test_the_tasks_are_real_time_and_the_keeper_is_not(self) -> None:
@@ -82,7 +88,7 @@ class CreateTest(base.TestCase):
         self.assertEqual(reservation.Reservation(120_000, 200_000),
                          claim.reservation)
         self.assertEqual({base.HINT_RUNTIME: 120_000}, claim.hints)
-        self.assertEqual(600_000, self.allocated(server))
+        self.assertEqual((600_000, 600_000), self.allocated(server))
         self.assertEqual((120_000, 200_000), self.budget(server))
         self._delete_server(server)
         self.assert_nothing_left()
@@ -92,13 +98,13 @@ class CreateTest(base.TestCase):
             self.rt_flavor(None, None),
             {base.HINT_RUNTIME: '10000', base.HINT_PERIOD: '100000'})
         self.assertEqual((10_000, 100_000), self.budget(server))
-        self.assertEqual(100_000, self.allocated(server))
+        self.assertEqual((100_000, 100_000), self.allocated(server))
 
     def test_without_reservation(self) -> None:
         server = self.boot(self.rt_flavor(None, None))
         self.assertIsNone(self.claim(server))
-        self.assertEqual(0, self.allocated(server))
-        self.assertEqual((0, 1_000_000), self.budget(server))
+        self.assertEqual((0, 0), self.allocated(server))
+        self.assertEqual({}, self.granted(server))
         self.assertEqual(set(range(base.PCPUS)),
                          self.kernel().confined()[self.group(server)])
         self.assertNotIn('nova_rt_hint',
@@ -149,7 +155,7 @@ class CreateTest(base.TestCase):
         server = self.boot(self.rt_flavor(100_000, 200_000))
         self._stop_server(server)
         self.assertEqual({}, self.held_by_kernel())
-        self.assertEqual(500_000, self.allocated(server))
+        self.assertEqual((500_000, 500_000), self.allocated(server))
         self.audit()
         self.assertEqual('2.000', self.stats()[hostmap.SHARE_USED])
         self._start_server(server)

@@ -31,7 +31,7 @@ class RefusalTest(base.TestCase):
             self.refuse('host1', number)
             server = self.boot(self.rt_flavor(), status='ERROR')
             self.assertEqual({}, self.guests.hosts['host1'].running)
-            self.assertEqual(0, self.allocated(server))
+            self.assertEqual((0, 0), self.allocated(server))
             self.assertIsNone(self.instance(server).host)
             self.assert_nothing_left()
             self.assertIn(f'({errno.errorcode[number]})',
@@ -62,7 +62,7 @@ class RefusalTest(base.TestCase):
         self.assertEqual({}, self.guests.hosts[bad].running)
         self.assert_nothing_left(bad)
         self.assertEqual((100_000, 200_000), self.budget(server, good))
-        self.assertEqual(500_000, self.allocated(server))
+        self.assertEqual((500_000, 500_000), self.allocated(server))
         self.assertEqual(1, len(self.computes[good].manager.rt.rt_claims()))
 
     def test_a_value_that_reads_back_differently(self) -> None:
@@ -108,7 +108,7 @@ class RefusalTest(base.TestCase):
         self.assertEqual({}, self.guests.hosts['host1'].running)
         self.assertEqual({}, self.held_by_kernel())
         self.assertEqual((0,), self.claim(server).cpus)
-        self.assertEqual(500_000, self.allocated(server))
+        self.assertEqual((500_000, 500_000), self.allocated(server))
 
 
 class SelfCheckTest(base.TestCase):

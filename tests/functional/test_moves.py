@@ -1,92 +1,234 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A reservation moves with its server, or the move is refused."""
+"""A reservation moves with its server: resize, migration, evacuation."""
 
 from typing import Any
 
-import fixtures
-
-from nova_rt import hostmap
-from tests.functional import base
+from tests.functional import operations
+from tests import proof
 
 
-class MoveTest(base.TestCase):
+class MoveTests:
+    """The same for containers and for virtual machines."""
 
-    # The answer to a live migration is not to wait for its end.
+    HOSTS = ('host1', 'host2')
+
+    def resize(self, server: operations.Server, share: int,
+               status: str = 'VERIFY_RESIZE') -> None:
+        self.act(server, 'resize', {'flavorRef': self.flavor(share)}, status)
+
+    def stay(self) -> None:
+        """Only the host of the server is left for it."""
+        # By the name of its host Nova tells whether it stayed.
+        self.flags(allow_resize_to_same_host=True, host='host1')
+        self.disable('host2')
+
+    def assert_held(self, server: operations.Server,
+                    **shares: int) -> None:
+        """Thousandths that the server holds on each host, in any move."""
+        for host in self.computes:
+            held = sum(claim.reservation.bandwidth // 1000 for claim
+                       in self.computes[host].manager.rt.rt_claims()
+                       if claim.instance_uuid == server['id'])
+            self.assertEqual(shares.get(host, 0), held, host)
+
+    @proof.proves('Cold migration, confirmed', 'follows the server; held on '
+                  'both hosts until confirmed')
+    def test_cold_migration(self) -> None:
+        server = self.reserved()
+        self.act(server, 'migrate', None, 'VERIFY_RESIZE')
+        self.assert_held(server, host1=600, host2=600)
+        self.assert_runs(server, 'host2', 600)
+        self.act(server, 'confirmResize', None, 'ACTIVE')
+        self.assert_held(server, host2=600)
+        self.assert_runs(server, 'host2', 600)
+
+    @proof.proves('Cold migration, reverted', 'back on the pCPUs it had; '
+                  'nothing left at the destination')
+    def test_cold_migration_reverted(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        self.act(server, 'migrate', None, 'VERIFY_RESIZE')
+        self.act(server, 'revertResize', None, 'ACTIVE')
+        self.assertEqual(before, self.claimed(server))
+        self.assert_held(server, host1=600)
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Cold migration of a stopped server', 'follows; no budget '
+                  'until it is started')
+    def test_cold_migration_while_off(self) -> None:
+        server = self.reserved()
+        self.act(server, 'os-stop', None, 'SHUTOFF')
+        self.act(server, 'migrate', None, 'VERIFY_RESIZE')
+        self.act(server, 'confirmResize', None, 'SHUTOFF')
+        self.assert_off(server, 'host2', 600)
+        self.act(server, 'os-start', None, 'ACTIVE')
+        self.assert_runs(server, 'host2', 600)
+
+    @proof.proves('Resize up to another host, confirmed', 'the new one '
+                  'there; both held until confirmed')
+    def test_resize_up(self) -> None:
+        server = self.reserved(share=300)
+        self.resize(server, 600)
+        self.assert_held(server, host1=300, host2=600)
+        self.assert_runs(server, 'host2', 600)
+        self.act(server, 'confirmResize', None, 'ACTIVE')
+        self.assert_held(server, host2=600)
+        self.assert_runs(server, 'host2', 600)
+
+    @proof.proves('Resize down to another host, reverted', 'the old one on '
+                  'the old pCPUs')
+    def test_resize_down_reverted(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        self.resize(server, 300)
+        self.assert_held(server, host1=600, host2=300)
+        self.act(server, 'revertResize', None, 'ACTIVE')
+        self.assertEqual(before, self.claimed(server))
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Resize up on the same host, confirmed', 'the new one; '
+                  'needs room for both until confirmed')
+    def test_resize_here(self) -> None:
+        self.stay()
+        server = self.reserved(share=300)
+        self.resize(server, 600)
+        self.assert_held(server, host1=900)
+        self.assert_runs(server, 'host1', 600)
+        self.act(server, 'confirmResize', None, 'ACTIVE')
+        self.assert_held(server, host1=600)
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Resize down on the same host, reverted', 'the old one on '
+                  'the old pCPUs')
+    def test_resize_down_here_reverted(self) -> None:
+        self.stay()
+        server = self.reserved(share=600)
+        before = self.claimed(server)
+        self.resize(server, 300)
+        self.assert_runs(server, 'host1', 300)
+        self.act(server, 'revertResize', None, 'ACTIVE')
+        self.assertEqual(before, self.claimed(server))
+        self.assert_held(server, host1=600)
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Resize that fits nowhere', 'refused; the server runs on '
+                  'with what it has')
+    def test_resize_refused(self) -> None:
+        server = self.reserved(share=600)
+        other = self.reserved('host2', 600, vcpus=4)
+        self.refused(server, 'resize', {'flavorRef': self.flavor(900)})
+        self._wait_for_state_change(server, 'ACTIVE')
+        self.assert_invariants()
+        for each, host in ((server, 'host1'), (other, 'host2')):
+            self.assert_runs(each, host, 600)
+
+    @proof.proves('Resize to a flavor without reservation, and back',
+                  'released, claimed anew')
+    def test_resize_away(self) -> None:
+        server = self.reserved()
+        plain = self.rt_flavor(None, None)
+        self.act(server, 'resize', {'flavorRef': plain}, 'VERIFY_RESIZE')
+        self.act(server, 'confirmResize', None, 'ACTIVE')
+        self.assertIsNone(self.claim(server))
+        self.assert_nothing_left(*self.computes)
+        self.resize(server, 300)
+        self.act(server, 'confirmResize', None, 'ACTIVE')
+        self.assert_runs(server, 'host1', 300)
+
+    @proof.proves('Delete while resized', 'released on both hosts')
+    def test_delete_while_resized(self) -> None:
+        server = self.reserved()
+        self.resize(server, 300)
+        self._delete_server(server)
+        self.assert_invariants()
+        self.assert_nothing_left(*self.computes)
+
+    @proof.proves('Evacuate, and the old host comes back', 'claimed at the '
+                  'new host; released at the old one when it returns')
+    def test_evacuate(self) -> None:
+        server = self.reserved()
+        lost = self.lose('host1')
+        self.act(server, 'evacuate', {}, 'SHUTOFF')
+        self.assert_held(server, host2=600)
+        self.act(server, 'os-start', None, 'ACTIVE')
+        self.assert_runs(server, 'host2', 600)
+        self.come_back('host1', lost)
+        self.assert_invariants()
+        self.assert_held(server, host2=600)
+        self.assertEqual([], self.alive('host1'))
+
+    @proof.proves('Evacuate without room', 'refused, nothing held; repeated '
+                  'when there is room')
+    def test_evacuate_refused(self) -> None:
+        server = self.reserved()
+        other = self.reserved('host2', 600, vcpus=4)
+        lost = self.lose('host1')
+        self.refused(server, 'evacuate', {})
+        self.assert_invariants('host2')
+        self.assert_held(server)
+        self._delete_server(other)
+        self.act(server, 'evacuate', {}, 'ACTIVE')
+        self.assert_runs(server, 'host2', 600)
+        self.come_back('host1', lost)
+
+    @proof.proves('Unshelve to another host', 'claimed there')
+    def test_unshelve(self) -> None:
+        self.flags(shelved_offload_time=0)
+        server = self.reserved()
+        self.act(server, 'shelve', None, 'SHELVED_OFFLOADED')
+        self.assert_nothing_left(*self.computes)
+        self.disable('host1')
+        self.act(server, 'unshelve', None, 'ACTIVE')
+        self.assert_runs(server, 'host2', 600)
+
+
+def refuse(path: str, text: str) -> None:
+    """A kernel that has no room for guests."""
+    if '.libvirt-' in path and 'rt_' in path and text != '0':
+        raise OSError(22, 'refused', path)
+
+
+class ContainerTest(MoveTests, operations.TestCase):
+    """On a kernel that grants a runtime on every CPU."""
+
+
+class MachineTest(MoveTests, operations.TestCase):
+    """Virtual machines, on a kernel with a runtime for each CPU."""
+
+    VIRT_TYPE = 'qemu'
+    KERNEL = 'F2m'
+    VCPUS = 2
+
+
+class RefusedTest(operations.TestCase):
+    """With casts as they are: nobody waits for the end of a move."""
+
     CAST_AS_CALL = False
 
-    def setUp(self) -> None:
-        super().setUp()
-        for name in ('host1', 'host2'):
-            self.start_host(name)
+    @proof.proves('Migration whose budget the kernel refuses', 'held at the '
+                  'destination, where a hard reboot starts it')
+    def test_refused_by_the_kernel(self) -> None:
+        self.assert_recovers('migrate', None, 600)
 
-    def reserved(self) -> tuple[dict[str, Any], str, str]:
-        """A server with 0.5 of a pCPU, its host and the other one."""
-        server = self.boot(self.rt_flavor(100_000, 200_000),
-                           {'cpu.rt_runtime_us': 120_000})
-        source = server['OS-EXT-SRV-ATTR:host']
-        return server, source, 'host2' if source == 'host1' else 'host1'
+    @proof.proves('Resize whose budget the kernel refuses', 'held at the '
+                  'destination, where a hard reboot starts it')
+    def test_resize_refused_by_the_kernel(self) -> None:
+        self.assert_recovers(
+            'resize', {'flavorRef': self.flavor(300)}, 300)
 
-    def migrate(self, server: dict[str, Any]) -> None:
-        def power_off(self: Any, context: Any, instance: Any, *args: Any,
-                      **kwargs: Any) -> str:
-            # There is no disk to move; Nova's own tests leave it out too.
-            self._host.get_guest(instance).poweroff()
-            return '{}'
-
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.virt.libvirt.driver.LibvirtDriver.'
-            'migrate_disk_and_power_off', power_off))
-        self._migrate_server(server)
-        self._wait_for_state_change(server, 'VERIFY_RESIZE')
-
-    def used(self, host: str) -> str:
-        return self.stats(host)[hostmap.SHARE_USED]
-
-    def test_cold_migration(self) -> None:
-        server, source, target = self.reserved()
-        self.migrate(server)
-        # Held on both until it is confirmed; 0.6 on each of 4 pCPUs.
-        self.assertEqual(('2.400', '2.400'),
-                         (self.used(source), self.used(target)))
-        self.assertEqual((120_000, 200_000), self.budget(server, target))
-        self._confirm_resize(server)
-        self.assertEqual(('0.000', '2.400'),
-                         (self.used(source), self.used(target)))
-        self.assertEqual({'cpu.rt_runtime_us': 120_000},
-                         self.claim(server).hints)
-        self._delete_server(server)
-        # Nova tracks a server that has moved from the next audit on.
-        self.audit(target)
-        self.assert_nothing_left('host1', 'host2')
-
-    def test_cold_migration_reverted(self) -> None:
-        server, source, target = self.reserved()
-        before = self.claim(server)
-        self.migrate(server)
-        self._revert_resize(server)
-        self.assertEqual(('2.400', '0.000'),
-                         (self.used(source), self.used(target)))
-        self.assertEqual(before, self.claim(server))
-        self.assertEqual((120_000, 200_000), self.budget(server, source))
-        self._delete_server(server)
-        self.audit(source)
-        self.assert_nothing_left('host1', 'host2')
-
-    def test_live_migration_is_refused(self) -> None:
-        server, source, target = self.reserved()
-        self._live_migrate(server, migration_expected_state='error',
-                           server_expected_state='ACTIVE')
-        self.assertEqual(source, self.api.get_server(
-            server['id'])['OS-EXT-SRV-ATTR:host'])
-        self.assertEqual(('2.400', '0.000'),
-                         (self.used(source), self.used(target)))
-        self.assertIn('cannot be migrated while it runs',
-                      self.stdlog.logger.output)
-
-    def test_rebuild_keeps_the_claim(self) -> None:
-        server, source, _ = self.reserved()
-        before = self.claim(server)
-        self._rebuild_server(server, 'a2459075-d96c-40d5-893e-577ff92e721c')
-        self.assertEqual(before, self.claim(server))
-        self.assertEqual((120_000, 200_000), self.budget(server, source))
+    def assert_recovers(self, action: str, body: Any, share: int) -> None:
+        server = self.reserved()
+        self.kernel('host2').intercept = refuse
+        self.api.post_server_action(server['id'], {action: body})
+        self._wait_for_server_parameter(
+            server, {'status': 'ERROR', 'OS-EXT-STS:task_state': None},
+            max_retries=60, wait_for_fault_key=False)
+        # Nova tells of the error before it cleans up.
+        self._wait_for_assert(self.assert_invariants, max_retries=60)
+        self.assertEqual([], self.alive('host2'))
+        # Whoever starts a guest ends it: events are left alone meanwhile.
+        self.assertNotIn('is ended, it would run', self.stdlog.logger.output)
+        self.kernel('host2').intercept = None
+        self.act(server, 'reboot', {'type': 'HARD'}, 'ACTIVE')
+        self.assert_runs(server, 'host2', share)

@@ -2,6 +2,8 @@
 
 """Which hosts get a server, and why none does."""
 
+import fixtures
+
 from nova_rt import hostmap
 from tests.functional import base
 
@@ -31,8 +33,7 @@ class MultiCreateTest(base.TestCase):
         self.assertNotIn('CPU reservation refused',
                          self.stdlog.logger.output)
         last = self.boot(flavor, status='ERROR')
-        for word in ('RTShareFilter', 'does not fit', 'host1', 'host3'):
-            self.assertIn(word, self.fault(last))
+        self.assertIn('No valid host', self.fault(last))
         for server in (*servers, last):
             self._delete_server(server)
         self.assert_nothing_left(*self.computes)
@@ -53,7 +54,8 @@ class SchedulingTest(base.TestCase):
         self.start_host()
         server = self.boot(self.rt_flavor(10_000, 100_000, vcpus=3),
                            status='ERROR')
-        self.assertIn('does not fit on 3 pCPU(s)', self.fault(server))
+        for word in ('RTShareFilter', 'does not fit on 3 pCPU(s)', 'host1'):
+            self.assertIn(word, self.fault(server))
         server = self.boot(self.rt_flavor(10_000, 100_000, vcpus=2))
         self.assertEqual((1, 3), self.claim(server).cpus)
         self._delete_server(server)
@@ -84,9 +86,8 @@ class SchedulingTest(base.TestCase):
 
         self.assertEqual('0.000', self.stats()[hostmap.SHARE])
         self.assertNotIn(hostmap.TRAIT, self.traits())
-        inventory = self.inventory()
-        self.assertEqual(inventory['total'], inventory['reserved'])
-        self.assertEqual(500_000, self.usage())
+        self.assert_all_reserved()
+        self.assertEqual((500_000, 500_000), self.usage())
         self.assertEqual((0,), self.claim(server).cpus)
         self.assertEqual((100_000, 200_000), self.budget(server))
         refused = self.boot(flavor, status='ERROR')
@@ -95,10 +96,17 @@ class SchedulingTest(base.TestCase):
         self.boot(self.rt_flavor(None, None))
 
         self.audit()
+        self.assert_all_reserved()
         self.assertEqual((100_000, 200_000), self.budget(server))
         self._delete_server(server)
-        self.assertEqual(0, self.usage())
+        self.assertEqual((0, 0), self.usage())
         self.assertEqual({}, self.held_by_kernel())
+
+    def assert_all_reserved(self, host: str = 'host1') -> None:
+        found = self.inventories(host)
+        self.assertEqual(set(hostmap.CLASSES), set(found))
+        for each in found.values():
+            self.assertEqual(each['total'], each['reserved'])
 
     def test_switched_on_again(self) -> None:
         self.start_host()
@@ -108,6 +116,100 @@ class SchedulingTest(base.TestCase):
         self.restart_compute_service('host1')
         self.assertIn(hostmap.TRAIT, self.traits())
         self.boot(self.rt_flavor())
+
+    def test_switched_off_before_it_ever_took_any(self) -> None:
+        self.flags(hcbs_scheduler_available=False, group='nova_rt')
+        self.start_host()
+        self.audit()
+        self.assertEqual({}, self.inventories())
+
+
+class PlacementTests:
+    """What Placement refuses by itself, on any kernel."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        # RTShareFilter lets everything pass, so that it cannot be what
+        # refused; and a server goes to the fullest host it is offered.
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_rt.cpus.fits', lambda state, vcpus, bandwidth: True))
+        self.flags(rt_share_weight_multiplier=-100.0, group='nova_rt')
+        self.flavor = self.rt_flavor(60_000, 100_000)
+        self.wanted = hostmap.amounts(1, 600_000)
+
+    def assert_not_offered(self) -> None:
+        """No host was chosen that had to refuse then."""
+        self.assertEqual(set(), self.offered(self.wanted))
+        server = self.boot(self.flavor, status='ERROR')
+        self.assertIn('No valid host', self.fault(server))
+        self.assertNotIn('CPU reservation refused',
+                         self.stdlog.logger.output)
+
+    def test_as_wide_as_the_host(self) -> None:
+        self.start_host()
+        server = self.boot(self.rt_flavor(60_000, 100_000, vcpus=4))
+        self.assertEqual((2_400_000, 600_000), self.allocated(server))
+
+    def test_a_share_beyond_the_cap(self) -> None:
+        self.flags(cpu_cap=0.5, group='nova_rt')
+        self.start_host()
+        self.assertEqual({'host1'}, self.offered(hostmap.amounts(4, 500_000)))
+        self.assertEqual(set(), self.offered(hostmap.amounts(1, 500_001)))
+        self.assert_not_offered()
+
+
+class ReplicatedPlacementTest(PlacementTests, base.TestCase):
+    """One pool for each host."""
+
+    def test_a_host_that_is_used_up(self) -> None:
+        both = {self.start_host(name) for name in ('host1', 'host2')}
+        left = set(both)
+        for _ in range(2):
+            self.assertEqual(left, self.offered(self.wanted))
+            server = self.boot(self.flavor)
+            left.remove(server['OS-EXT-SRV-ATTR:host'])
+        self.assert_not_offered()
+        # The pool is what is used up; in all there is room.
+        self.assertEqual(both, self.offered(
+            {hostmap.RESOURCE_CLASS: self.wanted[hostmap.RESOURCE_CLASS]}))
+        self.assertEqual(both, self.offered(hostmap.amounts(4, 350_000)))
+        self.assertEqual(set(), self.offered(hostmap.amounts(1, 350_001)))
+
+    def test_room_comes_back(self) -> None:
+        self.start_host()
+        server = self.boot(self.rt_flavor(60_000, 100_000, vcpus=2))
+        self.assertEqual((1_200_000, 600_000), self.usage())
+        self.assertEqual(set(), self.offered(self.wanted))
+        self._delete_server(server)
+        self.assertEqual({'host1'}, self.offered(self.wanted))
+
+    def test_two_servers_on_two_pcpus(self) -> None:
+        self.flags(rt_cpus='0-1', group='nova_rt')
+        self.start_host()
+        self.boot(self.flavor)
+        self.assert_not_offered()
+
+
+class PerCpuPlacementTest(PlacementTests, base.PerCpuTestCase):
+    """One pool for each pCPU."""
+
+    def test_two_servers_on_two_pcpus(self) -> None:
+        self.flags(rt_cpus='0-1', group='nova_rt')
+        self.start_host()
+        servers = [self.boot(self.flavor) for _ in range(2)]
+        self.assertEqual([(0,), (1,)], sorted(
+            self.claim(server).cpus for server in servers))
+        self.assertEqual((1_200_000, 1_200_000), self.usage())
+        # Placement knows sums only; the claim knows the pCPUs.
+        self.assertEqual({'host1'}, self.offered(self.wanted))
+        self.boot(self.flavor, status='ERROR')
+        self.assertIn('CPU reservation refused', self.stdlog.logger.output)
+
+    def test_a_pcpu_that_is_used_up_is_no_host_that_is(self) -> None:
+        self.start_host()
+        self.boot(self.rt_flavor(95_000, 100_000))
+        self.assertEqual({'host1'}, self.offered(hostmap.amounts(3, 950_000)))
+        self.assertEqual(set(), self.offered(hostmap.amounts(4, 950_000)))
 
 
 class WithoutFilterTest(base.TestCase):

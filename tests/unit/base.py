@@ -2,8 +2,10 @@
 
 """What the unit tests share: a base class and builders of Nova objects."""
 
+import fixtures
 import hypothesis
 import nova.conf
+from nova import exception as nova_exception
 from nova import objects
 from nova.scheduler import host_manager
 from oslo_config import fixture
@@ -32,6 +34,10 @@ class TestCase(base.BaseTestCase):
         rt_conf.register_opts(CONF)
         self._config = self.useFixture(fixture.Config(CONF))
         CONF([], default_config_files=[], default_config_dirs=[])
+        # There is no database, and so no server but those being created.
+        self.useFixture(fixtures.MockPatchObject(
+            objects.InstanceMapping, 'get_by_instance_uuid',
+            side_effect=nova_exception.InstanceMappingNotFound(uuid='?')))
 
     def config(self, group='nova_rt', **options):
         self._config.config(group=group, **options)

@@ -43,6 +43,16 @@ def admit(state, requests, policy):
     return state, made
 
 
+def all_fit(state, requests):
+    """Whether all fit, one after the other."""
+    for vcpus, bandwidth in requests:
+        if not cpus.fits(state, vcpus, bandwidth):
+            return False
+        state = state.claim(
+            cpus.fit(state, vcpus, bandwidth, policies.first_fit), bandwidth)
+    return True
+
+
 class CpuBandwidthTest(base.BaseTestCase):
 
     def test_empty_host_is_in_order(self):
@@ -112,6 +122,22 @@ class FitTest(base.BaseTestCase):
             (0,), 300)
         self.assertEqual((0, 1), self.fit(state, 2, 600))
         self.assertIsNone(self.fit(state, 1, 601))
+
+    def admitted(self, count, pcpus, replicated, *requests):
+        state = cpus.CpuBandwidth.empty(range(pcpus), 950_000, replicated)
+        for policy in POLICIES:
+            _, made = admit(state, requests, policy)
+            self.assertEqual(count, len(made))
+            self.assertEqual(count == len(requests), all_fit(state, requests))
+
+    def test_two_servers_on_two_pcpus(self):
+        for count, replicated in ((2, False), (1, True)):
+            self.admitted(count, 2, replicated, *[(1, 600_000)] * 2)
+
+    def test_a_server_as_wide_as_the_host(self):
+        for replicated in (False, True):
+            self.admitted(1, 4, replicated, (4, 600_000))
+            self.admitted(0, 3, replicated, (4, 600_000))
 
     @hypothesis.given(_STATES, _REQUESTS)
     @unit.PROPERTY
@@ -208,3 +234,4 @@ class IdsTest(base.BaseTestCase):
 
     def test_backward_range(self):
         self.assertRaises(ValueError, cpus.parse_ids, '3-1')
+        self.assertRaises(ValueError, cpus.parse_ids, '0-99999999999')

@@ -10,9 +10,10 @@ from oslotest import base
 
 from nova_rt import cpus
 from nova_rt import hostmap
+from nova_rt.packing import policies
 from tests.unit import base as unit
 
-GOOD = ('{"cpus":"3","used":[0],"cap":1,"charged":0,'
+GOOD = ('{"version":1,"cpus":"3","used":[0],"cap":1,"charged":0,'
         '"replicated":false,"policy":"x"}')
 
 _STATES = st.dictionaries(
@@ -22,6 +23,58 @@ _STATES = st.dictionaries(
             st.integers(0, 1_000_000),
             st.just(tuple(used[cpu] for cpu in sorted(used))),
             st.integers(0, 9_000_000), st.booleans()))
+_HOSTS = st.builds(
+    cpus.CpuBandwidth.empty, st.sets(st.integers(0, 7), min_size=1),
+    st.integers(1, 1_000_000) | st.just(950_000), st.booleans())
+#: Servers as (vCPUs, ppm on each): enough to fill some hosts to the last ppm.
+_SERVERS = st.lists(st.tuples(
+    st.integers(1, 4) | st.integers(1, 9),
+    st.integers(1, 20).map(lambda part: 50_000 * part)
+    | st.integers(1, 1_000_000)), min_size=5, max_size=20)
+_POLICIES = st.sampled_from(
+    (policies.worst_fit, policies.best_fit, policies.first_fit))
+
+
+class Placement:
+    """Placement's rules for one provider."""
+
+    def __init__(self, inventories):
+        self.inventories = inventories
+        self.used = dict.fromkeys(inventories, 0)
+
+    def offers(self, amounts):
+        return all(self._has(name, amount, self.inventories[name])
+                   for name, amount in amounts.items())
+
+    def _has(self, name, amount, found):
+        room = found['total'] - found['reserved'] - self.used[name]
+        return (found['min_unit'] <= amount <= found['max_unit']
+                and amount <= room)
+
+    def add(self, amounts, sign=1):
+        for name, amount in amounts.items():
+            self.used[name] += sign * amount
+
+
+class Host:
+    """Claims on a host, and what Placement knows of them."""
+
+    def __init__(self, empty, policy):
+        self.state, self.policy = empty, policy
+        self.placement = Placement(hostmap.inventories(empty))
+        self.claims = []
+
+    def claim(self, vcpus, bandwidth):
+        chosen = cpus.fit(self.state, vcpus, bandwidth, self.policy)
+        if chosen is not None:
+            self.state = self.state.claim(chosen, bandwidth)
+            self.placement.add(hostmap.amounts(vcpus, bandwidth))
+            self.claims.append((chosen, bandwidth))
+
+    def release(self, number):
+        chosen, bandwidth = self.claims.pop(number)
+        self.state = self.state.release(chosen, bandwidth)
+        self.placement.add(hostmap.amounts(len(chosen), bandwidth), -1)
 
 
 class HostMapTest(base.BaseTestCase):
@@ -30,8 +83,8 @@ class HostMapTest(base.BaseTestCase):
         state = cpus.CpuBandwidth((1, 3), 950_000, (0, 500_000), 500_000)
         self.assertEqual(
             {'rt_share': '1.900', 'rt_share_used': '0.500',
-             'rt_map': '{"cpus":"1,3","used":[0,500000],"cap":950000,'
-                       '"charged":500000,"replicated":false,'
+             'rt_map': '{"version":1,"cpus":"1,3","used":[0,500000],'
+                       '"cap":950000,"charged":500000,"replicated":false,'
                        '"policy":"best_fit"}'},
             hostmap.to_stats(hostmap.HostMap(state, 'best_fit')))
 
@@ -65,9 +118,96 @@ class HostMapTest(base.BaseTestCase):
             self.assertIsNone(hostmap.from_stats(stats))
         self.assertIsNotNone(hostmap.from_stats({'rt_map': GOOD}))
 
+    def test_other_versions(self):
+        for other in ('"version":2,', '"version":"1",', ''):
+            self.assertIsNone(hostmap.from_stats(
+                {'rt_map': GOOD.replace('"version":1,', other)}))
+
+    def test_new_key_of_the_same_version(self):
+        self.assertEqual(
+            hostmap.from_stats({'rt_map': GOOD}),
+            hostmap.from_stats({'rt_map': GOOD[:-1] + ',"new":{"x":[1]}}'}))
+
     @hypothesis.given(_STATES, st.text())
     @unit.PROPERTY
     def test_round_trip(self, state, policy):
         stats = hostmap.to_stats(hostmap.HostMap(state, policy))
         self.assertEqual(hostmap.HostMap(state, policy),
                          hostmap.from_stats(stats))
+
+
+class PlacementTest(base.BaseTestCase):
+    """The two sums beside the fit function."""
+
+    def inventories(self, replicated, pcpus=4):
+        return hostmap.inventories(cpus.CpuBandwidth.empty(
+            range(pcpus), 950_000, replicated))
+
+    def test_a_pool_for_each_pcpu(self):
+        common = {'total': 4_000_000, 'reserved': 200_000, 'min_unit': 1,
+                  'step_size': 1, 'allocation_ratio': 1.0}
+        self.assertEqual(
+            {'CUSTOM_RT_BANDWIDTH': common | {'max_unit': 3_800_000},
+             'CUSTOM_RT_SHARE': common | {'max_unit': 950_000}},
+            self.inventories(False))
+
+    def test_one_pool_where_every_pcpu_is_charged(self):
+        found = self.inventories(True)
+        self.assertEqual(
+            {'total': 1_000_000, 'reserved': 50_000, 'min_unit': 1,
+             'max_unit': 950_000, 'step_size': 1, 'allocation_ratio': 1.0},
+            found['CUSTOM_RT_SHARE'])
+        self.assertEqual(self.inventories(False)['CUSTOM_RT_BANDWIDTH'],
+                         found['CUSTOM_RT_BANDWIDTH'])
+
+    def test_amounts(self):
+        self.assertEqual(
+            {'CUSTOM_RT_BANDWIDTH': 1_000_002, 'CUSTOM_RT_SHARE': 333_334},
+            hostmap.amounts(3, 333_334))
+
+    @hypothesis.given(st.integers(1, 2000), st.integers(1, 1_000_000),
+                      st.booleans())
+    @unit.PROPERTY
+    def test_placement_takes_the_inventories(self, pcpus, cap, replicated):
+        found = hostmap.inventories(
+            cpus.CpuBandwidth.empty(range(pcpus), cap, replicated))
+        self.assertEqual(set(hostmap.CLASSES), set(found))
+        for each in found.values():
+            # Its integers have 31 bits.
+            self.assertLess(each['total'], 1 << 31)
+            self.assertGreaterEqual(each['reserved'], 0)
+            self.assertLessEqual(each['max_unit'],
+                                 each['total'] - each['reserved'])
+            self.assertLessEqual(1, each['min_unit'])
+            self.assertLessEqual(each['min_unit'], each['max_unit'])
+
+    @hypothesis.given(_HOSTS, _SERVERS, _POLICIES, st.data())
+    @unit.PROPERTY
+    def test_never_refuses_what_fits(self, empty, servers, policy, data):
+        """And refuses no less than the fit on a replicated host."""
+        host = Host(empty, policy)
+        for vcpus, bandwidth in servers:
+            fits = cpus.fits(host.state, vcpus, bandwidth)
+            offered = host.placement.offers(
+                hostmap.amounts(vcpus, bandwidth))
+            if fits:
+                self.assertTrue(offered)
+            if empty.replicated and vcpus <= len(empty.cpus):
+                self.assertEqual(fits, offered)
+            host.claim(vcpus, bandwidth)
+            if host.claims and data.draw(st.integers(0, 3)) == 3:
+                host.release(data.draw(
+                    st.integers(0, len(host.claims) - 1)))
+
+    @hypothesis.given(_HOSTS, _SERVERS, _POLICIES)
+    @unit.PROPERTY
+    def test_shares_do_not_bind_before_the_sum(self, empty, servers, policy):
+        hypothesis.assume(not empty.replicated)
+        host = Host(empty, policy)
+        for vcpus, bandwidth in servers:
+            host.claim(vcpus, bandwidth)
+            left = {name: each['total'] - each['reserved']
+                    - host.placement.used[name]
+                    for name, each in host.placement.inventories.items()}
+            self.assertLessEqual(left[hostmap.RESOURCE_CLASS],
+                                 left[hostmap.SHARE_CLASS])

@@ -12,7 +12,18 @@ import pathlib
 import fixtures
 from oslotest import base
 
+from nova_rt.kernel import base as kernel_base
 from nova_rt import privsep
+
+
+TEXTS = {
+    'cpu.rt_runtime_us': ('500000', '-1', '20000 0-2,5 10000 3'),
+    'cpu.rt_period_us': ('1000000', '100000 1'),
+    'cpu.rt_multi_runtime_us': ('0 700 1-2 500',),
+    'cpu.rt.max': ('max 0', '500 1000', '0 1000000'),
+    'cpuset.cpus': ('0-3,8', '5'),
+    'cgroup.subtree_control': ('+cpu',),
+}
 
 
 class _Case(base.BaseTestCase):
@@ -43,13 +54,26 @@ class WriteTest(_Case):
         self.assertEqual(errno.EPERM, error.errno)
 
     def test_value_and_newline(self):
-        for name in privsep.FILES:
+        for name, texts in TEXTS.items():
             path = self.group / name
             path.touch()
-            for text in ('500000', '-1', '0-3,8', '1 2'):
+            for text in texts:
                 path.write_text('')
                 privsep.write_cgroup_file(str(path), text)
                 self.assertEqual(text + '\n', path.read_text())
+        self.assertEqual(set(privsep.FILES), set(TEXTS))
+
+    def test_values_of_other_files(self):
+        for name, texts in (('cpu.rt.max', ('500', 'max', '-1 5', '5 max',
+                                            '5 5 5', 'max 0\n', '0x5 5')),
+                            ('cpuset.cpus', ('0 1', 'all', '')),
+                            ('cgroup.subtree_control',
+                             ('-cpu', '+memory', '+cpu +memory', ''))):
+            path = self.group / name
+            path.write_text('old')
+            for text in texts:
+                self.refused(path, text)
+            self.assertEqual('old', path.read_text())
 
     def test_other_file_names(self):
         for name in ('tasks', 'cgroup.procs', 'cpu.shares', 'release_agent'):
@@ -79,7 +103,7 @@ class WriteTest(_Case):
         self.assertEqual('500\n', self.file.read_text())
 
     def test_values(self):
-        for text in ('', '1\n', '1\n2', 'x', '0x1', '\u0661', '1' * 4097):
+        for text in ('', '1\n', '1\n2', 'x', '0x1', '\u0661', '1' * 65537):
             self.refused(self.file, text)
         self.assertEqual('old\n', self.file.read_text())
 
@@ -98,8 +122,39 @@ class WriteTest(_Case):
         self.useFixture(fixtures.MockPatchObject(os, 'write', short))
         error = self.assertRaises(
             OSError, privsep.write_cgroup_file, str(self.file), '500')
-        self.assertEqual(errno.EINVAL, error.errno)
+        self.assertEqual((errno.EINVAL, kernel_base.SHORT_WRITE),
+                         (error.errno, error.strerror))
+        self.assertTrue(kernel_base.is_short(error))
         self.assertEqual([b'500\n'], sent)
+
+    def test_the_write_is_one(self):
+        """With its newline, so that no value has the length 1."""
+        sent = []
+        write = os.write
+
+        def count(handle, data):
+            sent.append(data)
+            return write(handle, data)
+        self.useFixture(fixtures.MockPatchObject(os, 'write', count))
+        privsep.write_cgroup_file(str(self.file), '5')
+        self.assertEqual([b'5\n'], sent)
+
+    def test_groups(self):
+        for name in ('machine.slice', 'nova-rt-probe'):
+            privsep.make_group(str(self.root / name))
+            self.assertTrue((self.root / name).is_dir())
+        privsep.remove_group(str(self.root / 'nova-rt-probe'))
+        self.assertFalse((self.root / 'nova-rt-probe').exists())
+
+    def test_other_groups(self):
+        for call, path in (
+                (privsep.make_group, self.root / 'other'),
+                (privsep.make_group, self.top / 'machine'),
+                (privsep.remove_group, self.group),
+                (privsep.remove_group, self.top / 'nova-rt-probe')):
+            error = self.assertRaises(OSError, call, str(path))
+            self.assertEqual(errno.EPERM, error.errno)
+        self.assertEqual(['machine'], os.listdir(self.root))
 
     def test_file_is_closed(self):
         before = len(os.listdir('/proc/self/fd'))
@@ -157,6 +212,72 @@ class SetPolicyTest(_Case):
     def test_unknown_policy(self):
         self.assertRaises(KeyError, self.set, policy='deadline')
         self.assertEqual([], self.calls)
+
+
+class PlaceTest(_Case):
+    """On this very process, whose group stands for that of a vCPU."""
+
+    def setUp(self):
+        super().setUp()
+        self.root = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path).resolve()
+        self.useFixture(fixtures.MockPatchObject(
+            privsep, 'CGROUP_ROOT', str(self.root)))
+        self.guest = self.root / 'machine' / 'guest'
+        self.vcpu = self.guest / 'vcpu0'
+        self.vcpu.mkdir(parents=True)
+        self.placed = []
+        self.useFixture(fixtures.MockPatchObject(
+            os, 'sched_setaffinity',
+            lambda thread, cpus: self.placed.append((thread, cpus))))
+        self.is_in('/machine/guest/vcpu1')
+
+    def is_in(self, group):
+        self.useFixture(fixtures.MockPatchObject(
+            privsep, '_groups_of', lambda thread: [
+                f'4:cpu,cpuacct:{group}', f'0::{group}']))
+
+    def test_placed(self):
+        for controller, name in (('cpu', 'tasks'), ('', 'cgroup.threads')):
+            privsep.place_vcpu(str(self.vcpu), controller, 42, 3)
+            self.assertEqual('42', (self.vcpu / name).read_text())
+            self.assertEqual((42, (3,)), self.placed.pop())
+
+    def refused(self, path):
+        error = self.assertRaises(OSError, privsep.place_vcpu, str(path),
+                                  'cpu', 42, 3)
+        self.assertIn(error.errno, (errno.ESRCH, errno.EPERM))
+        self.assertEqual([], self.placed)
+
+    def test_not_into_other_groups(self):
+        for path in (self.guest, self.guest / 'emulator',
+                     self.root / 'machine' / 'other' / 'vcpu0',
+                     self.root / 'vcpu0', self.root.parent / 'vcpu0'):
+            self.refused(path)
+
+    def test_not_from_other_groups(self):
+        for group in ('/', '/machine/guest', '/machine/guest/emulator',
+                      '/machine/other/vcpu1', '/guest/x/vcpu1'):
+            self.is_in(group)
+            self.refused(self.vcpu)
+
+
+class PidTest(_Case):
+
+    def setUp(self):
+        super().setUp()
+        self.pids = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.useFixture(fixtures.MockPatchObject(
+            privsep, 'QEMU_PIDS', str(self.pids)))
+
+    def test_read(self):
+        (self.pids / 'instance-1.pid').write_text('4711\n')
+        self.assertEqual(4711, privsep.read_pid('instance-1'))
+        self.assertRaises(FileNotFoundError, privsep.read_pid, 'instance-2')
+
+    def test_not_elsewhere(self):
+        for name in ('../x', '.x', 'a/b', '/etc/x'):
+            self.assertRaises(PermissionError, privsep.read_pid, name)
 
 
 class GoneThreadTest(_Case):

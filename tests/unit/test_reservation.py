@@ -277,3 +277,42 @@ class MessageTest(base.BaseTestCase):
             exception.InvalidReservation, parse, SPECS, {PERIOD: 50_000})
         self.assertIn('scheduler hint cpu.rt_period_us=50000: it is less '
                       'than the runtime of 100000', str(error))
+
+
+class ValueTest(base.BaseTestCase):
+    """What readers of descriptors use."""
+
+    def refused(self, text, call, *args):
+        error = self.assertRaises(exception.InvalidReservation, call, *args)
+        self.assertEqual(text, str(error))
+
+    def test_whole_numbers(self):
+        for value in (1, '1', '007', 10 ** 30):
+            self.assertTrue(reservation.is_whole_number(value), value)
+        for value in BAD_VALUES[:-2]:
+            self.assertFalse(reservation.is_whole_number(value), value)
+
+    def test_parse(self):
+        for value in (60_000, '60000'):
+            self.assertEqual(60_000, reservation.parse('VDU A', RUNTIME,
+                                                       value))
+
+    def test_bad_values(self):
+        for value in BAD_VALUES:
+            self.assertRaises(exception.InvalidReservation,
+                              reservation.parse, 'VDU A', RUNTIME, value)
+
+    def test_limits_of_one(self):
+        self.refused('Invalid VDU A cpu.rt_runtime_us=1: the least runtime '
+                     'here is 2 us; give more, with a longer period for the '
+                     'same share.', reservation.parse, 'VDU A', RUNTIME, 1)
+        self.refused('Invalid VDU A cpu.rt_period_us=4194305: periods here '
+                     'are 2 to 4194304 us; give one in that range.',
+                     reservation.parse, 'VDU A', PERIOD, '4194305')
+
+    def test_combine(self):
+        self.assertEqual(reservation.Reservation(5, 5),
+                         reservation.combine('VDU A', 5, 5))
+        self.refused('Invalid VDU A cpu.rt_runtime_us=6: it is more than the '
+                     'period of 5; give at most the period.',
+                     reservation.combine, 'VDU A', 6, 5)

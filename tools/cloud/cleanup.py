@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Remove what containers leave on the machine: mounts, loops, cgroups.
+"""Remove what guests leave on the machine: mounts, loops, cgroups.
 
 Only what belongs to the cloud: below its directory, or made after its start.
 Processes and domains are ended elsewhere, before.
@@ -19,7 +19,8 @@ from cloud import settings
 CGROUPS = pathlib.Path('/sys/fs/cgroup')
 # Those with state that is worthless without a running libvirtd.
 LIBVIRT_DIRECTORIES = tuple(map(pathlib.Path, (
-    '/run/libvirt', '/var/cache/libvirt', '/var/log/libvirt')))
+    '/run/libvirt', '/var/cache/libvirt', '/var/lib/libvirt',
+    '/var/log/libvirt')))
 
 
 def remember(cloud: settings.Settings) -> None:
@@ -40,7 +41,7 @@ def remove_libvirt_traces(cloud: settings.Settings) -> None:
         if str(path) in before:
             continue
         if path.is_relative_to(CGROUPS):
-            _remove_cgroup(path)
+            remove_cgroup(path)
         elif path.is_dir():
             shutil.rmtree(path)
         else:
@@ -53,15 +54,17 @@ def _record(cloud: settings.Settings) -> pathlib.Path:
 
 def _made_by_libvirt() -> list[pathlib.Path]:
     """Directories and files; on cgroup v1 one in every hierarchy."""
-    domain = f'{settings.DOMAIN_PREFIX}*'
+    # Of a domain's own directory the name begins with domain-NUMBER.
+    domain = f'*{settings.DOMAIN_PREFIX}*'
     return [
         *CGROUPS.glob('machine'), *CGROUPS.glob('*/machine'),
         *(path for directory in LIBVIRT_DIRECTORIES
-          for path in (*directory.glob(f'lxc/{domain}'), directory)
+          for path in (*directory.glob(f'*/{domain}'), directory)
           if path.exists())]
 
 
-def _remove_cgroup(root: pathlib.Path) -> None:
+def remove_cgroup(root: pathlib.Path) -> None:
+    """Remove a control group and all below it that no task is in."""
     for directory, _, _ in os.walk(root, topdown=False):
         # One that is in use is not ours.
         with contextlib.suppress(OSError):

@@ -6,11 +6,12 @@ The only place that knows which file goes where. Values that never change
 stay in the templates.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 import pathlib
 import string
 import sys
 
+from cloud import guests
 from cloud import settings
 
 TEMPLATES = pathlib.Path(__file__).parent / 'templates'
@@ -23,27 +24,74 @@ FILES = {
     'glance-api.conf': 'glance/glance-api.conf',
     'neutron.conf': 'neutron/neutron.conf',
     'ml2_conf.ini': 'neutron/plugins/ml2/ml2_conf.ini',
-    'nova.conf': 'nova/nova.conf',
     'libvirtd.conf': 'libvirt/libvirtd.conf',
+    'qemu.conf': 'libvirt/qemu.conf',
+}
+# The parts of Nova's.  Each nova-compute of the full cloud has a file of its
+# own, which names no database.
+NOVA = 'nova.conf'
+PLUGIN = 'nova-plugin.conf'
+DATABASE = 'nova-database.conf'
+FULL_NOVA = 'full/nova.conf'
+FULL_DATABASE = 'full/nova-database.conf'
+COMPUTE = 'full/nova-compute.conf'
+TEMPEST = 'full/tempest.conf'
+# Of the full cloud: these go to the end of what there is, and win.
+FULL_FILES = {
+    'full/keystone.conf': 'keystone/keystone.conf',
+    'full/placement.conf': 'placement/placement.conf',
+    'full/glance-api.conf': 'glance/glance-api.conf',
+    'full/neutron.conf': 'neutron/neutron.conf',
+    'full/heat.conf': 'heat/heat.conf',
+    'full/tacker.conf': 'tacker/tacker.conf',
 }
 
 
 def render(cloud: settings.Settings, overrides: Iterable[str]) -> None:
-    """Write all configuration files; overrides go to the end of nova.conf."""
+    """Write all configuration files; overrides go to the end of Nova's."""
     values = _values(cloud)
     for template, place in FILES.items():
         _write(cloud.etc / place, _fill(template, values))
-    if cloud.plugin:
-        _append(cloud.nova_conf, _fill('nova-plugin.conf', values))
+    nova = [NOVA, *([PLUGIN] if cloud.plugin else [])]
+    if cloud.full:
+        _render_full(cloud, nova, values)
+    else:
+        _write_parts(cloud.nova_conf, [*nova, DATABASE], values)
     _write(cloud.etc / 'nova' / 'api-paste.ini', _api_paste(cloud.plugin))
     override(cloud, overrides)
+
+
+def _render_full(cloud: settings.Settings, nova: Sequence[str],
+                 values: dict[str, str]) -> None:
+    for template, place in FULL_FILES.items():
+        _append(cloud.etc / place, _fill(template, values))
+    nova = [*nova, FULL_NOVA]
+    _write_parts(cloud.nova_conf, [*nova, FULL_DATABASE], values)
+    for kind in guests.KINDS.values():
+        path = cloud.compute_conf(kind.virt_type)
+        _write_parts(path, [*nova, COMPUTE], {
+            **values, 'path': str(path), 'virt_type': kind.virt_type,
+            'libvirt_uri': kind.uri})
+
+
+def render_tempest(cloud: settings.Settings, path: pathlib.Path,
+                   more: dict[str, str]) -> None:
+    """Tempest's, with what only a running cloud can tell."""
+    _write(path, _fill(TEMPEST, {**_values(cloud), **more}))
 
 
 def override(cloud: settings.Settings, overrides: Iterable[str]) -> None:
     """Append SECTION.OPTION=VALUE settings: oslo.config takes the last."""
     for item in overrides:
         section, option, value = parse_override(item)
-        _append(cloud.nova_conf, f'[{section}]\n{option} = {value}\n')
+        for path in _nova_files(cloud):
+            _append(path, f'[{section}]\n{option} = {value}\n')
+
+
+def _nova_files(cloud: settings.Settings) -> list[pathlib.Path]:
+    if not cloud.full:
+        return [cloud.nova_conf]
+    return [cloud.nova_conf, *map(cloud.compute_conf, guests.KINDS)]
 
 
 def parse_override(item: str) -> tuple[str, str, str]:
@@ -60,11 +108,20 @@ def _values(cloud: settings.Settings) -> dict[str, str]:
         'etc': str(cloud.etc),
         'data': str(cloud.data),
         'run': str(cloud.run),
+        'virt_type': cloud.kind.virt_type,
+        'libvirt_uri': cloud.kind.uri,
         'region': settings.REGION,
         'auth_url': cloud.auth_url,
         'domain_prefix': settings.DOMAIN_PREFIX,
+        'password': settings.PASSWORD,
+        'keystone_url': cloud.url('keystone'),
+        'heat_url': cloud.url('heat'),
+        'tacker_url': cloud.url('tacker'),
+        'tacker_port': str(cloud.port('tacker')),
+        'database': cloud.database_url,
+        'rabbit': cloud.rabbit_url,
     }
-    for service in settings.SERVICES:
+    for service in (*settings.SERVICES, 'heat', 'tacker'):
         values[f'as_{service}'] = _credentials(cloud, service)
     return values
 
@@ -93,11 +150,17 @@ def _fill(template: str, values: dict[str, str]) -> str:
     return string.Template(text).substitute(values)
 
 
+def _write_parts(path: pathlib.Path, templates: Iterable[str],
+                 values: dict[str, str]) -> None:
+    _write(path, '\n'.join(_fill(name, values) for name in templates))
+
+
 def _write(path: pathlib.Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
 
 def _append(path: pathlib.Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open('a') as file:
         file.write(f'\n{text}')

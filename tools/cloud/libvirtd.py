@@ -13,21 +13,26 @@ import time
 import libvirt
 from lxml import etree
 
+from cloud import guests
 from cloud import processes
 from cloud import settings
 
-URI = 'lxc:///'
-SOCKETS = (pathlib.Path('/run/libvirt/libvirt-sock'),
-           pathlib.Path('/run/libvirt/virtlxcd-sock'))
+SOCKETS = ('/run/libvirt/libvirt-sock',
+           *(kind.modular_socket for kind in guests.KINDS.values()))
+# What libvirt keeps of running domains between its own restarts.
+RUN = pathlib.Path('/run/libvirt')
 # Debian and others put it into different library directories.
-LXC_DRIVER = 'lib*/**/libvirt/connection-driver/libvirt_driver_lxc.so'
+DRIVERS = 'lib*/**/libvirt/connection-driver'
 # libvirt_lxc cannot make a container on a machine that has both versions of
 # cgroups; it is shown the first only.
-HIDE_CGROUP_V2 = ('if mountpoint -q /sys/fs/cgroup/unified; '
-                  'then umount /sys/fs/cgroup/unified; fi; exec "$@"')
-# Where libvirt keeps defined and running domains between its own restarts.
-DOMAIN_FILES = (pathlib.Path('/etc/libvirt/lxc'),
-                pathlib.Path('/run/libvirt/lxc'))
+PREPARE = ('if mountpoint -q /sys/fs/cgroup/unified; '
+           'then umount /sys/fs/cgroup/unified; fi; '
+           'while [ "$1" != -- ]; do mount --bind "$1" "$2"; shift 2; done; '
+           'shift; exec "$@"')
+# The QEMU driver does not start without it, even if qemu.conf names another.
+# Debian's ids; on many machines no package has created it.
+QEMU_USER = {'passwd': 'libvirt-qemu:x:64055:64055::/:/usr/sbin/nologin\n',
+             'group': 'libvirt-qemu:x:64055:\n'}
 
 
 def process(cloud: settings.Settings) -> processes.Process:
@@ -40,13 +45,19 @@ def running_pid() -> int | None:
     for path in SOCKETS:
         with socket.socket(socket.AF_UNIX) as client:
             try:
-                client.connect(str(path))
+                client.connect(path)
             except OSError:
                 continue
             credentials = client.getsockopt(
                 socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize('3i'))
             return int(struct.unpack('3i', credentials)[0])
     return None
+
+
+def answers(path: str) -> bool:
+    """Whether a libvirtd listens on this socket."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(path) == 0
 
 
 def start(cloud: settings.Settings) -> None:
@@ -57,24 +68,52 @@ def start(cloud: settings.Settings) -> None:
     """
     process(cloud).start(
         ['unshare', '--mount', '--propagation', 'slave',
-         'sh', '-c', HIDE_CGROUP_V2, 'sh', 'libvirtd',
-         '--config', str(cloud.etc / 'libvirt' / 'libvirtd.conf'),
-         '--pid-file', str(cloud.run / 'libvirtd.own-pid')],
-        {**cloud.environment(), 'LIBVIRT_DRIVER_DIR': _driver_dir(cloud)},
+         'sh', '-ec', PREPARE, 'sh', *binds(cloud), '--',
+         *command(cloud, cloud.run)],
+        {**cloud.environment(), **environment(cloud)},
         cloud.log_file('libvirtd'))
 
 
+def command(cloud: settings.Settings, run: pathlib.Path) -> list[str]:
+    """libvirtd itself, with its pid in the directory *run*."""
+    return ['libvirtd', '--config', str(_etc(cloud) / 'libvirtd.conf'),
+            '--pid-file', str(run / 'libvirtd.own-pid')]
+
+
+def environment(cloud: settings.Settings) -> dict[str, str]:
+    """What it needs besides what all processes of the cloud get."""
+    return {'LIBVIRT_DRIVER_DIR': _driver_dir(cloud)}
+
+
+def _etc(cloud: settings.Settings) -> pathlib.Path:
+    return cloud.etc / 'libvirt'
+
+
+def binds(cloud: settings.Settings) -> list[str]:
+    """Ours and what it hides: nothing is to be left on the machine."""
+    binds = [str(_etc(cloud)), '/etc/libvirt']
+    for name, line in QEMU_USER.items():
+        known = pathlib.Path('/etc', name)
+        text = known.read_text()
+        if f'\n{line.partition(":")[0]}:' not in text:
+            extended = cloud.etc / name
+            extended.write_text(text + line)
+            binds += [str(extended), str(known)]
+    return binds
+
+
 def _driver_dir(cloud: settings.Settings) -> str:
-    """A directory with nothing but the LXC driver.
+    """A directory with nothing but the driver of our guests.
 
     A driver that is installed but cannot start, as QEMU's without its user
     or its binaries, would end libvirtd.
     """
-    directory = cloud.run / 'libvirt-drivers'
-    directory.mkdir(exist_ok=True)
-    link = directory / 'libvirt_driver_lxc.so'
+    directory = cloud.run / 'libvirt-drivers' / cloud.guest
+    directory.mkdir(parents=True, exist_ok=True)
+    link = directory / cloud.kind.driver
     if not link.is_symlink():
-        link.symlink_to(next(pathlib.Path('/usr').glob(LXC_DRIVER)))
+        link.symlink_to(next(pathlib.Path('/usr').glob(
+            f'{DRIVERS}/{link.name}')))
     return str(directory)
 
 
@@ -97,19 +136,21 @@ def foreign_cloud(cloud: settings.Settings, pid: int) -> str | None:
 def inside(pid: int) -> list[str]:
     """The command prefix that enters libvirtd's mount namespace.
 
-    Nova mounts a container's root there, and libvirt_lxc must see it.
+    Nova mounts a container's root there, and libvirt_lxc must see it. For
+    all kinds: the same view of the same files.
     """
     return ['nsenter', '--target', str(pid), '--mount']
 
 
-def has_domain_files() -> bool:
+def has_domain_files(cloud: settings.Settings) -> bool:
     """Whether libvirt would find domains of an embedded cloud."""
-    return any(path for directory in DOMAIN_FILES
-               for path in directory.glob(f'{settings.DOMAIN_PREFIX}*.xml'))
+    return any(path for directory in (_etc(cloud), RUN)
+               for path in directory.glob(
+                   f'{cloud.guest}/{settings.DOMAIN_PREFIX}*.xml'))
 
 
 def domain_names(cloud: settings.Settings) -> list[str]:
-    connection = libvirt.openReadOnly(URI)
+    connection = libvirt.openReadOnly(cloud.kind.uri)
     try:
         return [domain.name() for domain in _domains(connection, cloud)]
     finally:
@@ -118,7 +159,7 @@ def domain_names(cloud: settings.Settings) -> list[str]:
 
 def remove_domains(cloud: settings.Settings) -> int:
     """Destroy and undefine every domain of this cloud."""
-    connection = libvirt.open(URI)
+    connection = libvirt.open(cloud.kind.uri)
     try:
         domains = _domains(connection, cloud)
         for domain in domains:
@@ -136,16 +177,27 @@ def _domains(connection: libvirt.virConnect,
 
 
 def _is_below(domain: libvirt.virDomain, directory: pathlib.Path) -> bool:
-    """Whether the domain's root file system lies in this directory."""
+    """Whether the domain's root file system or disk is in this directory."""
     tree = etree.fromstring(domain.XMLDesc())
     return any(
-        pathlib.Path(source.get('dir', '/')).is_relative_to(directory)
-        for source in tree.iterfind('devices/filesystem/source'))
+        pathlib.Path(source.get('dir') or source.get('file') or '/')
+        .is_relative_to(directory)
+        for device in ('filesystem', 'disk')
+        for source in tree.iterfind(f'devices/{device}/source'))
 
 
 def _remove(domain: libvirt.virDomain) -> None:
     persistent = domain.isPersistent()
     if domain.isActive():
-        domain.destroy()
+        _destroy(domain)
     if persistent:
         domain.undefine()
+
+
+def _destroy(domain: libvirt.virDomain) -> None:
+    try:
+        domain.destroy()
+    except libvirt.libvirtError as error:
+        # It has ended meanwhile: a new libvirtd may end what the old one left.
+        if error.get_error_code() != libvirt.VIR_ERR_OPERATION_INVALID:
+            raise

@@ -61,7 +61,7 @@ def up(cloud: settings.Settings, overrides: Sequence[str]) -> None:
     """Start every part that does not run."""
     progress = Progress()
     cloud.directory.mkdir(parents=True, exist_ok=True)
-    with _lock(cloud):
+    with lock(cloud):
         before = running(cloud)
         if len(before) == len(settings.SERVICES):
             if overrides:
@@ -78,6 +78,18 @@ def up(cloud: settings.Settings, overrides: Sequence[str]) -> None:
 
 def _start_missing(cloud: settings.Settings, overrides: Sequence[str],
                    progress: Progress) -> None:
+    prepare(cloud, overrides)
+    missing = [service for service in settings.SERVICES
+               if not process(cloud, service).pid]
+    for service in missing:
+        _start(cloud, service)
+    _wait_ready(cloud, missing, progress)
+    images.upload(cloud)
+    progress.say('images stored')
+
+
+def prepare(cloud: settings.Settings, overrides: Sequence[str]) -> None:
+    """Configuration and directories, if there are none yet."""
     if cloud.nova_conf.exists():
         config.override(cloud, overrides)
     else:
@@ -88,13 +100,6 @@ def _start_missing(cloud: settings.Settings, overrides: Sequence[str],
         directory.mkdir(exist_ok=True)
     cleanup.remember(cloud)
     cloud.save()
-    missing = [service for service in settings.SERVICES
-               if not process(cloud, service).pid]
-    for service in missing:
-        _start(cloud, service)
-    _wait_ready(cloud, missing, progress)
-    images.upload(cloud)
-    progress.say('images stored')
 
 
 def _start(cloud: settings.Settings, service: str) -> None:
@@ -156,9 +161,9 @@ def show_tail(cloud: settings.Settings, name: str) -> None:
 
 
 def restart(cloud: settings.Settings, overrides: Sequence[str]) -> None:
-    """Stop and start Nova; its databases and the containers stay."""
+    """Stop and start Nova; its databases and the guests stay."""
     progress = Progress()
-    with _lock(cloud):
+    with lock(cloud):
         processes.end([process(cloud, 'nova')], RESTART_PATIENCE)
         progress.say('nova stopped')
         config.override(cloud, overrides)
@@ -177,7 +182,7 @@ def down(cloud: settings.Settings, keep_logs: bool) -> None:
     if not cloud.directory.exists():
         progress.say('the cloud is down already')
         return
-    with _lock(cloud):
+    with lock(cloud):
         _take_down(cloud, keep_logs, progress)
     progress.say('the cloud is down')
 
@@ -187,14 +192,19 @@ def _take_down(cloud: settings.Settings, keep_logs: bool,
     processes.end([process(cloud, service) for service in settings.SERVICES],
                   DOWN_PATIENCE)
     progress.say('services ended')
-    _remove_containers(cloud)
-    progress.say('containers removed')
+    _remove_guests(cloud)
+    progress.say('guests removed')
     processes.end([libvirtd.process(cloud)], DOWN_PATIENCE)
     processes.kill_marked(settings.MARK_VARIABLE, str(cloud.directory))
     cleanup.unmount(cloud)
     cleanup.detach_loops(cloud)
     if libvirtd.running_pid() is None:
         cleanup.remove_libvirt_traces(cloud)
+    clear(cloud, keep_logs)
+
+
+def clear(cloud: settings.Settings, keep_logs: bool) -> None:
+    """Remove the files; nothing runs any more."""
     for path in cloud.directory.iterdir():
         if path == cloud.log and keep_logs:
             continue
@@ -203,10 +213,10 @@ def _take_down(cloud: settings.Settings, keep_logs: bool,
         cloud.directory.rmdir()
 
 
-def _remove_containers(cloud: settings.Settings) -> None:
+def _remove_guests(cloud: settings.Settings) -> None:
     pid = libvirtd.running_pid()
-    if pid is None and libvirtd.has_domain_files():
-        # Ours has crashed; containers outlive it and a new one finds them.
+    if pid is None and libvirtd.has_domain_files(cloud):
+        # Ours has crashed; guests outlive it and a new one finds them.
         libvirtd.start(cloud)
         pid = libvirtd.wait(cloud, patience=20)
     if pid is not None:
@@ -215,7 +225,7 @@ def _remove_containers(cloud: settings.Settings) -> None:
 
 
 @contextlib.contextmanager
-def _lock(cloud: settings.Settings) -> Iterator[None]:
+def lock(cloud: settings.Settings) -> Iterator[None]:
     """Let one command at a time change the cloud."""
     descriptor = os.open(cloud.directory, os.O_RDONLY)
     try:

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The command line of the embedded cloud."""
+"""The command line of the cloud, the embedded one or the full one."""
 
 import argparse
 from collections.abc import Sequence
+import dataclasses
 import shlex
+import subprocess
 import sys
 
 from cloud import config
+from cloud.full import lifecycle as full_lifecycle
+from cloud.full import services
+from cloud.full import status
+from cloud import guests
 from cloud import libvirtd
 from cloud import lifecycle
 from cloud import processes
@@ -33,13 +39,22 @@ def _parser() -> argparse.ArgumentParser:
                f'{settings.PORT_VARIABLE} (first of five ports), '
                f'{settings.PLUGIN_VARIABLE} (0: plain Nova).')
     commands = parser.add_subparsers(dest='command', required=True)
-    for name, text in (('up', 'start what does not run'),
-                       ('restart', 'stop and start Nova only')):
-        _add_set(commands.add_parser(name, help=text))
+    up = commands.add_parser('up', help='start what does not run')
+    up.add_argument('--guest', choices=guests.KINDS,
+                    help='what libvirt starts (default: lxc)')
+    up.add_argument('--full', action='store_true',
+                    help='MariaDB, RabbitMQ, Heat, Tacker and two '
+                         'nova-computes, one for each kind of guests')
+    _add_set(up)
+    _add_set(commands.add_parser('restart', help='stop and start Nova only'))
     down = commands.add_parser('down', help='remove everything')
     down.add_argument('--keep-logs', action='store_true')
     commands.add_parser('status', help='show processes and memory')
     commands.add_parser('env', help='print exports for the shell')
+    on = commands.add_parser('on', help='run a command on a compute node of '
+                             'the full cloud')
+    on.add_argument('node', choices=guests.KINDS)
+    on.add_argument('words', nargs=argparse.REMAINDER, metavar='command')
     return parser
 
 
@@ -59,16 +74,38 @@ def _override(item: str) -> str:
 
 
 def _up(cloud: settings.Settings, options: argparse.Namespace) -> int:
-    lifecycle.up(cloud, options.overrides)
+    if cloud.full or options.full:
+        return _up_full(cloud, options)
+    guest = options.guest or cloud.guest
+    if guest != cloud.guest and cloud.is_saved:
+        raise lifecycle.PartFailed(
+            'nova', f'has {cloud.guest} guests: take the cloud down first')
+    lifecycle.up(dataclasses.replace(cloud, guest=guest), options.overrides)
+    return 0
+
+
+def _up_full(cloud: settings.Settings, options: argparse.Namespace) -> int:
+    if options.guest:
+        raise lifecycle.PartFailed(
+            'nova', 'of the full cloud has both kinds of guests')
+    if cloud.is_saved and not cloud.full:
+        raise lifecycle.PartFailed(
+            'the embedded cloud', 'is up: take it down first')
+    full_lifecycle.up(dataclasses.replace(cloud, full=True),
+                      options.overrides)
     return 0
 
 
 def _down(cloud: settings.Settings, options: argparse.Namespace) -> int:
-    lifecycle.down(cloud, options.keep_logs)
+    (full_lifecycle if cloud.full else lifecycle).down(
+        cloud, options.keep_logs)
     return 0
 
 
 def _restart(cloud: settings.Settings, options: argparse.Namespace) -> int:
+    if cloud.full:
+        full_lifecycle.restart(cloud, options.overrides)
+        return 0
     if not lifecycle.running(cloud):
         print('cloud.sh: the cloud is down', file=sys.stderr)
         return NOT_RUNNING
@@ -77,6 +114,8 @@ def _restart(cloud: settings.Settings, options: argparse.Namespace) -> int:
 
 
 def _status(cloud: settings.Settings, options: argparse.Namespace) -> int:
+    if cloud.full:
+        return 0 if status.show(cloud) else NOT_RUNNING
     up = lifecycle.running(cloud)
     for service in settings.SERVICES:
         pid = lifecycle.process(cloud, service).pid
@@ -86,30 +125,45 @@ def _status(cloud: settings.Settings, options: argparse.Namespace) -> int:
     if not up:
         return NOT_RUNNING
     names = libvirtd.domain_names(cloud)
-    print(f'containers {len(names)} {" ".join(names)}')
+    print(f'guests     {cloud.guest} {len(names)} {" ".join(names)}')
     kib = sum(map(processes.memory_kib, processes.marked(
         settings.MARK_VARIABLE, str(cloud.directory))))
     print(f'memory     {kib // 1024} MiB (sum of PSS)')
     return 0 if len(up) == len(settings.SERVICES) else NOT_RUNNING
 
 
+def environment(cloud: settings.Settings) -> dict[str, str]:
+    """What clients on the command line read."""
+    return {
+        'OS_AUTH_URL': cloud.auth_url,
+        'OS_USERNAME': 'admin',
+        'OS_PASSWORD': settings.PASSWORD,
+        'OS_PROJECT_NAME': 'admin',
+        'OS_USER_DOMAIN_NAME': 'Default',
+        'OS_PROJECT_DOMAIN_NAME': 'Default',
+        'OS_REGION_NAME': settings.REGION,
+        'OS_IDENTITY_API_VERSION': '3',
+        'OS_COMPUTE_API_VERSION': '2.96',
+        'OS_IMAGE_API_VERSION': '2',
+        'OS_PLACEMENT_API_VERSION': '1.39'}
+
+
 def _env(cloud: settings.Settings, options: argparse.Namespace) -> int:
-    for name, value in {
-            'OS_AUTH_URL': cloud.auth_url,
-            'OS_USERNAME': 'admin',
-            'OS_PASSWORD': settings.PASSWORD,
-            'OS_PROJECT_NAME': 'admin',
-            'OS_USER_DOMAIN_NAME': 'Default',
-            'OS_PROJECT_DOMAIN_NAME': 'Default',
-            'OS_REGION_NAME': settings.REGION,
-            'OS_IDENTITY_API_VERSION': '3',
-            'OS_COMPUTE_API_VERSION': '2.96',
-            'OS_IMAGE_API_VERSION': '2',
-            'OS_PLACEMENT_API_VERSION': '1.39'}.items():
+    for name, value in environment(cloud).items():
         print(f'export {name}={shlex.quote(value)}')
     print(f'export PATH={shlex.quote(sys.prefix)}/bin:"$PATH"')
     return 0
 
 
+def _on(cloud: settings.Settings, options: argparse.Namespace) -> int:
+    if not cloud.full:
+        raise lifecycle.PartFailed('the full cloud', 'is down')
+    try:
+        command = services.on_node(cloud, options.node, options.words)
+    except LookupError as error:
+        raise lifecycle.PartFailed('cloud', str(error)) from error
+    return subprocess.run(command, env=cloud.environment()).returncode
+
+
 COMMANDS = {'up': _up, 'down': _down, 'restart': _restart,
-            'status': _status, 'env': _env}
+            'status': _status, 'env': _env, 'on': _on}

@@ -37,6 +37,19 @@ class Process:
             return None
         return int(pid) if start_time(int(pid)) == started else None
 
+    def session(self) -> list[int]:
+        """The process, or what it left behind when it ended.
+
+        Some programs overwrite the environment that would tell.
+        """
+        try:
+            pid, started = self.record.read_text().split()
+        except (FileNotFoundError, ValueError):
+            return []
+        if start_time(int(pid)) not in (None, started):
+            return []  # the kernel has given the pid to somebody else
+        return [other for other in _pids() if _session(other) == int(pid)]
+
     def start(self, command: Sequence[str], environment: Mapping[str, str],
               log: pathlib.Path) -> None:
         with log.open('ab') as output:
@@ -52,13 +65,23 @@ class Process:
 
 def start_time(pid: int) -> str | None:
     """Clock ticks from boot to the start; None if it does not run."""
-    try:
-        stat = (PROC / str(pid) / 'stat').read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    # The command, in brackets, may hold blanks and brackets itself.
-    fields = stat.rpartition(')')[2].split()
-    return None if fields[0] in 'ZX' else fields[19]
+    fields = _stat(pid)
+    return None if not fields or fields[0] in 'ZX' else fields[19]
+
+
+def _session(pid: int) -> int | None:
+    fields = _stat(pid)
+    return int(fields[3]) if fields else None
+
+
+def _stat(pid: int) -> list[str]:
+    """What follows the command, which may hold blanks and brackets."""
+    text = _read(PROC / str(pid) / 'stat').decode(errors='replace')
+    return text.rpartition(')')[2].split()
+
+
+def _pids() -> list[int]:
+    return [int(path.name) for path in PROC.iterdir() if path.name.isdigit()]
 
 
 def reap() -> None:
@@ -108,8 +131,7 @@ def variable(pid: int, name: str) -> str | None:
 
 def marked(name: str, value: str) -> list[int]:
     """The pids of all processes with this variable in their environment."""
-    pids = [int(path.name) for path in PROC.iterdir() if path.name.isdigit()]
-    return [pid for pid in pids if variable(pid, name) == value]
+    return [pid for pid in _pids() if variable(pid, name) == value]
 
 
 def memory_kib(pid: int) -> int:
@@ -129,6 +151,10 @@ def _read(path: pathlib.Path) -> bytes:
 
 def kill_marked(name: str, value: str) -> None:
     """Kill strays, for example helpers of a service that has crashed."""
-    for pid in marked(name, value):
+    kill(marked(name, value))
+
+
+def kill(pids: Iterable[int]) -> None:
+    for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

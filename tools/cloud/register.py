@@ -26,6 +26,12 @@ CATALOGUE = {
     'neutron': ('network', ''),
     'nova': ('compute', '/v2.1'),
 }
+FULL_CATALOGUE = {
+    'heat': ('orchestration', '/v1/%(tenant_id)s'),
+    'tacker': ('nfv-orchestration', ''),
+}
+# Heat gives these to who creates stacks and to what acts inside them.
+HEAT_ROLES = ('heat_stack_owner', 'heat_stack_user')
 
 
 def create_keys() -> None:
@@ -44,10 +50,13 @@ def register(cloud: settings.Settings) -> None:
     roles = _bootstrap(cloud)
     known = {service['name']
              for service in PROVIDERS.catalog_api.list_services()}
-    if known.issuperset(CATALOGUE):
+    catalogue = CATALOGUE | (FULL_CATALOGUE if cloud.full else {})
+    if known.issuperset(catalogue):
         return
     project = _create_service_project()
-    for service, (service_type, path) in CATALOGUE.items():
+    if cloud.full:
+        _create_heat_domain(roles[0])
+    for service, (service_type, path) in catalogue.items():
         _create_user(service, project, roles)
         _create_endpoints(service, service_type, cloud.url(service) + path)
 
@@ -76,6 +85,21 @@ def _create_service_project() -> str:
         'id': project, 'name': 'service', 'enabled': True,
         'domain_id': CONF.identity.default_domain_id})
     return project
+
+
+def _create_heat_domain(admin_role: str) -> None:
+    """Where Heat makes users of its own; named in heat.conf."""
+    for name in HEAT_ROLES:
+        role = uuid.uuid4().hex
+        PROVIDERS.role_api.create_role(role, {'id': role, 'name': name})
+    domain = uuid.uuid4().hex
+    PROVIDERS.resource_api.create_domain(
+        domain, {'id': domain, 'name': 'heat', 'enabled': True})
+    user = PROVIDERS.identity_api.create_user({
+        'name': 'heat_domain_admin', 'password': settings.PASSWORD,
+        'enabled': True, 'domain_id': domain})
+    PROVIDERS.assignment_api.create_grant(
+        admin_role, user_id=user['id'], domain_id=domain)
 
 
 def _create_user(name: str, project: str, roles: tuple[str, ...]) -> None:

@@ -37,20 +37,20 @@ def keystone(cloud: settings.Settings) -> Application:
 
 
 def placement(cloud: settings.Settings) -> Application:
-    return _wsgi_module('placement')
+    return module('placement.wsgi.api')
 
 
 def glance(cloud: settings.Settings) -> Application:
     for store in ('images', 'staging', 'tasks'):
         (cloud.data / store).mkdir(exist_ok=True)
-    application = _wsgi_module('glance')
+    application = module('glance.wsgi.api')
     databases.glance()
     return application
 
 
 def neutron(cloud: settings.Settings) -> Application:
     databases.neutron(cloud)
-    return _wsgi_module('neutron')
+    return module('neutron.wsgi.api')
 
 
 APPLICATIONS: dict[str, Callable[[settings.Settings], Application]] = {
@@ -58,10 +58,9 @@ APPLICATIONS: dict[str, Callable[[settings.Settings], Application]] = {
     'neutron': neutron}
 
 
-def _wsgi_module(service: str) -> Application:
+def module(name: str) -> Application:
     """The application of a module that configures itself when imported."""
-    return _checked(
-        importlib.import_module(f'{service}.wsgi.api').application)
+    return _checked(importlib.import_module(name).application)
 
 
 def _checked(application: object) -> Application:

@@ -12,6 +12,8 @@ import os
 import pathlib
 import sys
 
+from cloud import guests
+
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 
 DIR_VARIABLE = 'NOVA_RT_CLOUD_DIR'
@@ -27,15 +29,28 @@ DOMAIN_PREFIX = 'nova-rt-'
 
 WSGI_SERVICES = ('keystone', 'placement', 'glance', 'neutron')
 SERVICES = (*WSGI_SERVICES, 'nova')
+# What the full cloud has besides, in the order of the ports.
+FULL_SERVICES = ('heat', 'tacker', 'mariadb', 'rabbitmq', 'epmd', 'erlang')
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """One embedded cloud."""
+    """One cloud, the embedded one or the full one."""
 
     directory: pathlib.Path
     port_base: int
     plugin: bool
+    guest: str = 'lxc'
+    full: bool = False
+
+    @property
+    def kind(self) -> guests.Kind:
+        return guests.KINDS[self.guest]
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether there is a cloud already, running or not."""
+        return _saved(self.directory).exists()
 
     @property
     def etc(self) -> pathlib.Path:
@@ -57,8 +72,22 @@ class Settings:
     def nova_conf(self) -> pathlib.Path:
         return self.etc / 'nova' / 'nova.conf'
 
+    def compute_conf(self, guest: str) -> pathlib.Path:
+        """What one nova-compute of the full cloud reads instead."""
+        return self.nova_conf.with_name(f'nova-compute-{guest}.conf')
+
+    @property
+    def database_url(self) -> str:
+        """SQLAlchemy's, without the name of the database."""
+        return f'mysql+pymysql://root@127.0.0.1:{self.port("mariadb")}'
+
+    @property
+    def rabbit_url(self) -> str:
+        """For oslo.messaging."""
+        return f'rabbit://guest:guest@127.0.0.1:{self.port("rabbitmq")}/'
+
     def port(self, service: str) -> int:
-        return self.port_base + SERVICES.index(service)
+        return self.port_base + (*SERVICES, *FULL_SERVICES).index(service)
 
     def url(self, service: str) -> str:
         """The root of a service's API, which answers without a token."""
@@ -87,7 +116,8 @@ class Settings:
 
     def save(self) -> None:
         """Remember what ``up`` was given for the commands that follow."""
-        kept = {'port_base': self.port_base, 'plugin': self.plugin}
+        kept = {'port_base': self.port_base, 'plugin': self.plugin,
+                'guest': self.guest, 'full': self.full}
         _saved(self.directory).write_text(json.dumps(kept))
 
 

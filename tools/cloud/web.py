@@ -13,9 +13,22 @@ from cheroot import wsgi
 THREADS = 8
 
 
+class _Body:
+    """What a client sends; glance closes it, and so would the connection."""
+
+    def __init__(self, body: Any) -> None:
+        self.read = body.read
+        self.readline = body.readline
+
+
 def server(application: Callable[..., Any], port: int) -> wsgi.Server:
     """An HTTP server for the application, on the loopback only."""
-    return wsgi.Server(('127.0.0.1', port), application, numthreads=THREADS)
+
+    def serve(environ: dict[str, Any], start_response: Any) -> Any:
+        environ['wsgi.input'] = _Body(environ['wsgi.input'])
+        return application(environ, start_response)
+
+    return wsgi.Server(('127.0.0.1', port), serve, numthreads=THREADS)
 
 
 def answers(url: str) -> bool:

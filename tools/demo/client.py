@@ -14,7 +14,12 @@ import shlex
 import sys
 import traceback
 
+from cloud import main
+from cloud import settings
 from openstackclient import shell
+
+#: Of a plugin that came with another client; each command says so.
+BROKEN = "Could not load '"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +28,11 @@ class Answer:
 
     text: str
     status: int
+
+
+def environment() -> None:
+    """What ``eval "$(tools/cloud.sh env)"`` does for a shell."""
+    os.environ.update(main.environment(settings.load()))
 
 
 def warm_up() -> None:
@@ -49,6 +59,8 @@ def run(command: str) -> Answer:
     with open(reading, encoding='utf-8', errors='replace') as output:
         text = output.read()
     _, status = os.waitpid(pid, 0)
+    text = '\n'.join(line for line in text.splitlines()
+                     if not line.startswith(BROKEN))
     return Answer(text.rstrip(), os.waitstatus_to_exitcode(status))
 
 

@@ -5,22 +5,28 @@
 Reads only, and past all of nova_rt's own code but the form of a claim.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 import contextlib
 import dataclasses
 import json
 import os
 import pathlib
 import sqlite3
-import time
+from typing import Any
 
+import pymysql
+
+from cloud.full import nodes
 from cloud import settings
 
+from demo import guests
 from nova_rt.compute import claims
 from nova_rt import hostmap
 
 CGROUPS = pathlib.Path('/sys/fs/cgroup')
 MACHINE = CGROUPS / 'cpu' / 'machine'
+POLICIES = {getattr(os, name): name for name in (
+    'SCHED_OTHER', 'SCHED_FIFO', 'SCHED_RR', 'SCHED_BATCH', 'SCHED_IDLE')}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,19 +37,55 @@ class Server:
     state: str
     claim: claims.RTClaim | None
     group: str
+    kind: guests.Kind
+    #: the group of its compute node, where there are several
+    node: str = ''
+
+    def below(self, controller: str) -> pathlib.Path:
+        """The group of all guests of its compute node."""
+        return CGROUPS / controller / self.node / 'machine'
+
+    @property
+    def own_groups(self) -> list[str]:
+        """The groups of its own tasks: what runs inside."""
+        if not self.group:
+            return []
+        if not self.kind.vcpu_groups:
+            return [self.group]
+        machine = self.below('cpu')
+        found = (machine / self.group).glob(self.kind.vcpu_groups)
+        return [str(path.relative_to(machine)) for path in sorted(found)]
 
     @property
     def kernel(self) -> dict[str, int]:
-        path = MACHINE / self.group
-        return {'runtime_us': _number(path / 'cpu.rt_runtime_us'),
-                'period_us': _number(path / 'cpu.rt_period_us')}
+        """The budget; empty while its group is about to come or to go."""
+        if not self.own_groups:
+            return {}
+        # All vCPUs share the first one's budget.
+        path = self.below('cpu') / self.own_groups[0]
+        with contextlib.suppress(FileNotFoundError):
+            return {'runtime_us': _number(path / 'cpu.rt_runtime_us'),
+                    'period_us': _number(path / 'cpu.rt_period_us')}
+        return {}
 
 
 def _number(path: pathlib.Path) -> int:
     return int(path.read_text())
 
 
-def _database(cloud: settings.Settings) -> sqlite3.Connection:
+def _select(cloud: settings.Settings, query: str) -> list[tuple[Any, ...]]:
+    """Rows of Nova's database of the cell."""
+    with contextlib.closing(_database(cloud)) as database:
+        cursor = database.cursor()
+        cursor.execute(query)
+        return list(cursor.fetchall())
+
+
+def _database(cloud: settings.Settings) -> Any:
+    if cloud.full:
+        return pymysql.connect(
+            host='127.0.0.1', port=cloud.port('mariadb'), user='root',
+            database='nova_cell1')
     path = cloud.data / 'nova_cell1.db'
     return sqlite3.connect(f'file:{path}?mode=ro', uri=True)
 
@@ -60,77 +102,102 @@ def _resources(text: str | None) -> list[str]:
 
 def servers(cloud: settings.Settings) -> list[Server]:
     """The servers that are not deleted, by name."""
-    query = ('select i.id, i.display_name, i.vm_state, e.resources '
+    query = ('select i.id, i.display_name, i.vm_state, i.host, e.resources '
              'from instances i join instance_extra e '
              'on e.instance_uuid = i.uuid where i.deleted = 0 '
              'order by i.display_name')
     found = []
-    with contextlib.closing(_database(cloud)) as database:
-        for number, name, state, resources in database.execute(query):
-            held = [claims.RTClaim.parse(identifier)
-                    for identifier in _resources(resources)]
-            domain = f'{settings.DOMAIN_PREFIX}{number:08x}'
-            found.append(Server(name, state, held[0] if held else None,
-                                _group(domain)))
+    for number, name, state, where, resources in _select(cloud, query):
+        held = [claims.RTClaim.parse(identifier)
+                for identifier in _resources(resources)]
+        guest, node = _place(cloud, where)
+        server = Server(name, state, held[0] if held else None, '',
+                        guests.KINDS[guest], node)
+        domain = f'{settings.DOMAIN_PREFIX}{number:08x}'
+        found.append(dataclasses.replace(
+            server, group=_group(server, domain)))
     return found
 
 
-def _group(domain: str) -> str:
-    found = list(MACHINE.glob(f'lxc-*-{domain}.libvirt-lxc'))
+def _place(cloud: settings.Settings, where: str | None) -> tuple[str, str]:
+    """The kind of guests of a host, and the group of its node."""
+    for guest, name in nodes.HOST_NAMES.items():
+        if name == where:
+            return guest, nodes.group(guest)
+    return cloud.guest, ''
+
+
+def _group(server: Server, domain: str) -> str:
+    found = list(server.below('cpu').glob(server.kind.group.format(domain)))
     return found[0].name if found else ''
 
 
 def charged(cloud: settings.Settings) -> int:
-    """ppm that nova-compute says all claims of the host add up to."""
-    with contextlib.closing(_database(cloud)) as database:
-        rows = database.execute(
-            'select stats from compute_nodes where deleted = 0').fetchall()
+    """ppm that nova-compute says all claims of its host add up to."""
+    rows = _select(cloud, 'select stats from compute_nodes where deleted = 0')
     return sum(json.loads(json.loads(stats)[hostmap.MAP])['charged']
                for stats, in rows)
 
 
 def budgets() -> int:
     """us of runtime that the kernel holds for guests, parents included."""
-    if not MACHINE.exists():
-        return 0
-    return sum(_number(path) for path in MACHINE.rglob('cpu.rt_runtime_us'))
+    machines = [MACHINE, *(CGROUPS / 'cpu' / nodes.group(guest) / 'machine'
+                           for guest in guests.KINDS)]
+    # Groups come and go meanwhile, which a walk does not mind.
+    return sum(_runtime(pathlib.Path(group)) for machine in machines
+               for group, _, _ in os.walk(machine))
+
+
+def _runtime(group: pathlib.Path) -> int:
+    with contextlib.suppress(OSError):
+        return _number(group / 'cpu.rt_runtime_us')
+    return 0
 
 
 def busy_tasks(server: Server) -> int:
     """Tasks of a server that are running or ready to run."""
-    text = (MACHINE / server.group / 'tasks').read_text()
-    return sum(_state(task) == 'R' for task in text.split())
+    return sum(_state(task) == 'R' for task in _own_tasks(server))
 
 
-def _state(task: str) -> str:
+def _own_tasks(server: Server) -> set[int]:
+    keeper = server.kind.keeper(server.group)
+    return {task for group in server.own_groups
+            for task in _tasks(server.below('cpu') / group)
+            if keeper is None or _process_of(task) != keeper}
+
+
+def _tasks(group: pathlib.Path) -> list[int]:
+    return [int(task) for task in (group / 'tasks').read_text().split()]
+
+
+def policies(server: Server) -> dict[str, list[str]]:
+    """Scheduling policies: of its own tasks, and of those that serve it."""
+    top = server.below('cpu') / server.group
+    every = {task for path in top.glob('**/')
+             for task in _tasks(path)}
+    own = _own_tasks(server)
+    return {'guest': _policies(own), 'host': _policies(every - own)}
+
+
+def _policies(tasks: Iterable[int]) -> list[str]:
+    found = set()
+    for task in tasks:
+        with contextlib.suppress(ProcessLookupError):
+            found.add(POLICIES[os.sched_getscheduler(task)])
+    return sorted(found)
+
+
+def _process_of(task: int) -> int | None:
+    try:
+        status = pathlib.Path(f'/proc/{task}/status').read_text()
+    except OSError:
+        return None
+    return int(status.partition('Tgid:')[2].split()[0])
+
+
+def _state(task: int) -> str:
     try:
         stat = pathlib.Path(f'/proc/{task}/stat').read_text()
     except OSError:
         return ''
     return stat.rpartition(')')[2].split()[0]
-
-
-def shares(found: Sequence[Server], periods: int) -> dict[str, float]:
-    """CPU time over wall time of each server, over whole periods of all.
-
-    The window is *periods* of the longest period, which the shorter ones
-    divide in this demonstration.
-    """
-    longest = max(server.claim.reservation.period_us
-                  for server in found if server.claim)
-    before = {server.name: _usage(server) for server in found}
-    time.sleep(periods * longest / 1e6)
-    after = {server.name: _usage(server) for server in found}
-    return {name: (after[name][0] - before[name][0])
-            / (after[name][1] - before[name][1]) for name in before}
-
-
-def _usage(server: Server) -> tuple[int, int]:
-    """CPU time of the server's group, and the time now, in ns."""
-    path = CGROUPS / 'cpuacct' / 'machine' / server.group / 'cpuacct.usage'
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        now = time.monotonic_ns()
-        return int(os.read(handle, 64)), now
-    finally:
-        os.close(handle)

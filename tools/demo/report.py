@@ -14,7 +14,8 @@ TOLERANCE = 0.01
 class Report:
     """Collects while the demonstration runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, guest: str) -> None:
+        self._guest = guest
         self._servers: dict[str, dict[str, Any]] = {}
         self._refused: list[dict[str, str]] = []
         self._leftovers: dict[str, int] = {}
@@ -39,7 +40,7 @@ class Report:
             'name': server.name, 'runtime_us': wanted.runtime_us,
             'period_us': wanted.period_us, 'pcpus': list(claim.cpus),
             'kernel': kernel, 'state': server.state, 'busy_tasks': tasks,
-            'shares': {}})
+            'policies': host.policies(server), 'shares': {}})
         entry['measured_share'] = entry['shares'][condition] = round(share, 4)
         print(f'  {server.name:6} {condition:7} {wanted.runtime_us:8} '
               f'{wanted.period_us:8} {str(list(claim.cpus)):6} '
@@ -51,6 +52,15 @@ class Report:
         if abs(share - wanted.share) > TOLERANCE:
             self.problem(f'{server.name} got {share:.4f} of a CPU '
                          f'instead of {wanted.share:.3f}')
+
+    def policies(self, server: host.Server) -> None:
+        """What the scheduler takes its tasks, and the others, for."""
+        found = host.policies(server)
+        print(f'  {server.name}: {server.kind.own_tasks} '
+              f'{" ".join(found["guest"])}, {server.kind.other_tasks} '
+              f'{" ".join(found["host"])}', flush=True)
+        if found != {'guest': ['SCHED_RR'], 'host': ['SCHED_OTHER']}:
+            self.problem(f'policies of {server.name}: {found}')
 
     @staticmethod
     def heading() -> None:
@@ -73,7 +83,7 @@ class Report:
 
     def write(self, path: pathlib.Path) -> None:
         path.write_text(json.dumps({
-            'servers': list(self._servers.values()),
+            'guest': self._guest, 'servers': list(self._servers.values()),
             'refused': self._refused, 'leftovers': self._leftovers,
             'seconds': self.seconds, 'problems': self._problems},
             indent=2) + '\n')

@@ -14,6 +14,7 @@ from oslo_log import log as logging
 from nova_rt import conf as rt_conf
 from nova_rt import cpus
 from nova_rt import exception
+from nova_rt import hostmap
 from nova_rt import reservation
 from nova_rt.scheduler import host_state as rt_host_state
 from nova_rt.scheduler import request
@@ -98,7 +99,8 @@ def _reason(hosts: list[Any], vcpus: int, wanted: reservation.Reservation
     for host in hosts[:10]:
         known = rt_host_state.map_of(host)
         lines.append(f'{host.host} has {_free(known.state)}' if known
-                     else f'{host.host} publishes no map')
+                     else f'{host.host} publishes no map of version '
+                     f'{hostmap.VERSION}')
     if len(hosts) > len(lines):
         lines.append(f'{len(hosts) - len(lines)} more hosts')
     return (f'{wanted} does not fit on {vcpus} pCPU(s) of any host: '

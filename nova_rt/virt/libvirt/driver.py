@@ -6,7 +6,8 @@ It wires the parts together in nova-compute: the tracker that claims, the
 host and guests that apply, the inventory for Placement.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+import contextlib
 from typing import Any
 
 import libvirt
@@ -16,7 +17,6 @@ from nova import exception as nova_exception
 from nova import objects
 from nova.virt import event as virtevent
 from nova.virt.libvirt import driver
-from nova.virt.libvirt import guest as libvirt_guest
 from oslo_log import log as logging
 
 from nova_rt.compute import capacity
@@ -33,7 +33,7 @@ from nova_rt.kernel import detect
 from nova_rt.kernel import fs as kernel_fs
 from nova_rt.kernel import tasks as kernel_tasks
 import nova_rt.privsep
-from nova_rt import reservation
+from nova_rt.virt.libvirt import deadline
 from nova_rt.virt.libvirt import enforcer
 from nova_rt.virt.libvirt import host as rt_host
 from nova_rt.virt.libvirt import reconcile
@@ -48,11 +48,14 @@ class RTLibvirtDriver(driver.LibvirtDriver):
     rt_capacity: capacity.Capacity
     _rt_enforcer: enforcer.Enforcer | None = None
     _rt_reconciler: reconcile.Reconciler | None = None
+    #: why the kernel's interface cannot be used
+    _rt_trouble = ''
 
     def __init__(self, virtapi: Any, read_only: bool = False) -> None:
         selfcheck.verify()
         rt_conf.register_opts(CONF)
         super().__init__(virtapi, read_only)
+        self._rt_starting: set[str] = set()
         self._host.__class__ = rt_host.RTHost
         self._host.rt_reservations = self
 
@@ -65,22 +68,35 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         compute.__class__ = rt_manager.RTComputeManager
         compute.rt.__class__ = tracker.RTResourceTracker
         nova_rt.privsep.ping()
-        files = self._rt_files()
-        tasks = kernel_tasks.Tasks(files)
-        interface = _interface(files)
-        if interface is not None:
-            self._rt_enforcer = enforcer.Enforcer(
-                interface, tasks, CONF.nova_rt.guest_policy,
-                CONF.nova_rt.guest_priority)
+        try:
+            self._rt_enforcer = self._rt_find()
+        except exception.KernelError as error:
+            self._rt_trouble = str(error)
+        if self._rt_enforcer is not None:
             self._rt_reconciler = reconcile.Reconciler(self._rt_enforcer)
         self._rt_measure()
 
+    def _rt_find(self) -> enforcer.Enforcer | None:
+        """The way to enforce a reservation that this host offers."""
+        files = self._rt_files()
+        tasks = kernel_tasks.Tasks(files)
+        if CONF.nova_rt.kernel_interface == deadline.NAME:
+            return deadline.DeadlineEnforcer(
+                files, tasks, CONF.libvirt.virt_type == 'lxc',
+                self._get_vcpu_available)
+        interface = _interface(files)
+        if interface is None:
+            return None
+        interface.prepare(rt_conf.ppm(CONF.nova_rt.cpu_cap))
+        return enforcer.GroupEnforcer(
+            interface, tasks, CONF.nova_rt.guest_policy,
+            CONF.nova_rt.guest_priority)
+
     def _rt_measure(self) -> None:
         """What may be reserved: others may have taken of it, or given."""
-        target = self._rt_enforcer
         found = capacity.measure(
-            CONF, target.interface if target else None,
-            self._get_vcpu_available(), target.partition if target else '')
+            CONF, self._rt_enforcer, self._get_vcpu_available(),
+            self._rt_trouble)
         if found != getattr(self, 'rt_capacity', None):
             LOG.info('CPU reservations: %s.', found)
             self.rt_capacity = found
@@ -90,19 +106,34 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         return kernel_fs.RealFS()
 
     def rt_claim(self, uuid: str) -> claims.RTClaim | None:
-        context = nova_context.get_admin_context()
-        try:
-            instance = objects.Instance.get_by_uuid(
-                context, uuid, expected_attrs=[
-                    'flavor', 'resources', 'system_metadata'])
-        except nova_exception.InstanceNotFound:
+        instance = _instance(uuid)
+        if instance is None:
             return None  # not a server of this cloud
-        claim = claims.of_instance(instance)
+        claim = claims.on_host(
+            instance, self.virtapi._compute.host, self._rt_providers()
+        ) or claims.of_instance(instance)
         if claim is None and request.reservation_of(instance) is not None:
             raise exception.ReservationNotApplied(
                 uuid=uuid, reason='it asks for a CPU reservation and holds '
                 'no claim; resize or rebuild it elsewhere')
         return claim
+
+    def rt_destination(self, uuid: str) -> claims.RTClaim | None:
+        instance = _instance(uuid)
+        if instance is None or claims.of_instance(instance) is None:
+            return None
+        claim = claims.of_destination(instance)
+        if claim is None:
+            raise exception.ReservationNotApplied(
+                uuid=uuid, reason='the destination of its live migration '
+                'made no claim for its CPU reservation; does that '
+                'nova-compute run RTLibvirtDriver?')
+        return claim
+
+    def _rt_providers(self) -> list[str]:
+        """Ids of this host's compute nodes; none yet while it starts."""
+        nodes = self.virtapi._compute.rt.compute_nodes
+        return [node.uuid for node in list(nodes.values())]
 
     def rt_enforcer(self) -> enforcer.Enforcer:
         if self._rt_enforcer is None:
@@ -111,17 +142,40 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                 reason='the kernel offers no interface for it')
         return self._rt_enforcer
 
+    def rt_starts_paused(self) -> bool:
+        return bool(CONF.libvirt.virt_type != 'lxc')
+
+    def rt_pins(self) -> bool:
+        return self._rt_enforcer is not None and self._rt_enforcer.pins
+
+    @contextlib.contextmanager
+    def rt_launching(self, uuid: str) -> Iterator[None]:
+        self._rt_starting.add(uuid)
+        try:
+            yield
+        finally:
+            self._rt_starting.discard(uuid)
+
+    def rt_guard(self) -> None:
+        try:
+            if self._rt_enforcer is not None:
+                self._rt_enforcer.guard()
+        except exception.KernelError as error:
+            LOG.warning('A server may run in real time without a '
+                        'reservation: %s', str(error))
+
     def rt_pid(self, uuid: str) -> int:
         # Looked up anew: for LXC libvirt leaves the id in a domain object
         # as it was before the start.
         domain = self._host.get_connection().lookupByUUIDString(uuid)
-        return int(domain.ID())
+        return _pid(domain)
 
     def rt_release(self, uuid: str) -> None:
+        target = self._rt_enforcer
+        if target is None or not target.releases_early:
+            return
         try:
-            pid = self.rt_pid(uuid)
-            if self._rt_enforcer is not None and pid > 0:
-                self._rt_enforcer.release(pid)
+            target.release(self.rt_pid(uuid))
         except (exception.KernelError, LookupError, OSError,
                 libvirt.libvirtError) as error:
             LOG.info('The budget of server %s goes when its group does: %s',
@@ -134,42 +188,125 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         except exception.KernelError as error:
             LOG.info('A budget is left until the next audit: %s', str(error))
 
-    def rt_reconcile(self, instances: Sequence[Any]) -> None:
-        """Bring the kernel in step with the claims of *instances*."""
+    def rt_reconcile(self, instances: Sequence[Any],
+                     claimed: Collection[str] | None = None) -> None:
+        """Bring the kernel in step with the claims of *instances*.
+
+        :param claimed: servers with a claim on this host; the guests of all
+            others have to give theirs back.  None: that is not known
+        """
         try:
             self._rt_measure()
         except exception.RTError as error:
             LOG.error('CPU reservations: kept as they were: %s', str(error))
         if self._rt_reconciler is None:
             return
-        held = {instance.uuid: claims.of_instance(instance)
-                for instance in instances}
-        running = {guest.uuid: guest for guest in self._rt_guests()}
+        held = {}
+        for instance in instances:
+            # One that cannot be read was reported; its guest stays as it is.
+            with contextlib.suppress(exception.InvalidClaim):
+                held[instance.uuid] = claims.of_instance(instance)
+        known = {*(claimed or ()), *(each.uuid for each in instances)}
         self._rt_reconciler.run([
-            reconcile.RunningGuest(uuid, guest.id, held[uuid])
-            for uuid, guest in running.items() if uuid in held])
+            reconcile.RunningGuest(uuid, pid, held.get(uuid))
+            for uuid, pid in self._rt_guests() if uuid in held or (
+                claimed is not None and uuid not in known
+                and _instance(uuid, deleted=True) is not None)])
 
-    def _rt_guests(self) -> list[libvirt_guest.Guest]:
-        return list(self._host.list_guests(only_running=True))
+    def _rt_guests(self) -> Iterator[tuple[str, int]]:
+        """(uuid, pid) of the guests that run."""
+        for guest in self._host.list_guests(only_running=True):
+            with contextlib.suppress(LookupError, libvirt.libvirtError):
+                yield guest.uuid, _pid(guest._domain)
 
-    def check_can_live_migrate_source(self, context: Any, instance: Any,
-                                      *args: Any, **kwargs: Any) -> Any:
-        # Nova makes no claim on the destination for servers without NUMA.
-        if claims.of_instance(instance) is not None:
-            raise nova_exception.MigrationPreCheckError(
-                reason='a server with a CPU reservation cannot be migrated '
-                       'while it runs; stop it and migrate it cold')
-        return super().check_can_live_migrate_source(
+    def rt_others(self, known: Collection[str]) -> Iterator[Any]:
+        """The servers with a guest that runs here, but for those *known*."""
+        for guest in self._host.list_guests(only_running=True):
+            instance = None if guest.uuid in known else _instance(guest.uuid)
+            if instance is not None:
+                yield instance
+
+    def check_can_live_migrate_destination(
+            self, context: Any, instance: Any, *args: Any, **kwargs: Any
+            ) -> Any:
+        result = super().check_can_live_migrate_destination(
             context, instance, *args, **kwargs)
+        if _claims(instance):
+            # Nova's sign that this host makes a claim when it is asked to.
+            result.dst_supports_numa_live_migration = True
+        return result
+
+    def check_can_live_migrate_source(
+            self, context: Any, instance: Any, dest_check_data: Any,
+            *args: Any, **kwargs: Any) -> Any:
+        result = super().check_can_live_migrate_source(
+            context, instance, dest_check_data, *args, **kwargs)
+        if _claims(instance):
+            if not _makes_claims(dest_check_data):
+                raise nova_exception.MigrationPreCheckError(
+                    reason='the destination makes no claim for the CPU '
+                    'reservation; does that nova-compute run '
+                    'RTLibvirtDriver?')
+            # Nova's sign for the destination to make its claim.
+            result.src_supports_numa_live_migration = True
+        return result
+
+    def post_claim_migrate_data(self, context: Any, instance: Any,
+                                migrate_data: Any, claim: Any) -> Any:
+        if claim.claimed_numa_topology is None:
+            # Nova expects one with every claim, and would send the source
+            # pins that have no value.
+            return migrate_data
+        return super().post_claim_migrate_data(
+            context, instance, migrate_data, claim)
+
+    def post_live_migration_at_source(self, *args: Any, **kwargs: Any
+                                      ) -> None:
+        super().post_live_migration_at_source(*args, **kwargs)
+        self.rt_settle()
+
+    def post_live_migration_at_destination(
+            self, context: Any, instance: Any, *args: Any, **kwargs: Any
+            ) -> None:
+        super().post_live_migration_at_destination(
+            context, instance, *args, **kwargs)
+        self._rt_started(instance.uuid)
+
+    def _rt_started(self, uuid: str) -> None:
+        """A guest was started by Nova, or by somebody else.
+
+        libvirt starts the destination of a live migration, and anew a
+        container that was rebooted from inside.
+        """
+        try:
+            claim = self.rt_claim(uuid)
+            if claim is None:
+                return
+            target, pid = self.rt_enforcer(), self.rt_pid(uuid)
+            if not target.holds(pid, claim):
+                target.apply(pid, claim)
+                LOG.info('Server %s has %s on pCPUs %s.', uuid,
+                         claim.reservation, list(claim.cpus))
+        except (LookupError, libvirt.libvirtError):
+            return  # it has ended already
+        except exception.RTError as error:
+            LOG.error('Server %s is ended, it would run without its CPU '
+                      'reservation: %s', uuid, str(error))
+            with contextlib.suppress(libvirt.libvirtError):
+                self._host.get_connection().lookupByUUIDString(
+                    uuid).destroy()
 
     def destroy(self, *args: Any, **kwargs: Any) -> None:
         super().destroy(*args, **kwargs)
         self.rt_settle()
 
     def emit_event(self, event: virtevent.InstanceEvent) -> None:
-        if (isinstance(event, virtevent.LifecycleEvent)
-                and event.transition == virtevent.EVENT_LIFECYCLE_STOPPED):
-            self.rt_settle()
+        if isinstance(event, virtevent.LifecycleEvent):
+            if event.transition == virtevent.EVENT_LIFECYCLE_STOPPED:
+                self.rt_settle()
+            elif (event.transition == virtevent.EVENT_LIFECYCLE_STARTED
+                  and event.uuid not in self._rt_starting):
+                self._rt_started(event.uuid)
         super().emit_event(event)
 
     def update_provider_tree(self, provider_tree: Any, nodename: str,
@@ -177,25 +314,71 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         before = provider_tree.data(nodename).inventory
         super().update_provider_tree(provider_tree, nodename, allocations)
         inventory = dict(provider_tree.data(nodename).inventory)
-        ours = self._rt_inventory(before.get(hostmap.RESOURCE_CLASS))
-        if ours:
-            inventory[hostmap.RESOURCE_CLASS] = ours
-            provider_tree.update_inventory(nodename, inventory)
+        provider_tree.update_inventory(
+            nodename, inventory | self._rt_inventory(before))
         if self.rt_capacity.available:
             provider_tree.add_traits(nodename, hostmap.TRAIT)
         else:
             provider_tree.remove_traits(nodename, hostmap.TRAIT)
 
-    def _rt_inventory(self, before: dict[str, Any] | None
-                      ) -> dict[str, Any] | None:
-        state = self.rt_capacity.empty
-        if not self.rt_capacity.available:
-            # Servers may still be allocated from it: it must stay, full.
-            return before and before | {'reserved': before['total']}
-        total = len(state.cpus) * reservation.PPM
-        return {'total': total, 'reserved': total - state.total,
-                'min_unit': 1, 'max_unit': state.total, 'step_size': 1,
-                'allocation_ratio': 1.0}
+    def _rt_inventory(self, before: Mapping[str, dict[str, Any]]
+                      ) -> dict[str, dict[str, Any]]:
+        if self.rt_capacity.available:
+            return hostmap.inventories(self.rt_capacity.empty)
+        # Servers may still be allocated from them: they must stay, full.
+        return {name: found | {'reserved': found['total']}
+                for name, found in before.items() if name in hostmap.CLASSES}
+
+
+def _instance(uuid: str, deleted: bool = False) -> Any:
+    """A server with what says its reservation; None where there is none."""
+    context = nova_context.get_admin_context(
+        read_deleted='yes' if deleted else 'no')
+    try:
+        return objects.Instance.get_by_uuid(
+            context, uuid, expected_attrs=[
+                'flavor', 'resources', 'system_metadata',
+                'migration_context'])
+    except nova_exception.InstanceNotFound:
+        return None
+
+
+def _claims(instance: Any) -> bool:
+    """Whether a server that is to be migrated has a reservation.
+
+    :raises MigrationPreCheckError: it cannot be told
+    """
+    try:
+        return claims.of_instance(instance) is not None
+    except exception.InvalidClaim as error:
+        raise nova_exception.MigrationPreCheckError(
+            reason=str(error)) from error
+
+
+def _makes_claims(checked: Any) -> bool:
+    """Whether a destination said so.
+
+    Nova's objects have no value for what nobody set.
+    """
+    name = 'dst_supports_numa_live_migration'
+    return name in checked and bool(getattr(checked, name))
+
+
+def _pid(domain: Any) -> int:
+    """The process that keeps a running domain.
+
+    :raises LookupError: there is none
+    """
+    if CONF.libvirt.virt_type == 'lxc':
+        pid = int(domain.ID())
+        if pid <= 0:
+            raise LookupError(f'domain {domain.name()} does not run')
+        return pid
+    try:
+        return int(nova_rt.privsep.read_pid(domain.name()))
+    except (OSError, ValueError) as error:
+        raise LookupError(
+            f'domain {domain.name()} has no pid: {error}') from error
 
 
 def _interface(files: base.CgroupFS) -> base.KernelInterface | None:

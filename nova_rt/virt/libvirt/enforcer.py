@@ -2,28 +2,89 @@
 
 """Applies claims to running guests, and takes them back.
 
-Puts the kernel interface, the cpuset and the real-time policy together; what
-a guest is entitled to is decided elsewhere.
+What a guest is entitled to is decided elsewhere.  Two ways are known: a
+budget of control groups, here, and SCHED_DEADLINE on the vCPU threads, in
+``nova_rt.virt.libvirt.deadline``.
 """
+
+import abc
+from collections.abc import Iterator
+import contextlib
 
 from nova_rt.compute import claims
 from nova_rt import exception
 from nova_rt.kernel import base
 from nova_rt.kernel import tasks as kernel_tasks
 from nova_rt import reservation
+from nova_rt.virt.libvirt import layout
 
 
-class Enforcer:
+#: What a group above others holds at least, whatever they do.
+_LEAST_PPM = 3
+
+
+class Enforcer(abc.ABC):
     """The reservations of the guests of one libvirt connection.
 
     A guest is named by the pid of the process that keeps it: for LXC the
-    domain's id.
+    domain's id, for QEMU its own.  All methods raise KernelError.
     """
+
+    #: what the operator calls it
+    name: str
+    #: a share is granted, and charged, on every pCPU
+    replicated: bool
+    #: guests must be kept on the pCPUs of their claim
+    pins: bool
+    #: a budget may be taken before its guest is ended
+    releases_early: bool
+
+    @abc.abstractmethod
+    def capacity(self) -> base.Capacity:
+        """What may be reserved on this host."""
+
+    @abc.abstractmethod
+    def guard(self) -> None:
+        """Before a guest starts: nothing is there for it to take."""
+
+    @abc.abstractmethod
+    def apply(self, pid: int, claim: claims.RTClaim) -> None:
+        """Give a guest what it claims; if that fails it must not run on."""
+
+    @abc.abstractmethod
+    def release(self, pid: int) -> None:
+        """Take the reservation of a running guest back."""
+
+    @abc.abstractmethod
+    def settle(self) -> None:
+        """After guests ended: leave no room behind."""
+
+    def release_orphans(self) -> list[str]:
+        """Take what nothing runs in; the groups that held it."""
+        return []
+
+    @abc.abstractmethod
+    def holds(self, pid: int, claim: claims.RTClaim) -> bool:
+        """Whether the kernel has what the claim says."""
+
+    @abc.abstractmethod
+    def bandwidth(self, pid: int) -> int:
+        """What the kernel grants a guest on one pCPU, in ppm; 0 for none."""
+
+
+class GroupEnforcer(Enforcer):
+    """By a kernel interface of control groups."""
+
+    pins = True
 
     def __init__(self, interface: base.KernelInterface,
                  tasks: kernel_tasks.Tasks, policy: str, priority: int
                  ) -> None:
-        self.interface = interface
+        self.name = interface.name
+        self.replicated = interface.replicated
+        self.releases_early = not interface.drains
+        self._interface = interface
+        self._controller = interface.controller
         self._tasks = tasks
         self._policy = policy
         self._priority = priority
@@ -31,72 +92,144 @@ class Enforcer:
     @property
     def partition(self) -> str:
         """The top group of all guests."""
-        return self._tasks.partition(self.interface.controller)
+        return self._tasks.partition(self._controller)
+
+    def capacity(self) -> base.Capacity:
+        return self._interface.capacity(self.partition)
+
+    def guard(self) -> None:
+        if self._interface.inherits:
+            self._interface.settle(self.partition)
 
     def apply(self, pid: int, claim: claims.RTClaim) -> None:
-        """Pin, reserve, read back, then make the tasks real-time.
-
-        :raises KernelError: refused; the guest must not run on
-        """
-        group = self._group(pid)
-        try:
-            self._tasks.confine(pid, claim.cpus)
-        except (OSError, LookupError) as error:
-            raise exception.KernelError(
-                interface='cpuset', group=group,
-                reason=f'cannot confine it to pCPUs {list(claim.cpus)}: '
-                       f'{error}') from error
-        self.interface.reserve(group, _budget(claim))
-        if not self._holds(group, claim):
-            raise exception.KernelError(
-                interface=self.interface.name, group=group,
-                reason=f'it reads back {self.interface.read(group)} instead '
-                       f'of {claim.reservation}')
+        """Pin, reserve, read back, then make the tasks real-time."""
+        guest = self._layout(pid)
+        with self._explained(guest):
+            budgets = guest.budgets(self._interface, claim)
+            self._make_way(pid, guest, claim, budgets)
+            if not guest.vcpus:
+                self._tasks.confine(pid, claim.cpus)
+            if guest.gathers(self._interface):
+                self._tasks.gather(guest.vcpus, self._controller, claim.cpus)
+        self._interface.reserve(budgets)
+        for group, budget in budgets.items():
+            self._check(group, budget)
         if self._policy != 'none':
-            self._tasks.make_real_time(
-                group, self.interface.controller, pid, self._policy,
-                self._priority)
+            for group in guest.real_time:
+                self._tasks.make_real_time(
+                    group, self._controller, guest.keeper, self._policy,
+                    self._priority)
+
+    def _make_way(self, pid: int, guest: layout.Layout,
+                  claim: claims.RTClaim, budgets: dict[str, base.Budget]
+                  ) -> None:
+        """Let go what the kernel cannot change while it is in use."""
+        held = {group: self._interface.read(group) for group in budgets}
+        if self._interface.inherits and not any(held.values()):
+            # A real-time task holds its group where it is.
+            self._make_ordinary(guest)
+        moves = not self.replicated and any(
+            now and set(now.runtime_us) != set(budgets[group].runtime_us)
+            for group, now in held.items())
+        pinned = guest.vcpus or self._tasks.is_confined(pid, claim.cpus)
+        if moves or (self._interface.binds_cpus and not pinned):
+            self._release(guest)
 
     def release(self, pid: int) -> None:
-        """Take the budget of a running guest back."""
-        group = self._group(pid)
-        self._tasks.make_ordinary(group, self.interface.controller)
-        self.interface.release(group)
+        self._release(self._layout(pid))
+
+    def _release(self, guest: layout.Layout) -> None:
+        self._make_ordinary(guest)
+        self._interface.release(guest.leaves(self._interface))
+
+    def _make_ordinary(self, guest: layout.Layout) -> None:
+        self._tasks.make_ordinary(guest.domain, self._controller,
+                                  guest.keeper)
 
     def settle(self) -> None:
-        """After guests ended: leave no room behind in the parents."""
-        self.interface.settle(self.partition)
+        self._interface.settle(self.partition)
+
+    def release_orphans(self) -> list[str]:
+        idle = self._tasks.idle_groups(self.partition, self._controller)
+        found = [group for group in idle if self._interface.read(group)]
+        if found:
+            self._interface.release(found)
+        return found
 
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
-        """Whether the kernel has what the claim says."""
-        return self._holds(self._group(pid), claim)
+        guest = self._layout(pid)
+        with self._explained(guest):
+            budgets = guest.budgets(self._interface, claim)
+            if guest.gathers(self._interface) and any(
+                    self._tasks.threads(group, self._controller)
+                    for group in guest.vcpus[1:]):
+                return False
+            if not guest.vcpus and not self._tasks.is_confined(
+                    pid, claim.cpus):
+                return False
+            if not self._runs_in_real_time(guest):
+                return False
+        if self.bandwidth(pid) > max(claim.reservation.bandwidth, _LEAST_PPM):
+            return False  # killed before the domain's budget was lowered
+        return all(self._has(group, budget)
+                   for group, budget in budgets.items())
+
+    def _runs_in_real_time(self, guest: layout.Layout) -> bool:
+        """Whether the policy was given: nova-compute may have been killed.
+
+        A container may take it from tasks of its own, so its init is what
+        tells; a virtual machine knows nothing of it.
+        """
+        if self._policy == 'none':
+            return True
+        return all(self._tasks.is_real_time(thread)
+                   for group in guest.real_time
+                   for thread in self._tasks.threads(
+                       group, self._controller, guest.keeper)
+                   if guest.vcpus or self._tasks.is_init(
+                       thread, guest.keeper))
 
     def bandwidth(self, pid: int) -> int:
-        """What the kernel grants a guest on one pCPU, in ppm; 0 for none."""
-        budget = self.interface.read(self._group(pid))
-        return 0 if budget is None else _bandwidth(budget)
+        guest = self._layout(pid)
+        # The domain's too: nova-compute may have been killed in between.
+        found = map(self._interface.read,
+                    {guest.domain, *guest.leaves(self._interface)})
+        return max((_bandwidth(budget) for budget in found if budget),
+                   default=0)
 
-    def _holds(self, group: str, claim: claims.RTClaim) -> bool:
-        found = self.interface.read(group)
-        wanted = _budget(claim)
-        return (found is not None
-                and found.period_us == wanted.period_us
-                and all(found.runtime_us.get(cpu) == runtime
-                        for cpu, runtime in wanted.runtime_us.items()))
+    def _check(self, group: str, budget: base.Budget) -> None:
+        if not self._has(group, budget):
+            raise exception.KernelError(
+                interface=self.name, group=group,
+                reason=f'it reads back {self._interface.read(group)} instead '
+                       f'of {budget}')
 
-    def _group(self, pid: int) -> str:
+    def _has(self, group: str, wanted: base.Budget) -> bool:
+        found = self._interface.read(group)
+        if found is None or found.period_us != wanted.period_us:
+            return False
+        if not self.replicated:
+            return dict(found.runtime_us) == dict(wanted.runtime_us)
+        return all(found.runtime_us.get(cpu) == runtime
+                   for cpu, runtime in wanted.runtime_us.items())
+
+    def _layout(self, pid: int) -> layout.Layout:
         try:
-            return self._tasks.group_of(pid, self.interface.controller)
+            return layout.find(self._tasks, self._controller, pid)
         except LookupError as error:
             raise exception.KernelError(
-                interface=self.interface.name, group=f'of process {pid}',
+                interface=self.name, group=f'of process {pid}',
                 reason=str(error)) from error
 
-
-def _budget(claim: claims.RTClaim) -> base.Budget:
-    wanted = claim.reservation
-    return base.Budget(dict.fromkeys(claim.cpus, wanted.runtime_us),
-                       wanted.period_us)
+    @contextlib.contextmanager
+    def _explained(self, guest: layout.Layout) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, LookupError) as error:
+            raise exception.KernelError(
+                interface=self.name, group=guest.domain,
+                reason=f'cannot put its tasks where the claim says: {error}'
+            ) from error
 
 
 def _bandwidth(budget: base.Budget) -> int:

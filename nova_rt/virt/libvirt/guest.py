@@ -6,6 +6,7 @@ Whatever starts a domain in Nova's libvirt driver (spawn, reboot, rescue,
 resume, migration ...) ends in Guest.launch.
 """
 
+import contextlib
 import time
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from oslo_utils import excutils
 
 from nova_rt.compute import claims
 from nova_rt.virt.libvirt import enforcer
+from nova_rt.virt.libvirt import pinning
 
 LOG = logging.getLogger(__name__)
 
@@ -28,11 +30,33 @@ class Reservations(Protocol):
         :raises ReservationNotApplied: it should have one and has none
         """
 
+    def rt_destination(self, uuid: str) -> claims.RTClaim | None:
+        """The claim of a server where it is being migrated to.
+
+        :raises ReservationNotApplied: there should be one and is none
+        """
+
     def rt_enforcer(self) -> enforcer.Enforcer:
         """:raises ReservationNotApplied: the kernel has no interface"""
 
+    def rt_starts_paused(self) -> bool:
+        """Whether guests can be started before their code runs."""
+
+    def rt_pins(self) -> bool:
+        """Whether guests must be kept on the pCPUs of their claim."""
+
+    def rt_launching(self, uuid: str
+                     ) -> contextlib.AbstractContextManager[None]:
+        """While Nova starts a guest, events about it are left alone."""
+
+    def rt_guard(self) -> None:
+        """A guest is about to be started; never raises."""
+
     def rt_pid(self, uuid: str) -> int:
-        """The process that keeps a running guest."""
+        """The process that keeps a running guest.
+
+        :raises LookupError: there is none
+        """
 
     def rt_release(self, uuid: str) -> None:
         """A guest is about to be ended; never raises."""
@@ -50,13 +74,21 @@ class RTGuest(libvirt_guest.Guest):
 
     def launch(self, pause: bool = False) -> Any:
         claim = self._reservations.rt_claim(self.uuid)
+        self._reservations.rt_guard()
         if claim is None:
             return super().launch(pause=pause)
+        with self._reservations.rt_launching(self.uuid):
+            return self._rt_launch(claim, pause)
+
+    def _rt_launch(self, claim: claims.RTClaim, pause: bool) -> Any:
         target = self._reservations.rt_enforcer()
-        result = super().launch(pause=pause)
+        waits = self._reservations.rt_starts_paused()
+        result = super().launch(pause=pause or waits)
         started = time.monotonic()
         try:
             target.apply(self._reservations.rt_pid(self.uuid), claim)
+            if waits and not pause:
+                self.resume()
         except Exception:
             with excutils.save_and_reraise_exception():
                 self.poweroff()
@@ -65,9 +97,27 @@ class RTGuest(libvirt_guest.Guest):
                  (time.monotonic() - started) * 1000)
         return result
 
+    def migrate(self, destination: Any, *args: Any,
+                destination_xml: str | None = None, **kwargs: Any) -> Any:
+        claim = self._reservations.rt_destination(self.uuid)
+        if claim is not None and destination_xml and (
+                self._reservations.rt_pins()):
+            destination_xml = pinning.pinned(destination_xml, claim.cpus)
+        return super().migrate(destination, *args,
+                               destination_xml=destination_xml, **kwargs)
+
+    def save_memory_state(self) -> None:
+        try:
+            super().save_memory_state()
+        finally:  # its group has gone with it
+            self._reservations.rt_settle()
+
     def poweroff(self) -> None:
-        # Its tasks stop being real-time and its budget returns at once;
-        # that of a removed group takes until the kernel gets round to it.
+        # Where the kernel allows it, its tasks stop being real-time and its
+        # budget returns at once; that of a removed group takes until the
+        # kernel gets round to it.
         self._reservations.rt_release(self.uuid)
-        super().poweroff()
-        self._reservations.rt_settle()
+        try:
+            super().poweroff()
+        finally:  # it may have ended by itself
+            self._reservations.rt_settle()

@@ -4,10 +4,10 @@
 
 from typing import Any
 
-from lxml import etree
 from nova.virt.libvirt import host as libvirt_host
 
 from nova_rt.virt.libvirt import guest
+from nova_rt.virt.libvirt import pinning
 
 
 class RTHost(libvirt_host.Host):
@@ -26,11 +26,7 @@ class RTHost(libvirt_host.Host):
         return guest.RTGuest(plain._domain, self.rt_reservations)
 
     def _rt_confined(self, xml: str) -> str:
-        """The domain on its claimed pCPUs: libvirt pins before it starts."""
-        root = etree.fromstring(xml)
-        vcpu = root.find('vcpu')
-        claim = self.rt_reservations.rt_claim(root.findtext('uuid'))
-        if claim is None or vcpu is None:
+        claim = self.rt_reservations.rt_claim(pinning.uuid_of(xml))
+        if claim is None or not self.rt_reservations.rt_pins():
             return xml
-        vcpu.set('cpuset', ','.join(map(str, sorted(claim.cpus))))
-        return str(etree.tostring(root, encoding='unicode'))
+        return pinning.pinned(xml, claim.cpus)

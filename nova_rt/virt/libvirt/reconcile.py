@@ -40,14 +40,17 @@ class Reconciler:
             try:
                 self._correct(guest)
             except exception.RTError as error:
-                failures.add(f'{guest.uuid}: {error}')
+                failures.add(f'server {guest.uuid}: {error}')
         try:
+            for group in self._target.release_orphans():
+                LOG.warning('Took the CPU reservation of %s, which has no '
+                            'tasks any more.', group)
             self._target.settle()
         except exception.RTError as error:
             failures.add(str(error))
         for text in failures - self._reported:
             LOG.error('Cannot bring the kernel in step with the CPU '
-                      'reservation of server %s', text)
+                      'reservations: %s', text)
         self._reported = frozenset(failures)
 
     def _raise_by(self, guest: RunningGuest) -> int:

@@ -18,11 +18,15 @@ import unittest
 from unittest import mock
 
 import nova_rt.kernel.fs
-import nova_rt.kernel.rt_group_sched as f1
+from nova_rt.kernel import survey
+from nova_rt.kernel import tree
+from nova_rt.kernel import two_files as f1
 import nova_rt.privsep
 
 #: Runtime of the scratch group: 0.002 of each CPU.
 TOP_US = 2_000
+#: The kernel counts in so many parts of a CPU.
+BW_UNIT = 1 << 20
 _SECONDS = 10
 
 SLEEPER = 'import signal; print(flush=True); signal.pause()'
@@ -33,7 +37,9 @@ def why_not() -> str:
     """Why this machine cannot run these tests, '' where it can."""
     if os.geteuid() != 0:
         return 'needs root'
-    if f1.RtGroupSched.detect(nova_rt.kernel.fs.RealFS()) is None:
+    hierarchy = survey.hierarchy_of(nova_rt.kernel.fs.RealFS())
+    if hierarchy is None or not hierarchy.controller or not os.path.exists(
+            os.path.join(hierarchy.mount, f1.RUNTIME)):
         return 'the kernel has no RT_GROUP_SCHED on cgroup v1'
     return ''
 
@@ -110,7 +116,7 @@ class RealKernelTest(unittest.TestCase):
         """Give the scratch group TOP_US, if the others leave as much."""
         root = self._ratio(self.cpu)
         used = sum(map(self._ratio, self._groups(self.cpu)))
-        if root - used < TOP_US * f1.BW_UNIT // 1_000_000:
+        if root - used < TOP_US * BW_UNIT // 1_000_000:
             self.fail(f'other groups hold {used} of the {root} units of '
                       f'{self.cpu}: there is no room for this test')
         (self.top / f1.RUNTIME).write_text(str(TOP_US))
@@ -126,14 +132,14 @@ class RealKernelTest(unittest.TestCase):
             period = int((path / f1.PERIOD).read_text())
         except OSError:
             return 0  # gone meanwhile
-        return f1.BW_UNIT if runtime < 0 else runtime * f1.BW_UNIT // period
+        return BW_UNIT if runtime < 0 else runtime * BW_UNIT // period
 
     def _foreign(self) -> tuple[str, ...]:
         """What nobody else changes while we run."""
         return tuple(path.read_text() for path in (
             self.cpu / f1.RUNTIME, self.cpu / f1.PERIOD,
-            pathlib.Path(f1.SYSCTL.format('runtime')),
-            pathlib.Path(f1.SYSCTL.format('period'))))
+            pathlib.Path(tree.SYSCTL.format('runtime')),
+            pathlib.Path(tree.SYSCTL.format('period'))))
 
     def _end(self) -> None:
         for child in self.children:

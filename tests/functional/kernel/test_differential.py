@@ -14,12 +14,12 @@ import pathlib
 import random
 import subprocess
 
-from nova_rt.kernel import rt_group_sched as f1
+from nova_rt.kernel import two_files as f1
 from tests.emulation import rt_group_sched as emulation
 from tests.functional.kernel import base
 
-SEQUENCES = 8
-CALLS = 150
+SEQUENCES = 200
+CALLS = 40
 
 GROUPS = ('/a', '/a/b', '/a/b/c', '/d', '/d/e')
 RUNTIMES = (0, 1, 2, 5, 10, 50, 100, 250, 500, 999, 1_000, 1_001, 1_500,

@@ -7,8 +7,10 @@ import pathlib
 
 from nova_rt import exception
 from nova_rt.kernel import base as kernel_base
-from nova_rt.kernel import rt_group_sched as f1
+from nova_rt.kernel import detect
+from nova_rt.kernel import rt_group_sched
 from nova_rt.kernel import tasks
+from nova_rt.kernel import two_files as f1
 from tests.functional.kernel import base
 
 #: A process with a second thread that starts children, when told to.
@@ -32,8 +34,8 @@ class TasksTest(base.RealKernelTest):
     def setUp(self) -> None:
         super().setUp()
         self.tasks = tasks.Tasks(self.fs)
-        found = f1.RtGroupSched.detect(self.fs)
-        assert found is not None
+        found = detect.detect(self.fs)
+        assert isinstance(found, rt_group_sched.RtGroupSched)
         self.interface = found
         self.guest = self.top / 'guest'
         self.guest.mkdir()
@@ -57,7 +59,7 @@ class TasksTest(base.RealKernelTest):
             self.tasks.group_of(self.init.pid, 'cpu')
 
     def test_reserve_make_real_time_and_back(self) -> None:
-        self.interface.reserve(self.group, BUDGET)
+        self.interface.reserve({self.group: BUDGET})
         self.assertEqual('100\n', (self.guest / f1.RUNTIME).read_text())
         self.assertEqual('1000\n', (self.top / f1.RUNTIME).read_text())
         self.assertEqual(1, self.make())
@@ -65,15 +67,21 @@ class TasksTest(base.RealKernelTest):
         self.assertEqual(os.SCHED_OTHER,
                          os.sched_getscheduler(self.keeper.pid))
         with self.assertRaisesRegex(exception.KernelError, 'EBUSY'):
-            self.interface.release(self.group)
-        self.tasks.make_ordinary(self.group, 'cpu')
+            self.interface.release([self.group])
+        self.tasks.make_ordinary(self.group, 'cpu', self.keeper.pid)
         self.assertEqual(os.SCHED_OTHER, os.sched_getscheduler(self.init.pid))
-        self.interface.release(self.group)
+        self.interface.release([self.group])
         for group in (self.guest, self.top):
             self.assertEqual('0\n', (group / f1.RUNTIME).read_text())
 
+    def test_init_is_a_child_of_the_keeper(self) -> None:
+        self.assertTrue(self.tasks.is_init(self.init.pid, os.getpid()))
+        self.assertFalse(self.tasks.is_init(self.init.pid, self.keeper.pid))
+        self.end(self.init)
+        self.assertFalse(self.tasks.is_init(self.init.pid, os.getpid()))
+
     def test_read_has_all_cpus(self) -> None:
-        self.interface.reserve(self.group, BUDGET)
+        self.interface.reserve({self.group: BUDGET})
         found = self.interface.read(self.group)
         assert found is not None
         self.assertLessEqual(os.sched_getaffinity(0),
@@ -87,7 +95,7 @@ class TasksTest(base.RealKernelTest):
 
     def test_a_guest_that_forks(self) -> None:
         """Also its threads, and children born while we walk."""
-        self.interface.reserve(self.group, BUDGET)
+        self.interface.reserve({self.group: BUDGET})
         forker = self.start(FORKER)
         (self.guest / 'cgroup.procs').write_text(str(forker.pid))
         assert forker.stdin is not None
@@ -101,7 +109,7 @@ class TasksTest(base.RealKernelTest):
 
     def test_another_guest_with_the_same_id(self) -> None:
         """A thread that is elsewhere by now is left alone."""
-        self.interface.reserve(self.group, BUDGET)
+        self.interface.reserve({self.group: BUDGET})
         (self.top / 'tasks').write_text(str(self.init.pid))
         with self.assertRaises(ProcessLookupError):
             tasks.nova_rt.privsep.set_policy(
@@ -111,7 +119,7 @@ class TasksTest(base.RealKernelTest):
 
     def test_room_of_a_removed_guest(self) -> None:
         """The kernel returns it late; production code outlasts that."""
-        self.interface.reserve(self.group, BUDGET)
+        self.interface.reserve({self.group: BUDGET})
         for child in (self.keeper, self.init):
             self.end(child)
         base.eventually(self.guest.rmdir)

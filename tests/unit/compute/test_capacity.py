@@ -15,12 +15,14 @@ class Kernel:
 
     name = 'fake'
 
-    def __init__(self, ppm=1_000_000, tick_us=0, replicated=False):
+    def __init__(self, ppm=1_000_000, tick_us=0, replicated=False,
+                 error=None):
         self.replicated = replicated
-        self._capacity = kernel_base.Capacity(ppm, tick_us)
+        self._capacity = error or kernel_base.Capacity(ppm, tick_us)
 
-    def capacity(self, ours):
-        assert ours == '/machine'
+    def capacity(self):
+        if isinstance(self._capacity, Exception):
+            raise self._capacity
         return self._capacity
 
 
@@ -30,8 +32,8 @@ class MeasureTest(base.TestCase):
         super().setUp()
         self.config('libvirt', virt_type='lxc')
 
-    def measure(self, kernel=None, shared=(2, 0, 1)):
-        return capacity.measure(base.CONF, kernel, shared, '/machine')
+    def measure(self, kernel=None, shared=(2, 0, 1), trouble=''):
+        return capacity.measure(base.CONF, kernel, shared, trouble)
 
     def refused(self, words, **options):
         self.config(**options)
@@ -94,7 +96,8 @@ class MeasureTest(base.TestCase):
             ('kernel offers no interface', None, {}),
             ('hcbs_scheduler_available is false', Kernel(),
              {'hcbs_scheduler_available': False}),
-            ('virt_type = kvm', Kernel(), {'virt_type': 'kvm'}))
+            ('virt_type = parallels', Kernel(),
+             {'virt_type': 'parallels'}))
         for words, kernel, options in cases:
             group = 'libvirt' if 'virt_type' in options else 'nova_rt'
             self.config(group, **options)
@@ -104,6 +107,22 @@ class MeasureTest(base.TestCase):
             self.assertEqual(f'none on this host: {found.reason}',
                              str(found))
             self.config(hcbs_scheduler_available=True)
+
+    def test_guests_with_tasks_of_their_own(self):
+        for virt_type in ('kvm', 'lxc', 'qemu'):
+            self.config('libvirt', virt_type=virt_type)
+            self.assertTrue(self.measure(Kernel()).available)
+
+    def test_the_kernel_cannot_be_used(self):
+        """Its reason is given, in one sentence."""
+        found = self.measure(None, trouble='it looks like two')
+        self.assertEqual('it looks like two', found.reason)
+        error = exception.KernelError(interface='fake', group='/',
+                                      reason='no permission (EPERM)')
+        found = self.measure(Kernel(error=error))
+        self.assertFalse(found.available)
+        self.assertEqual(str(error), found.reason)
+        self.assertEqual(0, found.empty.cap)
 
     def test_no_pcpu(self):
         found = self.measure(Kernel(), shared=())

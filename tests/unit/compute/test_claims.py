@@ -36,7 +36,8 @@ class RTClaimTest(base.TestCase):
 
     def test_not_ours(self):
         good = CLAIM.identifier
-        for text in ('', 'pmem-1', good + ';x=1', 'x' + good, good + '\n',
+        for text in ('', 'pmem-1', good + ';x=1', '2:' + good, 'x' + good,
+                     good + '\n',
                      good.replace('r=1000', 'r='),
                      good.replace('c=3,0', 'c='),
                      good.replace('c=3,0', 'c=,'), good + ',',
@@ -68,3 +69,37 @@ class RTClaimTest(base.TestCase):
         self.assertIsNone(claims.of_instance(server))
         server.resources = None
         self.assertIsNone(claims.of_instance(server))
+
+
+class OnHostTest(base.TestCase):
+    """Which claim counts on which end of a move."""
+
+    def setUp(self):
+        super().setUp()
+        self.moved = claims.RTClaim(uuids.server, 8, CLAIM.reservation, (5,))
+        self.server = base.instance(
+            resources=[CLAIM.to_resource(uuids.source)])
+        self.server.host = 'source'
+        self.server.migration_context = objects.MigrationContext(
+            old_resources=self.server.resources,
+            new_resources=objects.ResourceList(
+                objects=[self.moved.to_resource(uuids.target)]))
+
+    def on(self, host):
+        return claims.on_host(self.server, host, [getattr(uuids, host)])
+
+    def test_both_ends_of_a_move(self):
+        self.assertEqual(CLAIM, self.on('source'))
+        self.assertEqual(self.moved, self.on('target'))
+        self.assertIsNone(self.on('elsewhere'))
+
+    def test_the_destination(self):
+        self.assertEqual(self.moved, claims.of_destination(self.server))
+        self.server.migration_context = None
+        self.assertIsNone(claims.of_destination(self.server))
+
+    def test_resized_where_it_is_to_no_reservation(self):
+        """The old claim is kept for a revert and applies no more."""
+        self.server.resources = None
+        self.server.migration_context.new_resources = None
+        self.assertIsNone(self.on('source'))

@@ -69,6 +69,21 @@ class RequestTest(base.TestCase):
         self.assertEqual(reservation.Reservation(150_000, 200_000),
                          request.reservation_of(server))
 
+    def test_note_of_another_version(self):
+        server = base.instance(SPECS)
+        for note in ('{', '7', '[1]', '["x"]'):
+            server.system_metadata[request.HINTS_KEY] = note
+            error = self.assertRaises(exception.InvalidReservation,
+                                      request.reservation_of, server)
+            self.assertIn(f'nova_rt_hint={note}: ', str(error))
+
+    def test_hint_of_another_version(self):
+        server = base.instance(SPECS)
+        server.system_metadata[request.HINTS_KEY] = (
+            '{"cpu.rt_deadline_us": "7"}')
+        self.assertRaises(exception.InvalidReservation,
+                          request.reservation_of, server)
+
     def test_conflicts(self):
         for server in (
                 base.instance(SPECS | {'hw:cpu_policy': 'dedicated'}),

@@ -11,7 +11,7 @@ from unittest import mock
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_rt.kernel import rt_group_sched
+from nova_rt.kernel import tree
 from nova_rt import reservation
 from tests.emulation import rt_group_sched as emulation
 from tests.unit.kernel import base
@@ -54,7 +54,7 @@ class PromiseTest(base.KernelTest):
             plan: list[tuple[int, tuple[int, int] | None]],
             foreign: list[tuple[int, int]], root: tuple[int, int]) -> None:
         kernel = emulation.Kernel()
-        with mock.patch.object(rt_group_sched, 'time', kernel.clock):
+        with mock.patch.object(tree, 'time', kernel.clock):
             self._run(kernel, layout, plan, foreign, root)
 
     def _run(self, kernel: emulation.Kernel, layout: str,
@@ -68,7 +68,7 @@ class PromiseTest(base.KernelTest):
                 _write(kernel, f'/foreign{number}', values)
             except OSError:
                 continue  # the kernel had no room for it
-        interface = self.detected(kernel)
+        interface = self.interface_on(kernel)
         top = '/' + layout.split('/')[1]
         room = interface.capacity(top).ppm
         held: dict[int, int] = {}
@@ -76,13 +76,13 @@ class PromiseTest(base.KernelTest):
             group = layout.format(guest)
             base.mkdirs(kernel, group)
             if values is None:
-                interface.release(group)
+                interface.release([group])
                 held.pop(guest, None)
             else:
                 ppm = reservation.Reservation(*values).bandwidth
                 if sum((held | {guest: ppm}).values()) > room:
                     continue
-                interface.reserve(group, base.budget(*values))
+                interface.reserve({group: base.budget(*values)})
                 held[guest] = ppm
                 self.assertEqual(values, kernel.snapshot()[group])
             self.assert_tight(kernel, top)
@@ -92,10 +92,10 @@ class PromiseTest(base.KernelTest):
         """One ppm more than promised is refused on a plain host."""
         base.mkdirs(self.kernel, base.LEAF)
         room = self.interface.capacity('/machine').ppm
-        self.interface.reserve(base.LEAF, base.budget(room, 1_000_000))
+        self.interface.reserve({base.LEAF: base.budget(room, 1_000_000)})
         with self.assertRaisesRegex(Exception, 'no room'):
-            self.interface.reserve(base.LEAF,
-                                   base.budget(room + 1, 1_000_000))
+            self.interface.reserve(
+                {base.LEAF: base.budget(room + 1, 1_000_000)})
 
 
 def _write(kernel: emulation.Kernel, group: str, values: tuple[int, int]

@@ -2,6 +2,8 @@
 
 """nova_rt.kernel.tasks on emulated guests."""
 
+from collections.abc import Callable
+import contextlib
 import errno
 import os
 import posixpath
@@ -21,6 +23,7 @@ class TasksTest(base.KernelTest):
         super().setUp()
         for target, name, new in (
                 (tasks, '_belongs', emulated.belongs),
+                (tasks, '_is_child', emulated.is_child),
                 (tasks.os, 'sched_getscheduler', emulated.policy_of),
                 (tasks.nova_rt.privsep, 'set_policy', emulated.set_policy)):
             patch = mock.patch.object(target, name, new)
@@ -30,7 +33,7 @@ class TasksTest(base.KernelTest):
         self.tasks = emulated.EmulatedTasks(self.kernel)
         self.keeper = self.guests.start('a')
         self.group = self.guests.group(self.keeper)
-        self.interface.reserve(self.group, base.budget(10_000, 100_000))
+        self.interface.reserve({self.group: base.budget(10_000, 100_000)})
 
     def policies(self) -> list[int]:
         return [self.kernel.tasks[thread].policy for thread
@@ -44,6 +47,39 @@ class TasksTest(base.KernelTest):
         self.assertEqual(2, self.make())
         self.assertEqual([os.SCHED_OTHER, os.SCHED_RR, os.SCHED_RR],
                          self.policies())
+
+    def refusals(self, run: Callable[[], object]) -> list[list[int]]:
+        """The policies after each change that was the last, from none."""
+        found, real = [], emulated.set_policy
+        for last in range(3):
+            left = [last]
+
+            def set_policy(*args: object, left: list[int] = left) -> None:
+                if not left[0]:
+                    raise base.refuse(errno.EIO)
+                left[0] -= 1
+                real(*args)  # type: ignore[arg-type]
+
+            with mock.patch.object(tasks.nova_rt.privsep, 'set_policy',
+                                   set_policy), contextlib.suppress(
+                                       exception.KernelError):
+                run()
+            found.append(self.policies()[1:])
+        return found
+
+    def test_init_is_the_last_to_be_real_time(self) -> None:
+        """So it tells whether nova-compute was killed half way."""
+        self.assertEqual(
+            [[os.SCHED_OTHER, os.SCHED_OTHER], [os.SCHED_OTHER, os.SCHED_RR],
+             [os.SCHED_RR, os.SCHED_RR]], self.refusals(self.make))
+
+    def test_init_is_the_first_to_be_ordinary(self) -> None:
+        self.make()
+        self.assertEqual(
+            [[os.SCHED_RR, os.SCHED_RR], [os.SCHED_OTHER, os.SCHED_RR],
+             [os.SCHED_OTHER, os.SCHED_OTHER]],
+            self.refusals(lambda: self.tasks.make_ordinary(
+                self.group, 'cpu', self.keeper)))
 
     def test_the_threads_of_the_keeper_too(self) -> None:
         thread = emulated.new_id()
@@ -113,16 +149,16 @@ class TasksTest(base.KernelTest):
             self.assertEqual(1, self.make())
 
     def test_refused_without_budget(self) -> None:
-        self.interface.release(self.group)
+        self.interface.release([self.group])
         with self.assertRaisesRegex(exception.KernelError,
                                     'cannot be made rr.*not permitted'):
             self.make()
 
     def test_ordinary_again(self) -> None:
         self.make()
-        self.tasks.make_ordinary(self.group, 'cpu')
+        self.tasks.make_ordinary(self.group, 'cpu', self.keeper)
         self.assertEqual([os.SCHED_OTHER] * 3, self.policies())
-        self.interface.release(self.group)
+        self.interface.release([self.group])
 
     def test_the_group_goes_while_we_walk(self) -> None:
         """Some kernels say ENOENT, some ENODEV: nobody is left there."""
@@ -135,7 +171,7 @@ class TasksTest(base.KernelTest):
 
             with mock.patch.object(self.kernel, 'read', gone):
                 self.assertEqual(0, self.make())
-                self.tasks.make_ordinary(self.group, 'cpu')
+                self.tasks.make_ordinary(self.group, 'cpu', self.keeper)
 
     def test_other_errors_of_the_list_are_raised(self) -> None:
         with mock.patch.object(self.kernel, 'read',
@@ -176,6 +212,66 @@ class TasksTest(base.KernelTest):
             self.tasks.mount_of('memory')
         with self.assertRaisesRegex(LookupError, 'not mounted'):
             self.tasks.mount_of('')
+
+
+class MachineTest(base.EveryKernelTest):
+    """Virtual machines on each kernel, their threads in groups of vCPUs."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        patch = mock.patch.object(tasks.nova_rt.privsep, 'place_vcpu',
+                                  emulated.place_vcpu)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.guests = emulated.Guests(self.kernel)
+        self.tasks = emulated.EmulatedTasks(self.kernel)
+        self.controller = self.interface.controller
+        self.pid = self.guests.start_qemu('m', ['1', '3'])
+        self.first, self.second = self.guests.vcpus(self.pid)
+
+    def threads(self, group: str) -> list[int]:
+        return self.tasks.threads(group, self.controller)
+
+    def test_gather(self) -> None:
+        wanted = self.threads(self.first) + self.threads(self.second)
+        self.assertEqual(2, len(wanted))
+        for _ in range(2):
+            self.tasks.gather([self.first, self.second], self.controller,
+                              (1, 3))
+            self.assertEqual(wanted, self.threads(self.first))
+            self.assertEqual([], self.threads(self.second))
+        self.assertEqual({3}, self.kernel.tasks[wanted[1]].affinity)
+        # On v2 the group must allow both.
+        cpus = {1, 3} if self.kernel.version == 2 else {1}
+        self.assertEqual(cpus, self.kernel.confined()[self.first])
+
+    def test_gather_one(self) -> None:
+        self.kernel.written.clear()
+        self.tasks.gather([self.first], self.controller, (1,))
+        self.assertEqual([], self.kernel.written)
+
+    def test_threads_of_the_domain(self) -> None:
+        group = self.guests.group(self.pid)
+        self.assertEqual(sorted(self.guests.running[self.pid]),
+                         sorted(self.threads(group)))
+        self.assertEqual([], self.tasks.threads(
+            self.first + '/none', self.controller))
+
+    def test_idle_groups(self) -> None:
+        group = self.guests.group(self.pid)
+        self.assertEqual([], list(self.tasks.idle_groups(
+            '/machine', self.controller)))
+        self.kernel.exit(self.threads(self.second)[0])
+        base.mkdirs(self.kernel, '/machine/x/y')
+        self.assertEqual(
+            [f'{group}/vcpu1', '/machine/x/y'],
+            list(self.tasks.idle_groups('/machine', self.controller)))
+
+    def test_groups_below(self) -> None:
+        group = self.guests.group(self.pid)
+        self.assertEqual(
+            [f'{group}/emulator', self.first, self.second],
+            self.tasks.groups_below(group, self.controller))
 
 
 class GroupOfTest(base.KernelTest):

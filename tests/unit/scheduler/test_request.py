@@ -2,6 +2,13 @@
 
 """What is tested here: the reservation in a RequestSpec."""
 
+from unittest import mock
+
+import fixtures
+from nova import objects
+from oslo_utils.fixture import uuidsentinel as uuids
+import testtools
+
 from nova_rt import exception
 from nova_rt import reservation
 from nova_rt.scheduler import request
@@ -60,3 +67,42 @@ class RequestTest(base.TestCase):
     def test_dedicated_without_a_reservation_is_fine(self):
         spec = base.request_spec(image={'hw_cpu_policy': 'dedicated'})
         self.assertIsNone(request.reservation_of(spec))
+
+    def _stored(self, flavorid, cell=True):
+        """The server of the request exists, with a flavor."""
+        mapping = objects.InstanceMapping(cell_mapping=objects.CellMapping(
+            uuid=uuids.cell) if cell else None)
+        server = base.instance()
+        server.flavor.flavorid = flavorid
+        for owner, name, value in (
+                (objects.InstanceMapping, 'get_by_instance_uuid', mapping),
+                (objects.Instance, 'get_by_uuid', server),
+                (request.nova_context, 'target_cell', mock.MagicMock())):
+            self.useFixture(fixtures.MockPatchObject(
+                owner, name, return_value=value))
+
+    def test_limits_tightened_since_do_not_strand_a_server(self):
+        self.config(max_share=0.1)
+        spec = base.request_spec(base.extra_specs(50_000, 100_000))
+        self._stored(spec.flavor.flavorid)
+        self.assertEqual(500_000, request.reservation_of(spec).bandwidth)
+
+    def test_limits_hold_for_a_new_flavor(self):
+        self.config(max_share=0.1)
+        self._stored('another')
+        with testtools.ExpectedException(exception.InvalidReservation):
+            request.reservation_of(base.request_spec(
+                base.extra_specs(50_000, 100_000)))
+
+    def test_limits_hold_while_it_is_created(self):
+        self.config(max_share=0.1)
+        spec = base.request_spec(base.extra_specs(50_000, 100_000))
+        self._stored(spec.flavor.flavorid, cell=False)
+        with testtools.ExpectedException(exception.InvalidReservation):
+            request.reservation_of(spec)
+
+    def test_nonsense_is_refused_for_any_server(self):
+        spec = base.request_spec(base.extra_specs(50_000, 40_000))
+        self._stored(spec.flavor.flavorid)
+        with testtools.ExpectedException(exception.InvalidReservation):
+            request.reservation_of(spec)

@@ -8,6 +8,7 @@ from nova import exception as nova_exception
 from nova.scheduler import request_filter as nova_request_filter
 from nova.scheduler import utils
 
+from nova_rt import hostmap
 from nova_rt.scheduler import request_filter
 from tests.unit import base
 
@@ -18,12 +19,13 @@ class RequestFilterTest(base.TestCase):
         return request_filter.require_rt_bandwidth(
             context.get_admin_context(), spec)
 
-    def test_bandwidth_of_all_vcpus_and_the_trait(self):
+    def test_bandwidth_of_all_vcpus_share_of_one_and_the_trait(self):
         spec = base.request_spec(base.extra_specs(1000, 3000), vcpus=3)
         self.assertTrue(self.ask(spec))
         self.assertEqual(
             base.extra_specs(1000, 3000) | {
                 'resources:CUSTOM_RT_BANDWIDTH': '1000002',
+                'resources:CUSTOM_RT_SHARE': '333334',
                 'trait:CUSTOM_HCBS': 'required'},
             spec.flavor.extra_specs)
 
@@ -32,8 +34,9 @@ class RequestFilterTest(base.TestCase):
         self.ask(spec)
         wanted = utils.ResourceRequest.from_request_spec(spec)
         group = wanted.get_request_group(None)
-        self.assertEqual(1_000_000,
-                         group.resources['CUSTOM_RT_BANDWIDTH'])
+        self.assertEqual((1_000_000, 500_000), (
+            group.resources['CUSTOM_RT_BANDWIDTH'],
+            group.resources['CUSTOM_RT_SHARE']))
         self.assertEqual({'CUSTOM_HCBS'}, group.required_traits)
 
     def test_stored_flavor_is_left_alone(self):
@@ -43,15 +46,22 @@ class RequestFilterTest(base.TestCase):
         self.ask(spec)
         self.assertNotIn('trait:CUSTOM_HCBS', shared)
 
-    def test_amount_follows_the_hint_and_not_the_operator(self):
+    def test_amounts_follow_the_hint_and_not_the_operator(self):
+        names = [f'resources:{name}' for name in hostmap.CLASSES]
         spec = base.request_spec(
-            base.extra_specs(1000, 2000) | {
-                'resources:CUSTOM_RT_BANDWIDTH': '1'},
-            base.hints(runtime=1500))
+            base.extra_specs(1000, 2000) | dict.fromkeys(names, '1'),
+            base.hints(runtime=1500), vcpus=2)
         self.ask(spec)
         self.assertEqual(
-            '750000',
-            spec.flavor.extra_specs['resources:CUSTOM_RT_BANDWIDTH'])
+            ['1500000', '750000'],
+            [spec.flavor.extra_specs[name] for name in names])
+
+    def test_operator_is_told_what_is_asked(self):
+        logged = self.useFixture(fixtures.FakeLogger())
+        self.ask(base.request_spec(base.extra_specs(1000, 2000), vcpus=2))
+        self.assertIn(
+            'hosts need 1000000 free of CUSTOM_RT_BANDWIDTH, 500000 free of '
+            'CUSTOM_RT_SHARE and the trait CUSTOM_HCBS.', logged.output)
 
     def test_nothing_asked(self):
         spec = base.request_spec({'hw:x': 'y'})

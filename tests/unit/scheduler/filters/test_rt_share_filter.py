@@ -88,7 +88,8 @@ class RTShareFilterTest(base.TestCase):
         error = self.assertRaises(nova_exception.NoValidHost, self.passing,
                                   hosts, HALF, vcpus=2)
         for words in ('100000 us every 200000 us (share 0.500)', '2 pCPU(s)',
-                      'host0 publishes no map', 'host1 has no pCPU',
+                      'host0 publishes no map of version 1',
+                      'host1 has no pCPU',
                       'host2 has 2 pCPUs, the emptiest with 0.450 free'):
             self.assertIn(words, str(error))
 

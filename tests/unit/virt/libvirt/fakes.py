@@ -2,6 +2,8 @@
 
 """Stand-ins for the kernel and for the driver, which hold real claims."""
 
+import contextlib
+
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nova_rt.compute import claims
@@ -21,14 +23,33 @@ def refusal(group='g', reason='no room'):
 class Reservations:
     """nova_rt.virt.libvirt.guest.Reservations; notes what happens."""
 
-    def __init__(self, held=None, error=None, interface=True):
+    def __init__(self, held=None, error=None, interface=True, pauses=False,
+                 pins=True, moved=None):
         self.events = []
+        self._pauses = pauses
+        self._pins = pins
+        self._moved = moved
         self._held = held
         self._error = error
         self._interface = interface
 
     def rt_claim(self, uuid):
         return self._held
+
+    def rt_destination(self, uuid):
+        return self._moved
+
+    def rt_launching(self, uuid):
+        return contextlib.nullcontext()
+
+    def rt_guard(self):
+        self.events.append('guard')
+
+    def rt_starts_paused(self):
+        return self._pauses
+
+    def rt_pins(self):
+        return self._pins
 
     def rt_enforcer(self):
         if not self._interface:
@@ -62,6 +83,9 @@ class Domain:
 
     def createWithFlags(self, flags):
         self._events.append(f'start {flags}')
+
+    def resume(self):
+        self._events.append('resume')
 
     def destroy(self):
         self._events.append('destroy')

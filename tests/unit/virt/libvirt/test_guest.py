@@ -18,22 +18,41 @@ class RTGuestTest(base.BaseTestCase):
     def test_applied_after_the_start(self):
         held = fakes.claim()
         self.guest(held).launch()
-        self.assertEqual(['start 0', ('apply', 4711, held)],
+        self.assertEqual(['guard', 'start 0', ('apply', 4711, held)],
                          self.driver.events)
+
+    def test_started_paused(self):
+        """No code of a virtual machine runs without its reservation."""
+        held = fakes.claim()
+        self.guest(held, pauses=True).launch()
+        self.assertEqual(
+            ['guard', 'start 1', ('apply', 4711, held), 'resume'],
+            self.driver.events)
+
+    def test_stays_paused_where_nova_wants_it(self):
+        self.guest(fakes.claim(), pauses=True).launch(pause=True)
+        self.assertNotIn('resume', self.driver.events)
+
+    def test_not_resumed_where_it_cannot_be_applied(self):
+        running = self.guest(fakes.claim(), fakes.refusal(), pauses=True)
+        self.assertRaises(exception.KernelError, running.launch)
+        self.assertEqual(['release', 'destroy', 'settle'],
+                         self.driver.events[3:])
 
     def test_pause_is_passed_on(self):
         self.guest(fakes.claim()).launch(pause=True)
-        self.assertEqual('start 1', self.driver.events[0])
+        self.assertEqual('start 1', self.driver.events[1])
 
     def test_no_reservation(self):
-        self.guest(None, interface=False).launch()
-        self.assertEqual(['start 0'], self.driver.events)
+        """Nor is it paused; the guard is for it too."""
+        self.guest(None, interface=False, pauses=True).launch()
+        self.assertEqual(['guard', 'start 0'], self.driver.events)
 
     def test_not_started_where_the_kernel_has_no_interface(self):
         self.assertRaises(
             exception.ReservationNotApplied,
             self.guest(fakes.claim(), interface=False).launch)
-        self.assertEqual([], self.driver.events)
+        self.assertEqual(['guard'], self.driver.events)
 
     def test_ended_where_it_cannot_be_applied(self):
         for error in (fakes.refusal(), OSError('x'), KeyError('x')):
@@ -41,4 +60,4 @@ class RTGuestTest(base.BaseTestCase):
             self.assertIs(error,
                           self.assertRaises(type(error), running.launch))
             self.assertEqual(['release', 'destroy', 'settle'],
-                             self.driver.events[2:])
+                             self.driver.events[3:])

@@ -10,6 +10,8 @@ from nova_rt.virt.libvirt import guest
 from nova_rt.virt.libvirt import host
 from tests.unit.virt.libvirt import fakes
 
+MACHINE = (f'<domain type="kvm"><uuid>{uuids.server}</uuid><name>n</name>'
+           '<vcpu cpuset="0-7">2</vcpu>{}</domain>')
 XML = (f'<domain type="lxc"><uuid>{uuids.server}</uuid><name>n</name>'
        '<vcpu cpuset="0-7">2</vcpu></domain>')
 
@@ -17,8 +19,8 @@ XML = (f'<domain type="lxc"><uuid>{uuids.server}</uuid><name>n</name>'
 class Host(host.RTHost):
     """RTHost on a connection that keeps the last definition."""
 
-    def __init__(self, held):
-        self.rt_reservations = fakes.Reservations(held)
+    def __init__(self, held, pins=True):
+        self.rt_reservations = fakes.Reservations(held, pins=pins)
         self.defined = None
 
     def get_connection(self):
@@ -34,8 +36,8 @@ class Host(host.RTHost):
 
 class RTHostTest(base.BaseTestCase):
 
-    def defined(self, held, xml=XML):
-        target = Host(held)
+    def defined(self, held, xml=XML, pins=True):
+        target = Host(held, pins)
         self.assertIsInstance(target.write_instance_config(xml),
                               guest.RTGuest)
         return target.defined
@@ -45,6 +47,27 @@ class RTHostTest(base.BaseTestCase):
         self.assertEqual(('1,5', '2', uuids.server), (
             root.find('vcpu').get('cpuset'), root.findtext('vcpu'),
             root.findtext('uuid')))
+
+    def test_a_pcpu_for_each_vcpu(self):
+        """The emulator stays where Nova lets it run."""
+        for tune in ('', '<cputune/>',
+                     '<cputune><shares>5</shares><vcpupin vcpu="0" '
+                     'cpuset="0-7"/><vcpupin vcpu="1" cpuset="0-7"/>'
+                     '<emulatorpin cpuset="0-7"/></cputune>'):
+            root = etree.fromstring(self.defined(
+                fakes.claim(cpus=(5, 1)), MACHINE.replace('{}', tune)))
+            self.assertEqual('0-7', root.find('vcpu').get('cpuset'))
+            self.assertEqual(
+                [('0', '5'), ('1', '1')],
+                [(pin.get('vcpu'), pin.get('cpuset'))
+                 for pin in root.findall('cputune/vcpupin')])
+            if 'emulatorpin' in tune:
+                self.assertEqual('0-7', root.find(
+                    'cputune/emulatorpin').get('cpuset'))
+                self.assertEqual('5', root.findtext('cputune/shares'))
+
+    def test_no_pins_where_the_enforcer_needs_none(self):
+        self.assertEqual(XML, self.defined(fakes.claim(), pins=False))
 
     def test_no_reservation(self):
         self.assertEqual(XML, self.defined(None))

@@ -21,6 +21,7 @@ class Kernel:
     def __init__(self, budgets=None):
         self.budgets = budgets or {}
         self.settled = 0
+        self.orphans = []
         self.broken = set()
 
     def bandwidth(self, pid):
@@ -46,6 +47,10 @@ class Kernel:
 
     def settle(self):
         self.settled += 1
+
+    def release_orphans(self):
+        found, self.orphans = self.orphans, []
+        return found
 
 
 def guest(pid, runtime=None, period=PERIOD):
@@ -117,6 +122,13 @@ class ReconcilerTest(base.BaseTestCase):
             reconciler.run([guest(1, 100)])
             logged.append(self.log.output.count('Cannot bring'))
         self.assertEqual([1, 1, 1, 2], logged)
+
+    def test_a_budget_without_tasks(self):
+        kernel = Kernel()
+        kernel.orphans = ['/machine/idle']
+        self.run_once(kernel)
+        self.assertIn('/machine/idle', self.log.output)
+        self.assertEqual(1, kernel.settled)
 
     def test_failing_settle_is_logged(self):
         kernel = Kernel()

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The model against the simulator, and the plans made with it.
+
+Run it as ``python -m benchmarks.model [--quick]``.  Exits with 1 where a
+requirement is missed.
+"""
+
+import argparse
+from collections.abc import Iterator
+import dataclasses
+import itertools
+import random
+import statistics
+import sys
+import time
+
+from nova_rt import exception
+from nova_rt.model import exact
+from nova_rt.model import load as rt_load
+from nova_rt.model import paper
+from nova_rt.model.simulator import estimate
+from nova_rt import reservation as rt_reservation
+
+PERIOD_US = 10_000
+SHARES = (0.3, 0.5, 0.8, 0.9)
+UTILISATIONS = (0.3, 0.5, 0.7, 0.85)
+#: 1 / mu in periods.
+LENGTHS = (0.05, 0.2, 1, 5, 20)
+PERCENTILE = 0.99
+MOST_MEAN, MOST_PERCENTILE, MOST_S = 0.02, 0.03, 0.05
+TARGETS, LEAST_MET, SMALLER = 200, 0.99, 0.98
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """Relative errors (mean, percentile), and how sure they are."""
+
+    name: str
+    exact: tuple[float, float]
+    paper: tuple[float, float]
+    margin: tuple[float, float]
+    seconds: float
+
+
+def cells(plan: estimate.Plan, lengths: tuple[float, ...]) -> Iterator[Cell]:
+    for share, utilisation, length in itertools.product(
+            SHARES, UTILISATIONS, lengths):
+        reservation = rt_reservation.Reservation(
+            round(share * PERIOD_US), PERIOD_US)
+        rate = rt_load.US_PER_S / (length * PERIOD_US)
+        load = rt_load.Load(utilisation * share * rate, rate)
+        true = estimate.estimate(load, reservation, (PERCENTILE,), plan)
+        start = time.process_time()
+        trip = exact.predict(load, reservation)
+        found = trip.mean_us, trip.percentile_us(PERCENTILE)
+        seconds = time.process_time() - start
+        trips = paper.RoundTrip(load, reservation)
+        published = trips.mean_us, trips.percentile_us(PERCENTILE)
+        yield Cell(
+            f'{share:4} {utilisation:5} {length:6}',
+            *((values[0] / true[0].value_us - 1,
+               values[1] / true[1].value_us - 1)
+              for values in (found, published)),
+            (true[0].margin_us / true[0].value_us,
+             true[1].margin_us / true[1].value_us), seconds)
+
+
+def accuracy(plan: estimate.Plan, lengths: tuple[float, ...]) -> bool:
+    print('Errors in %; the simulator is sure to within +-\n'
+          ' Q/P  load   1/mu |    mean     +-   paper |     p99     +-'
+          '   paper |    ms')
+    seen = []
+    for cell in cells(plan, lengths):
+        seen.append(cell)
+        columns = ' | '.join(
+            f'{100 * cell.exact[one]:7.3f} {100 * cell.margin[one]:6.3f} '
+            f'{100 * cell.paper[one]:7.2f}' for one in (0, 1))
+        print(f'{cell.name} | {columns} | {1000 * cell.seconds:5.1f}',
+              flush=True)
+    met = True
+    for one, name, most in ((0, 'mean', MOST_MEAN),
+                            (1, 'p99', MOST_PERCENTILE)):
+        worst = max(seen, key=lambda cell: abs(cell.exact[one]))
+        mape = statistics.mean(abs(cell.exact[one]) for cell in seen)
+        was = statistics.mean(abs(cell.paper[one]) for cell in seen)
+        print(f'{name}: mean absolute error {mape:.3%} (paper {was:.2%}), at '
+              f'most {most:.0%} allowed; worst {worst.exact[one]:+.3%} at '
+              f'{" ".join(worst.name.split())}')
+        met &= mape <= most
+    slowest = max(cell.seconds for cell in seen)
+    print(f'slowest answer: {1000 * slowest:.1f} ms of CPU time, '
+          f'{1000 * MOST_S:.0f} ms allowed')
+    return met and slowest <= MOST_S
+
+
+def questions(count: int) -> Iterator[tuple[rt_load.Load, rt_load.Target,
+                                            int]]:
+    """Random loads, targets that have an answer, and that runtime."""
+    draw = random.Random(1)  # noqa: S311
+    while count:
+        share, utilisation = draw.uniform(0.2, 0.9), draw.uniform(0.3, 0.85)
+        rate = rt_load.US_PER_S / (
+            PERIOD_US * 0.05 * 400 ** draw.random())
+        load = rt_load.Load(utilisation * share * rate, rate)
+        reservation = rt_reservation.Reservation(
+            round(share * PERIOD_US), PERIOD_US)
+        trip = paper.RoundTrip(load, reservation)
+        percentile = draw.choice((None, 0.9, 0.95, 0.99))
+        most = (trip.mean_us if percentile is None
+                else trip.percentile_us(percentile))
+        target = rt_load.Target(most * draw.uniform(0.8, 1.2), percentile)
+        try:
+            runtime = exact.smallest_runtime_us(load, target, PERIOD_US)
+        except exception.NoAnswer:
+            continue
+        count -= 1
+        yield load, target, runtime
+
+
+def inverse(plan: estimate.Plan, count: int) -> bool:
+    # One in a thousand may be refuted by chance.
+    plan = dataclasses.replace(plan, confidence=0.999)
+    met = smaller = below = 0
+    for load, target, runtime in questions(count):
+        planned, less = (_reached(load, one, target, plan)
+                         for one in (runtime, int(SMALLER * runtime)))
+        met += planned.value_us - planned.margin_us <= target.time_us
+        below += planned.value_us <= 1.001 * target.time_us
+        smaller += less.value_us <= target.time_us
+    print(f'plans: {met} of {count} meet their target, {below} of them by '
+          f'value to within 0.1 %; with a runtime 2 % smaller {smaller} do')
+    return met >= LEAST_MET * count and not smaller
+
+
+def _reached(load: rt_load.Load, runtime: int, target: rt_load.Target,
+             plan: estimate.Plan) -> estimate.Estimate:
+    reservation = rt_reservation.Reservation(runtime, PERIOD_US)
+    percentiles = () if target.percentile is None else (target.percentile,)
+    try:
+        return estimate.estimate(load, reservation, percentiles, plan)[-1]
+    except exception.InvalidLoad:
+        # Unstable: nothing is met.
+        return estimate.Estimate(float('inf'), 0.0)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--quick', action='store_true',
+                        help='fewer cells, targets and requests')
+    quick = parser.parse_args().quick
+    plan = estimate.Plan(requests=20_000 if quick else 100_000)
+    met = accuracy(plan, LENGTHS[::2] if quick else LENGTHS)
+    met &= inverse(plan, TARGETS // 10 if quick else TARGETS)
+    return 0 if met else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# devstack/plugin.sh: nova-rt in the phases of stack.sh, unstack.sh and
+# clean.sh.  It is sourced in each, with errexit on in those of stack.sh.
+
+_XTRACE_NOVA_RT=$(set +o | grep xtrace)
+set +o xtrace
+
+# shellcheck source-path=SCRIPTDIR source=lib/nova-rt
+source "$NOVA_RT_DIR/devstack/lib/nova-rt"
+
+case "$1${2:+ $2}" in
+    'stack pre-install')
+        check_nova_rt
+        ;;
+    'stack install')
+        echo_summary 'Installing nova-rt'
+        install_nova_rt
+        ;;
+    'stack post-config')
+        # Before the services start, and before nova-cpu.conf is made of
+        # nova.conf: what is written to nova-cpu.conf here is lost.
+        echo_summary 'Configuring nova-rt'
+        configure_nova_rt
+        ;;
+    'stack extra')
+        create_nova_rt_flavors
+        ;;
+    'stack test-config')
+        verify_nova_rt
+        ;;
+    unstack)
+        delete_nova_rt_servers
+        ;;
+    clean)
+        cleanup_nova_rt
+        ;;
+esac
+
+$_XTRACE_NOVA_RT

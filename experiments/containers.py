@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Fig. 8 and three rows of Table 3 in containers with flavors of Nova.
+
+All times are multiples of the paper's, so that a kernel that looks at a
+budget in each of its ticks only can keep the period.
+"""
+
+from collections.abc import Iterator, Sequence
+import contextlib
+import dataclasses
+
+from experiments import bench
+from experiments import fig8
+from experiments import isolation
+from experiments import measure
+from experiments import nova
+from experiments import published
+from experiments import report
+from experiments import samples
+from experiments import scheduling
+from experiments import workload as rt_workload
+from nova_rt import reservation as rt_reservation
+
+#: A period of 100 ms, 25 ticks of a kernel with 250 a second.
+SCALE = 50
+#: Requests come this much more seldom, too: a tenth of them must do.
+FEWER = 10
+#: us.  Table 3 has several.
+INTERVAL_US = 400
+HEADER = ('LD', 'Q/P', 'Measured us', 'Paper', 'Exact', 'Replay')
+
+
+def _slower(one: rt_workload.Distribution) -> rt_workload.Distribution:
+    return dataclasses.replace(one, mean=one.mean * SCALE)
+
+
+def _reservation(share: float) -> rt_reservation.Reservation:
+    period = published.PERIOD_US * SCALE
+    return rt_reservation.Reservation(round(share * period), period)
+
+
+class Containers:
+    """See isolation.Server."""
+
+    def __init__(self, cloud: nova.Cloud, settings: bench.Settings) -> None:
+        self._cloud = cloud
+        self._directory = settings.directory
+        effort = settings.effort
+        self._effort = dataclasses.replace(
+            effort, seeds=min(3, effort.seeds),
+            requests=effort.requests // FEWER,
+            warm_up=effort.warm_up // FEWER, probes=effort.probes // FEWER)
+        self.points: dict[str, measure.Point] = {}
+
+    @contextlib.contextmanager
+    def running(self, scheduler: str) -> Iterator[Sequence[str]]:
+        share = fig8.RESERVATION.runtime_us / fig8.RESERVATION.period_us
+        reservation = None if scheduler == 'fair' else _reservation(share)
+        with self.reserved(reservation) as client:
+            yield client
+
+    @contextlib.contextmanager
+    def reserved(self, reservation: rt_reservation.Reservation | None
+                 ) -> Iterator[Sequence[str]]:
+        """Yields the command that starts clients."""
+        with self._cloud.server(reservation):
+            yield (*scheduling.BESIDE, str(scheduling.CLIENT_CPU))
+
+    def ask(self, client: Sequence[str], title: str,
+            workload: rt_workload.Workload) -> measure.Point:
+        self.points[title] = measure.measure(
+            self._cloud.endpoint, client, workload, self._effort,
+            self._directory / title)
+        return self.points[title]
+
+    def measure(self, client: Sequence[str], title: str
+                ) -> list[samples.Floats]:
+        point = self.ask(client, title, dataclasses.replace(
+            fig8.WORKLOAD, intervals=_slower(fig8.WORKLOAD.intervals),
+            service=_slower(fig8.WORKLOAD.service)))
+        return [run.responses for run in point.counted]
+
+
+def run(settings: bench.Settings) -> str:
+    """Measure all; returns two tables."""
+    with nova.up() as cloud:
+        containers = Containers(cloud, settings)
+        cases = isolation.run(containers, cloud.noise)
+        rows = [_row(containers, row) for row in published.TABLE3[:3]]
+    measure.write(settings.directory / 'containers.csv', containers.points)
+    isolation.plot(cases, settings.directory / 'containers.png')
+    return f'{isolation.table(cases, SCALE)}\n{report.table(HEADER, rows)}'
+
+
+def _row(containers: Containers, row: published.Row) -> Sequence[str]:
+    """Mean / p99: what is measured, and how far off the models are."""
+    reservation = _reservation(row.share)
+    interval = rt_workload.Distribution(INTERVAL_US * SCALE)
+    with containers.reserved(reservation) as client:
+        point = containers.ask(
+            client, f'{row.load}-{row.share}', rt_workload.Workload(
+                interval, dataclasses.replace(
+                    interval, mean=row.load * interval.mean)))
+    said = measure.predict(point, reservation)
+    return [str(row.load), str(row.share),
+            f'{point.mean_us.value:.0f} / {point.p99_us.value:.0f}',
+            *(_errors(point, said[model]) for model in measure.MODELS)]
+
+
+def _errors(point: measure.Point, said: measure.Prediction) -> str:
+    mean = said.mean_us / point.mean_us.value - 1
+    p99 = said.p99_us / point.p99_us.value - 1
+    return f'{100 * mean:+.1f} / {100 * p99:+.1f} %'

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Fig. 8: isolation from a noisy neighbour, fair scheduler or reservation.
+"""
+
+from collections.abc import Iterator, Sequence
+import contextlib
+
+from experiments import bench
+from experiments import isolation
+from experiments import measure
+from experiments import published
+from experiments import rtwalk
+from experiments import samples
+from experiments import scheduling
+from experiments import workload as rt_workload
+from nova_rt import reservation as rt_reservation
+
+#: The paper's: 1.4 ms every 2 ms.
+RESERVATION = rt_reservation.Reservation(1400, published.PERIOD_US)
+#: Paced as SIPp does it, 257 every 100 ms, all alike: 60 % of a CPU.
+INTERVAL_US = 100_000 / 257
+WORKLOAD = rt_workload.Workload(
+    rt_workload.Distribution(INTERVAL_US, fixed=True),
+    rt_workload.Distribution(0.6 * INTERVAL_US, fixed=True))
+_ENDPOINT = rtwalk.Endpoint()
+
+
+class RTWalk:
+    """See isolation.Server."""
+
+    def __init__(self, settings: bench.Settings) -> None:
+        self._settings = settings
+        self.points: dict[str, measure.Point] = {}
+
+    @contextlib.contextmanager
+    def running(self, scheduler: str) -> Iterator[Sequence[str]]:
+        with (scheduling.fair(_ENDPOINT) if scheduler == 'fair' else
+              self._settings.place(_ENDPOINT, RESERVATION)) as client:
+            yield client
+
+    def measure(self, client: Sequence[str], title: str
+                ) -> list[samples.Floats]:
+        self.points[title] = point = measure.measure(
+            _ENDPOINT, client, WORKLOAD, self._settings.effort,
+            self._settings.directory / title)
+        return [run.responses for run in point.counted]
+
+
+def run(settings: bench.Settings) -> str:
+    """Measure the four cases; returns a table."""
+    server = RTWalk(settings)
+    cases = isolation.run(server)
+    measure.write(settings.directory / 'fig8.csv', server.points)
+    isolation.plot(cases, settings.directory / 'fig8.png')
+    return isolation.table(cases)

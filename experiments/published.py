@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What the paper reports, to be set beside what is measured here."""
+
+import dataclasses
+
+from experiments import accuracy
+
+#: us.  The paper's period in all experiments.
+PERIOD_US = 2000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """Of Table 3.
+
+    :ivar size: bytes of a request
+    :ivar load: CPU time of a request over the interval between two
+    :ivar share: Q / P
+    """
+
+    size: int
+    load: float
+    share: float
+    errors: accuracy.Errors
+
+
+TABLE3 = (
+    Row(128, 0.5, 0.8, accuracy.Errors(171.53, 5.41, 2195, 8.79)),
+    Row(128, 0.7, 0.9, accuracy.Errors(515.24, 5.02, 3477.3, 9.57)),
+    Row(128, 0.8, 0.9, accuracy.Errors(2995.3, 10.37, 18875, 15.71)),
+    Row(2048, 0.5, 0.8, accuracy.Errors(198.6, 8.01, 1363.7, 6.75)),
+    Row(2048, 0.7, 0.9, accuracy.Errors(657.88, 5.57, 6938.3, 15.93)),
+    Row(2048, 0.8, 0.9, accuracy.Errors(2251.2, 13.01, 14528, 21.26)),
+)
+
+#: us.  Fig. 8: the 99th percentiles of (scheduler, with noise).
+FIG8 = {('fair', False): 980, ('fair', True): 10614,
+        ('reservation', False): 1287, ('reservation', True): 1268}

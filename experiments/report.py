@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Tables and plots of what was measured."""
+
+from collections.abc import Iterable, Sequence
+import pathlib
+
+from matplotlib import axes
+from matplotlib import figure
+
+#: Small enough for the documentation.
+_SIZE, _DPI = (7.0, 3.6), 90
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A simple table of reStructuredText."""
+    cells = [list(header), *([str(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, column))
+              for column in zip(*cells, strict=True)]
+    rule = '  '.join('=' * width for width in widths)
+    lines = ['  '.join(cell.ljust(width) for cell, width in zip(
+        row, widths, strict=True)).rstrip() for row in cells]
+    return '\n'.join([rule, lines[0], rule, *lines[1:], rule, ''])
+
+
+def subplots(count: int) -> tuple[figure.Figure, Sequence[axes.Axes]]:
+    """A figure of so many plots side by side."""
+    drawn = figure.Figure(figsize=_SIZE, dpi=_DPI, layout='constrained')
+    return drawn, drawn.subplots(1, count, squeeze=False)[0]
+
+
+def save(drawn: figure.Figure, path: pathlib.Path) -> None:
+    drawn.savefig(path)
+
+
+def milliseconds(values: Iterable[float]) -> list[float]:
+    """From us."""
+    return [value / 1000 for value in values]

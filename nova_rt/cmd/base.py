@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What console scripts with subcommands share.
+
+Each subcommand registers itself, with the function that runs it.
+"""
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+import os
+import sys
+from typing import Any, NoReturn
+
+from nova_rt import exception
+
+#: Not 2, which argparse takes: that says ``problems``.
+USAGE = 3
+_FAILED = 1
+_INTERRUPTED = 130
+
+#: Is given what add_subparsers() returns.
+Register = Callable[[Any], None]
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(USAGE, f'{self.prog}: error: {message}\n')
+
+
+def run(prog: str, description: str, commands: Iterable[Register],
+        argv: Sequence[str] | None = None) -> int:
+    """Parse *argv*, run the subcommand in it, return its exit status.
+
+    Our own errors are one sentence on standard error and status 1.
+    """
+    parser = _Parser(prog=prog, description=description)
+    subparsers = parser.add_subparsers(required=True, metavar='COMMAND')
+    for register in commands:
+        register(subparsers)
+    args = parser.parse_args(argv)
+    try:
+        status: int = args.run(args)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # ``nova-rt doctor | head``; Python would complain at its end, too.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _FAILED
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except exception.RTError as error:
+        print(f'{prog}: {error}', file=sys.stderr)
+        return _FAILED
+    return status

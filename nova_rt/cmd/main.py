@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``nova-rt``: what an operator runs by hand.
+
+None of its subcommands may need Nova to be installed just because another
+one does.
+"""
+
+from collections.abc import Sequence
+
+from nova_rt.cmd import base
+from nova_rt.cmd import plan
+from nova_rt.cmd import predict
+from nova_rt.doctor import command as doctor
+
+COMMANDS = (doctor.register, plan.register, predict.register)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return base.run('nova-rt', 'CPU reservations for OpenStack Nova.',
+                    COMMANDS, argv)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``nova-rt-manage``: compare, and repair Placement."""
+
+import argparse
+from collections.abc import Sequence
+import sys
+import traceback
+
+from nova_rt.manage import command
+from nova_rt.manage import start
+from nova_rt.manage import trouble
+
+PROG = 'nova-rt-manage'
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = _parser().parse_args(argv)
+    try:
+        start.configure(PROG, args.config_file, args.config_dir, args.debug)
+        return command.COMMANDS[args.command](args)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        # Whatever it is: an operator is told, and may ask for more.
+        if args.debug:
+            traceback.print_exc()
+        print(f'{PROG}: {trouble.sentence(error)}', file=sys.stderr)
+        return command.UNCHECKED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROG, description='Compares the CPU reservations that servers '
+        'claim with Placement and with the kernel.')
+    parser.add_argument(
+        '--config-file', action='append', default=[], metavar='FILE',
+        help='a nova.conf; may be repeated (default: those of Nova)')
+    parser.add_argument('--config-dir', action='append', default=[],
+                        metavar='DIR', help='a directory of them')
+    parser.add_argument('--debug', action='store_true',
+                        help='show the log, and tracebacks')
+    commands = parser.add_subparsers(dest='command', required=True,
+                                     metavar='COMMAND')
+    _add_check(commands.add_parser(
+        'check', help='show what differs; changes nothing',
+        description='Exit status: 0 nothing differs, 1 something does, 2 '
+        'not everything could be checked.'))
+    _add_heal(commands.add_parser(
+        'heal', help='repair allocations in Placement',
+        description='Shows what it would do, unless --apply is given.  Exit '
+        'status: 0 nothing is left to heal, 1 something is, 2 not '
+        'everything could be checked.'))
+    return parser
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--host', help='only this compute host')
+    parser.add_argument(
+        '--kernel', action='store_true', help='it is an error if the kernel '
+        'cannot be looked at (default: it is looked at where the host is '
+        'this machine and this process may read it)')
+    parser.add_argument('--json', action='store_true',
+                        help='for programs')
+
+
+def _add_heal(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--host', help='only this compute host')
+    parser.add_argument(
+        '--instance', metavar='UUID', help='only this server, or another '
+        'consumer of Placement')
+    parser.add_argument('--apply', action='store_true', help='do it')

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``nova-rt-status upgrade check``, as nova-status has it."""
+
+import argparse
+from collections.abc import Sequence
+import sys
+
+from oslo_upgradecheck import upgradecheck
+
+from nova_rt.manage import start
+from nova_rt.manage import trouble
+from nova_rt.manage import upgrade
+
+PROG = 'nova-rt-status'
+#: As nova-status: not to be taken for the result of a check.
+_FAILED = 255
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = _parser().parse_args(argv)
+    try:
+        start.configure(PROG, args.config_file, args.config_dir, False)
+        # Where the base class looks for --json; its own main() would parse
+        # the command line into Nova's options.
+        upgradecheck.CONF = argparse.Namespace(command=args)
+        return int(upgrade.Checks().check())
+    except Exception as error:
+        print(f'{PROG}: {trouble.sentence(error)}', file=sys.stderr)
+        return _FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROG, description='Checks whether this host and the cloud are '
+        'ready for nova-rt.')
+    parser.add_argument(
+        '--config-file', action='append', default=[], metavar='FILE',
+        help='a nova.conf; may be repeated (default: those of Nova)')
+    parser.add_argument('--config-dir', action='append', default=[],
+                        metavar='DIR', help='a directory of them')
+    categories = parser.add_subparsers(required=True, metavar='upgrade')
+    actions = categories.add_parser('upgrade').add_subparsers(
+        required=True, metavar='check')
+    check = actions.add_parser(
+        'check', help='exit status: 0 ready, 1 warnings, 2 failures, 255 '
+        'not everything could be checked')
+    check.add_argument('--json', action='store_true', help='for programs')
+    return parser

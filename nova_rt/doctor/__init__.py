@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``nova-rt doctor``: what stands between this host and reservations.
+
+One module for each topic, ``examine`` runs them all.  Nothing here writes,
+and nothing here needs Nova; oslo.config only where there is a nova.conf.
+"""

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``nova-rt doctor`` as a subcommand."""
+
+import argparse
+import contextlib
+import shutil
+from typing import Any
+
+from nova_rt.doctor import capacity
+from nova_rt.doctor import examine
+from nova_rt.doctor import findings
+from nova_rt.doctor import host as doctor_host
+from nova_rt.doctor import options
+from nova_rt.doctor import report
+from nova_rt.doctor import view as doctor_view
+
+_WIDTH = 79
+
+
+def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    parser = commands.add_parser(
+        'doctor', help='look at this compute host before calling for help',
+        description='Look at this compute host and say what stands between '
+                    'it and CPU reservations.  Changes nothing.',
+        epilog='Exit status: 0 all OK, 1 warnings, 2 problems, 3 wrong '
+               'usage.')
+    parser.add_argument('--json', action='store_true',
+                        help='print one JSON object')
+    parser.add_argument(
+        '--config-file', action='append', default=[], metavar='FILE',
+        help='a nova.conf; may be repeated (default: those of nova-compute)')
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    view = doctor_view.View(doctor_host.Host(),
+                            options.load(args.config_file))
+    found = examine.examine(view)
+    if args.json:
+        print(report.as_json(found, view.detection.name,
+                             _capacity(view)))
+    else:
+        width = shutil.get_terminal_size((_WIDTH, 24)).columns
+        print(report.text(found, width))
+    return findings.exit_status(found)
+
+
+def _capacity(view: doctor_view.View) -> int | None:
+    # Why it cannot be told is among the findings.
+    with contextlib.suppress(Exception):
+        return capacity.offered(view)
+    return None

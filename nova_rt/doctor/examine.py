@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""All checks, one after the other; none of them can end the others."""
+
+from collections.abc import Iterator
+
+from nova_rt.doctor import capacity
+from nova_rt.doctor import config
+from nova_rt.doctor import containers
+from nova_rt.doctor import deadline
+from nova_rt.doctor import findings
+from nova_rt.doctor import hardware
+from nova_rt.doctor import kernel
+from nova_rt.doctor import libvirt
+from nova_rt.doctor import orphans
+from nova_rt.doctor import realtime
+from nova_rt.doctor import servers
+from nova_rt.doctor import sysctls
+from nova_rt.doctor import timing
+from nova_rt.doctor import view as doctor_view
+
+#: In the order in which an operator would ask.
+TOPICS = (kernel, config, capacity, deadline, sysctls, servers, timing,
+          hardware, libvirt, realtime, orphans, containers)
+
+
+def examine(view: doctor_view.View) -> list[findings.Finding]:
+    """What there is to say, in the order of the checks."""
+    return [found for topic in TOPICS
+            for name, check in topic.CHECKS.items()
+            for found in _guarded(name, check, view)]
+
+
+def _guarded(name: str, check: doctor_view.Check, view: doctor_view.View
+             ) -> Iterator[findings.Finding]:
+    try:
+        yield from check(view)
+    except Exception as error:
+        # Whatever it is: an operator in trouble has no use for a traceback.
+        yield findings.problem(
+            name, f'It could not be checked: {findings.reason(error)}.',
+            'Look at what is named there; if that is as it should be, '
+            'report a bug.')

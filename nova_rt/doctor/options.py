@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The options that matter here, from nova.conf where there is one.
+
+Without oslo.config or a file they have the defaults.
+"""
+
+from collections.abc import Sequence
+import dataclasses
+from typing import Any
+
+from nova_rt import reservation
+
+#: Of nova_rt.compute.capacity, which needs Nova.
+VIRT_TYPES = ('kvm', 'lxc', 'qemu')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """Named as in nova.conf.
+
+    :ivar source: where they come from, for a sentence
+    :ivar trouble: why the file could not be used, '' where it was
+    """
+
+    kernel_interface: str | None = None
+    cpu_cap: float = 0.95
+    rt_cpus: str | None = None
+    hcbs_scheduler_available: bool = True
+    guest_policy: str = 'rr'
+    guest_priority: int = 10
+    min_runtime_us: int = 100
+    min_period_us: int = 1000
+    virt_type: str = 'kvm'
+    source: str = 'nowhere (no nova.conf), so the defaults apply'
+    trouble: str = ''
+
+    @property
+    def cap_ppm(self) -> int:
+        return round(self.cpu_cap * reservation.PPM)
+
+
+_LIBVIRT = frozenset(('virt_type',))
+_OURS = tuple(field.name for field in dataclasses.fields(Options)
+              if field.name not in {*_LIBVIRT, 'source', 'trouble'})
+
+
+def load(files: Sequence[str]) -> Options:
+    """The options of *files*; of those nova-compute reads for none."""
+    try:
+        from oslo_config import cfg
+
+        from nova_rt import conf as rt_conf
+    except ImportError as error:
+        return Options(trouble=f'oslo.config is not installed: {error}'
+                       if files else '')
+    try:
+        return _read(cfg, rt_conf, files)
+    except (cfg.Error, OSError, ValueError, SystemExit) as error:
+        text = ' '.join(str(error).split()).rstrip('.')
+        return Options(trouble=text or type(error).__name__)
+
+
+def _read(cfg: Any, rt_conf: Any, files: Sequence[str]) -> Options:
+    conf = cfg.ConfigOpts()
+    rt_conf.register_opts(conf)
+    conf.register_opts([cfg.StrOpt('virt_type', default='kvm')],
+                       group='libvirt')
+    conf(args=[word for path in files for word in ('--config-file', path)],
+         project='nova', prog='nova-compute')
+    values = {name: conf.nova_rt[name] for name in _OURS}
+    used = ', '.join(conf.config_file or ())
+    return Options(**values, virt_type=conf.libvirt.virt_type,
+                   source=used or Options().source)

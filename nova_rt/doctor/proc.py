@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The tasks of the host, from one walk over /proc."""
+
+from collections.abc import Iterator
+import dataclasses
+import os
+
+from nova_rt.doctor import host as doctor_host
+from nova_rt.kernel import deadline
+
+REAL_TIME = {os.SCHED_FIFO: 'FIFO', os.SCHED_RR: 'RR'}
+
+_KTHREAD = 0x0020_0000
+#: Fields of /proc/PID/stat, counted from the one after the name.
+_PPID, _FLAGS, _PRIORITY, _POLICY = 1, 6, 37, 38
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Task:
+    """A thread."""
+
+    pid: int
+    thread: int
+    parent: int
+    comm: str
+    kernel: bool
+    policy: int
+    priority: int
+
+    @property
+    def directory(self) -> str:
+        return f'/proc/{self.pid}/task/{self.thread}'
+
+    def __str__(self) -> str:
+        kind = REAL_TIME.get(self.policy, '')
+        suffix = f' {kind} {self.priority}' if kind else ''
+        return f'{self.thread} {self.comm}{suffix}'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tasks:
+    """What a walk found.
+
+    :ivar processes: the first thread of each process, by pid
+    :ivar real_time: the SCHED_FIFO and SCHED_RR threads
+    :ivar deadline: the SCHED_DEADLINE threads
+    """
+
+    processes: dict[int, Task]
+    real_time: tuple[Task, ...]
+    deadline: tuple[Task, ...]
+
+
+def walk(host: doctor_host.Host) -> Tasks:
+    """:raises OSError, ValueError: /proc is not what it should be"""
+    processes: dict[int, Task] = {}
+    real_time, by_deadline = [], []
+    for pid in map(int, filter(str.isdecimal, host.names('/proc'))):
+        for task in _threads(host, pid):
+            if task.thread == pid:
+                processes[pid] = task
+            if task.policy in REAL_TIME:
+                real_time.append(task)
+            elif task.policy == deadline.SCHED_DEADLINE:
+                by_deadline.append(task)
+    return Tasks(processes, tuple(real_time), tuple(by_deadline))
+
+
+def _threads(host: doctor_host.Host, pid: int) -> Iterator[Task]:
+    directory = f'/proc/{pid}/task'
+    try:
+        for name in host.names(directory):
+            data = host.data(f'{directory}/{name}/stat')
+            yield _parse(pid, int(name), data)
+    except (FileNotFoundError, ProcessLookupError):
+        return  # ended meanwhile
+
+
+def _parse(pid: int, thread: int, data: bytes) -> Task:
+    # The name may hold anything, blanks and brackets too.
+    head, _, tail = data.rpartition(b')')
+    words = tail.split()
+    try:
+        return Task(
+            pid, thread, int(words[_PPID]),
+            head.partition(b'(')[2].decode(errors='replace'),
+            bool(int(words[_FLAGS]) & _KTHREAD),
+            int(words[_POLICY]), int(words[_PRIORITY]))
+    except (IndexError, ValueError) as error:
+        raise ValueError(f'/proc/{pid}/task/{thread}/stat reads '
+                         f'{data[:40]!r}') from error
+
+
+def group_of(host: doctor_host.Host, task: Task, controller: str) -> str:
+    """Its group in a hierarchy; '' for a task that has ended."""
+    try:
+        text = host.read(f'{task.directory}/cgroup')
+    except (FileNotFoundError, ProcessLookupError):
+        return ''
+    for line in text.splitlines():
+        fields = line.split(':', 2)
+        if len(fields) == 3 and controller in fields[1].split(','):
+            return fields[2]
+    return ''
+
+
+def status(host: doctor_host.Host, task: Task) -> dict[str, str]:
+    """The lines of its status file by name.
+
+    :raises FileNotFoundError, ProcessLookupError: it has ended
+    """
+    lines = host.read(f'{task.directory}/status').splitlines()
+    pairs = (line.partition(':') for line in lines)
+    return {name: value.strip() for name, _, value in pairs}

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""F3m: the multi-CPU branches of the HCBS patches, cgroup v2 only.
+
+The two files of F3 take a value for each CPU, so that only the CPUs that a
+server was given are charged.
+"""
+
+import posixpath
+
+from nova_rt import cpus as rt_cpus
+from nova_rt.kernel import base
+from nova_rt.kernel import hcbs_rfc
+from nova_rt.kernel import journal as rt_journal
+from nova_rt.kernel import survey as rt_survey
+from nova_rt.kernel import tree
+from nova_rt.kernel import two_files
+
+
+class ListRuntime:
+    """``VALUE CPULIST VALUE CPULIST ...``; a CPU not listed becomes 0."""
+
+    def __init__(self, fs: base.CgroupFS, group: str,
+                 cpus: tuple[int, ...]) -> None:
+        self._fs = fs
+        self._cpus = cpus
+        self.path = posixpath.join(group, two_files.RUNTIME)
+
+    def get(self) -> tree.Lanes:
+        values = tuple(map(int, self._fs.read(self.path).split()))
+        if len(values) not in (1, len(self._cpus)):
+            raise ValueError(f'{self.path} has {len(values)} values for '
+                             f'{len(self._cpus)} CPUs')
+        return values * len(self._cpus) if len(values) == 1 else values
+
+    def set(self, value: tree.Lanes) -> None:
+        self._fs.write(self.path, self._text(value))
+
+    def takes(self, old: tree.Lanes, new: tree.Lanes) -> bool:
+        return two_files.takes(old, new)
+
+    def _text(self, value: tree.Lanes) -> str:
+        if len(set(value)) == 1:
+            return str(value[0])  # the root takes no list
+        lists = {
+            runtime: [cpu for cpu, own
+                      in zip(self._cpus, value, strict=True)
+                      if own == runtime] for runtime in value if runtime}
+        return ' '.join(f'{runtime} {rt_cpus.format_ids(ids)}'
+                        for runtime, ids in sorted(lists.items()))
+
+
+class ListPeriod(two_files.Period):
+    """One period for all CPUs, however it is shown."""
+
+    def get(self) -> int:
+        values = set(map(int, self._fs.read(self.path).split()))
+        if not values:
+            raise ValueError(f'{self.path} is empty')
+        if len(values) > 1:
+            raise OSError(f'{self.path} has a period for each CPU, which '
+                          f'somebody else must have set; write one number')
+        return values.pop()
+
+
+class HcbsRfcMulti(two_files.TwoFiles):
+    """See KernelInterface."""
+
+    name = 'hcbs_rfc_multi'
+    replicated = False
+    drains = True
+    min_runtime_us = 2
+    min_period_us = 100
+
+    @classmethod
+    def detect(cls, survey: rt_survey.Survey) -> bool:
+        return hcbs_rfc.is_rfc(survey) and (
+            hcbs_rfc.takes_lists(survey) is rt_survey.Outcome.ACCEPTED)
+
+    def prepare(self, ppm: int) -> None:
+        self._seed(ppm)
+
+    def _runtime(self, path: str) -> rt_journal.Cell:
+        return ListRuntime(self._fs, path, self._cpus)
+
+    def _period(self, path: str) -> rt_journal.Cell:
+        return ListPeriod(self._fs, path)

@@ -1,0 +1,451 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The order of writes in a tree of groups, the same for all interfaces.
+
+A child must fit its parent at each single write, and a parent shall hold
+just what its children do, so that no guest finds room to take.  So parents
+grow first, top down, and shrink last, bottom up.
+
+A *lane* is what the kernel admits by: one for all CPUs where the interface
+is replicated, else one for each possible CPU.
+"""
+
+import abc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import contextlib
+import dataclasses
+import errno
+import functools
+import posixpath
+import time
+
+from nova_rt import cpus
+from nova_rt import exception
+from nova_rt.kernel import base
+from nova_rt.kernel import journal as rt_journal
+from nova_rt.kernel import ticks
+from nova_rt import reservation
+
+POSSIBLE = '/sys/devices/system/cpu/possible'
+SYSCTL = '/proc/sys/kernel/sched_rt_{}_us'
+
+#: Of parents.  With children no order of writes can change a period safely;
+#: in this one the runtime in us is the bandwidth in ppm.
+PARENT_PERIOD_US = reservation.PPM
+
+#: A removed group gives its budget back some 20 ms later (RCU).
+_RETRIES = 10
+_RETRY_SECONDS = 0.02
+#: Replenishment timers may fire late.
+_MARGIN_US = 20_000
+
+_REASONS = {
+    errno.EINVAL: 'the kernel refuses the value or has no room (EINVAL)',
+    errno.EBUSY: 'it still has real-time tasks, or SCHED_DEADLINE tasks hold '
+                 'the bandwidth (EBUSY)',
+    errno.EPERM: 'no permission (EPERM)',
+    errno.EACCES: 'no permission (EACCES)',
+}
+
+Lanes = tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """What a group holds: us of runtime by lane, and the period in us."""
+
+    runtimes: Lanes
+    period_us: int
+
+    @property
+    def ppm(self) -> Lanes:
+        """Bandwidth by lane, rounded up; all of it for a runtime of -1."""
+        return tuple(
+            reservation.PPM if runtime < 0
+            else -(-runtime * reservation.PPM // max(1, self.period_us))
+            for runtime in self.runtimes)
+
+    @property
+    def none(self) -> 'Held':
+        """The same without a runtime."""
+        return Held((0,) * len(self.runtimes), self.period_us)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Level:
+    """A parent and the runtimes it must hold.
+
+    :ivar slack: what is held beyond its children, here and below: the
+        kernel may still count groups that were removed
+    """
+
+    path: str
+    old: Lanes
+    new: Lanes
+    slack: Lanes
+
+    @property
+    def peak(self) -> Lanes:
+        """While old and new leaves are mixed."""
+        return tuple(map(max, self.old, self.new))
+
+    @property
+    def wide(self) -> Lanes:
+        """The same next to what was removed."""
+        return _add(self.peak, self.slack)
+
+
+class TreeInterface(base.KernelInterface):
+    """The parts that all interfaces share; see KernelInterface."""
+
+    min_runtime_us = 1
+    min_period_us = 1
+    max_period_us = reservation.MAX_PERIOD_US
+
+    # What the interfaces differ in.
+
+    @abc.abstractmethod
+    def _get(self, path: str) -> Held:
+        """What a group holds; all zero for none of its own."""
+
+    @abc.abstractmethod
+    def _put(self, journal: rt_journal.Journal, path: str, held: Held
+             ) -> None:
+        """Make a group hold this, by steps the kernel admits."""
+
+    def _clear(self, journal: rt_journal.Journal, path: str) -> None:
+        """Take what a leaf holds."""
+        self._put(journal, path, self._get(path).none)
+
+    def _counted(self, path: str) -> Held:
+        """What the kernel counts of a group."""
+        return self._get(path)
+
+    def _expected(self, path: str, held: Held) -> Lanes:
+        """ppm that a leaf may count once it holds this."""
+        return held.ppm
+
+    def _parents(self, path: str) -> list[str]:
+        """The groups whose budget a group's is part of, top down."""
+        parts = path[len(self._root):].strip('/').split('/')[:-1]
+        return [posixpath.join(self._root, *parts[:depth + 1])
+                for depth in range(len(parts))]
+
+    def _below(self, path: str) -> list[str]:
+        """The groups whose budget is part of that of *path*."""
+        return self._fs.children(path)
+
+    def _parent_lanes(self, total: Lanes) -> Lanes:
+        """The runtimes a parent needs for the *total* of its children."""
+        return tuple(max(lane, self.min_runtime_us) if lane else 0
+                     for lane in total)
+
+    # KernelInterface.
+
+    def prepare(self, ppm: int) -> None:
+        """Mainline and the first HCBS kernels start with 950 000."""
+
+    def capacity(self, ours: str) -> base.Capacity:
+        with self._explained(self._root):
+            self._check_sysctl()
+            top = self._path(ours.strip('/').split('/')[0])
+            others = self._total(child for child in self._below(self._root)
+                                 if child != top)
+            free = map(int.__sub__, self._limits(), others)
+            return base.Capacity(max(0, min(free)), self._tick_us())
+
+    def reserve(self, budgets: Mapping[str, base.Budget]) -> None:
+        for group, budget in budgets.items():
+            self._check(group, budget)
+        leaves = {self._path(group): self._held(budget)
+                  for group, budget in budgets.items()}
+        with self._changing(leaves) as journal:
+            self._set(journal, leaves)
+
+    def read(self, group: str) -> base.Budget | None:
+        with self._explained(group):
+            try:
+                held = self._get(self._path(group))
+            except OSError as error:
+                if base.is_gone(error):
+                    return None
+                raise
+            return self._budget(held)
+
+    def release(self, groups: Sequence[str]) -> None:
+        leaves = [self._path(group) for group in groups]
+        with self._changing(leaves) as journal:
+            for path in leaves:
+                with _tolerate_gone():
+                    self._clear(journal, path)
+            self._settle(journal, {parent for path in leaves
+                                   for parent in self._parents(path)})
+
+    def settle(self, group: str) -> None:
+        path = self._path(group)
+        with self._changing([]) as journal:
+            self._settle(journal, {*self._parents(path), path})
+
+    # Admission.
+
+    def _set(self, journal: rt_journal.Journal, leaves: Mapping[str, Held]
+             ) -> None:
+        levels = self._levels(leaves)
+        removed = any(any(level.slack) for level in levels)
+        try:
+            self._raise(journal, {level.path: level.peak for level in levels},
+                        leaves)
+        except OSError as error:
+            if not removed or not _has_no_room(error):
+                raise
+            self._raise(journal, {level.path: level.wide for level in levels},
+                        leaves)
+        try:
+            self._settle(journal, [level.path for level in levels])
+        except OSError as error:
+            if not removed or not _has_no_room(error):
+                raise  # else the next settle does it
+
+    def _raise(self, journal: rt_journal.Journal,
+               parents: Mapping[str, Lanes], leaves: Mapping[str, Held]
+               ) -> None:
+        for path, runtimes in parents.items():
+            # Top down: a child must fit its parent.
+            self._put_parent(journal, path, runtimes)
+        for path in sorted(leaves, key=lambda leaf: self._growth(
+                leaf, leaves[leaf])):
+            _retry(functools.partial(self._put, journal, path, leaves[path]))
+
+    def _levels(self, leaves: Mapping[str, Held]) -> list[_Level]:
+        """The parents of *leaves* once these hold so much, top down."""
+        held = {path: self._expected(path, leaf)
+                for path, leaf in leaves.items()}
+        parents = {parent for path in leaves
+                   for parent in self._parents(path)}
+        slack: dict[str, Lanes] = {}
+        ppm = functools.cache(self._ppm)  # each group is read once
+        levels = []
+        for path in sorted(parents, key=_depth, reverse=True):
+            now = self._below(path)
+            below = {*now, *(leaf for leaf in leaves
+                             if self._parents(leaf)[-1] == path)}
+            old = self._parent(path)
+            total = self._parent_lanes(self._sum(map(ppm, now)))
+            slack[path] = self._sum([
+                tuple(max(0, a - b) for a, b in zip(old, total, strict=True)),
+                *(slack[child] for child in below if child in slack)])
+            level = _Level(
+                path, old, self._parent_lanes(self._sum(
+                    held.get(child) or ppm(child) for child in below)),
+                slack[path])
+            levels.append(level)
+            held[path] = level.new
+        return levels[::-1]
+
+    def _settle(self, journal: rt_journal.Journal, paths: Iterable[str]
+                ) -> None:
+        for path in sorted(paths, key=_depth, reverse=True):
+            with _tolerate_gone():
+                wanted = self._parent_lanes(self._total(self._below(path)))
+                if wanted != self._parent(path):
+                    self._put_parent(journal, path, wanted)
+
+    def _put_parent(self, journal: rt_journal.Journal, path: str,
+                    runtimes: Lanes) -> None:
+        _retry(functools.partial(self._put, journal, path,
+                                 Held(runtimes, PARENT_PERIOD_US)))
+
+    def _parent(self, path: str) -> Lanes:
+        held = self._get(path)
+        if any(held.runtimes) and held.period_us != PARENT_PERIOD_US:
+            raise OSError(
+                f'{path} has a period of {held.period_us} us, which somebody '
+                f'else must have set; set it back to {PARENT_PERIOD_US}')
+        return held.runtimes
+
+    def _growth(self, path: str, held: Held) -> int:
+        return sum(held.ppm) - sum(self._get(path).ppm)
+
+    def _total(self, paths: Iterable[str]) -> Lanes:
+        return self._sum(map(self._ppm, paths))
+
+    def _sum(self, shares: Iterable[Lanes]) -> Lanes:
+        return functools.reduce(_add, shares, (0,) * len(self._lanes))
+
+    def _ppm(self, path: str) -> Lanes:
+        """Of a group; nothing for one that is gone."""
+        try:
+            return self._counted(path).ppm
+        except OSError as error:
+            if base.is_gone(error):
+                return (0,) * len(self._lanes)
+            raise
+
+    def _limits(self) -> Lanes:
+        """ppm by lane that the root group may hand out."""
+        held = self._get(self._root)
+        limit = self._limit()
+        return tuple(
+            limit if own < 0 else
+            min(limit, own * reservation.PPM // max(1, held.period_us))
+            for own in held.runtimes)
+
+    def _limit(self) -> int:
+        """ppm that the sysctls allow the root group."""
+        runtime, period = self._sysctl()
+        return (reservation.PPM if runtime < 0
+                else runtime * reservation.PPM // period)
+
+    def _sysctl(self) -> tuple[int, int]:
+        return (int(self._fs.read(SYSCTL.format('runtime'))),
+                int(self._fs.read(SYSCTL.format('period'))))
+
+    def _check_sysctl(self) -> None:
+        if self._sysctl()[0] < 0:
+            raise OSError(
+                'kernel.sched_rt_runtime_us is -1, which turns the '
+                'enforcement off; set it to 950000')
+
+    # Forms of a budget.
+
+    @functools.cached_property
+    def _cpus(self) -> tuple[int, ...]:
+        # Not os.cpu_count(): the ids of what is online may have gaps.
+        return cpus.parse_ids(self._fs.read(POSSIBLE))
+
+    @property
+    def _lanes(self) -> tuple[int, ...]:
+        """A pCPU id for each lane."""
+        return self._cpus[:1] if self.replicated else self._cpus
+
+    def _held(self, budget: base.Budget) -> Held:
+        if self.replicated:
+            return Held((max(budget.runtime_us.values()),), budget.period_us)
+        return Held(tuple(budget.runtime_us.get(cpu, 0)
+                          for cpu in self._cpus), budget.period_us)
+
+    def _budget(self, held: Held) -> base.Budget | None:
+        if not any(held.runtimes):
+            return None
+        lanes = [held.period_us if runtime < 0 else runtime
+                 for runtime in held.runtimes]
+        if self.replicated:
+            lanes *= len(self._cpus)
+        return base.Budget(
+            {cpu: runtime for cpu, runtime
+             in zip(self._cpus, lanes, strict=True) if runtime},
+            held.period_us)
+
+    def _check(self, group: str, budget: base.Budget) -> None:
+        """Refuse what the kernel would, or would take for something else."""
+        runtimes = budget.runtime_us.values()
+        rule = ''
+        if not self.min_period_us <= budget.period_us <= self.max_period_us:
+            rule = (f'its periods go from {self.min_period_us} to '
+                    f'{self.max_period_us} us')
+        elif not runtimes or min(runtimes) < self.min_runtime_us:
+            rule = f'its runtimes start at {self.min_runtime_us} us'
+        elif max(runtimes) > budget.period_us:
+            rule = 'a runtime cannot exceed its period'
+        elif not self.replicated and not set(budget.runtime_us) <= set(
+                self._cpus):
+            rule = f'the host has the CPUs {cpus.format_ids(self._cpus)}'
+        if rule:
+            raise exception.KernelError(
+                interface=self.name, group=group,
+                reason=f'it cannot hold {dict(budget.runtime_us)} us every '
+                       f'{budget.period_us}: {rule}')
+
+    def _path(self, group: str) -> str:
+        return posixpath.join(self._root, group.strip('/'))
+
+    def _tick_us(self) -> int:
+        return 0 if ticks.high_resolution(self._fs) else ticks.tick_us()
+
+    # Around a change.
+
+    @contextlib.contextmanager
+    def _changing(self, leaves: Iterable[str]
+                  ) -> Iterator[rt_journal.Journal]:
+        paths = list(leaves)
+        with (self._explained(paths[0] if paths else self._root),
+              self._fs.locked(self._root),
+              rt_journal.journal(self._drain(paths)) as journal):
+            yield journal
+
+    def _drain(self, leaves: Sequence[str]) -> Callable[[str], None]:
+        """Wait, once, until no server of a group can still be throttled.
+
+        To zero one earlier has ended in a panic of an HCBS kernel.  Parents
+        have no tasks, and so no server that ever ran.
+        """
+        waited = 0
+
+        def drain(path: str) -> None:
+            nonlocal waited
+            group = posixpath.dirname(path)
+            if not self.drains or (
+                    group not in leaves and not self._has_tasks(group)):
+                return
+            period = self._get(group).period_us + _MARGIN_US
+            if period > waited:
+                time.sleep((period - waited) / 1_000_000)
+                waited = period
+
+        return drain
+
+    def _has_tasks(self, group: str) -> bool:
+        name = 'tasks' if self.controller else 'cgroup.threads'
+        return bool(self._fs.read(posixpath.join(group, name)))
+
+    @contextlib.contextmanager
+    def _explained(self, group: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            raise self._refusal(group, error) from error
+
+    def _refusal(self, group: str, error: OSError | ValueError
+                 ) -> exception.KernelError:
+        if isinstance(error, ValueError):
+            reason = f'the kernel shows what we cannot read: {error}'
+        elif base.is_short(error):
+            reason = 'the kernel cut the write short, its way to refuse it'
+        else:
+            reason = _REASONS.get(error.errno or 0, str(error))
+        return exception.KernelError(
+            interface=self.name, group=group.removeprefix(self._root) or '/',
+            reason=reason)
+
+
+def _add(one: Lanes, other: Lanes) -> Lanes:
+    return tuple(map(int.__add__, one, other))
+
+
+def _depth(path: str) -> int:
+    return path.count('/')
+
+
+@contextlib.contextmanager
+def _tolerate_gone() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if not base.is_gone(error):
+            raise
+
+
+def _retry(write: Callable[[], None]) -> None:
+    """Outlast the late return of a removed group's budget."""
+    for _ in range(_RETRIES):
+        try:
+            return write()
+        except OSError as error:
+            if not _has_no_room(error):
+                raise
+        time.sleep(_RETRY_SECONDS)
+    write()
+
+
+def _has_no_room(error: OSError) -> bool:
+    return error.errno == errno.EINVAL and not base.is_short(error)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The claims on each pCPU against the map that the host publishes."""
+
+from collections.abc import Iterator
+
+from nova_rt import cpus
+from nova_rt.manage import model
+from nova_rt.manage import remedies
+
+
+def compare(host: model.Host) -> Iterator[model.Difference]:
+    claims = [(claim.cpus, claim.reservation.bandwidth)
+              for holding in host.holdings for claim in holding.claims]
+    if host.published is None:
+        if claims:
+            yield model.Difference(
+                'map.missing', host.name, '', f'it publishes no map of its '
+                f'pCPUs and has {len(claims)} claims',
+                'the map of nova-rt in its stats', remedies.PLUGIN)
+        return
+    published = host.published.state
+    if not published.cpus:
+        return  # It takes no reservations now; those it has are kept.
+    folded = cpus.CpuBandwidth.empty(
+        published.cpus, published.cap, published.replicated).fold(claims)
+    yield from _over(host.name, folded)
+    if (folded.used, folded.charged) != (published.used, published.charged):
+        yield model.Difference(
+            'map.stale', host.name, '',
+            f'it publishes {_describe(published, folded)}',
+            f'{_describe(folded, published)}, the sum of the claims',
+            remedies.AUDIT)
+
+
+def _over(host: str, state: cpus.CpuBandwidth) -> Iterator[model.Difference]:
+    """pCPUs with more claims than the cap."""
+    if state.replicated:
+        if state.charged > state.cap:
+            yield _full(host, 'all pCPUs together', state.charged, state.cap)
+        return
+    for cpu, ppm in zip(state.cpus, state.used, strict=True):
+        if ppm > state.cap:
+            yield _full(host, f'pCPU {cpu}', ppm, state.cap)
+
+
+def _full(host: str, where: str, ppm: int, cap: int) -> model.Difference:
+    return model.Difference(
+        'pcpu.over', host, '', f'claims of {ppm} ppm on {where}',
+        f'at most {cap} ppm', remedies.LOWER)
+
+
+def _describe(state: cpus.CpuBandwidth, other: cpus.CpuBandwidth) -> str:
+    """The pCPUs that differ."""
+    differing = [f'{ppm} ppm on pCPU {cpu}' for cpu, ppm, instead
+                 in zip(state.cpus, state.used, other.used, strict=True)
+                 if ppm != instead]
+    if state.charged != other.charged:
+        differing.append(f'{state.charged} ppm in all')
+    return ', '.join(differing)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""How the result of a comparison is shown: to people and to programs."""
+
+import dataclasses
+import json
+
+from nova_rt.manage import load
+from nova_rt.manage import model
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Report:
+    """What was seen, and what of it differs."""
+
+    view: load.View
+    differences: list[model.Difference]
+
+    @property
+    def servers(self) -> set[str]:
+        """Those with a reservation."""
+        return {holding.server for host in self.view.hosts
+                for holding in host.holdings
+                if holding.claims or holding.wanted or holding.unreadable}
+
+    @property
+    def moving(self) -> set[str]:
+        """Those with a reservation that were left out."""
+        return self.servers & {
+            holding.server for host in self.view.hosts
+            for holding in host.holdings if holding.moving}
+
+    @property
+    def kernels(self) -> list[str]:
+        """The hosts whose kernel was looked at."""
+        return [host.name for host in self.view.hosts if host.kernel]
+
+
+def text(found: Report) -> str:
+    """A line for each difference, and a last one that counts."""
+    return '\n'.join([*map(str, found.differences), *sentences(found),
+                      _counts(found)])
+
+
+def sentences(found: Report) -> list[str]:
+    """What was not looked at."""
+    return [*(f'could not check {each}' for each in found.view.unchecked),
+            *(f'note: {each}' for each in found.view.notes)]
+
+
+def _counts(found: Report) -> str:
+    kernels = ', '.join(found.kernels) or 'no host'
+    parts = [_some(len(found.view.hosts), 'host'),
+             _some(len(found.servers), 'server') + ' with a reservation',
+             _some(len(found.differences), 'difference'),
+             f'kernel of {kernels} compared']
+    if found.moving:
+        parts.append(_some(len(found.moving), 'server')
+                     + ' left out: Nova is at work on it')
+    return ', '.join(parts) + '.'
+
+
+def _some(count: int, noun: str) -> str:
+    return f'{count} {noun}{"" if count == 1 else "s"}'
+
+
+def as_json(found: Report) -> str:
+    return json.dumps({
+        'hosts': [host.name for host in found.view.hosts],
+        'servers': len(found.servers),
+        'moving': sorted(found.moving),
+        'kernels': found.kernels,
+        'unchecked': found.view.unchecked,
+        'notes': found.view.notes,
+        'differences': [_plain(each) for each in found.differences],
+    }, indent=2)
+
+
+def _plain(difference: model.Difference) -> dict[str, object]:
+    values = {field.name: getattr(difference, field.name)
+              for field in dataclasses.fields(difference)
+              if field.name != 'repair'}
+    return values | {'healable': difference.repair is not None}

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The checks of ``nova-rt-status upgrade check``.
+
+Of the configuration of the host it runs on, and of the whole cloud: run it
+on each host before nova-rt, or a new version of it, is used there.
+"""
+
+from collections.abc import Callable, Sequence
+import functools
+import importlib.metadata
+
+import nova.conf
+from nova import context as nova_context
+from oslo_upgradecheck import upgradecheck
+from oslo_utils import importutils
+
+from nova_rt.compute import loader
+from nova_rt.compute import selfcheck
+from nova_rt import exception
+from nova_rt import hostmap
+from nova_rt.manage import command
+from nova_rt.manage import load
+from nova_rt.manage import model
+from nova_rt.manage import placement
+from nova_rt.manage import report
+from nova_rt.manage import trouble
+
+CONF = nova.conf.CONF
+
+_DRIVER = 'nova_rt.RTLibvirtDriver'
+_FILTER = 'RTShareFilter'
+_MODULE = 'nova_rt.scheduler.filters'
+#: Named in a sentence; the rest are counted.
+_NAMED = 5
+
+Result = upgradecheck.Result
+Code = upgradecheck.Code
+
+
+def _guarded(check: Callable[['Checks'], Result]
+             ) -> Callable[['Checks'], Result]:
+    """What cannot be checked is a failure with a sentence."""
+    @functools.wraps(check)
+    def guarded(self: 'Checks') -> Result:
+        try:
+            return check(self)
+        except trouble.ERRORS as error:
+            return Result(Code.FAILURE, f'Could not be checked: '
+                                        f'{trouble.sentence(error)}.')
+    return guarded
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """In the order in which they are shown."""
+
+    @_guarded
+    def _nova(self) -> Result:
+        version = importlib.metadata.version('nova')
+        try:
+            selfcheck.verify()
+        except exception.UnsupportedNova as error:
+            return Result(Code.FAILURE, f'Nova {version}: {error}')
+        return Result(Code.SUCCESS, f'Nova {version} has what is used of it.')
+
+    @_guarded
+    def _driver(self) -> Result:
+        found = CONF.compute_driver
+        if found != _DRIVER:
+            return Result(
+                Code.WARNING if found else Code.SUCCESS,
+                f'compute_driver is {found}: if this host runs nova-compute, '
+                f'it offers no CPU reservations; set it to {_DRIVER}.')
+        names = [entry.name for entry
+                 in importlib.metadata.entry_points(group='os_vif')]
+        if 'nova_rt' not in names:
+            return Result(
+                Code.FAILURE, 'The entry point os_vif:nova_rt, by which '
+                'nova-compute finds the driver, is missing: install nova-rt '
+                'for the Python of Nova, or run nova-rt-compute.')
+        loader.extend_nova_virt()
+        try:
+            importutils.import_class(f'nova.virt.{found}')
+        except ImportError as error:
+            return Result(Code.FAILURE, f'compute_driver = {found} cannot be '
+                                        f'loaded: {error}')
+        return Result(Code.SUCCESS, f'compute_driver = {found} is found.')
+
+    @_guarded
+    def _filter(self) -> Result:
+        group = CONF.filter_scheduler
+        offered = any(name.startswith(_MODULE)
+                      for name in group.available_filters)
+        if _FILTER in group.enabled_filters and not offered:
+            return Result(Code.FAILURE, f'enabled_filters has {_FILTER} and '
+                          f'available_filters lacks {_MODULE}.{_FILTER}: '
+                          f'nova-scheduler does not start.')
+        if _FILTER not in group.enabled_filters:
+            return Result(Code.WARNING, f'enabled_filters lacks {_FILTER}: '
+                          f'if this host runs nova-scheduler, servers that '
+                          f'ask for a reservation will fail.')
+        return Result(Code.SUCCESS, f'{_FILTER} is enabled.')
+
+    @_guarded
+    def _classes(self) -> Result:
+        found = placement.Placement(nova_context.get_admin_context())
+        missing = [name for name in hostmap.CLASSES
+                   if not found.has_class(name)]
+        if missing:
+            return Result(Code.WARNING, f'Placement has no resource class '
+                          f'{" and ".join(missing)}: no nova-compute with '
+                          f'this version of nova-rt has run yet.')
+        return Result(Code.SUCCESS, 'Placement has the resource classes.')
+
+    @_guarded
+    def _unclaimed(self) -> Result:
+        servers = self._of_kind('claim.missing')
+        if servers:
+            return Result(Code.WARNING, f'Ask for a reservation and hold '
+                          f'none: {servers}; resize or migrate them.')
+        return self._seen('No server asks for a reservation and holds none.')
+
+    @_guarded
+    def _readable(self) -> Result:
+        servers = self._of_kind('claim.unreadable')
+        if servers:
+            return Result(Code.FAILURE, f'Have a claim that cannot be read: '
+                          f'{servers}; nova-rt-manage check says more.')
+        return self._seen('All claims can be read.')
+
+    def _of_kind(self, kind: str) -> str:
+        servers = [each.server for each in self._differences
+                   if each.kind == kind]
+        more = len(servers) - _NAMED
+        return ', '.join(servers[:_NAMED]) + (
+            f' and {more} more' if more > 0 else '')
+
+    def _seen(self, good: str) -> Result:
+        if self._unchecked:
+            return Result(Code.FAILURE, f'Could not be checked: '
+                                        f'{"; ".join(self._unchecked)}.')
+        return Result(Code.SUCCESS, good)
+
+    @property
+    def _differences(self) -> Sequence[model.Difference]:
+        return self._cloud.differences
+
+    @property
+    def _unchecked(self) -> Sequence[str]:
+        return self._cloud.view.unchecked
+
+    @functools.cached_property
+    def _cloud(self) -> report.Report:
+        return command.examine(load.Scope(kernel=False))
+
+    _upgrade_checks = (
+        ('Nova version', _nova),
+        ('Compute driver of this host', _driver),
+        ('Scheduler filter of this host', _filter),
+        ('Resource classes', _classes),
+        ('Servers without their claim', _unclaimed),
+        ('Readable claims', _readable),
+    )

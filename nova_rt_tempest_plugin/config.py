@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The options of group [nova_rt] in tempest.conf."""
+
+from oslo_config import cfg
+
+GROUP = cfg.OptGroup(
+    name='nova_rt', title='Reservations of CPU time',
+    help='What the tests ask of the cloud, and what it allows.')
+
+OPTS = [
+    cfg.IntOpt(
+        'period_us', default=100_000, min=1,
+        help='The period of all reservations, in microseconds.'),
+    cfg.IntOpt(
+        'runtime_us', default=20_000, min=1,
+        help='The runtime in each period, in microseconds.'),
+    cfg.IntOpt(
+        'larger_runtime_us', default=30_000, min=1,
+        help="""
+The runtime that a hint or a resize asks for instead.  While a server is
+resized a host may hold both.
+"""),
+    cfg.StrOpt(
+        'hint_override', default='any', choices=['any', 'lower', 'none'],
+        help='The option of this name of Nova.'),
+    cfg.BoolOpt(
+        'evacuation', default=False,
+        help="""
+Whether a host may be forced down to evacuate a server from it.  What the
+server leaves there goes when nova-compute of that host is restarted.  Needs
+``[compute] min_compute_nodes`` of 2 and more, which run the same images.
+"""),
+    cfg.StrOpt(
+        'vnf_package',
+        help="""
+The path of a VNF package (CSAR).  Without one VNFs are not tested.
+"""),
+    cfg.StrOpt(
+        'vnf_request',
+        help="""
+The path of the request, in JSON, that instantiates a VNF of ``vnf_package``
+through version 2 of Tacker's API, ``vimConnectionInfo`` included.
+"""),
+    cfg.IntOpt(
+        'vnf_bandwidth', default=600_000, min=1,
+        help="""
+What each server of the VNF reserves, in parts per million of one CPU.
+"""),
+    cfg.StrOpt(
+        'vnfm_catalog_type', default='nfv-orchestration',
+        help='Tacker in the service catalogue.'),
+]

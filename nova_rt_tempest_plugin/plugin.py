@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What Tempest asks its plugins."""
+
+import pathlib
+from typing import Any
+
+from oslo_config import cfg
+from tempest.test_discover import plugins
+
+from nova_rt_tempest_plugin import config
+
+_PACKAGE = pathlib.Path(__file__).parent
+
+
+class NovaRtTempestPlugin(plugins.TempestPlugin):
+    """Tests of reservations; there is no API of our own to have clients."""
+
+    def load_tests(self) -> tuple[str, str]:
+        """The directory of the tests, and where their names begin."""
+        return str(_PACKAGE / 'tests'), str(_PACKAGE.parent)
+
+    def register_opts(self, conf: cfg.ConfigOpts) -> None:
+        conf.register_group(config.GROUP)
+        conf.register_opts(config.OPTS, group=config.GROUP)
+
+    def get_opt_lists(self) -> list[tuple[str, list[Any]]]:
+        return [(config.GROUP.name, config.OPTS)]

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Servers with reservations, and what Placement says of them."""
+
+from typing import Any
+
+from tempest.api.compute import base
+from tempest.common import waiters
+from tempest import config
+from tempest.lib.common.utils import test_utils
+
+from nova_rt import hostmap
+from nova_rt import reservation
+
+CONF = config.CONF
+
+Body = dict[str, Any]
+
+
+class ReservationTest(base.BaseV2ComputeAdminTest):
+    """Servers need no network; flavors and Placement need an admin."""
+
+    credentials = ['primary', 'admin']
+    # From here on servers may have no network at all.
+    min_microversion = '2.37'
+
+    @classmethod
+    def setup_clients(cls) -> None:
+        super().setup_clients()
+        cls.placement_client = cls.os_admin.placement_client
+
+    def rt_flavor(self, runtime_us: int | None = None, vcpus: int = 1
+                  ) -> str:
+        """The id of a flavor like the cloud's, with a reservation.
+
+        :param runtime_us: None for a flavor without one
+        """
+        usual = self.flavors_client.show_flavor(self.flavor_ref)['flavor']
+        flavor = self.create_flavor(
+            ram=usual['ram'], vcpus=vcpus, disk=usual['disk'])['id']
+        if runtime_us is not None:
+            self.set_extra_specs(flavor, {
+                'hw:cpu.rt_runtime_us': str(runtime_us),
+                'hw:cpu.rt_period_us': str(CONF.nova_rt.period_us)})
+        return str(flavor)
+
+    def set_extra_specs(self, flavor: str, specs: dict[str, str]) -> None:
+        self.admin_flavors_client.set_flavor_extra_spec(flavor, **specs)
+
+    def server(self, flavor: str, hints: Body | None = None) -> str:
+        """The id of a server that runs, until the test ends."""
+        more = {'scheduler_hints': hints} if hints else {}
+        server = str(self.create_test_server(
+            flavor=flavor, networks='none', wait_until='ACTIVE',
+            **more)['id'])
+        # Tempest itself removes it after all tests of the class: until then
+        # it would hold what others need.
+        self.addCleanup(self.remove, server)
+        return server
+
+    def remove(self, server: str) -> None:
+        test_utils.call_and_ignore_notfound_exc(
+            self.servers_client.delete_server, server)
+        waiters.wait_for_server_termination(self.servers_client, server)
+
+    def allocated(self, server: str) -> list[Body]:
+        """What the server holds of each provider that gives CPU time."""
+        found = self.placement_client.list_allocations(server)['allocations']
+        held = [{name: each['resources'][name] for name in hostmap.CLASSES
+                 if name in each['resources']} for each in found.values()]
+        return [each for each in held if each]
+
+    def assert_reserved(self, server: str, bandwidth: int, vcpus: int = 1,
+                        hosts: int = 1) -> None:
+        """A host gives it that, in ppm of a CPU for each vCPU."""
+        self.assertEqual([hostmap.amounts(vcpus, bandwidth)] * hosts,
+                         self.allocated(server))
+
+    def assert_released(self, server: str) -> None:
+        """Nova lets go of it a moment after the server is gone."""
+        self.assertTrue(test_utils.call_until_true(
+            lambda: not self.allocated(server), self.build_timeout,
+            self.build_interval), self.allocated(server))
+
+
+def bandwidth(runtime_us: int) -> int:
+    """In parts per million of one CPU."""
+    return reservation.Reservation(
+        runtime_us, CONF.nova_rt.period_us).bandwidth

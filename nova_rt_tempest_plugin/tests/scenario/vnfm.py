@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Tacker's APIs, as far as the life of a VNF goes: packages, LCM v2."""
+
+from collections.abc import Callable
+import http
+import json
+from typing import Any
+import urllib.parse
+
+from tempest.lib.common import rest_client
+from tempest.lib.common.utils import test_utils
+from tempest.lib import exceptions
+
+PACKAGES = 'vnfpkgm/v1/vnf_packages'
+INSTANCES = 'vnflcm/v2/vnf_instances'
+
+_ENDED = ('COMPLETED', 'FAILED', 'FAILED_TEMP', 'ROLLED_BACK')
+
+Body = dict[str, Any]
+
+
+class VnfmClient(rest_client.RestClient):
+    """What takes long is waited for.
+
+    Raises the exceptions of ``tempest.lib``; a TimeoutException also where an
+    operation ends in another state than it should.
+    """
+
+    def get_headers(self, *args: Any, **kwargs: Any) -> dict[str, str]:
+        return {**super().get_headers(*args, **kwargs), 'Version': '2.0.0'}
+
+    def onboard(self, package: bytes) -> Body:
+        """Upload a CSAR; the package, with its ``vnfdId``."""
+        _, answer = self.post(PACKAGES, json.dumps({'userDefinedData': {}}))
+        path = f'{PACKAGES}/{json.loads(answer)["id"]}'
+        self.put(f'{path}/package_content', package,
+                 headers=self.get_headers(send_type='zip'))
+        return self._until(path, lambda found: bool(
+            found['onboardingState'] == 'ONBOARDED'))
+
+    def remove_package(self, package: str) -> None:
+        path = f'{PACKAGES}/{package}'
+        self.patch(path, json.dumps({'operationalState': 'DISABLED'}))
+        self.delete(path)
+
+    def create(self, vnfd: str, name: str) -> str:
+        """The id of a VNF that is not instantiated yet."""
+        _, answer = self.post(INSTANCES, json.dumps(
+            {'vnfdId': vnfd, 'vnfInstanceName': name}))
+        return str(json.loads(answer)['id'])
+
+    def remove(self, vnf: str) -> None:
+        """Also right after it was ended: Tacker lets go of it late."""
+        def removed() -> bool:
+            try:
+                self.delete(f'{INSTANCES}/{vnf}')
+            except exceptions.RestClientException as error:
+                if error.resp.status != http.HTTPStatus.CONFLICT:
+                    raise
+                return False
+            return True
+
+        self._wait(f'VNF {vnf} to be removed', removed)
+
+    def servers(self, vnf: str) -> list[str]:
+        """The ids of its servers in Nova."""
+        found = self._show(f'{INSTANCES}/{vnf}')
+        return [each['computeResource']['resourceId'] for each
+                in found['instantiatedVnfInfo']['vnfcResourceInfo']]
+
+    def operate(self, vnf: str, operation: str, request: Body) -> None:
+        """``instantiate`` or ``terminate``."""
+        answer, _ = self.post(f'{INSTANCES}/{vnf}/{operation}',
+                              json.dumps(request))
+        path = urllib.parse.urlsplit(answer['location']).path.lstrip('/')
+        ended = self._until(
+            path, lambda found: found['operationState'] in _ENDED)
+        if ended['operationState'] == 'FAILED_TEMP':
+            # Else the VNF could be neither ended nor removed.
+            self.post(f'{path}/fail', '{}')
+        if ended['operationState'] != 'COMPLETED':
+            raise exceptions.TimeoutException(
+                f'{operation}: {ended["operationState"]}: '
+                f'{ended.get("error")}')
+
+    def _show(self, path: str) -> Body:
+        _, answer = self.get(path)
+        return dict(json.loads(answer))
+
+    def _until(self, path: str, ready: Callable[[Body], bool]) -> Body:
+        self._wait(path, lambda: ready(self._show(path)))
+        return self._show(path)
+
+    def _wait(self, what: str, ready: Callable[[], bool]) -> None:
+        if not test_utils.call_until_true(
+                ready, self.build_timeout, self.build_interval):
+            raise exceptions.TimeoutException(f'Waited in vain for {what}')

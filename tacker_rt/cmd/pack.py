@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``tacker-rt pack``: a CSAR out of a directory or a legacy VNFD."""
+
+import argparse
+from pathlib import Path
+import sys
+from typing import Any
+
+from tacker_rt import exception
+from tacker_rt import legacy_package
+from tacker_rt import pack
+
+
+def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    parser = commands.add_parser(
+        'pack', help='make a CSAR of a directory, or of a legacy VNFD',
+        description='Make a CSAR of the directory of a package, or a SOL001 '
+        'package of a legacy VNFD.  TOSCA.meta and imported type files are '
+        'added where they are missing.')
+    parser.add_argument('source', type=Path, metavar='SOURCE',
+                        help='the directory of a package, or a legacy VNFD')
+    parser.add_argument('target', type=Path, metavar='CSAR',
+                        help='the file to write')
+    parser.add_argument(
+        '--image', help='image of the VDUs of a legacy VNFD that name none')
+    parser.add_argument(
+        '--etsi-types', type=Path, metavar='DIR',
+        help='where the type files of SOL001 are (default: in Tacker)')
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    try:
+        if args.source.is_dir():
+            members = pack.directory(args.source, args.etsi_types)
+        else:
+            members = legacy_package.members(args.source, image=args.image,
+                                             etsi=args.etsi_types)
+        pack.write(members, args.target)
+    except exception.TackerRTError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``tacker-rt translate``: a VNFD as Heat templates."""
+
+import argparse
+from pathlib import Path
+import sys
+from typing import Any
+
+import yaml
+
+from tacker_rt import exception
+from tacker_rt import translate
+
+
+def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    parser = commands.add_parser(
+        'translate', help='print a VNFD as a Heat template',
+        description='Print a VNFD as a Heat template (HOT).')
+    parser.add_argument('vnfd', type=Path, metavar='VNFD',
+                        help='a YAML file')
+    parser.add_argument(
+        '--input', action='append', default=[], type=_input,
+        metavar='NAME=VALUE', help='value of an input; may be repeated')
+    parser.add_argument(
+        '--image', help='image of the VDUs that name none')
+    parser.add_argument(
+        '--etsi-types', type=Path, metavar='DIR',
+        help='where the type files of SOL001 are (default: in Tacker)')
+    parser.add_argument(
+        '--output-dir', type=Path, metavar='DIR',
+        help=f'write {translate.MAIN} and the templates nested in it there')
+    parser.set_defaults(run=run)
+
+
+def _input(text: str) -> tuple[str, Any]:
+    name, separator, value = text.partition('=')
+    if not name or not separator:
+        raise argparse.ArgumentTypeError(f'{text!r} is not NAME=VALUE')
+    try:
+        return name, yaml.safe_load(value)
+    except yaml.YAMLError:
+        return name, value
+
+
+def run(args: argparse.Namespace) -> int:
+    try:
+        templates = translate.translate(
+            args.vnfd, inputs=dict(args.input), image=args.image,
+            etsi=args.etsi_types)
+    except exception.TackerRTError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if args.output_dir:
+        args.output_dir.mkdir(parents=True, exist_ok=True)
+        for name, template in templates.items():
+            (args.output_dir / name).write_text(_text(template))
+    elif len(templates) > 1:
+        nested = ', '.join(sorted(templates.keys() - {translate.MAIN}))
+        print(f'{args.vnfd.name}: there are nested templates ({nested}); '
+              'give --output-dir.', file=sys.stderr)
+        return 1
+    else:
+        sys.stdout.write(_text(templates[translate.MAIN]))
+    return 0
+
+
+def _text(template: dict[str, Any]) -> str:
+    text: str = yaml.safe_dump(template, sort_keys=False)
+    return text

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``tacker-rt validate``: before a package is uploaded."""
+
+import argparse
+import dataclasses
+import json
+from typing import Any
+
+from tacker_rt import exception
+from tacker_rt import problem
+from tacker_rt import validate
+
+
+def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    parser = commands.add_parser(
+        'validate', help='show every problem of VNFDs and packages',
+        description='Shows every problem of VNFDs and packages, one in each '
+        'line.  Changes nothing.', epilog='Exit status: 0 there is no '
+        'problem, 1 there is one, 3 wrong usage.')
+    parser.add_argument('path', nargs='+', metavar='PATH', help='a VNFD, a '
+                        'directory of them, or a package: a CSAR, or the '
+                        'directory that it is made from')
+    parser.add_argument('-f', '--format', choices=('text', 'json'),
+                        default='text')
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    found: list[problem.Problem] = []
+    for path in args.path:
+        try:
+            found += validate.validate(path)
+        except exception.InvalidVnfd as error:
+            found.append(error.kwargs['problem'])
+    if args.format == 'json':
+        print(json.dumps({'problems': list(map(_as_dict, found))}, indent=2))
+    else:
+        for one in found:
+            print(one)
+    return 1 if found else 0
+
+
+def _as_dict(one: problem.Problem) -> dict[str, Any]:
+    return {**dataclasses.asdict(one), 'text': str(one)}

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The files of a VNF package: a CSAR, or the directory it is made from.
+
+Members are named by their path in the package, with slashes.  A package is
+someone else's: nothing is unpacked, and no more is read than a descriptor
+can be long.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+import contextlib
+import dataclasses
+import os
+import stat
+import zipfile
+import zlib
+
+from tacker_rt import exception
+from tacker_rt import problem
+
+MAX_BYTES = 10_000_000
+MAX_MEMBERS = 10_000
+META = 'TOSCA-Metadata/TOSCA.meta'
+DEFINITIONS = 'Definitions'
+BASE_HOT = 'BaseHOT'
+
+#: What zipfile raises on archives that are damaged, encrypted or odd.
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError,
+               NotImplementedError, ValueError, OSError)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Package:
+    """*path* is its name for messages; *packed* if it is a CSAR.
+
+    *_read* gives the first bytes of a member, at most as many as it is told.
+    """
+
+    path: str
+    packed: bool
+    members: tuple[str, ...]
+    _read: Callable[[str, int], bytes]
+
+    def name(self, member: str) -> str:
+        """What a person calls a member."""
+        return f'{self.path}/{member}'
+
+    def read(self, member: str, found: list[problem.Problem]) -> bytes | None:
+        """Its content; None with the problem left in *found*."""
+        place = problem.Place(found, self.name(member))
+        try:
+            data = self._read(member, MAX_BYTES + 1)
+        except _UNREADABLE as error:
+            place.say(f'it cannot be read ({_reason(error)})',
+                      'make the package anew')
+            return None
+        if len(data) > MAX_BYTES:
+            place.say(f'it unpacks to more than {MAX_BYTES} bytes',
+                      'a descriptor is shorter; make the package anew')
+            return None
+        return data
+
+    def in_folder(self, folder: str) -> list[str]:
+        """YAML files that stand directly in *folder*, in order."""
+        return [member for member in self.members
+                if member.rpartition('/')[0] == folder
+                and member.endswith(('.yaml', '.yml'))]
+
+
+@contextlib.contextmanager
+def opened(path: str, found: list[problem.Problem]) -> Iterator[Package]:
+    """A package; what is wrong with its members is left in *found*.
+
+    :raises InvalidVnfd: it cannot be read at all
+    """
+    if os.path.isdir(path):
+        yield _directory(path, found)
+        return
+    try:
+        archive = zipfile.ZipFile(path)
+    except _UNREADABLE as error:
+        raise _failed(path, f'it is no CSAR ({_reason(error)})') from error
+    with archive:
+        yield _archive(path, archive, found)
+
+
+def is_package(path: str) -> bool:
+    """A directory that a CSAR is made from, rather than one of VNFDs?"""
+    return (os.path.isdir(os.path.join(path, DEFINITIONS))
+            or os.path.isdir(os.path.join(path, os.path.dirname(META))))
+
+
+def _failed(path: str, rule: str) -> exception.InvalidVnfd:
+    return exception.InvalidVnfd(problem=problem.Problem(
+        path, rule, 'give a VNFD, the directory of a package, or a CSAR'))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return problem.name(str(error)) if str(error) else type(error).__name__
+
+
+def _archive(path: str, archive: zipfile.ZipFile,
+             found: list[problem.Problem]) -> Package:
+    place = problem.Place(found, path)
+    members: dict[str, zipfile.ZipInfo] = {}
+    if len(archive.infolist()) > MAX_MEMBERS:
+        raise _failed(path, f'it has more than {MAX_MEMBERS} members')
+    for info in archive.infolist():
+        rule = _odd(info, members)
+        if rule:
+            place.say(rule, 'make the package anew',
+                      key=problem.name(info.filename))
+        elif not info.is_dir():
+            members[info.filename] = info
+
+    def read(member: str, limit: int) -> bytes:
+        with archive.open(members[member]) as stream:
+            return stream.read(limit)
+
+    return Package(path, True, tuple(sorted(members)), read)
+
+
+def _odd(info: zipfile.ZipInfo, before: Mapping[str, zipfile.ZipInfo]
+         ) -> str | None:
+    """Why a member is not to be unpacked, if so."""
+    parts = info.filename.replace('\\', '/').split('/')
+    if not parts[0] or '..' in parts or ':' in parts[0]:
+        return 'it leaves the package'
+    if stat.S_ISLNK(info.external_attr >> 16):
+        return 'it is a symbolic link'
+    if info.filename in before:
+        return 'it is there twice'
+    return None
+
+
+def _directory(path: str, found: list[problem.Problem]) -> Package:
+    place = problem.Place(found, path)
+    members = []
+    root = os.path.realpath(path)
+    for folder, _, names in os.walk(path):
+        for name in names:
+            file = os.path.join(folder, name)
+            member = os.path.relpath(file, path).replace(os.sep, '/')
+            real = os.path.realpath(file)
+            if os.path.commonpath((root, real)) != root:
+                place.say('it leads out of the package', 'put a copy there',
+                          key=problem.name(member))
+            elif os.path.isfile(real):
+                members.append(member)
+
+    def read(member: str, limit: int) -> bytes:
+        with open(os.path.join(path, member), 'rb') as stream:
+            return stream.read(limit)
+
+    return Package(path, False, tuple(sorted(members)), read)

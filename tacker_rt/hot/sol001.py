@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""ETSI's VDU, tosca.nodes.nfv.Vdu.Compute, with a reservation.
+
+The class of heat-translator does the rest; the scaling one reads its
+attributes and calls ``handle_expansion`` more than once.
+"""
+
+from typing import Any
+
+from translator.hot.syntax import hot_resource
+from translator.hot.tosca.etsi_nfv import tosca_nfv_vdu_compute
+import yaml
+
+from tacker_rt import carrier
+from tacker_rt.hot import reading
+from tacker_rt import vnfd
+
+
+class VduCompute(tosca_nfv_vdu_compute.ToscaNfvVduCompute):
+    """A server, and its flavor unless one of the cloud is named."""
+
+    def __init__(self, nodetemplate: Any, csar_dir: str | None = None
+                 ) -> None:
+        super().__init__(nodetemplate, csar_dir=csar_dir)
+        #: A flavor of the cloud.
+        self.named_flavor: str | None = None
+
+    def _read(self) -> vnfd.Vdu:
+        return reading.read(self.nodetemplate, self.toscatype)
+
+    def handle_properties(self) -> None:
+        super().handle_properties()
+        # Connection points, which are handled later, replace this.  Heat
+        # cannot create a server without a word about networks.
+        self.properties['networks'] = [{'allocate_network': 'none'}]
+        vdu = self._read()
+        self.named_flavor = vdu.flavor
+        if vdu.flavor:
+            self.properties['flavor'] = vdu.flavor
+        hints = carrier.hints(vdu)
+        if hints:
+            self.properties['scheduler_hints'] = hints
+
+    def handle_expansion(self) -> list[hot_resource.HotResource]:
+        if self.named_flavor:
+            return []
+        resources: list[hot_resource.HotResource] = super().handle_expansion()
+        extra_specs = carrier.extra_specs(self._read())
+        if extra_specs:
+            properties = resources[0].properties
+            written = yaml.safe_load(properties.get('extra_specs') or '{}')
+            properties['extra_specs'] = written | extra_specs
+        return resources

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""From a VNFD to Heat templates, by tosca-parser and heat-translator.
+
+Nothing is sent anywhere.  Both libraries are asked with our classes in
+place, and what they raise for a bad VNFD becomes one sentence.
+"""
+
+from collections.abc import Mapping
+import contextlib
+import logging
+from pathlib import Path
+import tempfile
+from typing import Any
+
+import yaml
+
+from tacker_rt import exception
+from tacker_rt import problem
+from tacker_rt import typefiles
+from tacker_rt import vnfd
+
+#: The name of the template that is not nested.
+MAIN = 'hot.yaml'
+
+_LEGACY_PROFILE = 'tosca_simple_profile_for_nfv_1_0_0'
+_SERVER = 'OS::Nova::Server'
+_LOGGERS = ('tosca', 'tosca.model', 'heat-translator')
+
+
+def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
+              image: str | None = None, etsi: Path | None = None
+              ) -> dict[str, dict[str, Any]]:
+    """The Heat template :data:`MAIN`, and those nested in it, by name.
+
+    :param inputs: values of the inputs, else their defaults
+    :param image: of the servers for which the VNFD names none
+    :param etsi: the directory of SOL001's types, else Tacker's
+    :raises InvalidVnfd: one sentence
+    """
+    vnfd.read_vdus(typefiles.load(path), where=path.name, inputs=inputs)
+    with tempfile.TemporaryDirectory() as directory, _quiet():
+        staged = _stage(path, Path(directory), etsi)
+        texts = _run(path, staged, dict(inputs or {}))
+    templates = {name: yaml.safe_load(text) for name, text in texts.items()}
+    for template in templates.values():
+        _set_image(template, image)
+    return templates
+
+
+def _stage(path: Path, directory: Path, etsi: Path | None) -> Path:
+    """All files in one directory: tosca-parser looks nowhere else."""
+    for name, source in typefiles.collect(path, etsi).items():
+        target = directory / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(source.read_bytes())
+    staged = directory / path.name
+    template = typefiles.load(staged)
+    if template.get('tosca_definitions_version') == _LEGACY_PROFILE:
+        _add_legacy_types(staged, template)
+    return staged
+
+
+def _add_legacy_types(staged: Path, template: dict[Any, Any]) -> None:
+    """Tacker did so: VNFDs of that time use types that nothing imports."""
+    if typefiles.LEGACY in typefiles.imports(template):
+        return
+    (staged.parent / typefiles.LEGACY).write_bytes(
+        (typefiles.OURS / typefiles.LEGACY).read_bytes())
+    template['imports'] = [typefiles.LEGACY, *(template.get('imports') or ())]
+    staged.write_text(yaml.safe_dump(template, sort_keys=False))
+
+
+@contextlib.contextmanager
+def _quiet() -> Any:
+    """What the libraries log is in what they raise, or of no use."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
+
+
+def _run(path: Path, staged: Path, inputs: dict[str, Any]
+         ) -> dict[str, str]:
+    # Imported here: a Tacker host has them, another may do without.
+    from toscaparser import tosca_template
+    from translator.hot import tosca_translator
+    try:
+        tosca = tosca_template.ToscaTemplate(str(staged), inputs)
+        texts: dict[str, str] = tosca_translator.TOSCATranslator(
+            tosca, inputs).translate_to_yaml_files_dict(MAIN)
+    except exception.InvalidVnfd:
+        raise
+    except Exception as error:
+        # Besides their own, both let KeyError, TypeError ... through.
+        raise exception.InvalidVnfd(problem=problem.Problem(
+            path.name, f'it cannot be translated ({_first_line(error)})',
+            'correct it as TOSCA')) from error
+    return texts
+
+
+def _first_line(error: Exception) -> str:
+    """The first error in the report of tosca-parser, which has many lines."""
+    lines = [line.strip() for line in str(error).splitlines()
+             if line.strip() and not line.startswith('The input')]
+    kind, line = type(error).__name__, lines[0] if lines else 'no message'
+    return line.rstrip('.') if line.startswith(kind) else f'{kind}: {line}'
+
+
+def _set_image(template: dict[str, Any], image: str | None) -> None:
+    for resource in template['resources'].values():
+        if resource['type'] != _SERVER:
+            continue
+        properties = resource['properties']
+        if image and properties.get('image') is None:
+            properties['image'] = image
+        elif 'image' in properties and properties['image'] is None:
+            # The mark that heat-translator leaves reads as a comment.
+            del properties['image']

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Tests of the DevStack plugin, without DevStack.
+
+stand_in.sh has the functions that the plugin calls.  With a checkout of
+DevStack in DEVSTACK_DIR they are compared with the real ones.
+"""

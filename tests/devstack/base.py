@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A node of a DevStack: its configuration, and the plugin run on it."""
+
+from collections.abc import Sequence
+import configparser
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import fixtures
+from nova.conf import scheduler as nova_scheduler
+from oslo_config import cfg
+from oslotest import base
+
+from nova_rt import conf as rt_conf
+
+PROJECT = pathlib.Path(__file__).parents[2]
+RUN = pathlib.Path(__file__).with_name('run.sh')
+
+CONTROLLER = ('key', 'placement-api', 'n-api', 'n-cond', 'n-sch', 'q-svc')
+COMPUTE = ('n-cpu', 'placement-client', 'q-agt')
+
+STACK = ('stack/pre-install', 'stack/install', 'stack/post-config',
+         'stack/extra', 'stack/test-config')
+FILTERS = 'ComputeFilter,ImagePropertiesFilter'
+
+# As lib/nova of DevStack leaves it where the plugin comes.
+NOVA_CONF = f"""
+[DEFAULT]
+compute_driver = libvirt.LibvirtDriver
+debug = True
+
+[wsgi]
+api_paste_config = /etc/nova/api-paste.ini
+
+[filter_scheduler]
+enabled_filters = {FILTERS}
+"""
+PASTE = pathlib.Path(sys.prefix, 'etc', 'nova', 'api-paste.ini')
+
+
+class DevStackTestCase(base.BaseTestCase):
+    """Run phases with :meth:`run_plugin`, then look at the files."""
+
+    def setUp(self):
+        super().setUp()
+        self.root = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.etc = self.root / 'etc' / 'nova'
+        self.etc.mkdir(parents=True)
+        self.plugin = PROJECT
+        self.variables = {
+            'LIBVIRT_TYPE': 'kvm', 'VIRT_DRIVER': 'libvirt',
+            'NOVA_CONF': self.conf_file, 'NOVA_CONF_DIR': self.etc,
+            'NOVA_API_PASTE_INI': self.paste_file,
+            'NOVA_BIN_DIR': self.root, 'NOVA_FILTERS': FILTERS,
+            'INSTANCE_NAME_PREFIX': 'instance-', 'REGION_NAME': 'RegionOne',
+            'RECORD': self.root / 'record', 'os_PACKAGE': 'deb',
+            'DEVSTACK_DIR': os.environ.get('DEVSTACK_DIR', ''),
+            'PATH': f'{pathlib.Path(sys.executable).parent}:/usr/bin:/bin'}
+        self.nova_rt_status(0)
+
+    @property
+    def conf_file(self) -> pathlib.Path:
+        return self.etc / 'nova.conf'
+
+    @property
+    def paste_file(self) -> pathlib.Path:
+        return self.etc / 'api-paste.ini'
+
+    def nova_rt_status(self, status: int) -> None:
+        """What ``nova-rt-status upgrade check`` finds."""
+        script = self.root / 'nova-rt-status'
+        script.write_text('#!/bin/sh\n'
+                          f'echo "status $*" >> "$RECORD"; exit {status}\n')
+        script.chmod(0o755)
+
+    def configure(self, *services: str) -> None:
+        """Write what DevStack does on a node with these services."""
+        self.variables['ENABLED_SERVICES'] = ','.join(services)
+        if any(name.startswith('n-') for name in services):
+            self.conf_file.write_text(NOVA_CONF)
+        if 'n-api' in services:
+            shutil.copy(PASTE, self.paste_file)
+
+    def run_plugin(self, *phases: str, fails: bool = False) -> str:
+        """:returns: what was printed to stderr"""
+        done = subprocess.run(
+            ['bash', RUN, self.plugin, *phases], text=True,
+            env={key: str(value) for key, value in self.variables.items()},
+            capture_output=True)
+        self.assertEqual(fails, bool(done.returncode), done.stderr)
+        return done.stderr
+
+    def calls(self, begin: str = '') -> Sequence[str]:
+        """What the plugin called, in order."""
+        record = self.root / 'record'
+        lines = record.read_text().splitlines() if record.exists() else []
+        return [line for line in lines if line.startswith(begin)]
+
+    def files(self) -> dict[str, str]:
+        """The configuration by file."""
+        return {str(path.relative_to(self.etc)): path.read_text()
+                for path in self.etc.rglob('*') if path.is_file()}
+
+    def nova_conf(self) -> cfg.ConfigOpts:
+        """The file, as Nova reads it."""
+        conf = cfg.ConfigOpts()
+        nova_scheduler.register_opts(conf)
+        rt_conf.register_opts(conf)
+        conf.register_opt(cfg.StrOpt('compute_driver'))
+        conf([], default_config_files=[str(self.conf_file)],
+             default_config_dirs=[])
+        return conf
+
+    def paste(self) -> configparser.ConfigParser:
+        parser = configparser.ConfigParser(interpolation=None)
+        parser.optionxform = str
+        parser.read(self.paste_file)
+        return parser

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import importlib.metadata
+import shutil
+
+from oslo_rootwrap import wrapper
+
+from nova_rt import conf as rt_conf
+from tests.devstack import base
+
+RT_FILTER = 'nova_rt.scheduler.filters.RTShareFilter'
+RT_WEIGHER = 'nova_rt.scheduler.weights.RTShareWeigher'
+ALL_FILTERS = 'nova.scheduler.filters.all_filters'
+DRIVER = 'nova_rt.RTLibvirtDriver'
+ROOTWRAP = 'rootwrap.d/nova-rt.filters'
+
+#: A good value of each option that is not its default.
+VALUES = {
+    'hint_override': 'lower', 'max_share': '0.5', 'min_runtime_us': '200',
+    'min_period_us': '2000', 'max_period_us': '500000',
+    'rt_share_weight_multiplier': '-2.0',
+    'hcbs_scheduler_available': 'False', 'cpu_cap': '0.7',
+    'packing_policy': 'best_fit', 'rt_cpus': '2-15,^8',
+    'kernel_interface': 'sched_deadline', 'guest_policy': 'fifo',
+    'guest_priority': '20'}
+TENANT = {'hint_override', 'max_share', 'min_runtime_us', 'min_period_us',
+          'max_period_us'}
+SCHEDULER = TENANT | {'rt_share_weight_multiplier'}
+COMPUTE = set(VALUES) - SCHEDULER | TENANT
+
+
+class OneNodeTest(base.DevStackTestCase):
+    """Everything on one node."""
+
+    def setUp(self):
+        super().setUp()
+        self.configure(*base.CONTROLLER, *base.COMPUTE)
+
+    def test_scheduler(self):
+        self.run_plugin(*base.STACK)
+        group = self.nova_conf().filter_scheduler
+        self.assertEqual([ALL_FILTERS, RT_FILTER], group.available_filters)
+        self.assertEqual([*base.FILTERS.split(','), 'RTShareFilter'],
+                         group.enabled_filters)
+        self.assertEqual(['nova.scheduler.weights.all_weighers', RT_WEIGHER],
+                         group.weight_classes)
+
+    def test_lists_of_another_plugin_are_kept(self):
+        self.conf_file.write_text(
+            '[filter_scheduler]\n'
+            'available_filters = a.all\navailable_filters = b.One\n'
+            'enabled_filters = One, Two\nweight_classes = a.Weigher\n')
+        self.run_plugin('stack/post-config')
+        group = self.nova_conf().filter_scheduler
+        self.assertEqual(['a.all', 'b.One', RT_FILTER],
+                         group.available_filters)
+        self.assertEqual(['One', 'Two', 'RTShareFilter'],
+                         group.enabled_filters)
+        self.assertEqual(['a.Weigher', RT_WEIGHER], group.weight_classes)
+
+    def test_compute(self):
+        self.run_plugin(*base.STACK)
+        self.assertEqual(DRIVER, self.nova_conf().compute_driver)
+
+    def test_api(self):
+        before = base.PASTE.read_text()
+        self.run_plugin(*base.STACK)
+        paste = self.paste()
+        pipelines = [
+            value.split() for section in paste.sections()
+            for value in paste[section].values()
+            if value.endswith(' osapi_compute_app_v21')]
+        self.assertEqual(before.count(' osapi_compute_app_v21\n'),
+                         len(pipelines))
+        for pipeline in pipelines:
+            self.assertEqual(['nova_rt', 'osapi_compute_app_v21'],
+                             pipeline[-2:])
+        distribution, name = paste['filter:nova_rt']['use'].removeprefix(
+            'egg:').split('#')
+        found = importlib.metadata.distribution(distribution).entry_points
+        self.assertEqual(
+            1, len(found.select(group='paste.filter_factory', name=name)))
+
+    def test_api_of_an_unknown_nova(self):
+        self.paste_file.write_text('[pipeline:x]\npipeline = a b\n')
+        error = self.run_plugin('stack/post-config', fails=True)
+        self.assertIn('does not know this Nova', error)
+
+    def test_rootwrap_lets_the_privileged_process_start(self):
+        self.run_plugin(*base.STACK)
+        filters = wrapper.load_filters([str(self.etc / 'rootwrap.d')])
+        command = [
+            'privsep-helper', '--config-file', '/etc/nova/nova-cpu.conf',
+            '--privsep_context', 'nova_rt.privsep.cgroup_pctxt',
+            '--privsep_sock_path', '/tmp/tmpabc/privsep.sock']
+        self.assertTrue(any(each.match(command) for each in filters))
+
+    def test_options(self):
+        self.variables |= {f'NOVA_RT_{name.upper()}': value
+                           for name, value in VALUES.items()}
+        self.run_plugin(*base.STACK)
+        group = self.nova_conf().nova_rt
+        self.assertEqual(VALUES, {name: str(group[name]) for name in VALUES})
+
+    def test_there_is_a_setting_for_each_option(self):
+        ((_, options),) = rt_conf.list_opts()
+        self.assertEqual(VALUES.keys(), {option.name for option in options})
+
+    def test_unset_options_keep_their_defaults(self):
+        self.run_plugin(*base.STACK)
+        self.assertNotIn('[nova_rt]', self.conf_file.read_text())
+
+    def test_twice(self):
+        self.run_plugin(*base.STACK)
+        once = self.files()
+        self.run_plugin(*base.STACK)
+        self.assertEqual(once, self.files())
+
+    def test_nothing_is_written_before_post_config(self):
+        before = self.files()
+        self.run_plugin('stack/pre-install', 'stack/install')
+        self.assertEqual(before, self.files())
+
+    def test_any_directory(self):
+        self.plugin = self.root / 'called-otherwise'
+        shutil.copytree(base.PROJECT / 'devstack', self.plugin / 'devstack')
+        shutil.copytree(base.PROJECT / 'etc', self.plugin / 'etc')
+        self.run_plugin(*base.STACK)
+        self.assertEqual([f'setup_develop {self.plugin}'],
+                         self.calls('setup_develop'))
+        self.assertIn(ROOTWRAP, self.files())
+
+    def test_another_hypervisor(self):
+        self.variables['VIRT_DRIVER'] = 'fake'
+        error = self.run_plugin('stack/pre-install', fails=True)
+        self.assertIn('VIRT_DRIVER=fake', error)
+
+    def test_later_checks(self):
+        self.run_plugin(*base.STACK)
+        self.assertEqual(
+            [f'status --config-file {self.conf_file} upgrade check'],
+            self.calls('status'))
+        self.nova_rt_status(1)
+        self.run_plugin('stack/test-config')
+
+    def test_not_ready(self):
+        for status in (2, 255):
+            self.nova_rt_status(status)
+            error = self.run_plugin('stack/test-config', fails=True)
+            self.assertIn('nova-rt-status', error)
+
+
+class SeveralNodesTest(base.DevStackTestCase):
+    """Each node gets what its services need, and nothing else."""
+
+    def all_options(self):
+        self.variables |= {f'NOVA_RT_{name.upper()}': value
+                           for name, value in VALUES.items()}
+
+    def written(self):
+        group = self.nova_conf().nova_rt
+        return {name for name, value in VALUES.items()
+                if str(group[name]) == value}
+
+    def test_compute(self):
+        self.configure(*base.COMPUTE)
+        self.all_options()
+        self.run_plugin(*base.STACK)
+        self.assertEqual(DRIVER, self.nova_conf().compute_driver)
+        self.assertEqual(COMPUTE, self.written())
+        self.assertEqual({'nova.conf', ROOTWRAP}, set(self.files()))
+        text = self.conf_file.read_text()
+        for word in ('RTShareFilter', 'weight_classes'):
+            self.assertNotIn(word, text)
+        self.assertEqual(1, len(self.calls('setup_develop')))
+        self.assertEqual([], self.calls('openstack'))
+        self.assertEqual([], self.calls('status'))
+
+    def test_controller(self):
+        self.configure(*base.CONTROLLER)
+        self.all_options()
+        self.run_plugin(*base.STACK)
+        self.assertNotEqual(DRIVER, self.nova_conf().compute_driver)
+        self.assertEqual(SCHEDULER, self.written())
+        self.assertIn('RTShareFilter',
+                      self.nova_conf().filter_scheduler.enabled_filters)
+        self.assertEqual({'nova.conf', 'api-paste.ini'}, set(self.files()))
+        self.assertEqual(1, len(self.calls('openstack --os-region-name '
+                                           'RegionOne flavor create')))
+
+    def test_scheduler(self):
+        self.configure('n-sch')
+        self.run_plugin(*base.STACK)
+        self.assertIn('RTShareFilter', self.conf_file.read_text())
+        self.assertEqual({'nova.conf'}, set(self.files()))
+        self.assertEqual([], self.calls('openstack'))
+
+    def test_tacker(self):
+        self.configure('tacker', 'tacker-conductor')
+        self.run_plugin(*base.STACK)
+        self.assertEqual([f'setup_develop {base.PROJECT}'], self.calls())
+        self.assertEqual({}, self.files())
+
+    def test_nothing_of_ours(self):
+        self.configure('key', 'n-cond', 'placement-api', 'h-eng')
+        before = self.files()
+        self.run_plugin(*base.STACK, 'unstack')
+        self.assertEqual([], self.calls())
+        self.assertEqual(before, self.files())
+
+
+class ContainersTest(base.DevStackTestCase):
+    """LIBVIRT_TYPE=lxc needs a driver that DevStack does not install."""
+
+    def setUp(self):
+        super().setUp()
+        self.configure(*base.COMPUTE)
+        self.variables['LIBVIRT_TYPE'] = 'lxc'
+
+    def test_driver(self):
+        self.run_plugin('stack/install')
+        self.assertEqual(
+            ['install_package libvirt-daemon-driver-lxc',
+             'restart_service libvirtd'],
+            self.calls()[1:])
+
+    def test_driver_is_there(self):
+        self.variables['PACKAGES'] = 'libvirt-daemon-driver-lxc'
+        self.run_plugin('stack/install')
+        self.assertEqual(1, len(self.calls()))
+
+    def test_driver_of_another_distribution(self):
+        self.variables['os_PACKAGE'] = 'rpm'
+        self.run_plugin('stack/install')
+        self.assertEqual(1, len(self.calls()))
+
+    def test_virtual_machines(self):
+        self.variables['LIBVIRT_TYPE'] = 'qemu'
+        self.run_plugin('stack/install')
+        self.assertEqual(1, len(self.calls()))
+
+    def test_controller(self):
+        self.configure(*base.CONTROLLER)
+        self.run_plugin('stack/install')
+        self.assertEqual(1, len(self.calls()))
+
+
+class FlavorsTest(base.DevStackTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.configure(*base.CONTROLLER)
+
+    def created(self):
+        return [call.partition('flavor create ')[2]
+                for call in self.calls() if 'flavor create' in call]
+
+    def test_default(self):
+        self.run_plugin('stack/extra')
+        self.assertEqual(
+            ['--vcpus 1 --ram 512 --disk 1 '
+             '--property hw:cpu.rt_runtime_us=100000 '
+             '--property hw:cpu.rt_period_us=200000 flavor_rt1'],
+            self.created())
+
+    def test_those_that_are_there(self):
+        self.variables |= {
+            'FLAVORS': 'm1.tiny a',
+            'NOVA_RT_FLAVORS': 'a:1:64:1:10:20 m1:2:64:0:10:20'}
+        self.run_plugin('stack/pre-install', 'stack/extra')
+        (created,) = self.created()
+        self.assertIn('--vcpus 2 --ram 64 --disk 0', created)
+
+    def test_none(self):
+        self.variables['NOVA_RT_FLAVORS'] = '-'
+        self.run_plugin('stack/pre-install', 'stack/extra')
+        self.assertEqual([], self.created())
+
+    def test_bad(self):
+        for bad in ('a', 'a:1:64:1:10', 'a:1:64:1:10:x', ':1:64:1:10:20'):
+            self.variables['NOVA_RT_FLAVORS'] = f'b:1:64:1:10:20 {bad}'
+            error = self.run_plugin('stack/pre-install', fails=True)
+            self.assertIn(f'NOVA_RT_FLAVORS has {bad}:', error)
+
+
+class EndTest(base.DevStackTestCase):
+    """unstack.sh and clean.sh."""
+
+    LIST = ('openstack server list --all-projects --host compute1 '
+            '-f value -c ID')
+
+    def setUp(self):
+        super().setUp()
+        self.configure(*base.COMPUTE)
+
+    def test_servers(self):
+        self.variables |= {'SERVERS': '111 222', 'OS_USERNAME': 'demo'}
+        self.run_plugin('unstack')
+        self.assertEqual(
+            [self.LIST, 'openstack server delete --wait 111 222'],
+            self.calls())
+
+    def test_no_servers(self):
+        self.run_plugin('unstack')
+        self.assertEqual([self.LIST], self.calls())
+
+    def test_containers_without_an_api(self):
+        self.variables |= {
+            'SERVERS': '-', 'LIBVIRT_TYPE': 'lxc',
+            'DOMAINS': 'instance-00000001 mine'}
+        error = self.run_plugin('unstack')
+        self.assertIn('did not delete all servers', error)
+        self.assertEqual(
+            [f'virsh -c lxc:/// {action} instance-00000001'
+             for action in ('destroy', 'undefine')],
+            [call for call in self.calls('virsh') if 'list' not in call])
+
+    def test_configuration_is_left_to_devstack(self):
+        self.run_plugin(*base.STACK)
+        before = self.files()
+        self.run_plugin('unstack')
+        self.assertEqual(before, self.files())
+
+    def test_clean(self):
+        self.variables |= {'GLOBAL_VENV': 'False', 'DEVSTACK_VENV': '/venv'}
+        self.run_plugin('clean')
+        self.variables['GLOBAL_VENV'] = 'True'
+        self.run_plugin('clean')
+        self.assertEqual(['pip_uninstall nova-rt',
+                          'pip_uninstall nova-rt from /venv'], self.calls())

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What the cpuset controllers of cgroup v1 and v2 make of a list of CPUs."""
+
+from collections.abc import Callable
+import errno
+
+from tests.emulation import groups
+from tests.emulation import numbers
+
+
+def effective(group: groups.Group) -> frozenset[int]:
+    """The CPUs of a v2 group: its own if set, else its parent's."""
+    if group.parent is None:
+        return group.cpus
+    above = effective(group.parent)
+    if 'cpuset' not in group.parent.subtree:
+        return above
+    return group.cpus & above or above
+
+
+def vet_v1(group: groups.Group, root: groups.Group, cpus: frozenset[int],
+           occupied: Callable[[groups.Group], bool], path: str) -> None:
+    if group.parent is None:
+        raise numbers.refusal(errno.EACCES, path)
+    if not cpus <= root.cpus:
+        raise numbers.refusal(errno.ERANGE, path)
+    if any(not child.cpus <= cpus for child in group.alive):
+        raise numbers.refusal(errno.EBUSY, path)
+    if not cpus <= group.parent.cpus:
+        raise numbers.refusal(errno.EACCES, path)
+    if not cpus and occupied(group):
+        raise numbers.refusal(errno.ENOSPC, path)
+
+
+def vet_v2(root: groups.Group, cpus: frozenset[int], path: str) -> None:
+    """Any CPUs will do that exist; the parent's are used where none fit."""
+    if not cpus <= root.cpus:
+        raise numbers.refusal(errno.ERANGE, path)

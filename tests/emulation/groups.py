@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Tasks, groups and their budgets, on any emulated kernel."""
+
+from collections.abc import Iterator, Sequence
+import dataclasses
+import os
+
+#: os.SCHED_DEADLINE is not in all Pythons.
+DEADLINE = 6
+REAL_TIME = frozenset((os.SCHED_FIFO, os.SCHED_RR))
+
+_SHIFT = 20
+UNIT = 1 << _SHIFT
+
+
+def ratio(runtime: int, period: int) -> int:
+    """The kernel's to_ratio(): 20 bits after the point, truncated."""
+    if runtime < 0:
+        return UNIT
+    return (runtime << _SHIFT) // period if period else 0
+
+
+@dataclasses.dataclass(eq=False)
+class Task:
+    """A thread; *process* is the id of its first thread.
+
+    :ivar groups: by hierarchy: 'cpu' and 'cpuset', or '' for cgroup v2
+    :ivar deadline: the ratio it holds while it is SCHED_DEADLINE
+    :ivar affinity: the CPUs it was told to stay on, None for all
+    """
+
+    thread: int
+    process: int
+    policy: int = os.SCHED_OTHER
+    priority: int = 0
+    groups: dict[str, str] = dataclasses.field(default_factory=dict)
+    deadline: int = 0
+    affinity: frozenset[int] | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Budget:
+    """Runtimes and periods in us, a column for each CPU.
+
+    A replicated interface has one column.  A runtime of -1 is unlimited, or
+    ``max`` where an interface knows that word.
+    """
+
+    runtimes: tuple[int, ...]
+    periods: tuple[int, ...]
+
+    @classmethod
+    def even(cls, columns: int, runtime: int, period: int) -> 'Budget':
+        return cls((runtime,) * columns, (period,) * columns)
+
+    @property
+    def held(self) -> bool:
+        return any(self.runtimes)
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        return zip(self.runtimes, self.periods, strict=True)
+
+    def ratios(self) -> list[int]:
+        return [ratio(*pair) for pair in self.pairs()]
+
+    def with_runtimes(self, runtimes: Sequence[int]) -> 'Budget':
+        return dataclasses.replace(self, runtimes=tuple(runtimes))
+
+    def with_periods(self, periods: Sequence[int]) -> 'Budget':
+        return dataclasses.replace(self, periods=tuple(periods))
+
+
+@dataclasses.dataclass(eq=False)
+class Group:
+    """A group of one hierarchy.
+
+    :ivar children: with those that were removed a moment ago
+    :ivar dead_since: when it was removed; its budget stays a while
+    :ivar budget: None where the cpu controller is not handed down to it
+    :ivar cpus: what was written to cpuset.cpus
+    :ivar subtree: the controllers that a v2 group hands to its children
+    :ivar quiet_at: from then on no server of it is throttled any more
+    """
+
+    name: str
+    parent: 'Group | None' = None
+    budget: Budget | None = None
+    cpus: frozenset[int] = frozenset()
+    children: list['Group'] = dataclasses.field(default_factory=list)
+    dead_since: float | None = None
+    subtree: set[str] = dataclasses.field(default_factory=set)
+    threaded: bool = False
+    quiet_at: float = 0.0
+
+    @property
+    def alive(self) -> list['Group']:
+        """The children that were not removed."""
+        return [child for child in self.children if child.dead_since is None]
+
+    def walk(self) -> Iterator['Group']:
+        """This group and all below it that live."""
+        yield self
+        for child in self.alive:
+            yield from child.walk()
+
+    def up(self) -> Iterator['Group']:
+        """This group and its ancestors, up to the root."""
+        group: Group | None = self
+        while group is not None:
+            yield group
+            group = group.parent
+
+    def bury(self, now: float, late_seconds: float) -> None:
+        """Forget removed groups whose time has come, leaves first."""
+        for child in self.children:
+            child.bury(now, late_seconds)
+        self.children = [
+            child for child in self.children
+            if child.dead_since is None or child.children
+            or now - child.dead_since < late_seconds]

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Where the files of all emulated kernels are, and their names."""
+
+CPUS = 'cpuset.cpus'
+EFFECTIVE = 'cpuset.cpus.effective'
+TASKS = 'tasks'
+PROCS = 'cgroup.procs'
+THREADS = 'cgroup.threads'
+CONTROLLERS = 'cgroup.controllers'
+SUBTREE = 'cgroup.subtree_control'
+TYPE = 'cgroup.type'
+SYSCTL_RUNTIME = '/proc/sys/kernel/sched_rt_runtime_us'
+SYSCTL_PERIOD = '/proc/sys/kernel/sched_rt_period_us'
+POSSIBLE = '/sys/devices/system/cpu/possible'
+
+CPU_MOUNT = '/sys/fs/cgroup/cpu'
+CPUSET_MOUNT = '/sys/fs/cgroup/cpuset'
+UNIFIED_MOUNT = '/sys/fs/cgroup'

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""An emulated kernel with interface F4: HCBS RFC v6, cpu.rt.max."""
+
+from collections.abc import Iterator
+import errno
+import re
+
+from tests.emulation import clock as virtual
+from tests.emulation import groups
+from tests.emulation import hcbs
+from tests.emulation import hcbs_rfc
+from tests.emulation import kernel
+from tests.emulation import numbers
+from tests.emulation import paths
+from tests.emulation import scalars
+
+Budget = groups.Budget
+Group = groups.Group
+
+FILE = 'cpu.rt.max'
+INTERNAL = 'cpu.rt.internal'
+#: How a budget holds the word.
+MAX = -1
+
+_WORDS = re.compile(r'\s*(\S+)(?:\s+([0-9]+))?', re.ASCII)
+#: What happens to be on the kernel's stack.
+_GARBAGE_US = 0x5AA5_5AA5_5AA5
+
+
+class Kernel(kernel.Kernel):
+    """A group is ``max``, and runs within an ancestor, or has numbers."""
+
+    #: the period of a write that names none
+    omitted_us = _GARBAGE_US
+
+    def __init__(self, cpus: int = 4, clock: virtual.Clock | None = None,
+                 sysctl: tuple[int, int] = (1_000_000, 1_000_000),
+                 servers_ppm: int = hcbs_rfc.SERVERS_PPM) -> None:
+        super().__init__(cpus, clock, 2, sysctl, servers_ppm)
+        self.late_seconds = 0.020
+
+    def root_budget(self) -> Budget:
+        return Budget.even(self.columns, 0, 1_000_000)
+
+    def new_budget(self) -> Budget:
+        return Budget.even(self.columns, MAX, 0)
+
+    def rt_files(self, group: Group) -> tuple[str, ...]:
+        return (FILE,) if group.parent is None else (FILE, INTERNAL)
+
+    def real(self, pair: tuple[int, int]) -> tuple[int, int]:
+        return (0, 0) if pair[0] == MAX else pair
+
+    def show_rt(self, group: Group, name: str) -> str:
+        if name == FILE:
+            budget = scalars.budget_of(group)
+            runtime = max(budget.runtimes)
+            return f'{_word(runtime)} {budget.periods[0]}\n'
+        return self.show_local(group)
+
+    def show_local(self, group: Group) -> str:
+        """What its own tasks may use; truncated in 20 bits."""
+        budget = scalars.budget_of(group)
+        runtime, period = budget.runtimes[0], budget.periods[0]
+        if runtime != MAX:
+            rest = groups.ratio(runtime, period) - sum(
+                groups.ratio(*next(scalars.budget_of(child).pairs()))
+                for child in nearest(group))
+            runtime = rest * period >> 20
+        return f'{_word(runtime)} {period}\n'
+
+    # Where real-time tasks may be.
+
+    def context(self, group: Group) -> Group:
+        return next(each for each in self.cpu_group(group).up()
+                    if is_configured(each))
+
+    def admit_new(self, task: groups.Task, fresh: Budget, path: str) -> None:
+        """Nothing changes for it: its new group runs within the old."""
+
+    def admit_attach(self, task: groups.Task, group: Group, path: str
+                     ) -> None:
+        if not self._runs_in(group):
+            raise numbers.refusal(errno.EINVAL, path)
+
+    def admit_policy(self, task: groups.Task, group: Group) -> None:
+        if not self._runs_in(group):
+            raise numbers.refusal(errno.EPERM, str(task.thread))
+
+    def _runs_in(self, group: Group) -> bool:
+        context = self.context(group)
+        return context.parent is None or scalars.budget_of(context).held
+
+    def within(self, group: Group) -> Iterator[Group]:
+        """A group and its descendants that are ``max`` down to it."""
+        yield group
+        for child in group.alive:
+            if child.budget is None or not is_configured(child):
+                yield from self.within(child)
+
+    # Admission, in the order of the kernel's tests.
+
+    def write_rt(self, group: Group, name: str, data: str, path: str
+                 ) -> int | None:
+        if name != FILE:
+            raise numbers.refusal(errno.EACCES, path)
+        runtime, period = self._parse(data, path)
+        if runtime == MAX:
+            if group.parent is None:
+                raise numbers.refusal(errno.EINVAL, path)
+        elif hcbs.is_no_server(runtime, period) or (
+                not hcbs_rfc.is_in_range(runtime, period)):
+            raise numbers.refusal(errno.EINVAL, path)
+        self._vet_tasks(group, runtime, path)
+        new = self.placed(group, runtime, period)
+        self._vet_limits(group, new, path)
+        self.bury()
+        for each in self._root_group().walk():
+            if each.budget is not None:
+                self.vet_children(each, group, new, path)
+        self.apply(group, new)
+        return None
+
+    def _parse(self, data: str, path: str) -> tuple[int, int]:
+        match = _WORDS.match(data)
+        if match is None:
+            raise numbers.refusal(errno.EINVAL, path)
+        period = self.omitted_us if match[2] is None else int(match[2])
+        if match[1] == 'max':
+            return MAX, period
+        try:
+            runtime = numbers.unsigned(match[1], path)
+        except OSError as error:
+            raise numbers.refusal(errno.EINVAL, path) from error
+        if runtime > scalars.MAX_RUNTIME_US or (
+                period > scalars.MAX_PERIOD_US):
+            raise numbers.refusal(errno.EINVAL, path)
+        return runtime, period
+
+    def _vet_tasks(self, group: Group, runtime: int, path: str) -> None:
+        if group.parent is None or not any(
+                map(self.has_real_time, self.within(group))):
+            return
+        if is_configured(group) != (runtime != MAX):
+            raise numbers.refusal(errno.EINVAL, path)
+        if runtime == 0:
+            raise numbers.refusal(errno.EBUSY, path)
+
+    def placed(self, group: Group, runtime: int, period: int) -> Budget:
+        """The budget with its servers where they would be."""
+        return Budget.even(self.columns, runtime, period)
+
+    def _vet_limits(self, group: Group, new: Budget, path: str) -> None:
+        if new.runtimes[0] == MAX:
+            return
+        share = max(new.ratios())
+        if share > self.limit():
+            raise numbers.refusal(errno.EINVAL, path)
+        used = self.deadline_used() + share * self.cpus
+        if group.parent is None and used > self.pool():
+            raise numbers.refusal(errno.EBUSY, path)
+
+    def vet_children(self, group: Group, changed: Group, new: Budget,
+                     path: str) -> None:
+        """The nearest configured descendants fit a configured group."""
+        own = after(group, changed, new)
+        if own.runtimes[0] == MAX:
+            return
+        below = [next(after(child, changed, new).pairs())
+                 for child in nearest(group, changed, new)]
+        total = sum(groups.ratio(*pair) for pair in below)
+        if total > own.ratios()[0]:
+            raise numbers.refusal(errno.EINVAL, path)
+
+    def admit_sysctl(self, runtime: int, period: int) -> None:
+        path = paths.SYSCTL_RUNTIME
+        if runtime == 0:
+            raise numbers.refusal(errno.EBUSY, path)
+        if self.rt_share() > groups.ratio(runtime, period):
+            raise numbers.refusal(errno.EINVAL, path)
+
+
+def is_configured(group: Group) -> bool:
+    """Whether it has numbers; the root always has."""
+    return group.budget is not None and group.budget.runtimes[0] != MAX
+
+
+def after(group: Group, changed: Group | None, new: Budget | None
+          ) -> Budget:
+    """Its budget once *changed* has *new*."""
+    if new is not None and group is changed:
+        return new
+    return scalars.budget_of(group)
+
+
+def nearest(group: Group, changed: Group | None = None,
+            new: Budget | None = None) -> Iterator[Group]:
+    """The nearest descendants with numbers, the just removed included."""
+    for child in group.children:
+        if child.budget is None:
+            continue
+        if after(child, changed, new).runtimes[0] == MAX:
+            yield from nearest(child, changed, new)
+        else:
+            yield child
+
+
+def _word(runtime: int) -> str:
+    return 'max' if runtime == MAX else str(runtime)

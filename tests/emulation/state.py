@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What an emulated kernel holds: groups, tasks and their budgets."""
+
+import abc
+from collections.abc import Callable
+import errno
+import posixpath
+import threading
+from typing import NoReturn, TypeVar
+
+from tests.emulation import clock as virtual
+from tests.emulation import groups
+from tests.emulation import guard
+from tests.emulation import numbers
+from tests.emulation import paths
+
+Task = groups.Task
+Group = groups.Group
+Budget = groups.Budget
+
+_PPM = 1_000_000
+_SLACK = 1e-9  # of adding seconds in floating point
+
+Value = TypeVar('Value')
+
+
+class State(abc.ABC):
+    """The state, and what an interface has to say about it.
+
+    :ivar written: (path, text) of all writes that succeeded, in order
+    :ivar intercept: called before each write; it may raise to refuse it
+    :ivar late_seconds: how long a removed group keeps its budget
+    """
+
+    #: it dies of what killed the real HCBS kernel
+    fragile = True
+    #: so does it of the rest of a short write; else that becomes the value
+    resend_kills = True
+    #: a budget is kept for each CPU
+    per_cpu = False
+
+    def __init__(self, cpus: int = 4, clock: virtual.Clock | None = None,
+                 version: int = 1,
+                 sysctl: tuple[int, int] = (950_000, 1_000_000),
+                 servers_ppm: int = 0) -> None:
+        """Boot.
+
+        :param version: of cgroups
+        :param sysctl: sched_rt_{runtime,period}_us
+        :param servers_ppm: what fair and ext servers hold of each CPU in
+            the deadline pool
+        """
+        self.cpus = cpus
+        self.columns = cpus if self.per_cpu else 1
+        self.version = version
+        self.clock = clock or virtual.Clock()
+        self.late_seconds = 0.018
+        self.sysctl = sysctl
+        self.servers_ppm = servers_ppm
+        self.tasks: dict[int, Task] = {}
+        self.written: list[tuple[str, str]] = []
+        self.intercept: Callable[[str, str], None] | None = None
+        self.guard = guard.Guard()
+        #: a kernel lock that cpuset needs was never released
+        self.hung = False
+        self._rests: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._owner: int | None = None
+        self._mounts = ({'cpu': paths.CPU_MOUNT, 'cpuset': paths.CPUSET_MOUNT}
+                        if version == 1 else {'': paths.UNIFIED_MOUNT})
+        self._trees = {key: {'/': Group('/', cpus=frozenset(range(cpus)))}
+                       for key in self._mounts}
+        self._root_group().budget = self.root_budget()
+
+    # What an interface adds.
+
+    @abc.abstractmethod
+    def root_budget(self) -> Budget:
+        """What the root group has after boot."""
+
+    @abc.abstractmethod
+    def new_budget(self) -> Budget:
+        """What a new group has."""
+
+    @abc.abstractmethod
+    def rt_files(self, group: Group) -> tuple[str, ...]:
+        """The names of the files of its budget."""
+
+    @abc.abstractmethod
+    def show_rt(self, group: Group, name: str) -> str:
+        """What such a file reads, with the newline."""
+
+    @abc.abstractmethod
+    def write_rt(self, group: Group, name: str, data: str, path: str
+                 ) -> int | None:
+        """Take or refuse a value; a count if write(2) returns less."""
+
+    @abc.abstractmethod
+    def admit_attach(self, task: Task, group: Group, path: str) -> None:
+        """:raises OSError: the real-time task may not enter this group"""
+
+    @abc.abstractmethod
+    def admit_policy(self, task: Task, group: Group) -> None:
+        """:raises OSError: the task may not become real-time there"""
+
+    @abc.abstractmethod
+    def admit_sysctl(self, runtime: int, period: int) -> None:
+        """:raises OSError: these cannot be the limits"""
+
+    def admit_new(self, task: Task, fresh: Budget, path: str) -> None:
+        """:raises OSError: its group cannot get a new budget by +cpu"""
+        if not fresh.held:
+            raise numbers.refusal(errno.EINVAL, path)
+
+    def admit_cpus(self, group: Group, path: str) -> None:
+        """:raises OSError: its CPUs cannot be changed now"""
+
+    def is_real_time(self, task: Task) -> bool:
+        """Whether it counts as a real-time task of its group."""
+        return task.policy in groups.REAL_TIME
+
+    def context(self, group: Group) -> Group:
+        """The group whose servers run the real-time tasks of *group*."""
+        return self.cpu_group(group)
+
+    # Groups.
+
+    def key(self, controller: str) -> str:
+        """Of the hierarchy that has a controller."""
+        return controller if self.version == 1 else ''
+
+    def group_at(self, path: str) -> Group | None:
+        """The group whose directory this is."""
+        try:
+            key, name = self.locate(path)
+        except OSError:
+            return None
+        return self._trees[key].get(name)
+
+    def locate(self, path: str) -> tuple[str, str]:
+        """(hierarchy, group) of a directory; ENOENT below no mount."""
+        for key, mount in self._mounts.items():
+            if path == mount or path.startswith(mount + '/'):
+                return key, path[len(mount):] or '/'
+        raise numbers.refusal(errno.ENOENT, path)
+
+    def files(self, path: str) -> list[str]:
+        """The names of the files in the directory of a group."""
+        key, name = self.locate(path)
+        group = self._trees[key][name]
+        return [*self._core_files(key, group), *self._rt_files(key, group)]
+
+    def _split(self, path: str) -> tuple[str, Group, str]:
+        """(hierarchy, group, file); ENOENT where there is none."""
+        key, name = self.locate(posixpath.dirname(path))
+        group = self._trees[key].get(name)
+        file = posixpath.basename(path)
+        if group is None or (file not in self._core_files(key, group) and
+                             file not in self._rt_files(key, group)):
+            raise numbers.refusal(errno.ENOENT, path)
+        return key, group, file
+
+    def _rt_files(self, key: str, group: Group) -> tuple[str, ...]:
+        return (self.rt_files(group) if key != 'cpuset'
+                and group.budget is not None else ())
+
+    def _core_files(self, key: str, group: Group) -> tuple[str, ...]:
+        if self.version == 1:
+            lists = (paths.TASKS, paths.PROCS)
+            return (*lists, paths.CPUS) if key == 'cpuset' else lists
+        common = (paths.PROCS, paths.THREADS, paths.CONTROLLERS, paths.SUBTREE)
+        if group.parent is None:
+            return (*common, paths.EFFECTIVE)
+        if 'cpuset' in group.parent.subtree:
+            return (*common, paths.TYPE, paths.CPUS, paths.EFFECTIVE)
+        return (*common, paths.TYPE)
+
+    def _groups(self) -> dict[str, Group]:
+        """Those of the cpu controller."""
+        return self._trees[self.key('cpu')]
+
+    def _mkdir(self, key: str, name: str) -> None:
+        with self.guard:
+            found = self._trees[key]
+            if name in found:
+                raise numbers.refusal(errno.EEXIST, name)
+            parent = found.get(posixpath.dirname(name))
+            if parent is None:
+                raise numbers.refusal(errno.ENOENT, name)
+            group = Group(name, parent)
+            if key == 'cpu' or (not key and 'cpu' in parent.subtree):
+                group.budget = self.new_budget()
+            parent.children.append(group)
+            found[name] = group
+
+    def _rmdir(self, key: str, name: str) -> None:
+        with self.guard:
+            found = self._trees[key]
+            if name not in found:
+                raise numbers.refusal(errno.ENOENT, name)
+            group = found[name]
+            if group.parent is None or group.alive or self.inside(group, key):
+                raise numbers.refusal(errno.EBUSY, name)
+            del found[name]
+            group.dead_since = self.clock.now
+
+    # Tasks.
+
+    def group_of(self, task: Task) -> Group:
+        """Its group of the cpu controller's hierarchy."""
+        return self._groups()[task.groups[self.key('cpu')]]
+
+    @staticmethod
+    def cpu_group(group: Group) -> Group:
+        """The nearest one that has the cpu controller."""
+        return next(each for each in group.up() if each.budget is not None)
+
+    def inside(self, group: Group, key: str | None = None) -> list[int]:
+        """The threads in a group."""
+        where = self.key('cpu') if key is None else key
+        return sorted(thread for thread, task in self.tasks.items()
+                      if task.groups[where] == group.name)
+
+    def _real_time(self, group: Group) -> list[Task]:
+        return [task for task in map(self.tasks.__getitem__,
+                                     self.inside(group))
+                if self.is_real_time(task)]
+
+    def has_real_time(self, group: Group) -> bool:
+        """Whether real-time tasks are in the group itself."""
+        return group.dead_since is None and bool(self._real_time(group))
+
+    def _occupied(self, group: Group) -> bool:
+        return bool(self.inside(group))
+
+    def _task(self, thread: int) -> Task:
+        if thread not in self.tasks:
+            raise numbers.refusal(errno.ESRCH, str(thread))
+        return self.tasks[thread]
+
+    def threads_of(self, process: int) -> list[Task]:
+        return [task for task in self.tasks.values()
+                if task.process == process]
+
+    def _leave(self, task: Task) -> None:
+        """A real-time task goes: a server of its group may be throttled."""
+        if task.policy not in groups.REAL_TIME:
+            return
+        group = self.context(self.group_of(task))
+        if group.parent is not None and group.budget is not None:
+            period = max(group.budget.periods) / _PPM
+            group.quiet_at = max(group.quiet_at, self.clock.now + period)
+
+    # Budgets.
+
+    def apply(self, group: Group, budget: Budget) -> None:
+        """Store an admitted budget; the host may die of it."""
+        old = group.budget
+        if (self.fragile and old is not None and group.parent is not None
+                and any(before > 0 >= after for before, after in zip(
+                    old.runtimes, budget.runtimes, strict=True))
+                and self.clock.now + _SLACK < group.quiet_at):
+            self.die(f'{group.name} lost its runtime while a server of it '
+                     f'could be throttled')
+        group.budget = budget
+
+    def bury(self) -> None:
+        self._root_group().bury(self.clock.now, self.late_seconds)
+
+    def _root_group(self) -> Group:
+        return self._groups()['/']
+
+    def limit(self) -> int:
+        """The ratio that the sysctls allow."""
+        return groups.ratio(*self.sysctl)
+
+    def pool(self) -> int:
+        """The room of the deadline pool over all CPUs."""
+        servers = groups.ratio(self.servers_ppm, _PPM)
+        return (self.limit() - servers) * self.cpus
+
+    def deadline_used(self) -> int:
+        """What tasks of SCHED_DEADLINE hold of the pool."""
+        return sum(task.deadline for task in self.tasks.values())
+
+    def rt_share(self) -> int:
+        """What the root group takes of the pool, on each CPU."""
+        budget = self._root_group().budget
+        return max(budget.ratios()) if budget is not None else 0
+
+    def wide(self, columns: tuple[Value, ...]) -> tuple[Value, ...]:
+        """An entry for each CPU."""
+        return columns if self.per_cpu else columns * self.cpus
+
+    def die(self, reason: str) -> NoReturn:
+        self.guard.die(reason)
+
+    def _write_sysctl(self, path: str, data: str) -> None:
+        values = list(self.sysctl)
+        values[path == paths.SYSCTL_PERIOD] = numbers.signed(data, path)
+        self.set_sysctl(values[0], values[1])
+
+    @abc.abstractmethod
+    def set_sysctl(self, runtime: int, period: int) -> None:
+        """Write ``kernel.sched_rt_{runtime,period}_us``."""

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The full cloud, up once for all tests of a run."""
+
+import atexit
+from collections.abc import Callable
+import functools
+import os
+import subprocess
+import time
+from typing import Any
+
+from cloud.full import lifecycle
+from cloud.full import nodes
+from cloud.full import services
+from cloud import guests
+from cloud import settings
+from demo import client
+from demo import host
+from demo import measure
+from oslotest import base
+
+from tests.cloud import base as cloud_base
+
+PATIENCE = 90
+PERIODS = 25
+TOLERANCE = 0.01
+IMAGES = {'lxc': 'lxc-busy', 'qemu': 'qemu-busy'}
+
+
+@functools.cache
+def bring_up() -> None:
+    """The cloud; one that was up already is used and left alone."""
+    cloud = settings.load()
+    if not (cloud.full and not lifecycle.missing(cloud)):
+        atexit.register(cloud_base.cloud, 'down', '--keep-logs')
+        cloud_base.cloud('up', '--full')
+    os.environ['no_proxy'] = '127.0.0.1,localhost'
+    client.environment()
+    client.warm_up()
+
+
+def begin_check(guest: str) -> subprocess.Popen[str]:
+    """``nova-rt-manage check`` of a node, on it, its kernel included."""
+    cloud = settings.load()
+    return subprocess.Popen(
+        services.on_node(cloud, guest, [
+            'nova-rt-manage', '--config-file', str(cloud.nova_conf),
+            '--config-file', str(cloud.compute_conf(guest)), 'check',
+            '--kernel', '--host', nodes.HOST_NAMES[guest]]),
+        text=True, env=cloud.environment(), stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT)
+
+
+def differences() -> str:
+    """What the check finds on either node, '' for nothing."""
+    begun = [begin_check(guest) for guest in guests.KINDS]
+    found = [(each.communicate()[0], each.returncode) for each in begun]
+    return '\n'.join(text for text, status in found if status)
+
+
+def check() -> None:
+    """Of both nodes.
+
+    :raises RuntimeError: something differs
+    """
+    if found := differences():
+        raise RuntimeError(found)
+
+
+class FullTestCase(base.BaseTestCase):
+    """Types commands, and looks at the hosts."""
+
+    TIMEOUT_SCALING_FACTOR = 10
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        for guest in guests.KINDS:
+            if reason := cloud_base.lacking(guest):
+                cls.skipTest(cls, reason)
+        bring_up()
+        cls.addClassCleanup(check)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.cloud = settings.load()
+
+    def openstack(self, command: str) -> str:
+        """What the command prints; it must succeed."""
+        answer = client.run(command)
+        self.assertEqual(0, answer.status, f'{command}: {answer.text}')
+        return answer.text
+
+    def flavor(self, name: str, properties: str = '') -> None:
+        self.openstack(f'flavor create {name} --vcpus 1 --ram 96 --disk 0 '
+                       f'{properties}')
+        self.addCleanup(client.run, f'flavor delete {name}')
+
+    def server(self, name: str, more: str, guest: str = 'lxc') -> host.Server:
+        """Create a server, by command, that runs."""
+        self.addCleanup(client.run, f'server delete --wait {name}')
+        self.openstack(f'server create --image {IMAGES[guest]} --nic none '
+                       f'{more} {name}')
+        return self.running(name)
+
+    def running(self, name: str) -> host.Server:
+        """The server as its host has it, once it runs."""
+        def looked_up() -> host.Server | None:
+            for found in host.servers(self.cloud):
+                if found.name == name and found.state == 'error':
+                    self.fail(self.openstack(f'server show {name} -c fault'))
+                if found.name == name and found.state == 'active':
+                    return found
+            return None
+
+        return self.eventually(f'{name} runs', looked_up)
+
+    def eventually(self, what: str, look: Callable[[], Any]) -> Any:
+        """Poll until there is something; that."""
+        deadline = time.monotonic() + PATIENCE
+        while not (found := look()):
+            if time.monotonic() > deadline:
+                self.fail(f'never: {what}')
+            time.sleep(0.3)
+        return found
+
+    def assert_reserved(self, server: host.Server, runtime: int,
+                        period: int) -> None:
+        """The claim, the kernel and the clock agree."""
+        self.assertIsNotNone(server.claim, server.name)
+        wanted = server.claim.reservation
+        self.assertEqual((runtime, period),
+                         (wanted.runtime_us, wanted.period_us))
+        self.assertEqual({'runtime_us': runtime, 'period_us': period},
+                         server.kernel)
+        self.eventually('its share', lambda: self._share(
+            server) >= wanted.share - TOLERANCE)
+
+    def _share(self, server: host.Server) -> float:
+        """What it gets, which is never more than its share.
+
+        It may be less at first, while its tasks are being started.
+        """
+        found = measure.shares([server], PERIODS)[server.name]
+        self.assertLessEqual(
+            found, server.claim.reservation.share + TOLERANCE)
+        return found
+
+    def assert_clean(self) -> None:
+        """Nothing is reserved any more."""
+        self.eventually('no budget is left', lambda: host.budgets() == 0)
+        self.eventually('no claim is left',
+                        lambda: host.charged(self.cloud) == 0)

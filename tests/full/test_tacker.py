@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""VNF packages through Tacker's v2 API, down to the kernel."""
+
+from demo import package
+from demo import tacker
+
+from tests.full import base
+from tests.full import storm
+
+
+class TackerTestCase(base.FullTestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.tacker = tacker.Tacker(self.cloud, base.PATIENCE)
+        self.addCleanup(self.assert_clean)
+        self.flavor(package.FLAVOR)
+
+    def vnf(self, sample: str, runtime: int = 0) -> str:
+        """On-board and instantiate a sample; the VNF.
+
+        :param runtime: asked for in the request, which wins
+        """
+        onboarded = self.tacker.onboard(
+            package.packed(sample, base.IMAGES['lxc']))
+        self.assertEqual('ONBOARDED', onboarded['onboardingState'])
+        self.addCleanup(self.tacker.remove_package, onboarded['id'])
+        vnf = self.tacker.create(onboarded['vnfdId'], sample)
+        self.addCleanup(self.tacker.delete, vnf)
+        request = package.request(sample, 'instantiate')
+        if runtime:
+            request['additionalParams']['nfv'] = {'VDU': {'VDU1': {
+                'cpu.rt_runtime_us': runtime}}}
+        self.tacker.instantiate(vnf, request)
+        self.addCleanup(self.tacker.operate, vnf, 'terminate',
+                        package.TERMINATE)
+        return vnf
+
+    def servers(self, vnf: str) -> list[base.host.Server]:
+        """Its servers, as the host has them."""
+        nova = storm.Nova(self.cloud)
+        shown = map(nova.show, self.tacker.servers(vnf))
+        return [self.running(server['name']) for server in shown if server]
+
+    def assert_all_reserved(self, vnf: str, count: int, runtime: int,
+                            period: int) -> None:
+        servers = self.servers(vnf)
+        self.assertEqual(count, len(servers))
+        for server in servers:
+            self.assert_reserved(server, runtime, period)
+
+    def test_hints(self):
+        self.assert_all_reserved(self.vnf('sol001-hints'), 1, 60_000, 100_000)
+
+    def test_heal(self):
+        # Heat makes the new server before it ends the old one: both must fit.
+        vnf = self.vnf('sol001-hints', 30_000)
+        self.assert_all_reserved(vnf, 1, 30_000, 100_000)
+        before = self.tacker.servers(vnf)
+        self.tacker.operate(vnf, 'heal',
+                            package.request('sol001-hints', 'heal'))
+        self.assertNotEqual(before, self.tacker.servers(vnf))
+        self.assert_all_reserved(vnf, 1, 30_000, 100_000)
+
+    def test_flavor(self):
+        self.flavor('flavor_rt1', '--property hw:cpu.rt_runtime_us=100000 '
+                    '--property hw:cpu.rt_period_us=200000')
+        self.assert_all_reserved(
+            self.vnf('sol001-flavor'), 1, 100_000, 200_000)
+
+    def test_made_flavor(self):
+        self.assert_all_reserved(
+            self.vnf('sol001-made-flavor'), 1, 60_000, 100_000)
+
+    def test_scaling(self):
+        self._scales('sol001-scaling')
+
+    def test_scaling_of_individual_servers(self):
+        self._scales('sol001-individual')
+
+    def _scales(self, sample: str) -> None:
+        vnf = self.vnf(sample)
+        self.assert_all_reserved(vnf, 2, 20_000, 100_000)
+        self.tacker.operate(vnf, 'scale',
+                            package.request(sample, 'scale-out'))
+        self.assert_all_reserved(vnf, 3, 20_000, 100_000)
+        self.tacker.operate(vnf, 'scale', package.request(sample, 'scale-in'))
+        self.assert_all_reserved(vnf, 2, 20_000, 100_000)

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What holds after each operation, whatever it was.
+
+The sums are taken here, from what Nova, Placement and the kernels store:
+with none of the code that keeps them.
+"""
+
+import collections
+import fractions
+import os
+from typing import Any
+
+import nova.conf
+from nova import objects
+from nova.virt import event as virtevent
+
+from nova_rt.compute import claims
+from nova_rt import hostmap
+from tests.functional import base
+from tests.functional import guests
+
+PPM = 1_000_000
+#: What a group above others holds at least.
+LEAST_PPM = 3
+
+#: States of a migration that keeps nothing any more.
+ENDED = ('cancelled', 'completed', 'confirmed', 'done', 'error', 'failed',
+         'reverted')
+
+Grants = dict[str, dict[int, tuple[int, int]]]
+
+
+class TestCase(base.TestCase):
+    """Hosts that are all looked at after each operation."""
+
+    HOSTS: tuple[str, ...] = ('host1', 'host2')
+    CAP = 950_000
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.unreserved: list[str] = []
+        self.guests.started = self._started
+        self.guests.runs = self._runs
+        for name in self.HOSTS:
+            self.start_host(name)
+
+    def _started(self, host: str, uuid: str) -> None:
+        """libvirt tells nova-compute, where one is there to hear it."""
+        if host in self.computes:
+            self.computes[host].driver.emit_event(guests.lifecycle(
+                uuid, virtevent.EVENT_LIFECYCLE_STARTED))
+
+    def _runs(self, host: str, domain: Any) -> None:
+        """The code of a virtual machine is about to run."""
+        uuid, granted = domain.UUIDString(), self._granted(host)
+        claim = self.stored(host).get(uuid)
+        if claim and self.has_plugin(host) and granted != granted | (
+                self.expected(host, domain.rt_pid, claim)):
+            self.unreserved.append(f'{uuid} on {host}')
+
+    def has_plugin(self, host: str) -> bool:
+        if host not in self.computes:  # it is just starting
+            return 'nova_rt' in nova.conf.CONF.compute_driver
+        return hasattr(self.computes[host].driver, 'rt_capacity')
+
+    # Between nova-compute and the database.
+
+    def provider(self, host: str) -> str:
+        return str(objects.ComputeNode.get_first_node_by_host_for_old_compat(
+            self.cell_context(), host).uuid)
+
+    def _stored(self, host: str) -> set[str]:
+        """The identifiers of all claims on a host that servers hold."""
+        provider, found = self.provider(host), set()
+        for instance in objects.InstanceList.get_by_filters(
+                self.cell_context(), {'deleted': False},
+                expected_attrs=['resources', 'migration_context']):
+            if instance.host is None:
+                # Offloaded: the next claim replaces what is stored.
+                continue
+            moves = self._under_way(instance)
+            held = [instance.resources] + (
+                [moves.old_resources, moves.new_resources] if moves else [])
+            found.update(
+                each.identifier for resources in held
+                for each in resources or ()
+                if (each.resource_class, each.provider_uuid)
+                == (hostmap.RESOURCE_CLASS, provider))
+        return found
+
+    def _under_way(self, instance: Any) -> Any:
+        """The context of a move that has neither ended nor failed."""
+        context = instance.migration_context
+        if context is not None and objects.Migration.get_by_id(
+                self.cell_context(), context.migration_id).status in ENDED:
+            return None
+        return context
+
+    def stored(self, host: str) -> dict[str, claims.RTClaim]:
+        """By server: what it runs with on this host."""
+        found: dict[str, claims.RTClaim] = {}
+        for text in sorted(self._stored(host)):
+            claim = claims.RTClaim.parse(text)
+            other = found.get(claim.instance_uuid)
+            if other is None or self._is_now(claim):
+                found[claim.instance_uuid] = claim
+        return found
+
+    def _is_now(self, claim: claims.RTClaim) -> bool:
+        return claims.of_instance(self.instance(
+            {'id': claim.instance_uuid})) == claim
+
+    def tracked(self, host: str) -> set[str]:
+        """The identifiers that the tracker of a host counts."""
+        return {claim.identifier for claim
+                in self.computes[host].manager.rt.rt_claims()}
+
+    def used(self, host: str) -> collections.Counter[int]:
+        """ppm that are claimed of each pCPU."""
+        used: collections.Counter[int] = collections.Counter()
+        for text in self.tracked(host):
+            claim = claims.RTClaim.parse(text)
+            cpus = (range(base.PCPUS) if self.replicated(host)
+                    else claim.cpus)
+            used.update(dict.fromkeys(cpus, _ppm(
+                claim.reservation.runtime_us, claim.reservation.period_us)))
+        return used
+
+    def replicated(self, host: str) -> bool:
+        return not self.kernel(host).per_cpu
+
+    # In the kernel.
+
+    def _granted(self, host: str) -> Grants:
+        return dict(self.kernel(host).granted())
+
+    def expected(self, host: str, pid: int, claim: claims.RTClaim) -> Grants:
+        """What the groups of one guest must hold, and no more."""
+        own = (claim.reservation.runtime_us, claim.reservation.period_us)
+        found = self.guests.hosts[host]
+        if self.replicated(host):
+            return {found.group(pid): dict.fromkeys(range(base.PCPUS), own)}
+        vcpus = found.vcpus(pid)
+        if not vcpus:
+            return {found.group(pid): dict.fromkeys(claim.cpus, own)}
+        return {group: {cpu: own} for group, cpu
+                in zip(vcpus, claim.cpus, strict=True)}
+
+    def alive(self, host: str) -> list[Any]:
+        """The domains of a host that have a process."""
+        connection = self.computes[host].driver._host.get_connection()
+        return [domain for domain in connection._vms.values()
+                if domain.rt_pid]
+
+    def assert_kernel(self, host: str) -> None:
+        """Budgets are those of the claims, and nobody finds room."""
+        held, granted = self.stored(host), self._granted(host)
+        leaves: Grants = {}
+        for domain in self.alive(host):
+            claim = held.get(domain.UUIDString())
+            if claim is not None:
+                leaves |= self.expected(host, domain.rt_pid, claim)
+            self._assert_policy(host, domain, claim)
+        rest = {group: own for group, own in granted.items()
+                if group not in leaves}
+        self.assertEqual(leaves, {group: own for group, own
+                                  in granted.items() if group in leaves})
+        for group, own in rest.items():
+            self._assert_tight(group, own, granted)
+        self.assertEqual([], self.kernel(host).over_cap(self.CAP))
+
+    def _assert_tight(self, group: str, own: dict[int, tuple[int, int]],
+                      granted: Grants) -> None:
+        depth = group.count('/') + 1
+        for cpu, pair in own.items():
+            below = sum(_ppm(*each[cpu]) for name, each in granted.items()
+                        if name.startswith(group + '/')
+                        and name.count('/') == depth and cpu in each)
+            self.assertTrue(below, f'{group} holds {pair} for nobody')
+            self.assertLessEqual(
+                _ppm(*pair), max(below, LEAST_PPM), (group, cpu, granted))
+
+    def _assert_policy(self, host: str, domain: Any,
+                       claim: claims.RTClaim | None) -> None:
+        found = self.guests.hosts[host]
+        tasks = self.kernel(host).tasks
+        threads = found.running[domain.rt_pid]
+        groups = found.vcpus(domain.rt_pid) or [found.group(domain.rt_pid)]
+        tenants = {tasks[thread].policy for thread in threads
+                   if tasks[thread].groups[
+                       self.kernel(host).key('cpu')] in groups
+                   and thread != domain.rt_pid}
+        self.assertEqual({os.SCHED_RR if claim else os.SCHED_OTHER}, tenants)
+
+    # All of it.
+
+    def assert_safe(self, *hosts: str) -> None:
+        """At any time: nothing is forgotten, nothing is beyond the cap."""
+        self.assertEqual([], self.unreserved)
+        for host in hosts or tuple(self.computes):
+            self.assertLessEqual(self._stored(host), self.tracked(host))
+            beyond = {cpu: ppm for cpu, ppm in self.used(host).items()
+                      if ppm > self.CAP}
+            self.assertEqual({}, beyond)
+            self.assert_kernel(host)
+
+    def assert_invariants(self, *hosts: str) -> None:
+        """After an operation, and again after the audit that follows."""
+        hosts = hosts or tuple(self.computes)
+        self.assert_safe(*hosts)
+        for host in hosts:
+            before = self.kernel(host).budgets()
+            self.audit(host)
+            self.assertEqual(before, self.kernel(host).budgets(),
+                             'the audit had to correct a budget')
+        self.assert_safe(*hosts)
+        for host in hosts:
+            self.assertEqual(self._stored(host), self.tracked(host))
+            self._assert_placement(host)
+            self._assert_published(host)
+
+    def _assert_placement(self, host: str) -> None:
+        total: collections.Counter[str] = collections.Counter()
+        for text in self.tracked(host):
+            claim = claims.RTClaim.parse(text)
+            share = _ppm(claim.reservation.runtime_us,
+                         claim.reservation.period_us)
+            total.update({'CUSTOM_RT_BANDWIDTH': share * len(claim.cpus),
+                          'CUSTOM_RT_SHARE': share})
+        self.assertEqual((total['CUSTOM_RT_BANDWIDTH'],
+                          total['CUSTOM_RT_SHARE']), self.usage(host))
+
+    def _assert_published(self, host: str) -> None:
+        if self.computes[host].driver.rt_capacity.available:
+            state = self.host_map(host).state
+            used = self.used(host)
+            self.assertEqual([used[cpu] for cpu in state.cpus],
+                             [max(ppm, state.charged if state.replicated
+                                  else 0) for ppm in state.used])
+
+    def assert_nothing_remains(self) -> None:
+        """All servers are deleted: nothing is left of them."""
+        for server in self.api.get_servers(detail=False):
+            self._delete_server(server)
+        for host in self.computes:
+            self.audit(host)
+        self.assert_invariants()
+        self.assert_nothing_left(*self.computes)
+        for host in self.computes:
+            self.assertEqual({}, self._granted(host))
+            self.assertEqual({}, self.guests.hosts[host].running)
+
+
+def _ppm(runtime: int, period: int) -> int:
+    share = fractions.Fraction(runtime, period) * PPM
+    return -(-share.numerator // share.denominator)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Before its budget is in place no code of a container runs in real time.
+
+libvirt starts containers unpaused, so their code races with nova-compute;
+here it gets all the time it wants.
+"""
+
+import subprocess
+
+from nova_rt.kernel import base as kernel_base
+from nova_rt.kernel import detect
+from nova_rt.kernel import rt_group_sched as f1
+from tests.functional.kernel import base
+
+#: As root: a line for each byte read, the errno of SCHED_FIFO or 0.
+EAGER = '''
+import os, sys
+while sys.stdin.read(1):
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
+        found = 0
+    except OSError as error:
+        found = error.errno
+    child = os.fork()
+    if not child:
+        os._exit(os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK)
+    policy = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(found, policy, flush=True)
+'''
+EPERM, FIFO = 1, 1
+BUDGET = kernel_base.Budget({0: 100}, 100_000)
+
+
+class StartWindowTest(base.RealKernelTest):
+    """A new group below one that has a budget, as with libvirt."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        found = detect.detect(self.fs)
+        assert isinstance(found, f1.RtGroupSched)
+        self.interface = found
+        self.take_room()  # there is something that could be taken
+        self.guest = self.top / 'guest'
+        self.guest.mkdir()
+
+    def eager(self) -> 'subprocess.Popen[str]':
+        child = subprocess.Popen(
+            ['sh', '-c', 'echo $$ > "$0/cgroup.procs"; exec "$@"',
+             str(self.guest), base.sys.executable, '-c', EAGER],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            start_new_session=True)
+        self.children.append(child)  # type: ignore[arg-type]
+        return child
+
+    @staticmethod
+    def ask(child: 'subprocess.Popen[str]') -> list[int]:
+        """(errno, policy of a new child) of one attempt."""
+        assert child.stdin is not None and child.stdout is not None
+        child.stdin.write('!')
+        child.stdin.flush()
+        return [int(word) for word in child.stdout.readline().split()]
+
+    def test_root_in_a_new_group(self) -> None:
+        child = self.eager()
+        self.addCleanup(child.stdout.close)  # type: ignore[union-attr]
+        for _ in range(20):
+            self.assertEqual([EPERM, 0], self.ask(child))
+        self.interface.reserve({f'/{self.name}/guest': BUDGET})
+        self.assertEqual([0, FIFO], self.ask(child))

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""nova-compute is killed at each step of what it does.
+
+The steps are counted by the test: an operation is run once as it is, then
+once for each seam that its computes passed, and the compute ends there.
+After a restart and one audit nothing may be beyond a cap or leaked, and who
+still runs has its reservation.
+
+``NOVA_RT_KILL``: the share of the seams that is taken, 1 for all of them;
+``NOVA_RT_KILL_SEED`` chooses which.
+``NOVA_RT_KILL_POINT``: ``operation:number[,number...]`` for a few.
+"""
+
+from collections.abc import Callable
+import dataclasses
+import logging
+import math
+import os
+import random
+import time
+import traceback
+from typing import Any
+
+from nova.compute import resource_tracker
+from nova import objects
+
+from nova_rt import hostmap
+from tests.functional import kill
+from tests.functional import operations
+
+Server = operations.Server
+#: Migrations that no compute counts any more.
+_OVER = ('confirmed', 'reverted', 'error', 'failed', 'completed',
+         'cancelled', 'done')
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """What is done to a server, and how it gets there."""
+
+    name: str
+    prepare: Callable[[], Any]
+    run: Callable[[Any], Any]
+    after: Callable[[], None] = lambda: None
+
+
+class KillTests:
+    """The same for containers and for virtual machines."""
+
+    HOSTS = ('host1', 'host2')
+    #: of the seams, unless NOVA_RT_KILL says otherwise: all take an hour
+    SHARE: float
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.beyond: list[str] = []
+        self.healed = 0
+        self.lost: Any = None
+        self.killer = self.useFixture(kill.Killer(self.look))
+        # Each message would be formatted.
+        logging.getLogger().setLevel(logging.WARNING)
+        self.operator = self.useFixture(kill.Operator(self))
+        self.small, self.large = self.flavor(300), self.flavor(600)
+
+    def _configure(self) -> None:
+        super()._configure()
+        # A compute that is killed again and again may never tell that it
+        # is there.
+        self.flags(service_down_time=3600)
+
+    def look(self, host: str) -> None:
+        """At any instant: nothing is beyond the cap."""
+        self.beyond += self.kernel(host).over_cap(self.CAP)
+        if host in self.computes:
+            self.beyond += [f'{host}: pCPU {cpu} is claimed for {ppm}'
+                            for cpu, ppm in self.used(host).items()
+                            if ppm > self.CAP]
+
+    # The matrix.
+
+    def matrix(self, operation: Operation) -> None:
+        started, used = time.monotonic(), time.process_time()
+        names = self.count(operation)
+        points = self.points(operation.name, len(names))
+        if os.environ.get('NOVA_RT_KILL_POINT'):
+            print('\n'.join(f'{number} {name}' for number, name
+                            in enumerate(names, 1)))
+        failed, done = [], 0
+        for number in points:
+            try:
+                done += self.kill_at(operation, number)
+            except Exception as error:
+                if os.environ.get('NOVA_RT_KILL_POINT'):
+                    print(traceback.format_exc(), self.story())
+                failed.append(f'{operation.name}:{number} '
+                              f'{self.killer.seams[-1:]}: {error}')
+                print(failed[-1])
+                self.sweep()
+        print(f'{type(self).__name__} {operation.name}: {done} kill points '
+              f'of {len(names)} seams, {len(failed)} failed, '
+              f'{self.healed} allocations of given-up moves to heal, '
+              f'{time.monotonic() - started:.0f} s, '
+              f'{time.process_time() - used:.0f} s of CPU time')
+        self.assertEqual([], failed, '\n\n'.join(failed))
+
+    def count(self, operation: Operation) -> list[str]:
+        server = operation.prepare()
+        with self.killer.armed():
+            operation.run(server)
+        names = list(self.killer.seams)
+        operation.after()
+        self.finish()
+        return names
+
+    def points(self, name: str, seams: int) -> list[int]:
+        point = os.environ.get('NOVA_RT_KILL_POINT')
+        if point:
+            operation, _, numbers = point.partition(':')
+            return (list(map(int, numbers.split(',')))
+                    if operation == name else [])
+        every = range(1, seams + 1)
+        seed = os.environ.get('NOVA_RT_KILL_SEED', '1')
+        share = float(os.environ.get('NOVA_RT_KILL') or self.SHARE)
+        return sorted(random.Random(f'{seed} {name}').sample(  # noqa: S311
+            every, math.ceil(seams * share)))
+
+    def kill_at(self, operation: Operation, number: int) -> bool:
+        """:returns: whether there was such a seam in this run"""
+        server = operation.prepare()
+        with self.killer.armed(number):
+            operation.run(server)
+        killed = bool(self.killer.dead)
+        self.restart()
+        self.check()
+        self.operate()
+        operation.after()
+        self.finish()
+        return killed
+
+    # After a kill.
+
+    def restart(self) -> None:
+        for host in self.killer.revive():
+            self.computes[host].manager.graceful_shutdown = _nothing
+            self.restart_compute_service(host)
+        for host in self.computes:
+            self.audit(host)
+
+    def check(self) -> None:
+        self.assertEqual([], self.beyond)
+        for host in self.computes:
+            self.assert_safe(host)
+            self.assertEqual(self._stored(host), self.tracked(host))
+            # Nova forgets the guest of an evacuation that was killed; it
+            # has no budget, see assert_safe.
+            self.assertLessEqual({
+                uuid for uuid in self.running(host)
+                if self.instance({'id': uuid}).host == host},
+                set(self.stored(host)))
+
+    def running(self, host: str) -> set[str]:
+        return {domain.UUIDString() for domain in self.alive(host)}
+
+    def is_well(self, server: Server) -> bool:
+        """Whether Nova takes it for running, and it does."""
+        host = server['OS-EXT-SRV-ATTR:host']
+        return (server['status'] == 'ACTIVE'
+                and not server['OS-EXT-STS:task_state']
+                and host in self.computes
+                and server['id'] in self.running(host))
+
+    def _stored(self, host: str) -> set[str]:
+        # What Nova counts: a context outlives a move that was given up.
+        provider, found = self.provider(host), set()
+        for instance in objects.InstanceList.get_by_filters(
+                self.cell_context(), {'deleted': False},
+                expected_attrs=['resources', 'migration_context']):
+            here = identifiers(provider, instance.resources)
+            moving, move = self.is_moving(instance), identifiers(provider)
+            if instance.migration_context:
+                move = identifiers(
+                    provider, instance.migration_context.old_resources,
+                    instance.migration_context.new_resources)
+            if moving or instance.host == host:
+                found |= here
+            if moving or (instance.host == host and not here):
+                found |= move
+        return found
+
+    def is_moving(self, instance: Any) -> bool:
+        context = instance.migration_context
+        return (context is not None
+                and resource_tracker._instance_in_resize_state(instance)
+                and objects.Migration.get_by_id(
+                    self.cell_context(), context.migration_id).status
+                not in _OVER)
+
+    def operate(self) -> None:
+        """What an operator does with servers that Nova left half done."""
+        for server in self.api.get_servers():
+            if server['status'] == 'VERIFY_RESIZE':
+                self.refused(server, 'confirmResize')
+                server = self.api.get_server(server['id'])
+            if not self.is_well(server):
+                self.repair(server)
+        self.killer.wait()
+        for host in self.computes:
+            self.audit(host)
+        self.check()
+
+    def repair(self, server: Server) -> None:
+        if server['OS-EXT-SRV-ATTR:host'] not in self.computes:
+            return  # it was never there, or its host is lost
+        self.refused(server, 'os-resetState', {'state': 'active'})
+        if self.refused(server, 'reboot', {'type': 'HARD'}):
+            # There is no guest to start: Nova can only delete it.
+            self.refused(server, 'os-resetState', {'state': 'error'})
+            return
+        self.killer.wait()
+        server = self.api.get_server(server['id'])
+        self.assertTrue(self.is_well(server), server)
+
+    def end(self, server: Server, host: str) -> None:
+        """virsh destroy, virsh undefine."""
+        connection = self.computes[host].driver._host.get_connection()
+        for domain in list(connection._vms.values()):
+            if domain.UUIDString() == server['id']:
+                self.guests.forget(domain)
+
+    def finish(self) -> None:
+        """All servers are deleted, and nothing is left of them."""
+        for server in self.api.get_servers(detail=False):
+            self.api.delete_server(server['id'])
+        self.killer.wait()
+        self.assertEqual([], self.api.get_servers(detail=False))
+        for host in self.computes:
+            self.audit(host)
+        self.healed += self.operator.heal()
+        for host in self.computes:
+            self.assertEqual({}, self._granted(host))
+            self.assertEqual({}, self.guests.hosts[host].running)
+        self.assert_nothing_left(*self.computes)
+        self.operator.audit()
+        self.archive()
+
+    def archive(self) -> None:
+        """Else each audit of the points to come reads those of the last."""
+        for host, compute in self.computes.items():
+            node = compute.driver.get_available_nodes()[0]
+            for each in objects.MigrationList.get_in_progress_and_error(
+                    self.cell_context(), host, node):
+                each.status = 'failed'
+                each.save()
+
+    def story(self) -> str:
+        """What became of the servers."""
+        return '\n'.join(
+            f'{each.uuid} on {each.host} {each.vm_state} {each.task_state} '
+            f'{[found.identifier for found in each.resources or ()]} '
+            f'{each.migration_context}'
+            for each in objects.InstanceList.get_by_filters(
+                self.cell_context(), {'deleted': False},
+                expected_attrs=['resources', 'migration_context']))
+
+    def sweep(self) -> None:
+        """After a failure: the next point starts from nothing."""
+        self.beyond.clear()
+        self.killer.wait()
+        for server in self.api.get_servers(detail=False):
+            self.forget(server)
+        if self.lost:
+            self.come_back('host1', self.lost)
+            self.lost = None
+        self.restart()
+        self.finish()
+
+    # Operations.
+
+    def boot_here(self, flavor: str) -> Server:
+        body = self.request(flavor)
+        body['server']['host'] = 'host1'
+        server = self.api.post_server(body)
+        self.killer.wait()
+        return dict(self._wait_for_state_change(server, 'ACTIVE'))
+
+    def create(self, unused: Any) -> None:
+        body = self.request(self.large)
+        body['server']['host'] = 'host1'
+        self.api.post_server(body)
+
+    def test_create(self) -> None:
+        self.matrix(Operation('create', lambda: None, self.create))
+
+    def test_delete(self) -> None:
+        self.matrix(Operation(
+            'delete', lambda: self.boot_here(self.large),
+            lambda server: self.api.delete_server(server['id'])))
+
+    def action(self, name: str, body: Any = None) -> Callable[[Any], None]:
+        def run(server: Server) -> None:
+            self.api.post_server_action(server['id'], {name: body})
+        return run
+
+    def moved(self, name: str, body: Any = None) -> Server:
+        server = self.boot_here(self.small)
+        self.action(name, body)(server)
+        self.killer.wait()
+        return dict(self._wait_for_state_change(server, 'VERIFY_RESIZE'))
+
+    def test_confirm(self) -> None:
+        self.matrix(Operation(
+            'confirm', lambda: self.moved('migrate'),
+            self.action('confirmResize')))
+
+
+def identifiers(provider: str, *resources: Any) -> set[str]:
+    """The claims at one provider."""
+    return {each.identifier for held in resources for each in held or ()
+            if (each.resource_class, each.provider_uuid)
+            == (hostmap.RESOURCE_CLASS, provider)}
+
+
+def _nothing(timeout: float) -> None:
+    """A process that was killed tidies nothing up."""

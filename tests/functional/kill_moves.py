@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""nova-compute is killed at each step of a move.
+
+Nova needs an operator after most killed moves: what he does is part of the
+tests.
+"""
+
+from tests.functional import kill_matrix
+
+Operation = kill_matrix.Operation
+Server = kill_matrix.Server
+
+
+class MoveKillTests(kill_matrix.KillTests):
+    """Operations that take a server to another host."""
+
+    def test_resize(self) -> None:
+        self.matrix(Operation(
+            'resize', lambda: self.boot_here(self.small),
+            self.action('resize', {'flavorRef': self.large})))
+
+    def test_migrate(self) -> None:
+        self.matrix(Operation(
+            'migrate', lambda: self.boot_here(self.large),
+            self.action('migrate')))
+
+    def test_revert(self) -> None:
+        self.matrix(Operation(
+            'revert', lambda: self.moved('resize',
+                                         {'flavorRef': self.large}),
+            self.action('revertResize')))
+
+    def lost_host(self) -> Server:
+        if not self.replicated('host2'):
+            # The pCPUs that are chosen there are others.
+            self.boot_on('host2', self.flavor(100))
+        # Nova keeps what a killed evacuation holds in Placement: one more
+        # must fit beside it.
+        server = self.boot_here(self.small)
+        self.lost = self.lose('host1')
+        return server
+
+    def returns(self) -> None:
+        """The lost host comes back; Nova cleans up there."""
+        self.come_back('host1', self.lost)
+        self.lost = None
+        for host in self.computes:
+            self.audit(host)
+        self.check()
+
+    def evacuate_again(self) -> None:
+        for server in self.api.get_servers():
+            if server['OS-EXT-SRV-ATTR:host'] == 'host1':
+                self.forget(server)
+                self.refused(server, 'os-resetState', {'state': 'error'})
+                self.assertEqual('', self.refused(server, 'evacuate', {}))
+                self.killer.wait()
+                self.assertEqual('host2', self.host_of(server))
+        self.returns()
+
+    def forget(self, server: Server) -> None:
+        """Nova would refuse to evacuate it again."""
+        self.end(server, 'host2')
+        self.audit('host2')
+
+    def test_evacuate(self) -> None:
+        self.matrix(Operation(
+            'evacuate', self.lost_host, self.action('evacuate', {}),
+            self.evacuate_again))

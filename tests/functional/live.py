@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What libvirt does in a live migration; Nova's fake one only fails."""
+
+from collections.abc import Callable
+import threading
+from typing import Any
+
+import fixtures
+from nova.tests.fixtures import libvirt as fakelibvirt
+
+from tests.functional import guests
+
+NONE = fakelibvirt.VIR_DOMAIN_JOB_NONE
+COMPLETED = fakelibvirt.VIR_DOMAIN_JOB_COMPLETED
+FAILED = fakelibvirt.VIR_DOMAIN_JOB_FAILED
+CANCELLED = fakelibvirt.VIR_DOMAIN_JOB_CANCELLED
+PATIENCE = 120
+
+
+class Migrations(fixtures.Fixture):
+    """All of them, one at a time.
+
+    :ivar ends: how they end: COMPLETED, FAILED or CANCELLED, which waits
+        until somebody does it
+    :ivar raises: whether a failure is an error of libvirt's too
+    :ivar copying: set when the incoming domain is there
+    :ivar while_copying: called with that domain, where all goes well
+    :ivar trouble: what that raised
+    :ivar xml: what was sent to the destination
+    """
+
+    def __init__(self, groups: guests.GuestGroups,
+                 destination: Callable[[], Any]) -> None:
+        """:param destination: libvirt's connection there"""
+        super().__init__()
+        self._groups, self._destination = groups, destination
+        self.ends, self.raises, self.xml = COMPLETED, False, ''
+        self.copying = threading.Event()
+        self._go_on = threading.Event()
+        self.while_copying: Callable[[Any], None] = lambda incoming: None
+        self.trouble: list[BaseException] = []
+
+    def _setUp(self) -> None:
+        for name, new in (('migrateToURI3', self._migrate),
+                          ('abortJob', lambda domain: self._go_on.set())):
+            self.useFixture(fixtures.MonkeyPatch(
+                f'nova.tests.fixtures.libvirt.Domain.{name}', new))
+        self.addCleanup(self._go_on.set)
+
+    def _migrate(self, domain: Any, destination: str, params: Any,
+                 flags: Any) -> None:
+        self.xml = params['destination_xml']
+        incoming = self._destination().createXML(self.xml, 'flags')
+        if self.ends == COMPLETED:
+            try:
+                self.while_copying(incoming)
+            except BaseException as error:
+                self.trouble.append(error)
+        self.copying.set()
+        if self.ends == CANCELLED:
+            self._go_on.wait(PATIENCE)
+        if self.ends == COMPLETED and incoming.rt_pid:
+            incoming.resume()
+            self._groups.forget(domain)
+            domain._job_type = COMPLETED
+            return
+        self._groups.forget(incoming)
+        domain._job_type = CANCELLED if self.ends == CANCELLED else FAILED
+        if self.raises:
+            raise fakelibvirt.make_libvirtError(
+                fakelibvirt.libvirtError, 'operation failed',
+                error_code=fakelibvirt.VIR_ERR_INTERNAL_ERROR)

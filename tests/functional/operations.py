@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What tenants and operators do to servers, through Nova's API."""
+
+import contextlib
+from typing import Any
+
+import fixtures
+from nova.tests.functional.api import client
+from nova.virt import event as virtevent
+
+from nova_rt.compute import claims
+from tests.functional import guests
+from tests.functional import invariants
+
+IMAGE = 'a2459075-d96c-40d5-893e-577ff92e721c'
+Server = dict[str, Any]
+
+
+class TestCase(invariants.TestCase):
+    """Casts are calls: an operation has ended when its request has."""
+
+    #: of a server that says nothing else
+    VCPUS = 1
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.driver.LibvirtDriver.'
+            'migrate_disk_and_power_off', _power_off))
+
+    # Servers.
+
+    def reserved(self, host: str = 'host1', share: int = 600,
+                 vcpus: int | None = None) -> Server:
+        """A server that runs with *share* thousandths of a pCPU."""
+        server = self.boot_on(host, self.flavor(share, vcpus))
+        self.assert_invariants()
+        return server
+
+    def flavor(self, share: int, vcpus: int | None = None) -> str:
+        return self.rt_flavor(share * 100, 100_000, vcpus or self.VCPUS)
+
+    def boot_on(self, host: str, flavor: str, status: str = 'ACTIVE'
+                ) -> Server:
+        body = self.request(flavor)
+        body['server']['host'] = host
+        created = self.api.post_server(body)
+        return dict(self._wait_for_state_change(created, status))
+
+    def act(self, server: Server, action: str, body: Any = None,
+            status: str | None = None) -> None:
+        """An action and the status it leads to; all invariants then."""
+        self.api.post_server_action(server['id'], {action: body})
+        if status:
+            self._wait_for_state_change(server, status)
+        self.assert_invariants()
+
+    def refused(self, server: Server, action: str, body: Any = None) -> str:
+        """An action that fails, now or on its way; what the answer is."""
+        try:
+            self.api.post_server_action(server['id'], {action: body})
+        except client.OpenStackApiException as error:
+            return str(error)
+        return ''
+
+    def host_of(self, server: Server) -> str:
+        return str(self.api.get_server(server['id'])[
+            'OS-EXT-SRV-ATTR:host'])
+
+    def _wait_for_migration_status(self, server: Server, expected: list[str]
+                                   ) -> Any:
+        # Nova's own gives a busy machine 5 seconds.
+        for _ in range(3):
+            with contextlib.suppress(AssertionError):
+                return super()._wait_for_migration_status(server, expected)
+        return super()._wait_for_migration_status(server, expected)
+
+    # What it holds.
+
+    def claimed(self, server: Server) -> claims.RTClaim:
+        found = self.claim(server)
+        assert found is not None
+        return found
+
+    def share(self, server: Server) -> int:
+        """Thousandths of a pCPU that are claimed."""
+        return self.claimed(server).reservation.bandwidth // 1000
+
+    def assert_runs(self, server: Server, host: str, share: int) -> None:
+        """It runs there, with this."""
+        self.assertEqual(host, self.host_of(server))
+        claim = self.stored(host)[server['id']]
+        self.assertEqual(share * 1000, claim.reservation.bandwidth)
+        self.assertIn(server['id'], [domain.UUIDString()
+                                     for domain in self.alive(host)])
+        self.assert_safe()
+
+    def assert_off(self, server: Server, host: str, share: int) -> None:
+        """It does not run and keeps this."""
+        self.assertEqual({}, self.kernel(host).granted())
+        self.assertEqual(share, self.share(server))
+        self.assertNotIn(server['id'], [domain.UUIDString()
+                                        for domain in self.alive(host)])
+
+    # What happens to hosts and guests.
+
+    def event(self, server: Server, host: str, transition: int) -> None:
+        self.computes[host].driver.emit_event(
+            guests.lifecycle(server['id'], transition))
+
+    def crash(self, server: Server, host: str = 'host1') -> None:
+        """The guest ends by itself, and libvirt says so."""
+        self.guests.vanish(self.domain(server, host))
+        self.event(server, host, virtevent.EVENT_LIFECYCLE_STOPPED)
+
+    def power_cut(self, host: str) -> Any:
+        """All guests and nova-compute end at once; its connection."""
+        connection = self.computes[host].driver._host.get_connection()
+        domains = self.alive(host)
+        self.computes[host].stop()
+        for domain in domains:
+            self.guests.vanish(domain)
+        return connection
+
+    def lose(self, host: str) -> Any:
+        """A host that Nova believes down; its compute service."""
+        compute = self.computes.pop(host)
+        compute.stop()
+        self._force_down(host, True)
+        return compute
+
+    def disable(self, host: str) -> None:
+        """No server is scheduled to it."""
+        service = self.api.get_services(host=host, binary='nova-compute')[0]
+        self.api.put_service(service['id'], {'status': 'disabled'})
+
+    def _force_down(self, host: str, down: bool) -> None:
+        service = self.api.get_services(
+            host=host, binary='nova-compute')[0]
+        self.api.put_service_force_down(service['id'], down)
+
+    def come_back(self, host: str, compute: Any) -> None:
+        """The same host, its guests and kernel as they were."""
+        self.computes[host] = compute
+        self.restart_compute_service(host)
+        with contextlib.suppress(client.OpenStackApiException):
+            return self._force_down(host, False)
+        # Of several evacuations of a server Nova completes one in each
+        # start, and wants another start before it believes the host.
+        self.restart_compute_service(host)
+        self._force_down(host, False)
+
+
+def _power_off(driver: Any, context: Any, instance: Any, *args: Any,
+               **kwargs: Any) -> str:
+    """There is no disk to move; Nova's own tests leave it out too."""
+    guest = driver._host.get_guest(instance)
+    if guest.is_active():
+        guest.poweroff()
+    return '{}'

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What holds after each operation (design, section 5).
+
+Told from what the database, Placement and the kernels store, with none of
+the code that keeps them.
+"""
+
+import collections
+import os
+import re
+from typing import Any
+
+from oslo_serialization import jsonutils
+
+from tests.functional.soak import hosts
+from tests.functional.soak import moves
+
+CAP = 950_000
+#: What a group above others holds at least.
+_LEAST_PPM = 3
+_IDENTIFIER = re.compile(
+    r'([0-9a-f-]{36})/\d+;r=(\d+);p=(\d+);h=\d*,\d*;c=([0-9,]+)')
+_CLASSES = ('CUSTOM_RT_BANDWIDTH', 'CUSTOM_RT_SHARE')
+
+Grants = dict[str, dict[int, tuple[int, int]]]
+
+
+class Broken(AssertionError):  # noqa: N818
+    """One of the invariants does not hold."""
+
+
+def need(fact: bool, *words: Any) -> None:
+    if not fact:
+        raise Broken(' '.join(map(str, words)))
+
+
+class Held:
+    """A claim as it is stored."""
+
+    def __init__(self, text: str) -> None:
+        match = _IDENTIFIER.fullmatch(text)
+        need(match is not None, 'no claim:', text)
+        assert match is not None
+        self.uuid = match[1]
+        self.own = int(match[2]), int(match[3])
+        self.ppm = ppm(*self.own)
+        self.cpus = tuple(map(int, match[4].split(',')))
+
+
+def ppm(runtime: int, period: int) -> int:
+    return -(-runtime * 1_000_000 // period)
+
+
+def stored(cloud: moves.Cloud) -> dict[str, set[str]]:
+    """The identifiers of all claims that servers hold, by provider."""
+    found: dict[str, set[str]] = collections.defaultdict(set)
+    for instance in cloud.store.instances.values():
+        context = instance.migration_context
+        for resources in (instance.resources, *(
+                (context.old_resources, context.new_resources)
+                if context else ())):
+            for each in resources or ():
+                found[each.provider_uuid].add(each.identifier)
+    return found
+
+
+def tracked(host: hosts.Host) -> set[str]:
+    return {each.identifier for classes in host.rt.assigned_resources.values()
+            for found in classes.values() for each in found}
+
+
+def used(host: hosts.Host, texts: set[str]) -> list[int]:
+    """ppm of each pCPU that these claims take."""
+    total = [0] * hosts.PCPUS
+    for held in map(Held, texts):
+        for cpu in range(hosts.PCPUS) if host.replicated else held.cpus:
+            total[cpu] += held.ppm
+    return total
+
+
+def check(cloud: moves.Cloud, audited: set[str]) -> None:
+    """After an operation; *audited* are hosts that were audited last."""
+    claims = stored(cloud)
+    for host in cloud.hosts.values():
+        own = claims.get(host.uuid, set())
+        need(max(used(host, own)) <= CAP, host.name, 'is beyond the cap:',
+             used(host, own), own)
+        over = host.kernel.over_cap(CAP)
+        need(not over, host.name, over)
+        if host.up:
+            _check_tracked(host, own, host.name in audited)
+            _check_placement(cloud, host, own)
+            if host.name in audited:
+                _check_published(cloud, host, own)
+            _check_kernel(cloud, host, own)
+    for refusal in cloud.refusals:
+        need(refusal.count > 1 or not refusal.room, refusal.wish,
+             'was refused and has room on', refusal.room)
+    cloud.refusals.clear()
+
+
+def _check_tracked(host: hosts.Host, own: set[str], audited: bool) -> None:
+    now = tracked(host)
+    need(own <= now, host.name, 'forgot', own - now)
+    need(max(used(host, now)) <= CAP, host.name, 'counts beyond the cap')
+    need(not audited or own == now, host.name, 'still counts', now - own)
+
+
+def _check_placement(cloud: moves.Cloud, host: hosts.Host, own: set[str]
+                     ) -> None:
+    """Its sums are those of the claims and of what is to be built."""
+    wanted: collections.Counter[str] = collections.Counter()
+    for held in map(Held, own):
+        wanted.update(dict(zip(_CLASSES, (
+            held.ppm * len(held.cpus), held.ppm), strict=True)))
+    for build in cloud.pending:
+        if not build.tries and (
+                build.selections[0].service_host == host.name):
+            wish = cloud.wishes[build.uuid]
+            wanted.update(dict(zip(_CLASSES, (
+                wish.ppm * wish.vcpus, wish.ppm), strict=True)))
+    found = cloud.placement.used(host.uuid)
+    for name in _CLASSES:
+        need(wanted[name] == found[name], 'Placement has', found[name],
+             'of', name, 'at', host.name, 'and the claims are', wanted[name],
+             own)
+
+
+def _check_published(cloud: moves.Cloud, host: hosts.Host, own: set[str]
+                     ) -> None:
+    """The map says what the claims take."""
+    found = jsonutils.loads(cloud.store.nodes[host.uuid].stats['rt_map'])
+    charged = found['charged'] if host.replicated else 0
+    said = [max(taken, charged) for taken in found['used']]
+    need(said == used(host, own), host.name, 'publishes', said, 'and',
+         used(host, own), 'is claimed')
+
+
+def _check_kernel(cloud: moves.Cloud, host: hosts.Host, own: set[str]
+                  ) -> None:
+    granted: Grants = host.kernel.granted()
+    leaves: Grants = {}
+    for domain in host.domains.values():
+        if not domain.pid:
+            continue
+        held = _now(cloud, domain.UUIDString(), own)
+        need(held is not None, domain.UUIDString(), 'runs on', host.name,
+             'without a claim')
+        assert held is not None
+        leaves |= _expected(host, domain.pid, held)
+        _check_policy(host, domain.pid)
+    for group, lanes in leaves.items():
+        need(granted.get(group) == lanes, group, 'on', host.name, 'has',
+             granted.get(group), 'and not', lanes)
+    for group, lanes in granted.items():
+        if group not in leaves:
+            _check_tight(group, lanes, granted)
+
+
+def _now(cloud: moves.Cloud, uuid: str, own: set[str]) -> Held | None:
+    """What a server runs with on a host."""
+    instance = cloud.store.instances.get(uuid)
+    first = {each.identifier for each in
+             (instance.resources if instance else None) or ()}
+    found = sorted((text for text in own if text.startswith(uuid)),
+                   key=lambda text: text not in first)
+    return Held(found[0]) if found else None
+
+
+def _expected(host: hosts.Host, pid: int, held: Held) -> Grants:
+    guests = host.guests
+    if host.replicated:
+        return {guests.group(pid): dict.fromkeys(
+            range(hosts.PCPUS), held.own)}
+    vcpus = guests.vcpus(pid)
+    if not vcpus:
+        return {guests.group(pid): dict.fromkeys(held.cpus, held.own)}
+    return {group: {cpu: held.own} for group, cpu
+            in zip(vcpus, held.cpus, strict=True)}
+
+
+def _check_tight(group: str, lanes: dict[int, tuple[int, int]],
+                 granted: Grants) -> None:
+    depth = group.count('/') + 1
+    for cpu, pair in lanes.items():
+        below = sum(ppm(*own[cpu]) for name, own in granted.items()
+                    if name.startswith(group + '/')
+                    and name.count('/') == depth and cpu in own)
+        need(below > 0, group, 'holds', pair, 'for nobody')
+        need(ppm(*pair) <= max(below, _LEAST_PPM), group, 'holds', pair,
+             'for', below)
+
+
+def _check_policy(host: hosts.Host, pid: int) -> None:
+    groups = host.guests.vcpus(pid) or [host.guests.group(pid)]
+    tasks = host.kernel.tasks
+    key = host.kernel.key('cpu')
+    found = {tasks[thread].policy for thread in host.guests.running[pid]
+             if thread != pid and tasks[thread].groups[key] in groups}
+    need(found == {os.SCHED_RR}, 'guest', pid, 'runs with', found)
+
+
+def check_empty(cloud: moves.Cloud) -> None:
+    """All servers are deleted: nothing is left of them."""
+    check(cloud, set(cloud.hosts))
+    need(not cloud.placement.held, 'Placement holds', cloud.placement.held)
+    for host in cloud.hosts.values():
+        need(not tracked(host), host.name, 'counts', tracked(host))
+        need(not host.kernel.granted(), host.name, 'grants',
+             host.kernel.granted())
+        need(not host.guests.running, host.name, 'runs guests')
+        stats = cloud.store.nodes[host.uuid].stats
+        need(stats['rt_share_used'] == '0.000', host.name, stats)

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A compute node: tracker and driver of production, an emulated kernel."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+import types
+from typing import Any
+
+import nova.conf
+from oslo_utils.fixture import uuidsentinel as uuids
+
+from nova_rt.compute import tracker
+from nova_rt.virt.libvirt import driver
+from nova_rt.virt.libvirt import guest
+from nova_rt.virt.libvirt import reconcile
+from tests.emulation import kernels
+from tests.emulation import tasks as emulated
+from tests.functional import guests
+
+CONF = nova.conf.CONF
+PCPUS = 4
+
+
+class Domain:
+    """Of libvirt: a container that is defined, and may run."""
+
+    def __init__(self, host: 'Host', uuid: str, vcpus: int,
+                 cpus: tuple[int, ...]) -> None:
+        self._host = host
+        self._uuid = uuid
+        self._vcpus = vcpus
+        self._cpus = cpus
+        self.pid = 0
+
+    def UUIDString(self) -> str:  # noqa: N802
+        return self._uuid
+
+    def name(self) -> guests.Name:
+        name = guests.Name('instance-' + self._uuid[:8])
+        name.pid = self.pid
+        return name
+
+    def ID(self) -> int:  # noqa: N802
+        return self.pid or -1
+
+    def createWithFlags(self, flags: int) -> None:  # noqa: N802
+        if CONF.libvirt.virt_type == 'lxc':
+            self.pid = self._host.guests.start(
+                self._uuid[:8], ','.join(map(str, self._cpus)))
+        else:
+            pins = [str(cpu) for cpu in self._cpus] or [''] * self._vcpus
+            self.pid = self._host.guests.start_qemu(self._uuid[:8], pins)
+
+    def resume(self) -> None:
+        """It ran in no sense before."""
+
+    def destroy(self) -> None:
+        self._host.guests.stop(self.pid)
+        self.pid = 0
+
+
+class Driver(driver.RTLibvirtDriver):
+    """Without libvirt; all that is ours is inherited."""
+
+    def __init__(self, host: 'Host') -> None:
+        self._rt_host = host
+        compute = types.SimpleNamespace(host=host.name, rt=host.rt)
+        super().__init__(types.SimpleNamespace(_compute=compute))
+        self._host.get_connection = lambda: host
+        self._host.list_guests = host.list_guests
+
+    def start(self) -> None:
+        """As _rt_init, where the classes are what it makes of them."""
+        self._rt_enforcer = self._rt_find()
+        assert self._rt_enforcer is not None
+        self._rt_reconciler = reconcile.Reconciler(self._rt_enforcer)
+        self._rt_measure()
+
+    def _rt_files(self) -> Any:
+        return self._rt_host.kernel
+
+    def _get_vcpu_available(self) -> set[int]:
+        return set(range(PCPUS))
+
+    def get_host_ip_addr(self) -> str:
+        return '192.0.2.1'
+
+    def node_is_available(self, nodename: str) -> bool:
+        return True
+
+    def capabilities_as_traits(self) -> dict[str, bool]:
+        return {}
+
+    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+        return {
+            'uuid': self._rt_host.uuid, 'hypervisor_hostname': nodename,
+            'vcpus': PCPUS, 'memory_mb': 1 << 20, 'local_gb': 1 << 10,
+            'vcpus_used': 0, 'memory_mb_used': 0, 'local_gb_used': 0,
+            'hypervisor_type': 'LXC', 'hypervisor_version': 1,
+            'cpu_info': '', 'numa_topology': None,
+            'disk_available_least': 1 << 10, 'supported_instances': []}
+
+
+class _Connection:
+    """Becomes an RTHost."""
+
+
+def init(self: Any, virtapi: Any, read_only: bool = False) -> None:
+    """For Nova's driver below ours."""
+    self.virtapi, self._host = virtapi, _Connection()
+
+
+def update_provider_tree(self: Any, tree: Any, nodename: str,
+                         allocations: Any = None) -> None:
+    """For Nova's driver below ours."""
+    tree.update_inventory(nodename, {
+        name: {'total': total, 'reserved': 0, 'min_unit': 1,
+               'max_unit': total, 'step_size': 1, 'allocation_ratio': ratio}
+        for name, total, ratio in (
+            ('VCPU', PCPUS, 64.0), ('MEMORY_MB', 1 << 20, 1.0),
+            ('DISK_GB', 1 << 10, 1.0))})
+
+
+class Host:
+    """What lasts when nova-compute is started anew: kernel and domains."""
+
+    def __init__(self, name: str, kernel: str, cloud: Any) -> None:
+        self.name = name
+        self.uuid = str(getattr(uuids, name))
+        self.up = True
+        self.kernel: Any = kernels.KERNELS[kernel](PCPUS, cloud.clock)
+        self.guests = emulated.Guests(self.kernel)
+        self.domains: dict[str, Domain] = {}
+        self._cloud = cloud
+        self.restart()
+
+    def restart(self, clean: Callable[['Host'], None] | None = None
+                ) -> None:
+        """nova-compute starts.
+
+        :param clean: done with the driver there, before the first audit
+        """
+        self.rt: Any = tracker.RTResourceTracker(
+            self.name, None, self._cloud.placement)
+        self.rt.service_ref = types.SimpleNamespace(id=1)
+        self.driver = Driver(self)
+        self.rt.driver = self.driver
+        self.driver.start()
+        if clean is not None:
+            clean(self)
+        self.audit(startup=True)
+
+    def audit(self, startup: bool = False) -> None:
+        self.rt.update_available_resource(
+            self._cloud.context, self.name, startup=startup)
+
+    @property
+    def replicated(self) -> bool:
+        return not self.kernel.per_cpu
+
+    # For the driver.
+
+    def lookupByUUIDString(self, uuid: str) -> Domain:  # noqa: N802
+        return self.domains[uuid]
+
+    def list_guests(self, only_running: bool = True) -> Iterator[Any]:
+        for domain in list(self.domains.values()):
+            if domain.pid:
+                yield self.guest(domain)
+
+    def guest(self, domain: Domain) -> guest.RTGuest:
+        return guest.RTGuest(domain, self.driver)
+
+    # For the cloud.
+
+    def spawn(self, uuid: str, vcpus: int) -> None:
+        """Define a domain and start it."""
+        claim = self.driver.rt_claim(uuid)
+        cpus = claim.cpus if claim and self.driver.rt_pins() else ()
+        domain = self.domains[uuid] = Domain(self, uuid, vcpus, cpus)
+        self.guest(domain).launch()
+
+    def power_off(self, uuid: str) -> None:
+        if self.runs(uuid):
+            self.guest(self.domains[uuid]).poweroff()
+
+    def destroy(self, uuid: str) -> None:
+        self.power_off(uuid)
+        self.domains.pop(uuid, None)
+        self.driver.rt_settle()
+
+    def arrive(self, uuid: str, vcpus: int) -> None:
+        """libvirt starts the destination of a live migration."""
+        claim = self.driver.rt_destination(uuid)
+        cpus = claim.cpus if claim and self.driver.rt_pins() else ()
+        domain = self.domains[uuid] = Domain(self, uuid, vcpus, cpus)
+        self.driver.rt_guard()
+        domain.createWithFlags(0)
+        self.driver._rt_started(uuid)
+
+    def leave(self, uuid: str) -> None:
+        """libvirt has migrated it away."""
+        domain = self.domains.pop(uuid)
+        if domain.pid:
+            domain.destroy()
+        self.driver.rt_settle()
+
+    def runs(self, uuid: str) -> bool:
+        return uuid in self.domains and bool(self.domains[uuid].pid)

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What the scripts here share: a JSON list in, the result for each out."""
+
+from collections.abc import Callable
+import json
+import sys
+from typing import Any
+
+
+def serve(examine: Callable[[Any], Any]) -> None:
+    """A case that fails is a result, too: {"error": why}."""
+    results = []
+    for case in json.load(sys.stdin):
+        try:
+            results.append(examine(case))
+        except Exception as error:
+            results.append({'error': f'{type(error).__name__}: {error}'})
+    json.dump(results, sys.stdout)

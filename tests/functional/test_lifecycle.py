@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Operations on servers that stay where they are."""
+
+import os
+from typing import Any
+
+import fixtures
+import nova.conf
+from nova.virt import event as virtevent
+
+from tests.functional import operations
+from tests import proof
+
+
+class LifecycleTests:
+    """The same for containers and for virtual machines."""
+
+    HOSTS = ('host1',)
+
+    @proof.proves('Soft reboot', 'same pCPUs; the budget goes and comes '
+                  'with the guest')
+    def test_soft_reboot(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        self.act(server, 'reboot', {'type': 'SOFT'}, 'ACTIVE')
+        self.assertEqual(before, self.claimed(server))
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Hard reboot', 'same pCPUs; the budget goes and comes '
+                  'with the guest')
+    def test_hard_reboot(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        self.act(server, 'reboot', {'type': 'HARD'}, 'ACTIVE')
+        self.assertEqual(before, self.claimed(server))
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Stop, start', 'kept while the server is off; no budget '
+                  'then')
+    def test_stop_and_start(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        self.act(server, 'os-stop', None, 'SHUTOFF')
+        self.assert_off(server, 'host1', 600)
+        self.act(server, 'os-start', None, 'ACTIVE')
+        self.assertEqual(before, self.claimed(server))
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Pause, unpause', 'kept, with its budget')
+    def test_pause(self) -> None:
+        server = self.reserved()
+        self.act(server, 'pause', None, 'PAUSED')
+        self.assertTrue(self.kernel().granted())
+        self.act(server, 'unpause', None, 'ACTIVE')
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Rescue, unrescue', 'kept; the rescue system has the '
+                  'same reservation')
+    def test_rescue(self) -> None:
+        server = self.reserved()
+        os.makedirs(os.path.join(
+            nova.conf.CONF.instances_path, server['id']), exist_ok=True)
+        self.act(server, 'rescue', {}, 'RESCUE')
+        self.assertTrue(self.kernel().granted())
+        self.act(server, 'unrescue', None, 'ACTIVE')
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Rebuild', 'kept: the same pCPUs, no new request')
+    def test_rebuild(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        self.act(server, 'rebuild', {'imageRef': operations.IMAGE}, 'ACTIVE')
+        self.assertEqual(before, self.claimed(server))
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Shelve, shelve offload, unshelve', 'kept while shelved, '
+                  'released when offloaded, claimed anew')
+    def test_shelve(self) -> None:
+        self.flags(shelved_offload_time=-1)
+        server = self.reserved()
+        self.act(server, 'shelve', None, 'SHELVED')
+        self.assert_off(server, 'host1', 600)
+        self.act(server, 'shelveOffload', None, 'SHELVED_OFFLOADED')
+        self.assert_nothing_left()
+        self.act(server, 'unshelve', None, 'ACTIVE')
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Unshelve without room', 'stays offloaded with nothing '
+                  'held; can be tried again')
+    def test_unshelve_without_room(self) -> None:
+        self.flags(shelved_offload_time=0)
+        server = self.reserved()
+        self.act(server, 'shelve', None, 'SHELVED_OFFLOADED')
+        others = [self.reserved() for _ in range(self.FILLS)]
+        self.refused(server, 'unshelve')
+        self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
+        self.assert_invariants()
+        self._delete_server(others[0])
+        self.act(server, 'unshelve', None, 'ACTIVE')
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Several at once (min_count)', 'each has its own, or none '
+                  'is created')
+    def test_multi_create(self) -> None:
+        self.post(self.flavor(300), count=3)
+        servers = self.api.get_servers()
+        for server in servers:
+            self._wait_for_state_change(server, 'ACTIVE')
+        self.assertEqual(3, len(self.alive('host1')))
+        self.assert_invariants()
+        self.post(self.flavor(300), count=20)
+        self.assert_invariants()
+        self.assertEqual(3, len(self.alive('host1')))
+
+    @proof.proves('Delete in states off, paused and shelved', 'released')
+    def test_delete(self) -> None:
+        self.flags(shelved_offload_time=-1)
+        for action, status in (('os-stop', 'SHUTOFF'), ('pause', 'PAUSED'),
+                               ('shelve', 'SHELVED')):
+            server = self.reserved()
+            self.act(server, action, None, status)
+            self._delete_server(server)
+            self.assert_invariants()
+            self.assert_nothing_left()
+
+    @proof.proves('Delete in state error', 'released')
+    def test_delete_in_error(self) -> None:
+        server = self.reserved()
+        self.api.post_server_action(
+            server['id'], {'os-resetState': {'state': 'error'}})
+        self.assert_invariants()
+        self._delete_server(server)
+        self.assert_invariants()
+        self.assert_nothing_left()
+
+    @proof.proves('Crash of the guest', 'kept; no budget until it is started '
+                  'again')
+    def test_crash(self) -> None:
+        server = self.reserved()
+        self.crash(server)
+        self.assert_invariants()
+        self.assert_off(server, 'host1', 600)
+        self._wait_for_state_change(server, 'SHUTOFF')
+        self.act(server, 'os-start', None, 'ACTIVE')
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Host reboot, resume_guests_state_on_host_boot = true',
+                  'kept; applied before each guest runs')
+    def test_host_reboot_resumed(self) -> None:
+        self.flags(resume_guests_state_on_host_boot=True)
+        servers = [self.reserved(share=300) for _ in range(2)]
+        self.power_cut('host1')
+        self.restart_compute_service('host1')
+        self.assert_invariants()
+        for server in servers:
+            self.assert_runs(server, 'host1', 300)
+
+    @proof.proves('Host reboot, resume_guests_state_on_host_boot = false',
+                  'kept; applied when the server is started')
+    def test_host_reboot(self) -> None:
+        self.flags(resume_guests_state_on_host_boot=False)
+        server = self.reserved()
+        self.power_cut('host1')
+        self.restart_compute_service('host1')
+        self.assert_invariants()
+        self.assert_off(server, 'host1', 600)
+        self.act(server, 'reboot', {'type': 'HARD'}, 'ACTIVE')
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Restart of nova-compute', 'kept; no budget is touched')
+    def test_restart(self) -> None:
+        server = self.reserved()
+        self.kernel().written.clear()
+        self.restart_compute_service('host1')
+        self.assertEqual([], [
+            path for path, _ in self.kernel().written
+            if '/machine/' in path])
+        self.assert_invariants()
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Reboot from inside a container, start by virsh', 'kept; '
+                  'applied when libvirt tells; where the kernel refuses, the '
+                  'guest is ended')
+    def test_started_by_somebody_else(self) -> None:
+        server = self.reserved()
+        domain = self.domain(server)
+        self.guests.reboot(domain)
+        # Until the event a virtual machine runs without: see the result.
+        self.unreserved.clear()
+        self.assert_invariants()
+        self.assert_runs(server, 'host1', 600)
+        self.guests.vanish(domain)
+        self.kernel().intercept = self.refuse
+        type(domain).createWithFlags(domain, 0)
+        self.kernel().intercept = None
+        self.unreserved.clear()
+        self.assertEqual([], self.alive('host1'))
+        self.assertIn('would run without its CPU reservation',
+                      self.stdlog.logger.output)
+        self.event(server, 'host1', virtevent.EVENT_LIFECYCLE_STOPPED)
+        self.assert_invariants()
+        self.assert_off(server, 'host1', 600)
+
+    @staticmethod
+    def refuse(path: str, text: str) -> None:
+        if '.libvirt-' in path and 'rt_' in path and text != '0':
+            raise OSError(22, 'refused', path)
+
+
+class ContainerTest(LifecycleTests, operations.TestCase):
+    """On a kernel that grants a runtime on every CPU."""
+
+    #: servers of 0.6 that fill a host
+    FILLS = 1
+
+
+class MachineTest(LifecycleTests, operations.TestCase):
+    """Virtual machines, on a kernel with a runtime for each CPU."""
+
+    VIRT_TYPE = 'qemu'
+    KERNEL = 'F2m'
+    FILLS = 4
+
+    @proof.proves('Suspend, resume', 'kept while suspended; no budget then')
+    def test_suspend(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        self.act(server, 'suspend', None, 'SUSPENDED')
+        self.assert_off(server, 'host1', 600)
+        self.act(server, 'resume', None, 'ACTIVE')
+        self.assertEqual(before, self.claimed(server))
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Snapshot', 'kept')
+    def test_snapshot(self) -> None:
+        server = self.reserved()
+        self.act(server, 'createImage', {'name': 'image'}, 'ACTIVE')
+        self.assert_runs(server, 'host1', 600)
+
+
+class BuildingTest(operations.TestCase):
+    """With casts as they are: a request does not wait for its end."""
+
+    HOSTS = ('host1',)
+    CAST_AS_CALL = False
+
+    @proof.proves('Delete while building', 'released')
+    def test_delete(self) -> None:
+        asked = []
+
+        def create(driver: Any, context: Any, instance: Any, *args: Any,
+                   **kwargs: Any) -> tuple[bool, bool]:
+            asked.append(len(self.tracked('host1')))
+            self.api.delete_server(instance.uuid)
+            return False, False
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.LibvirtDriver._create_image', create))
+        server = self.post(self.flavor(600))
+        self._wait_until_deleted(server)
+        self.assertEqual([1], asked)
+        self._wait_for_assert(self.assert_nothing_left, max_retries=60)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A virtual machine moves while it runs, and its reservation with it."""
+
+from typing import Any
+
+import fixtures
+from lxml import etree
+from nova.compute import resource_tracker
+from nova import thread_pool_factory
+from nova.virt.libvirt import driver
+
+from tests.functional import live
+from tests.functional import operations
+from tests import proof
+
+
+class LiveMigrationTest(operations.TestCase):
+    """From host1 to host2, with a runtime for each CPU."""
+
+    VIRT_TYPE = 'qemu'
+    KERNEL = 'F2m'
+    VCPUS = 2
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.status = 'ACTIVE'
+        self.libvirt = self.useFixture(live.Migrations(
+            self.guests, lambda: self.computes[
+                'host2'].driver._host.get_connection()))
+        self.libvirt.while_copying = self.while_copying
+
+    def while_copying(self, incoming: Any) -> None:
+        """Both hosts hold it, through audits too."""
+        self.assert_invariants()
+
+    def migrate(self, server: operations.Server, status: str) -> None:
+        """Ask for it and wait for its end."""
+        self.ask(server)
+        self.assert_ended(server, status)
+
+    def ask(self, server: operations.Server) -> None:
+        self.domain(server)._job_type = live.NONE
+        self.refused(server, 'os-migrateLive', {
+            'host': None, 'block_migration': 'auto'})
+        if self.libvirt.ends == live.CANCELLED:
+            self.libvirt.copying.wait(live.PATIENCE)
+            self.abort(server)
+        self.finish()
+
+    def assert_ended(self, server: operations.Server, status: str) -> None:
+        self._wait_for_migration_status(server, [status])
+        self._wait_for_server_parameter(
+            server, {'OS-EXT-STS:task_state': None, 'status': self.status},
+            wait_for_fault_key=False)
+        self.assertEqual([], self.libvirt.trouble)
+        self.assert_invariants()
+
+    def abort(self, server: operations.Server) -> None:
+        migration = self._wait_for_migration_status(server, ['running'])
+        self.api.api_delete(
+            f'/servers/{server["id"]}/migrations/{migration["id"]}')
+
+    @staticmethod
+    def finish() -> None:
+        """Live migrations have a pool with one thread."""
+        thread_pool_factory.get_executor(
+            thread_pool_factory.ExecutorType.LIVE_MIGRATION).submit(
+                lambda: None).result(live.PATIENCE)
+
+    def pins(self) -> list[str]:
+        """The pCPUs of each vCPU in what was sent to the destination."""
+        return [pin.get('cpuset') for pin in etree.fromstring(
+            self.libvirt.xml).findall('cputune/vcpupin')]
+
+    def assert_stayed(self, server: operations.Server, before: Any) -> None:
+        """As if nothing had been asked for."""
+        self.assertEqual(before, self.claimed(server))
+        self.assert_runs(server, 'host1', 600)
+        self.assert_nothing_left('host2')
+        self.assertEqual([], self.alive('host2'))
+
+    # Tests.
+
+    @proof.proves('Live migration', 'claimed at the destination before '
+                  'anything moves, in place there before the guest runs, '
+                  'released at the source')
+    def test_accepted(self) -> None:
+        self.reserved('host2', 300)
+        server = self.reserved()
+        self.assertEqual((0, 1), self.claimed(server).cpus)
+        self.migrate(server, 'completed')
+        self.assertEqual(['2', '3'], self.pins())
+        self.assertEqual((2, 3), self.claimed(server).cpus)
+        self.assert_runs(server, 'host2', 600)
+        self.assert_nothing_left('host1')
+        self.act(server, 'reboot', {'type': 'HARD'}, 'ACTIVE')
+        self.assert_runs(server, 'host2', 600)
+
+    @proof.proves('Live migration, aborted', 'as before; nothing left at '
+                  'the destination')
+    def test_aborted(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        self.libvirt.ends = live.CANCELLED
+        self.migrate(server, 'cancelled')
+        self.assert_stayed(server, before)
+
+    @proof.proves('Live migration, failed at the source', 'as before; '
+                  'nothing left at the destination')
+    def test_failed(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        self.libvirt.ends = live.FAILED
+        self.migrate(server, 'failed')
+        self.assert_stayed(server, before)
+
+    @proof.proves('Live migration, failed with an error of libvirt', 'as '
+                  'before, in state ERROR from Nova 34 on')
+    def test_failed_with_an_error(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        self.libvirt.ends, self.libvirt.raises = live.FAILED, True
+        self.status = 'ERROR'
+        self.migrate(server, 'error')
+        self.assert_stayed(server, before)
+        self.act(server, 'os-resetState', {'state': 'active'}, 'ACTIVE')
+        self.libvirt.ends, self.libvirt.raises = live.COMPLETED, False
+        self.status = 'ACTIVE'
+        self.migrate(server, 'completed')
+        self.assert_runs(server, 'host2', 600)
+
+    @proof.proves('Live migration, budget refused at the destination',
+                  'the incoming guest is ended; as before at the source')
+    def test_refused_by_the_kernel(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+
+        def refuse(path: str, text: str) -> None:
+            if '.libvirt-' in path and 'rt_' in path:
+                raise OSError(22, 'refused', path)
+
+        self.kernel('host2').intercept = refuse
+        self.libvirt.while_copying = (
+            lambda incoming: self.assertEqual(0, incoming.rt_pid))
+        self.migrate(server, 'failed')
+        self.kernel('host2').intercept = None
+        self.assert_stayed(server, before)
+
+    @proof.proves('Live migration, no room at the destination', 'refused; '
+                  'as before')
+    def test_no_room(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        other = self.reserved('host2', 600, vcpus=4)
+        self.migrate(server, 'error')
+        self._delete_server(other)
+        self.assert_invariants()
+        self.assert_stayed(server, before)
+
+    @proof.proves('Live migration, the schedulers believe a stale map',
+                  'refused by the claim of the destination; as before')
+    def test_no_room_for_the_claim(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        other = self.reserved('host2', 500, vcpus=4)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_rt.scheduler.filters.rt_share_filter.RTShareFilter.'
+            'filter_all', lambda self, hosts, spec: hosts))
+        self.migrate(server, 'error')
+        self.assertIn('CPU reservation refused', self.stdlog.logger.output)
+        self._delete_server(other)
+        self.assert_invariants()
+        self.assert_stayed(server, before)
+
+    @proof.proves('Live migration to a host without the plugin', 'refused by '
+                  'the scheduler; as before')
+    def test_no_plugin(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        self.disable('host2')
+        self.flags(compute_driver='libvirt.LibvirtDriver')
+        plain = self.start_host('host3')
+        self.computes.pop(plain)
+        self.migrate(server, 'error')
+        self.assertEqual(before, self.claimed(server))
+        self.assert_runs(server, 'host1', 600)
+
+    @proof.proves('Live migration, the schedulers believe a host has the '
+                  'plugin', 'refused by the source before anything moves; '
+                  'as before')
+    def test_plugin_is_gone(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        plain = self.computes['host2'].driver
+        ours, plain.__class__ = plain.__class__, driver.LibvirtDriver
+        self.migrate(server, 'error')
+        plain.__class__ = ours
+        self.assertEqual('', self.libvirt.xml)
+        self.assertIn('makes no claim', self.stdlog.logger.output)
+        self.assert_stayed(server, before)
+
+    @proof.proves('Live migration, the destination made no claim', 'ended '
+                  'before anything moves; runs on, in state ERROR')
+    def test_no_claim(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        plain = self.computes['host2'].manager.rt
+        ours, plain.__class__ = (
+            plain.__class__, resource_tracker.ResourceTracker)
+        self.status = 'ERROR'
+        self.ask(server)
+        plain.__class__ = ours
+        self.assert_ended(server, 'error')
+        self.assertEqual('', self.libvirt.xml)
+        self.assertIn('made no claim', self.stdlog.logger.output)
+        self.assert_stayed(server, before)
+
+    @proof.proves('Live migration without a reservation', 'works as ever')
+    def test_without_reservation(self) -> None:
+        server = self.boot_on('host1', self.rt_flavor(None, None))
+        self.migrate(server, 'completed')
+        self.assertEqual('host2', self.host_of(server))
+        self.assertEqual([], self.pins())

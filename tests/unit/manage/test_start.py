@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The configuration as a process of its own reads it."""
+
+import subprocess
+import sys
+
+from oslotest import base
+
+#: What every cell mapping does with its URLs, without a service around it.
+_READ = """
+import sys
+from nova_rt.manage import start
+start.configure('nova-rt-manage', sys.argv[1:], [], False)
+print(start.CONF.transport_url)
+"""
+
+
+class ConfigureTest(base.BaseTestCase):
+
+    def test_the_message_bus_of_cell_mappings(self):
+        path = self.create_tempfiles([('nova', (
+            '[DEFAULT]\ntransport_url = rabbit://bus/\n'))])[0]
+        done = subprocess.run([sys.executable, '-c', _READ, path],
+                              capture_output=True, text=True)
+        self.assertEqual((0, 'rabbit://bus/'),
+                         (done.returncode, done.stdout.strip()), done.stderr)

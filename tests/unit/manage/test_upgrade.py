@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from unittest import mock
+
+import fixtures
+from keystoneauth1 import exceptions as ks_exceptions
+from oslo_upgradecheck import upgradecheck
+
+from nova_rt import exception
+from nova_rt.manage import load
+from nova_rt.manage import report
+from nova_rt.manage import upgrade
+from nova_rt import reservation
+from tests.unit import base as unit_base
+from tests.unit.manage import base
+
+SUCCESS, WARNING, FAILURE = upgradecheck.Code
+
+
+class ChecksTest(unit_base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.checks = upgrade.Checks()
+
+    def patch(self, name, new):
+        self.useFixture(fixtures.MonkeyPatch(
+            f'nova_rt.manage.upgrade.{name}', new))
+
+    def check(self, name):
+        found = dict(self.checks._upgrade_checks)[name](self.checks)
+        return found.code, found.details
+
+    def assert_check(self, name, code, text):
+        found, details = self.check(name)
+        self.assertEqual(code, found)
+        self.assertIn(text, details)
+
+    def test_nova(self):
+        self.assert_check('Nova version', SUCCESS, 'Nova 3')
+        self.patch('selfcheck.verify', mock.Mock(
+            side_effect=exception.UnsupportedNova(
+                name='x', tested='()', found='has none')))
+        self.assert_check('Nova version', FAILURE, 'has none')
+
+    def test_driver(self):
+        name = 'Compute driver of this host'
+        self.assert_check(name, SUCCESS, 'if this host runs nova-compute')
+        self.config(group=None, compute_driver='libvirt.LibvirtDriver')
+        self.assert_check(name, WARNING, 'libvirt.LibvirtDriver')
+        self.config(group=None, compute_driver='nova_rt.RTLibvirtDriver')
+        self.assert_check(name, SUCCESS, 'is found')
+        self.patch('importutils.import_class',
+                   mock.Mock(side_effect=ImportError('no libvirt')))
+        self.assert_check(name, FAILURE, 'no libvirt')
+        self.patch('importlib.metadata.entry_points', lambda group: [])
+        self.assert_check(name, FAILURE, 'entry point')
+
+    def test_filter(self):
+        name = 'Scheduler filter of this host'
+        self.assert_check(name, WARNING, 'lacks RTShareFilter')
+        self.config(group='filter_scheduler',
+                    enabled_filters=['RTShareFilter'])
+        self.assert_check(name, FAILURE, 'does not start')
+        self.config(group='filter_scheduler', available_filters=[
+            'nova.scheduler.filters.all_filters',
+            'nova_rt.scheduler.filters.RTShareFilter'])
+        self.assert_check(name, SUCCESS, 'enabled')
+
+    def test_classes(self):
+        name, client = 'Resource classes', mock.Mock()
+        self.patch('placement.Placement', lambda context: client)
+        self.assert_check(name, SUCCESS, '')
+        client.has_class = 'CUSTOM_RT_BANDWIDTH'.__eq__
+        self.assert_check(name, WARNING, 'CUSTOM_RT_SHARE')
+        client.has_class = mock.Mock(
+            side_effect=ks_exceptions.ConnectFailure('gone'))
+        self.assert_check(name, FAILURE, 'cannot be reached: gone')
+
+    def see(self, *holdings, unchecked=()):
+        view = load.View([base.host(*holdings)], list(unchecked))
+        self.checks = upgrade.Checks()
+        self.patch('command.examine', lambda scope: report.Report(
+            view, [each for host in view.hosts
+                   for each in upgrade_compare(host)]))
+
+    def test_servers(self):
+        lost, bad = 'Servers without their claim', 'Readable claims'
+        self.see(base.holding())
+        self.assert_check(lost, SUCCESS, 'No server')
+        self.assert_check(bad, SUCCESS, 'All claims')
+        wanted = reservation.Reservation(10, 100)
+        self.see(*(base.holding(number, (), wanted=wanted)
+                   for number in range(7)))
+        self.assert_check(lost, WARNING, 'and 2 more; resize or migrate')
+        self.see(base.holding(0, (), unreadable=('x',), wanted=wanted))
+        self.assert_check(lost, SUCCESS, 'No server')
+        self.assert_check(bad, FAILURE, base.server_id(0))
+        self.see(unchecked=['cell 1: gone'])
+        for name in lost, bad:
+            self.assert_check(name, FAILURE, 'cell 1: gone')
+
+
+def upgrade_compare(host):
+    return upgrade.command.compare.compare(host)

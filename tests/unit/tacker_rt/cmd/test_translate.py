@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: ``tacker-rt translate`` and ``tacker-rt pack``."""
+
+import contextlib
+import io
+import pathlib
+import zipfile
+
+import fixtures
+from oslotest import base
+import yaml
+
+from tacker_rt.cmd import main
+from tests.unit.tacker_rt import samples
+
+PAPER = str(samples.SAMPLES / 'legacy' / 'paper-5.1.yaml')
+INPUTS = str(samples.SAMPLES / 'legacy' / 'inputs.yaml')
+SCALING = str(samples.SAMPLES / 'sol001-scaling' / 'package' / 'Definitions'
+              / 'vnfd.yaml')
+NESTED = 'VDU1_scale.hot.yaml'
+
+
+class Base(base.BaseTestCase):
+    def setUp(self):
+        super().setUp()
+        self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+
+    def run_command(self, *argv):
+        """Exit status, stdout, stderr."""
+        out, err = io.StringIO(), io.StringIO()
+        with (contextlib.redirect_stdout(out),
+              contextlib.redirect_stderr(err)):
+            try:
+                status = main.main([str(word) for word in argv])
+            except SystemExit as error:
+                status = error.code
+        return status, out.getvalue(), err.getvalue()
+
+
+class TranslateTest(Base):
+    def test_the_papers_example(self):
+        status, out, err = self.run_command('translate', PAPER)
+        self.assertEqual((0, ''), (status, err))
+        self.assertIn('cpu.rt_runtime_us: 60000\n', out)
+        self.assertIn('cpu.rt_period_us: 100000\n', out)
+        self.assertEqual({'VDU_A', 'VDU_A_flavor'},
+                         set(yaml.safe_load(out)['resources']))
+
+    def test_image_and_input(self):
+        _, out, _ = self.run_command('translate', '--image', 'i', PAPER)
+        self.assertIn('image: i\n', out)
+        _, out, _ = self.run_command('translate', '--input',
+                                     'rt_runtime_us=70000', INPUTS)
+        self.assertEqual(
+            70000, yaml.safe_load(out)['parameters']['rt_runtime_us'][
+                'default'])
+
+    def test_nested_templates(self):
+        self.assertEqual(
+            (1, '', f'vnfd.yaml: there are nested templates ({NESTED}); give '
+             '--output-dir.\n'), self.run_command('translate', SCALING))
+        self.assertEqual(
+            (0, '', ''), self.run_command('translate', '--output-dir',
+                                          self.folder / 'a' / 'b', SCALING))
+        self.assertEqual({'hot.yaml', NESTED}, {
+            path.name for path in (self.folder / 'a' / 'b').iterdir()})
+
+    def test_what_is_wrong_is_one_line(self):
+        for path in sorted(samples.INVALID.glob('*.yaml')):
+            status, out, err = self.run_command('translate', path)
+            with self.subTest(path.name):
+                self.assertEqual((1, ''), (status, out))
+                self.assertEqual(1, err.count('\n'), err)
+
+    def test_usage(self):
+        for argv in (('translate',), ('translate', '--input', 'x', PAPER)):
+            status, _, err = self.run_command(*argv)
+            self.assertEqual(3, status)
+            self.assertIn('error: ', err)
+
+
+class PackTest(Base):
+    def test_legacy(self):
+        target = self.folder / 'a.csar'
+        self.assertEqual((0, '', ''), self.run_command(
+            'pack', '--image', 'i', PAPER, target))
+        self.assertEqual((0, '', ''), self.run_command('validate', target))
+
+    def test_directory(self):
+        target = self.folder / 'a.csar'
+        self.assertEqual((0, '', ''), self.run_command(
+            'pack', samples.SAMPLES / 'sol001-hints' / 'package', target))
+        self.assertTrue(zipfile.is_zipfile(target))
+        self.assertEqual((0, '', ''), self.run_command('validate', target))
+
+    def test_what_is_wrong(self):
+        self.assertEqual(
+            (1, '', 'paper-5.1.yaml: VDU VDU_A: it names no image; give '
+             '--image.\n'),
+            self.run_command('pack', PAPER, self.folder / 'a.csar'))
+        self.assertEqual([], list(self.folder.iterdir()))

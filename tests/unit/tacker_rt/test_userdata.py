@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: user data classes, called as Tacker calls them.
+
+Whole lives of packages are in tests/functional/tacker.
+"""
+
+import logging
+import pathlib
+
+import fixtures
+from oslotest import base
+from tacker.extensions import vnfm
+from tacker import objects
+import yaml
+
+from tacker_rt import pack
+from tacker_rt.userdata import v1
+from tacker_rt.userdata import v2
+from tests.unit.tacker_rt import samples
+
+HINTS = {'cpu.rt_runtime_us': 60000, 'cpu.rt_period_us': 100000}
+
+
+class V1Test(base.BaseTestCase):
+
+    def instantiate(self, asked):
+        objects.register_all()
+        package = samples.SAMPLES / 'v1-userdata' / 'package'
+        template, vnfd = (
+            yaml.safe_load((package / name).read_text()) for name in (
+                'BaseHOT/simple/hot.yaml', 'Definitions/vnfd.yaml'))
+        return v1.RtUserData.instantiate(
+            {'heat_template': template}, vnfd, objects.InstantiateVnfRequest(
+                flavour_id='simple', ext_virtual_links=[],
+                additional_params=asked), None)
+
+    def test_parameters(self):
+        self.assertEqual(
+            {'nfv': {'VDU': {'VDU1': {'flavor': 'm1.lxc', 'image': None,
+                                      **HINTS}}, 'CP': {}}},
+            self.instantiate(None))
+
+    def test_what_the_request_asks_for(self):
+        nfv = {'VDU': {'VDU1': {'cpu.rt_runtime_us': 70000, 'other': 1}}}
+        self.assertEqual(
+            {'flavor': 'm1.lxc', 'image': None, 'other': 1, **HINTS,
+             'cpu.rt_runtime_us': 70000},
+            self.instantiate({'nfv': nfv})['nfv']['VDU']['VDU1'])
+
+    def test_a_wrong_reservation(self):
+        """Not the end of the conductor: no SystemExit."""
+        nfv = {'VDU': {'VDU1': {'cpu.rt_period_us': 5}}}
+        error = self.assertRaises(vnfm.LCMUserDataFailed, self.instantiate,
+                                  {'nfv': nfv})
+        self.assertIn('VDU VDU1: cpu.rt_runtime_us', str(error))
+
+
+class V2Test(base.BaseTestCase):
+
+    def unpacked(self, sample):
+        folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        members = pack.directory(samples.SAMPLES / sample)
+        for name, content in members.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        return str(folder)
+
+    def instance(self, **metadata):
+        return {'vnfdId': 'v', 'instantiatedVnfInfo': {
+            'flavourId': 'simple', 'metadata': metadata,
+            'vnfcResourceInfo': [{'vduId': 'VDU1', 'metadata': {
+                'flavor': 'made-before'}}]}}
+
+    def changed(self, sample, instance, request=None):
+        return v2.RtDefaultUserData.change_vnfpkg(
+            request or {}, instance, {'dstVnfdId': 'w'}, {},
+            self.unpacked(sample))
+
+    def test_source_is_logged(self):
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        v2.RtDefaultUserData.instantiate(
+            {'flavourId': 'simple', 'additionalParams': {'nfv': {'VDU': {
+                'VDU1': {'cpu.rt_runtime_us': 70000}}}}},
+            {'vnfdId': 'v'}, {}, {}, self.unpacked('sol001-hints/package'))
+        self.assertIn(
+            'VDU VDU1: 70000 us every 100000 us (share 0.700) from request, '
+            'carried by hints', log.output)
+
+    def test_request_of_before_is_kept(self):
+        instance = self.instance(
+            nfv={'VDU': {'VDU1': {'cpu.rt_runtime_us': 70000}}})
+        fields = self.changed('change-vnfpkg/after', instance)
+        self.assertIn('cpu.rt_runtime_us: 70000', fields['files'][
+            'VDU1.yaml'])
+
+    def test_members_keep_their_made_flavor_during_the_roll(self):
+        fields = self.changed('sol001-made-flavor/package', self.instance())
+        self.assertEqual('made-before', fields['parameters']['nfv']['VDU'][
+            'VDU1']['computeFlavourId'])
+        self.assertEqual(
+            {'get_param': None, 'get_resource': 'VDU1_rt_60000_100000'},
+            yaml.safe_load(fields['template'])['resources']['VDU1'][
+                'properties']['flavor'])
+
+    def test_networks_from_outside_are_not_made_again(self):
+        folder = pathlib.Path(self.unpacked('sol001-hints/package'))
+        path = folder / 'BaseHOT' / 'simple' / 'hot.yaml'
+        hot = yaml.safe_load(path.read_text())
+        hot['resources']['VL1'] = {'type': 'OS::Neutron::Net'}
+        path.write_text(yaml.safe_dump(hot))
+        instance = self.instance()
+        instance['instantiatedVnfInfo']['extManagedVirtualLinkInfo'] = [
+            {'vnfVirtualLinkDescId': 'VL1',
+             'networkResource': {'resourceId': 'n'}}]
+        fields = v2.RtDefaultUserData.change_vnfpkg(
+            {}, instance, {'dstVnfdId': 'w'}, {}, str(folder))
+        self.assertNotIn('VL1', yaml.safe_load(fields['template'])[
+            'resources'])

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: every problem, of the samples and of packages.
+
+The samples in tosca-samples/invalid begin with the lines that are expected.
+"""
+
+import pathlib
+import re
+import shutil
+import zipfile
+
+import fixtures
+from oslotest import base
+import yaml
+
+import tacker_rt
+from tacker_rt import exception
+from tacker_rt import validate
+from tests.unit.tacker_rt import samples
+
+_EXPECT = re.compile(rb'# expect: (.*)\n')
+_META = """TOSCA-Meta-File-Version: 1.0
+Created-By: me
+CSAR-Version: 1.1
+Entry-Definitions: Definitions/vnfd.yaml
+"""
+
+
+class SamplesTest(base.BaseTestCase):
+
+    def test_invalid(self):
+        names = [path.name for path in samples.INVALID.iterdir()]
+        self.assertGreater(len(names), 80)
+        for name in names:
+            path = samples.INVALID / name
+            text = path if path.is_file() else path / 'Definitions/vnfd.yaml'
+            expected = [line.decode() for line
+                        in _EXPECT.findall(text.read_bytes())]
+            self.assertNotEqual([], expected)
+            found = map(str, validate.validate(str(path)))
+            self.assertEqual(
+                expected,
+                [line.removeprefix(f'{samples.INVALID}/') for line in found])
+
+    def test_valid(self):
+        paths = [samples.SAMPLES / 'legacy', *samples.packages()]
+        self.assertGreater(len(paths), 5)
+        for path in paths:
+            self.assertEqual([], validate.validate(str(path)), path)
+
+    def test_types(self):
+        """Those of ours, which have properties of the names of the keys."""
+        folder = pathlib.Path(tacker_rt.__file__).parent / 'defs'
+        self.assertEqual([], validate.validate(str(folder)))
+
+
+class PackageTest(base.BaseTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.package = self.folder / 'p'
+        shutil.copytree(samples.INVALID / 'package-meta', self.package)
+        self.write('TOSCA-Metadata/TOSCA.meta', _META)
+
+    def write(self, member, text):
+        path = self.package / member
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(text)
+
+    def edit(self, member, old, new):
+        path = self.package / member
+        self.assertIn(old, path.read_text())
+        path.write_text(path.read_text().replace(old, new))
+
+    def problems(self):
+        """The same of the directory and of the CSAR made from it."""
+        path = self.folder / 'p.csar'
+        with zipfile.ZipFile(path, 'w') as archive:
+            for file in sorted(self.package.rglob('*')):
+                archive.write(file, file.relative_to(self.package))
+        found = [[str(one).removeprefix(f'{where}/')
+                  for one in validate.validate(str(where))]
+                 for where in (self.package, path)]
+        self.assertEqual(*found)
+        return found[0]
+
+    def test_valid(self):
+        self.assertEqual([], self.problems())
+
+    def test_v1_without_templates(self):
+        """There, a type may be derived from that of SOL001."""
+        self.edit('Definitions/vnfd.yaml', 'type: tosca.nodes.nfv.Vdu.Compute',
+                  'type: company.Vdu')
+        self.edit('Definitions/vnfd.yaml', 'topology_template:',
+                  'node_types: {company.Vdu: {derived_from: '
+                  'tosca.nodes.nfv.Vdu.Compute}}\ntopology_template:')
+        self.assertEqual(1, len(self.problems()))
+        shutil.rmtree(self.package / 'BaseHOT')
+        self.assertEqual([], self.problems())
+
+    def test_meta_of_artifacts(self):
+        self.write('TOSCA-Metadata/TOSCA.meta', _META
+                   + '\nSource: Scripts/a.py\nAlgorithm: SHA-256\nHash: 00\n'
+                   '\nSource: https://a.example/b\n')
+        self.assertEqual(
+            ["TOSCA-Metadata/TOSCA.meta: Source='Scripts/a.py': there is no "
+             'such file in the package; use Definitions/vnfd.yaml.'],
+            self.problems())
+
+    def test_meta_that_is_none(self):
+        self.write('TOSCA-Metadata/TOSCA.meta', _META + 'x\n')
+        self.assertEqual(['TOSCA-Metadata/TOSCA.meta: line 5: it is not '
+                          'KEY: VALUE; correct it.'], self.problems())
+
+    def test_csar_without_meta(self):
+        (self.package / 'TOSCA-Metadata/TOSCA.meta').unlink()
+        self.assertEqual([], validate.validate(str(self.package)))
+        path = shutil.make_archive(str(self.folder / 'q'), 'zip',
+                                   self.package)
+        self.assertEqual(
+            [f'{path}: TOSCA-Metadata/TOSCA.meta is missing; make the CSAR '
+             'with tacker-rt pack.'],
+            list(map(str, validate.validate(path))))
+
+    def test_imports_of_a_csar(self):
+        self.edit('Definitions/vnfd.yaml', 'topology_template:\n',
+                  'imports: [a.yaml, {file: vnfd.yaml}, https://b/c.yaml]\n'
+                  'topology_template:\n')
+        path = shutil.make_archive(str(self.folder / 'q'), 'zip',
+                                   self.package)
+        self.assertEqual(
+            [f"{path}/Definitions/vnfd.yaml: imports='a.yaml': there is no "
+             'such file in the package; tacker-rt pack adds those of '
+             'SOL001.'], list(map(str, validate.validate(path))))
+        self.assertEqual([], validate.validate(str(self.package)))
+
+    def test_no_definitions(self):
+        shutil.rmtree(self.package / 'Definitions')
+        found = validate.validate(str(self.package))
+        self.assertIn(f'{self.package}: Definitions has no YAML files; put '
+                      'the VNFD there.', list(map(str, found)))
+
+    def test_scaling_group(self):
+        self.write('BaseHOT/simple/hot.yaml', """
+resources:
+  group:
+    type: OS::Heat::AutoScalingGroup
+    properties:
+      resource: {type: VDU1.yml}
+""")
+        self.assertEqual(
+            ["BaseHOT/simple/hot.yaml: group.type='VDU1.yml': there is no "
+             'such file in nested; did you mean VDU1.yaml?'],
+            self.problems())
+
+    def test_server_in_the_top_template(self):
+        shutil.rmtree(self.package / 'BaseHOT/simple/nested')
+        self.write('BaseHOT/simple/hot.yaml', """
+resources:
+  VDU1: {type: OS::Nova::Server}
+""")
+        self.assertEqual([], self.problems())
+
+    def test_templates_that_are_none(self):
+        for text, problem in (
+                ('[]', 'it is no Heat template; it must be a mapping.'),
+                ('{]', 'line 1: it is not YAML (did not find expected node '
+                 'content); check the indentation and the quotes.'),
+                ('resources: [1]', 'resources=[1]: it must be a mapping; '
+                 'indent what belongs to it below it.'),
+                ('resources: {VDU1: 5}', 'VDU1=5: it must be a mapping; '
+                 'indent what belongs to it below it.')):
+            self.write('BaseHOT/simple/nested/VDU1.yaml', text)
+            self.assertEqual(
+                [f'BaseHOT/simple/nested/VDU1.yaml: {problem}',
+                 'BaseHOT/simple: VDU VDU1: no OS::Nova::Server has its '
+                 'name; name the server VDU1.'], self.problems())
+
+    def hints(self, **values):
+        path = self.package / 'BaseHOT/simple/nested/VDU1.yaml'
+        lines = ''.join(f'        cpu.rt_{key}: {value}\n'
+                        for key, value in values.items())
+        path.write_text(path.read_text() + '      scheduler_hints:\n'
+                        '        group: x\n' + lines)
+        return [line.partition('VDU VDU1: ')[2] for line in self.problems()]
+
+    def test_hints_that_agree(self):
+        self.assertEqual([], self.hints(runtime_us=60000,
+                                        period_us="'100000'"))
+
+    def test_hints_from_parameters(self):
+        self.assertEqual([], self.hints(runtime_us='{get_param: r}'))
+
+    def test_bad_hints(self):
+        self.assertEqual(
+            ['cpu.rt_runtime=1: there is no such hint; did you mean '
+             'cpu.rt_runtime_us?',
+             "cpu.rt_period_us='x': it must be a positive whole number of "
+             'microseconds; give for example 100000 for 100 ms.'],
+            self.hints(runtime=1, period_us='x'))
+
+
+class PathTest(base.BaseTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+
+    def refused(self, path, rule):
+        error = self.assertRaises(exception.InvalidVnfd, validate.validate,
+                                  str(path))
+        self.assertEqual(f'{path}: {rule}; give a VNFD, the directory of a '
+                         'package, or a CSAR.', str(error))
+
+    def test_nothing_there(self):
+        self.refused(self.folder / 'a.yaml',
+                     'it cannot be read (No such file or directory)')
+        self.refused(self.folder, 'it has neither VNFDs nor Definitions')
+
+    def test_imported_types(self):
+        """Also where files import each other, or what is not there."""
+        vnfd = samples.sol001(samples.hints('5', '4'))
+        samples.node(vnfd)['type'] = 'company.Vdu'
+        types = {'node_types': {
+            'company.Vdu': {'derived_from': 'tosca.nodes.nfv.Vdu.Compute'}}}
+        for name, template, imports in (
+                ('vnfd.yaml', vnfd, ['types.yaml', 'none.yaml', '//[']),
+                ('types.yaml', types, [{'file': './vnfd.yaml'}])):
+            (self.folder / name).write_text(yaml.safe_dump({
+                'tosca_definitions_version': 'x', 'imports': imports,
+                **template}))
+        for path in (self.folder, self.folder / 'vnfd.yaml'):
+            self.assertEqual(
+                [f'{self.folder}/vnfd.yaml: VDU VDU1: cpu.rt_runtime_us=5: it '
+                 'is more than the period of 4; give at most the period.'],
+                list(map(str, validate.validate(str(path)))))
+
+    def test_long_file(self):
+        path = self.folder / 'a.yaml'
+        path.write_bytes(b'#' * 10_000_001)
+        self.assertEqual(
+            [f'{path}: it has more than 10000000 bytes; a descriptor is '
+             'shorter.'], list(map(str, validate.validate(str(path)))))

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""MariaDB and RabbitMQ: from Debian's packages, on data of our own.
+
+Both listen on the loopback only and leave the machine's own data alone.
+"""
+
+from collections.abc import Mapping
+import pathlib
+import subprocess
+
+import amqp
+from amqp import exceptions as amqp_exceptions
+import pymysql
+
+from cloud import settings
+
+RABBITMQ = '/usr/lib/rabbitmq/bin/rabbitmq-server'
+USER = 'guest'
+_TIMEOUT = 5
+
+
+def data(cloud: settings.Settings) -> pathlib.Path:
+    """MariaDB's files."""
+    return cloud.data / 'mariadb'
+
+
+def mariadb_version() -> str:
+    return subprocess.run(['mariadbd', '--version'], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def mariadb(cloud: settings.Settings) -> list[str]:
+    """The command of the server; its own tables are made if it has none."""
+    common = ['--no-defaults', '--user=root', f'--datadir={data(cloud)}']
+    if not data(cloud).exists():
+        with cloud.log_file('mariadb').open('ab') as log:
+            subprocess.run(
+                ['mariadb-install-db', *common, '--skip-test-db',
+                 '--auth-root-authentication-method=normal'],
+                check=True, stdout=log, stderr=log)
+    return ['mariadbd', *common, '--socket=mariadb.sock',
+            '--bind-address=127.0.0.1', f'--port={cloud.port("mariadb")}',
+            '--max-connections=500', '--character-set-server=utf8mb3',
+            '--skip-log-bin', '--innodb-log-file-size=16M',
+            # What was committed outlives the process, not the machine.
+            '--innodb-flush-log-at-trx-commit=2', '--innodb-doublewrite=0']
+
+
+def rabbitmq(cloud: settings.Settings) -> list[str]:
+    (cloud.data / 'rabbitmq').mkdir(parents=True, exist_ok=True)
+    return [RABBITMQ]
+
+
+def rabbitmq_environment(cloud: settings.Settings) -> Mapping[str, str]:
+    """Everything it would keep in the system's directories, and its ports."""
+    home = cloud.data / 'rabbitmq'
+    return {
+        'HOME': str(home),
+        'RABBITMQ_NODENAME': 'nova-rt@localhost',
+        'RABBITMQ_NODE_IP_ADDRESS': '127.0.0.1',
+        'RABBITMQ_NODE_PORT': str(cloud.port('rabbitmq')),
+        'RABBITMQ_DIST_PORT': str(cloud.port('erlang')),
+        'RABBITMQ_MNESIA_BASE': str(home / 'mnesia'),
+        'RABBITMQ_LOG_BASE': str(home / 'log'),
+        'RABBITMQ_LOGS': '-',
+        'RABBITMQ_PID_FILE': str(home / 'pid'),
+        'RABBITMQ_ENABLED_PLUGINS_FILE': str(home / 'plugins'),
+        'RABBITMQ_CONF_ENV_FILE': str(home / 'none'),
+        'RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS':
+            '-kernel inet_dist_use_interface {127,0,0,1}',
+        # The recorded process is the server itself, not a shell around it.
+        'RUNNING_UNDER_SYSTEMD': 'true',
+        'ERL_EPMD_ADDRESS': '127.0.0.1',
+        'ERL_EPMD_PORT': str(cloud.port('epmd')),
+    }
+
+
+def database(cloud: settings.Settings) -> pymysql.Connection:
+    """A connection to the server; closing it is up to the caller."""
+    return pymysql.connect(host='127.0.0.1', port=cloud.port('mariadb'),
+                           user='root', connect_timeout=_TIMEOUT)
+
+
+def mariadb_answers(cloud: settings.Settings) -> bool:
+    try:
+        database(cloud).close()
+    except pymysql.MySQLError:
+        return False
+    return True
+
+
+def _broker(cloud: settings.Settings) -> amqp.Connection:
+    return amqp.Connection(f'127.0.0.1:{cloud.port("rabbitmq")}', USER, USER,
+                           connect_timeout=_TIMEOUT)
+
+
+def rabbitmq_answers(cloud: settings.Settings) -> bool:
+    try:
+        with _broker(cloud):
+            return True
+    except (OSError, amqp_exceptions.AMQPError):
+        return False
+
+
+def listens(cloud: settings.Settings, topic: str) -> bool:
+    """Whether a service takes requests from the queue *topic*."""
+    try:
+        with _broker(cloud) as connection:
+            found = connection.channel().queue_declare(topic, passive=True)
+            return bool(found.consumer_count)
+    except (OSError, amqp_exceptions.AMQPError):
+        return False

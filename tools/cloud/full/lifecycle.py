@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Bring the full cloud up, take it down: the order of the steps."""
+
+from collections.abc import Sequence
+import dataclasses
+import subprocess
+import time
+
+from cloud import cleanup
+from cloud.full import nodes
+from cloud.full import services
+from cloud.full import tables
+from cloud import guests
+from cloud import images
+from cloud import lifecycle
+from cloud import processes
+from cloud import settings
+
+START_PATIENCE = 120
+# RabbitMQ and MariaDB store what nobody wants any more.
+DOWN_PATIENCE = 2
+RESTART_PATIENCE = 15
+# Directories that Nova and Tacker do not make themselves.
+UNMADE = ('tacker/csar_files', 'tacker/vnfpackage',
+          *(f'{name}-{guest}' for name in ('nova', 'instances')
+            for guest in guests.KINDS))
+
+Cloud = settings.Settings
+Services = Sequence[services.Service]
+
+
+def missing(cloud: Cloud) -> list[services.Service]:
+    return [service for service in services.ALL if not service.pid(cloud)]
+
+
+def up(cloud: Cloud, overrides: Sequence[str]) -> None:
+    """Start every process that does not run."""
+    progress = lifecycle.Progress()
+    cloud.directory.mkdir(parents=True, exist_ok=True)
+    with lifecycle.lock(cloud):
+        wanted = missing(cloud)
+        if not wanted:
+            if overrides:
+                raise lifecycle.PartFailed(
+                    'nova', 'runs already: use restart --set')
+            progress.say('the cloud is up already')
+            return
+        try:
+            _start_missing(cloud, overrides, progress)
+        except BaseException as error:
+            if isinstance(error, lifecycle.PartFailed):
+                lifecycle.show_tail(cloud, error.name)
+            if len(wanted) == len(services.ALL):
+                _take_down(cloud, True, progress)
+            raise
+        progress.say('ready: eval "$(tools/cloud.sh env)"')
+
+
+def _start_missing(cloud: Cloud, overrides: Sequence[str],
+                   progress: lifecycle.Progress) -> None:
+    lifecycle.prepare(cloud, overrides)
+    for name in UNMADE:
+        (cloud.data / name).mkdir(parents=True, exist_ok=True)
+    _clear_nodes(cloud)
+    if not tables.restore(cloud):
+        _make_tables(cloud, progress)
+    for stage in services.STAGES:
+        missing_here = [service for service in stage
+                        if not service.pid(cloud)]
+        for service in missing_here:
+            _start(cloud, service)
+        _wait_ready(cloud, missing_here, progress)
+    # What ran on has to find a broker or a database that was started anew.
+    _wait_ready(cloud, [service for service in services.ALL
+                        if not service.ready(cloud)], progress)
+    _finish(cloud, progress)
+
+
+def _make_tables(cloud: Cloud, progress: lifecycle.Progress) -> None:
+    """Once: the next cloud gets a copy."""
+    database = services.BY_NAME[tables.SERVER]
+    database.start(cloud)
+    _wait_ready(cloud, [database], progress)
+    try:
+        tables.make(cloud)
+    except tables.Failed as error:
+        raise lifecycle.PartFailed(tables.log_name(error.project),
+                                   'failed') from error
+    processes.end([database.process(cloud)], START_PATIENCE)
+    tables.keep(cloud)
+    progress.say('all tables made')
+
+
+def _start(cloud: Cloud, service: services.Service) -> None:
+    try:
+        service.start(cloud)
+    except nodes.NoRoom as error:
+        raise lifecycle.PartFailed(service.name, str(error)) from error
+
+
+def _clear_nodes(cloud: Cloud) -> None:
+    """What runs on a node whose keeper was killed cannot be joined."""
+    for guest in guests.KINDS:
+        if services.BY_NAME[f'node-{guest}'].pid(cloud) is None:
+            nodes.clear(guest)
+
+
+def _wait_ready(cloud: Cloud, started: Services,
+                progress: lifecycle.Progress) -> None:
+    deadline = time.monotonic() + START_PATIENCE
+    pending = list(started)
+    while pending:
+        processes.reap()
+        for service in list(pending):
+            if service.ready(cloud):
+                pending.remove(service)
+                progress.say(f'{service.name} is ready')
+            elif service.pid(cloud) is None:
+                raise lifecycle.PartFailed(service.name, 'has ended')
+        if pending and time.monotonic() > deadline:
+            raise lifecycle.PartFailed(pending[0].name, 'is not ready')
+        time.sleep(0.2)
+
+
+def _finish(cloud: Cloud, progress: lifecycle.Progress) -> None:
+    """Map the hosts, once; store the images of both kinds."""
+    known = cloud.data / 'hosts-known'
+    if not known.exists():
+        _discover_hosts(cloud)
+        known.touch()
+        progress.say('hosts known')
+    for guest in guests.KINDS:
+        images.upload(dataclasses.replace(cloud, guest=guest))
+    progress.say('images stored')
+
+
+def _discover_hosts(cloud: Cloud) -> None:
+    with cloud.log_file('nova-manage').open('ab') as log:
+        done = subprocess.run(
+            ['nova-manage', f'--config-file={cloud.nova_conf}', 'cell_v2',
+             'discover_hosts', '--by-service'], env=cloud.environment(),
+            stdout=log, stderr=log)
+    if done.returncode:
+        raise lifecycle.PartFailed('nova-manage', 'found no hosts')
+
+
+def restart(cloud: Cloud, overrides: Sequence[str]) -> None:
+    """Stop and start Nova's services; databases and guests stay."""
+    progress = lifecycle.Progress()
+    with lifecycle.lock(cloud):
+        processes.end([service.process(cloud) for service in services.NOVA],
+                      RESTART_PATIENCE)
+        progress.say('nova stopped')
+        _start_missing(cloud, overrides, progress)
+
+
+def down(cloud: Cloud, keep_logs: bool) -> None:
+    """Remove everything, whatever state it is in."""
+    progress = lifecycle.Progress()
+    with lifecycle.lock(cloud):
+        _take_down(cloud, keep_logs, progress)
+    progress.say('the cloud is down')
+
+
+def _take_down(cloud: Cloud, keep_logs: bool,
+               progress: lifecycle.Progress) -> None:
+    processes.end([service.process(cloud) for service in services.ALL
+                   if service.name not in services.NODES], DOWN_PATIENCE)
+    progress.say('services ended')
+    for guest in guests.KINDS:
+        nodes.clear(guest)
+    processes.kill_marked(settings.MARK_VARIABLE, str(cloud.directory))
+    for guest in guests.KINDS:
+        nodes.remove(guest)
+    cleanup.unmount(cloud)
+    cleanup.detach_loops(cloud)
+    cleanup.remove_libvirt_traces(cloud)
+    lifecycle.clear(cloud, keep_logs)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Show what of the full cloud is up and the memory it uses."""
+
+import contextlib
+
+import libvirt
+
+from cloud.full import services
+from cloud import guests
+from cloud import processes
+from cloud import settings
+
+
+def show(cloud: settings.Settings) -> bool:
+    """Print a line for each process; whether all of them run."""
+    total = 0
+    for service in services.ALL:
+        pid = service.pid(cloud)
+        kib = sum(map(processes.memory_kib, service.members(cloud)))
+        total += kib
+        url = cloud.url(service.api) if service.api else ''
+        print(f'{service.name:18} {f"pid {pid}" if pid else "down":12} '
+              f'{kib // 1024:5} MiB  {url}'.rstrip())
+    for guest in guests.KINDS:
+        names = _domains(cloud, guest)
+        print(f'guests {guest:11} {len(names)} {" ".join(names)}'.rstrip())
+    print(f'memory             {total // 1024} MiB (sum of PSS)')
+    return all(service.pid(cloud) for service in services.ALL)
+
+
+def _domains(cloud: settings.Settings, guest: str) -> list[str]:
+    try:
+        path = services.libvirt_socket(cloud, guest)
+        connection = libvirt.openReadOnly(
+            f'{guest}+unix:///system?socket={path}')
+    except (LookupError, libvirt.libvirtError):
+        return []
+    with contextlib.closing(connection):
+        return sorted(domain.name() for domain in connection.listAllDomains())

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The two container images, built without mounting anything.
+
+``lxc-busybox`` idles, ``lxc-busy`` keeps several tasks spinning. Both are
+ext4 file systems with a static busybox as init.
+"""
+
+from collections.abc import Iterable
+import functools
+import pathlib
+import shutil
+import subprocess
+
+from cloud import glance
+
+SIZE = '8M'
+# More than a small flavor has vCPUs, so that a reservation is really tested.
+BUSY_TASKS = 3
+
+# Init starts equal lines only once, hence the numbers.
+INITTABS = {
+    'lxc-busybox': '::respawn:/bin/sleep 2147483647\n',
+    'lxc-busy': ''.join(
+        f'::respawn:/bin/busy {task}\n' for task in range(BUSY_TASKS)),
+}
+BUSY_SCRIPT = '#!/bin/sh\nwhile :; do :; done\n'
+
+
+def upload(images: glance.Glance, busybox: pathlib.Path,
+           scratch: pathlib.Path) -> None:
+    for name, inittab in INITTABS.items():
+        ensure(images, name, inittab, busybox, scratch)
+
+
+def ensure(images: glance.Glance, name: str, inittab: str,
+           busybox: pathlib.Path, scratch: pathlib.Path,
+           *programs: pathlib.Path) -> str:
+    """The id of an image; *programs* are static, and stand in its /bin."""
+    return images.ensure(
+        name, functools.partial(_build, name, inittab, scratch,
+                                busybox, *programs), 'raw', 'bare')
+
+
+def _build(name: str, inittab: str, scratch: pathlib.Path,
+           *programs: pathlib.Path) -> pathlib.Path:
+    root = scratch / name
+    _fill(root, inittab, programs)
+    image = scratch / f'{name}.raw'
+    subprocess.run(
+        ['mkfs.ext4', '-q', '-O', '^has_journal', '-d', root, image, SIZE],
+        check=True, stdout=subprocess.DEVNULL)
+    return image
+
+
+def _fill(root: pathlib.Path, inittab: str,
+          programs: Iterable[pathlib.Path]) -> None:
+    for directory in ('bin', 'dev', 'etc', 'proc', 'sbin', 'sys', 'tmp'):
+        (root / directory).mkdir(parents=True)
+    for program in programs:
+        shutil.copy(program, root / 'bin' / program.name)
+    for link in ('bin/sh', 'bin/sleep', 'sbin/init'):
+        (root / link).symlink_to('/bin/busybox')
+    (root / 'etc' / 'inittab').write_text(inittab)
+    (root / 'bin' / 'busy').write_text(BUSY_SCRIPT)
+    (root / 'bin' / 'busy').chmod(0o755)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The two images of virtual machines: Debian's kernel, busybox as init.
+
+``qemu-idle`` idles, ``qemu-busy`` keeps each vCPU spinning. They share the
+kernel and the initrd, and differ in the kernel's command line; the disk is
+empty, but Nova wants one.
+"""
+
+import functools
+import gzip
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from cloud import glance
+
+# Put there by tools/setup.sh.
+KERNEL = pathlib.Path(sys.prefix) / 'cache' / 'vmlinuz'
+DISK_SIZE = 1 << 20
+
+# The kernel would panic when the timer does not tick while it looks, as when
+# its budget is used up; elsewhere it knows that it is a guest. What it does
+# not know itself is the environment of init.
+COMMAND_LINES = {
+    name: f'console=ttyS0 quiet no_timer_check guest={name.split("-")[1]}'
+    for name in ('qemu-idle', 'qemu-busy')}
+# Its line on the console says that the guest is up.
+INIT = '''#!/bin/busybox sh
+busybox=/bin/busybox
+$busybox mount -t proc proc /proc
+$busybox mount -t devtmpfs dev /dev
+vcpus=$($busybox grep -c ^processor /proc/cpuinfo)
+if [ "$guest" = busy ]; then
+    left=$vcpus
+    while [ "$left" -gt 0 ]; do
+        while :; do :; done &
+        left=$((left - 1))
+    done
+fi
+echo "nova-rt guest: $vcpus vCPUs $guest" > /dev/console
+exec $busybox sleep 2147483647
+'''
+
+
+def upload(images: glance.Glance, busybox: pathlib.Path,
+           scratch: pathlib.Path) -> None:
+    kernel = images.ensure('qemu-kernel', lambda: KERNEL, 'aki', 'aki')
+    initrd = images.ensure(
+        'qemu-initrd', functools.partial(_initrd, busybox, scratch),
+        'ari', 'ari')
+    for name, line in COMMAND_LINES.items():
+        images.ensure(name, functools.partial(_disk, scratch), 'ami', 'ami',
+                      kernel_id=kernel, ramdisk_id=initrd,
+                      os_command_line=line)
+
+
+def _initrd(busybox: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
+    root = scratch / 'initrd'
+    for directory in ('bin', 'dev', 'proc'):
+        (root / directory).mkdir(parents=True)
+    shutil.copy(busybox, root / 'bin' / 'busybox')
+    init = root / 'init'
+    init.write_text(INIT)
+    init.chmod(0o755)
+    names = [str(path.relative_to(root)) for path in root.rglob('*')]
+    archive = subprocess.run(
+        [busybox, 'cpio', '-o', '-H', 'newc'], cwd=root, check=True,
+        input='\n'.join(names).encode(), stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL).stdout
+    image = scratch / 'initrd.gz'
+    image.write_bytes(gzip.compress(archive))
+    return image
+
+
+def _disk(scratch: pathlib.Path) -> pathlib.Path:
+    image = scratch / 'empty.raw'
+    with image.open('wb') as file:
+        file.truncate(DISK_SIZE)
+    return image

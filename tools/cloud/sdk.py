@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The cloud for programs: openstacksdk, as its admin."""
+
+from typing import Any
+
+import openstack
+
+from cloud import settings
+
+
+def connect(cloud: settings.Settings, **more: Any
+            ) -> openstack.connection.Connection:
+    """A connection; *more* as openstacksdk takes it."""
+    return openstack.connection.Connection(
+        auth={'auth_url': cloud.auth_url, 'username': 'admin',
+              'password': settings.PASSWORD, 'project_name': 'admin',
+              'user_domain_name': 'Default',
+              'project_domain_name': 'Default'},
+        region_name=settings.REGION, **more)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The two kinds of guests: what differs for who looks from the host."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """How to find the parts of one kind of guests."""
+
+    #: keeps every vCPU busy
+    image: str
+    #: what its console shows once it does; '' if it does from the start
+    console: str
+    #: the control group of a domain
+    group: str
+    #: below that, the groups of the vCPUs; '' if all is in one
+    vcpu_groups: str
+    #: what runs inside and what serves it, for people
+    own_tasks: str
+    other_tasks: str
+
+    def keeper(self, group: str) -> int | None:
+        """The process that serves a guest from among its own tasks."""
+        # libvirt names a container's group after its libvirt_lxc.
+        return int(group.split('-')[1]) if not self.vcpu_groups else None
+
+
+KINDS = {
+    'lxc': Kind('lxc-busy', '', 'lxc-*-{}.libvirt-lxc', '',
+                'tasks', 'libvirt_lxc'),
+    'qemu': Kind('qemu-busy', r'nova-rt guest: \d+ vCPUs busy',
+                 'qemu-*-{}.libvirt-qemu', 'vcpu*',
+                 'vCPUs', 'emulator and I/O threads'),
+}

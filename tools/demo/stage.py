@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What the steps of a story share: commands, measurements, the report."""
+
+from collections.abc import Iterator
+import contextlib
+import os
+import re
+import time
+
+from cloud import main as cloud_main
+from cloud import settings
+
+from demo import client
+from demo import guests
+from demo import host
+from demo import measure
+from demo import report
+
+PERIODS = 25
+# Emulated machines boot in what their reservation leaves of 5 s.
+PATIENCE = 120
+
+
+class Demo:
+    """Runs commands, watches the host, fills the report."""
+
+    def __init__(self, guest: str) -> None:
+        self.guest = guest
+        self.kind = guests.KINDS[guest]
+        self.report = report.Report(guest)
+        self.reserved = (f'server create --flavor flavor_rt1 '
+                         f'--image {self.kind.image} --nic none')
+        self._booted: set[str] = set()
+        self._started = float(os.environ.get('DEMO_STARTED', time.time()))
+
+    @contextlib.contextmanager
+    def step(self, name: str, title: str) -> Iterator[None]:
+        """A titled step whose seconds go into the report."""
+        print(f'\n== [{time.time() - self._started:5.1f} s] {title}',
+              flush=True)
+        started = time.monotonic()
+        yield
+        self.report.seconds[name] = round(time.monotonic() - started, 1)
+
+    def openstack(self, command: str, columns: str = '') -> client.Answer:
+        """Show a command, run it, show its answer."""
+        print(f'$ openstack {command}', flush=True)
+        answer = client.run(f'{command} {columns}')
+        if answer.text:
+            print(answer.text, flush=True)
+        return answer
+
+    def must(self, command: str, columns: str = '') -> None:
+        if self.openstack(command, columns).status:
+            self.report.problem(f'"openstack {command}" failed')
+
+    @property
+    def cloud(self) -> settings.Settings:
+        """As it was brought up."""
+        return settings.load()
+
+    def create(self, name: str, extra: str = '', what: str = '') -> None:
+        self.must(f'{what or self.reserved} {extra}{" " if extra else ""}'
+                  f'{name}', '-f value -c name -c status')
+
+    def built(self) -> None:
+        """Wait until no server is being built, then list them.
+
+        The client's own --wait looks every five seconds only.
+        """
+        columns = '-f value -c Name -c Status --sort-column Name'
+        deadline = time.monotonic() + PATIENCE
+        while 'BUILD' in (text := client.run(f'server list {columns}').text):
+            if time.monotonic() > deadline:
+                self.report.problem('a server is still being built')
+                break
+        self.must('server list', columns)
+        if self.kind.console:
+            for name in re.findall(r'(\S+) ACTIVE', text):
+                self._wait_booted(name, deadline)
+
+    def _wait_booted(self, name: str, deadline: float) -> None:
+        """Until its console says so: a booting machine waits, too."""
+        if name in self._booted:
+            return
+        self._booted.add(name)
+        command = f'console log show {name}'
+        while not (found := re.search(self.kind.console,
+                                      client.run(command).text)):
+            if time.monotonic() > deadline:
+                self.report.problem(f'{name} does not boot')
+                return
+            time.sleep(0.5)
+        print(f'$ openstack {command}\n{found[0]}', flush=True)
+
+    def measure(self, condition: str) -> None:
+        found = [server for server in host.servers(self.cloud)
+                 if server.claim and server.group]
+        print(f'  measuring over {PERIODS} of the longest period ...',
+              flush=True)
+        tasks = {server.name: host.busy_tasks(server) for server in found}
+        measured = measure.shares(found, PERIODS)
+        self.report.heading()
+        for server in found:
+            self.report.measured(server, condition, measured[server.name],
+                                 tasks[server.name])
+        for server in found:
+            self.report.policies(server)
+
+    def bad(self, command: str) -> None:
+        """A command that must be refused, with a sentence."""
+        answer = self.openstack(command)
+        if not answer.status:
+            self.report.problem(f'"openstack {command}" was accepted')
+        self.report.refused(f'openstack {command}', answer.text)
+
+    def no_room(self, name: str, *patterns: str) -> None:
+        """A server that must end in ERROR, and why.
+
+        :param patterns: what an operator finds in the log besides
+        """
+        command = f'{self.reserved} {name}'
+        self.openstack(command, '-f value -c status')
+        self.built()
+        shown = client.run(f'server show {name} -f json -c status -c fault')
+        print(f'$ openstack server show {name} -c status -c fault')
+        match = re.search(r'"message": "((?:[^"\\]|\\.)*)"', shown.text)
+        reason = match[1] if match else shown.text
+        print(f'  {reason}', flush=True)
+        if '"ERROR"' not in shown.text:
+            self.report.problem(f'{name} was not refused')
+        for line in (self.logged(pattern) for pattern in patterns):
+            reason += f'; nova.log: {line}'
+        self.report.refused(f'openstack {command}', reason)
+        self.must(f'server delete --wait {name}')
+
+    def restart_nova(self, override: str) -> None:
+        print(f'$ tools/cloud.sh restart --set {override}', flush=True)
+        cloud_main.main(['restart', '--set', override])
+
+    def logged(self, pattern: str) -> str:
+        """The last line of Nova's log with *pattern*: for the operator."""
+        lines = self.cloud.log_file('nova').read_text().splitlines()
+        found = [line for line in lines if re.search(pattern, line)]
+        if not found:
+            self.report.problem(f'nothing logged "{pattern}"')
+            return ''
+        text = found[-1].split(' INFO ')[-1]
+        print(f'$ grep "{pattern}" .cloud/log/nova.log | tail -1\n  {text}',
+              flush=True)
+        return text

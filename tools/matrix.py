@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Write doc/source/admin/operations.rst from the tests that prove it.
+
+usage: tools/matrix.py [FILE]     (default: standard output)
+"""
+
+import ast
+from collections.abc import Iterator
+import pathlib
+import sys
+import textwrap
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).parent.parent
+TESTS = ('tests/functional', 'tests/cloud')
+
+HEADER = """\
+.. SPDX-License-Identifier: Apache-2.0
+.. Written by tools/matrix.py from the tests; do not edit.
+
+==========
+Operations
+==========
+
+What becomes of a reservation in each operation on a server, and the test
+that proves it.  After each step these tests compare the claims of all
+computes with those of the servers, with Placement and with the budgets in
+the kernels, and at the end nothing may be left.
+
+"""
+
+TABLE = """\
+.. list-table::
+   :header-rows: 1
+   :widths: 30 40 30
+
+   * - Operation
+     - What becomes of the reservation
+     - Proven by
+"""
+
+
+class Proof(NamedTuple):
+    """What one test proves."""
+
+    operation: str
+    result: str
+    test: str
+
+
+def proofs(path: pathlib.Path) -> Iterator[Proof]:
+    """Those of one module, in its order."""
+    tree = ast.parse(path.read_text(encoding='utf-8'))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            for call in node.decorator_list:
+                found = _arguments(call)
+                if found:
+                    yield Proof(*found, f'{path.stem}.{node.name}')
+
+
+def _arguments(call: ast.expr) -> list[str]:
+    if not isinstance(call, ast.Call) or ast.unparse(call.func) not in (
+            'proof.proves', 'proves'):
+        return []
+    return [str(ast.literal_eval(each)) for each in call.args]
+
+
+def page() -> str:
+    """The whole page."""
+    found = [proof for folder in TESTS
+             for path in sorted((ROOT / folder).glob('test_*.py'))
+             for proof in proofs(path)]
+    rows = {}
+    for proof in found:
+        rows.setdefault((proof.operation, proof.result), []).append(
+            proof.test)
+    return HEADER + TABLE + ''.join(
+        _cell('   * - ', operation) + _cell('     - ', result)
+        + _cell('     - ', ' '.join(f'``{test}``' for test in tests))
+        for (operation, result), tests in sorted(rows.items()))
+
+
+def _cell(start: str, text: str) -> str:
+    return textwrap.fill(text, 79, initial_indent=start,
+                         subsequent_indent=' ' * len(start),
+                         break_long_words=False,
+                         break_on_hyphens=False) + '\n'
+
+
+def main() -> None:
+    if len(sys.argv) > 1:
+        pathlib.Path(sys.argv[1]).write_text(page(), encoding='utf-8')
+    else:
+        sys.stdout.write(page())
+
+
+if __name__ == '__main__':
+    main()

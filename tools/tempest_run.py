@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Run our tests for Tempest, in a workspace made for the full cloud.
+
+Usage: ``python tools/tempest_run.py [what "tempest run" takes]``
+"""
+
+from collections.abc import Iterator, Sequence
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from cloud import config
+from cloud.full import lifecycle
+from cloud import main as cloud_main
+from cloud import settings
+from demo import package
+from demo import tacker
+import openstack
+
+IMAGE = 'lxc-busybox'
+VNF = 'sol001-hints'
+# What the sample asks for would leave no room for other tests.
+VNF_RUNTIME_US = 20_000
+VNF_BANDWIDTH = 200_000
+TESTS = '^nova_rt_tempest_plugin'
+
+
+def main(arguments: Sequence[str]) -> int:
+    cloud = settings.load()
+    if not cloud.full or lifecycle.missing(cloud):
+        print('tempest.sh: the full cloud is not up: tools/cloud.sh up '
+              '--full', file=sys.stderr)
+        return cloud_main.NOT_RUNNING
+    os.environ.update(cloud_main.environment(cloud))
+    with openstack.connect() as connection, _flavor(connection) as flavor:
+        image = connection.image.find_image(IMAGE, ignore_missing=False)
+        workspace = _workspace(cloud, {'image': image.id, 'flavor': flavor})
+        return subprocess.run(
+            ['tempest', 'run', '--regex', TESTS, *arguments], cwd=workspace,
+            env=cloud.environment()).returncode
+
+
+@contextlib.contextmanager
+def _flavor(connection: openstack.connection.Connection) -> Iterator[str]:
+    """The id of the one that the sample names, which serves all tests."""
+    made = connection.compute.create_flavor(
+        name=package.FLAVOR, ram=96, vcpus=1, disk=1)
+    try:
+        yield made.id
+    finally:
+        connection.compute.delete_flavor(made)
+
+
+def _workspace(cloud: settings.Settings, values: dict[str, str]
+               ) -> pathlib.Path:
+    etc, workspace = cloud.etc / 'tempest', cloud.directory / 'tempest'
+    for left in (etc, workspace):
+        shutil.rmtree(left, ignore_errors=True)
+    vnf, request = etc / 'vnf.csar', etc / 'request.json'
+    config.render_tempest(cloud, etc / 'tempest.conf', {
+        **values, 'vnf_package': str(vnf), 'vnf_request': str(request),
+        'vnf_bandwidth': str(VNF_BANDWIDTH)})
+    vnf.write_bytes(package.packed(VNF))
+    request.write_text(json.dumps(_request(cloud)))
+    # Tempest would keep its list of workspaces in the home directory.
+    subprocess.run(
+        ['tempest', 'init', '--config-dir', etc, '--workspace-path',
+         etc / 'workspaces.yaml', workspace], check=True,
+        stdout=subprocess.DEVNULL)
+    return workspace
+
+
+def _request(cloud: settings.Settings) -> dict[str, object]:
+    request = package.request(VNF, 'instantiate')
+    request['additionalParams']['nfv'] = {
+        'VDU': {'VDU1': {'cpu.rt_runtime_us': VNF_RUNTIME_US}}}
+    vim = tacker.Tacker(cloud, patience=0).vim()
+    return {**request, 'vimConnectionInfo': {'vim1': vim}}
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
