@@ -14,6 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Any
+
+import openstack
 
 from experiments import rtwalk
 from nova_rt import reservation as rt_reservation
@@ -30,6 +33,13 @@ _PATIENCE_S = 60
 _NAME = 'rt-walk'
 #: Keeps all its vCPUs busy.
 _NOISY = 'lxc-busy'
+
+
+class NotStarted(rtwalk.NotReady):
+    """Nova found no room for a container that is to be measured."""
+
+    msg_fmt = ('Container %(name)s does not start: %(reason)s  Delete other '
+               'servers, or see in tools/cloud.sh status which host is full.')
 
 
 class Cloud:
@@ -85,13 +95,23 @@ class Cloud:
                 name=name, flavor_id=flavor.id, networks='none',
                 image_id=self._cloud.image.find_image(image).id)
             try:
-                compute.wait_for_server(server, wait=_PATIENCE_S)
+                self._started(server)
                 yield
             finally:
                 compute.delete_server(server)
                 compute.wait_for_delete(server, wait=_PATIENCE_S)
         finally:
             compute.delete_flavor(flavor)
+
+    def _started(self, server: Any) -> None:
+        """:raises NotStarted: Nova says why"""
+        compute = self._cloud.compute
+        try:
+            compute.wait_for_server(server, wait=_PATIENCE_S)
+        except openstack.exceptions.SDKException as error:
+            fault = compute.get_server(server).fault or {}
+            raise NotStarted(name=server.name, reason=fault.get(
+                'message', error)) from error
 
     def _wait(self) -> None:
         """:raises NotReady: nobody answers"""

@@ -43,7 +43,7 @@ tests() { # name, stestr arguments...
     failed=$((failed + bad))
     [ "$bad" -eq 0 ] || {
         echo "FAILED: $bad of the $1 tests"
-        sed -n '/^Failed .* output below/,/^Totals/p' "$log"
+        stestr --test-path "tests/$1" last --subunit | python tools/failures.py
     } >>"$failures"
 }
 
@@ -96,6 +96,6 @@ for part in "${@:-style types docs unit functional devstack experiments cloud de
     for one in $part; do "$one"; done
 done
 # Again, and last: the log of a long run is often cut at its beginning.
-tail -n 400 "$failures"
+tail -c 8000 "$failures"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -9,7 +9,6 @@ import contextlib
 import functools
 import logging
 import os
-import random
 import sys
 import time
 import traceback
@@ -26,6 +25,7 @@ from tests.functional.soak import burst
 from tests.functional.soak import hosts
 from tests.functional.soak import moves
 from tests.functional.soak import plan
+from tests import seeds
 from tests.unit import base
 
 COUNT = int(os.environ.get('NOVA_RT_SOAK', '2700'))
@@ -85,11 +85,6 @@ class CloudTest(base.TestCase):
                 ('nova_rt.privsep.read_pid', guests.read_pid)):
             self.useFixture(fixtures.MonkeyPatch(name, new))
 
-    @staticmethod
-    def seed() -> int:
-        return int(os.environ.get('NOVA_RT_SEED')
-                   or random.SystemRandom().getrandbits(32))
-
     def cloud(self, hosts: int) -> Any:
         """To be used in a with statement."""
         kernels = [self.KERNELS[number % len(self.KERNELS)]
@@ -119,7 +114,7 @@ class SoakTest(CloudTest):
         return run
 
     def test_soak(self) -> None:
-        seed = self.seed()
+        seed = seeds.seed()
         operations = plan.plan(seed, COUNT)
         started = time.monotonic()
         try:
@@ -173,7 +168,7 @@ class BurstTest(CloudTest):
         return found
 
     def test_burst(self) -> None:
-        seed = self.seed()
+        seed = seeds.seed()
         for flight in (16, self.REQUESTS):
             found = self.burst(seed, flight)
             self.say(f'NOVA_RT_SEED={seed}: {self.REQUESTS} creates, '

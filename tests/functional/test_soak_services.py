@@ -8,12 +8,16 @@
 import os
 import random
 import sys
+import time
 from typing import Any
 
 from tests.functional import kill
 from tests.functional import operations
+from tests import seeds
 
 COUNT = int(os.environ.get('NOVA_RT_SOAK_SERVICES', '40'))
+#: Half seconds until what a server is asked for must have ended.
+PATIENCE = 240
 SHARES = (950, 475, 300, 190, 100)
 
 
@@ -24,8 +28,7 @@ class ServicesTest(operations.TestCase):
     SCHEDULERS = 3
 
     def setUp(self) -> None:
-        self.seed = int(os.environ.get('NOVA_RT_SEED')
-                        or random.SystemRandom().getrandbits(32))
+        self.seed = seeds.seed()
         self.rng = random.Random(self.seed)  # noqa: S311
         self.flags(allow_resize_to_same_host=True)
         super().setUp()
@@ -60,9 +63,14 @@ class ServicesTest(operations.TestCase):
         return self.rng.choice(self.flavors[self.rng.choice(SHARES)])
 
     def settled(self, server: dict[str, Any]) -> str:
-        found = self._wait_for_server_parameter(
-            server, {'OS-EXT-STS:task_state': None}, max_retries=60)
-        return str(found['status'])
+        """The status at the end; a build has no task for a moment, too."""
+        for _ in range(PATIENCE):
+            found = self.api.get_server(server['id'])
+            if (found['OS-EXT-STS:task_state'] is None
+                    and found['status'] != 'BUILD'):
+                return str(found['status'])
+            time.sleep(0.5)
+        self.fail(f'still under way: {found}')
 
     # Operations; nothing is done where there is no server for it.
 

@@ -17,6 +17,7 @@ import subprocess
 from nova_rt.kernel import two_files as f1
 from tests.emulation import rt_group_sched as emulation
 from tests.functional.kernel import base
+from tests import seeds
 
 SEQUENCES = 200
 CALLS = 40
@@ -151,8 +152,7 @@ class DifferentialTest(base.RealKernelTest):
         self.pair = Pair(self)
 
     def test_random_sequences(self) -> None:
-        seed = int(os.environ.get('NOVA_RT_SEED')
-                   or random.SystemRandom().getrandbits(32))
+        seed = seeds.seed()
         print(f'NOVA_RT_SEED={seed}', flush=True)
         chosen = random.Random(seed)  # noqa: S311 - not for secrets
         with self.subTest(f'NOVA_RT_SEED={seed}'):

@@ -4,7 +4,6 @@
 
 from collections.abc import Callable, Iterator
 import os
-import random
 import unittest
 from unittest import mock
 
@@ -32,20 +31,6 @@ OTHER = '/machine/lxc-8-b.libvirt-lxc'
 #: with systemd
 DEEP = '/machine.slice/machine-lxc\\x2d7.scope/libvirt'
 DEEPER = '/machine.slice/machine-lxc\\x2d8.scope/libvirt'
-
-
-def seeds(count: int) -> list[int]:
-    """Of random sequences: the same in each run, unless told.
-
-    NOVA_RT_SEED is a single one, NOVA_RT_SEQUENCES a number of new ones.
-    """
-    one, new = (os.environ.get(name) for name in ('NOVA_RT_SEED',
-                                                  'NOVA_RT_SEQUENCES'))
-    if one:
-        return [int(one)]
-    if new:
-        return random.SystemRandom().sample(range(1 << 32), int(new))
-    return list(range(count))
 
 
 def budget(runtime: int, period: int, *cpus: int) -> base.Budget:

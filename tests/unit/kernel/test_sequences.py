@@ -15,6 +15,7 @@ import testscenarios
 from nova_rt.compute import claims
 from nova_rt import exception
 from nova_rt.virt.libvirt import layout
+from tests import seeds
 from tests.unit.kernel import base
 from tests.unit.kernel import host as rt_host
 
@@ -121,7 +122,7 @@ class SequenceTest(testscenarios.WithScenarios, unittest.TestCase):
     kind: str
 
     def test_random_sequences(self) -> None:
-        for seed in base.seeds(SEQUENCES):
+        for seed in seeds.seeds(SEQUENCES):
             sequence = Sequence(self.kind, seed)
             with rt_host.explained(
                     sequence.host, f'NOVA_RT_SEED={seed} on {self.kind}'):

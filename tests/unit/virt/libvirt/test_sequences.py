@@ -14,6 +14,7 @@ from oslotest import base as oslo_base
 import testscenarios
 
 from nova_rt import exception
+from tests import seeds
 from tests.unit.kernel import base
 from tests.unit.kernel import host as rt_host
 from tests.unit.virt.libvirt import emulated
@@ -154,7 +155,7 @@ class SequenceTest(testscenarios.WithScenarios, oslo_base.BaseTestCase):
     def test_random_sequences(self):
         self.useFixture(fixtures.FakeLogger())
         emulation = self.useFixture(emulated.Emulation())
-        for seed in base.seeds(SEQUENCES):
+        for seed in seeds.seeds(SEQUENCES):
             sequence = Sequence(self.kind, emulation, seed)
             with rt_host.explained(
                     sequence.host, f'NOVA_RT_SEED={seed} on {self.kind}'):
