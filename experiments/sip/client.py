@@ -19,8 +19,8 @@ from experiments import rtwalk
 from experiments import samples
 from experiments.sip import registrar
 
-#: The paper's: registrations, and in how many ms.
-RATE = (257, 100)
+#: Registrations are paced in bursts of this, as the paper paces them.
+INTERVAL_MS = 100
 SCENARIO = pathlib.Path(__file__).with_name('register.xml')
 _CALL = re.compile(rb'\r\nCall-ID: (\S+)')
 #: Of a capture file and of each packet in it.
@@ -28,11 +28,13 @@ _FILE_HEADER, _PACKET_HEADER = 24, struct.Struct('=IIII')
 _US_PER_S = 1_000_000
 
 
-def register(count: int, client: Sequence[str]) -> samples.Floats:
+def register(count: int, rate: int, client: Sequence[str]
+             ) -> samples.Floats:
     """Register so often; the time that each takes, in us.
 
     A registration is two round trips: refused without a password first.
 
+    :param rate: registrations every INTERVAL_MS
     :param client: the command that starts SIPp
     :raises subprocess.CalledProcessError: registrations failed
     """
@@ -42,7 +44,7 @@ def register(count: int, client: Sequence[str]) -> samples.Floats:
             subprocess.run(
                 [*client, 'sipp', f'{registrar.ADDRESS}:{registrar.PORT}',
                  '-sf', SCENARIO, '-i', registrar.ADDRESS, '-r',
-                 str(RATE[0]), '-rp', str(RATE[1]), '-m', str(count),
+                 str(rate), '-rp', str(INTERVAL_MS), '-m', str(count),
                  '-au', registrar.USER, '-ap', registrar.PASSWORD,
                  '-timer_resol', '1', '-nostdin'],
                 check=True, stdout=subprocess.DEVNULL, cwd=directory)

@@ -2,7 +2,7 @@
 
 """Kamailio with its database: Debian's programs, data of our own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 import contextlib
 import pathlib
 import string
@@ -21,6 +21,7 @@ CONFIGURATION = pathlib.Path(__file__).with_name('kamailio.cfg')
 TABLES = [pathlib.Path('/usr/share/kamailio/mysql', f'{name}-create.sql')
           for name in ('standard', 'auth_db')]
 _PATIENCE_S = 60
+_NS_PER_US = 1000
 _INTERVAL_S = 0.2
 
 
@@ -51,6 +52,13 @@ def running(cpu: int) -> Iterator[list[int]]:
             str(directory)))
         _wait(lambda: len(_children(kamailio)) > 2, 'kamailio')
         yield [database, kamailio, *_children(kamailio)]
+
+
+def busy_us(processes: Iterable[int]) -> float:
+    """The CPU time that they have had."""
+    return sum(int(path.read_text().split()[0]) / _NS_PER_US
+               for process in processes for path in
+               pathlib.Path(f'/proc/{process}/task').glob('*/schedstat'))
 
 
 def _mariadbd(directory: pathlib.Path) -> list[str]:
