@@ -13,7 +13,7 @@ from experiments import workload
 WORK_US = 100
 
 
-def found(sent_us, responses_us, used_us=None, size=128):
+def found(sent_us, responses_us, used_us=None, size=128, late_us=0):
     """What a client prints for requests of WORK_US; None: no reply."""
     count = len(sent_us)
     sent = 1000 * np.array(sent_us)
@@ -23,7 +23,7 @@ def found(sent_us, responses_us, used_us=None, size=128):
         sent, np.full(count, 1000 * WORK_US), np.full(count, size),
         np.zeros(count))).astype(np.int64)
     return samples.Samples(schedule, np.column_stack(
-        (sent, responses, used)).astype(np.int64))
+        (sent + 1000 * late_us, responses, used)).astype(np.int64))
 
 
 def point(*runs, interval_us=1000, delay_us=0.0):

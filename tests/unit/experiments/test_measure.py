@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import csv
+import dataclasses
 import math
 import pathlib
 import tempfile
@@ -27,6 +28,15 @@ class PointTest(unittest.TestCase):
         point.runs[1].around.steal = 0.02
         self.assertEqual(100, point.mean_us.value)
         self.assertEqual(100, point.p99_us.value)
+
+    def test_a_late_client_does_not_count(self):
+        point = base.point([100] * 10, [300] * 10)
+        point.runs[1] = dataclasses.replace(
+            point.runs[1], found=base.found(
+                range(0, 10_000, 1000), [300] * 10, late_us=501))
+        self.assertEqual(100, point.mean_us.value)
+        self.assertEqual([False, True],
+                         [run.disturbed for run in point.runs])
 
     def test_all_disturbed(self):
         point = base.point([100] * 10)
