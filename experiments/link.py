@@ -18,6 +18,9 @@ SERVER, CLIENT = '198.18.0.1', '198.18.0.2'
 _MTU = 1500
 #: A little above a full frame, as tc rounds it.
 _BURST = 1600
+#: Of a link that is to be no limit (Mb/s): with a timer for each frame, as
+#: the smaller bucket has it, the client cannot send on time.
+_FAST, _FAST_BURST = 1000, 1_000_000
 #: The paper's: how long a packet may wait in the bucket.
 _LATENCY = '100ms'
 
@@ -44,8 +47,9 @@ def limited(megabits: int) -> Iterator[rtwalk.Endpoint]:
         # Whole datagrams of several frames would be beyond the bucket.
         _run(*inside, 'ip', 'link', 'set', inner, 'gso_max_size', str(_MTU))
         _run(*inside, 'tc', 'qdisc', 'add', 'dev', inner, 'root', 'tbf',
-             'rate', f'{megabits}mbit', 'burst', str(_BURST), 'latency',
-             _LATENCY)
+             'rate', f'{megabits}mbit', 'burst', str(
+                 _FAST_BURST if megabits >= _FAST else _BURST),
+             'latency', _LATENCY)
         yield rtwalk.Endpoint(SERVER, prefix=inside)
 
 
