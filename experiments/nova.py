@@ -39,7 +39,7 @@ class NotStarted(rtwalk.NotReady):
     """Nova found no room for a container that is to be measured."""
 
     msg_fmt = ('Container %(name)s does not start: %(reason)s  Delete other '
-               'servers, or see in tools/cloud.sh status which host is full.')
+               'servers that hold a reservation, then run it again.')
 
 
 class Cloud:

@@ -33,11 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROG, description='Compares the CPU reservations that servers '
         'claim with Placement and with the kernel.')
-    parser.add_argument(
-        '--config-file', action='append', default=[], metavar='FILE',
-        help='a nova.conf; may be repeated (default: those of Nova)')
-    parser.add_argument('--config-dir', action='append', default=[],
-                        metavar='DIR', help='a directory of them')
+    start.add_arguments(parser)
     parser.add_argument('--debug', action='store_true',
                         help='show the log, and tracebacks')
     commands = parser.add_subparsers(dest='command', required=True,

@@ -34,11 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROG, description='Checks whether this host and the cloud are '
         'ready for nova-rt.')
-    parser.add_argument(
-        '--config-file', action='append', default=[], metavar='FILE',
-        help='a nova.conf; may be repeated (default: those of Nova)')
-    parser.add_argument('--config-dir', action='append', default=[],
-                        metavar='DIR', help='a directory of them')
+    start.add_arguments(parser)
     categories = parser.add_subparsers(required=True, metavar='upgrade')
     actions = categories.add_parser('upgrade').add_subparsers(
         required=True, metavar='check')

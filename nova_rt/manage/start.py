@@ -6,6 +6,7 @@ Without eventlet, without RPC: nothing here waits for another service of Nova
 but Placement.
 """
 
+import argparse
 from collections.abc import Sequence
 import logging as python_logging
 
@@ -20,6 +21,15 @@ from oslo_log import log as logging
 from nova_rt import conf as rt_conf
 
 CONF = nova.conf.CONF
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which files to configure it with; ``configure`` takes them."""
+    parser.add_argument(
+        '--config-file', action='append', default=[], metavar='FILE',
+        help='a nova.conf; may be repeated (default: those of Nova)')
+    parser.add_argument('--config-dir', action='append', default=[],
+                        metavar='DIR', help='a directory of them')
 
 
 def configure(prog: str, files: Sequence[str], directories: Sequence[str],

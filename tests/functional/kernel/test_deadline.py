@@ -7,14 +7,12 @@ libvirt names those of a domain.  Its threads sleep, as in a paused guest.
 Most of the bandwidth of this machine is taken for some milliseconds.
 """
 
-from collections.abc import Callable
 import itertools
 import os
 import pathlib
 import subprocess
 import sys
 import threading
-import time
 import unittest
 from unittest import mock
 
@@ -29,6 +27,7 @@ from nova_rt.kernel import tasks
 import nova_rt.privsep
 from nova_rt import reservation
 from nova_rt.virt.libvirt import deadline
+from tests.functional.kernel import base
 
 GUEST = '''
 import sys, threading
@@ -40,7 +39,6 @@ print(*(thread.native_id for thread in threads), flush=True)
 sys.stdin.read()
 '''
 PERIOD_US = 100_000
-_SECONDS = 5
 _numbers = itertools.count()
 
 
@@ -52,19 +50,6 @@ def why_not() -> str:
     if found is None or not found.controller:
         return 'needs the cpu controller of cgroup v1'
     return ''
-
-
-def eventually(action: Callable[[], object]) -> None:
-    """Call until it raises no OSError; the last one counts."""
-    end = time.monotonic() + _SECONDS
-    while True:
-        try:
-            action()
-            return
-        except OSError:
-            if time.monotonic() > end:
-                raise
-        time.sleep(0.005)
 
 
 class Holder:
@@ -115,7 +100,7 @@ class DeadlineTest(unittest.TestCase):
     def _scratch(self, controller: str) -> pathlib.Path:
         top = pathlib.Path(self.tasks.mount_of(controller)) / self.name
         top.mkdir()
-        self.addCleanup(eventually, top.rmdir)
+        self.addCleanup(base.eventually, top.rmdir)
         return top
 
     def _start_guest(self) -> list[int]:
@@ -128,7 +113,7 @@ class DeadlineTest(unittest.TestCase):
         for name, thread in zip(('emulator', 'vcpu0', 'vcpu1'),
                                 (child.pid, *vcpus), strict=True):
             (top / name).mkdir()
-            self.addCleanup(eventually, (top / name).rmdir)
+            self.addCleanup(base.eventually, (top / name).rmdir)
             (top / name / 'tasks').write_text(str(thread))
         self.addCleanup(self._end_guest, child, vcpus)
         self.pid = child.pid
