@@ -94,7 +94,7 @@ def curve(settings: Settings, name: str, intervals_us: Iterable[float],
                 rt_workload.Distribution(load * interval), sizes)
             with settings.place(endpoint, reservation) as client:
                 points.append(measure.measure(
-                    endpoint, client, workload, settings.effort,
+                    endpoint, client, workload, settings.effort.at(interval),
                     settings.directory / f'{name}-{interval:g}'))
             _progress(name, interval, points[-1])
     return Curve(name, points, reservation, math.inf if small else megabits)

@@ -58,6 +58,11 @@ class Samples:
         """How late the client sent its requests, the 99th percentile."""
         return float(np.percentile(self._late, 99)) / rt_workload.NS_PER_US
 
+    @property
+    def latest_us(self) -> float:
+        """How late the client sent the latest of its requests."""
+        return float(np.max(self._late)) / rt_workload.NS_PER_US
+
     def responses_us(self, warm_up: int = 0) -> Floats:
         """Of those with a reply, but for the first *warm_up* requests."""
         responses = self._table[warm_up:, 1]

@@ -22,6 +22,8 @@ TABLES = [pathlib.Path('/usr/share/kamailio/mysql', f'{name}-create.sql')
           for name in ('standard', 'auth_db')]
 _PATIENCE_S = 60
 _NS_PER_US = 1000
+#: Of linux/posix-timers.h: to a ns, of all threads.
+_CPUCLOCK_SCHED = 2
 _INTERVAL_S = 0.2
 
 
@@ -56,9 +58,13 @@ def running(cpu: int) -> Iterator[list[int]]:
 
 def busy_us(processes: Iterable[int]) -> float:
     """The CPU time that they have had."""
-    return sum(int(path.read_text().split()[0]) / _NS_PER_US
-               for process in processes for path in
-               pathlib.Path(f'/proc/{process}/task').glob('*/schedstat'))
+    return sum(time.clock_gettime_ns(_cpu_clock(process)) / _NS_PER_US
+               for process in processes)
+
+
+def _cpu_clock(process: int) -> int:
+    """As clock_getcpuclockid(3), which Python lacks."""
+    return ~process << 3 | _CPUCLOCK_SCHED
 
 
 def _mariadbd(directory: pathlib.Path) -> list[str]:

@@ -14,7 +14,10 @@ WORK_US = 100
 
 
 def found(sent_us, responses_us, used_us=None, size=128, late_us=0):
-    """What a client prints for requests of WORK_US; None: no reply."""
+    """What a client prints for requests of WORK_US; None: no reply.
+
+    :param late_us: of all requests, or of each
+    """
     count = len(sent_us)
     sent = 1000 * np.array(sent_us)
     used = 1000 * np.array(used_us or [WORK_US] * count).cumsum()
@@ -23,7 +26,7 @@ def found(sent_us, responses_us, used_us=None, size=128, late_us=0):
         sent, np.full(count, 1000 * WORK_US), np.full(count, size),
         np.zeros(count))).astype(np.int64)
     return samples.Samples(schedule, np.column_stack(
-        (sent + 1000 * late_us, responses, used)).astype(np.int64))
+        (sent + 1000 * np.array(late_us), responses, used)).astype(np.int64))
 
 
 def point(*runs, interval_us=1000, delay_us=0.0):

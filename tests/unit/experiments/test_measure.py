@@ -38,6 +38,15 @@ class PointTest(unittest.TestCase):
         self.assertEqual([False, True],
                          [run.disturbed for run in point.runs])
 
+    def test_a_client_that_stood_still_does_not_count(self):
+        point = base.point([100] * 200, [300] * 200)
+        late_us = [0] * 199 + [5001]
+        point.runs[1] = dataclasses.replace(
+            point.runs[1], found=base.found(
+                range(0, 200_000, 1000), [300] * 200, late_us=late_us))
+        self.assertLess(point.runs[1].found.late_us, measure.MAX_LATE_US)
+        self.assertEqual(100, point.mean_us.value)
+
     def test_all_disturbed(self):
         point = base.point([100] * 10)
         point.runs[0].around.steal = 0.02
@@ -45,6 +54,15 @@ class PointTest(unittest.TestCase):
 
     def test_lost(self):
         self.assertEqual(2, base.point([1, None], [None, 1]).lost)
+
+
+class EffortTest(unittest.TestCase):
+
+    def test_dense_requests_take_more_seeds(self):
+        effort = measure.Effort(seeds=10)
+        self.assertEqual(40, effort.at(100).seeds)
+        self.assertEqual(10, effort.at(400).seeds)
+        self.assertEqual(effort, effort.at(800))
 
 
 class PredictTest(unittest.TestCase):
