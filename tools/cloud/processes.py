@@ -104,6 +104,16 @@ def end(processes: Iterable[Process], patience: float) -> None:
         process.record.unlink(missing_ok=True)
 
 
+def end_sessions(processes: Iterable[Process], patience: float) -> None:
+    """As end, and kills the workers and helpers that outlive them."""
+    ending = list(processes)
+    members = {pid: start_time(pid)
+               for process in ending for pid in process.session()}
+    end(ending, patience)
+    kill(pid for pid, started in members.items()
+         if started and start_time(pid) == started)
+
+
 def _signal(processes: Iterable[Process], number: signal.Signals) -> None:
     for process in processes:
         if (pid := process.pid) is not None:

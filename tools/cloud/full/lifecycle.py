@@ -165,14 +165,9 @@ def down(cloud: Cloud, keep_logs: bool) -> None:
 
 def _take_down(cloud: Cloud, keep_logs: bool,
                progress: lifecycle.Progress) -> None:
-    ending = [service.process(cloud) for service in services.ALL
-              if service.name not in services.NODES]
-    # A worker outlives its parent for seconds, without the mark.
-    workers = {pid: processes.start_time(pid)
-               for process in ending for pid in process.session()}
-    processes.end(ending, DOWN_PATIENCE)
-    processes.kill(pid for pid, started in workers.items()
-                   if started and processes.start_time(pid) == started)
+    processes.end_sessions(
+        [service.process(cloud) for service in services.ALL
+         if service.name not in services.NODES], DOWN_PATIENCE)
     progress.say('services ended')
     for guest in guests.KINDS:
         nodes.clear(guest)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Real processes of the kinds that services are, no cloud."""
+
+import os
+import pathlib
+import tempfile
+import time
+
+from oslotest import base as test_base
+
+from tests.cloud import base
+
+# Its worker overwrites what would tell whose it is, and heeds no SIGTERM.
+SERVICE = '''
+env -i sh -c 'trap "" TERM; while :; do sleep 1; done' &
+echo $!
+wait
+'''
+PATIENCE = 10
+
+
+class ProcessesTestCase(test_base.BaseTestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.log = pathlib.Path(directory.name) / 'log'
+        self.service = base.processes.Process(
+            pathlib.Path(directory.name) / 'service.pid')
+        self.service.start(['sh', '-c', SERVICE], dict(os.environ), self.log)
+        self.addCleanup(lambda: base.processes.kill(self.session))
+        self._eventually('the worker runs', self.log.read_text)
+        self.session = self.service.session()
+
+    def test_a_worker_does_not_outlive_its_service(self) -> None:
+        self.assertGreater(len(self.session), 1)
+        base.processes.end_sessions([self.service], PATIENCE)
+        self._eventually('all have ended', lambda: not any(
+            map(base.processes.start_time, self.session)))
+
+    def _eventually(self, what: str, reached) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not reached():
+            if time.monotonic() > deadline:
+                self.fail(f'never: {what}')
+            time.sleep(0.05)
