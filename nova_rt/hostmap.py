@@ -113,8 +113,7 @@ def _encode(host: HostMap) -> str:
 
 def _listed(state: cpus.CpuBandwidth
             ) -> Iterator[tuple[int, int, list[int]]]:
-    """What is reserved: runtime, period, pCPU ids, twice where it is twice.
-    """
+    """What is reserved: runtime, period, and pCPU ids, some of them twice."""
     places: dict[reservation.Reservation, list[int]] = (
         collections.defaultdict(list))
     for cpu, held in sorted(state.servers.items()):
