@@ -9,10 +9,20 @@ service and each test has its own.
 from typing import Any
 
 from oslo_config import cfg
+from oslo_config import types
 
 from nova_rt import reservation
 
 GROUP = 'nova_rt'
+
+#: What libvirt can take from a container.
+_CAPABILITIES = (
+    'audit_control audit_write block_suspend chown dac_override '
+    'dac_read_search fowner fsetid ipc_lock ipc_owner kill lease '
+    'linux_immutable mac_admin mac_override mknod net_admin net_bind_service '
+    'net_broadcast net_raw setgid setfcap setpcap setuid sys_admin sys_boot '
+    'sys_chroot sys_module sys_nice sys_pacct sys_ptrace sys_rawio '
+    'sys_resource sys_time sys_tty_config syslog wake_alarm').split()
 
 
 def _group() -> cfg.OptGroup:
@@ -122,6 +132,20 @@ place (nova-compute).  A reservation binds SCHED_FIFO and SCHED_RR tasks only.
 The priority that goes with ``guest_policy`` (nova-compute).  On mainline
 RT_GROUP_SCHED priorities are compared across groups: keep it above every
 other real-time task that may run on the reserved pCPUs.
+"""),
+    cfg.ListOpt(
+        'drop_capabilities', default=['sys_nice', 'sys_resource'],
+        item_type=types.String(choices=_CAPABILITIES),
+        help="""
+The capabilities that every container gives up, reserved or not, by libvirt's
+names, in lower case without ``cap_`` (nova-compute).  With ``sys_nice`` root of
+a container could raise its own real-time priority above that of its neighbours
+or become SCHED_DEADLINE, and with ``sys_resource`` it could allow itself the
+former (RLIMIT_RTPRIO).  Without them an image cannot set real-time policies or
+raise priorities (``chrt``, negative ``nice``, ``CPUSchedulingPolicy=`` of
+systemd), change the CPUs or scheduling of processes of other users, nor raise
+hard limits (``ulimit -H``).  Empty: they keep what libvirt leaves them.
+Containers get the option when they are started.
 """),
 ]
 
