@@ -149,14 +149,15 @@ pCPU.  Other kernel interfaces do not need it.
         item_type=types.String(choices=_CAPABILITIES),
         help="""
 The capabilities that every container gives up, reserved or not, by libvirt's
-names, in lower case without ``cap_`` (nova-compute).  With ``sys_nice`` root of
-a container could raise its own real-time priority above that of its neighbours
-or become SCHED_DEADLINE, and with ``sys_resource`` it could allow itself the
-former (RLIMIT_RTPRIO).  Without them an image cannot set real-time policies or
-raise priorities (``chrt``, negative ``nice``, ``CPUSchedulingPolicy=`` of
-systemd), change the CPUs or scheduling of processes of other users, nor raise
-hard limits (``ulimit -H``).  Empty: they keep what libvirt leaves them.
-Containers get the option when they are started.
+names, in lower case without ``cap_`` (nova-compute).  With ``sys_nice`` root
+of a container could raise its own real-time priority above that of its
+neighbours or become SCHED_DEADLINE, and with ``sys_resource`` it could allow
+itself the former (RLIMIT_RTPRIO).  Without them nothing in an image can become
+real-time by itself, raise its priority or use a negative nice value (``chrt``,
+``CPUSchedulingPolicy=`` and ``Nice=`` of systemd), change the scheduling or
+the CPUs of processes of other users, or raise hard limits (``ulimit -H``).
+Empty: containers keep what libvirt leaves them.  A container gets a changed
+value when it is started.
 """),
 ]
 

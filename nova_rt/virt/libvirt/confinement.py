@@ -35,9 +35,10 @@ def sendable(maps: Iterable[config.LibvirtConfigGuestIDMap]
 def _sendable(plain: config.LibvirtConfigGuestIDMap) -> UIDMap | GIDMap:
     ids = isinstance(plain, config.LibvirtConfigGuestUIDMap)
     found: UIDMap | GIDMap = UIDMap() if ids else GIDMap()
-    found.start, found.target, found.count = numbers = (
-        plain.start, plain.target, plain.count)
-    found.extend(numbers)
+    for name in ('start', 'target', 'count'):
+        number = getattr(plain, name)
+        setattr(found, name, number)  # what libvirt gets
+        found.append(number)
     return found
 
 

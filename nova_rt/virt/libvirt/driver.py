@@ -33,8 +33,8 @@ from nova_rt.kernel import detect
 from nova_rt.kernel import fs as kernel_fs
 from nova_rt.kernel import tasks as kernel_tasks
 import nova_rt.privsep
-from nova_rt.virt.libvirt import confinement
 from nova_rt import reservation
+from nova_rt.virt.libvirt import confinement
 from nova_rt.virt.libvirt import deadline
 from nova_rt.virt.libvirt import enforcer
 from nova_rt.virt.libvirt import host as rt_host
