@@ -16,9 +16,9 @@ import zipfile
 import zlib
 
 from tacker_rt import exception
+from tacker_rt import files
 from tacker_rt import problem
 
-MAX_BYTES = 10_000_000
 MAX_MEMBERS = 10_000
 META = 'TOSCA-Metadata/TOSCA.meta'
 DEFINITIONS = 'Definitions'
@@ -49,13 +49,13 @@ class Package:
         """Its content; None with the problem left in *found*."""
         place = problem.Place(found, self.name(member))
         try:
-            data = self._read(member, MAX_BYTES + 1)
+            data = self._read(member, files.MAX_BYTES + 1)
         except _UNREADABLE as error:
             place.say(f'it cannot be read ({_reason(error)})',
                       'make the package anew')
             return None
-        if len(data) > MAX_BYTES:
-            place.say(f'it unpacks to more than {MAX_BYTES} bytes',
+        if len(data) > files.MAX_BYTES:
+            place.say(f'it unpacks to more than {files.MAX_BYTES} bytes',
                       'a descriptor is shorter; make the package anew')
             return None
         return data

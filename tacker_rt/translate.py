@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from tacker_rt import exception
+from tacker_rt import files
 from tacker_rt import problem
 from tacker_rt import typefiles
 from tacker_rt import vnfd
@@ -23,8 +24,10 @@ from tacker_rt import vnfd
 #: The name of the template that is not nested.
 MAIN = 'hot.yaml'
 
+_VERSION = 'tosca_definitions_version'
 _LEGACY_PROFILE = 'tosca_simple_profile_for_nfv_1_0_0'
 _SERVER = 'OS::Nova::Server'
+_DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 _LOGGERS = ('tosca', 'tosca.model', 'heat-translator')
 
 
@@ -43,32 +46,41 @@ def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
         staged = _stage(path, Path(directory), etsi)
         texts = _run(path, staged, dict(inputs or {}))
     templates = {name: yaml.safe_load(text) for name, text in texts.items()}
-    for template in templates.values():
+    for name, template in templates.items():
+        _check_name(path, name)
         _set_image(template, image)
     return templates
 
 
 def _stage(path: Path, directory: Path, etsi: Path | None) -> Path:
-    """All files in one directory: tosca-parser looks nowhere else."""
-    for name, source in typefiles.collect(path, etsi).items():
+    """Copies of all files, each at the path that imports find it at.
+
+    In the copies the imports are absolute, because tosca-parser looks for
+    relative ones in the working directory first.
+    """
+    sources = typefiles.collect(path.parent, path.name, etsi)
+    for name, source in sources.items():
+        template = typefiles.load(source)
+        if name == path.name:
+            _add_legacy_types(directory, template)
         target = directory / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(source.read_bytes())
-    staged = directory / path.name
-    template = typefiles.load(staged)
-    if template.get('tosca_definitions_version') == _LEGACY_PROFILE:
-        _add_legacy_types(staged, template)
-    return staged
+        template['imports'] = typefiles.pointed(template, name, directory)
+        if not template['imports']:
+            del template['imports']
+        target.write_text(yaml.dump(template, Dumper=_DUMPER,
+                                    sort_keys=False))
+    return directory / path.name
 
 
-def _add_legacy_types(staged: Path, template: dict[Any, Any]) -> None:
+def _add_legacy_types(directory: Path, template: dict[Any, Any]) -> None:
     """Tacker did so: VNFDs of that time use types that nothing imports."""
-    if typefiles.LEGACY in typefiles.imports(template):
+    if (template.get(_VERSION) != _LEGACY_PROFILE
+            or typefiles.LEGACY in typefiles.imports(template)):
         return
-    (staged.parent / typefiles.LEGACY).write_bytes(
+    (directory / typefiles.LEGACY).write_bytes(
         (typefiles.OURS / typefiles.LEGACY).read_bytes())
     template['imports'] = [typefiles.LEGACY, *(template.get('imports') or ())]
-    staged.write_text(yaml.safe_dump(template, sort_keys=False))
 
 
 @contextlib.contextmanager
@@ -110,6 +122,15 @@ def _first_line(error: Exception) -> str:
              if line.strip() and not line.startswith('The input')]
     kind, line = type(error).__name__, lines[0] if lines else 'no message'
     return line.rstrip('.') if line.startswith(kind) else f'{kind}: {line}'
+
+
+def _check_name(path: Path, name: str) -> None:
+    """heat-translator names a nested template after a scaling aspect."""
+    if not files.is_plain(name):
+        raise exception.InvalidVnfd(problem=problem.Problem(
+            path.name, 'the template of a scaling aspect cannot have this '
+            'name', 'name the aspect in letters and digits',
+            key=problem.name(name)))
 
 
 def _set_image(template: dict[str, Any], image: str | None) -> None:

@@ -3,13 +3,16 @@
 """Everything that is wrong with a VNFD or a package, in one run."""
 
 from collections.abc import Mapping
+import dataclasses
 import os
+import pathlib
 import posixpath
 from typing import Any
 
 from tacker_rt import basehot
 from tacker_rt import csar
 from tacker_rt import exception
+from tacker_rt import files
 from tacker_rt import metadata
 from tacker_rt import problem
 from tacker_rt import topology
@@ -39,11 +42,11 @@ def validate(path: str) -> list[problem.Problem]:
 
 
 def _vnfds(path: str) -> list[str]:
-    files = [os.path.join(path, name) for name in sorted(os.listdir(path))
+    found = [os.path.join(path, name) for name in sorted(os.listdir(path))
              if name.endswith(_YAML)]
-    if not files:
+    if not found:
         raise _nothing(path, 'it has neither VNFDs nor Definitions')
-    return files
+    return found
 
 
 def _nothing(path: str, rule: str) -> exception.InvalidVnfd:
@@ -53,34 +56,35 @@ def _nothing(path: str, rule: str) -> exception.InvalidVnfd:
 
 def _check_vnfd(path: str, found: list[problem.Problem]) -> None:
     """With what it imports, as far as that is there."""
-    files: dict[str, Any] = {}
-    waiting = [path]
+    folder, top = os.path.split(path)
+    templates: dict[str, Any] = {}
+    waiting = [top]
     while waiting:
         file = waiting.pop()
-        template = _loaded(file, _read(file, found), found)
+        name = os.path.join(folder, file)
+        template = _loaded(name, _read(name, found), found)
         if template is None:
             continue
-        files[file] = template
-        for name in _imports(template):
-            target = os.path.normpath(
-                os.path.join(os.path.dirname(file), name))
-            if target not in files and os.path.isfile(target):
-                waiting.append(target)
-    found += vnfd.examine(files)[1]
+        templates[name] = template
+        for target in _imports(template):
+            try:
+                there = typefiles.local(pathlib.Path(folder), file, target)
+            except exception.InvalidVnfd as error:
+                found.append(dataclasses.replace(
+                    error.kwargs['problem'], file=name))
+                continue
+            imported = typefiles.below(file, target)
+            if there and os.path.join(folder, imported) not in templates:
+                waiting.append(imported)
+    found += vnfd.examine(templates)[1]
 
 
 def _read(path: str, found: list[problem.Problem]) -> bytes | None:
     try:
-        with open(path, 'rb') as stream:
-            data = stream.read(csar.MAX_BYTES + 1)
-    except OSError as error:
-        raise _nothing(path, f'it cannot be read ({error.strerror})'
-                       ) from error
-    if len(data) <= csar.MAX_BYTES:
-        return data
-    problem.Place(found, path).say(
-        f'it has more than {csar.MAX_BYTES} bytes', 'a descriptor is shorter')
-    return None
+        return files.read(path, path)
+    except exception.InvalidVnfd as error:
+        found.append(error.kwargs['problem'])
+        return None
 
 
 def _loaded(name: str, data: bytes | None, found: list[problem.Problem]
@@ -95,8 +99,11 @@ def _loaded(name: str, data: bytes | None, found: list[problem.Problem]
 
 
 def _imports(template: Any) -> list[str]:
-    return (list(typefiles.imports(template)) if isinstance(template, dict)
-            else [])
+    """Of files; addresses are left to those who may fetch."""
+    if not isinstance(template, dict):
+        return []
+    return [name for name in typefiles.imports(template)
+            if not files.is_address(name)]
 
 
 def _check_package(package: csar.Package, found: list[problem.Problem]
@@ -106,44 +113,44 @@ def _check_package(package: csar.Package, found: list[problem.Problem]
     if not members:
         problem.Place(found, package.path).say(
             f'{csar.DEFINITIONS} has no YAML files', 'put the VNFD there')
-    files = {}
+    templates = {}
     for member in members:
         name = package.name(member)
         template = _loaded(name, package.read(member, found), found)
         if template is not None:
-            files[name] = template
+            templates[name] = template
     if package.packed:
-        _check_imports(package, files, found)
-    _check_flavours(package, files, found)
+        _check_imports(package, templates, found)
+    _check_flavours(package, templates, found)
 
 
-def _check_flavours(package: csar.Package, files: Mapping[str, Any],
+def _check_flavours(package: csar.Package, templates: Mapping[str, Any],
                     found: list[problem.Problem]) -> None:
-    flavours = sorted(set(topology.flavours(files).values()))
+    flavours = sorted(set(topology.flavours(templates).values()))
     basehot.check_folders(package, flavours, found)
     for flavour in flavours or (None,):
-        vdus, problems = vnfd.examine(files, flavour=flavour)
+        vdus, problems = vnfd.examine(templates, flavour=flavour)
         found += problems
         if flavour is not None:
             basehot.check(package, flavour, vdus, found)
     if any(member.startswith(csar.BASE_HOT + '/')
            for member in package.members):
-        _check_types(files, found)
+        _check_types(templates, found)
 
 
-def _check_types(files: Mapping[str, Any], found: list[problem.Problem]
+def _check_types(templates: Mapping[str, Any], found: list[problem.Problem]
                  ) -> None:
     """The v2 API compares types as text."""
-    for part in topology.gather(files, []).vdus.values():
+    for part in topology.gather(templates, []).vdus.values():
         if part.type != topology.SOL001_VDU:
             problem.Place(found, part.place.file, part.name).add(
                 'type', part.type, 'the v2 API sees no VDU of another type '
                 f'than {topology.SOL001_VDU}', 'use that type itself')
 
 
-def _check_imports(package: csar.Package, files: Mapping[str, Any],
+def _check_imports(package: csar.Package, templates: Mapping[str, Any],
                    found: list[problem.Problem]) -> None:
-    for file, template in files.items():
+    for file, template in templates.items():
         place = problem.Place(found, file)
         folder = posixpath.dirname(file[len(package.path) + 1:])
         for target in _imports(template):

@@ -3,6 +3,7 @@
 """``tacker-rt translate``: a VNFD as Heat templates."""
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 import sys
 from typing import Any
@@ -52,16 +53,26 @@ def run(args: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return 1
     if args.output_dir:
-        args.output_dir.mkdir(parents=True, exist_ok=True)
-        for name, template in templates.items():
-            (args.output_dir / name).write_text(_text(template))
-    elif len(templates) > 1:
+        return _write(args.output_dir, templates)
+    if len(templates) > 1:
         nested = ', '.join(sorted(templates.keys() - {translate.MAIN}))
         print(f'{args.vnfd.name}: there are nested templates ({nested}); '
               'give --output-dir.', file=sys.stderr)
         return 1
-    else:
-        sys.stdout.write(_text(templates[translate.MAIN]))
+    sys.stdout.write(_text(templates[translate.MAIN]))
+    return 0
+
+
+def _write(directory: Path, templates: Mapping[str, dict[str, Any]]) -> int:
+    texts = {name: _text(template) for name, template in templates.items()}
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (directory / name).write_text(text)
+    except OSError as error:
+        print(f'{directory}: it cannot be written to ({error.strerror}); '
+              'give another directory.', file=sys.stderr)
+        return 1
     return 0
 
 

@@ -5,6 +5,7 @@
 ``golden`` has the templates of the samples, one file for each.
 """
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -218,6 +219,62 @@ class TranslateTest(base.BaseTestCase):
             'SOL001 types.',
             self.replaced('topology_template:',
                           'imports: [no.yaml]\ntopology_template:'))
+
+    def test_nothing_is_written_outside(self):
+        """Not where an import leads, even of what is then refused."""
+        folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        (folder / 'vnf').mkdir()
+        (folder / 'out.yaml').write_text('tosca_definitions_version: x\n')
+        temporary = folder / 'tmp'
+        temporary.mkdir()
+        self.useFixture(fixtures.MonkeyPatch('tempfile.tempdir',
+                                             str(temporary)))
+        path = folder / 'vnf' / 'vnfd.yaml'
+        for name in ('../out.yaml', '../../out.yaml',
+                     str(folder / 'out.yaml')):
+            path.write_text(PAPER.read_text() + f'imports: [{name}]\n')
+            before = (folder / 'out.yaml').stat().st_mtime_ns
+            self.assertRaises(exception.InvalidVnfd, translate.translate,
+                              path)
+            self.assertEqual([], list(temporary.iterdir()))
+            self.assertEqual(before,
+                             (folder / 'out.yaml').stat().st_mtime_ns)
+
+    def test_files_of_the_working_directory_are_not_read(self):
+        """tosca-parser looks there first."""
+        path = self.replaced('topology_template:',
+                             'imports: [types.yaml]\ntopology_template:')
+        (path.parent / 'types.yaml').write_text(
+            'tosca_definitions_version: tosca_simple_yaml_1_0\n')
+        elsewhere = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        (elsewhere / 'types.yaml').write_text('bad: [')
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(elsewhere)
+        self.assertIn('VDU_A', translate.translate(path)[translate.MAIN][
+            'resources'])
+
+    def test_a_scaling_aspect_is_no_path(self):
+        path = self.replaced('VDU1_scale', '../../x',
+                             SOURCES['sol001-scaling'])
+        self.refused(
+            'vnfd.yaml: ../../x.hot.yaml: the template of a scaling aspect '
+            'cannot have this name; name the aspect in letters and digits.',
+            path)
+
+    def test_nothing_is_fetched(self):
+        server = self.useFixture(fixtures.MockPatch(
+            'urllib.request.urlopen', side_effect=AssertionError))
+        for old, new in (
+                ('topology_template:', 'imports: [http://127.0.0.1:9/a.yaml]'
+                 '\ntopology_template:'),
+                ('topology_template:', 'repositories: {r: {url: '
+                 '"http://127.0.0.1:9"}}\nimports: [{x: {file: a.yaml, '
+                 'repository: r}}]\ntopology_template:')):
+            error = self.assertRaises(
+                exception.InvalidVnfd, translate.translate,
+                self.replaced(old, new))
+            self.assertIn('nothing is fetched', str(error))
+        self.assertFalse(server.mock.called)
 
     def test_no_file(self):
         self.refused('no.yaml: it cannot be read (No such file or '

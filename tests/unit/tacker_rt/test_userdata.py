@@ -7,6 +7,7 @@ Whole lives of packages are in tests/functional/tacker.
 
 import logging
 import pathlib
+import zipfile
 
 import fixtures
 from oslotest import base
@@ -60,11 +61,10 @@ class V2Test(base.BaseTestCase):
 
     def unpacked(self, sample):
         folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        members = pack.directory(samples.SAMPLES / sample)
-        for name, content in members.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        pack.write(pack.directory(samples.SAMPLES / sample),
+                   folder / 'a.csar')
+        with zipfile.ZipFile(folder / 'a.csar') as archive:
+            archive.extractall(folder)
         return str(folder)
 
     def instance(self, **metadata):

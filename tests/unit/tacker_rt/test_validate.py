@@ -5,6 +5,7 @@
 The samples in tosca-samples/invalid begin with the lines that are expected.
 """
 
+import os
 import pathlib
 import re
 import shutil
@@ -215,8 +216,10 @@ class PathTest(base.BaseTestCase):
                          'package, or a CSAR.', str(error))
 
     def test_nothing_there(self):
-        self.refused(self.folder / 'a.yaml',
-                     'it cannot be read (No such file or directory)')
+        path = self.folder / 'a.yaml'
+        self.assertEqual(
+            [f'{path}: it cannot be read (No such file or directory); give a '
+             'file.'], list(map(str, validate.validate(str(path)))))
         self.refused(self.folder, 'it has neither VNFDs nor Definitions')
 
     def test_imported_types(self):
@@ -226,7 +229,7 @@ class PathTest(base.BaseTestCase):
         types = {'node_types': {
             'company.Vdu': {'derived_from': 'tosca.nodes.nfv.Vdu.Compute'}}}
         for name, template, imports in (
-                ('vnfd.yaml', vnfd, ['types.yaml', 'none.yaml', '//[']),
+                ('vnfd.yaml', vnfd, ['types.yaml', 'none.yaml', 'http://[']),
                 ('types.yaml', types, [{'file': './vnfd.yaml'}])):
             (self.folder / name).write_text(yaml.safe_dump({
                 'tosca_definitions_version': 'x', 'imports': imports,
@@ -236,6 +239,27 @@ class PathTest(base.BaseTestCase):
                 [f'{self.folder}/vnfd.yaml: VDU VDU1: cpu.rt_runtime_us=5: it '
                  'is more than the period of 4; give at most the period.'],
                 list(map(str, validate.validate(str(path)))))
+
+    def test_imports_that_lead_out(self):
+        """Nothing of the file, which may not be the caller's to show."""
+        folder = self.folder / 'vnf'
+        folder.mkdir()
+        (self.folder / 'out.yaml').write_text('secret')
+        (folder / 'link.yaml').symlink_to('../out.yaml')
+        path = folder / 'vnfd.yaml'
+        path.write_text('tosca_definitions_version: x\n'
+                        'imports: [../out.yaml, link.yaml, http://a/b]\n')
+        self.assertEqual(
+            [f"{path}: imports='{name}': it leads out of the folder of the "
+             'VNFD; give a path below it.'
+             for name in ('../out.yaml', 'link.yaml')],
+            list(map(str, validate.validate(str(path)))))
+
+    def test_a_pipe_is_not_waited_for(self):
+        path = self.folder / 'a.yaml'
+        os.mkfifo(path)
+        self.assertEqual([f'{path}: it is no regular file; give a file.'],
+                         list(map(str, validate.validate(str(path)))))
 
     def test_long_file(self):
         path = self.folder / 'a.yaml'

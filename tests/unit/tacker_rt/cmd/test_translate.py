@@ -5,6 +5,7 @@
 import contextlib
 import io
 import pathlib
+import shutil
 import zipfile
 
 import fixtures
@@ -66,6 +67,15 @@ class TranslateTest(Base):
         self.assertEqual({'hot.yaml', NESTED}, {
             path.name for path in (self.folder / 'a' / 'b').iterdir()})
 
+    def test_output_directory_is_a_file(self):
+        path = self.folder / 'a'
+        path.write_text('mine')
+        self.assertEqual(
+            (1, '', f'{path}: it cannot be written to (File exists); give '
+             'another directory.\n'),
+            self.run_command('translate', '--output-dir', path, PAPER))
+        self.assertEqual('mine', path.read_text())
+
     def test_what_is_wrong_is_one_line(self):
         for path in sorted(samples.INVALID.glob('*.yaml')):
             status, out, err = self.run_command('translate', path)
@@ -100,3 +110,17 @@ class PackTest(Base):
              '--image.\n'),
             self.run_command('pack', PAPER, self.folder / 'a.csar'))
         self.assertEqual([], list(self.folder.iterdir()))
+
+    def test_target_is_the_source_or_within(self):
+        package = self.folder / 'package'
+        shutil.copytree(samples.SAMPLES / 'sol001-hints' / 'package', package)
+        vnfd = self.folder / 'vnfd.yaml'
+        shutil.copy(PAPER, vnfd)
+        for source, target in ((vnfd, vnfd), (package, package / 'a.csar')):
+            before = sorted(self.folder.rglob('*')), vnfd.read_bytes()
+            self.assertEqual(
+                (1, '', f'{target}: it is, or lies in, what is packed '
+                 f'({source}); give a path outside of it.\n'),
+                self.run_command('pack', '--image', 'i', source, target))
+            self.assertEqual(before, (sorted(self.folder.rglob('*')),
+                                      vnfd.read_bytes()))
