@@ -27,6 +27,8 @@ MAIN = 'hot.yaml'
 _VERSION = 'tosca_definitions_version'
 _LEGACY_PROFILE = 'tosca_simple_profile_for_nfv_1_0_0'
 _SERVER = 'OS::Nova::Server'
+#: What heat-translator writes for an image that comes with a package.
+_NO_IMAGE = '#ADD_YOUR_IMAGE_HERE'
 _DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 _LOGGERS = ('tosca', 'tosca.model', 'heat-translator')
 
@@ -44,8 +46,7 @@ def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
     vnfd.read_vdus(typefiles.load(path), where=path.name, inputs=inputs)
     with tempfile.TemporaryDirectory() as directory, _quiet():
         staged = _stage(path, Path(directory), etsi)
-        texts = _run(path, staged, dict(inputs or {}))
-    templates = {name: yaml.safe_load(text) for name, text in texts.items()}
+        templates = _run(path, staged, dict(inputs or {}))
     for name, template in templates.items():
         _check_name(path, name)
         _set_image(template, image)
@@ -98,14 +99,18 @@ def _quiet() -> Any:
 
 
 def _run(path: Path, staged: Path, inputs: dict[str, Any]
-         ) -> dict[str, str]:
+         ) -> dict[str, dict[str, Any]]:
     # Imported here: a Tacker host has them, another may do without.
     from toscaparser import tosca_template
     from translator.hot import tosca_translator
+
+    from tacker_rt.hot import plain
     try:
-        tosca = tosca_template.ToscaTemplate(str(staged), inputs)
-        texts: dict[str, str] = tosca_translator.TOSCATranslator(
-            tosca, inputs).translate_to_yaml_files_dict(MAIN)
+        translator = tosca_translator.TOSCATranslator(
+            tosca_template.ToscaTemplate(str(staged), inputs), inputs)
+        # Its public methods give texts in which values have changed.
+        translator._translate_to_hot_yaml()
+        return {**plain.nested(translator), MAIN: plain.main(translator)}
     except exception.InvalidVnfd:
         raise
     except Exception as error:
@@ -113,7 +118,6 @@ def _run(path: Path, staged: Path, inputs: dict[str, Any]
         raise exception.InvalidVnfd(problem=problem.Problem(
             path.name, f'it cannot be translated ({_first_line(error)})',
             'correct it as TOSCA')) from error
-    return texts
 
 
 def _first_line(error: Exception) -> str:
@@ -138,8 +142,7 @@ def _set_image(template: dict[str, Any], image: str | None) -> None:
         if resource['type'] != _SERVER:
             continue
         properties = resource['properties']
-        if image and properties.get('image') is None:
-            properties['image'] = image
-        elif 'image' in properties and properties['image'] is None:
-            # The mark that heat-translator leaves reads as a comment.
+        if properties.get('image') == _NO_IMAGE:
             del properties['image']
+        if image:
+            properties.setdefault('image', image)

@@ -169,8 +169,9 @@ class DirectoryTest(Base):
         (self.etsi / ETSI[0]).unlink()
         self.refused(
             f"Definitions/vnfd.yaml: imports='{ETSI[0]}': there is no such "
-            'file; put it next to this one, or give --etsi-types the directory of the '
-            'SOL001 types.', pack.directory, PACKAGE, self.etsi)
+            'file; put it next to this one, or give --etsi-types the '
+            'directory of the SOL001 types.', pack.directory, PACKAGE,
+            self.etsi)
 
     def test_it_cannot_be_written(self):
         self.refused('etsi: it cannot be written (Is a directory); give '

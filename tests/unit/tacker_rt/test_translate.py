@@ -163,6 +163,90 @@ class TranslateTest(base.BaseTestCase):
              'hw:cpu.rt_period_us': 100000},
             resources['VDU1_flavor']['properties']['extra_specs'])
 
+    @ddt.data("#!/bin/sh\nrm -rf 'my dir'\n", 'a: {b', "it's", '1.10', 'yes',
+              '12:34:56', '2026', '060000', 'null', '', '\n\n x\n\n',
+              '{ get_resource: VDU_A }', '# no', 'true; touch x; true : 1',
+              '\ttab', 'ü', "''", '2026-11-22')
+    def test_texts_come_out_as_they_are(self, text):
+        """In the texts of a VNF, and once more through the output."""
+        path = self.vnfd()
+        content = yaml.safe_load(path.read_text())
+        node = content['topology_template']['node_templates']['VDU_A']
+        given = {'user_data': text, 'metadata': {'a': text, 'b': 'c'},
+                 'availability_zone': text}
+        node['properties'] = given
+        path.write_text(yaml.safe_dump(content))
+        server = translate.translate(path)[translate.MAIN]['resources'][
+            'VDU_A']['properties']
+        self.assertEqual(given, {key: server[key] for key in given})
+        self.assertEqual(server, yaml.safe_load(yaml.safe_dump(server)))
+
+    def test_texts_in_a_nested_template(self):
+        path = self.replaced('name: VDU1\n', "name: '2026'\n",
+                             SOURCES['sol001-scaling'])
+        server = translate.translate(path)['VDU1_scale.hot.yaml'][
+            'resources']['VDU1']['properties']
+        self.assertEqual('2026', server['name'])
+        self.assertEqual({'get_param': 'vdu1_flavor_id'}, server['flavor'])
+
+    @ddt.data(0, False, '')
+    def test_defaults_that_heat_translator_leaves_out(self, default):
+        kind = {bool: 'boolean', int: 'integer', str: 'string'}[type(default)]
+        path = self.vnfd()
+        content = yaml.safe_load(path.read_text())
+        content['topology_template']['inputs'] = {
+            'x': {'type': kind, 'default': default}}
+        path.write_text(yaml.safe_dump(content))
+        made = translate.translate(path)[translate.MAIN]['parameters']['x']
+        self.assertIs(type(default), type(made['default']))
+        self.assertEqual(default, made['default'])
+
+    def functions(self, user_data, metadata=None):
+        """The properties of the server, with functions in them."""
+        path = self.vnfd()
+        content = yaml.safe_load(path.read_text())
+        topology = content['topology_template']
+        topology['inputs'] = {'x': {'type': 'string', 'default': 'of x'}}
+        topology['node_templates']['VDU_A']['properties'] = {
+            'name': 'n:1', 'user_data': user_data,
+            **({'metadata': metadata} if metadata else {})}
+        path.write_text(yaml.safe_dump(content))
+        return translate.translate(path)[translate.MAIN]['resources'][
+            'VDU_A']['properties']
+
+    @ddt.data(({'get_property': ['SELF', 'name']}, 'n:1'),
+              ({'concat': ['a', {'get_property': ['SELF', 'name']}, 'b']},
+               'an:1b'),
+              ({'token': [{'get_property': ['SELF', 'name']}, ':', 1]}, '1'),
+              ({'get_input': 'x'}, {'get_param': 'x'}))
+    @ddt.unpack
+    def test_functions(self, function, value):
+        """As the value of a property, and deeper."""
+        self.assertEqual(value, self.functions(function)['user_data'])
+        self.assertEqual(
+            {'a': value, 'b': 'c'},
+            self.functions('u', {'a': function, 'b': 'c'})['metadata'])
+
+    @ddt.data(
+        ({'get_attribute': ['SELF', 'private_address']},
+         'the function get_attribute has no value before the VNF runs'),
+        ({'token': ['a', ':', 1]},
+         'the function token has no value before the VNF runs'),
+        ({'concat': ['a', {'get_input': 'x'}]},
+         'the function concat of inputs is not translated'))
+    @ddt.unpack
+    def test_functions_without_a_word_in_heat(self, function, rule):
+        error = self.assertRaises(exception.InvalidVnfd, self.functions,
+                                  function)
+        self.assertEqual(f'VNFD: VDU_A.properties.user_data: {rule}; give the '
+                         'value itself.', str(error))
+
+    def test_a_function_that_is_its_own_value(self):
+        error = self.assertRaises(
+            exception.InvalidVnfd, self.functions,
+            {'get_property': ['SELF', 'user_data']})
+        self.assertNotIn('\n', str(error))
+
     def test_rates_need_not_be_whole(self):
         path = self.replaced('arrival_rate_hz: 200', 'arrival_rate_hz: 0.5',
                              SOURCES['sol001-p99'])
