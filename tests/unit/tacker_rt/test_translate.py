@@ -7,16 +7,23 @@
 
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
+from unittest import mock
 
 import ddt
 import fixtures
 from oslotest import base
+from toscaparser import tosca_template
+from translator.hot import tosca_translator
+from translator.hot import translate_node_templates
 import yaml
 
 from tacker_rt import exception
 from tacker_rt import translate
+from tacker_rt import typefiles
 from tests.unit.tacker_rt import samples
 
 GOLDEN = pathlib.Path(__file__).parent / 'golden'
@@ -363,6 +370,52 @@ class TranslateTest(base.BaseTestCase):
     def test_no_file(self):
         self.refused('no.yaml: it cannot be read (No such file or '
                      'directory); give a file.', pathlib.Path('no.yaml'))
+
+
+class WithoutReservationTest(base.BaseTestCase):
+    """To install this package changes no other VNF."""
+
+    def texts(self, path):
+        """What Tacker gets of heat-translator, or what that raises."""
+        try:
+            tosca = tosca_template.ToscaTemplate(str(path), {})
+            return tosca_translator.TOSCATranslator(
+                tosca, {}).translate_to_yaml_files_dict('hot.yaml')
+        except Exception as error:
+            return type(error).__name__
+
+    def compare(self, path):
+        types = translate_node_templates.TOSCA_TO_HOT_TYPE
+        with mock.patch.dict(types, translate_node_templates
+                             ._generate_type_map()):
+            without = self.texts(path)
+        self.assertEqual(without, self.texts(path))
+        return without
+
+    def test_samples(self):
+        folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        for source in typefiles.of_tacker().glob('etsi*.yaml'):
+            shutil.copy(source, folder)
+        path = folder / 'vnfd.yaml'
+        for name, change in (
+                ('sol001-flavor', lambda text: text),
+                ('sol001-flavor', lambda text: text.replace(
+                    'flavor_rt1', '{concat: [SR, IOV]}')),
+                ('sol001-hints', _without_keys),
+                ('sol001-scaling', _without_keys)):
+            path.write_text(change(SOURCES[name].read_text()))
+            made = self.compare(path)
+            self.assertIn('OS::Nova::Flavor', str(made))
+
+    def test_those_of_tacker(self):
+        paths = sorted(typefiles.of_tacker().glob('tosca_*.yaml'))
+        self.assertGreater(len(paths), 5)
+        made = [self.compare(path) for path in paths]
+        self.assertGreater(sum(isinstance(one, dict) for one in made), 1)
+
+
+def _without_keys(text):
+    return re.sub(r'.*(vdu_cpu_requirements|cpu\.rt_).*\n', '', text)
 
 
 @ddt.ddt
