@@ -31,7 +31,7 @@ def check_folders(package: csar.Package, flavours: list[str],
     """Each folder of templates must be that of a deployment flavour."""
     prefix = csar.BASE_HOT + '/'
     folders = {member.split('/')[1] for member in package.members
-               if member.startswith(prefix)}
+               if member.startswith(prefix) and member.count('/') > 1}
     for folder in sorted(folders - set(flavours)):
         problem.Place(found, package.name(prefix + folder)).say(
             'there is no such deployment flavour in Definitions',

@@ -10,8 +10,11 @@ can be long.
 from collections.abc import Callable, Iterator, Mapping
 import contextlib
 import dataclasses
+import lzma
 import os
 import stat
+import struct
+from typing import BinaryIO, cast
 import zipfile
 import zlib
 
@@ -24,22 +27,27 @@ META = 'TOSCA-Metadata/TOSCA.meta'
 DEFINITIONS = 'Definitions'
 BASE_HOT = 'BaseHOT'
 
+#: Of one member that is read for its hash.
+MAX_UNPACKED = 100_000_000
+_CHUNK = 1 << 16
+
 #: What zipfile raises on archives that are damaged, encrypted or odd.
-_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError,
-               NotImplementedError, ValueError, OSError)
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError,
+               RuntimeError, NotImplementedError, ValueError, OSError,
+               struct.error, IndexError)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Package:
     """*path* is its name for messages; *packed* if it is a CSAR.
 
-    *_read* gives the first bytes of a member, at most as many as it is told.
+    *_open* gives the content of a member.
     """
 
     path: str
     packed: bool
     members: tuple[str, ...]
-    _read: Callable[[str, int], bytes]
+    _open: Callable[[str], BinaryIO]
 
     def name(self, member: str) -> str:
         """What a person calls a member."""
@@ -47,18 +55,34 @@ class Package:
 
     def read(self, member: str, found: list[problem.Problem]) -> bytes | None:
         """Its content; None with the problem left in *found*."""
+        parts: list[bytes] = []
+        if not self.feed(member, parts.append, found, files.MAX_BYTES):
+            return None
+        return b''.join(parts)
+
+    def feed(self, member: str, take: Callable[[bytes], None],
+             found: list[problem.Problem], limit: int = MAX_UNPACKED) -> bool:
+        """Hand its content on in parts.
+
+        :returns: False with the problem left in *found*
+        """
         place = problem.Place(found, self.name(member))
+        size = 0
         try:
-            data = self._read(member, files.MAX_BYTES + 1)
+            with self._open(member) as stream:
+                while part := stream.read(_CHUNK):
+                    size += len(part)
+                    if size > limit:
+                        place.say(f'it unpacks to more than {limit} bytes',
+                                  'a descriptor is shorter; make the package '
+                                  'anew')
+                        return False
+                    take(part)
         except _UNREADABLE as error:
             place.say(f'it cannot be read ({_reason(error)})',
                       'make the package anew')
-            return None
-        if len(data) > files.MAX_BYTES:
-            place.say(f'it unpacks to more than {files.MAX_BYTES} bytes',
-                      'a descriptor is shorter; make the package anew')
-            return None
-        return data
+            return False
+        return True
 
     def in_folder(self, folder: str) -> list[str]:
         """YAML files that stand directly in *folder*, in order."""
@@ -115,11 +139,10 @@ def _archive(path: str, archive: zipfile.ZipFile,
         elif not info.is_dir():
             members[info.filename] = info
 
-    def read(member: str, limit: int) -> bytes:
-        with archive.open(members[member]) as stream:
-            return stream.read(limit)
+    def opened(member: str) -> BinaryIO:
+        return cast(BinaryIO, archive.open(members[member]))
 
-    return Package(path, True, tuple(sorted(members)), read)
+    return Package(path, True, tuple(sorted(members)), opened)
 
 
 def _odd(info: zipfile.ZipInfo, before: Mapping[str, zipfile.ZipInfo]
@@ -150,8 +173,7 @@ def _directory(path: str, found: list[problem.Problem]) -> Package:
             elif os.path.isfile(real):
                 members.append(member)
 
-    def read(member: str, limit: int) -> bytes:
-        with open(os.path.join(path, member), 'rb') as stream:
-            return stream.read(limit)
+    def opened(member: str) -> BinaryIO:
+        return open(os.path.join(path, member), 'rb')
 
-    return Package(path, False, tuple(sorted(members)), read)
+    return Package(path, False, tuple(sorted(members)), opened)

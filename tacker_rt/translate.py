@@ -7,16 +7,13 @@ place, and what they raise for a bad VNFD becomes one sentence.
 """
 
 from collections.abc import Mapping
-import contextlib
-import logging
 from pathlib import Path
 import tempfile
 from typing import Any
 
-import yaml
-
 from tacker_rt import exception
 from tacker_rt import files
+from tacker_rt import parser
 from tacker_rt import problem
 from tacker_rt import typefiles
 from tacker_rt import vnfd
@@ -29,8 +26,6 @@ _LEGACY_PROFILE = 'tosca_simple_profile_for_nfv_1_0_0'
 _SERVER = 'OS::Nova::Server'
 #: What heat-translator writes for an image that comes with a package.
 _NO_IMAGE = '#ADD_YOUR_IMAGE_HERE'
-_DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
-_LOGGERS = ('tosca', 'tosca.model', 'heat-translator')
 
 
 def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
@@ -44,7 +39,7 @@ def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
     :raises InvalidVnfd: one sentence
     """
     vnfd.read_vdus(typefiles.load(path), where=path.name, inputs=inputs)
-    with tempfile.TemporaryDirectory() as directory, _quiet():
+    with tempfile.TemporaryDirectory() as directory, parser.quiet():
         staged = _stage(path, Path(directory), etsi)
         templates = _run(path, staged, dict(inputs or {}))
     for name, template in templates.items():
@@ -54,23 +49,13 @@ def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
 
 
 def _stage(path: Path, directory: Path, etsi: Path | None) -> Path:
-    """Copies of all files, each at the path that imports find it at.
-
-    In the copies the imports are absolute, because tosca-parser looks for
-    relative ones in the working directory first.
-    """
+    """Copies of all files, each at the path that imports find it at."""
     sources = typefiles.collect(path.parent, path.name, etsi)
     for name, source in sources.items():
         template = typefiles.load(source)
         if name == path.name:
             _add_legacy_types(directory, template)
-        target = directory / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        template['imports'] = typefiles.pointed(template, name, directory)
-        if not template['imports']:
-            del template['imports']
-        target.write_text(yaml.dump(template, Dumper=_DUMPER,
-                                    sort_keys=False))
+        parser.stage(template, name, directory)
     return directory / path.name
 
 
@@ -82,20 +67,6 @@ def _add_legacy_types(directory: Path, template: dict[Any, Any]) -> None:
     (directory / typefiles.LEGACY).write_bytes(
         (typefiles.OURS / typefiles.LEGACY).read_bytes())
     template['imports'] = [typefiles.LEGACY, *(template.get('imports') or ())]
-
-
-@contextlib.contextmanager
-def _quiet() -> Any:
-    """What the libraries log is in what they raise, or of no use."""
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
-    try:
-        yield
-    finally:
-        for logger, disabled in zip(loggers, before, strict=True):
-            logger.disabled = disabled
 
 
 def _run(path: Path, staged: Path, inputs: dict[str, Any]
@@ -116,16 +87,8 @@ def _run(path: Path, staged: Path, inputs: dict[str, Any]
     except Exception as error:
         # Besides their own, both let KeyError, TypeError ... through.
         raise exception.InvalidVnfd(problem=problem.Problem(
-            path.name, f'it cannot be translated ({_first_line(error)})',
+            path.name, f'it cannot be translated ({parser.errors(error)[0]})',
             'correct it as TOSCA')) from error
-
-
-def _first_line(error: Exception) -> str:
-    """The first error in the report of tosca-parser, which has many lines."""
-    lines = [line.strip() for line in str(error).splitlines()
-             if line.strip() and not line.startswith('The input')]
-    kind, line = type(error).__name__, lines[0] if lines else 'no message'
-    return line.rstrip('.') if line.startswith(kind) else f'{kind}: {line}'
 
 
 def _check_name(path: Path, name: str) -> None:

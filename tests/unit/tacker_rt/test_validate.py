@@ -17,6 +17,7 @@ import yaml
 
 import tacker_rt
 from tacker_rt import exception
+from tacker_rt import typefiles
 from tacker_rt import validate
 from tests.unit.tacker_rt import samples
 
@@ -62,7 +63,10 @@ class PackageTest(base.BaseTestCase):
         super().setUp()
         self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.package = self.folder / 'p'
-        shutil.copytree(samples.INVALID / 'package-meta', self.package)
+        shutil.copytree(samples.SAMPLES / 'sol001-hints' / 'package',
+                        self.package)
+        for source in typefiles.of_tacker().glob('etsi*.yaml'):
+            shutil.copy(source, self.package / 'Definitions')
         self.write('TOSCA-Metadata/TOSCA.meta', _META)
 
     def write(self, member, text):
@@ -81,7 +85,7 @@ class PackageTest(base.BaseTestCase):
         with zipfile.ZipFile(path, 'w') as archive:
             for file in sorted(self.package.rglob('*')):
                 archive.write(file, file.relative_to(self.package))
-        found = [[str(one).removeprefix(f'{where}/')
+        found = [[str(one).removeprefix(f'{where}').lstrip('/: ')
                   for one in validate.validate(str(where))]
                  for where in (self.package, path)]
         self.assertEqual(*found)
@@ -94,12 +98,73 @@ class PackageTest(base.BaseTestCase):
         """There, a type may be derived from that of SOL001."""
         self.edit('Definitions/vnfd.yaml', 'type: tosca.nodes.nfv.Vdu.Compute',
                   'type: company.Vdu')
-        self.edit('Definitions/vnfd.yaml', 'topology_template:',
-                  'node_types: {company.Vdu: {derived_from: '
-                  'tosca.nodes.nfv.Vdu.Compute}}\ntopology_template:')
+        self.edit('Definitions/vnfd.yaml', 'node_types:\n',
+                  'node_types:\n  company.Vdu: {derived_from: '
+                  'tosca.nodes.nfv.Vdu.Compute}\n')
         self.assertEqual(1, len(self.problems()))
         shutil.rmtree(self.package / 'BaseHOT')
         self.assertEqual([], self.problems())
+
+    def test_meta_needs_no_author(self):
+        """Tacker's own packages say Created-by, and no more is needed."""
+        for text in (_META.replace('Created-By', 'Created-by'),
+                     'Entry-Definitions: Definitions/vnfd.yaml\n'):
+            self.write('TOSCA-Metadata/TOSCA.meta', text)
+            self.assertEqual([], self.problems())
+
+    def test_no_meta_but_one_vnfd_at_the_top(self):
+        """The other layout of SOL004."""
+        shutil.rmtree(self.package / 'TOSCA-Metadata')
+        for file in (self.package / 'Definitions').iterdir():
+            file.rename(self.package / file.name if 'vnfd.yaml' == file.name
+                        else file)
+        self.edit('vnfd.yaml', '  - etsi', '  - Definitions/etsi')
+        path = shutil.make_archive(str(self.folder / 'q'), 'zip',
+                                   self.package)
+        self.assertEqual([], validate.validate(path))
+
+    def test_what_tosca_parser_refuses(self):
+        self.edit('Definitions/vnfd.yaml', 'num_virtual_cpu', 'num_virtal')
+        self.assertRegex(
+            self.problems()[0], r'^Definitions/vnfd.yaml: tosca-parser '
+            r'refuses it \(\w+: .*num_virtal.*\); correct it as TOSCA\.$')
+
+    def test_a_policy_whose_type_is_not_imported(self):
+        self.edit('Definitions/vnfd.yaml', '  policies:\n', """  policies:
+    - mine:
+        type: tacker_rt.policies.CpuReservation
+        targets: [VDU1]
+        properties: {runtime_us: 5000, period_us: 10000}
+""")
+        self.assertEqual(
+            ['Definitions/vnfd.yaml: policy mine: '
+             "type='tacker_rt.policies.CpuReservation': no file that is "
+             'imported has this type; import tacker_rt_policy_types.yaml, '
+             'which tacker-rt pack adds.'], self.problems())
+        self.edit('Definitions/vnfd.yaml', 'imports:\n',
+                  'imports:\n  - tacker_rt_policy_types.yaml\n')
+        shutil.copy(typefiles.OURS / typefiles.POLICIES,
+                    self.package / 'Definitions')
+        self.assertEqual([], self.problems())
+
+    def test_what_tacker_refuses(self):
+        self.edit('Definitions/vnfd.yaml', 'tacker_rt.samples.Vnf:\n'
+                  '    derived_from: tosca.nodes.nfv.VNF',
+                  'tacker_rt.samples.Vnf:\n'
+                  '    derived_from: tosca.nodes.Root')
+        self.assertIn('there is no node template of a type '
+                      'tosca.nodes.nfv.VNF', ' '.join(self.problems()))
+
+    def test_two_flavours_with_vdus_of_equal_names(self):
+        """In a package, and where a VNFD that imports both is validated."""
+        vnfd = self.package / 'Definitions' / 'vnfd.yaml'
+        other = vnfd.read_text().replace('flavour_id: simple',
+                                         'flavour_id: other')
+        (vnfd.parent / 'other.yaml').write_text(other)
+        top = vnfd.parent / 'top.yaml'
+        top.write_text('tosca_definitions_version: tosca_simple_yaml_1_2\n'
+                       'imports: [vnfd.yaml, other.yaml]\n')
+        self.assertEqual([], validate.validate(str(top)))
 
     def test_meta_of_artifacts(self):
         self.write('TOSCA-Metadata/TOSCA.meta', _META
@@ -107,7 +172,8 @@ class PackageTest(base.BaseTestCase):
                    '\nSource: https://a.example/b\n')
         self.assertEqual(
             ["TOSCA-Metadata/TOSCA.meta: Source='Scripts/a.py': there is no "
-             'such file in the package; use Definitions/vnfd.yaml.'],
+             'such file in the package; remove the artifact, or add the '
+             'file.'],
             self.problems())
 
     def test_meta_that_is_none(self):
@@ -126,9 +192,9 @@ class PackageTest(base.BaseTestCase):
             list(map(str, validate.validate(path))))
 
     def test_imports_of_a_csar(self):
-        self.edit('Definitions/vnfd.yaml', 'topology_template:\n',
-                  'imports: [a.yaml, {file: vnfd.yaml}, https://b/c.yaml]\n'
-                  'topology_template:\n')
+        self.edit('Definitions/vnfd.yaml', 'imports:\n',
+                  'imports:\n  - a.yaml\n  - file: vnfd.yaml\n'
+                  '  - https://b/c.yaml\n')
         path = shutil.make_archive(str(self.folder / 'q'), 'zip',
                                    self.package)
         self.assertEqual(
