@@ -2,10 +2,13 @@
 
 """What is looked for in Heat templates: names of types and functions."""
 
+from collections.abc import Iterator
 from typing import Any
 
 SERVER = 'OS::Nova::Server'
 FLAVOR = 'OS::Nova::Flavor'
+#: What Tacker sets for the flavor of a VDU.
+FLAVOR_PARAMETER = 'computeFlavourId'
 #: Groups, and the property with the resource that they repeat.
 GROUPS = {'OS::Heat::AutoScalingGroup': 'resource',
           'OS::Heat::ResourceGroup': 'resource_def'}
@@ -33,3 +36,16 @@ def function(value: Any) -> str | None:
 def has_map_merge(template: dict[str, Any]) -> bool:
     """Names of releases are after all dates, as texts too."""
     return str(template.get('heat_template_version')) >= _MAP_MERGE
+
+
+def flavor_uses(value: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Each ``{get_param: [nfv, VDU, name, computeFlavourId]}``, by name."""
+    if isinstance(value, dict):
+        path = value.get('get_param')
+        if (isinstance(path, list) and path[:2] == ['nfv', 'VDU']
+                and path[3:] == [FLAVOR_PARAMETER]):
+            yield path[2], value
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from flavor_uses(item)

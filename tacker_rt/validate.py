@@ -208,6 +208,7 @@ def _check_flavours(package: csar.Package, templates: Mapping[str, Any],
     for flavour in flavours or (None,):
         vdus, problems = vnfd.examine(templates, flavour=flavour)
         found += problems
+        basehot.check_absent(package, vdus, found)
         if flavour is not None:
             basehot.check(package, flavour, vdus, found)
     if any(member.startswith(csar.BASE_HOT + '/')

@@ -68,6 +68,11 @@ class Vdu:
         return None
 
     @property
+    def in_flavor(self) -> bool:
+        """Does a flavor that is made carry its reservation?"""
+        return bool(self.hints) and self.carrier is not Carrier.HINTS
+
+    @property
     def open_inputs(self) -> list[str]:
         """Names of inputs that a hint waits for."""
         return [value.name for value in self.hints.values()

@@ -19,7 +19,6 @@ from tacker_rt import heat
 from tacker_rt import problem
 from tacker_rt import vnfd
 
-_FLAVOR_PARAMETER = 'computeFlavourId'
 _NUMBERED = re.compile(r'(.+)-[0-9]+', re.DOTALL)
 _HINTS = 'scheduler_hints'
 
@@ -100,9 +99,9 @@ def flavors(template: Template, vdus: Vdus, size: Size,
     """
     resources = template.get('resources') or {}
     made = set()
-    for path, value in list(_flavor_uses(resources)):
-        vdu = vdu_of(path[2], vdus, numbered)
-        if vdu is None or not _is_in_flavor(vdu):
+    for named, value in list(heat.flavor_uses(resources)):
+        vdu = vdu_of(named, vdus, numbered)
+        if vdu is None or not vdu.in_flavor:
             continue
         name = f'{vdu.name}_rt_{_numbers(vdu)}'
         value.clear()
@@ -165,10 +164,10 @@ def check(vdus: Vdus, served: set[str], made: set[str]) -> None:
         if vdu.name not in served:
             raise _error(vdu, f'the base HOT has no {heat.SERVER} of this '
                          'name', 'name it as the VDU')
-        if _is_in_flavor(vdu) and vdu.name not in made:
+        if vdu.in_flavor and vdu.name not in made:
             raise _error(
                 vdu, 'the base HOT does not take its flavor from '
-                f'[nfv, VDU, {vdu.name}, {_FLAVOR_PARAMETER}]',
+                f'[nfv, VDU, {vdu.name}, {heat.FLAVOR_PARAMETER}]',
                 'let it, or use the carrier hints')
 
 
@@ -177,22 +176,5 @@ def _error(vdu: vnfd.Vdu, rule: str, advice: str) -> exception.InvalidVnfd:
         'BaseHOT', rule, advice, vdu=vdu.name))
 
 
-def _is_in_flavor(vdu: vnfd.Vdu) -> bool:
-    return bool(vdu.hints) and vdu.carrier is not vnfd.Carrier.HINTS
-
-
 def _numbers(vdu: vnfd.Vdu) -> str:
     return '_'.join(str(value) for value in vdu.hints.values())
-
-
-def _flavor_uses(value: Any) -> Iterator[tuple[list[Any], dict[str, Any]]]:
-    """Each ``{get_param: [nfv, VDU, name, computeFlavourId]}``."""
-    if isinstance(value, dict):
-        path = value.get('get_param')
-        if (isinstance(path, list) and path[:2] == ['nfv', 'VDU']
-                and path[3:] == [_FLAVOR_PARAMETER]):
-            yield path, value
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _flavor_uses(item)

@@ -79,20 +79,20 @@ class PackageTest(base.BaseTestCase):
         self.assertIn(old, path.read_text())
         path.write_text(path.read_text().replace(old, new))
 
-    def problems(self):
-        """The same of the directory and of the CSAR made from it."""
+    def problems(self, directory=False):
+        """Of the CSAR; the same of the *directory* that it is made from."""
         path = self.folder / 'p.csar'
         with zipfile.ZipFile(path, 'w') as archive:
             for file in sorted(self.package.rglob('*')):
                 archive.write(file, file.relative_to(self.package))
         found = [[str(one).removeprefix(f'{where}').lstrip('/: ')
                   for one in validate.validate(str(where))]
-                 for where in (self.package, path)]
-        self.assertEqual(*found)
+                 for where in ([path, self.package] if directory else [path])]
+        self.assertEqual(found[0], found[-1])
         return found[0]
 
     def test_valid(self):
-        self.assertEqual([], self.problems())
+        self.assertEqual([], self.problems(directory=True))
 
     def test_v1_without_templates(self):
         """There, a type may be derived from that of SOL001."""
@@ -126,7 +126,7 @@ class PackageTest(base.BaseTestCase):
     def test_what_tosca_parser_refuses(self):
         self.edit('Definitions/vnfd.yaml', 'num_virtual_cpu', 'num_virtal')
         self.assertRegex(
-            self.problems()[0], r'^Definitions/vnfd.yaml: tosca-parser '
+            self.problems(directory=True)[0], r'^Definitions/vnfd.yaml: tosca-parser '
             r'refuses it \(\w+: .*num_virtal.*\); correct it as TOSCA\.$')
 
     def test_a_policy_whose_type_is_not_imported(self):
@@ -154,6 +154,69 @@ class PackageTest(base.BaseTestCase):
                   '    derived_from: tosca.nodes.Root')
         self.assertIn('there is no node template of a type '
                       'tosca.nodes.nfv.VNF', ' '.join(self.problems()))
+
+    def test_a_flavor_without_a_place(self):
+        shutil.copytree(samples.SAMPLES / 'sol001-made-flavor' / 'package',
+                        self.package, dirs_exist_ok=True)
+        self.edit('BaseHOT/simple/hot.yaml', 'computeFlavourId', 'flavorId')
+        self.assertEqual(
+            ['BaseHOT/simple: VDU VDU1: the flavor that carries its '
+             'reservation has no place: nothing takes [nfv, VDU, VDU1, '
+             'computeFlavourId]; let the server, or use the carrier hints.'],
+            self.problems())
+
+    def test_an_input_without_a_value(self):
+        """Tacker hands none on."""
+        self.edit('Definitions/vnfd.yaml', "cpu.rt_runtime_us: '60000'",
+                  'cpu.rt_runtime_us: {get_input: rt}')
+        self.edit('Definitions/vnfd.yaml', 'topology_template:\n',
+                  'topology_template:\n  inputs: {rt: {type: string}}\n')
+        self.assertEqual(
+            ['BaseHOT/simple: VDU VDU1: the input rt has no value here; give '
+             'it a default.'], self.problems())
+
+    def test_inputs_of_another_file(self):
+        """Each template has its own, of whatever type and default."""
+        (self.package / 'Definitions' / 'other.yaml').write_text(
+            'tosca_definitions_version: tosca_simple_yaml_1_2\n'
+            'topology_template: {inputs: {rt: {type: float, default: 5}}}\n')
+        self.edit('Definitions/vnfd.yaml', "cpu.rt_runtime_us: '60000'",
+                  'cpu.rt_runtime_us: {get_input: rt}')
+        self.edit('Definitions/vnfd.yaml', 'topology_template:\n',
+                  'topology_template:\n'
+                  "  inputs: {rt: {type: string, default: '60000'}}\n")
+        self.assertEqual([], self.problems())
+
+    def test_a_vdu_without_a_reservation_needs_no_server(self):
+        """Its server may be called otherwise: nothing is put into it."""
+        path = self.package / 'Definitions/vnfd.yaml'
+        path.write_text(re.sub(r'.*(vdu_cpu_requirements|cpu\.rt_).*\n', '',
+                               path.read_text()))
+        self.write('BaseHOT/simple/hot.yaml', """
+heat_template_version: 2013-05-23
+resources: {}
+""")
+        shutil.rmtree(self.package / 'BaseHOT/simple/nested')
+        self.assertEqual([], self.problems())
+
+    def test_a_resource_group(self):
+        self.write('BaseHOT/simple/hot.yaml', """
+resources:
+  VDU1:
+    type: OS::Heat::ResourceGroup
+    properties:
+      resource_def: {type: OS::Nova::Server}
+""")
+        shutil.rmtree(self.package / 'BaseHOT/simple/nested')
+        self.assertEqual([], self.problems())
+
+    def test_a_package_for_another_tool(self):
+        shutil.rmtree(self.package / 'BaseHOT')
+        self.write('Files/terraform/main.tf', '')
+        self.assertEqual(
+            ['VDU VDU1: its reservation goes nowhere: the package has no '
+             'BaseHOT, and Terraform, Helm and Kubernetes do not know it; '
+             'remove it.'], self.problems())
 
     def test_two_flavours_with_vdus_of_equal_names(self):
         """In a package, and where a VNFD that imports both is validated."""
