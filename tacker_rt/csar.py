@@ -27,6 +27,10 @@ META = 'TOSCA-Metadata/TOSCA.meta'
 DEFINITIONS = 'Definitions'
 BASE_HOT = 'BaseHOT'
 
+#: Bytes of the list of members.
+_MAX_LIST = 5_000_000
+#: Where zipfile has their number, and the length of the list.
+_TOTAL, _SIZE = 4, 5
 #: Of one member that is read for its hash.
 MAX_UNPACKED = 100_000_000
 _CHUNK = 1 << 16
@@ -101,11 +105,25 @@ def opened(path: str, found: list[problem.Problem]) -> Iterator[Package]:
         yield _directory(path, found)
         return
     try:
+        _check_size(path)
         archive = zipfile.ZipFile(path)
     except _UNREADABLE as error:
         raise _failed(path, f'it is no CSAR ({_reason(error)})') from error
     with archive:
         yield _archive(path, archive, found)
+
+
+def _check_size(path: str) -> None:
+    """Before the list of members is read, which may be longer than memory.
+
+    :raises InvalidVnfd: there are too many
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise _failed(path, 'it is no CSAR (no regular file)')
+    with open(path, 'rb') as stream:
+        end = zipfile._EndRecData(stream)  # type: ignore[attr-defined]
+    if end and (end[_TOTAL] > MAX_MEMBERS or end[_SIZE] > _MAX_LIST):
+        raise _failed(path, f'it has more than {MAX_MEMBERS} members')
 
 
 def is_package(path: str) -> bool:
@@ -130,6 +148,7 @@ def _archive(path: str, archive: zipfile.ZipFile,
     place = problem.Place(found, path)
     members: dict[str, zipfile.ZipInfo] = {}
     if len(archive.infolist()) > MAX_MEMBERS:
+        # Those of an archive that lies about their number.
         raise _failed(path, f'it has more than {MAX_MEMBERS} members')
     for info in archive.infolist():
         rule = _odd(info, members)
@@ -172,6 +191,8 @@ def _directory(path: str, found: list[problem.Problem]) -> Package:
                           key=problem.name(member))
             elif os.path.isfile(real):
                 members.append(member)
+        if len(members) > MAX_MEMBERS:
+            raise _failed(path, f'it has more than {MAX_MEMBERS} members')
 
     def opened(member: str) -> BinaryIO:
         return open(os.path.join(path, member), 'rb')

@@ -38,7 +38,9 @@ def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
     :param etsi: the directory of SOL001's types, else Tacker's
     :raises InvalidVnfd: one sentence
     """
-    vnfd.read_vdus(typefiles.load(path), where=path.name, inputs=inputs)
+    template = typefiles.load(path)
+    vnfd.read_vdus(template, where=path.name, inputs=inputs)
+    _check_inputs(path, template, inputs or {})
     with tempfile.TemporaryDirectory() as directory, parser.quiet():
         staged = _stage(path, Path(directory), etsi)
         templates = _run(path, staged, dict(inputs or {}))
@@ -46,6 +48,15 @@ def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
         _check_name(path, name)
         _set_image(template, image)
     return templates
+
+
+def _check_inputs(path: Path, template: Mapping[Any, Any],
+                  inputs: Mapping[str, Any]) -> None:
+    declared = (template.get('topology_template') or {}).get('inputs') or {}
+    for name in inputs.keys() - declared.keys():
+        raise exception.InvalidVnfd(problem=problem.Problem(
+            path.name, 'there is no such input',
+            problem.nearest(name, declared), key=problem.name(name)))
 
 
 def _stage(path: Path, directory: Path, etsi: Path | None) -> Path:

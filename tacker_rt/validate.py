@@ -35,7 +35,9 @@ def validate(path: str) -> list[problem.Problem]:
     found: list[problem.Problem] = []
     if os.path.isdir(path) and not csar.is_package(path):
         for file in _vnfds(path):
-            _check_vnfd(file, found)
+            of_file: list[problem.Problem] = []
+            _check_vnfd(file, of_file)
+            found += of_file
     elif os.path.isdir(path) or not path.endswith(_YAML):
         with csar.opened(path, found) as package:
             _check_package(package, found)

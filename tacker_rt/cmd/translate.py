@@ -11,7 +11,9 @@ from typing import Any
 import yaml
 
 from tacker_rt import exception
+from tacker_rt import problem
 from tacker_rt import translate
+from tacker_rt import yamlfile
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
@@ -35,13 +37,16 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
 
 
 def _input(text: str) -> tuple[str, Any]:
+    """A value as in a VNFD; YAML 1.1 would take 060000 for 24576."""
     name, separator, value = text.partition('=')
     if not name or not separator:
         raise argparse.ArgumentTypeError(f'{text!r} is not NAME=VALUE')
-    try:
-        return name, yaml.safe_load(value)
-    except yaml.YAMLError:
-        return name, value
+    place = problem.Place([], name)
+    known = yamlfile.load(place, f'default: {value}'.encode(errors='replace'))
+    if place.found and place.found[0].rule.startswith('YAML takes'):
+        raise argparse.ArgumentTypeError(str(place.found[0]))
+    return name, known['default'] if not place.found and isinstance(
+        known, dict) and len(known) == 1 else value
 
 
 def run(args: argparse.Namespace) -> int:

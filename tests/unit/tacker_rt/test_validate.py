@@ -126,8 +126,9 @@ class PackageTest(base.BaseTestCase):
     def test_what_tosca_parser_refuses(self):
         self.edit('Definitions/vnfd.yaml', 'num_virtual_cpu', 'num_virtal')
         self.assertRegex(
-            self.problems(directory=True)[0], r'^Definitions/vnfd.yaml: tosca-parser '
-            r'refuses it \(\w+: .*num_virtal.*\); correct it as TOSCA\.$')
+            self.problems(directory=True)[0],
+            r'^Definitions/vnfd.yaml: tosca-parser refuses it '
+            r'\(\w+: .*num_virtal.*\); correct it as TOSCA\.$')
 
     def test_a_policy_whose_type_is_not_imported(self):
         self.edit('Definitions/vnfd.yaml', '  policies:\n', """  policies:

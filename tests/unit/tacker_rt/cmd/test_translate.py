@@ -13,6 +13,7 @@ from oslotest import base
 import yaml
 
 from tacker_rt.cmd import main
+from tacker_rt.cmd import translate
 from tests.unit.tacker_rt import samples
 
 PAPER = str(samples.SAMPLES / 'legacy' / 'paper-5.1.yaml')
@@ -56,6 +57,22 @@ class TranslateTest(Base):
         self.assertEqual(
             70000, yaml.safe_load(out)['parameters']['rt_runtime_us'][
                 'default'])
+
+    def test_inputs_are_read_as_in_a_vnfd(self):
+        for value in ('060000', '0100', '1:30'):
+            status, out, err = self.run_command(
+                'translate', '--input', f'rt_runtime_us={value}', INPUTS)
+            self.assertEqual((3, ''), (status, out))
+            self.assertIn(f'YAML takes {value} for another number', err)
+        for value, read in (('70000', 70000), ("'70000'", '70000'),
+                            ('{a', '{a'), ('a: b', 'a: b')):
+            self.assertEqual(('x', read), translate._input(f'x={value}'))
+
+    def test_an_input_that_nobody_declares(self):
+        self.assertEqual(
+            (1, '', 'inputs.yaml: rt_runtime: there is no such input; did '
+             'you mean rt_runtime_us?\n'),
+            self.run_command('translate', '--input', 'rt_runtime=5', INPUTS))
 
     def test_nested_templates(self):
         self.assertEqual(
