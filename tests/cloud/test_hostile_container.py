@@ -12,7 +12,7 @@ import statistics
 
 from nova_rt.kernel import tasks
 from tests.cloud import base
-from tests.cloud import company
+from tests.cloud import tenants
 
 SYSCTLS = pathlib.Path('/proc/sys/kernel')
 #: Of the longest period.
@@ -23,55 +23,55 @@ TOLERANCE = 0.02
 PERCENTILE = 0.99
 
 
-def percentile(windows: Iterable[company.Window]) -> float:
+def percentile(windows: Iterable[tenants.Window]) -> float:
     """The median of the windows' p99, in us."""
     return statistics.median(
         sorted(each.responses)[int(PERCENTILE * len(each.responses))]
         for each in windows)
 
 
-def share(windows: Iterable[company.Window], name: str) -> float:
+def share(windows: Iterable[tenants.Window], name: str) -> float:
     return statistics.mean(each.shares[name] for each in windows)
 
 
 class HostileContainerTestCase(base.CloudTestCase):
 
     SETTINGS = ('nova_rt.rt_cpus=1',)
-    company: company.Company
+    tenants: tenants.Company
 
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        cls.company = company.Company(company.start(base.settings.load()))
+        cls.tenants = tenants.Company(tenants.start(base.settings.load()))
 
     def setUp(self) -> None:
         super().setUp()
-        self.hostile = self.company.tenants['hostile']
-        self.stranger = self.company.tenants['unreserved']
+        self.hostile = self.tenants.tenants['hostile']
+        self.stranger = self.tenants.tenants['unreserved']
         for name in ('sched_rt_runtime_us', 'sched_rr_timeslice_ms'):
             path = SYSCTLS / name
             self.addCleanup(path.write_text, path.read_text())
 
     def attack(self, *words: object,
-               by: company.Tenant | None = None) -> None:
+               by: tenants.Tenant | None = None) -> None:
         """It takes nothing, and all that it tries is refused."""
         attacker = by or self.hostile
         self.addCleanup(attacker.calm)
         idle, busy = [], []
         for _ in range(TURNS):
-            idle.append(self.company.window(PERIODS))
+            idle.append(self.tenants.window(PERIODS))
             tries = attacker.obey(*words)
             self.assertEqual([], [line for line in tries
                                   if line.endswith(': done')])
-            busy.append(self.company.window(PERIODS))
+            busy.append(self.tenants.window(PERIODS))
             attacker.calm()
         self.assert_kept(idle, busy)
         self.assert_as_claimed()
 
-    def assert_kept(self, idle: list[company.Window],
-                    busy: list[company.Window]) -> None:
+    def assert_kept(self, idle: list[tenants.Window],
+                    busy: list[tenants.Window]) -> None:
         """Victims have what they had, and nobody has more than is sold."""
-        for name in company.VICTIMS:
+        for name in tenants.VICTIMS:
             before, after = share(idle, name), share(busy, name)
             self.assertLess(abs(after / before - 1), TOLERANCE, name)
         ratio = percentile(busy) / percentile(idle)
@@ -82,7 +82,7 @@ class HostileContainerTestCase(base.CloudTestCase):
 
     def assert_as_claimed(self) -> None:
         """Budgets and pCPUs are what nova-compute made them."""
-        for tenant in self.company.tenants.values():
+        for tenant in self.tenants.tenants.values():
             server = tenant.server
             if server.claim is None:
                 continue
@@ -116,8 +116,8 @@ class HostileContainerTestCase(base.CloudTestCase):
 
     def test_processes_of_others(self):
         self.attack('others', *(
-            pid for name in company.VICTIMS
-            for pid in self.company.tenants[name].processes))
+            pid for name in tenants.VICTIMS
+            for pid in self.tenants.tenants[name].processes))
 
     def test_limits(self):
         self.attack('limits')
