@@ -37,17 +37,17 @@ def share(windows: Iterable[tenants.Window], name: str) -> float:
 class HostileContainerTestCase(base.CloudTestCase):
 
     SETTINGS = ('nova_rt.rt_cpus=1',)
-    tenants: tenants.Company
+    company: tenants.Company
 
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        cls.tenants = tenants.Company(tenants.start(base.settings.load()))
+        cls.company = tenants.Company(tenants.start(base.settings.load()))
 
     def setUp(self) -> None:
         super().setUp()
-        self.hostile = self.tenants.tenants['hostile']
-        self.stranger = self.tenants.tenants['unreserved']
+        self.hostile = self.company.tenants['hostile']
+        self.stranger = self.company.tenants['unreserved']
         for name in ('sched_rt_runtime_us', 'sched_rr_timeslice_ms'):
             path = SYSCTLS / name
             self.addCleanup(path.write_text, path.read_text())
@@ -59,11 +59,11 @@ class HostileContainerTestCase(base.CloudTestCase):
         self.addCleanup(attacker.calm)
         idle, busy = [], []
         for _ in range(TURNS):
-            idle.append(self.tenants.window(PERIODS))
+            idle.append(self.company.window(PERIODS))
             tries = attacker.obey(*words)
             self.assertEqual([], [line for line in tries
                                   if line.endswith(': done')])
-            busy.append(self.tenants.window(PERIODS))
+            busy.append(self.company.window(PERIODS))
             attacker.calm()
         self.assert_kept(idle, busy)
         self.assert_as_claimed()
@@ -82,7 +82,7 @@ class HostileContainerTestCase(base.CloudTestCase):
 
     def assert_as_claimed(self) -> None:
         """Budgets and pCPUs are what nova-compute made them."""
-        for tenant in self.tenants.tenants.values():
+        for tenant in self.company.tenants.values():
             server = tenant.server
             if server.claim is None:
                 continue
@@ -117,7 +117,7 @@ class HostileContainerTestCase(base.CloudTestCase):
     def test_processes_of_others(self):
         self.attack('others', *(
             pid for name in tenants.VICTIMS
-            for pid in self.tenants.tenants[name].processes))
+            for pid in self.company.tenants[name].processes))
 
     def test_limits(self):
         self.attack('limits')
