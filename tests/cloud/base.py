@@ -25,6 +25,7 @@ from cloud import sdk  # noqa: E402
 from cloud import settings  # noqa: E402
 from demo import guests  # noqa: E402
 from demo import host  # noqa: E402
+from demo import measure  # noqa: E402, F401
 
 PATIENCE = 60
 RAM_MIB = {'lxc': 64, 'qemu': 96}
@@ -57,6 +58,8 @@ class CloudTestCase(base.BaseTestCase):
 
     TIMEOUT_SCALING_FACTOR = 4
     GUEST = 'lxc'
+    #: of nova.conf, as SECTION.OPTION=VALUE
+    SETTINGS: tuple[str, ...] = ()
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -65,7 +68,8 @@ class CloudTestCase(base.BaseTestCase):
         if reason:
             cls.skipTest(cls, reason)
         cls.addClassCleanup(cloud, 'down', '--keep-logs')
-        cloud('up', '--guest', cls.GUEST)
+        cloud('up', '--guest', cls.GUEST,
+              *(f'--set={each}' for each in cls.SETTINGS))
 
     def setUp(self) -> None:
         super().setUp()
@@ -129,6 +133,10 @@ class CloudTestCase(base.BaseTestCase):
         held = self.on_host(server).claim
         self.assertIsNotNone(held)
         return held
+
+    def console(self, server: openstack.compute.v2.server.Server) -> str:
+        return str(self.cloud.compute.get_server_console_output(
+            server)['output'])
 
     def hard_reboot(self, server: openstack.compute.v2.server.Server
                     ) -> host.Server:

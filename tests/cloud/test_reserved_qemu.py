@@ -107,7 +107,3 @@ class ReservedQemuTestCase(base.CloudTestCase):
         foreign.mkdir()
         self.addCleanup(foreign.rmdir)
         (foreign / 'cpu.rt_runtime_us').write_text('600000')
-
-    def console(self, server) -> str:
-        return str(self.cloud.compute.get_server_console_output(
-            server)['output'])

@@ -12,22 +12,32 @@ from demo import host
 PRIORITY = 99
 
 
-def shares(found: Sequence[host.Server], periods: int) -> dict[str, float]:
-    """The share of each server, over whole periods of all.
+def shares(found: Sequence[host.Server], seconds: float
+           ) -> dict[str, float]:
+    """The share of each server, by its name.
 
-    The window is *periods* of the longest period, which the shorter ones
-    divide in this demonstration.
+    All are watched from the same moment, each for as many whole periods of
+    its own as fit into *seconds*.
     """
-    longest = max(server.claim.reservation.period_us
-                  for server in found if server.claim)
     with contextlib.ExitStack() as stack:
-        counters = [_open(server, stack) for server in found]
+        counters = {server.name: _open(server, stack) for server in found}
         stack.enter_context(_punctual())
-        begin, before = time.monotonic_ns(), _usage(counters)
-        time.sleep(periods * longest / 1e6)
-        end, after = time.monotonic_ns(), _usage(counters)
-    return {server.name: (now - then) / (end - begin)
-            for server, then, now in zip(found, before, after, strict=True)}
+        begin = time.monotonic_ns()
+        before = {name: _usage(own) for name, own in counters.items()}
+        measured = {}
+        for window, name in sorted((_window_ns(server, seconds), server.name)
+                                   for server in found):
+            time.sleep(max(0, begin + window - time.monotonic_ns()) / 1e9)
+            used = _usage(counters[name]) - before[name]
+            measured[name] = used / (time.monotonic_ns() - begin)
+    return measured
+
+
+def _window_ns(server: host.Server, seconds: float) -> int:
+    """Whole periods of a server, at least one."""
+    assert server.claim is not None
+    period_ns = server.claim.reservation.period_us * 1000
+    return max(1, round(seconds * 1e9) // period_ns) * period_ns
 
 
 @contextlib.contextmanager
@@ -57,7 +67,6 @@ def _open(server: host.Server, stack: contextlib.ExitStack) -> list[int]:
     return handles
 
 
-def _usage(counters: Sequence[Sequence[int]]) -> list[int]:
-    """CPU time of each server, in ns."""
-    return [sum(int(os.pread(handle, 64, 0)) for handle in handles)
-            for handles in counters]
+def _usage(counters: Sequence[int]) -> int:
+    """CPU time of a server, in ns."""
+    return sum(int(os.pread(handle, 64, 0)) for handle in counters)
