@@ -141,9 +141,14 @@ class CloudTestCase(base.BaseTestCase):
     def hard_reboot(self, server: openstack.compute.v2.server.Server
                     ) -> host.Server:
         """Reboot; the server as the host has it then."""
+        return self.reboot(server, 'HARD')
+
+    def reboot(self, server: openstack.compute.v2.server.Server, kind: str
+               ) -> host.Server:
+        """HARD or SOFT; the server as the host has it then."""
         before = self.on_host(server)
         wanted = before.kernel
-        self.cloud.compute.reboot_server(server, 'HARD')
+        self.cloud.compute.reboot_server(server, kind)
         self.eventually('a new guest', lambda: self.on_host(
             server).group not in ('', before.group))
         self.eventually('its budget', lambda: self.on_host(

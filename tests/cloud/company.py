@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Random sets of servers that the product admits on one pCPU."""
+"""Servers on one pCPU: random sets that the product admits, a watch."""
 
 from collections.abc import Sequence
 import random
+import threading
+import time
+from typing import Self
+
+from demo import host
+from demo import measure
 
 from nova_rt import cpus
 from nova_rt import reservation
@@ -67,3 +73,56 @@ def _admitted(state: cpus.CpuBandwidth,
             return False
         state = state.claim(state.cpus[:1], wanted)
     return True
+
+
+class Watch:
+    """Notes the CPU time of servers ten times in each of their periods.
+
+    By a real-time thread, while other things happen.
+    """
+
+    def __init__(self, *servers: host.Server) -> None:
+        self._watched = [_Watched(server) for server in servers]
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._note, args=(each,))
+                         for each in self._watched]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _note(self, watched: '_Watched') -> None:
+        with measure.watching([watched.server]) as usage:
+            while not self._ended.wait(watched.period_ns / 10e9):
+                watched.notes.append((time.monotonic_ns(), usage()[0]))
+
+    def least(self, periods: int) -> list[float]:
+        """What each got in the worst so many periods, in runtimes."""
+        return [each.least(periods) for each in self._watched]
+
+
+class _Watched:
+    """The notes on one server: (time, CPU time until then), in ns."""
+
+    def __init__(self, server: host.Server) -> None:
+        wanted = server.claim.reservation
+        self.server = server
+        self.period_ns = wanted.period_us * 1000
+        self.runtime_ns = wanted.runtime_us * 1000
+        self.notes: list[tuple[int, int]] = []
+
+    def least(self, periods: int) -> float:
+        found, last = [], 0
+        for begin, before in self.notes:
+            while last < len(self.notes) and (
+                    self.notes[last][0] < begin + periods * self.period_ns):
+                last += 1
+            if last < len(self.notes):
+                found.append(self.notes[last][1] - before)
+        return min(found) / self.runtime_ns

@@ -25,6 +25,9 @@ LEAST, MOST = 0.98, 1.02
 #: of [nova_rt] guest_priority
 LOWEST = 10
 
+SHORT, LONG, NEIGHBOUR = (reservation.Reservation(*each) for each in (
+    (30_000, 100_000), (200_000, 1_000_000), (120_000, 400_000)))
+
 
 class TestCase(base.CloudTestCase):
     """All reserved servers are on the host's second pCPU."""
@@ -98,6 +101,44 @@ class ContainersTest(TestCase):
 
     def test_random_sets(self) -> None:
         self.random_sets(SETS)
+
+
+    def test_neighbours_come_and_go(self) -> None:
+        """All their runtime in whole periods, whoever stops in the middle."""
+        servers = self.start(SHORT, LONG)
+        with company.Watch(*map(self.on_host, servers)) as watch:
+            for _ in range(2):
+                neighbour, = self.start(NEIGHBOUR)
+                self.shares(neighbour, seconds=1)
+                self.delete(neighbour)
+            self.shares(*servers, seconds=2)
+        for periods in (2, 4, 10):
+            # Any window has one whole period less than its length.
+            self.assertGreater(min(watch.least(periods)),
+                               LEAST * (periods - 1), periods)
+
+    def test_life(self) -> None:
+        """Share and priority through all that ends and starts a guest."""
+        server, neighbour = self.start(SHORT, LONG)
+        compute = self.cloud.compute
+        self.assert_company(server, neighbour)
+        for kind in ('SOFT', 'HARD'):
+            self.reboot(server, kind)
+            self.assert_company(server, neighbour)
+        compute.resize_server(server, self.flavor(10_000, 50_000))
+        compute.wait_for_server(server, status='VERIFY_RESIZE',
+                                wait=base.PATIENCE, interval=0.5)
+        self.assert_company(server, neighbour)
+        compute.confirm_server_resize(server)
+        self._active(server)
+        base.cloud('restart')
+        self.assert_company(server, neighbour)
+
+    def assert_company(self, *servers: openstack.compute.v2.server.Server
+                       ) -> None:
+        self.assert_priorities(*servers)
+        for share in self.shares(*servers, seconds=3):
+            self.assertTrue(LEAST <= share <= MOST, share)
 
 
 class MachinesTest(TestCase):

@@ -2,7 +2,7 @@
 
 """The share of a CPU that servers get: CPU time over wall time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import os
 import time
@@ -19,18 +19,30 @@ def shares(found: Sequence[host.Server], seconds: float
     All are watched from the same moment, each for as many whole periods of
     its own as fit into *seconds*.
     """
-    with contextlib.ExitStack() as stack:
-        counters = {server.name: _open(server, stack) for server in found}
-        stack.enter_context(_punctual())
-        begin = time.monotonic_ns()
-        before = {name: _usage(own) for name, own in counters.items()}
+    with watching(found) as usage:
+        begin, before = time.monotonic_ns(), usage()
         measured = {}
-        for window, name in sorted((_window_ns(server, seconds), server.name)
-                                   for server in found):
+        for window, number in sorted(
+                (_window_ns(server, seconds), number)
+                for number, server in enumerate(found)):
             time.sleep(max(0, begin + window - time.monotonic_ns()) / 1e9)
-            used = _usage(counters[name]) - before[name]
-            measured[name] = used / (time.monotonic_ns() - begin)
+            used = usage()[number] - before[number]
+            measured[found[number].name] = used / (
+                time.monotonic_ns() - begin)
     return measured
+
+
+@contextlib.contextmanager
+def watching(found: Sequence[host.Server]
+             ) -> Iterator[Callable[[], list[int]]]:
+    """A function that tells the CPU time of each server, in ns.
+
+    Who calls it is woken on time, and reads all at one go.
+    """
+    with contextlib.ExitStack() as stack:
+        counters = [_open(server, stack) for server in found]
+        stack.enter_context(_punctual())
+        yield lambda: [_usage(each) for each in counters]
 
 
 def _window_ns(server: host.Server, seconds: float) -> int:
