@@ -42,7 +42,7 @@ class Report:
             'kernel': kernel, 'state': server.state, 'busy_tasks': tasks,
             'policies': host.policies(server), 'shares': {}})
         entry['measured_share'] = entry['shares'][condition] = round(share, 4)
-        print(f'  {server.name:6} {condition:7} {wanted.runtime_us:8} '
+        print(f'  {server.name:7} {condition:7} {wanted.runtime_us:8} '
               f'{wanted.period_us:8} {str(list(claim.cpus)):6} '
               f'{kernel["runtime_us"]:8} {kernel["period_us"]:8} '
               f'{tasks:5} {wanted.share:9.3f} {share:9.4f}', flush=True)
@@ -53,21 +53,25 @@ class Report:
             self.problem(f'{server.name} got {share:.4f} of a CPU '
                          f'instead of {wanted.share:.3f}')
 
-    def policies(self, server: host.Server) -> None:
-        """What the scheduler takes its tasks, and the others, for."""
+    def policies(self, server: host.Server, strict: bool) -> None:
+        """What the scheduler takes its tasks, and the others, for.
+
+        :param strict: anything but SCHED_RR inside is a problem
+        """
         found = host.policies(server)
         print(f'  {server.name}: {server.kind.own_tasks} '
               f'{" ".join(found["guest"])}, {server.kind.other_tasks} '
               f'{" ".join(found["host"])}', flush=True)
-        if found != {'guest': ['SCHED_RR'], 'host': ['SCHED_OTHER']}:
+        if strict and found != {'guest': ['SCHED_RR'],
+                                'host': ['SCHED_OTHER']}:
             self.problem(f'policies of {server.name}: {found}')
 
     @staticmethod
     def heading() -> None:
-        print(f'  {"server":6} {"":7} {"runtime":>8} {"period":>8} '
+        print(f'  {"server":7} {"":7} {"runtime":>8} {"period":>8} '
               f'{"pCPUs":6} {"kernel":>8} {"kernel":>8} {"busy":>5} '
               f'{"runtime/":>9} {"measured":>9}\n'
-              f'  {"":14} {"us":>8} {"us":>8} {"":6} {"runtime":>8} '
+              f'  {"":15} {"us":>8} {"us":>8} {"":6} {"runtime":>8} '
               f'{"period":>8} {"tasks":>5} {"period":>9} {"share":>9}')
 
     def refused(self, request: str, reason: str) -> None:

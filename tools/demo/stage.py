@@ -30,8 +30,9 @@ class Demo:
         self.guest = guest
         self.kind = guests.KINDS[guest]
         self.report = report.Report(guest)
-        self.reserved = (f'server create --flavor flavor_rt1 '
-                         f'--image {self.kind.image} --nic none')
+        self.reserved, self.hostile = (
+            f'server create --flavor flavor_rt1 --image {image} --nic none'
+            for image in (self.kind.image, self.kind.hostile_image))
         self._booted: set[str] = set()
         self._started = float(os.environ.get('DEMO_STARTED', time.time()))
 
@@ -106,7 +107,15 @@ class Demo:
             self.report.measured(server, condition, measured[server.name],
                                  tasks[server.name])
         for server in found:
-            self.report.policies(server)
+            # What a hostile one makes of itself is up to the kernel.
+            self.report.policies(server, server.name != 'hostile')
+
+    def on_one_pcpu(self, *names: str) -> None:
+        """These servers share a pCPU."""
+        cpus = {server.claim.cpus for server in host.servers(self.cloud)
+                if server.claim and server.name in names}
+        if len(cpus) != 1:
+            self.report.problem(f'{", ".join(names)} are on pCPUs {cpus}')
 
     def bad(self, command: str) -> None:
         """A command that must be refused, with a sentence."""
