@@ -102,7 +102,6 @@ class ContainersTest(TestCase):
     def test_random_sets(self) -> None:
         self.random_sets(SETS)
 
-
     def test_neighbours_come_and_go(self) -> None:
         """All their runtime in whole periods, whoever stops in the middle."""
         servers = self.start(SHORT, LONG)

@@ -9,6 +9,8 @@ import time
 
 from demo import host
 
+from nova_rt.compute import claims
+
 PRIORITY = 99
 
 
@@ -23,8 +25,8 @@ def shares(found: Sequence[host.Server], seconds: float
         begin, before = time.monotonic_ns(), usage()
         measured = {}
         for window, number in sorted(
-                (_window_ns(server, seconds), number)
-                for number, server in enumerate(found)):
+                (_window_ns(server.claim, seconds), number)
+                for number, server in enumerate(found) if server.claim):
             time.sleep(max(0, begin + window - time.monotonic_ns()) / 1e9)
             used = usage()[number] - before[number]
             measured[found[number].name] = used / (
@@ -45,10 +47,9 @@ def watching(found: Sequence[host.Server]
         yield lambda: [_usage(each) for each in counters]
 
 
-def _window_ns(server: host.Server, seconds: float) -> int:
-    """Whole periods of a server, at least one."""
-    assert server.claim is not None
-    period_ns = server.claim.reservation.period_us * 1000
+def _window_ns(claim: claims.RTClaim, seconds: float) -> int:
+    """Whole periods, at least one."""
+    period_ns = claim.reservation.period_us * 1000
     return max(1, round(seconds * 1e9) // period_ns) * period_ns
 
 
