@@ -12,6 +12,7 @@ import fixtures
 from nova_rt import hostmap
 from tests.functional import invariants
 from tests.functional import operations
+from tests.functional import test_live_migration
 
 #: Their shares fit on one pCPU, their periods do not.
 LONG, MIDDLE = (600_000, 1_000_000), (210_000, 700_000)
@@ -77,6 +78,16 @@ class PrioritiesTest(TestCase):
         self.flags(guest_priority_max=57, group='nova_rt')
         self.restart_compute_service('host1')
         self.assert_invariants()
+
+
+class LiveMigrationTest(test_live_migration.TestCase):
+
+    KERNEL = 'F1'
+
+    def test_priority_goes_along(self) -> None:
+        server = self.boot_on('host1', self.rt_flavor(*SHORT, vcpus=2))
+        self.migrate(server, 'completed')
+        self.assert_runs(server, 'host2', 300)
 
 
 class AdmissionTest(TestCase):
