@@ -76,6 +76,8 @@ class TestCase(base.CloudTestCase):
         self.assert_priorities(*servers)
         found = self.shares(*servers)
         for server in servers:
+            self.cloud.compute.delete_server(server)
+        for server in servers:
             self.delete(server)
         rows = [f'{SEED} {number}: {each.runtime_us:7}/{each.period_us:7} us '
                 f'{each.share:.4f} gets {share:.4f} of it'

@@ -12,26 +12,41 @@ from demo import host
 from nova_rt.compute import claims
 
 PRIORITY = 99
+#: of each server
+WINDOWS = 8
 
 
 def shares(found: Sequence[host.Server], seconds: float
            ) -> dict[str, float]:
     """The share of each server, by its name.
 
-    All are watched from the same moment, each for as many whole periods of
-    its own as fit into *seconds*.
+    Each is watched over whole periods of its own, as many as end in
+    *seconds*: the mean of windows that begin all over its first period, as
+    others decide in which part of a period it runs.
     """
+    looks = sorted((moment, sign, number)
+                   for number, server in enumerate(found) if server.claim
+                   for moment, sign in _looks(server.claim, seconds))
+    used, passed = [0] * len(found), [0] * len(found)
     with watching(found) as usage:
-        begin, before = time.monotonic_ns(), usage()
-        measured = {}
-        for window, number in sorted(
-                (_window_ns(server.claim, seconds), number)
-                for number, server in enumerate(found) if server.claim):
-            time.sleep(max(0, begin + window - time.monotonic_ns()) / 1e9)
-            used = usage()[number] - before[number]
-            measured[found[number].name] = used / (
-                time.monotonic_ns() - begin)
-    return measured
+        begin = time.monotonic_ns()
+        for moment, sign, number in looks:
+            time.sleep(max(0, begin + moment - time.monotonic_ns()) / 1e9)
+            passed[number] += sign * time.monotonic_ns()
+            used[number] += sign * usage()[number]
+    return {server.name: used[number] / passed[number]
+            for number, server in enumerate(found) if server.claim}
+
+
+def _looks(claim: claims.RTClaim, seconds: float
+           ) -> Iterator[tuple[int, int]]:
+    """Where windows begin (-1) and end (1), in ns."""
+    period_ns = claim.reservation.period_us * 1000
+    periods = max(1, round(seconds * 1e9) // period_ns - 1)
+    for window in range(WINDOWS):
+        begin = window * period_ns // WINDOWS
+        yield begin, -1
+        yield begin + periods * period_ns, 1
 
 
 @contextlib.contextmanager
