@@ -164,6 +164,12 @@ class CloudTestCase(base.BaseTestCase):
                 self.fail(f'never: {what}')
             time.sleep(0.2)
 
+    def assert_parent_holds_all(self) -> None:
+        """The kernel would throttle one that holds what its children do."""
+        parent, root = (int((group / 'cpu.rt_runtime_us').read_text())
+                        for group in (host.MACHINE, host.MACHINE.parent))
+        self.assertEqual(root, parent)
+
     def assert_in_step(self) -> None:
         """nova-rt-manage finds no difference."""
         done = subprocess.run(
