@@ -58,7 +58,7 @@ class CloudTestCase(base.BaseTestCase):
 
     TIMEOUT_SCALING_FACTOR = 4
     GUEST = 'lxc'
-    #: of nova.conf, as SECTION.OPTION=VALUE
+    #: SECTION.OPTION=VALUE, besides what the cloud has by itself
     SETTINGS: tuple[str, ...] = ()
 
     @classmethod
@@ -69,7 +69,7 @@ class CloudTestCase(base.BaseTestCase):
             cls.skipTest(cls, reason)
         cls.addClassCleanup(cloud, 'down', '--keep-logs')
         cloud('up', '--guest', cls.GUEST,
-              *(f'--set={each}' for each in cls.SETTINGS))
+              *(f'--set={setting}' for setting in cls.SETTINGS))
 
     def setUp(self) -> None:
         super().setUp()

@@ -107,8 +107,7 @@ class Demo:
             self.report.measured(server, condition, measured[server.name],
                                  tasks[server.name])
         for server in found:
-            # What a hostile one makes of itself is up to the kernel.
-            self.report.policies(server, server.name != 'hostile')
+            self.report.policies(server)
 
     def on_one_pcpu(self, *names: str) -> None:
         """These servers share a pCPU."""
