@@ -32,6 +32,7 @@ case "$1${2:+ $2}" in
         ;;
     unstack)
         delete_nova_rt_servers
+        restore_turns
         ;;
     clean)
         cleanup_nova_rt

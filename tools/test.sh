@@ -4,8 +4,9 @@
 # All set-up, then all checks and tests.  The last line counts them.
 # usage: tools/test.sh [style|types|docs|unit|functional|devstack|experiments|
 #                       cloud|demo|chain|full ...]
-# "chain" is five tests on the full cloud; "full" is all of them, and only when
-# asked for, to keep the rest below an hour.
+# "chain" is five tests on the full cloud; "full" is all of them, and more random
+# sets of servers on one pCPU; only when asked for, to keep the rest below an
+# hour.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 tools/setup.sh || exit 1
@@ -88,6 +89,7 @@ demo() {
 }
 chain() { tests full --serial 'test_(both|hint_wins|hints|heal)$'; }
 full() {
+    NOVA_RT_SETS=20 NOVA_RT_SETS_QEMU=5 tests cloud --serial random_sets
     tests full --serial
     check 'demo, a VNF package' tools/demo.sh --full
 }

@@ -59,6 +59,7 @@ class DevStackTestCase(base.BaseTestCase):
             'NOVA_BIN_DIR': self.root, 'NOVA_FILTERS': FILTERS,
             'INSTANCE_NAME_PREFIX': 'instance-', 'REGION_NAME': 'RegionOne',
             'RECORD': self.root / 'record', 'os_PACKAGE': 'deb',
+            'DATA_DIR': self.root / 'data',
             'DEVSTACK_DIR': os.environ.get('DEVSTACK_DIR', ''),
             'PATH': f'{pathlib.Path(sys.executable).parent}:/usr/bin:/bin'}
         self.nova_rt_status(0)

@@ -97,6 +97,11 @@ function install {
     [[ "$*" == *"$owner"* ]] && command install ${*/"$owner"/}
 }
 
+function sysctl {
+    note sysctl "$@"
+    [[ "$1" != -n ]] || echo 100
+}
+
 function virsh {
     note virsh "$@"
     [[ "$*" != *' list '* ]] || printf '%s\n' $DOMAINS

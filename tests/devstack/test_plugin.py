@@ -22,7 +22,8 @@ VALUES = {
     'hcbs_scheduler_available': 'False', 'cpu_cap': '0.7',
     'packing_policy': 'best_fit', 'rt_cpus': '2-15,^8',
     'kernel_interface': 'sched_deadline', 'guest_policy': 'fifo',
-    'guest_priority': '20', 'drop_capabilities': "['mknod']"}
+    'guest_priority': '20', 'guest_priority_max': '30',
+    'drop_capabilities': "['mknod']"}
 TENANT = {'hint_override', 'max_share', 'min_runtime_us', 'min_period_us',
           'max_period_us'}
 SCHEDULER = TENANT | {'rt_share_weight_multiplier'}
@@ -339,6 +340,19 @@ class EndTest(base.DevStackTestCase):
         before = self.files()
         self.run_plugin('unstack')
         self.assertEqual(before, self.files())
+
+    def test_turns_of_real_time_tasks(self):
+        """As before: also where stack.sh ran twice, or never did."""
+        turns = 'kernel.sched_rr_timeslice_ms'
+        for _ in range(2):
+            self.run_plugin('stack/post-config')
+        read, first, second = self.calls('sysctl')
+        self.assertEqual((f'sysctl -n {turns}', first), (read, second))
+        self.assertRegex(first, f'sysctl -qw {turns}=([1-9]|10)$')
+        for _ in range(2):
+            self.run_plugin('unstack')
+        self.assertEqual([f'sysctl -qw {turns}=100'],
+                         self.calls('sysctl')[3:])
 
     def test_clean(self):
         self.variables |= {'GLOBAL_VENV': 'False', 'DEVSTACK_VENV': '/venv'}
