@@ -13,6 +13,7 @@ from oslo_utils import timeutils
 
 from nova_rt import cpus
 from nova_rt import hostmap
+from nova_rt import reservation
 
 PCPUS, NODES = 64, 2
 
@@ -39,8 +40,10 @@ def stats() -> dict[str, str]:
     Such a map was never seen before, so nothing read earlier helps.
     """
     empty = cpus.CpuBandwidth.empty(range(PCPUS), 950_000)
-    state = empty.fold(((cpu,), random.randrange(900_000))  # noqa: S311
-                       for cpu in range(PCPUS))
+    state = empty.fold(
+        ((cpu,), reservation.Reservation(
+            random.randrange(1, 900_000), reservation.PPM))  # noqa: S311
+        for cpu in range(PCPUS))
     return {'num_instances': '3', 'io_workload': '0', 'failed_builds': '0',
             **hostmap.to_stats(hostmap.HostMap(state, 'worst_fit'))}
 

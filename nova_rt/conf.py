@@ -10,6 +10,7 @@ from typing import Any
 
 from oslo_config import cfg
 
+from nova_rt import exception
 from nova_rt import reservation
 
 GROUP = 'nova_rt'
@@ -119,9 +120,19 @@ place (nova-compute).  A reservation binds SCHED_FIFO and SCHED_RR tasks only.
     cfg.IntOpt(
         'guest_priority', default=10, min=1, max=99,
         help="""
-The priority that goes with ``guest_policy`` (nova-compute).  On mainline
-RT_GROUP_SCHED priorities are compared across groups: keep it above every
-other real-time task that may run on the reserved pCPUs.
+The priority that goes with ``guest_policy`` (nova-compute), and on mainline
+RT_GROUP_SCHED the lowest.  There priorities are compared across groups: keep
+it above every other real-time task that may run on the reserved pCPUs.
+"""),
+    cfg.IntOpt(
+        'guest_priority_max', default=57, min=1, max=99,
+        help="""
+The highest priority of a server (nova-compute).  On mainline RT_GROUP_SCHED,
+which knows no deadlines, the server with the shorter period must have the
+higher priority, or servers of one pCPU take each other's share.  The periods
+of 1 ms to 4.2 s are spread over the priorities from ``guest_priority`` to this
+one; the fewer there are, the more servers share one, and the fewer fit on a
+pCPU.  Other kernel interfaces do not need it.
 """),
 ]
 
@@ -137,6 +148,20 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
     """For oslo.config's sample generator."""
     return [(_group(), ALL_OPTS)]
+
+
+def levels(conf: Any) -> int:
+    """The number of priorities that servers may have.
+
+    :raises InvalidConfiguration: the highest is below the lowest
+    """
+    lowest = conf.nova_rt.guest_priority
+    highest = conf.nova_rt.guest_priority_max
+    if highest < lowest:
+        raise exception.InvalidConfiguration(
+            option='guest_priority_max', value=highest,
+            rule=f'it must be at least guest_priority, which is {lowest}')
+    return int(highest - lowest + 1)
 
 
 def ppm(share: float) -> int:

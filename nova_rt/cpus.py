@@ -5,12 +5,18 @@
 The one accounting and the one fit function: the scheduler filter, the claim
 on the compute node and the command line all end in :func:`fit` or in its
 first half, :func:`fits`.  Amounts are integers in ppm of one pCPU
-(``reservation.PPM``), so sums are exact.
+(``reservation.PPM``), so sums are exact.  Under EDF the sum decides; where
+the kernel runs servers by fixed priorities, it must also be able to give
+each server of a pCPU its runtime in each period.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 import dataclasses
+import itertools
 from typing import Self
+
+from nova_rt import reservation
+from nova_rt import schedulability
 
 #: No kernel has as many; a slip of the pen must not fill the memory.
 _MAX_ID = 65_535
@@ -18,6 +24,9 @@ _MAX_ID = 65_535
 #: choose(room, count): *count* pCPU ids out of *room*, which lists the pCPUs
 #: with room for the request as (id, ppm used), ascending by id.
 Policy = Callable[[Sequence[tuple[int, int]], int], tuple[int, ...]]
+
+#: (pCPU ids, what is reserved on each of them)
+Claim = tuple[Sequence[int], reservation.Reservation]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,6 +40,10 @@ class CpuBandwidth:
     :ivar charged: sum of the bandwidth of all claims, each counted once
     :ivar replicated: the kernel grants a runtime on every pCPU, whatever the
         pinning, so that each claim is charged on all of them
+    :ivar rule: how the kernel runs servers by fixed priorities; None under
+        EDF
+    :ivar servers: with a rule, what is reserved on each of *cpus*, in their
+        order and each sorted; else empty
     """
 
     cpus: tuple[int, ...]
@@ -38,38 +51,63 @@ class CpuBandwidth:
     used: tuple[int, ...]
     charged: int = 0
     replicated: bool = False
+    rule: schedulability.FixedPriorities | None = None
+    servers: tuple[tuple[reservation.Reservation, ...], ...] = ()
 
     @classmethod
-    def empty(cls, cpus: Iterable[int], cap: int, replicated: bool = False
-              ) -> Self:
+    def empty(cls, cpus: Iterable[int], cap: int, replicated: bool = False,
+              rule: schedulability.FixedPriorities | None = None) -> Self:
         """A host without claims."""
         ids = tuple(sorted(cpus))
-        return cls(ids, cap, (0,) * len(ids), replicated=replicated)
+        return cls(ids, cap, (0,) * len(ids), replicated=replicated,
+                   rule=rule, servers=((),) * len(ids) if rule else ())
 
-    def fold(self, claims: Iterable[tuple[Sequence[int], int]]) -> Self:
-        """The state with all *claims* added: (pCPU ids, ppm on each).
+    def fold(self, claims: Iterable[Claim]) -> Self:
+        """The state with all *claims* added.
 
         Does not ask whether they fit: a fold over existing claims must
         always succeed.  :func:`fit` is the admission.  A pCPU outside of
         *cpus* (an operator took it out while servers run) is passed over.
         """
         used = dict(zip(self.cpus, self.used, strict=True))
+        servers = {cpu: list(held) for cpu, held in self._by_cpu()}
         charged = self.charged
-        for cpus, bandwidth in claims:
-            charged += bandwidth
-            for cpu in cpus:
-                if cpu in used:
-                    used[cpu] += bandwidth
-        return dataclasses.replace(self, used=tuple(used.values()),
-                                   charged=charged)
+        for cpus, wanted in claims:
+            charged += wanted.bandwidth
+            for cpu in used.keys() & cpus:
+                used[cpu] += wanted.bandwidth
+            for cpu in servers.keys() & cpus:
+                servers[cpu].append(wanted)
+        return dataclasses.replace(
+            self, used=tuple(used.values()), charged=charged,
+            servers=tuple(tuple(sorted(held)) for held in servers.values()))
 
-    def claim(self, cpus: Sequence[int], bandwidth: int) -> Self:
-        """The state with *bandwidth* more on each of *cpus*."""
-        return self.fold([(cpus, bandwidth)])
+    def _by_cpu(self) -> Iterator[
+            tuple[int, tuple[reservation.Reservation, ...]]]:
+        """What is reserved on each pCPU, where that is kept."""
+        return zip(self.cpus, self.servers, strict=False)
 
-    def release(self, cpus: Sequence[int], bandwidth: int) -> Self:
-        """The inverse of :meth:`claim`."""
-        return self.fold([(cpus, -bandwidth)])
+    def claim(self, cpus: Sequence[int], wanted: reservation.Reservation
+              ) -> Self:
+        """The state with *wanted* more on each of *cpus*."""
+        return self.fold([(cpus, wanted)])
+
+    def release(self, cpus: Sequence[int], wanted: reservation.Reservation
+                ) -> Self:
+        """The inverse of :meth:`claim`.
+
+        :raises ValueError: it is not reserved there
+        """
+        used = dict(zip(self.cpus, self.used, strict=True))
+        servers = {cpu: list(held) for cpu, held in self._by_cpu()}
+        for cpu in used.keys() & cpus:
+            used[cpu] -= wanted.bandwidth
+        for cpu in servers.keys() & cpus:
+            servers[cpu].remove(wanted)
+        return dataclasses.replace(
+            self, used=tuple(used.values()),
+            charged=self.charged - wanted.bandwidth,
+            servers=tuple(map(tuple, servers.values())))
 
     def used_on(self, cpu: int) -> int:
         """ppm claimed on one of *cpus*."""
@@ -102,25 +140,36 @@ def _limit(state: CpuBandwidth, bandwidth: int) -> int:
     return state.cap
 
 
-def fits(state: CpuBandwidth, vcpus: int, bandwidth: int) -> bool:
+def room(state: CpuBandwidth, wanted: reservation.Reservation
+         ) -> Iterator[tuple[int, int]]:
+    """The pCPUs with room for *wanted* as (id, ppm used)."""
+    limit = _limit(state, wanted.bandwidth)
+    pairs = zip(state.cpus, state.used, strict=True)
+    if state.rule is None:
+        return (pair for pair in pairs if pair[1] <= limit)
+    holds = state.rule.holds
+    return (pair for pair, held in zip(pairs, state.servers, strict=True)
+            if pair[1] <= limit and holds((*held, wanted)))
+
+
+def fits(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation
+         ) -> bool:
     """Whether :func:`fit` finds pCPUs, whatever the policy."""
-    limit = _limit(state, bandwidth)
-    return len([ppm for ppm in state.used if ppm <= limit]) >= vcpus
+    found = itertools.islice(room(state, wanted), vcpus)
+    return sum(1 for _ in found) == vcpus
 
 
-def fit(state: CpuBandwidth, vcpus: int, bandwidth: int, policy: Policy
-        ) -> tuple[int, ...] | None:
+def fit(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation,
+        policy: Policy) -> tuple[int, ...] | None:
     """Choose a distinct pCPU for each vCPU (paper section 5.2).
 
     :param vcpus: number of vCPUs
-    :param bandwidth: ppm that each of them needs
+    :param wanted: what each of them reserves
     :param policy: picks among the pCPUs that have room
     :returns: pCPU ids in the order chosen, or None where it does not fit
     """
-    limit = _limit(state, bandwidth)
-    room = [pair for pair in zip(state.cpus, state.used, strict=True)
-            if pair[1] <= limit]
-    return policy(room, vcpus) if len(room) >= vcpus else None
+    found = list(room(state, wanted))
+    return policy(found, vcpus) if len(found) >= vcpus else None
 
 
 def format_ids(ids: Sequence[int]) -> str:

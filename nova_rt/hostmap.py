@@ -6,7 +6,8 @@ Pure code: the names, the inventories and what a server takes of them, and
 the text form of the per-pCPU map that travels in ``ComputeNode.stats``.
 """
 
-from collections.abc import Mapping
+import collections
+from collections.abc import Iterator, Mapping
 import dataclasses
 import functools
 import json
@@ -14,6 +15,7 @@ from typing import Any
 
 from nova_rt import cpus
 from nova_rt import reservation
+from nova_rt import schedulability
 
 #: Placement, on the compute's root provider, in ppm of one pCPU: the sum over
 #: the vCPUs of a server, and the share of one of them.  The sum binds where a
@@ -30,7 +32,14 @@ MAP = 'rt_map'
 
 #: Of the map.  Keys may be added without a new one: readers skip those they
 #: do not know.  Whatever changes the meaning of a key takes the next one.
+#: ``fixed`` and ``servers`` are such keys: a scheduler that does not know
+#: them passes hosts by the sum, and the claim decides.
 VERSION = 1
+
+#: Of the map: the column of all stats holds 64 KiB.
+_MAX_LENGTH = 60_000
+
+_Servers = tuple[tuple[reservation.Reservation, ...], ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,18 +88,59 @@ def _decimal(ppm: int) -> str:
 def to_stats(host: HostMap) -> dict[str, str]:
     """Stats of a host: shares in pCPUs, and the map as JSON.
 
-    4 KB for 512 pCPUs, in a column of 64 KiB.
+    4 KB for 512 pCPUs.  A host with so many different reservations that
+    they do not fit the column takes no more.
     """
-    state = host.state
-    return {
-        SHARE: _decimal(state.total),
-        SHARE_USED: _decimal(state.total_used),
-        MAP: json.dumps(
-            {'version': VERSION, 'cpus': cpus.format_ids(state.cpus),
-             'used': state.used, 'cap': state.cap, 'charged': state.charged,
-             'replicated': state.replicated, 'policy': host.policy},
-            separators=(',', ':')),
-    }
+    state, text = host.state, _encode(host)
+    if len(text) > _MAX_LENGTH:
+        text = _encode(HostMap(cpus.CpuBandwidth.empty((), 0), host.policy))
+    return {SHARE: _decimal(state.total), SHARE_USED: _decimal(
+        state.total_used), MAP: text}
+
+
+def _encode(host: HostMap) -> str:
+    state, rule = host.state, host.state.rule
+    data = {'version': VERSION, 'cpus': cpus.format_ids(state.cpus),
+            'used': state.used, 'cap': state.cap, 'charged': state.charged,
+            'replicated': state.replicated, 'policy': host.policy}
+    if rule is not None:
+        data |= {'fixed': dataclasses.astuple(rule),
+                 'servers': list(_listed(state))}
+    return json.dumps(data, separators=(',', ':'))
+
+
+def _listed(state: cpus.CpuBandwidth) -> Iterator[tuple[int, int, str]]:
+    """What is reserved: runtime, period, pCPU ids; again where twice."""
+    places: dict[reservation.Reservation, collections.Counter[int]] = (
+        collections.defaultdict(collections.Counter))
+    for cpu, held in zip(state.cpus, state.servers, strict=True):
+        for each in held:
+            places[each][cpu] += 1
+    for each, counts in sorted(places.items()):
+        while counts:
+            yield (each.runtime_us, each.period_us,
+                   cpus.format_ids(sorted(counts)))
+            counts = +(counts - collections.Counter(list(counts)))
+
+
+def _servers(ids: tuple[int, ...], listed: list[Any]) -> _Servers:
+    """The inverse of :func:`_listed`; pCPUs that are not in *ids* fail."""
+    found: dict[int, list[reservation.Reservation]] = {
+        cpu: [] for cpu in ids}
+    for runtime_us, period_us, text in listed:
+        for cpu in _ids(text):
+            found[cpu].append(reservation.Reservation(runtime_us, period_us))
+    return tuple(tuple(sorted(held)) for held in found.values())
+
+
+def _rule(data: dict[str, Any]) -> schedulability.FixedPriorities | None:
+    """A map of a host that admits by the sum names none."""
+    if 'fixed' not in data:
+        return None
+    numbers = data['fixed']
+    if min(numbers) < 0 or numbers[0] < 1:
+        raise ValueError(f'{numbers} is no rule')
+    return schedulability.FixedPriorities(*numbers)
 
 
 def from_stats(stats: Mapping[str, Any]) -> HostMap | None:
@@ -112,8 +162,11 @@ def _decode(text: str) -> HostMap | None:
         if (data['version'] != VERSION or len(ids) != len(used)
                 or sum(used, data['cap']) < 0):
             return None
-        state = cpus.CpuBandwidth(ids, data['cap'], tuple(used),
-                                  data['charged'], data['replicated'])
+        rule = _rule(data)
+        state = cpus.CpuBandwidth(
+            ids, data['cap'], tuple(used), data['charged'],
+            data['replicated'], rule,
+            _servers(ids, data['servers']) if rule else ())
         return HostMap(state, data['policy'])
     except (KeyError, TypeError, ValueError, RecursionError):
         return None

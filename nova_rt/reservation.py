@@ -46,7 +46,7 @@ class HintOverride(enum.StrEnum):
     NONE = 'none'
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, order=True, slots=True)
 class Reservation:
     """*runtime_us* of a physical CPU in every *period_us*, for each vCPU."""
 

@@ -14,6 +14,8 @@ from nova_rt import exception
 from nova_rt import hostmap
 from nova_rt.kernel import base
 from nova_rt import packing
+from nova_rt import reservation
+from nova_rt import schedulability
 
 
 #: Whose guests have vCPU threads or groups of their own.
@@ -59,6 +61,15 @@ class Capacity:
     def available(self) -> bool:
         return not self.reason
 
+    def refusal(self, vcpus: int, wanted: reservation.Reservation) -> str:
+        """Why no pCPUs have room for a server, for the operator."""
+        rule = self.empty.rule
+        if rule is not None and wanted.period_us < rule.min_period_us:
+            return (f'this kernel, with its tick of {self.tick_us} us, keeps '
+                    f'no period below {rule.min_period_us} us, and {wanted} '
+                    f'is asked for')
+        return f'no {vcpus} pCPUs have room for {wanted}'
+
     def published(self, state: cpus.CpuBandwidth) -> hostmap.HostMap:
         """What the schedulers get to see of *state*."""
         if not self.available:
@@ -102,9 +113,24 @@ def measure(conf: Any, kernel: Kernel | None, shared: Collection[int],
     reason = _unavailable(conf, kernel, trouble, ids) or (
         '' if cap else 'other control groups hold all that the kernel gives')
     empty = cpus.CpuBandwidth.empty(
-        ids, cap, kernel is not None and kernel.replicated)
+        ids, cap, kernel is not None and kernel.replicated,
+        _rule(conf, found))
     return Capacity(empty, group.packing_policy, policy, reason,
                     found.tick_us)
+
+
+def _rule(conf: Any, found: base.Capacity
+          ) -> schedulability.FixedPriorities | None:
+    """How the kernel runs the servers of a pCPU; None for EDF."""
+    if not found.turn_us:
+        return None
+    policy = conf.nova_rt.guest_policy
+    return schedulability.FixedPriorities(
+        # A guest that chooses for itself may have any priority.
+        levels=1 if policy == 'none' else rt_conf.levels(conf),
+        turn_us=(found.turn_us if policy == 'rr'
+                 else schedulability.NO_TURNS_US),
+        tick_us=found.tick_us, min_period_us=found.min_period_us)
 
 
 def _rt_cpus(spec: str | None, shared: Collection[int]) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ def sentences(capacity: rt_capacity.Capacity,
         yield (f'{capacity.reason}; migrate or resize {_names(held)}')
         return
     state = capacity.empty.fold(
-        (claim.cpus, claim.reservation.bandwidth) for claim in held)
+        (claim.cpus, claim.reservation) for claim in held)
     outside = [claim for claim in held if set(claim.cpus) - set(state.cpus)]
     if outside:
         yield (f'{_names(outside)} hold pCPUs other than '
@@ -33,6 +33,18 @@ def sentences(capacity: rt_capacity.Capacity,
             yield (f'pCPU {cpu} is claimed for {_share(-state.free(cpu))} '
                    f'more than its {_share(state.cap)}; migrate or resize '
                    f'one of {_names(here)}')
+    yield from _unschedulable(state, held)
+
+
+def _unschedulable(state: cpus.CpuBandwidth, held: Sequence[claims.RTClaim]
+                   ) -> Iterator[str]:
+    """pCPUs whose servers the kernel cannot all serve in time."""
+    for cpu, servers in zip(state.cpus, state.servers, strict=False):
+        if state.rule is not None and not state.rule.holds(servers):
+            here = [claim for claim in held if cpu in claim.cpus]
+            yield (f'pCPU {cpu} cannot give all its servers their runtime in '
+                   f'each of their periods; migrate or resize one of '
+                   f'{_names(here)}')
 
 
 def _names(held: Sequence[claims.RTClaim]) -> str:

@@ -56,7 +56,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def rt_state(self) -> cpus.CpuBandwidth:
         """What is claimed on each pCPU."""
         empty: cpus.CpuBandwidth = self.driver.rt_capacity.empty
-        return empty.fold((claim.cpus, claim.reservation.bandwidth)
+        return empty.fold((claim.cpus, claim.reservation)
                           for claim in self.rt_claims())
 
     @synchronized
@@ -127,9 +127,9 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             state = self.rt_state()
         except exception.InvalidClaim as error:
             raise _refused(str(error)) from error
-        chosen = cpus.fit(state, vcpus, wanted.bandwidth, capacity.policy)
+        chosen = cpus.fit(state, vcpus, wanted, capacity.policy)
         if chosen is None:
-            raise _refused(f'no {vcpus} pCPUs have room for {wanted}')
+            raise _refused(capacity.refusal(vcpus, wanted))
         return claims.RTClaim(instance.uuid, move, wanted, chosen,
                               _numbers(request.hints_of(instance)))
 

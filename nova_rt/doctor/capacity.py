@@ -57,8 +57,9 @@ def _left(view: doctor_view.View, ppm: int) -> str:
     """What the servers that run leave of it."""
     if view.groups is None or view.interface is None:
         return ''
-    group = view.groups.get(view.groups.partition)
-    left = max(0, ppm - (group.ppm if group else 0))
+    held = [group.held.ppm for group
+            in view.groups.charged(view.groups.partition)]
+    left = max(0, ppm - max(map(sum, zip(*held, strict=True)), default=0))
     where = '' if view.interface.replicated else ' on the fullest'
     return f'; {findings.share(left)} of it is left{where}'
 

@@ -104,6 +104,8 @@ class Groups:
             return 0
         taken = [sum(lane) for lane in zip(
             *(child.held.ppm for child in self.charged(path)), strict=True)]
+        if any(taken) and self._interface.keeps_room(path):
+            return 0
         own = group.held.ppm
         if self._interface.binds_cpus:
             # One runtime for all its CPUs, so that of the fullest counts.

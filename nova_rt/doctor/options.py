@@ -29,6 +29,7 @@ class Options:
     hcbs_scheduler_available: bool = True
     guest_policy: str = 'rr'
     guest_priority: int = 10
+    guest_priority_max: int = 57
     min_runtime_us: int = 100
     min_period_us: int = 1000
     virt_type: str = 'kvm'

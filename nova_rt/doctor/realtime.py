@@ -50,8 +50,8 @@ def middle(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def priority(view: doctor_view.View) -> Iterator[findings.Finding]:
     """Mainline compares priorities across groups."""
-    if (view.groups is None or view.interface is None
-            or view.interface.drains):
+    if view.groups is None or view.interface is None or (
+            not view.interface.fixed_priorities):
         return
     name = 'tasks.priority'
     least = view.options.guest_priority

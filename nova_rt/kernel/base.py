@@ -83,10 +83,15 @@ class Capacity:
 
     :ivar ppm: of each pCPU, before any cap of ours
     :ivar tick_us: granularity of enforcement, 0 where it is fine
+    :ivar turn_us: after how long tasks of one priority take turns, where the
+        kernel runs servers by fixed priorities; 0 under EDF
+    :ivar min_period_us: the shortest period that the kernel keeps
     """
 
     ppm: int
     tick_us: int
+    turn_us: int = 0
+    min_period_us: int = 1
 
 
 class KernelInterface(abc.ABC):
@@ -109,6 +114,8 @@ class KernelInterface(abc.ABC):
     inherits: bool = False
     #: the CPUs of a group are fixed while it has a budget
     binds_cpus: bool = False
+    #: servers of one CPU run by the priorities of their tasks, not by EDF
+    fixed_priorities: bool = False
 
     def __init__(self, fs: CgroupFS, hierarchy: Hierarchy) -> None:
         self._fs = fs
@@ -124,6 +131,10 @@ class KernelInterface(abc.ABC):
     def on(cls, survey: 'survey_module.Survey') -> Self:
         """The interface on the hierarchy of *survey*."""
         return cls(survey.fs, survey.hierarchy)
+
+    def keeps_room(self, group: str) -> bool:
+        """Whether *group* shall hold more than its children, if any do."""
+        return False
 
     @abc.abstractmethod
     def prepare(self, ppm: int) -> None:

@@ -70,9 +70,9 @@ class RtMaxCpuset(rt_max.RtMax):
         # What is offline has no servers, and nobody claims it.
         return (max(super()._limits()),) * len(self._cpus)
 
-    def _parent_lanes(self, total: tree.Lanes) -> tree.Lanes:
+    def _parent_lanes(self, path: str, total: tree.Lanes) -> tree.Lanes:
         # A group has one runtime on all its CPUs.
-        return super()._parent_lanes((max(total),) * len(total))
+        return super()._parent_lanes(path, (max(total),) * len(total))
 
     def _pinned(self, path: str) -> tuple[int, ...]:
         return rt_cpus.parse_ids(

@@ -3,6 +3,7 @@
 """The tasks of a guest: where they are, and their scheduling policy."""
 
 from collections.abc import Iterator, Sequence
+import contextlib
 import errno
 import os
 import pathlib
@@ -19,6 +20,7 @@ PARTITIONS = ('/machine.slice', '/machine')
 CPUSET = 'cpuset.cpus'
 
 _REAL_TIME = frozenset((os.SCHED_FIFO, os.SCHED_RR))
+_POLICIES = {'rr': os.SCHED_RR, 'fifo': os.SCHED_FIFO}
 _PASSES = 100
 
 
@@ -133,9 +135,15 @@ class Tasks:
             elif not self.threads(child, controller):
                 yield child
 
-    def is_real_time(self, thread: int) -> bool:
-        """Whether it is SCHED_FIFO or SCHED_RR; so is one that has ended."""
-        return _policy_of(thread) in _REAL_TIME
+    def runs_at(self, thread: int, policy: str, priority: int) -> bool:
+        """Whether it has this policy and priority, or has ended."""
+        return _runs_at(thread, policy, priority)
+
+    def outranks(self, thread: int, priority: int) -> bool:
+        """Whether it is real-time and has more than this priority."""
+        with contextlib.suppress(ProcessLookupError):
+            return os.sched_getparam(thread).sched_priority > priority
+        return False
 
     def is_init(self, thread: int, keeper: int) -> bool:
         """Whether it is the first thread of what the keeper started.
@@ -165,13 +173,13 @@ class Tasks:
         """
         changed = 0
         for _ in range(_PASSES):
-            ordinary = [thread for thread
-                        in self._threads(group, controller, keeper)
-                        if _policy_of(thread) not in _REAL_TIME]
-            if not ordinary:
+            others = [thread for thread
+                      in self._threads(group, controller, keeper)
+                      if not _runs_at(thread, policy, priority)]
+            if not others:
                 return changed
-            for thread in [other for other in ordinary
-                           if not self.is_init(other, keeper)] or ordinary:
+            for thread in [other for other in others
+                           if not self.is_init(other, keeper)] or others:
                 changed += _set(group, controller, thread, policy, priority)
         raise exception.KernelError(
             interface='sched_setscheduler', group=group,
@@ -234,6 +242,16 @@ def _policy_of(thread: int) -> int:
         return os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK
     except ProcessLookupError:
         return os.SCHED_RR
+
+
+def _runs_at(thread: int, policy: str, priority: int) -> bool:
+    """Whether it has these; one that has ended counts as done."""
+    try:
+        return (os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK
+                == _POLICIES[policy] and
+                os.sched_getparam(thread).sched_priority == priority)
+    except ProcessLookupError:
+        return True
 
 
 def _set(group: str, controller: str, thread: int, policy: str,

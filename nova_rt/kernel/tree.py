@@ -135,8 +135,8 @@ class TreeInterface(base.KernelInterface):
         """The groups whose budget is part of that of *path*."""
         return self._fs.children(path)
 
-    def _parent_lanes(self, total: Lanes) -> Lanes:
-        """The runtimes a parent needs for the *total* of its children."""
+    def _parent_lanes(self, path: str, total: Lanes) -> Lanes:
+        """The runtimes a parent holds for the *total* of its children."""
         return tuple(max(lane, self.min_runtime_us) if lane else 0
                      for lane in total)
 
@@ -230,12 +230,12 @@ class TreeInterface(base.KernelInterface):
             below = {*now, *(leaf for leaf in leaves
                              if self._parents(leaf)[-1] == path)}
             old = self._parent(path)
-            total = self._parent_lanes(self._sum(map(ppm, now)))
+            total = self._parent_lanes(path, self._sum(map(ppm, now)))
             slack[path] = self._sum([
                 tuple(max(0, a - b) for a, b in zip(old, total, strict=True)),
                 *(slack[child] for child in below if child in slack)])
             level = _Level(
-                path, old, self._parent_lanes(self._sum(
+                path, old, self._parent_lanes(path, self._sum(
                     held.get(child) or ppm(child) for child in below)),
                 slack[path])
             levels.append(level)
@@ -246,7 +246,8 @@ class TreeInterface(base.KernelInterface):
                 ) -> None:
         for path in sorted(paths, key=_depth, reverse=True):
             with _tolerate_gone():
-                wanted = self._parent_lanes(self._total(self._below(path)))
+                wanted = self._parent_lanes(
+                    path, self._total(self._below(path)))
                 if wanted != self._parent(path):
                     self._put_parent(journal, path, wanted)
 

@@ -10,7 +10,7 @@ from nova_rt.manage import remedies
 
 
 def compare(host: model.Host) -> Iterator[model.Difference]:
-    claims = [(claim.cpus, claim.reservation.bandwidth)
+    claims = [(claim.cpus, claim.reservation)
               for holding in host.holdings for claim in holding.claims]
     if host.published is None:
         if claims:
@@ -23,9 +23,11 @@ def compare(host: model.Host) -> Iterator[model.Difference]:
     if not published.cpus:
         return  # It takes no reservations now; those it has are kept.
     folded = cpus.CpuBandwidth.empty(
-        published.cpus, published.cap, published.replicated).fold(claims)
+        published.cpus, published.cap, published.replicated,
+        published.rule).fold(claims)
     yield from _over(host.name, folded)
-    if (folded.used, folded.charged) != (published.used, published.charged):
+    if (folded.used, folded.charged, folded.servers) != (
+            published.used, published.charged, published.servers):
         yield model.Difference(
             'map.stale', host.name, '',
             f'it publishes {_describe(published, folded)}',
@@ -34,7 +36,14 @@ def compare(host: model.Host) -> Iterator[model.Difference]:
 
 
 def _over(host: str, state: cpus.CpuBandwidth) -> Iterator[model.Difference]:
-    """pCPUs with more claims than the cap."""
+    """pCPUs with more claims than the cap, or than the kernel can serve."""
+    for cpu, servers in zip(state.cpus, state.servers, strict=False):
+        if state.rule is not None and not state.rule.holds(servers):
+            yield model.Difference(
+                'pcpu.unschedulable', host, '', f'pCPU {cpu} has '
+                f'{", ".join(map(str, servers))}', 'servers that the kernel '
+                'can all give their runtime in each of their periods',
+                remedies.LOWER)
     if state.replicated:
         if state.charged > state.cap:
             yield _full(host, 'all pCPUs together', state.charged, state.cap)
@@ -55,6 +64,11 @@ def _describe(state: cpus.CpuBandwidth, other: cpus.CpuBandwidth) -> str:
     differing = [f'{ppm} ppm on pCPU {cpu}' for cpu, ppm, instead
                  in zip(state.cpus, state.used, other.used, strict=True)
                  if ppm != instead]
+    differing += [
+        f'{", ".join(map(str, servers)) or "no server"} on pCPU {cpu}'
+        for cpu, servers, instead
+        in zip(state.cpus, state.servers, other.servers, strict=False)
+        if servers != instead]
     if state.charged != other.charged:
         differing.append(f'{state.charged} ppm in all')
     return ', '.join(differing)

@@ -8,16 +8,18 @@ this "defragmentation" as future work.
 
 from collections.abc import Iterator, Mapping
 import dataclasses
+import itertools
 
 from nova_rt import cpus as rt_cpus
+from nova_rt import reservation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Placed:
-    """A claim as the planner sees it: *bandwidth* ppm on each of *cpus*."""
+    """A claim as the planner sees it: *wanted* on each of *cpus*."""
 
     cpus: tuple[int, ...]
-    bandwidth: int
+    wanted: reservation.Reservation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Move:
 
 
 def plan(state: rt_cpus.CpuBandwidth, claims: Mapping[str, Placed],
-         vcpus: int, bandwidth: int, max_moves: int = 2
+         vcpus: int, wanted: reservation.Reservation, max_moves: int = 2
          ) -> tuple[Move, ...] | None:
     """The fewest moves after which the request fits.
 
@@ -44,21 +46,21 @@ def plan(state: rt_cpus.CpuBandwidth, claims: Mapping[str, Placed],
         None where no plan of at most *max_moves* exists
     """
     for depth in range(max_moves + 1):
-        found = _search(state, dict(claims), vcpus, bandwidth, depth)
+        found = _search(state, dict(claims), vcpus, wanted, depth)
         if found is not None:
             return found
     return None
 
 
 def _search(state: rt_cpus.CpuBandwidth, claims: dict[str, Placed],
-            vcpus: int, bandwidth: int, depth: int
+            vcpus: int, wanted: reservation.Reservation, depth: int
             ) -> tuple[Move, ...] | None:
-    if rt_cpus.fits(state, vcpus, bandwidth):
+    if rt_cpus.fits(state, vcpus, wanted):
         return ()
     if depth == 0:
         return None
     for move, after, moved in _moves(state, claims):
-        rest = _search(after, claims | {move.claim: moved}, vcpus, bandwidth,
+        rest = _search(after, claims | {move.claim: moved}, vcpus, wanted,
                        depth - 1)
         if rest is not None:
             return (move, *rest)
@@ -68,15 +70,12 @@ def _search(state: rt_cpus.CpuBandwidth, claims: dict[str, Placed],
 def _moves(state: rt_cpus.CpuBandwidth, claims: Mapping[str, Placed]
            ) -> Iterator[tuple[Move, rt_cpus.CpuBandwidth, Placed]]:
     for name, placed in sorted(claims.items(),
-                               key=lambda item: item[1].bandwidth):
-        for source in placed.cpus:
-            for target in state.cpus:
-                if (target in placed.cpus
-                        or state.free(target) < placed.bandwidth):
-                    continue
-                moved = dataclasses.replace(placed, cpus=tuple(
-                    target if cpu == source else cpu for cpu in placed.cpus))
-                after = state.release(
-                    placed.cpus, placed.bandwidth).claim(
-                        moved.cpus, moved.bandwidth)
-                yield Move(name, source, target), after, moved
+                               key=lambda item: item[1].wanted.bandwidth):
+        rest = state.release(placed.cpus, placed.wanted)
+        free = [cpu for cpu, _ in rt_cpus.room(rest, placed.wanted)
+                if cpu not in placed.cpus]
+        for source, target in itertools.product(placed.cpus, free):
+            moved = dataclasses.replace(placed, cpus=tuple(
+                target if cpu == source else cpu for cpu in placed.cpus))
+            yield (Move(name, source, target),
+                   rest.claim(moved.cpus, moved.wanted), moved)

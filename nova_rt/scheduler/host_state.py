@@ -10,6 +10,7 @@ from nova_rt import cpus
 from nova_rt import hostmap
 from nova_rt import packing
 from nova_rt.packing import policies
+from nova_rt import reservation
 from nova_rt.scheduler import request
 
 _UNREAD = object()
@@ -55,7 +56,7 @@ class RTHostState(host_manager.HostState):
         wanted = request.reservation_of(spec_obj)
         if wanted is not None and self.rt_map is not None:
             self._rt_map = consumed(self.rt_map, spec_obj.flavor.vcpus,
-                                    wanted.bandwidth)
+                                    wanted)
 
 
 def of_stats(host_state: Any) -> hostmap.HostMap | None:
@@ -70,13 +71,13 @@ def map_of(host_state: Any) -> hostmap.HostMap | None:
     return of_stats(host_state)
 
 
-def consumed(host: hostmap.HostMap, vcpus: int, bandwidth: int
-             ) -> hostmap.HostMap:
+def consumed(host: hostmap.HostMap, vcpus: int,
+             wanted: reservation.Reservation) -> hostmap.HostMap:
     """The map after the claim that the compute node will make."""
-    chosen = cpus.fit(host.state, vcpus, bandwidth, _policy(host.policy))
+    chosen = cpus.fit(host.state, vcpus, wanted, _policy(host.policy))
     if chosen is None:
         return host  # admission is the filter's
-    return hostmap.HostMap(host.state.claim(chosen, bandwidth), host.policy)
+    return hostmap.HostMap(host.state.claim(chosen, wanted), host.policy)
 
 
 def _policy(name: str) -> cpus.Policy:

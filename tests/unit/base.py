@@ -18,6 +18,7 @@ from oslotest import base
 from nova_rt import conf as rt_conf
 from nova_rt import cpus
 from nova_rt import hostmap
+from nova_rt import reservation
 
 CONF = nova.conf.CONF
 
@@ -81,6 +82,11 @@ def instance(specs=None, vcpus=1, resources=None, **system_metadata):
         uuid=uuids.server, flavor=flavor(specs, vcpus), image_ref=uuids.image,
         system_metadata=system_metadata,
         resources=objects.ResourceList(objects=resources or []))
+
+
+def share(ppm):
+    """A reservation of so much of a pCPU: of its period of a second."""
+    return reservation.Reservation(ppm, reservation.PPM)
 
 
 def host_map(used, cap=950_000, replicated=False, charged=0,

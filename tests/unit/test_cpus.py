@@ -15,7 +15,7 @@ from tests.unit import base as unit
 
 POLICIES = (policies.worst_fit, policies.best_fit, policies.first_fit)
 
-_BANDWIDTHS = st.integers(1, 1_000_000)
+_SHARES_OF = st.integers(1, 1_000_000).map(unit.share)
 _CPUS = st.sets(st.integers(0, 15), max_size=8).map(
     lambda ids: tuple(sorted(ids)))
 _EMPTY = st.builds(
@@ -24,9 +24,9 @@ _EMPTY = st.builds(
 #: Hosts in any state, over the cap included.
 _CLAIMS = st.lists(st.tuples(
     st.lists(st.integers(0, 15), min_size=1, max_size=4, unique=True),
-    _BANDWIDTHS), max_size=5)
+    _SHARES_OF), max_size=5)
 _STATES = st.builds(lambda empty, claims: empty.fold(claims), _EMPTY, _CLAIMS)
-_REQUESTS = st.tuples(st.integers(1, 4), st.integers(1, 400_000))
+_REQUESTS = st.tuples(st.integers(1, 4), st.integers(1, 400_000).map(unit.share))
 _SHARES = st.builds(
     lambda a, b: reservation.Reservation(min(a, b), max(a, b)),
     st.integers(1, 1000), st.integers(1, 1000))
@@ -35,21 +35,21 @@ _SHARES = st.builds(
 def admit(state, requests, policy):
     """Claim whatever fits; the state and the claims made."""
     made = []
-    for vcpus, bandwidth in requests:
-        chosen = cpus.fit(state, vcpus, bandwidth, policy)
+    for vcpus, wanted in requests:
+        chosen = cpus.fit(state, vcpus, wanted, policy)
         if chosen is not None:
-            state = state.claim(chosen, bandwidth)
-            made.append((chosen, bandwidth))
+            state = state.claim(chosen, wanted)
+            made.append((chosen, wanted))
     return state, made
 
 
 def all_fit(state, requests):
     """Whether all fit, one after the other."""
-    for vcpus, bandwidth in requests:
-        if not cpus.fits(state, vcpus, bandwidth):
+    for vcpus, wanted in requests:
+        if not cpus.fits(state, vcpus, wanted):
             return False
         state = state.claim(
-            cpus.fit(state, vcpus, bandwidth, policies.first_fit), bandwidth)
+            cpus.fit(state, vcpus, wanted, policies.first_fit), wanted)
     return True
 
 
@@ -61,13 +61,13 @@ class CpuBandwidthTest(base.BaseTestCase):
         self.assertEqual((0, 2), cpus.CpuBandwidth.empty((2, 0), 1).cpus)
 
     def test_claim_counts_on_its_pcpus_only(self):
-        state = cpus.CpuBandwidth.empty((0, 1, 2), 900).claim((2, 0), 300)
+        state = cpus.CpuBandwidth.empty((0, 1, 2), 900).claim((2, 0), unit.share(300))
         self.assertEqual([600, 900, 600], [state.free(n) for n in range(3)])
         self.assertEqual((2700, 600), (state.total, state.total_used))
 
     def test_replicated_claim_counts_on_every_pcpu(self):
         state = cpus.CpuBandwidth.empty((0, 1, 2), 900, replicated=True)
-        state = state.claim((2, 0), 300)
+        state = state.claim((2, 0), unit.share(300))
         self.assertEqual([600] * 3, [state.free(n) for n in range(3)])
         self.assertEqual((2700, 900), (state.total, state.total_used))
 
@@ -75,16 +75,15 @@ class CpuBandwidthTest(base.BaseTestCase):
         self.assertEqual(-100, cpus.CpuBandwidth((0,), 200, (300,)).free(0))
 
     def test_pcpus_taken_out_do_not_count(self):
-        state = cpus.CpuBandwidth.empty((1,), 500).fold([((0, 1), 100)])
+        state = cpus.CpuBandwidth.empty((1,), 500).fold([((0, 1), unit.share(100))])
         self.assertEqual((500, 100), (state.total, state.total_used))
 
     @hypothesis.given(_STATES, _CLAIMS)
     @unit.PROPERTY
     def test_claim_then_release_is_the_identity(self, state, claims):
-        for chosen, bandwidth in claims:
+        for chosen, wanted in claims:
             self.assertEqual(
-                state,
-                state.claim(chosen, bandwidth).release(chosen, bandwidth))
+                state, state.claim(chosen, wanted).release(chosen, wanted))
 
     @hypothesis.given(_EMPTY, _CLAIMS, st.data())
     @unit.PROPERTY
@@ -92,15 +91,15 @@ class CpuBandwidthTest(base.BaseTestCase):
         gone = data.draw(st.permutations(claims))
         kept = data.draw(st.integers(0, len(claims)))
         state = empty.fold(claims)
-        for chosen, bandwidth in gone[kept:]:
-            state = state.release(chosen, bandwidth)
+        for chosen, wanted in gone[kept:]:
+            state = state.release(chosen, wanted)
         self.assertEqual(empty.fold(gone[:kept]), state)
 
 
 class FitTest(base.BaseTestCase):
 
-    def fit(self, *args, policy=policies.first_fit):
-        return cpus.fit(*args, policy)
+    def fit(self, state, vcpus, ppm, policy=policies.first_fit):
+        return cpus.fit(state, vcpus, unit.share(ppm), policy)
 
     def test_to_the_last_ppm(self):
         state = cpus.CpuBandwidth((0,), 950_000, (450_000,))
@@ -119,12 +118,13 @@ class FitTest(base.BaseTestCase):
 
     def test_replicated_room_is_asked_once(self):
         state = cpus.CpuBandwidth.empty((0, 1), 900, replicated=True).claim(
-            (0,), 300)
+            (0,), unit.share(300))
         self.assertEqual((0, 1), self.fit(state, 2, 600))
         self.assertIsNone(self.fit(state, 1, 601))
 
     def admitted(self, count, pcpus, replicated, *requests):
         state = cpus.CpuBandwidth.empty(range(pcpus), 950_000, replicated)
+        requests = [(vcpus, unit.share(ppm)) for vcpus, ppm in requests]
         for policy in POLICIES:
             _, made = admit(state, requests, policy)
             self.assertEqual(count, len(made))
@@ -142,13 +142,14 @@ class FitTest(base.BaseTestCase):
     @hypothesis.given(_STATES, _REQUESTS)
     @unit.PROPERTY
     def test_same_answer_for_every_policy(self, state, request):
-        vcpus, bandwidth = request
+        vcpus, wanted = request
         # Counted by free(), which the invariants below check.
-        room = [cpu for cpu in state.cpus if state.free(cpu) >= bandwidth]
+        room = [cpu for cpu in state.cpus
+                if state.free(cpu) >= wanted.bandwidth]
         self.assertEqual(len(room) >= vcpus,
-                         cpus.fits(state, vcpus, bandwidth))
+                         cpus.fits(state, vcpus, wanted))
         for policy in POLICIES:
-            found = cpus.fit(state, vcpus, bandwidth, policy)
+            found = cpus.fit(state, vcpus, wanted, policy)
             self.assertEqual(len(room) >= vcpus, found is not None)
             if found is not None:
                 self.assertEqual(vcpus, len(set(found)))
@@ -173,12 +174,12 @@ class InvariantTest(base.BaseTestCase):
                 done += 1
             # Counted anew from the claims, not by the code under test.
             for cpu in empty.cpus:
-                load = sum(bandwidth for chosen, bandwidth in made
+                load = sum(wanted.bandwidth for chosen, wanted in made
                            if empty.replicated or cpu in chosen)
                 self.assertLessEqual(load, empty.cap)
                 self.assertEqual(empty.cap - load, state.free(cpu))
-        for chosen, bandwidth in data.draw(st.permutations(made)):
-            state = state.release(chosen, bandwidth)
+        for chosen, wanted in data.draw(st.permutations(made)):
+            state = state.release(chosen, wanted)
         self.assertEqual(empty, state)
 
     @hypothesis.given(st.lists(_SHARES, min_size=1, max_size=6),
@@ -191,7 +192,7 @@ class InvariantTest(base.BaseTestCase):
         (less than 1 ppm is lost per claim) within the cap: all admitted.
         """
         empty = cpus.CpuBandwidth.empty((0,), cap, replicated)
-        _, made = admit(empty, [(1, share.bandwidth) for share in shares],
+        _, made = admit(empty, [(1, share) for share in shares],
                         policies.worst_fit)
         exact = sum(fractions.Fraction(share.runtime_us * 1_000_000,
                                        share.period_us) for share in shares)
@@ -205,12 +206,11 @@ class InvariantTest(base.BaseTestCase):
     @unit.PROPERTY
     def test_whole_ppm_are_never_rounded(self, runtimes, cap):
         # With a period of one second a ppm is a microsecond.
-        requests = [(1, reservation.Reservation(n, 1_000_000).bandwidth)
-                    for n in runtimes]
+        requests = [(1, unit.share(n)) for n in runtimes]
         _, made = admit(cpus.CpuBandwidth.empty((0,), cap), requests,
                         policies.worst_fit)
         self.assertEqual(sum(runtimes) <= cap, made == [
-            ((0,), bandwidth) for _, bandwidth in requests])
+            ((0,), wanted) for _, wanted in requests])
 
 
 class IdsTest(base.BaseTestCase):

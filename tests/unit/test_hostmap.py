@@ -65,15 +65,16 @@ class Host:
         self.claims = []
 
     def claim(self, vcpus, bandwidth):
-        chosen = cpus.fit(self.state, vcpus, bandwidth, self.policy)
+        wanted = unit.share(bandwidth)
+        chosen = cpus.fit(self.state, vcpus, wanted, self.policy)
         if chosen is not None:
-            self.state = self.state.claim(chosen, bandwidth)
+            self.state = self.state.claim(chosen, wanted)
             self.placement.add(hostmap.amounts(vcpus, bandwidth))
             self.claims.append((chosen, bandwidth))
 
     def release(self, number):
         chosen, bandwidth = self.claims.pop(number)
-        self.state = self.state.release(chosen, bandwidth)
+        self.state = self.state.release(chosen, unit.share(bandwidth))
         self.placement.add(hostmap.amounts(len(chosen), bandwidth), -1)
 
 
@@ -187,7 +188,7 @@ class PlacementTest(base.BaseTestCase):
         """And refuses no less than the fit on a replicated host."""
         host = Host(empty, policy)
         for vcpus, bandwidth in servers:
-            fits = cpus.fits(host.state, vcpus, bandwidth)
+            fits = cpus.fits(host.state, vcpus, unit.share(bandwidth))
             offered = host.placement.offers(
                 hostmap.amounts(vcpus, bandwidth))
             if fits:

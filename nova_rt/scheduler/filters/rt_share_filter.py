@@ -63,12 +63,12 @@ class RTShareFilter(filters.BaseHostFilter):
 
     def _fitting(self, hosts: list[Any], spec: Any,
                  wanted: reservation.Reservation) -> Iterator[Any]:
-        vcpus, bandwidth = spec.flavor.vcpus, wanted.bandwidth
+        vcpus = spec.flavor.vcpus
         passed = 0
         for host in hosts:
             known = rt_host_state.map_of(host)
             if known is not None and cpus.fits(
-                    known.state, vcpus, bandwidth):
+                    known.state, vcpus, wanted):
                 passed += 1
                 yield host
         if hosts and not passed:

@@ -33,6 +33,7 @@ from nova_rt.kernel import detect
 from nova_rt.kernel import fs as kernel_fs
 from nova_rt.kernel import tasks as kernel_tasks
 import nova_rt.privsep
+from nova_rt import reservation
 from nova_rt.virt.libvirt import deadline
 from nova_rt.virt.libvirt import enforcer
 from nova_rt.virt.libvirt import host as rt_host
@@ -89,8 +90,13 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             return None
         interface.prepare(rt_conf.ppm(CONF.nova_rt.cpu_cap))
         return enforcer.GroupEnforcer(
-            interface, tasks, CONF.nova_rt.guest_policy,
-            CONF.nova_rt.guest_priority)
+            interface, tasks, CONF.nova_rt.guest_policy, self._rt_priority)
+
+    def _rt_priority(self, wanted: reservation.Reservation) -> int:
+        """Of a guest's tasks: by its period where the kernel needs that."""
+        lowest = int(CONF.nova_rt.guest_priority)
+        rule = self.rt_capacity.empty.rule
+        return lowest + rule.level(wanted.period_us) if rule else lowest
 
     def _rt_measure(self) -> None:
         """What may be reserved: others may have taken of it, or given."""

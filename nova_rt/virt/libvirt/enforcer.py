@@ -8,7 +8,7 @@ budget of control groups, here, and SCHED_DEADLINE on the vCPU threads, in
 """
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
 
 from nova_rt.compute import claims
@@ -73,13 +73,17 @@ class Enforcer(abc.ABC):
 
 
 class GroupEnforcer(Enforcer):
-    """By a kernel interface of control groups."""
+    """By a kernel interface of control groups.
+
+    :param policy: of the tasks of guests: rr, fifo or none
+    :param priority: that goes with it, by reservation
+    """
 
     pins = True
 
     def __init__(self, interface: base.KernelInterface,
-                 tasks: kernel_tasks.Tasks, policy: str, priority: int
-                 ) -> None:
+                 tasks: kernel_tasks.Tasks, policy: str,
+                 priority: Callable[[reservation.Reservation], int]) -> None:
         self.name = interface.name
         self.replicated = interface.replicated
         self.releases_early = not interface.drains
@@ -118,7 +122,7 @@ class GroupEnforcer(Enforcer):
             for group in guest.real_time:
                 self._tasks.make_real_time(
                     group, self._controller, guest.keeper, self._policy,
-                    self._priority)
+                    self._priority(claim.reservation))
 
     def _make_way(self, pid: int, guest: layout.Layout,
                   claim: claims.RTClaim, budgets: dict[str, base.Budget]
@@ -167,27 +171,31 @@ class GroupEnforcer(Enforcer):
             if not guest.vcpus and not self._tasks.is_confined(
                     pid, claim.cpus):
                 return False
-            if not self._runs_in_real_time(guest):
+            if not self._runs_in_real_time(guest, claim):
                 return False
         if self.bandwidth(pid) > max(claim.reservation.bandwidth, _LEAST_PPM):
             return False  # killed before the domain's budget was lowered
         return all(self._has(group, budget)
                    for group, budget in budgets.items())
 
-    def _runs_in_real_time(self, guest: layout.Layout) -> bool:
+    def _runs_in_real_time(self, guest: layout.Layout,
+                           claim: claims.RTClaim) -> bool:
         """Whether the policy was given: nova-compute may have been killed.
 
-        A container may take it from tasks of its own, so its init is what
-        tells; a virtual machine knows nothing of it.
+        A container may take it from tasks of its own, or lower them, so its
+        init is what tells, but none may have more than its priority; a
+        virtual machine knows nothing of it.
         """
         if self._policy == 'none':
             return True
-        return all(self._tasks.is_real_time(thread)
-                   for group in guest.real_time
-                   for thread in self._tasks.threads(
-                       group, self._controller, guest.keeper)
-                   if guest.vcpus or self._tasks.is_init(
-                       thread, guest.keeper))
+        priority = self._priority(claim.reservation)
+        return all(
+            self._tasks.runs_at(thread, self._policy, priority)
+            if guest.vcpus or self._tasks.is_init(thread, guest.keeper)
+            else not self._tasks.outranks(thread, priority)
+            for group in guest.real_time
+            for thread in self._tasks.threads(
+                group, self._controller, guest.keeper))
 
     def bandwidth(self, pid: int) -> int:
         guest = self._layout(pid)

@@ -135,12 +135,12 @@ class MeasureTest(base.TestCase):
 
     def test_published(self):
         found = self.measure(Kernel())
-        state = found.empty.claim((1,), 5)
+        state = found.empty.claim((1,), base.share(5))
         self.assertEqual(state, found.published(state).state)
         self.assertEqual('worst_fit', found.published(state).policy)
 
     def test_published_where_none_are_taken(self):
         found = self.measure(None)
-        state = found.published(found.empty.claim((1,), 5)).state
+        state = found.published(found.empty.claim((1,), base.share(5))).state
         self.assertEqual((0, 0), (state.total, state.total_used))
-        self.assertFalse(cpus.fits(state, 1, 1))
+        self.assertFalse(cpus.fits(state, 1, base.share(1)))

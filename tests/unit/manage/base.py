@@ -56,7 +56,7 @@ def leaf(one):
 def host(*holdings, pcpus=4, replicated=False, **fields):
     """A host that is in order, with these servers."""
     empty = cpus.CpuBandwidth.empty(range(pcpus), CAP, replicated)
-    state = empty.fold((claim.cpus, claim.reservation.bandwidth)
+    state = empty.fold((claim.cpus, claim.reservation)
                        for one in holdings for claim in one.claims)
     kernel = model.Kernel(replicated, {
         one.server: (leaf(one),) for one in holdings if one.current})

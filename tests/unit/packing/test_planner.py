@@ -19,9 +19,17 @@ _CLAIMS = st.lists(
               st.sampled_from((100, 200, 300, 400))), max_size=4)
 
 
+def placed(cpus, ppm):
+    return planner.Placed(cpus, unit.share(ppm))
+
+
+def plan(state, claims, vcpus, ppm, max_moves=2):
+    return planner.plan(state, claims, vcpus, unit.share(ppm), max_moves)
+
+
 def host(claims, count=4, cap=CAP):
     return cpus.CpuBandwidth.empty(range(count), cap).fold(
-        (claim.cpus, claim.bandwidth) for claim in claims.values())
+        (claim.cpus, claim.wanted) for claim in claims.values())
 
 
 def after(move, claims):
@@ -31,7 +39,7 @@ def after(move, claims):
         return None
     moved = planner.Placed(
         tuple(move.target if cpu == move.source else cpu
-              for cpu in placed.cpus), placed.bandwidth)
+              for cpu in placed.cpus), placed.wanted)
     return claims | {move.claim: moved}
 
 
@@ -43,9 +51,9 @@ class Figure5Test(base.BaseTestCase):
         self.claims = {}
         for name, vcpus, bandwidth in (
                 ('a', 2, 500_000), ('b', 1, 300_000), ('c', 3, 400_000)):
-            chosen = cpus.fit(host(self.claims), vcpus, bandwidth,
-                              policies.worst_fit)
-            self.claims[name] = planner.Placed(chosen, bandwidth)
+            chosen = cpus.fit(host(self.claims), vcpus,
+                              unit.share(bandwidth), policies.worst_fit)
+            self.claims[name] = placed(chosen, bandwidth)
 
     def test_placement(self):
         self.assertEqual(
@@ -55,71 +63,73 @@ class Figure5Test(base.BaseTestCase):
     def test_fragmented(self):
         state = host(self.claims)
         self.assertGreater(state.total - state.total_used, 750_000)
-        self.assertIsNone(cpus.fit(state, 1, 750_000, policies.worst_fit))
+        self.assertIsNone(cpus.fit(
+            state, 1, unit.share(750_000), policies.worst_fit))
 
     def test_one_move_makes_room(self):
-        plan = planner.plan(host(self.claims), self.claims, 1, 750_000)
-        self.assertEqual((planner.Move('c', 3, 1),), plan)
-        state = host(after(plan[0], self.claims))
+        found = plan(host(self.claims), self.claims, 1, 750_000)
+        self.assertEqual((planner.Move('c', 3, 1),), found)
+        state = host(after(found[0], self.claims))
         self.assertEqual((3,),
-                         cpus.fit(state, 1, 750_000, policies.worst_fit))
+                         cpus.fit(
+            state, 1, unit.share(750_000), policies.worst_fit))
 
 
 class PlanTest(base.BaseTestCase):
 
     def test_nothing_to_do(self):
-        self.assertEqual((), planner.plan(host({}), {}, 4, CAP))
+        self.assertEqual((), plan(host({}), {}, 4, CAP))
 
     def test_hopeless(self):
-        claims = {'a': planner.Placed((0,), CAP)}
-        self.assertIsNone(planner.plan(host(claims), claims, 4, 1))
+        claims = {'a': placed((0,), CAP)}
+        self.assertIsNone(plan(host(claims), claims, 4, 1))
 
     def test_two_moves_only_where_allowed(self):
-        claims = {'a': planner.Placed((0,), 200),
-                  'b': planner.Placed((0,), 300),
-                  'c': planner.Placed((1,), 700),
-                  'd': planner.Placed((2,), 600)}
+        claims = {'a': placed((0,), 200),
+                  'b': placed((0,), 300),
+                  'c': placed((1,), 700),
+                  'd': placed((2,), 600)}
         state = host(claims, count=3, cap=900)
-        self.assertIsNone(planner.plan(state, claims, 1, 900, max_moves=1))
+        self.assertIsNone(plan(state, claims, 1, 900, max_moves=1))
         self.assertEqual((planner.Move('a', 0, 1), planner.Move('b', 0, 2)),
-                         planner.plan(state, claims, 1, 900))
+                         plan(state, claims, 1, 900))
 
     def test_vcpus_of_a_claim_stay_apart(self):
-        claims = {'a': planner.Placed((0, 1), 200)}
+        claims = {'a': placed((0, 1), 200)}
         state = host(claims, count=2, cap=500)
-        self.assertIsNone(planner.plan(state, claims, 1, 400))
+        self.assertIsNone(plan(state, claims, 1, 400))
 
     def test_second_move_starts_where_the_first_ended(self):
-        claims = {'a': planner.Placed((0, 1), 200)}
+        claims = {'a': placed((0, 1), 200)}
         self.assertIsNone(
-            planner.plan(host(claims, cap=500), claims, 1, 600))
+            plan(host(claims, cap=500), claims, 1, 600))
 
     def test_smallest_claim_moves(self):
-        claims = {'big': planner.Placed((0,), 400),
-                  'small': planner.Placed((1,), 100)}
+        claims = {'big': placed((0,), 400),
+                  'small': placed((1,), 100)}
         state = host(claims, count=2, cap=500)
         self.assertEqual((planner.Move('small', 1, 0),),
-                         planner.plan(state, claims, 1, 500))
+                         plan(state, claims, 1, 500))
 
     def test_moves_are_no_use_where_shares_are_replicated(self):
-        claims = {'a': planner.Placed((0,), 400)}
+        claims = {'a': placed((0,), 400)}
         state = cpus.CpuBandwidth.empty((0, 1), 500, replicated=True).claim(
-            (0,), 400)
-        self.assertIsNone(planner.plan(state, claims, 1, 200))
+            (0,), unit.share(400))
+        self.assertIsNone(plan(state, claims, 1, 200))
 
     @hypothesis.given(_CLAIMS, st.integers(1, 3), st.integers(1, 500))
     @unit.PROPERTY
     def test_plans_work_and_are_shortest(self, claims, vcpus, bandwidth):
-        named = {str(n): planner.Placed(*claim)
+        named = {str(n): placed(*claim)
                  for n, claim in enumerate(claims)}
         state = host(named, cap=500)
         hypothesis.assume(all(state.free(cpu) >= 0 for cpu in state.cpus))
-        plan = planner.plan(state, named, vcpus, bandwidth, max_moves=1)
+        found = plan(state, named, vcpus, bandwidth, max_moves=1)
         self.assertEqual(self._shortest(named, vcpus, bandwidth),
-                         plan if plan is None else len(plan))
-        for move in plan or ():
+                         found if found is None else len(found))
+        for move in found or ():
             named = after(move, named)
-        if plan is not None:
+        if found is not None:
             self.assertTrue(self._fits(named, vcpus, bandwidth))
 
     def _shortest(self, claims, vcpus, bandwidth):
@@ -133,7 +143,7 @@ class PlanTest(base.BaseTestCase):
                         for then in tried) else None
 
     def _fits(self, claims, vcpus, bandwidth):
-        load = [sum(placed.bandwidth for placed in claims.values()
+        load = [sum(placed.wanted.bandwidth for placed in claims.values()
                     if cpu in placed.cpus) for cpu in range(4)]
         return max(load) <= 500 and sum(
             used + bandwidth <= 500 for used in load) >= vcpus

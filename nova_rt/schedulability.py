@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Whether the kernel can give each server on a pCPU what it reserved.
+
+Under EDF (HCBS, SCHED_DEADLINE) the sum of the shares tells.  Mainline
+RT_GROUP_SCHED runs servers by fixed priorities; here are the priorities that
+follow from periods and the response-time analysis that belongs to them.
+
+A server there is deferrable (Strosnider, Lehoczky and Sha, IEEE Trans.
+Computers 44(1), 1995): it may use its runtime late in one period and again
+early in the next.  To the servers it delays it is a task with a release
+jitter of period - runtime (Audsley et al., Software Engineering Journal
+8(5), 1993), so that in t microseconds it runs for at most
+
+    ceil((t + period - runtime) / period) * runtime + overrun,
+
+where the overrun, of at most a tick, is paid back by its next periods.
+Servers of one level take turns, so that one that needs *runtime* to finish
+waits for each other of its level for no more than that and a turn.
+"""
+
+from collections.abc import Iterator, Sequence
+import dataclasses
+import functools
+import math
+
+from nova_rt import reservation
+
+#: Of the scale of periods: all that reservations may have lies within.
+_SHORTEST_US = 1_024
+_OCTAVES = math.log2(reservation.MAX_PERIOD_US / _SHORTEST_US)
+
+#: Of a level whose servers do not take turns.
+NO_TURNS_US = reservation.MAX_PERIOD_US
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FixedPriorities:
+    """How a kernel without EDF runs the servers of a pCPU.
+
+    :ivar levels: number of priorities that servers are spread over
+    :ivar turn_us: after how long servers of one level take turns;
+        NO_TURNS_US where they do not
+    :ivar tick_us: what a server may run beyond its runtime before the
+        kernel sees it
+    :ivar min_period_us: the shortest period that the kernel keeps
+    """
+
+    levels: int
+    turn_us: int
+    tick_us: int
+    min_period_us: int
+
+    def level(self, period_us: int) -> int:
+        """Of a period: 0 for the longest, *levels* - 1 for the shortest.
+
+        The scale is logarithmic and fixed, so that the level of a server
+        depends on nobody else and never changes while others come and go.
+        """
+        octaves = math.log2(max(period_us, _SHORTEST_US) / _SHORTEST_US)
+        rank = int(self.levels * octaves / _OCTAVES)
+        return self.levels - 1 - min(rank, self.levels - 1)
+
+    def holds(self, servers: Sequence[reservation.Reservation]) -> bool:
+        """Whether each of *servers* gets its runtime in each period.
+
+        They share one pCPU, whatever they do and whenever they begin.
+        """
+        return _holds(self, tuple(sorted(servers)))
+
+    def response_us(self, server: reservation.Reservation,
+                    others: Sequence[reservation.Reservation]
+                    ) -> int | None:
+        """In how many us a server surely runs for its runtime.
+
+        :param others: the other servers of the pCPU
+        :returns: None where that may take longer than its period
+        """
+        if server.period_us < self.min_period_us:
+            return None
+        time_us, last = 0, -1
+        while time_us != last and time_us <= server.period_us:
+            last = time_us
+            time_us = server.runtime_us + sum(
+                self._interference(server, last, others))
+        return time_us if time_us <= server.period_us else None
+
+    def _interference(self, server: reservation.Reservation, time_us: int,
+                      others: Sequence[reservation.Reservation]
+                      ) -> Iterator[int]:
+        """The us that each of *others* takes from a server in *time_us*."""
+        own = self.level(server.period_us)
+        for other in others:
+            level = self.level(other.period_us)
+            if level < own:
+                continue
+            jitter = other.period_us - other.runtime_us
+            hits = -(-(time_us + jitter) // other.period_us)
+            taken = max(1, hits) * other.runtime_us + self.tick_us
+            yield taken if level > own else min(
+                taken, server.runtime_us + self.turn_us)
+
+
+@functools.lru_cache(maxsize=65536)
+def _holds(rule: FixedPriorities,
+           servers: tuple[reservation.Reservation, ...]) -> bool:
+    return all(
+        rule.response_us(server, servers[:place] + servers[place + 1:])
+        is not None for place, server in enumerate(servers))
