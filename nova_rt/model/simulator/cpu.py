@@ -22,12 +22,12 @@ from nova_rt import reservation as rt_reservation
 class Server:
     """A reservation on one CPU and the requests to it.
 
-    :param level: where the kernel compares priorities, 0 is the highest
+    :param priority: where the kernel compares them; the higher runs
     """
 
     reservation: rt_reservation.Reservation
     requests: traffic.Requests
-    level: int = 0
+    priority: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

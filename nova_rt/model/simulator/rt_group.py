@@ -43,10 +43,10 @@ def simulate(servers: Sequence[cpu.Server], ticks: rt_ticks.Ticks,
     turns = itertools.count(1)
     above = [_Budget(parent) for parent in parents]
     rounds = max(1, round(slice_us / ticks.length_us))
-    levels = [server.level for server in servers]
+    priorities = [server.priority for server in servers]
     processes = [
         _Process(server, above, ticks, turns,
-                 rounds if levels.count(server.level) > 1 else 0)
+                 rounds if priorities.count(server.priority) > 1 else 0)
         for server in servers]
     return cpu.run(processes, until_us,
                    [_Parent(budget, processes) for budget in above])
@@ -99,9 +99,9 @@ class _Budget:
 
 
 class _Process(cpu.Process):
-    """A group with one task; its rank is its level, then its turn."""
+    """A group with one task; ranked by its priority, then by its turn."""
 
-    __slots__ = ('_budget', '_budgets', '_end', '_level', '_out', '_last',
+    __slots__ = ('_budget', '_budgets', '_end', '_first', '_out', '_last',
                  '_paid', '_rounds', '_slice', '_slice_end', '_ticks', '_turns')
 
     def __init__(self, server: cpu.Server, above: Sequence[_Budget],
@@ -111,7 +111,7 @@ class _Process(cpu.Process):
         self._budget = _Budget(server.reservation)
         self._budgets = [self._budget, *above]
         self._ticks, self._turns, self._rounds = ticks, turns, rounds
-        self._level = _TURNS * server.level
+        self._first = -_TURNS * server.priority
         self._slice, self._last = rounds, 0
         self._end = self._out = self._slice_end = math.inf
         self._paid = 0.0
@@ -197,7 +197,7 @@ class _Process(cpu.Process):
         self._slice_end = self._ticks.at(self._last)
 
     def _to_the_end(self) -> None:
-        self.rank = self._level + next(self._turns)
+        self.rank = self._first + next(self._turns)
 
 
 class _Parent:
