@@ -185,6 +185,11 @@ def policy_of(thread: int) -> int:
     return _task(thread).policy
 
 
+def parameters_of(thread: int) -> os.sched_param:
+    """For ``os.sched_getparam``."""
+    return os.sched_param(_task(thread).priority)
+
+
 def belongs(thread: int, process: int) -> bool:
     """For ``nova_rt.kernel.tasks._belongs``."""
     kernel = _kernels.get(thread)
@@ -235,4 +240,5 @@ def _task(thread: int) -> emulation.Task:
 
 
 __all__ = ['EmulatedTasks', 'Guests', 'adopt', 'belongs', 'is_child',
-           'new_id', 'place_vcpu', 'policy_of', 'set_policy']
+           'new_id', 'parameters_of', 'place_vcpu', 'policy_of',
+           'set_policy']

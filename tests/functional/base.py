@@ -161,6 +161,8 @@ class TestCase(base.ServersTestBase):
                 ('nova_rt.kernel.tasks.Tasks', emulated.EmulatedTasks),
                 ('nova_rt.kernel.tasks._belongs', emulated.belongs),
                 ('nova_rt.kernel.tasks._is_child', emulated.is_child),
+                ('nova_rt.kernel.tasks.os.sched_getparam',
+                 emulated.parameters_of),
                 ('nova_rt.kernel.tasks.os.sched_getscheduler',
                  emulated.policy_of),
                 ('nova_rt.privsep.set_policy', emulated.set_policy),

@@ -29,15 +29,16 @@ class SyntaxTest(testscenarios.WithScenarios, base.KernelTest):
     """The words that a fresh leaf and its parent are given, and take back."""
 
     #: (kind, on pCPUs 1 and 3 of 4, 20 ms every 100 ms)
-    F1 = (('/machine', 'runtime', '200000'), (LEAF, 'period', '100000'),
+    F2 = (('/machine', 'runtime', '200000'), (LEAF, 'period', '100000'),
           (LEAF, 'runtime', '20000'))
+    F1 = (('/machine', 'runtime', '950000'), *F2[1:])
     F1_BACK = ((LEAF, 'runtime', '0'), ('/machine', 'runtime', '0'))
     F2M = (('/machine', 'multi_runtime', '1 200000 3 200000'),
            (LEAF, 'period', '100000'),
            (LEAF, 'multi_runtime', '1 20000 3 20000'))
     F2M_BACK = ((LEAF, 'multi_runtime', '1 0 3 0'),
                 ('/machine', 'multi_runtime', '1 0 3 0'))
-    F3 = (('/machine', 'period', '1000000'), *F1)
+    F3 = (('/machine', 'period', '1000000'), *F2)
     F3M = (('/machine', 'period', '1000000'),
            ('/machine', 'runtime', '200000 1,3'),
            (LEAF, 'period', '100000'), (LEAF, 'runtime', '20000 1,3'))
@@ -48,8 +49,8 @@ class SyntaxTest(testscenarios.WithScenarios, base.KernelTest):
 
     scenarios = [(kind, {'kind': kind, 'wanted': wanted, 'back': back})
                  for kind, wanted, back in (
-                     ('F1', F1, F1_BACK), ('F2', F1, F1_BACK),
-                     ('F2-v2', F1, F1_BACK), ('F2m', F2M, F2M_BACK),
+                     ('F1', F1, F1_BACK), ('F2', F2, F1_BACK),
+                     ('F2-v2', F2, F1_BACK), ('F2m', F2M, F2M_BACK),
                      ('F2m-v2', F2M, F2M_BACK), ('F3', F3, F1_BACK),
                      ('F3m', F3M, F1_BACK), ('F4', F4, F4_BACK),
                      ('F5', F4, F4_BACK))]

@@ -35,6 +35,8 @@ class Emulation(fixtures.Fixture):
         for target, new in (
                 ('nova_rt.kernel.tasks._belongs', emulated.belongs),
                 ('nova_rt.kernel.tasks._is_child', emulated.is_child),
+                ('nova_rt.kernel.tasks.os.sched_getparam',
+                 emulated.parameters_of),
                 ('nova_rt.kernel.tasks.os.sched_getscheduler',
                  emulated.policy_of),
                 ('nova_rt.privsep.set_policy',
@@ -80,7 +82,7 @@ class Host:
             self.kernel, self.kind)
         self.tasks = emulated.EmulatedTasks(self.kernel)
         self.enforcer = enforcer.GroupEnforcer(
-            self.interface, self.tasks, 'rr', 10)
+            self.interface, self.tasks, 'rr', lambda wanted: 10)
 
     def _before(self, path: str, text: str) -> None:
         over = self.kernel.over_cap(base.CAP)

@@ -35,6 +35,7 @@ class Kernel:
         self.confined = None
         self.real_time = False
         self.inside = {}
+        self.high = ()
 
     def group_of(self, pid, controller):
         if pid != PID:
@@ -62,8 +63,11 @@ class Kernel:
     def threads(self, group, controller, keeper=0):
         return self.inside.get(group, [])
 
-    def is_real_time(self, thread):
-        return self.real_time
+    def runs_at(self, thread, policy, priority):
+        return self.real_time == (policy, priority)
+
+    def outranks(self, thread, priority):
+        return thread in self.high
 
     def capacity(self, ours):
         assert ours == '/machine'
@@ -90,7 +94,7 @@ class Kernel:
     def make_real_time(self, group, controller, keeper, policy, priority):
         self.events.append(f'{policy} {priority} {group} but {keeper}')
         self.inside[group] = [1]
-        self.real_time = True
+        self.real_time = policy, priority
 
     def is_init(self, thread, keeper):
         return thread == 1
@@ -108,7 +112,8 @@ class EnforcerTest(base.BaseTestCase):
 
     def on(self, kernel, policy='rr'):
         self.kernel = kernel
-        return enforcer.GroupEnforcer(kernel, kernel, policy, 10)
+        return enforcer.GroupEnforcer(
+            kernel, kernel, policy, lambda wanted: wanted.runtime_us // 100)
 
     def refused(self, words, pid=PID):
         error = self.assertRaises(exception.KernelError, self.enforcer.apply,
