@@ -128,6 +128,9 @@ def _servers(ids: tuple[int, ...], listed: list[Any]) -> _Servers:
     found: dict[int, list[reservation.Reservation]] = {
         cpu: [] for cpu in ids}
     for runtime_us, period_us, text in listed:
+        if not 0 < runtime_us <= period_us or {int} != {
+                type(runtime_us), type(period_us)}:
+            raise ValueError(f'{runtime_us}/{period_us} is no reservation')
         for cpu in _ids(text):
             found[cpu].append(reservation.Reservation(runtime_us, period_us))
     return tuple(tuple(sorted(held)) for held in found.values())
@@ -168,5 +171,6 @@ def _decode(text: str) -> HostMap | None:
             data['replicated'], rule,
             _servers(ids, data['servers']) if rule else ())
         return HostMap(state, data['policy'])
-    except (KeyError, TypeError, ValueError, RecursionError):
+    except (AttributeError, KeyError, TypeError, ValueError,
+            RecursionError):
         return None

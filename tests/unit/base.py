@@ -19,6 +19,7 @@ from nova_rt import conf as rt_conf
 from nova_rt import cpus
 from nova_rt import hostmap
 from nova_rt import reservation
+from nova_rt import schedulability
 
 CONF = nova.conf.CONF
 
@@ -82,6 +83,17 @@ def instance(specs=None, vcpus=1, resources=None, **system_metadata):
         uuid=uuids.server, flavor=flavor(specs, vcpus), image_ref=uuids.image,
         system_metadata=system_metadata,
         resources=objects.ResourceList(objects=resources or []))
+
+
+#: Of a host without EDF, with a tick of 4 ms.
+FIXED = schedulability.FixedPriorities(
+    levels=48, turn_us=4_000, tick_us=4_000, min_period_us=10_000)
+
+
+def fixed_map(*claims, pcpus=2, policy='worst_fit'):
+    """A mainline host with *claims*: (pCPUs, reservation)."""
+    return hostmap.HostMap(cpus.CpuBandwidth.empty(
+        range(pcpus), 950_000, True, FIXED).fold(claims), policy)
 
 
 def share(ppm):

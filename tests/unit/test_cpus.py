@@ -26,7 +26,8 @@ _CLAIMS = st.lists(st.tuples(
     st.lists(st.integers(0, 15), min_size=1, max_size=4, unique=True),
     _SHARES_OF), max_size=5)
 _STATES = st.builds(lambda empty, claims: empty.fold(claims), _EMPTY, _CLAIMS)
-_REQUESTS = st.tuples(st.integers(1, 4), st.integers(1, 400_000).map(unit.share))
+_REQUESTS = st.tuples(
+    st.integers(1, 4), st.integers(1, 400_000).map(unit.share))
 _SHARES = st.builds(
     lambda a, b: reservation.Reservation(min(a, b), max(a, b)),
     st.integers(1, 1000), st.integers(1, 1000))
@@ -61,7 +62,8 @@ class CpuBandwidthTest(base.BaseTestCase):
         self.assertEqual((0, 2), cpus.CpuBandwidth.empty((2, 0), 1).cpus)
 
     def test_claim_counts_on_its_pcpus_only(self):
-        state = cpus.CpuBandwidth.empty((0, 1, 2), 900).claim((2, 0), unit.share(300))
+        state = cpus.CpuBandwidth.empty((0, 1, 2), 900).claim(
+            (2, 0), unit.share(300))
         self.assertEqual([600, 900, 600], [state.free(n) for n in range(3)])
         self.assertEqual((2700, 600), (state.total, state.total_used))
 
@@ -75,7 +77,8 @@ class CpuBandwidthTest(base.BaseTestCase):
         self.assertEqual(-100, cpus.CpuBandwidth((0,), 200, (300,)).free(0))
 
     def test_pcpus_taken_out_do_not_count(self):
-        state = cpus.CpuBandwidth.empty((1,), 500).fold([((0, 1), unit.share(100))])
+        state = cpus.CpuBandwidth.empty((1,), 500).fold(
+            [((0, 1), unit.share(100))])
         self.assertEqual((500, 100), (state.total, state.total_used))
 
     @hypothesis.given(_STATES, _CLAIMS)
@@ -154,6 +157,65 @@ class FitTest(base.BaseTestCase):
             if found is not None:
                 self.assertEqual(vcpus, len(set(found)))
                 self.assertEqual(set(), set(found) - set(room))
+
+
+class FixedPrioritiesTest(base.BaseTestCase):
+    """A kernel without EDF: the sum does not suffice."""
+
+    LONG = reservation.Reservation(120_000, 200_000)
+    SHORT = reservation.Reservation(30_000, 100_000)
+
+    def empty(self, pcpus=2):
+        return cpus.CpuBandwidth.empty(range(pcpus), 950_000, True,
+                                       unit.FIXED)
+
+    def test_not_on_the_same_pcpu(self):
+        state = self.empty().claim((0,), self.LONG)
+        for policy in POLICIES:
+            self.assertEqual((1,), cpus.fit(state, 1, self.SHORT, policy))
+        self.assertTrue(cpus.fits(state, 1, self.SHORT))
+        self.assertFalse(cpus.fits(state, 2, self.SHORT))
+        alone = self.empty(1).claim((0,), self.LONG)
+        self.assertIsNone(cpus.fit(alone, 1, self.SHORT, POLICIES[0]))
+        self.assertFalse(cpus.fits(alone, 1, self.SHORT))
+
+    def test_the_sum_counts_as_well(self):
+        state = self.empty().claim((0,), self.LONG)
+        self.assertIsNone(cpus.fit(
+            state, 1, reservation.Reservation(36, 100), POLICIES[0]))
+
+    def test_a_period_that_the_kernel_does_not_keep(self):
+        wanted = reservation.Reservation(900, 1_000)
+        self.assertFalse(cpus.fits(self.empty(), 1, wanted))
+        edf = cpus.CpuBandwidth.empty((0,), 950_000, True)
+        self.assertTrue(cpus.fits(edf, 1, wanted))
+
+    def test_release_of_what_is_not_there(self):
+        self.assertRaises(ValueError, self.empty().release, (0,), self.LONG)
+
+    @hypothesis.given(st.lists(st.tuples(
+        st.lists(st.integers(0, 4), min_size=1, max_size=3, unique=True),
+        _SHARES), max_size=6), st.data())
+    @unit.PROPERTY
+    def test_order_of_claims_and_releases_does_not_matter(self, claims, data):
+        empty = self.empty(4)
+        state = empty.fold(data.draw(st.permutations(claims)))
+        self.assertEqual(empty.fold(claims), state)
+        for chosen, wanted in data.draw(st.permutations(claims)):
+            state = state.release(chosen, wanted)
+        self.assertEqual(empty, state)
+
+    @hypothesis.given(st.lists(st.tuples(
+        st.integers(1, 3), st.builds(
+            reservation.Reservation, st.integers(1, 60_000),
+            st.integers(60_000, 400_000))), max_size=8),
+        st.sampled_from(POLICIES))
+    @unit.PROPERTY
+    def test_what_fits_the_kernel_can_serve(self, requests, policy):
+        state, made = admit(self.empty(3), requests, policy)
+        for cpu in state.cpus:
+            self.assertTrue(unit.FIXED.holds(
+                [wanted for chosen, wanted in made if cpu in chosen]))
 
 
 class InvariantTest(base.BaseTestCase):

@@ -11,6 +11,7 @@ from oslotest import base
 from nova_rt import cpus
 from nova_rt import hostmap
 from nova_rt.packing import policies
+from nova_rt import reservation
 from tests.unit import base as unit
 
 GOOD = ('{"version":1,"cpus":"3","used":[0],"cap":1,"charged":0,'
@@ -115,7 +116,8 @@ class HostMapTest(base.BaseTestCase):
                       {'rt_map': GOOD.replace('[0]', '7')},
                       {'rt_map': GOOD.replace('[0]', '[0,0]')},
                       {'rt_map': GOOD.replace('"3"', '"x"')},
-                      {'rt_map': GOOD.replace('"3"', '[3]')}):
+                      {'rt_map': GOOD.replace('"3"', '[3]')},
+                      {'rt_map': GOOD.replace('"3"', '3')}):
             self.assertIsNone(hostmap.from_stats(stats))
         self.assertIsNotNone(hostmap.from_stats({'rt_map': GOOD}))
 
@@ -128,6 +130,47 @@ class HostMapTest(base.BaseTestCase):
         self.assertEqual(
             hostmap.from_stats({'rt_map': GOOD}),
             hostmap.from_stats({'rt_map': GOOD[:-1] + ',"new":{"x":[1]}}'}))
+
+    FIXED = GOOD[:-1] + ',"fixed":[48,4000,4000,10000],"servers":%s}'
+
+    def test_text_of_a_host_without_edf(self):
+        one, other = (reservation.Reservation(30_000, period)
+                      for period in (100_000, 300_000))
+        stats = hostmap.to_stats(unit.fixed_map(
+            ((0, 1), one), ((1,), one), ((0,), other)))
+        self.assertIn(
+            '"fixed":[48,4000,4000,10000],"servers":[[30000,100000,"0-1"],'
+            '[30000,100000,"1"],[30000,300000,"0"]]', stats['rt_map'])
+        self.assertIn('"version":1', stats['rt_map'])
+
+    def test_servers_that_do_not_add_up(self):
+        read = hostmap.from_stats
+        self.assertIsNotNone(read({'rt_map': self.FIXED % '[[1,2,"3"]]'}))
+        for bad in ('[[1,2,"4"]]', '[[1,2]]', '[[1,2,3]]', '7', '[["1",2,"3"'
+                    ']]', '[[0,2,"3"]]', '[[1,0,"3"]]', '[[1.5,2,"3"]]'):
+            self.assertIsNone(read({'rt_map': self.FIXED % bad}), bad)
+        self.assertIsNone(read({'rt_map': GOOD[:-1] + ',"fixed":[48,1,1,1]}'
+                                }))
+        for bad in ('[0,4,4,4]', '[48,-1,4,4]', '[48,4,4]', '[]', '7', '"x"',
+                    'null', '["a",1,1,1]'):
+            self.assertIsNone(read({'rt_map': (self.FIXED % '[]').replace(
+                '[48,4000,4000,10000]', bad)}), bad)
+
+    def test_more_reservations_than_the_column_holds(self):
+        many = [((0,), reservation.Reservation(2, 4_000_000 + n))
+                for n in range(4000)]
+        stats = hostmap.to_stats(unit.fixed_map(*many))
+        self.assertLess(len(stats['rt_map']), 1000)
+        self.assertEqual((), hostmap.from_stats(stats).state.cpus)
+
+    @hypothesis.given(st.lists(st.tuples(
+        st.lists(st.integers(0, 5), min_size=1, max_size=4, unique=True),
+        st.builds(reservation.Reservation, st.integers(1, 3),
+                  st.integers(3, 6))), max_size=9))
+    @unit.PROPERTY
+    def test_round_trip_without_edf(self, claims):
+        host = unit.fixed_map(*claims, pcpus=6)
+        self.assertEqual(host, hostmap.from_stats(hostmap.to_stats(host)))
 
     @hypothesis.given(_STATES, st.text())
     @unit.PROPERTY

@@ -7,6 +7,8 @@ from nova_rt import cpus
 from nova_rt import exception
 from nova_rt.kernel import base as kernel_base
 from nova_rt.packing import policies
+from nova_rt import reservation
+from nova_rt import schedulability
 from tests.unit import base
 
 
@@ -16,9 +18,10 @@ class Kernel:
     name = 'fake'
 
     def __init__(self, ppm=1_000_000, tick_us=0, replicated=False,
-                 error=None):
+                 error=None, turn_us=0, min_period_us=1):
         self.replicated = replicated
-        self._capacity = error or kernel_base.Capacity(ppm, tick_us)
+        self._capacity = error or kernel_base.Capacity(
+            ppm, tick_us, turn_us, min_period_us)
 
     def capacity(self):
         if isinstance(self._capacity, Exception):
@@ -58,6 +61,44 @@ class MeasureTest(base.TestCase):
         self.assertEqual((0, 1, 2), found.empty.cpus)
         self.assertEqual(('worst_fit', policies.worst_fit),
                          (found.policy_name, found.policy))
+
+    def fixed(self, **options):
+        self.config(**options)
+        return self.measure(Kernel(tick_us=4000, turn_us=8000,
+                                   min_period_us=10_000)).empty.rule
+
+    def test_edf_needs_no_rule(self):
+        self.assertIsNone(self.measure(Kernel(tick_us=4000)).empty.rule)
+
+    def test_fixed_priorities(self):
+        self.assertEqual(
+            schedulability.FixedPriorities(48, 8000, 4000, 10_000),
+            self.fixed())
+        self.assertEqual(11, self.fixed(guest_priority=20,
+                                        guest_priority_max=30).levels)
+
+    def test_fifo_takes_no_turns(self):
+        self.assertEqual(schedulability.NO_TURNS_US,
+                         self.fixed(guest_policy='fifo').turn_us)
+
+    def test_guests_that_choose_their_priority(self):
+        found = self.fixed(guest_policy='none')
+        self.assertEqual((1, schedulability.NO_TURNS_US),
+                         (found.levels, found.turn_us))
+
+    def test_priorities_upside_down(self):
+        self.config(guest_priority=58)
+        error = self.assertRaises(exception.InvalidConfiguration, self.fixed)
+        self.assertIn('guest_priority_max = 57', str(error))
+        self.assertIn('at least guest_priority, which is 58', str(error))
+
+    def test_refusal(self):
+        found = self.measure(Kernel(tick_us=4000, turn_us=8000,
+                                    min_period_us=10_000))
+        self.assertIn('no period below 10000 us', found.refusal(
+            1, reservation.Reservation(900, 1000)))
+        self.assertIn('no 2 pCPUs have room', found.refusal(
+            2, reservation.Reservation(900, 10_000)))
 
     def test_some_pcpus(self):
         self.config(rt_cpus='0-2,^1')

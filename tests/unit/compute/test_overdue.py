@@ -53,6 +53,20 @@ class SentencesTest(base.TestCase):
         for uuid in (uuids.a, uuids.b):
             self.assertIn(uuid, said)
 
+    def test_the_kernel_cannot_serve_them(self):
+        """They were admitted by the sum, before an upgrade."""
+        fixed = capacity.Capacity(
+            cpus.CpuBandwidth.empty((0, 1), 950_000, True, base.FIXED),
+            'worst_fit', policies.worst_fit)
+        held = [claim(uuids.a, 0), claims.RTClaim(
+            uuids.b, 0, reservation.Reservation(80_000, 200_000), (0,))]
+        said, = self.said(fixed, held)
+        self.assertIn('pCPU 0 cannot give all its servers', said)
+        self.assertIn(uuids.a, said)
+        apart = [held[0], claims.RTClaim(uuids.b, 0, held[1].reservation,
+                                         (1,))]
+        self.assertEqual([], self.said(fixed, apart))
+
     def test_pcpus_were_taken_out(self):
         held = [claim(uuids.a, 0), claim(uuids.b, 1)]
         self.assertEqual(

@@ -27,11 +27,12 @@ class OptionsTest(base.DoctorTest):
             '[DEFAULT]\nmy_ip = 1.2.3.4\n[nova_rt]\nkernel_interface = hcbs\n'
             'cpu_cap = 0.8\nrt_cpus = 2-5\nguest_policy = fifo\n'
             'hcbs_scheduler_available = false\nguest_priority = 20\n'
+            'guest_priority_max = 30\n'
             'min_runtime_us = 500\nmin_period_us = 5000\n'
             '[libvirt]\nvirt_type = lxc\n')
         self.assertEqual(
-            options.Options('hcbs', 0.8, '2-5', False, 'fifo', 20, 500, 5000,
-                            'lxc', path), options.load([path]))
+            options.Options('hcbs', 0.8, '2-5', False, 'fifo', 20, 30, 500,
+                            5000, 'lxc', path), options.load([path]))
 
     def test_later_files_win(self):
         found = options.load([self.file('[nova_rt]\ncpu_cap = 0.8\n'),

@@ -51,9 +51,16 @@ class OrphansTest(base.DoctorTest):
                             _BUDGET, 'could not be checked')
 
     def test_room(self):
-        found = self.examine(kernels.F1,
-                             base.f1_group('/machine', 300_001))
+        found = self.examine(kernels.F2, base.put(
+            '/machine', runtime='300001', period='1000000'))
         self.assert_warns(found, _ROOM, '/machine (0.000 (1 ppm) more)')
+
+    def test_room_that_is_there_by_design(self):
+        """Mainline throttles parents: the top one has more than they use."""
+        self.assert_ok(self.examine(
+            kernels.F1, base.f1_group('/machine', 950_000)), _ROOM)
+        self.assert_warns(self.examine(
+            base.F1, base.f1_group('/machine', 950_000)), _ROOM, '/machine')
 
     def test_room_on_one_pcpu(self):
         found = self.examine(

@@ -2,6 +2,7 @@
 
 """nova_rt.kernel.rt_group_sched on the emulated kernel."""
 
+from collections.abc import Callable
 import errno
 import os
 
@@ -197,16 +198,16 @@ class ReserveTest(base.KernelTest):
 class FaultTest(base.KernelTest):
     """Whatever write fails, all files are as before."""
 
-    def setUp(self) -> None:
-        super().setUp()
-        base.mkdirs(self.kernel, base.LEAF, base.OTHER, base.DEEP,
-                    base.DEEPER)
-        for group in (base.LEAF, base.DEEP):
-            self.interface.reserve({group: budget(40_000, 200_000)})
-        self.interface.reserve({base.OTHER: budget(10_000, 100_000)})
+    def start(self, group: str, *others: str) -> None:
+        """A host with servers in these groups."""
+        self.kernel = self.new_kernel()
+        self.interface = self.interface_on(self.kernel)
+        base.mkdirs(self.kernel, group, *others)
+        for each in (group, *others):
+            self.interface.reserve({each: budget(40_000, 200_000)})
 
-    def _each_write_fails(self, action: object, *args: object) -> int:
-        assert callable(action)
+    def _each_write_fails(self, action: Callable[..., None], *args: object
+                          ) -> int:
         for nth in range(32):
             before = self.kernel.snapshot()
             for number in (errno.EINVAL, errno.EBUSY, errno.EIO):
@@ -221,12 +222,13 @@ class FaultTest(base.KernelTest):
 
     def test_reserve(self) -> None:
         for group in (base.LEAF, base.DEEP):
+            self.start(group)
             for values, writes in (
                     ((50_000, 200_000), 1), ((30_000, 200_000), 1),
                     ((60_000, 400_000), 2), ((20_000, 100_000), 2),
                     ((70_000, 150_000), 2), ((30_000, 300_000), 2)):
                 with self.subTest(group=group, values=values):
-                    parents = group.count('/') - 1
+                    parents = group.count('/') - 2
                     count = self._each_write_fails(
                         self.interface.reserve, {group: budget(*values)})
                     self.assertLessEqual(writes, count)
@@ -234,17 +236,18 @@ class FaultTest(base.KernelTest):
                     self.assertEqual(values, self.kernel.snapshot()[group])
 
     def test_release(self) -> None:
-        for group in (base.LEAF, base.DEEP):
-            with self.subTest(group=group):
+        for group, *others in ((base.LEAF,), (base.DEEP,),
+                               (base.LEAF, base.OTHER)):
+            with self.subTest(group=group, others=others):
+                self.start(group, *others)
                 count = self._each_write_fails(
                     self.interface.release, [group])
-                # Neither is the last one below its top group.
-                self.assertEqual(group.count('/') - (group == base.LEAF),
-                                 count)
+                # The top group stays as it is for the others.
+                self.assertEqual(group.count('/') - len(others), count)
 
     def test_settle(self) -> None:
+        self.start(base.LEAF)
         self.kernel.rmdir(base.LEAF)
-        self.kernel.rmdir(base.OTHER)
         self.assertEqual(1, self._each_write_fails(
             self.interface.settle, '/machine'))
         self.assert_tight(self.kernel, '/machine')

@@ -25,6 +25,7 @@ class TasksTest(base.KernelTest):
                 (tasks, '_belongs', emulated.belongs),
                 (tasks, '_is_child', emulated.is_child),
                 (tasks.os, 'sched_getscheduler', emulated.policy_of),
+                (tasks.os, 'sched_getparam', emulated.parameters_of),
                 (tasks.nova_rt.privsep, 'set_policy', emulated.set_policy)):
             patch = mock.patch.object(target, name, new)
             patch.start()
@@ -92,6 +93,31 @@ class TasksTest(base.KernelTest):
         self.make('fifo')
         task = self.kernel.tasks[self.guests.running[self.keeper][1]]
         self.assertEqual((os.SCHED_FIFO, 10), (task.policy, task.priority))
+
+    def priorities(self) -> list[int]:
+        return [self.kernel.tasks[thread].priority for thread
+                in self.guests.running[self.keeper]]
+
+    def test_another_priority_than_before(self) -> None:
+        """Of an older version, or taken by the tenant."""
+        self.make()
+        one = self.guests.running[self.keeper][1]
+        self.kernel.set_policy(one, os.SCHED_FIFO, 99)
+        self.assertTrue(self.tasks.outranks(one, 98))
+        self.assertFalse(self.tasks.outranks(one, 99))
+        self.assertFalse(self.tasks.runs_at(one, 'fifo', 98))
+        self.assertFalse(self.tasks.runs_at(one, 'rr', 99))
+        self.assertTrue(self.tasks.runs_at(one, 'fifo', 99))
+        self.assertEqual(2, self.tasks.make_real_time(
+            self.group, 'cpu', self.keeper, 'rr', 20))
+        self.assertEqual([0, 20, 20], self.priorities())
+        self.assertEqual(0, self.tasks.make_real_time(
+            self.group, 'cpu', self.keeper, 'rr', 20))
+
+    def test_a_task_that_has_ended_needs_nothing(self) -> None:
+        gone = emulated.new_id()
+        self.assertTrue(self.tasks.runs_at(gone, 'rr', 1))
+        self.assertFalse(self.tasks.outranks(gone, 1))
 
     def test_tasks_of_groups_below(self) -> None:
         self.kernel.mkdir(self.group + '/inner')

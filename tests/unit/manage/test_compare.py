@@ -116,6 +116,31 @@ class PcpusTest(CompareTestCase):
         self.assertIn('all pCPUs together',
                       self.one(replicated, 'pcpu.over').found)
 
+    def test_servers_that_the_kernel_cannot_all_serve(self):
+        """No version that knows the rule would have claimed them."""
+        long = base.holding(0, (0,), 80_000)
+        beside = [base.holding(1, (n,), 50_000, 100_000)
+                  for n in (0, 1)]
+        for other, wanted in zip(beside, (1, 0), strict=True):
+            found = base.host(long, other, replicated=True)
+            state = cpus.CpuBandwidth.empty(
+                range(4), base.CAP, True, unit_base.FIXED).fold(
+                    (claim.cpus, claim.reservation)
+                    for one in (long, other) for claim in one.claims)
+            host = base.replace(found, published=hostmap.HostMap(
+                state, 'worst_fit'))
+            self.assertEqual(['pcpu.unschedulable'] * wanted,
+                             self.kinds(host))
+
+    def test_other_servers_than_published(self):
+        held = base.holding(0, (0,), 80_000)
+        host = base.host(held, replicated=True)
+        rule = base.replace(host.published.state, rule=unit_base.FIXED,
+                            servers=((), (), (), ()))
+        found = self.one(base.replace(host, published=hostmap.HostMap(
+            rule, 'worst_fit')), 'map.stale')
+        self.assertIn('no server on pCPU 0', found.found)
+
     def test_another_map_than_the_claims(self):
         host = base.host(base.holding())
         state = base.replace(host.published.state, used=(0, 500_000, 0, 0))

@@ -9,6 +9,7 @@ from nova import exception as nova_exception
 from nova.scheduler import host_manager
 from nova.scheduler import request_filter
 
+from nova_rt import reservation
 from nova_rt.scheduler import filters
 from nova_rt.scheduler import host_state
 from tests.unit import base
@@ -50,6 +51,16 @@ class RTShareFilterTest(base.TestCase):
             base.host_map(used),
             base.host_map(used, replicated=True, charged=500_000))
         self.assertEqual(['host0'], self.passing(hosts, HALF))
+
+    def test_fixed_priorities(self):
+        """The sum fits both; the first would miss its periods."""
+        long = reservation.Reservation(80_000, 200_000)
+        hosts = self.hosts(base.fixed_map(((0,), long), pcpus=1),
+                           base.fixed_map(((0,), long)),
+                           base.host_map([400_000], replicated=True,
+                                         charged=400_000))
+        self.assertEqual(['host1', 'host2'], self.passing(
+            hosts, base.extra_specs(50_000, 100_000)))
 
     def test_hint_decides(self):
         hosts = self.hosts(base.host_map([600_000]))

@@ -272,6 +272,20 @@ class EnforcerTest(base.BaseTestCase):
         self.kernel.real_time = False
         self.assertFalse(self.enforcer.holds(PID, fakes.claim()))
 
+    def test_priority_of_the_reservation(self):
+        self.enforcer.apply(PID, fakes.claim())
+        self.kernel.real_time = 'rr', 11
+        self.assertFalse(self.enforcer.holds(PID, fakes.claim()))
+        self.kernel.real_time = 'fifo', 10
+        self.assertFalse(self.enforcer.holds(PID, fakes.claim()))
+
+    def test_no_task_of_a_container_has_more(self):
+        self.enforcer.apply(PID, fakes.claim())
+        self.kernel.inside[CONTAINER] = [1, 2]
+        self.assertTrue(self.enforcer.holds(PID, fakes.claim()))
+        self.kernel.high = (2,)
+        self.assertFalse(self.enforcer.holds(PID, fakes.claim()))
+
     def test_holds_only_with_all_vcpus_in_one_group(self):
         target = self.on(Kernel(vcpus=2, replicated=True))
         held = fakes.claim(cpus=(0, 1))
