@@ -46,7 +46,7 @@ class _Process(cpu.Process):
                  ) -> None:
         super().__init__(server)
         self._ticks = ticks
-        self._runtime = float(server.reservation.runtime_us)
+        self._runtime = float(server.budget_us)
         self._period = float(server.reservation.period_us)
         self._budget = self._end = self._out = 0.0
         self._throttled = False

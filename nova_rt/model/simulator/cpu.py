@@ -23,11 +23,18 @@ class Server:
     """A reservation on one CPU and the requests to it.
 
     :param priority: where the kernel compares them; the higher runs
+    :param overhead_us: what each period loses of the runtime
     """
 
     reservation: rt_reservation.Reservation
     requests: traffic.Requests
     priority: int = 0
+    overhead_us: float = 0.0
+
+    @property
+    def budget_us(self) -> float:
+        """What is left of the runtime for requests."""
+        return self.reservation.runtime_us - self.overhead_us
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -41,7 +41,8 @@ def simulate(servers: Sequence[cpu.Server], ticks: rt_ticks.Ticks,
     :param slice_us: of SCHED_RR, a multiple of the tick
     """
     turns = itertools.count(1)
-    above = [_Budget(parent) for parent in parents]
+    above = [_Budget(parent.runtime_us, parent.period_us)
+             for parent in parents]
     rounds = max(1, round(slice_us / ticks.length_us))
     priorities = [server.priority for server in servers]
     processes = [
@@ -58,9 +59,8 @@ class _Budget:
     __slots__ = ('_active', '_period', '_runtime', 'charged', 'refill',
                  'runner', 'throttled')
 
-    def __init__(self, reservation: rt_reservation.Reservation) -> None:
-        self._runtime = float(reservation.runtime_us)
-        self._period = float(reservation.period_us)
+    def __init__(self, runtime_us: float, period_us: float) -> None:
+        self._runtime, self._period = float(runtime_us), float(period_us)
         self._active = self.throttled = False
         self.charged, self.refill = 0.0, -math.inf
         #: The server that runs in this group.
@@ -108,7 +108,8 @@ class _Process(cpu.Process):
                  ticks: rt_ticks.Ticks, turns: Iterator[int], rounds: int
                  ) -> None:
         super().__init__(server)
-        self._budget = _Budget(server.reservation)
+        self._budget = _Budget(server.budget_us,
+                               server.reservation.period_us)
         self._budgets = [self._budget, *above]
         self._ticks, self._turns, self._rounds = ticks, turns, rounds
         self._first = -_TURNS * server.priority

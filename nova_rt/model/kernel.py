@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""How the kernels give a server its runtime, and how late they may be.
+
+Each interface of nova-rt follows one of three rules; ``simulator`` has them
+event by event.  *Late* is against the fluid queue, the same requests on a
+CPU that is slower by Q/P all the time.
+"""
+
+from collections.abc import Sequence
+import dataclasses
+import enum
+import math
+
+from nova_rt import exception
+from nova_rt.model.simulator import cbs
+from nova_rt.model.simulator import cpu
+from nova_rt.model.simulator import rt_group
+from nova_rt.model.simulator import ticks as rt_ticks
+from nova_rt import reservation as rt_reservation
+from nova_rt import schedulability
+
+#: The priorities that mainline servers are spread over, unless configured.
+_LEVELS = 48
+#: Of a period on mainline; below, refills are lost while run time is not yet
+#: charged.
+_LEAST_TICKS = 2.5
+#: Others on a pCPU, where each may delay by a tick.
+NEIGHBOURS = 4
+
+
+class Rule(enum.StrEnum):
+    """What a budget means.
+
+    ``CBS``: a hard CBS under EDF, charged by a timer.  ``SCHED_DEADLINE``:
+    the same, charged at ticks.  ``RT_GROUP_SCHED``: mainline's groups under
+    fixed priorities, charged at ticks.
+    """
+
+    CBS = 'cbs'
+    SCHED_DEADLINE = 'sched_deadline'
+    RT_GROUP_SCHED = 'rt_group_sched'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kernel:
+    """A rule, and the tick where run time is charged at ticks.
+
+    :raises InvalidLoad: no tick where there must be one
+    """
+
+    rule: Rule = Rule.CBS
+    tick_us: int = 0
+
+    def __post_init__(self) -> None:
+        if self.tick_us < 0 or (self.rule is Rule.RT_GROUP_SCHED
+                                and not self.tick_us):
+            raise exception.InvalidLoad(
+                name='tick in us', value=self.tick_us,
+                rule=f'{self.rule} needs a positive one')
+
+    def __str__(self) -> str:
+        if not self.at_ticks:
+            return f'{self.rule}, charged by a timer'
+        return f'{self.rule}, charged at ticks of {self.tick_us} us'
+
+    @property
+    def at_ticks(self) -> bool:
+        """Whether run time is charged at ticks."""
+        return self.rule is not Rule.CBS and self.tick_us > 0
+
+    @property
+    def shortest_period_us(self) -> int:
+        """The shortest period that the kernel keeps."""
+        if self.rule is Rule.RT_GROUP_SCHED:
+            return math.ceil(_LEAST_TICKS * self.tick_us)
+        return 1
+
+    def check(self, period_us: int) -> None:
+        """:raises InvalidLoad: the kernel does not keep such a period"""
+        if period_us < self.shortest_period_us:
+            raise exception.InvalidLoad(
+                name='period in us', value=period_us,
+                rule=f'with ticks of {self.tick_us} us {self.rule} keeps no '
+                f'period below {self.shortest_period_us} us; give a longer '
+                'one')
+
+    def late_us(self, runtime_us: float, period_us: float) -> float:
+        """How late a request may end, whatever else runs on the pCPU.
+
+        What else runs was admitted by nova-rt; charged at ticks under EDF,
+        it is at most NEIGHBOURS others.  The proofs are in
+        doc/source/model/company.rst.
+        """
+        rest = period_us - runtime_us
+        if self.rule is Rule.RT_GROUP_SCHED:
+            return rest * (2 + self.tick_us / runtime_us)
+        return rest + (NEIGHBOURS * self.tick_us if self.at_ticks else 0)
+
+    def simulate(self, servers: Sequence[cpu.Server],
+                 until_us: float = math.inf) -> list[cpu.Trace]:
+        """Run *servers* on one CPU as this kernel does.
+
+        :raises InvalidLoad: their shares add up to more than 1, or the
+            kernel cannot give each one its runtime in its period
+        """
+        ticks = rt_ticks.Ticks(self.tick_us) if self.at_ticks else None
+        if self.rule is not Rule.RT_GROUP_SCHED or ticks is None:
+            return cbs.simulate(servers, ticks, until_us)
+        rule = self.fixed_priorities
+        self._check_room([server.reservation for server in servers])
+        return rt_group.simulate(
+            [dataclasses.replace(server, priority=rule.level(
+                server.reservation.period_us)) for server in servers],
+            ticks, until_us=until_us)
+
+    @property
+    def fixed_priorities(self) -> schedulability.FixedPriorities:
+        """The test of admission of mainline, with its default options."""
+        return schedulability.FixedPriorities(
+            _LEVELS, int(rt_group.SLICE_US), self.tick_us,
+            self.shortest_period_us)
+
+    def _check_room(self, servers: Sequence[rt_reservation.Reservation]
+                    ) -> None:
+        if len(servers) > 1 and not self.fixed_priorities.holds(servers):
+            raise exception.InvalidLoad(
+                name='set of reservations on one CPU',
+                value=', '.join(f'{one.runtime_us}/{one.period_us}'
+                                for one in servers),
+                rule=f'{self.rule} cannot give each its runtime in its '
+                'period; take less, or another pCPU')
+
+
+#: Hard CBS, as the models of a lone server have it.
+CBS = Kernel()
