@@ -46,7 +46,8 @@ class Rule(enum.StrEnum):
 class Kernel:
     """A rule, and the tick where run time is charged at ticks.
 
-    :raises InvalidLoad: no tick where there must be one
+    :raises InvalidLoad: no tick where there must be one, or one where
+        there is none
     """
 
     rule: Rule = Rule.CBS
@@ -58,6 +59,10 @@ class Kernel:
             raise exception.InvalidLoad(
                 name='tick in us', value=self.tick_us,
                 rule=f'{self.rule} needs a positive one')
+        if self.tick_us and self.rule is Rule.CBS:
+            raise exception.InvalidLoad(
+                name='tick in us', value=self.tick_us, rule='cbs is charged '
+                'by a timer; leave the tick out, or take sched_deadline')
 
     def __str__(self) -> str:
         if not self.at_ticks:
@@ -67,7 +72,7 @@ class Kernel:
     @property
     def at_ticks(self) -> bool:
         """Whether run time is charged at ticks."""
-        return self.rule is not Rule.CBS and self.tick_us > 0
+        return self.tick_us > 0
 
     @property
     def shortest_period_us(self) -> int:

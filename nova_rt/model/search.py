@@ -58,11 +58,13 @@ def timely(given: rt_load.Prediction, target: rt_load.Target) -> float:
 
 def smallest_runtime_us(trip: Callable[[float], rt_load.Prediction],
                         target: rt_load.Target, bounds: tuple[int, int],
-                        period_us: int, meets: Meets = likely) -> int:
+                        period_us: int, meets: Meets = likely,
+                        step_us: int = 1) -> int:
     """The smallest runtime, in us, whose *trip* meets the target.
 
     :param trip: the distribution of round trips with a runtime
     :param meets: 0 or more where it does, and growing with the runtime
+    :param step_us: how much more than the smallest there may be
     :raises NoAnswer: none within *bounds* does
     """
     smallest, largest = bounds
@@ -75,8 +77,9 @@ def smallest_runtime_us(trip: Callable[[float], rt_load.Prediction],
             target=target, reason=f'with {largest} us every {period_us} us, '
             f'the most allowed, it is {_reached_us(trip(largest), target):g}'
             ' us')
-    runtime = math.ceil(numeric.root(margin, smallest, largest, 0.5))
-    while runtime > smallest and margin(runtime - 1) >= 0:
+    runtime = math.ceil(numeric.root(margin, smallest, largest,
+                                     step_us / 2))
+    while step_us == 1 and runtime > smallest and margin(runtime - 1) >= 0:
         runtime -= 1
     return runtime
 

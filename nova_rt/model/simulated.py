@@ -25,8 +25,12 @@ from nova_rt import reservation as rt_reservation
 
 #: Independent runs, and requests of each; fewer where there is more to
 #: follow between them.
-RUNS, REQUESTS, _FEWEST = 10, 20_000, 500
+RUNS, REQUESTS, _FEWEST = 10, 10_000, 500
+#: In a search, which asks a dozen times.
+_FEW_RUNS = 4
 _EVENTS = 60_000
+#: Of a period, between which runtimes are told apart.
+_STEPS = 1000
 #: Beyond it too few requests were seen.
 MOST_PERCENTILE = 0.9995
 #: Of each run, until the queue has forgotten that it was empty.
@@ -37,12 +41,13 @@ def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
             network: rt_load.Network = rt_load.NO_NETWORK,
             overhead_us: float = 0.0,
             kernel: rt_kernel.Kernel = rt_kernel.CBS,
-            beside: Sequence[rt_reservation.Reservation] = ()
-            ) -> 'RoundTrip':
+            beside: Sequence[rt_reservation.Reservation] = (),
+            runs: int = RUNS) -> 'RoundTrip':
     """The distribution of round trips.
 
     :param overhead_us: what each period loses of the runtime
     :param beside: neighbours on the pCPU; they are always busy
+    :param runs: independent ones, each from an empty queue on
     :raises InvalidLoad: the overhead is not between 0 and the runtime, the
         load is above search.MAX_UTILISATION of what is left, or the kernel
         does not keep such a period or cannot have all on one pCPU
@@ -51,7 +56,7 @@ def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
     kernel.check(reservation.period_us)
     count = _requests(load, [reservation, *beside])
     seen, control = [], []
-    for run in range(RUNS):
+    for run in range(runs):
         requests = traffic.poisson(load, count, run)
         way_us = _way_us(load, network, count, run)
         server = cpu.Server(reservation, requests, overhead_us=overhead_us)
@@ -107,7 +112,9 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
                         network: rt_load.Network = rt_load.NO_NETWORK,
                         overhead_us: float = 0.0,
                         kernel: rt_kernel.Kernel = rt_kernel.CBS) -> int:
-    """The smallest runtime, in us, that meets the target alone.
+    """The runtime with which a lone server meets the target, in us.
+
+    At most a thousandth of the period above the smallest.
 
     :param max_share: the largest runtime over period there may be
     :raises InvalidLoad: a part of the question makes no sense, or the
@@ -119,8 +126,9 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
     return search.smallest_runtime_us(
         lambda runtime_us: predict(
             load, rt_reservation.Reservation(round(runtime_us), period_us),
-            network, overhead_us, kernel),
-        target, bounds, period_us, search.timely)
+            network, overhead_us, kernel, runs=_FEW_RUNS),
+        target, bounds, period_us, search.timely,
+        max(1, period_us // _STEPS))
 
 
 def _requests(load: rt_load.Load,
