@@ -55,7 +55,8 @@ class Trace:
         lengths = self.runs_us[:, 1] - self.runs_us[:, 0]
         done = np.concatenate(([0.0], np.cumsum(lengths)))
         steps = np.column_stack((done[:-1], done[1:]))
-        return np.interp(times_us, self.runs_us.ravel(), steps.ravel())
+        return np.asarray(np.interp(times_us, self.runs_us.ravel(),
+                                    steps.ravel()))
 
 
 class Process:

@@ -101,8 +101,9 @@ class _Budget:
 class _Process(cpu.Process):
     """A group with one task; ranked by its priority, then by its turn."""
 
-    __slots__ = ('_budget', '_budgets', '_end', '_first', '_out', '_last',
-                 '_paid', '_rounds', '_slice', '_slice_end', '_ticks', '_turns')
+    __slots__ = ('_budget', '_budgets', '_end', '_first', '_last', '_out',
+                 '_paid', '_rounds', '_slice', '_slice_end', '_ticks',
+                 '_turns')
 
     def __init__(self, server: cpu.Server, above: Sequence[_Budget],
                  ticks: rt_ticks.Ticks, turns: Iterator[int], rounds: int

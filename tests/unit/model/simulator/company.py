@@ -107,13 +107,26 @@ def largest(shaped, admits, total=CAP):
 
 def admitted(draw, kernel, shortest_us):
     """A random set that *kernel* takes, most of them as large as can be."""
-    shaped = shape(draw, shortest_us)
-    return scaled(shaped, largest(shaped, kernel.admits,
-                                  draw.uniform(0.5, CAP)))
+    while True:
+        shaped = shape(draw, shortest_us)
+        found = scaled(shaped, largest(shaped, kernel.admits,
+                                       draw.uniform(0.5, CAP)))
+        if kernel.admits(found):
+            return found
+
+
+def points(*values):
+    return np.array(values, dtype=float)
+
+
+def requests(*pairs):
+    """Of (arrival, CPU time), in us."""
+    return traffic.Requests(*(points(*column)
+                              for column in zip(*pairs, strict=True)))
 
 
 def busy_from(time_us):
-    return traffic.Requests(np.array([time_us]), np.array([np.inf]))
+    return requests((time_us, np.inf))
 
 
 def random_requests(draw, reservation, until_us):
