@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reservations that share a pCPU: plans, predictions, and what admission costs.
+"""Reservations that share a pCPU: plans, predictions, cost of admission.
 
 Run it as ``python -m benchmarks.company [--quick]``.  Exits with 1 where a
 requirement is missed.

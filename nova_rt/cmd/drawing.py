@@ -2,8 +2,8 @@
 
 """The distribution of response times, drawn."""
 
-from nova_rt import exception
 from nova_rt.cmd import answer
+from nova_rt import exception
 from nova_rt.model import load as rt_load
 
 _POINTS = 400
