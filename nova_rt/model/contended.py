@@ -13,8 +13,8 @@ import math
 
 from nova_rt.model import kernel as rt_kernel
 from nova_rt.model import load as rt_load
-from nova_rt.model import numeric
 from nova_rt.model import paper
+from nova_rt.model import roots
 from nova_rt.model import search
 from nova_rt import reservation as rt_reservation
 
@@ -35,7 +35,7 @@ def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
         keep such a period
     """
     search.check_overhead(overhead_us, reservation.runtime_us)
-    kernel.check(reservation.period_us)
+    kernel.check(reservation.runtime_us, reservation.period_us)
     return RoundTrip(load, reservation.runtime_us - overhead_us,
                      reservation.period_us, network, kernel)
 
@@ -72,15 +72,15 @@ class RoundTrip:
         :raises InvalidLoad: not between 0 and 1
         """
         rt_load.check_percentile(percentile)
-        wanted = numeric.tail(1 - percentile)
+        wanted = roots.tail(1 - percentile)
         low = max(self._server_us, self._network_us) * wanted
         if not self._network_us:
             return self._constant_us + low
         # As in Eq. (10): each exceeds its own with 1 - sqrt(phi) at most.
         high = -math.log1p(-math.sqrt(percentile)) * (
             self._server_us + self._network_us)
-        return self._constant_us + numeric.root(
-            lambda time: numeric.tail(self._survival(time)) - wanted,
+        return self._constant_us + roots.root(
+            lambda time: roots.tail(self._survival(time)) - wanted,
             low, high, _RELATIVE * high)
 
     def survival(self, time_us: float) -> float:
@@ -110,9 +110,11 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
         kernel does not keep such a period
     :raises NoAnswer: no runtime within max_share does
     """
-    bounds = search.bounds_us(load, target, period_us, max_share, network,
-                              overhead_us)
-    kernel.check(period_us)
+    kernel.check(0, period_us)
+    bounds = search.bounds_us(
+        load, target, period_us,
+        min(max_share, kernel.largest_share(period_us)), network,
+        overhead_us)
     return search.smallest_runtime_us(
         lambda runtime_us: RoundTrip(load, runtime_us - overhead_us,
                                      period_us, network, kernel),

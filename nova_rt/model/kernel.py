@@ -7,17 +7,11 @@ event by event.  *Late* is against the fluid queue, the same requests on a
 CPU that is slower by Q/P all the time.
 """
 
-from collections.abc import Sequence
 import dataclasses
 import enum
 import math
 
 from nova_rt import exception
-from nova_rt.model.simulator import cbs
-from nova_rt.model.simulator import cpu
-from nova_rt.model.simulator import rt_group
-from nova_rt.model.simulator import ticks as rt_ticks
-from nova_rt import reservation as rt_reservation
 from nova_rt import schedulability
 
 #: The priorities that mainline servers are spread over, unless configured.
@@ -81,14 +75,26 @@ class Kernel:
             return math.ceil(_LEAST_TICKS * self.tick_us)
         return 1
 
-    def check(self, period_us: int) -> None:
-        """:raises InvalidLoad: the kernel does not keep such a period"""
+    def largest_share(self, period_us: int) -> float:
+        """Of what it keeps: a used budget must be seen before the refill."""
+        if self.rule is Rule.RT_GROUP_SCHED:
+            return 1 - self.tick_us / period_us
+        return 1.0
+
+    def check(self, runtime_us: float, period_us: int) -> None:
+        """:raises InvalidLoad: the kernel does not keep it"""
         if period_us < self.shortest_period_us:
             raise exception.InvalidLoad(
                 name='period in us', value=period_us,
                 rule=f'with ticks of {self.tick_us} us {self.rule} keeps no '
                 f'period below {self.shortest_period_us} us; give a longer '
                 'one')
+        if runtime_us > self.largest_share(period_us) * period_us + 1e-6:
+            raise exception.InvalidLoad(
+                name='runtime in us', value=runtime_us,
+                rule=f'with ticks of {self.tick_us} us {self.rule} keeps at '
+                f'most {period_us - self.tick_us} us every {period_us} us; '
+                'give a longer period')
 
     def late_us(self, runtime_us: float, period_us: float) -> float:
         """How late a request may end, whatever else runs on the pCPU.
@@ -102,39 +108,12 @@ class Kernel:
             return rest * (2 + self.tick_us / runtime_us)
         return rest + (NEIGHBOURS * self.tick_us if self.at_ticks else 0)
 
-    def simulate(self, servers: Sequence[cpu.Server],
-                 until_us: float = math.inf) -> list[cpu.Trace]:
-        """Run *servers* on one CPU as this kernel does.
-
-        :raises InvalidLoad: their shares add up to more than 1, or the
-            kernel cannot give each one its runtime in its period
-        """
-        ticks = rt_ticks.Ticks(self.tick_us) if self.at_ticks else None
-        if self.rule is not Rule.RT_GROUP_SCHED or ticks is None:
-            return cbs.simulate(servers, ticks, until_us)
-        rule = self.fixed_priorities
-        self._check_room([server.reservation for server in servers])
-        return rt_group.simulate(
-            [dataclasses.replace(server, priority=rule.level(
-                server.reservation.period_us)) for server in servers],
-            ticks, until_us=until_us)
-
     @property
     def fixed_priorities(self) -> schedulability.FixedPriorities:
         """The test of admission of mainline, with its default options."""
         return schedulability.FixedPriorities(
-            _LEVELS, int(rt_group.SLICE_US), self.tick_us,
+            _LEVELS, schedulability.NO_TURNS_US, self.tick_us,
             self.shortest_period_us)
-
-    def _check_room(self, servers: Sequence[rt_reservation.Reservation]
-                    ) -> None:
-        if len(servers) > 1 and not self.fixed_priorities.holds(servers):
-            raise exception.InvalidLoad(
-                name='set of reservations on one CPU',
-                value=', '.join(f'{one.runtime_us}/{one.period_us}'
-                                for one in servers),
-                rule=f'{self.rule} cannot give each its runtime in its '
-                'period; take less, or another pCPU')
 
 
 #: Hard CBS, as the models of a lone server have it.

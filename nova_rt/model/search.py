@@ -7,7 +7,7 @@ import math
 
 from nova_rt import exception
 from nova_rt.model import load as rt_load
-from nova_rt.model import numeric
+from nova_rt.model import roots
 from nova_rt import reservation as rt_reservation
 
 #: Of a reservation.  Closer to saturation a per cent more or less of load
@@ -47,8 +47,8 @@ def likely(given: rt_load.Prediction, target: rt_load.Target) -> float:
     """How far the target is met, by how many requests take longer."""
     if target.percentile is None:
         return target.time_us - given.mean_us
-    return (numeric.tail(given.survival(target.time_us))
-            - numeric.tail(1 - target.percentile))
+    return (roots.tail(given.survival(target.time_us))
+            - roots.tail(1 - target.percentile))
 
 
 def timely(given: rt_load.Prediction, target: rt_load.Target) -> float:
@@ -77,7 +77,7 @@ def smallest_runtime_us(trip: Callable[[float], rt_load.Prediction],
             target=target, reason=f'with {largest} us every {period_us} us, '
             f'the most allowed, it is {_reached_us(trip(largest), target):g}'
             ' us')
-    runtime = math.ceil(numeric.root(margin, smallest, largest,
+    runtime = math.ceil(roots.root(margin, smallest, largest,
                                      step_us / 2))
     while step_us == 1 and runtime > smallest and margin(runtime - 1) >= 0:
         runtime -= 1

@@ -18,6 +18,7 @@ from nova_rt.model import kernel as rt_kernel
 from nova_rt.model import load as rt_load
 from nova_rt.model import numeric
 from nova_rt.model import search
+from nova_rt.model.simulator import company
 from nova_rt.model.simulator import cpu
 from nova_rt.model.simulator import lone
 from nova_rt.model.simulator import traffic
@@ -25,10 +26,10 @@ from nova_rt import reservation as rt_reservation
 
 #: Independent runs, and requests of each; fewer where there is more to
 #: follow between them.
-RUNS, REQUESTS, _FEWEST = 10, 10_000, 500
+RUNS, REQUESTS, _FEWEST = 10, 20_000, 500
 #: In a search, which asks a dozen times.
 _FEW_RUNS = 4
-_EVENTS = 60_000
+_EVENTS = 80_000
 #: Of a period, between which runtimes are told apart.
 _STEPS = 1000
 #: Beyond it too few requests were seen.
@@ -53,7 +54,7 @@ def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
         does not keep such a period or cannot have all on one pCPU
     """
     known = exact.predict(load, reservation, network, overhead_us)
-    kernel.check(reservation.period_us)
+    kernel.check(reservation.runtime_us, reservation.period_us)
     count = _requests(load, [reservation, *beside])
     seen, control = [], []
     for run in range(runs):
@@ -121,8 +122,10 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
         kernel does not keep such a period
     :raises NoAnswer: no runtime within max_share does
     """
-    bounds = search.bounds_us(load, target, period_us, max_share, network,
-                              overhead_us)
+    bounds = search.bounds_us(
+        load, target, period_us,
+        min(max_share, kernel.largest_share(period_us)), network,
+        overhead_us)
     return search.smallest_runtime_us(
         lambda runtime_us: predict(
             load, rt_reservation.Reservation(round(runtime_us), period_us),
@@ -159,8 +162,8 @@ def _responses_us(kernel: rt_kernel.Kernel, server: cpu.Server,
     until_us = float(requests.arrivals_us[-1] + fluid[-1]
                      + 2 * kernel.late_us(server.budget_us,
                                           reservation.period_us))
-    return kernel.simulate(
-        [server, *(cpu.Server(one, traffic.busy()) for one in beside)],
+    return company.simulate(
+        kernel, [server, *(cpu.Server(one, traffic.busy()) for one in beside)],
         until_us)[0].responses_us
 
 

@@ -11,6 +11,7 @@ from oslotest import base
 from nova_rt import exception
 from nova_rt.model import kernel
 from nova_rt.model import load as rt_load
+from nova_rt.model.simulator import company as simulation
 from nova_rt.model.simulator import cpu
 from nova_rt.model.simulator import lone
 from nova_rt.model.simulator import traffic
@@ -67,12 +68,13 @@ class PeriodTest(base.BaseTestCase):
 
     def test_shortest(self):
         self.assertEqual(10_000, GROUPS.shortest_period_us)
-        GROUPS.check(10_000)
-        error = self.assertRaises(exception.InvalidLoad, GROUPS.check, 9_999)
+        GROUPS.check(6_000, 10_000)
+        error = self.assertRaises(exception.InvalidLoad, GROUPS.check, 1,
+                                  9_999)
         self.assertIn('rt_group_sched keeps no period below 10000 us',
                       str(error))
-        DEADLINE.check(100)
-        kernel.CBS.check(100)
+        DEADLINE.check(100, 100)
+        kernel.CBS.check(100, 100)
 
     @ddt.data((kernel.Rule.CBS, 1), (kernel.Rule.SCHED_DEADLINE, -1),
               (kernel.Rule.RT_GROUP_SCHED, 0))
@@ -89,9 +91,9 @@ class PeriodTest(base.BaseTestCase):
 class SimulateTest(base.BaseTestCase):
 
     def shares(self, known, *reservations):
-        traces = known.simulate(
-            [cpu.Server(rt_reservation.Reservation(*one), traffic.busy())
-             for one in reservations], until_us=6e6)
+        traces = simulation.simulate(known, [
+            cpu.Server(rt_reservation.Reservation(*one), traffic.busy())
+            for one in reservations], until_us=6e6)
         return [round(float(one.received_us(np.array([6e6]))[0]) / 6e6, 2)
                 for one in traces]
 
@@ -112,5 +114,6 @@ class SimulateTest(base.BaseTestCase):
         one = rt_reservation.Reservation(1600, 2000)
         requests = traffic.poisson(rt_load.Load(1000, 2000), 500, 1)
         np.testing.assert_allclose(
-            kernel.CBS.simulate([cpu.Server(one, requests)])[0].responses_us,
+            simulation.simulate(kernel.CBS, [cpu.Server(one, requests)]
+                                )[0].responses_us,
             lone.responses_us(requests, 1600, 2000), rtol=1e-6)

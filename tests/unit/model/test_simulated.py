@@ -11,6 +11,7 @@ from nova_rt.model import exact
 from nova_rt.model import kernel
 from nova_rt.model import load as rt_load
 from nova_rt.model import simulated
+from nova_rt.model.simulator import company
 from nova_rt.model.simulator import cpu
 from nova_rt.model.simulator import traffic
 from nova_rt import reservation as rt_reservation
@@ -39,7 +40,7 @@ class PredictTest(base.BaseTestCase):
         rate = rt_load.US_PER_S / (length * RESERVATION.period_us)
         load = rt_load.Load(0.6 * RESERVATION.share * rate, rate)
         trip = simulated.predict(load, RESERVATION, kernel=GROUPS)
-        seen = GROUPS.simulate([cpu.Server(
+        seen = company.simulate(GROUPS, [cpu.Server(
             RESERVATION, traffic.poisson(load, 100_000, 99))]
             )[0].responses_us
         self.assertAlmostEqual(1, trip.mean_us / seen.mean(), delta=0.03)
@@ -52,12 +53,12 @@ class PredictTest(base.BaseTestCase):
         other = rt_reservation.Reservation(3000, 12_000)
         fine = kernel.Kernel(kernel.Rule.RT_GROUP_SCHED, 1000)
         for known in (kernel.CBS, fine):
-            alone, company = (simulated.predict(
-                LOAD, RESERVATION, kernel=known, beside=beside, runs=2)
-                for beside in ((), (other,)))
-            self.assertGreater(company.mean_us, 1.05 * alone.mean_us)
+            alone, beside = (simulated.predict(
+                LOAD, RESERVATION, kernel=known, beside=others, runs=2)
+                for others in ((), (other,)))
+            self.assertGreater(beside.mean_us, 1.05 * alone.mean_us)
             self.assertLess(
-                company.percentile_us(0.9), alone.percentile_us(0.9)
+                beside.percentile_us(0.9), alone.percentile_us(0.9)
                 + known.late_us(RESERVATION.runtime_us,
                                 RESERVATION.period_us))
 
@@ -77,6 +78,8 @@ class PredictTest(base.BaseTestCase):
         ({'load': rt_load.Load(99, 250)}, 'nothing can be said'),
         ({'reservation': rt_reservation.Reservation(8_000, 9_000)},
          'keeps no period below'),
+        ({'reservation': rt_reservation.Reservation(17_000, 20_000)},
+         'keeps at most 16000 us every 20000 us'),
         ({'beside': [rt_reservation.Reservation(600, 1000)]},
          'cannot give each'))
     @ddt.unpack
