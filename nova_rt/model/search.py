@@ -78,7 +78,7 @@ def smallest_runtime_us(trip: Callable[[float], rt_load.Prediction],
             f'the most allowed, it is {_reached_us(trip(largest), target):g}'
             ' us')
     runtime = math.ceil(roots.root(margin, smallest, largest,
-                                     step_us / 2))
+                                   step_us / 2))
     while step_us == 1 and runtime > smallest and margin(runtime - 1) >= 0:
         runtime -= 1
     return runtime

@@ -70,7 +70,7 @@ class RoundTrip:
                 upto, np.interp(upto, times, logs))) - wanted
 
         return self._constant_us + roots.root(missing, low, high,
-                                                _RELATIVE * high)
+                                              _RELATIVE * high)
 
     def _table(self, time: float) -> tuple[numeric.Floats, numeric.Floats]:
         """The log of the survival at the server, up to a time."""
