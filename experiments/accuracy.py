@@ -47,8 +47,9 @@ class View:
 
     def errors(self, model: str, statistic: str,
                weights: Weights | None = None) -> samples.Floats:
-        """MAPE in per cent: a line for each curve, a column for each
-        bootstrap sample.
+        """MAPE in per cent, a line for each curve.
+
+        :returns: with a column for each line of the weights
         """
         return np.array([
             mape(*self._values(curve, model, statistic, weights or {}))
@@ -90,4 +91,3 @@ class View:
 def within(curve: Curve, intervals_us: Sequence[float]) -> Curve:
     """Those of its points that have one of these intervals."""
     return [one for one in curve if one.point.interval_us in intervals_us]
-

@@ -3,7 +3,7 @@
 """What the models say to a point."""
 
 import dataclasses
-from typing import Self
+import functools
 
 from experiments import points
 from nova_rt.model import exact
@@ -21,10 +21,6 @@ class Prediction:
     mean_us: float
     p99_us: float
 
-    @classmethod
-    def of(cls, trip: rt_load.Prediction) -> Self:
-        return cls(trip.mean_us, trip.percentile_us(_P99))
-
     def value(self, statistic: str) -> float:
         """The mean or the 99th percentile, in us."""
         return self.mean_us if statistic == 'mean' else self.p99_us
@@ -33,22 +29,25 @@ class Prediction:
 def predict(point: points.Point, delay_us: float) -> dict[str, Prediction]:
     """The paper's equations (5) or (6), and our model.
 
-    :param delay_us: the way there and back (2 delta)
+    :param delay_us: the way there and back (2 delta), which both add
     :raises InvalidLoad: more arrives than is served or sent
     :raises ValueError: the point has no reservation
     """
+    return {model: Prediction(delay_us + one.mean_us, delay_us + one.p99_us)
+            for model, one in _without_delay(point).items()}
+
+
+@functools.cache
+def _without_delay(point: points.Point) -> dict[str, Prediction]:
     if point.reservation is None:
         raise ValueError(f'{point.name} has no reservation')
     hertz = rt_load.US_PER_S
     workload = point.workload
     load = rt_load.Load(hertz / workload.intervals.mean,
                         hertz / workload.service.mean)
-    network = rt_load.Network(
-        delay_us / 2,
-        point.queueing_megabits * hertz / (_BITS * workload.size.mean))
-    return {
-        'paper': Prediction.of(
-            paper.RoundTrip(load, point.reservation, network)),
-        'exact': Prediction.of(
-            exact.predict(load, point.reservation, network)),
-    }
+    network = rt_load.Network(rate_hz=(
+        point.queueing_megabits * hertz / (_BITS * workload.size.mean)))
+    trips = {'paper': paper.RoundTrip(load, point.reservation, network),
+             'exact': exact.predict(load, point.reservation, network)}
+    return {model: Prediction(trip.mean_us, trip.percentile_us(_P99))
+            for model, trip in trips.items()}

@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator, Sequence
 import pathlib
+import statistics
 
 from experiments import accuracy
 from experiments import bench
@@ -45,7 +46,7 @@ def _grid(name: str, curves: Sequence[accuracy.Curve]) -> str:
     views = [accuracy.View(curves, steadied) for steadied in (False, True)]
     columns = [[[row.errors.mape(statistic) for row in published.TABLE3]
                 for statistic in measured.STATISTICS]]
-    columns += [[view.errors(model, statistic)[:, 0]
+    columns += [[_errors(view, model, statistic)
                  for statistic in measured.STATISTICS]
                 for view in views for model in ('paper', 'exact')]
     rows = [[row.size, row.load, row.share, *(
@@ -56,6 +57,11 @@ def _grid(name: str, curves: Sequence[accuracy.Curve]) -> str:
         for mean, p99 in columns)])
     return f'Intervals of {name}:\n\n{report.table(HEADER, rows)}\n' + (
         '\n'.join(report.item(line) for line in _lines(*views)) + '\n')
+
+
+def _errors(view: accuracy.View, model: str, statistic: str) -> list[float]:
+    """Of each row, in per cent."""
+    return [float(one) for one in view.errors(model, statistic)[:, 0]]
 
 
 def _lines(plain: accuracy.View, steadied: accuracy.View) -> Iterator[str]:
@@ -80,7 +86,7 @@ def _lines(plain: accuracy.View, steadied: accuracy.View) -> Iterator[str]:
 def _lost(view: accuracy.View) -> Iterator[str]:
     """The cells where the paper's model is nearer."""
     for statistic in measured.STATISTICS:
-        errors = zip(*(view.errors(model, statistic)[:, 0]
+        errors = zip(*(_errors(view, model, statistic)
                        for model in ('exact', 'paper')), strict=True)
         for row, (exact, paper) in zip(published.TABLE3, errors, strict=True):
             if exact > paper:
@@ -89,9 +95,9 @@ def _lost(view: accuracy.View) -> Iterator[str]:
 
 
 def _over_published(view: accuracy.View, statistic: str) -> float:
-    errors = view.errors('exact', statistic)[:, 0]
-    return sum(one / row.errors.mape(statistic) for one, row in zip(
-        errors, published.TABLE3, strict=True)) / len(errors)
+    return statistics.fmean(one / row.errors.mape(statistic) for one, row in
+                            zip(_errors(view, 'exact', statistic),
+                                published.TABLE3, strict=True))
 
 
 def _plot(curves: Sequence[accuracy.Curve], path: pathlib.Path) -> None:
@@ -102,9 +108,9 @@ def _plot(curves: Sequence[accuracy.Curve], path: pathlib.Path) -> None:
         bars = {
             'published': [row.errors.mape(statistic)
                           for row in published.TABLE3],
-            "paper's model, here": plain.errors('paper', statistic)[:, 0],
-            'exact model, here': plain.errors('exact', statistic)[:, 0],
-            'exact, steadied': steadied.errors('exact', statistic)[:, 0]}
+            "paper's model, here": _errors(plain, 'paper', statistic),
+            'exact model, here': _errors(plain, 'exact', statistic),
+            'exact, steadied': _errors(steadied, 'exact', statistic)}
         for place, (label, values) in enumerate(bars.items()):
             plot.barh([index + 0.2 * (place - 1.5)
                        for index in range(len(values))],

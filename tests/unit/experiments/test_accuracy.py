@@ -2,15 +2,74 @@
 
 import unittest
 
+import numpy as np
+
 from experiments import accuracy
+from tests.unit.experiments import base
 
 
-class AccuracyTest(unittest.TestCase):
+def column(*values):
+    return np.array(values, float).reshape(-1, 1)
+
+
+class ErrorTest(unittest.TestCase):
 
     def test_rmse(self):
-        self.assertAlmostEqual(
-            12.5 ** 0.5, accuracy.rmse([10, 20], [13, 24]))
+        self.assertAlmostEqual(12.5 ** 0.5, accuracy.rmse(
+            column(10, 20), column(13, 24))[0])
 
     def test_mape_is_of_the_measured(self):
+        self.assertAlmostEqual((50 + 10) / 2, accuracy.mape(
+            column(10, 20), column(15, 18))[0])
+
+
+class ViewTest(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        #: The mean is what the exact model says, and twice that.
+        self.exact = base.measured_point([1]).said['exact'].mean_us
+        self.paper = base.measured_point([1]).said['paper'].mean_us
+        point = base.measured_point([self.exact] * 9, [2 * self.exact] * 9)
+        self.view = accuracy.View([[point]])
+
+    def test_errors(self):
+        # 1.5 times as long as the exact model says.
         self.assertAlmostEqual(
-            (50 + 10) / 2, accuracy.mape([10, 20], [15, 18]))
+            100 / 3, self.view.errors('exact', 'mean')[0, 0])
+        self.assertAlmostEqual(
+            100 * abs(1 - self.paper / self.exact / 1.5),
+            self.view.errors('paper', 'mean')[0, 0])
+
+    def test_steadied(self):
+        """The simulator says the same to these runs: no error is left."""
+        steadied = accuracy.View(self.view.curves, steadied=True)
+        self.assertAlmostEqual(0, steadied.errors('exact', 'mean')[0, 0])
+        self.assertAlmostEqual(
+            100 * (self.paper / self.exact - 1),
+            steadied.errors('paper', 'mean')[0, 0])
+
+    def test_ratio(self):
+        self.assertAlmostEqual(
+            self.view.errors('exact', 'mean')[0, 0]
+            / self.view.errors('paper', 'mean')[0, 0],
+            self.view.ratio('mean')[0])
+
+    def test_interval(self):
+        low, high = self.view.ratio_interval('mean')
+        # Some samples have the first run twice, others the second.
+        self.assertAlmostEqual(0, low)
+        self.assertGreater(high, self.view.ratio('mean')[0])
+        self.assertEqual((low, high), self.view.ratio_interval('mean'))
+
+    def test_one_run(self):
+        view = accuracy.View([[base.measured_point([500] * 9)]])
+        ratio = view.ratio('p99')[0]
+        np.testing.assert_allclose((ratio, ratio),
+                                   view.ratio_interval('p99'))
+
+    def test_within(self):
+        curve = [base.measured_point([1], point=point)
+                 for point in base.CURVE]
+        self.assertEqual([curve[0], curve[2]],
+                         accuracy.within(curve, (100, 400, 800)))
