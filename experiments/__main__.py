@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 from experiments import bench
+from experiments import chance
 from experiments import containers
 from experiments import fig6
 from experiments import fig7
@@ -26,7 +27,8 @@ from nova_rt import exception
 
 #: Of many points: commands can share the work.
 CAMPAIGNS = {'table3': table3, 'fig6': fig6, 'fig7': fig7}
-EXPERIMENTS = {'fig8': fig8, 'fig8-sip': sip_fig8, 'containers': containers}
+EXPERIMENTS = {'fig8': fig8, 'fig8-sip': sip_fig8, 'containers': containers,
+               'chance': chance}
 #: What holds the reservation of a server.
 PLACES = {'deadline': scheduling.reserved, 'group': scheduling.grouped}
 RESULTS = pathlib.Path(__file__).parent / 'build'
@@ -57,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _register(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument('--short', action='store_true',
                         help='see that it works, without statistics')
-    if name in ('fig8-sip', 'containers'):
+    if name in ('fig8-sip', 'containers', 'chance'):
         parser.set_defaults(server='group')
     else:
         parser.add_argument(

@@ -39,11 +39,11 @@ def mape(found: samples.Floats, predicted: samples.Floats) -> samples.Floats:
 class View:
     """What models are held against.
 
-    :param steadied: less the chance of the requests (see Measured.steadied)
+    :param controlled: less the chance of the requests (see Measured.controlled)
     """
 
     curves: Sequence[Curve]
-    steadied: bool = False
+    controlled: bool = False
 
     def errors(self, model: str, statistic: str,
                weights: Weights | None = None) -> samples.Floats:
@@ -61,10 +61,17 @@ class View:
             rmse(*self._values(curve, model, statistic, {}))[0]
             for curve in self.curves])
 
+    def interval(self, statistic: str) -> float:
+        """Half a 95 % interval of a point, on average, in per cent."""
+        estimates = [one.estimate(statistic, self.controlled)
+                     for curve in self.curves for one in curve]
+        return float(np.mean([100 * one.half / one.value
+                              for one in estimates]))
+
     def _values(self, curve: Curve, model: str, statistic: str,
                 weights: Weights) -> tuple[samples.Floats, samples.Floats]:
         found = np.array([
-            (one.steadied if self.steadied else one.value)(
+            (one.controlled if self.controlled else one.value)(
                 statistic, weights.get(one.point.name)) for one in curve])
         said = [[one.said[model].value(statistic)] for one in curve]
         return found, np.array(said)

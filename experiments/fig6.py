@@ -16,8 +16,8 @@ from experiments import report
 #: (load, Q / P) of its two plots, which are rows of Table 3.
 PLOTS = ((0.5, 0.8), (0.8, 0.9))
 SIZE = 128
-HEADER = ('LD', 'Interval', '2 delta', 'Mean', 'Steadied', 'Paper', 'Exact',
-          'p99', 'Steadied', 'Paper', 'Exact')
+HEADER = ('LD', 'Interval', '2 delta', 'Mean', 'Controlled', 'Paper', 'Exact',
+          'p99', 'Controlled', 'Paper', 'Exact')
 MODELS = ('paper', 'exact')
 #: Model, line.
 LINES = (('paper', ':'), ('exact', '-'))
@@ -46,7 +46,7 @@ def rows(curve: Sequence[measured.Measured]) -> list[list[str]]:
 
 
 def _cells(point: measured.Measured, statistic: str) -> list[str]:
-    both = [point.estimate(statistic, steadied) for steadied in (False, True)]
+    both = [point.estimate(statistic, controlled) for controlled in (False, True)]
     return [*(f'{one.value:.0f} +- {one.half:.0f}' for one in both),
             *(f'{point.said[model].value(statistic):.0f}'
               for model in MODELS)]

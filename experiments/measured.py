@@ -141,7 +141,7 @@ class Measured:
         return replay.value(
             statistic, self.weights if weights is None else weights)
 
-    def steadied(self, statistic: str, weights: samples.Floats | None = None
+    def controlled(self, statistic: str, weights: samples.Floats | None = None
                  ) -> samples.Floats:
         """What was measured, less the chance of the requests, in us.
 
@@ -155,11 +155,11 @@ class Measured:
             - self.replayed(statistic, weights)
             + self.said['exact'].value(statistic))
 
-    def estimate(self, statistic: str, steadied: bool = False
+    def estimate(self, statistic: str, controlled: bool = False
                  ) -> samples.Estimate:
         """With a 95 % interval from the differences between runs."""
         each = np.eye(len(self.counted))
-        of = self.steadied if steadied else self.value
+        of = self.controlled if controlled else self.value
         return samples.Estimate(
             float(of(statistic)[0]),
             samples.estimate(of(statistic, each).tolist()).half)

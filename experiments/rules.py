@@ -17,7 +17,7 @@ RULES = {
     'as in the tables': measured.LIMITS,
     'latest request 2 ms': measured.Limits(latest_us=2000),
     'latest request 1 ms': measured.Limits(latest_us=1000)}
-HEADER = ('Rules', 'Runs', 'Paper', 'Exact', 'Ratio', 'Ratio, steadied')
+HEADER = ('Rules', 'Runs', 'Paper', 'Exact', 'Ratio', 'Ratio, controlled')
 
 
 def table(curves: Sequence[accuracy.Curve]) -> str:
@@ -34,7 +34,7 @@ def _row(name: str, limits: measured.Limits,
          curves: Sequence[accuracy.Curve]) -> list[str]:
     again = [[measured.Measured(one.point, one.runs, limits) for one in curve]
              for curve in curves]
-    plain, steadied = (accuracy.View(again, flag) for flag in (False, True))
+    plain, controlled = (accuracy.View(again, flag) for flag in (False, True))
     return [name, str(sum(len(one.counted) for curve in again
                           for one in curve)),
             *(_pair([plain.errors(model, statistic)[:, 0].mean()
@@ -42,7 +42,7 @@ def _row(name: str, limits: measured.Limits,
               for model in ('paper', 'exact')),
             *(_pair([view.ratio(statistic)[0]
                      for statistic in measured.STATISTICS])
-              for view in (plain, steadied))]
+              for view in (plain, controlled))]
 
 
 def _pair(values: Sequence[float], unit: str = '') -> str:

@@ -2,7 +2,7 @@
 
 """Table 3: how far the models are from what is measured."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import pathlib
 import statistics
 
@@ -20,7 +20,8 @@ DENSE_US = (100, 200, 400, 800)
 GRIDS = {'100 to 800 us, 4 points': DENSE_US,
          '100 us to 5 ms, 11 points': published.INTERVALS_US}
 HEADER = ('Bytes', 'LD', 'Q/P', 'Published', 'Paper', 'Exact',
-          'Paper, steadied', 'Exact, steadied')
+          'Paper, controlled', 'Exact, controlled', 'Interval, measured',
+          'RMSE us, exact')
 
 
 def run(settings: bench.Settings, extent: bench.Extent) -> str:
@@ -43,20 +44,32 @@ def _within(curves: Sequence[accuracy.Curve],
 
 def _grid(name: str, curves: Sequence[accuracy.Curve]) -> str:
     """Each cell is of the mean / of the 99th percentile."""
-    views = [accuracy.View(curves, steadied) for steadied in (False, True)]
-    columns = [[[row.errors.mape(statistic) for row in published.TABLE3]
-                for statistic in measured.STATISTICS]]
-    columns += [[_errors(view, model, statistic)
-                 for statistic in measured.STATISTICS]
-                for view in views for model in ('paper', 'exact')]
-    rows = [[row.size, row.load, row.share, *(
-        f'{mean[number]:.2f} / {p99[number]:.2f} %' for mean, p99 in columns)]
-        for number, row in enumerate(published.TABLE3)]
-    rows.append(['All', '', '', *(
-        f'{sum(mean) / len(mean):.2f} / {sum(p99) / len(p99):.2f} %'
-        for mean, p99 in columns)])
+    rows = [[row.size, row.load, row.share, *_cells([row], [curve])]
+            for row, curve in zip(published.TABLE3, curves, strict=True)]
+    rows.append(['All', '', '', *_cells(published.TABLE3, curves)])
+    lines = _lines(*(accuracy.View(curves, flag) for flag in (False, True)))
     return f'Intervals of {name}:\n\n{report.table(HEADER, rows)}\n' + (
-        '\n'.join(report.item(line) for line in _lines(*views)) + '\n')
+        '\n'.join(report.item(line) for line in lines) + '\n')
+
+
+def _cells(rows: Sequence[published.Row], curves: Sequence[accuracy.Curve]
+           ) -> Iterator[str]:
+    """On average of these rows."""
+    plain, controlled = (accuracy.View(curves, flag)
+                         for flag in (False, True))
+    yield _pair('{:.2f} / {:.2f} %', lambda statistic: statistics.fmean(
+        row.errors.mape(statistic) for row in rows))
+    for view in (plain, controlled):
+        for model in ('paper', 'exact'):
+            yield _pair('{:.2f} / {:.2f} %', lambda statistic: (
+                statistics.fmean(_errors(view, model, statistic))))
+    yield _pair('+- {:.1f} / {:.1f} %', plain.interval)
+    yield _pair('{:.0f} / {:.0f}', lambda statistic: statistics.fmean(
+        plain.rmse('exact', statistic)))
+
+
+def _pair(form: str, of: Callable[[str], float]) -> str:
+    return form.format(*map(of, measured.STATISTICS))
 
 
 def _errors(view: accuracy.View, model: str, statistic: str) -> list[float]:
@@ -64,8 +77,8 @@ def _errors(view: accuracy.View, model: str, statistic: str) -> list[float]:
     return [float(one) for one in view.errors(model, statistic)[:, 0]]
 
 
-def _lines(plain: accuracy.View, steadied: accuracy.View) -> Iterator[str]:
-    for view, what in ((plain, 'As measured'), (steadied, 'Steadied')):
+def _lines(plain: accuracy.View, controlled: accuracy.View) -> Iterator[str]:
+    for view, what in ((plain, 'As measured'), (controlled, 'Controlled')):
         ratios = [
             '{} {:.2f} ({:.2f} to {:.2f})'.format(
                 statistic, view.ratio(statistic)[0],
@@ -102,7 +115,7 @@ def _over_published(view: accuracy.View, statistic: str) -> float:
 
 def _plot(curves: Sequence[accuracy.Curve], path: pathlib.Path) -> None:
     """Errors as measured, and the exact model's without chance."""
-    plain, steadied = (accuracy.View(curves, flag) for flag in (False, True))
+    plain, controlled = (accuracy.View(curves, flag) for flag in (False, True))
     drawn, plots = report.subplots(2)
     for plot, statistic in zip(plots, measured.STATISTICS, strict=True):
         bars = {
@@ -110,7 +123,7 @@ def _plot(curves: Sequence[accuracy.Curve], path: pathlib.Path) -> None:
                           for row in published.TABLE3],
             "paper's model, here": _errors(plain, 'paper', statistic),
             'exact model, here': _errors(plain, 'exact', statistic),
-            'exact, steadied': _errors(steadied, 'exact', statistic)}
+            'exact, controlled': _errors(controlled, 'exact', statistic)}
         for place, (label, values) in enumerate(bars.items()):
             plot.barh([index + 0.2 * (place - 1.5)
                        for index in range(len(values))],

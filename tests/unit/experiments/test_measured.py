@@ -67,22 +67,22 @@ class ValueTest(unittest.TestCase):
         self.assertEqual({100, 125, 200}, found)
 
 
-class SteadiedTest(unittest.TestCase):
+class ControlledTest(unittest.TestCase):
 
     def test_chance_is_taken_out(self):
         """Runs that take what the simulator says have the exact value."""
         point = base.measured_point(exponential(1, 250), exponential(2, 900))
         for statistic in measured.STATISTICS:
             self.assertEqual(point.said['exact'].value(statistic),
-                             point.steadied(statistic)[0])
+                             point.controlled(statistic)[0])
 
     def test_the_machine_stays(self):
         times = exponential(1, 250)
         point = measured.Measured(base.CURVE[0], [
             base.record(times + 30, times), base.record(times + 50, times)])
         self.assertAlmostEqual(
-            40, point.steadied('mean')[0] - point.said['exact'].mean_us)
-        estimate = point.estimate('mean', steadied=True)
+            40, point.controlled('mean')[0] - point.said['exact'].mean_us)
+        estimate = point.estimate('mean', controlled=True)
         # Student's t of one degree of freedom, s / sqrt(2) = 10.
         self.assertAlmostEqual(127.06, estimate.half, places=1)
 
@@ -92,4 +92,4 @@ class SteadiedTest(unittest.TestCase):
                 workload.Distribution(100), workload.Distribution(50))),
             [base.record([100])])
         with self.assertRaisesRegex(ValueError, 'fair-quiet has no reserv'):
-            point.steadied('mean')
+            point.controlled('mean')

@@ -60,7 +60,7 @@ class ReportTest(unittest.TestCase):
 
     def test_from_the_data_alone(self):
         text = self.report(1.0)
-        # Six rows of two grids, as measured and steadied.
+        # Six rows of two grids, as measured and controlled.
         self.assertEqual(2 * 6, len(re.findall(
             r'(?m)^\d.+  0\.00 / [0-9.]+ % .+  0\.00 / 0\.00 %$', text)))
         self.assertIn('6 runs of 0 minutes', text)
