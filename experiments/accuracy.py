@@ -39,7 +39,8 @@ def mape(found: samples.Floats, predicted: samples.Floats) -> samples.Floats:
 class View:
     """What models are held against.
 
-    :param controlled: less the chance of the requests (see Measured.controlled)
+    :param controlled: less the chance of the requests, as
+        Measured.controlled
     """
 
     curves: Sequence[Curve]

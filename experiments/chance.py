@@ -46,8 +46,8 @@ def _row(small: published.Row, large: published.Row,
             *(f'{row.errors.mean_mape:.2f} / {row.errors.p99_mape:.2f} %'
               for row in (small, large)),
             '{:.2f} / {:.2f} %'.format(*found.mean(axis=0)),
-            '{:.2f} to {:.2f} / {:.2f} to {:.2f} %'.format(
-                low[0], high[0], low[1], high[1])]
+            ' / '.join(f'{least:.2f} to {most:.2f}' for least, most in zip(
+                low, high, strict=True)) + ' %']
 
 
 def _errors(curve: Sequence[points.Point], requests: int, seed: int

@@ -46,7 +46,7 @@ def rows(curve: Sequence[measured.Measured]) -> list[list[str]]:
 
 
 def _cells(point: measured.Measured, statistic: str) -> list[str]:
-    both = [point.estimate(statistic, controlled) for controlled in (False, True)]
+    both = [point.estimate(statistic, flag) for flag in (False, True)]
     return [*(f'{one.value:.0f} +- {one.half:.0f}' for one in both),
             *(f'{point.said[model].value(statistic):.0f}'
               for model in MODELS)]

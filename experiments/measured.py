@@ -141,8 +141,8 @@ class Measured:
         return replay.value(
             statistic, self.weights if weights is None else weights)
 
-    def controlled(self, statistic: str, weights: samples.Floats | None = None
-                 ) -> samples.Floats:
+    def controlled(self, statistic: str,
+                   weights: samples.Floats | None = None) -> samples.Floats:
         """What was measured, less the chance of the requests, in us.
 
         The simulator serves the very requests that were sent, the exact

@@ -47,7 +47,8 @@ def _without_delay(point: points.Point) -> dict[str, Prediction]:
                         hertz / workload.service.mean)
     network = rt_load.Network(rate_hz=(
         point.queueing_megabits * hertz / (_BITS * workload.size.mean)))
-    trips = {'paper': paper.RoundTrip(load, point.reservation, network),
-             'exact': exact.predict(load, point.reservation, network)}
+    trips: dict[str, rt_load.Prediction] = {
+        'paper': paper.RoundTrip(load, point.reservation, network),
+        'exact': exact.predict(load, point.reservation, network)}
     return {model: Prediction(trip.mean_us, trip.percentile_us(_P99))
             for model, trip in trips.items()}

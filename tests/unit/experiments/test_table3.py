@@ -62,7 +62,7 @@ class ReportTest(unittest.TestCase):
         text = self.report(1.0)
         # Six rows of two grids, as measured and controlled.
         self.assertEqual(2 * 6, len(re.findall(
-            r'(?m)^\d.+  0\.00 / [0-9.]+ % .+  0\.00 / 0\.00 %$', text)))
+            r'(?m)^\d.+  0\.00 / [0-9.]+ % .+  0\.00 / 0\.00 % ', text)))
         self.assertIn('6 runs of 0 minutes', text)
         self.assertTrue((self.directory / 'table3.png').exists())
 
