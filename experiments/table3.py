@@ -114,24 +114,32 @@ def _over_published(view: accuracy.View, statistic: str) -> float:
 
 
 def _plot(curves: Sequence[accuracy.Curve], path: pathlib.Path) -> None:
-    """Errors as measured, and the exact model's without chance."""
-    plain, controlled = (accuracy.View(curves, flag) for flag in (False, True))
+    """Errors of both models, as measured and controlled."""
     drawn, plots = report.subplots(2)
     for plot, statistic in zip(plots, measured.STATISTICS, strict=True):
-        bars = {
-            'published': [row.errors.mape(statistic)
-                          for row in published.TABLE3],
-            "paper's model, here": _errors(plain, 'paper', statistic),
-            'exact model, here': _errors(plain, 'exact', statistic),
-            'exact, controlled': _errors(controlled, 'exact', statistic)}
-        for place, (label, values) in enumerate(bars.items()):
-            plot.barh([index + 0.2 * (place - 1.5)
+        bars = list(_bars(curves, statistic))
+        for place, (label, colour, values) in enumerate(bars):
+            plot.barh([index + 0.16 * (place - 2)
                        for index in range(len(values))],
-                      values, height=0.19, label=label)
+                      values, height=0.15, color=colour, label=label)
         plot.set_yticks(range(len(curves)), [
             f'{row.size} B, LD {row.load}' for row in published.TABLE3])
         plot.invert_yaxis()
         plot.set_xlabel(f'MAPE of the {statistic} in %')
     plots[1].set_yticklabels([])
-    plots[0].legend(fontsize='small')
+    drawn.legend(*plots[0].get_legend_handles_labels(), fontsize='small',
+                 loc='outside upper center', ncols=3)
     report.save(drawn, path)
+
+
+def _bars(curves: Sequence[accuracy.Curve], statistic: str
+          ) -> Iterator[tuple[str, str, list[float]]]:
+    """Label, colour, and the error of each row."""
+    yield 'published', 'grey', [row.errors.mape(statistic)
+                                for row in published.TABLE3]
+    for controlled, what in ((False, ''), (True, ', controlled')):
+        view = accuracy.View(curves, controlled)
+        for model, colours in (('paper', ('C1', 'navajowhite')),
+                               ('exact', ('C0', 'lightblue'))):
+            yield (f'{model} model{what}', colours[controlled],
+                   _errors(view, model, statistic))
