@@ -35,16 +35,19 @@ class Incomplete(exception.RTError):
 
 @dataclasses.dataclass(frozen=True)
 class Campaign:
-    """Some points, and what is known of them."""
+    """Some points, and what is known of them.
+
+    :param end: of the monotonic clock; no run starts later
+    """
 
     settings: bench.Settings
     extent: bench.Extent
     data: records.Data
-    started: float = dataclasses.field(default_factory=time.monotonic)
+    end: float
 
     @property
     def _spent(self) -> bool:
-        return time.monotonic() - self.started >= self.extent.seconds
+        return time.monotonic() >= self.end
 
     def measure(self, wanted: Sequence[rt_points.Point]) -> None:
         """Every point gets its runs, as far as the time goes."""
@@ -111,7 +114,8 @@ def run(settings: bench.Settings, extent: bench.Extent,
     :raises OSError: EBUSY where a reservation does not fit
     """
     curves = [curve[:extent.first] for curve in curves]
-    campaign = Campaign(settings, extent, records.Data(extent.data))
+    campaign = Campaign(settings, extent, records.Data(extent.data),
+                        time.monotonic() + extent.seconds)
     wanted = [point for curve in curves for point in curve]
     if extent.seconds > 0:
         print(f'Seeds from {settings.seed_base} on '

@@ -1,20 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Runs and points made up from response times."""
+"""Runs and points made up from response times; a real server to ask."""
 
 import dataclasses
+import pathlib
+import socket
+import tempfile
+import unittest
 
 import numpy as np
 
 from experiments import measured
 from experiments import points
 from experiments import records
+from experiments import rtwalk
 from experiments import samples
 
 #: us of CPU time of each request.
 WORK_US = 100
+#: Of what ordinary processes of a busy machine suffer from.
+NO_LIMITS = measured.Limits(1, 1e9, 1e9)
 #: A load of 0.5 of a CPU with 0.8 of it, in three points.
 CURVE = points.curve((100, 200, 400), 128, 0.5, 0.8)
+
+
+class ServerTestCase(unittest.TestCase):
+    """Tests that ask a server of rt-walk, and have a directory."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        rtwalk.build()
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        with socket.socket() as one:
+            one.bind(('127.0.0.1', 0))
+            self.endpoint = rtwalk.Endpoint(port=one.getsockname()[1])
 
 
 def found(sent_us, responses_us, used_us=None, size=128, late_us=0):

@@ -4,9 +4,7 @@
 
 import contextlib
 import io
-import pathlib
-import tempfile
-import unittest
+import itertools
 from unittest import mock
 
 from experiments import bench
@@ -17,8 +15,7 @@ from experiments import measured
 from experiments import points
 from experiments import records
 from experiments import rtwalk
-from tests.unit.experiments import test_measure
-from tests.unit.experiments import test_rtwalk
+from tests.unit.experiments import base
 
 EFFORT = measure.Effort(seeds=2, requests=50, warm_up=0, probes=20)
 CURVES = [points.curve((100, 200), 128, 0.1, 0.8),
@@ -31,32 +28,23 @@ def unreserved(endpoint, reservation):
         yield ()
 
 
-class CampaignTest(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        rtwalk.build()
+class CampaignTest(base.ServerTestCase):
 
     def setUp(self):
         super().setUp()
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.data = pathlib.Path(directory.name, 'runs.csv')
-        endpoint = rtwalk.Endpoint(port=test_rtwalk.free_port())
+        self.data = self.directory / 'runs.csv'
         for patch in (
-                mock.patch.object(measured, 'LIMITS',
-                                  test_measure.NO_LIMITS),
+                mock.patch.object(measured, 'LIMITS', base.NO_LIMITS),
                 mock.patch.object(
                     link, 'limited',
-                    lambda _: contextlib.nullcontext(endpoint))):
+                    lambda _: contextlib.nullcontext(self.endpoint))):
             patch.start()
             self.addCleanup(patch.stop)
 
     def run_it(self, seed_base=1, effort=EFFORT, **extent):
         with contextlib.redirect_stdout(io.StringIO()) as self.said:
             return campaign.run(
-                bench.Settings(self.data.parent, unreserved, effort,
+                bench.Settings(self.directory, unreserved, effort,
                                seed_base),
                 bench.Extent(self.data, **extent), CURVES)
 
@@ -80,12 +68,13 @@ class CampaignTest(unittest.TestCase):
             self.run_it(only=['*-100us'])
         self.run_it(seed_base=9)
         self.assertEqual(
-            {1: 2, 9: 4}, {base: sum(seed in (base, base + 1)
-                                     for _, seed in self.seeds())
-                           for base in (1, 9)})
+            {1: 2, 9: 4}, {first: sum(seed in (first, first + 1)
+                                      for _, seed in self.seeds())
+                           for first in (1, 9)})
         before = self.data.read_bytes()
         self.run_it(seed_base=5)
         self.assertEqual(before, self.data.read_bytes())
+        self.assertEqual(1, len(self.said.getvalue().splitlines()))
 
     def test_more_seeds(self):
         self.run_it()
@@ -97,9 +86,19 @@ class CampaignTest(unittest.TestCase):
         with self.assertRaises(campaign.Incomplete):
             self.run_it(seconds=0)
         self.assertFalse(self.data.exists())
-        with self.assertRaises(campaign.Incomplete):
+        with (mock.patch.object(link, 'limited') as limited,
+              self.assertRaises(campaign.Incomplete)):
             self.run_it(seconds=1e-9)
-        self.assertFalse(self.data.exists())
+        limited.assert_not_called()
+
+    def test_no_run_begins_too_late(self):
+        # A second passes from each look at the clock to the next.
+        clock = mock.Mock(monotonic=itertools.count().__next__)
+        with (mock.patch.object(campaign, 'time', clock),
+              self.assertRaises(campaign.Incomplete)):
+            self.run_it(seconds=3.5)
+        self.assertEqual({(CURVES[0][0].name, seed) for seed in (1, 2)},
+                         self.seeds())
 
     def test_first_points_of_a_curve(self):
         self.assertEqual([1, 1], [len(curve)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import pathlib
-import tempfile
 import unittest
 from unittest import mock
 
@@ -12,11 +10,8 @@ from experiments import measured
 from experiments import points
 from experiments import rtwalk
 from tests.unit.experiments import base
-from tests.unit.experiments import test_rtwalk
 
 EFFORT = measure.Effort(seeds=2, requests=100, warm_up=5, probes=20)
-#: Of what ordinary processes of a busy machine suffer from.
-NO_LIMITS = measured.Limits(1, 1e9, 1e9)
 
 
 @ddt.ddt
@@ -35,20 +30,8 @@ class EffortTest(unittest.TestCase):
         self.assertNotEqual(measure.random_base(), measure.random_base())
 
 
-class MeasureTest(unittest.TestCase):
+class MeasureTest(base.ServerTestCase):
     """Real requests to a real server, without a reservation."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        rtwalk.build()
-
-    def setUp(self):
-        super().setUp()
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name)
-        self.endpoint = rtwalk.Endpoint(port=test_rtwalk.free_port())
 
     def measure(self, point, limits):
         with (rtwalk.server(self.endpoint),
@@ -58,7 +41,7 @@ class MeasureTest(unittest.TestCase):
 
     def test_runs(self):
         point, = points.curve((200,), 128, 0.1, 0.8)
-        first, second = self.measure(point, NO_LIMITS)
+        first, second = self.measure(point, base.NO_LIMITS)
         self.assertEqual((40, 41), (first.record.seed, second.record.seed))
         self.assertEqual(100, len(first.responses))
         self.assertAlmostEqual(first.responses.mean(),
@@ -85,4 +68,4 @@ class MeasureTest(unittest.TestCase):
     def test_no_reservation(self):
         point = points.Point('fair', base.CURVE[1].workload)
         self.assertIsNone(
-            self.measure(point, NO_LIMITS)[0].record.replayed)
+            self.measure(point, base.NO_LIMITS)[0].record.replayed)

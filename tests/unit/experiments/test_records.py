@@ -76,6 +76,13 @@ class DataTest(unittest.TestCase):
         self.assertEqual(
             [2], [run.seed for run in records.Data(self.path).records])
 
+    def test_other_columns(self):
+        records.Data(self.path).add(base.record([100]))
+        text = self.path.read_text()
+        self.path.write_text(text.replace('p50_us', 'p51_us'))
+        with self.assertRaisesRegex(records.BadData, 'has other columns'):
+            records.Data(self.path)
+
     @ddt.data('', 'point,mean_us\na,1\n', b'\xff', 'header and half a row')
     def test_another_file(self, content):
         if content == 'header and half a row':
