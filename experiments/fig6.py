@@ -53,27 +53,28 @@ def _cells(point: measured.Measured, statistic: str) -> list[str]:
 
 
 def draw(plot: axes.Axes, curve: Sequence[measured.Measured]) -> None:
-    """Markers for what was measured, lines for the models; log scales."""
-    times = report.milliseconds(one.point.interval_us for one in curve)
+    """The mean and the 99th percentile over the interval, log scales."""
     for number, statistic in enumerate(measured.STATISTICS):
-        colour = f'C{number}'
-        estimates = [one.estimate(statistic) for one in curve]
-        plot.errorbar(
-            times, report.milliseconds(one.value for one in estimates),
-            report.milliseconds(one.half for one in estimates),
-            fmt='o', color=colour, label=statistic)
-        draw_models(plot, curve, statistic, colour)
+        draw_curve(plot, curve, statistic, f'C{number}', statistic)
     plot.loglog()
     plot.set_xlabel('mean interval of requests in ms')
     plot.set_ylabel('response time in ms')
 
 
-def draw_models(plot: axes.Axes, curve: Sequence[measured.Measured],
-                statistic: str, colour: str) -> None:
-    """A line for each of LINES."""
+def draw_curve(plot: axes.Axes, curve: Sequence[measured.Measured],
+               statistic: str, colour: str, label: str) -> None:
+    """Dots for what was measured, crosses without chance, lines of models.
+    """
     times = report.milliseconds(one.point.interval_us for one in curve)
+    estimates = [one.estimate(statistic) for one in curve]
+    plot.errorbar(
+        times, report.milliseconds(one.value for one in estimates),
+        report.milliseconds(one.half for one in estimates),
+        fmt='o', color=colour, label=label)
+    plot.plot(times, report.milliseconds(
+        float(one.controlled(statistic)[0]) for one in curve),
+        'x', color='black', zorder=3)
     for model, line in LINES:
         plot.plot(times, report.milliseconds(
             one.said[model].value(statistic) for one in curve),
-            line, color=colour,
-            label=f'{model} model' if statistic == 'p99' else None)
+            line, color=colour)

@@ -42,13 +42,8 @@ def _draw(plot: axes.Axes,
           statistic: str) -> None:
     for number, (megabits, curve) in enumerate(
             zip(BANDWIDTHS, curves, strict=True)):
-        estimates = [one.estimate(statistic) for one in curve]
-        plot.errorbar(
-            report.milliseconds(one.point.interval_us for one in curve),
-            report.milliseconds(one.value for one in estimates),
-            report.milliseconds(one.half for one in estimates),
-            fmt='o', color=f'C{number}', label=f'{megabits} Mb/s')
-        fig6.draw_models(plot, curve, statistic, f'C{number}')
+        fig6.draw_curve(plot, curve, statistic, f'C{number}',
+                        f'{megabits} Mb/s')
     plot.loglog()
     plot.set_xlabel('mean interval of requests in ms')
     plot.set_ylabel(f'{statistic} in ms')
