@@ -63,8 +63,7 @@ def draw(plot: axes.Axes, curve: Sequence[measured.Measured]) -> None:
 
 def draw_curve(plot: axes.Axes, curve: Sequence[measured.Measured],
                statistic: str, colour: str, label: str) -> None:
-    """Dots for what was measured, crosses without chance, lines of models.
-    """
+    """Dots for what was measured, crosses less chance, lines of models."""
     times = report.milliseconds(one.point.interval_us for one in curve)
     estimates = [one.estimate(statistic) for one in curve]
     plot.errorbar(

@@ -99,8 +99,6 @@ class Record:
 
 _PLAIN = [field for field in dataclasses.fields(Record)
           if field.name not in ('measured', 'replayed')]
-_TYPES: dict[object, type] = {'str': str, str: str, 'int': int, int: int,
-                              'float': float, float: float}
 COLUMNS = (*(field.name for field in _PLAIN), 'mean_us', *_PERCENT,
            'replay_mean_us', *(f'replay_{name}' for name in _PERCENT))
 
@@ -164,14 +162,20 @@ def _read(path: pathlib.Path) -> list[Record]:
 
 
 def _record(row: Sequence[str]) -> Record:
-    plain: dict[str, Any] = {
-        field.name: _TYPES[field.type](cell)
-        for field, cell in zip(_PLAIN, row, strict=False)}
-    both = np.array(row[len(_PLAIN):]).reshape(2, -1)
-    return Record(**plain, measured=_summary(both[0]),
-                  replayed=_summary(both[1]) if both[1, 0] else None)
+    if len(row) != len(COLUMNS):
+        raise ValueError('a line has more or fewer columns than the first')
+    plain = {field.name: _value(field.type, cell)
+             for field, cell in zip(_PLAIN, row, strict=False)}
+    rest = row[len(_PLAIN):]
+    half = len(rest) // 2
+    return Record(**plain, measured=_summary(rest[:half]),
+                  replayed=_summary(rest[half:]) if rest[half] else None)
 
 
-def _summary(cells: np.ndarray[Any, Any]) -> Summary:
-    mean, *quantiles = cells.astype(float).tolist()
+def _value(kind: Any, cell: str) -> Any:
+    return kind(cell)
+
+
+def _summary(cells: Sequence[str]) -> Summary:
+    mean, *quantiles = map(float, cells)
     return Summary(mean, tuple(quantiles))
