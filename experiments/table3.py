@@ -79,14 +79,12 @@ def _errors(view: accuracy.View, model: str, statistic: str) -> list[float]:
 
 def _lines(plain: accuracy.View, controlled: accuracy.View) -> Iterator[str]:
     for view, what in ((plain, 'As measured'), (controlled, 'Controlled')):
-        ratios = [
-            '{} {:.2f} ({:.2f} to {:.2f})'.format(
-                statistic, view.ratio(statistic)[0],
-                *view.ratio_interval(statistic))
-            for statistic in measured.STATISTICS]
+        ratios = [f'{statistic} {one.value:.2f} +- {one.half:.2f}'
+                  for statistic in measured.STATISTICS
+                  for one in [view.estimate(statistic)]]
         lost = list(_lost(view))
         yield (f"{what}, the exact model's errors over the paper's model's, "
-               f'with 95 % of 1000 bootstrap samples of the runs: '
+               f'with 95 % intervals (bootstrap of the runs): '
                f'{", ".join(ratios)}.  It is further off in {len(lost)} of '
                f'{2 * len(view.curves)} cells{": " if lost else ""}'
                f'{"; ".join(lost)}.')
