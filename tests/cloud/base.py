@@ -57,6 +57,8 @@ class CloudTestCase(base.BaseTestCase):
 
     TIMEOUT_SCALING_FACTOR = 4
     GUEST = 'lxc'
+    #: SECTION.OPTION=VALUE, besides what the cloud has by itself
+    SETTINGS: tuple[str, ...] = ()
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -65,7 +67,8 @@ class CloudTestCase(base.BaseTestCase):
         if reason:
             cls.skipTest(cls, reason)
         cls.addClassCleanup(cloud, 'down', '--keep-logs')
-        cloud('up', '--guest', cls.GUEST)
+        cloud('up', '--guest', cls.GUEST,
+              *(f'--set={setting}' for setting in cls.SETTINGS))
 
     def setUp(self) -> None:
         super().setUp()

@@ -55,7 +55,9 @@ def _build(name: str, inittab: str, scratch: pathlib.Path,
 
 def _fill(root: pathlib.Path, inittab: str,
           programs: Iterable[pathlib.Path]) -> None:
-    for directory in ('bin', 'dev', 'etc', 'proc', 'sbin', 'sys', 'tmp'):
+    # libvirt can make the last one only where a container has a network.
+    for directory in ('bin', 'dev', 'etc', 'proc', 'sbin', 'tmp',
+                      'sys/fs/cgroup'):
         (root / directory).mkdir(parents=True)
     for program in programs:
         shutil.copy(program, root / 'bin' / program.name)

@@ -35,6 +35,7 @@ from nova_rt.kernel import fs as kernel_fs
 from nova_rt.kernel import tasks as kernel_tasks
 import nova_rt.privsep
 from nova_rt import reservation
+from nova_rt.virt.libvirt import confinement
 from nova_rt.virt.libvirt import deadline
 from nova_rt.virt.libvirt import enforcer
 from nova_rt.virt.libvirt import host as rt_host
@@ -64,6 +65,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             lambda: self._host.get_connection())
         self._host.__class__ = rt_host.RTHost
         self._host.rt_reservations = self
+        self._host.rt_dropped_capabilities = CONF.nova_rt.drop_capabilities
 
     def init_host(self, host: str) -> None:
         super().init_host(host)
@@ -149,6 +151,9 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                 'made no claim for its CPU reservation; does that '
                 'nova-compute run RTLibvirtDriver?')
         return claim
+
+    def _get_guest_idmaps(self) -> list[Any]:
+        return confinement.sendable(super()._get_guest_idmaps())
 
     def rt_enforcer(self) -> enforcer.Enforcer:
         if self._rt_enforcer is None:
