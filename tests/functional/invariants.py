@@ -78,7 +78,7 @@ class TestCase(base.TestCase):
         """The identifiers of all claims on a host that servers hold."""
         provider, found = self.provider(host), set()
         for instance in objects.InstanceList.get_by_filters(
-                self.cell_context(), {'deleted': False},
+                self.cell_context(), {'deleted': False, 'soft_deleted': True},
                 expected_attrs=['resources', 'migration_context']):
             if instance.host is None:
                 # Offloaded: the next claim replaces what is stored.
