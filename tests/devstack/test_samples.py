@@ -19,8 +19,9 @@ PLUGIN = 'enable_plugin nova-rt https://opendev.org/x/nova-rt main'
 
 _PRINT = """
 function enable_plugin {{ :; }}
-source /dev/stdin <<< "$(sed -n '/^\\[\\[local|localrc/,/^\\[\\[post/p' {path} |
-    grep -v '^\\[\\[')"
+section=$(sed -n '/^\\[\\[local|localrc/,/^\\[\\[post/p' {path})
+source /dev/stdin <<< "$(grep -v '^\\[\\[' <<< "$section")"
+unset section
 compgen -v | while read -r name; do echo "$name=${{!name}}"; done
 """
 

@@ -12,7 +12,6 @@ from nova_rt.kernel import two_files
 from tests.functional.kernel import base
 
 
-
 class ReleaseTest(base.RealKernelTest):
     """A scratch group stands for the top group of the guests."""
 
