@@ -73,7 +73,7 @@ class ManageTestCase(base.TestCase):
 
     def kinds(self, *argv: str) -> list[str]:
         """Of the differences; the status must fit."""
-        code, out = self.manage('check', '--json', *argv)
+        code, out = self.manage('check', '-f', 'json', *argv)
         found = json.loads(out)
         self.assertEqual([], found['unchecked'])
         self.assertEqual(1 if found['differences'] else 0, code, out)
