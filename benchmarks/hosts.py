@@ -38,7 +38,9 @@ def numa_json(number: int) -> str:
 #: Of mainline RT_GROUP_SCHED: servers run by fixed priorities.
 FIXED = schedulability.FixedPriorities(
     levels=48, turn_us=4_000, tick_us=4_000, min_period_us=10_000)
-_PERIODS = (50_000, 100_000, 1_000_000)
+_FLAVORS = [reservation.Reservation(runtime, period)
+            for runtime in (2_000, 4_000, 8_000)
+            for period in (50_000, 100_000, 1_000_000)]
 
 
 def stats(fixed: bool = False) -> dict[str, str]:
@@ -55,9 +57,7 @@ def stats(fixed: bool = False) -> dict[str, str]:
 def _fixed_state() -> cpus.CpuBandwidth:
     empty = cpus.CpuBandwidth.empty(range(PCPUS), 950_000, True, FIXED)
     return empty.fold(
-        (random.sample(range(PCPUS), 2), reservation.Reservation(
-            random.randrange(1, 5) * 2_000,
-            random.choice(_PERIODS)))  # noqa: S311
+        (random.sample(range(PCPUS), 2), random.choice(_FLAVORS))  # noqa: S311
         for _ in range(5))
 
 

@@ -12,7 +12,7 @@ import statistics
 
 from nova_rt.kernel import tasks
 from tests.cloud import base
-from tests.cloud import company
+from tests.cloud import tenants
 
 SYSCTLS = pathlib.Path('/proc/sys/kernel')
 #: Of the longest period.
@@ -24,14 +24,14 @@ TOLERANCE = 0.02
 PERCENTILE = 0.99
 
 
-def percentile(windows: Sequence[company.Window]) -> float:
+def percentile(windows: Sequence[tenants.Window]) -> float:
     """The lower median of the windows' p99, in us."""
     return statistics.median_low(
         sorted(each.responses)[int(PERCENTILE * len(each.responses))]
         for each in windows)
 
 
-def share(windows: Sequence[company.Window], name: str) -> float:
+def share(windows: Sequence[tenants.Window], name: str) -> float:
     return statistics.median_low(each.shares[name] for each in windows)
 
 
@@ -39,14 +39,14 @@ class Turns:
     """Windows with an idle neighbour and with a hostile one, by turns."""
 
     def __init__(self) -> None:
-        self.idle: list[company.Window] = []
-        self.hostile: list[company.Window] = []
+        self.idle: list[tenants.Window] = []
+        self.hostile: list[tenants.Window] = []
 
     def ratios(self) -> dict[str, float]:
         """What victims have beside the hostile one over beside the idle."""
         return {'p99': percentile(self.hostile) / percentile(self.idle)} | {
             name: share(self.hostile, name) / share(self.idle, name)
-            for name in company.VICTIMS}
+            for name in tenants.VICTIMS}
 
     def taken(self, slower: float) -> dict[str, float]:
         """The ratios that are not as they should be."""
@@ -58,12 +58,12 @@ class Turns:
 class HostileContainerTestCase(base.CloudTestCase):
 
     SETTINGS = ('nova_rt.rt_cpus=1',)
-    company: company.Company
+    company: tenants.Company
 
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        cls.company = company.Company(company.start(base.settings.load()))
+        cls.company = tenants.Company(tenants.start(base.settings.load()))
 
     def setUp(self) -> None:
         super().setUp()
@@ -73,7 +73,7 @@ class HostileContainerTestCase(base.CloudTestCase):
             path = SYSCTLS / name
             self.addCleanup(path.write_text, path.read_text())
 
-    def attack(self, *words: object, by: company.Tenant | None = None,
+    def attack(self, *words: object, by: tenants.Tenant | None = None,
                slower: float = TOLERANCE) -> None:
         """It takes nothing, and all that it tries is refused.
 
@@ -132,7 +132,7 @@ class HostileContainerTestCase(base.CloudTestCase):
 
     def test_processes_of_others(self):
         self.attack('others', *(
-            pid for name in company.VICTIMS
+            pid for name in tenants.VICTIMS
             for pid in self.company.tenants[name].processes))
 
     def test_limits(self):
