@@ -22,7 +22,8 @@ VALUES = {
     'hcbs_scheduler_available': 'False', 'cpu_cap': '0.7',
     'packing_policy': 'best_fit', 'rt_cpus': '2-15,^8',
     'kernel_interface': 'sched_deadline', 'guest_policy': 'fifo',
-    'guest_priority': '20', 'drop_capabilities': "['mknod']"}
+    'guest_priority': '20', 'guest_priority_max': '60',
+    'drop_capabilities': "['mknod']"}
 TENANT = {'hint_override', 'max_share', 'min_runtime_us', 'min_period_us',
           'max_period_us'}
 SCHEDULER = TENANT | {'rt_share_weight_multiplier'}
