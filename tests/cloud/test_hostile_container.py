@@ -69,6 +69,8 @@ class HostileContainerTestCase(base.CloudTestCase):
         super().setUp()
         self.hostile = self.company.tenants['hostile']
         self.stranger = self.company.tenants['unreserved']
+        for tenant in (self.hostile, self.stranger):
+            self.assertTrue(tenant.is_mapped)
         for name in ('sched_rt_runtime_us', 'sched_rr_timeslice_ms'):
             path = SYSCTLS / name
             self.addCleanup(path.write_text, path.read_text())
