@@ -121,6 +121,12 @@ class Tenant:
             if _namespace(pid) != _namespace(keeper)), 0))
 
     @property
+    def is_mapped(self) -> bool:
+        """Whether it has a user namespace; else attacks reach the host."""
+        return os.readlink(f'/proc/{self._init}/ns/user') != os.readlink(
+            '/proc/self/ns/user')
+
+    @property
     def processes(self) -> list[int]:
         """All of its own, by the ids of the host."""
         own = _namespace(self._init)
