@@ -134,12 +134,14 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         capacity = self.driver.rt_capacity
         if not capacity.available:
             raise _refused(
-                f'this host takes no CPU reservations: {capacity.reason}')
+                f'this host takes no CPU reservations: {capacity.reason}',
+                'a host takes no CPU reservations')
         vcpus = (flavor or instance.flavor).vcpus
         try:
             state = self.rt_state()
         except exception.InvalidClaim as error:
-            raise _refused(str(error)) from error
+            raise _refused(
+                str(error), 'a host takes no more CPU reservations') from None
         chosen = cpus.fit(state, vcpus, wanted, capacity.policy)
         if chosen is None:
             raise _refused(capacity.refusal(vcpus, wanted))
@@ -298,9 +300,15 @@ def _moved(instance: Any) -> Iterator[Any]:
     yield from context.old_resources or ()
 
 
-def _refused(reason: str) -> nova_exception.ComputeResourcesUnavailable:
+def _refused(reason: str, told: str = ''
+             ) -> nova_exception.ComputeResourcesUnavailable:
+    """The refusal of a claim.
+
+    :param told: what the owner of the server may read in its fault; the
+        reason, where that is empty
+    """
     LOG.info('CPU reservation refused: %s', reason)
-    return nova_exception.ComputeResourcesUnavailable(reason=reason)
+    return nova_exception.ComputeResourcesUnavailable(reason=told or reason)
 
 
 def _check_allocation(claim: claims.RTClaim, provider_uuid: str,
