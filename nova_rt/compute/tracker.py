@@ -15,6 +15,7 @@ from nova import exception as nova_exception
 from nova import objects
 from nova import utils
 from oslo_log import log as logging
+from oslo_utils import excutils
 
 from nova_rt.compute import claims
 from nova_rt.compute import entitled
@@ -81,7 +82,11 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             if self._rt_pending:
                 # Nova saves Instance.resources some steps later; an audit in
                 # between would lose the claim and over-commit.
-                instance.save()
+                try:
+                    instance.save()
+                except Exception:
+                    with excutils.save_and_reraise_exception():
+                        claim.abort()
             return claim
 
     def _move_claim(self, context: Any, instance: Any, new_flavor: Any,

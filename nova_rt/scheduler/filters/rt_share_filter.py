@@ -11,6 +11,7 @@ from nova.scheduler import filters
 from nova.scheduler import utils
 from oslo_log import log as logging
 
+from nova_rt.compute import selfcheck
 from nova_rt import conf as rt_conf
 from nova_rt import cpus
 from nova_rt import exception
@@ -36,6 +37,7 @@ class RTShareFilter(filters.BaseHostFilter):
 
     def __init__(self) -> None:
         super().__init__()
+        selfcheck.verify(selfcheck.TESTED_BY_SCHEDULER)
         rt_conf.register_opts(CONF)
         rt_host_state.install()
         request_filter.install()

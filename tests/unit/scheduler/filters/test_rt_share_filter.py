@@ -11,6 +11,7 @@ from nova import exception as nova_exception
 from nova.scheduler import host_manager
 from nova.scheduler import request_filter
 
+from nova_rt import exception
 from nova_rt import reservation
 from nova_rt.scheduler import filters
 from nova_rt.scheduler import host_state
@@ -120,6 +121,12 @@ class RTShareFilterTest(base.TestCase):
         _, logged = self.refused(self.hosts(*[base.host_map([950_000])] * 500))
         self.assertIn('490 more hosts', logged)
         self.assertLess(len(logged), 1000)
+
+    def test_a_method_of_nova_that_is_gone(self):
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.scheduler.host_manager.HostState.'
+            '_locked_consume_from_request', None))
+        self.assertRaises(exception.UnsupportedNova, filters.RTShareFilter)
 
     def test_lowered_cap_shows_as_nothing_free(self):
         hosts = self.hosts(base.host_map([900_000], cap=500_000))
