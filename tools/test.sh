@@ -88,6 +88,7 @@ demo() {
 }
 chain() { tests full --serial 'test_(both|hint_wins|hints|heal)$'; }
 full() {
+    NOVA_RT_AUDIT=1 tests functional --concurrency 2 test_audits
     tests full --serial
     check 'demo, a VNF package' tools/demo.sh --full
 }
