@@ -149,7 +149,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
                 str(error), 'a host takes no more CPU reservations') from None
         chosen = cpus.fit(state, vcpus, wanted, capacity.policy)
         if chosen is None:
-            raise _refused(capacity.refusal(vcpus, wanted))
+            raise _refused(capacity.refusal(state, vcpus, wanted))
         return claims.RTClaim(instance.uuid, move, wanted, chosen,
                               _numbers(request.hints_of(instance)))
 
