@@ -76,21 +76,21 @@ class Rounds:
         return statistics.median(one[name] / one[to] for one in self._rounds)
 
 
-def changed(nodes: list[Any]) -> list[Any]:
+def changed(nodes: list[Any], fixed: bool = False) -> list[Any]:
     """The hosts with maps that no scheduler has seen yet."""
     for node in nodes:
-        node.stats = hosts.stats()
+        node.stats = hosts.stats(fixed)
     return nodes
 
 
 def filter_job(filter_: Any, nodes: list[Any], reserved: bool,
-               new_maps: bool = True) -> Job:
+               new_maps: bool = True, fixed: bool = False) -> Job:
     """One pass of a filter over hosts as fresh as in a real request."""
     spec = hosts.request(reserved)
     return Job(
         prepare=lambda: [
             hosts.host_state(rt_host_state.RTHostState, node)
-            for node in (changed(nodes) if new_maps else nodes)],
+            for node in (changed(nodes, fixed) if new_maps else nodes)],
         run=lambda states: len(list(filter_.filter_all(states, spec))))
 
 
@@ -147,6 +147,8 @@ def bench_filters(report: Report, nodes: list[Any]) -> None:
         'ImagePropertiesFilter': filter_job(
             image_props_filter.ImagePropertiesFilter(), nodes, True),
         'RTShareFilter': filter_job(ours, nodes, True),
+        'RTShareFilter, hosts without EDF': filter_job(
+            ours, nodes, True, fixed=True),
         'RTShareFilter, maps seen before': filter_job(
             ours, nodes, True, new_maps=False),
         'RTShareFilter, no reservation': filter_job(ours, nodes, False),
@@ -155,6 +157,9 @@ def bench_filters(report: Report, nodes: list[Any]) -> None:
     report.lines(found, jobs, count)
     report.goal('RTShareFilter, new maps / ImagePropertiesFilter',
                 found.ratio('RTShareFilter', 'ImagePropertiesFilter'), 1.0)
+    report.goal('RTShareFilter, hosts without EDF / with it',
+                found.ratio('RTShareFilter, hosts without EDF',
+                            'RTShareFilter'), 1.2)
     report.goal('us/host over AllHostsFilter, no reservation',
                 (found.median('RTShareFilter, no reservation')
                  - found.median('AllHostsFilter')) / count * 1e6, 1.0)

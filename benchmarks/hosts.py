@@ -14,6 +14,7 @@ from oslo_utils import timeutils
 from nova_rt import cpus
 from nova_rt import hostmap
 from nova_rt import reservation
+from nova_rt import schedulability
 
 PCPUS, NODES = 64, 2
 
@@ -34,16 +35,42 @@ def numa_json(number: int) -> str:
     return str(objects.NUMATopology(cells=cells)._to_json())
 
 
-def stats() -> dict[str, str]:
+#: Of mainline RT_GROUP_SCHED: servers run by fixed priorities.
+FIXED = schedulability.FixedPriorities(
+    levels=48, turn_us=4_000, tick_us=4_000, min_period_us=10_000)
+_FLAVORS = [reservation.Reservation(runtime, period)
+            for runtime in (2_000, 4_000, 8_000)
+            for period in (50_000, 100_000, 1_000_000)]
+
+
+def stats(fixed: bool = False) -> dict[str, str]:
     """What nova-compute publishes: 64 pCPUs, used at random levels.
 
     Such a map was never seen before, so nothing read earlier helps.
+
+    :param fixed: a host without EDF, where the shares of all servers
+        together are at most 0.95: five servers of two vCPUs
     """
+    return _published(_fixed_state() if fixed else _state())
+
+
+def _fixed_state() -> cpus.CpuBandwidth:
+    empty = cpus.CpuBandwidth.empty(range(PCPUS), 950_000, True, FIXED)
+    return empty.fold(
+        (random.sample(range(PCPUS), 2), random.choice(_FLAVORS))  # noqa: S311
+        for _ in range(5))
+
+
+def _state() -> cpus.CpuBandwidth:
     empty = cpus.CpuBandwidth.empty(range(PCPUS), 950_000)
     state = empty.fold(
         ((cpu,), reservation.Reservation(
             random.randrange(1, 900_000), reservation.PPM))  # noqa: S311
         for cpu in range(PCPUS))
+    return state
+
+
+def _published(state: cpus.CpuBandwidth) -> dict[str, str]:
     return {'num_instances': '3', 'io_workload': '0', 'failed_builds': '0',
             **hostmap.to_stats(hostmap.HostMap(state, 'worst_fit'))}
 

@@ -9,11 +9,21 @@ service and each test has its own.
 from typing import Any
 
 from oslo_config import cfg
+from oslo_config import types
 
 from nova_rt import exception
 from nova_rt import reservation
 
 GROUP = 'nova_rt'
+
+#: What libvirt can take from a container.
+_CAPABILITIES = (
+    'audit_control audit_write block_suspend chown dac_override '
+    'dac_read_search fowner fsetid ipc_lock ipc_owner kill lease '
+    'linux_immutable mac_admin mac_override mknod net_admin net_bind_service '
+    'net_broadcast net_raw setgid setfcap setpcap setuid sys_admin sys_boot '
+    'sys_chroot sys_module sys_nice sys_pacct sys_ptrace sys_rawio '
+    'sys_resource sys_time sys_tty_config syslog wake_alarm').split()
 
 
 def _group() -> cfg.OptGroup:
@@ -133,6 +143,21 @@ higher priority, or servers of one pCPU take each other's share.  The periods
 of 1 ms to 4.2 s are spread over the priorities from ``guest_priority`` to this
 one; the fewer there are, the more servers share one, and the fewer fit on a
 pCPU.  Other kernel interfaces do not need it.
+"""),
+    cfg.ListOpt(
+        'drop_capabilities', default=['sys_nice', 'sys_resource'],
+        item_type=types.String(choices=_CAPABILITIES),
+        help="""
+The capabilities that every container gives up, reserved or not, by libvirt's
+names, in lower case without ``cap_`` (nova-compute).  With ``sys_nice`` root
+of a container could raise its own real-time priority above that of its
+neighbours or become SCHED_DEADLINE, and with ``sys_resource`` it could allow
+itself the former (RLIMIT_RTPRIO).  Without them nothing in an image can become
+real-time by itself, raise its priority or use a negative nice value (``chrt``,
+``CPUSchedulingPolicy=`` and ``Nice=`` of systemd), change the scheduling or
+the CPUs of processes of other users, or raise hard limits (``ulimit -H``).
+Empty: containers keep what libvirt leaves them.  A container gets a changed
+value when it is started.
 """),
 ]
 

@@ -10,7 +10,8 @@ the kernel runs servers by fixed priorities, it must also be able to give
 each server of a pCPU its runtime in each period.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable, Iterable, Iterator, Mapping, Sequence)
 import dataclasses
 import itertools
 from typing import Self
@@ -20,6 +21,10 @@ from nova_rt import schedulability
 
 #: No kernel has as many; a slip of the pen must not fill the memory.
 _MAX_ID = 65_535
+
+#: Of a request that :func:`is_late`, for the operator.
+LATE = ('its kernel runs servers by fixed priorities and could not give all '
+        'of them their runtime in each of their periods')
 
 #: choose(room, count): *count* pCPU ids out of *room*, which lists the pCPUs
 #: with room for the request as (id, ppm used), ascending by id.
@@ -42,8 +47,8 @@ class CpuBandwidth:
         pinning, so that each claim is charged on all of them
     :ivar rule: how the kernel runs servers by fixed priorities; None under
         EDF
-    :ivar servers: with a rule, what is reserved on each of *cpus*, in their
-        order and each sorted; else empty
+    :ivar servers: with a rule, what is reserved on each pCPU, sorted; only
+        for pCPUs with servers
     """
 
     cpus: tuple[int, ...]
@@ -52,7 +57,8 @@ class CpuBandwidth:
     charged: int = 0
     replicated: bool = False
     rule: schedulability.FixedPriorities | None = None
-    servers: tuple[tuple[reservation.Reservation, ...], ...] = ()
+    servers: Mapping[int, tuple[reservation.Reservation, ...]] = (
+        dataclasses.field(default_factory=dict))
 
     @classmethod
     def empty(cls, cpus: Iterable[int], cap: int, replicated: bool = False,
@@ -60,7 +66,7 @@ class CpuBandwidth:
         """A host without claims."""
         ids = tuple(sorted(cpus))
         return cls(ids, cap, (0,) * len(ids), replicated=replicated,
-                   rule=rule, servers=((),) * len(ids) if rule else ())
+                   rule=rule)
 
     def fold(self, claims: Iterable[Claim]) -> Self:
         """The state with all *claims* added.
@@ -70,22 +76,18 @@ class CpuBandwidth:
         *cpus* (an operator took it out while servers run) is passed over.
         """
         used = dict(zip(self.cpus, self.used, strict=True))
-        servers = {cpu: list(held) for cpu, held in self._by_cpu()}
+        servers = dict(self.servers)
         charged = self.charged
         for cpus, wanted in claims:
             charged += wanted.bandwidth
             for cpu in used.keys() & cpus:
                 used[cpu] += wanted.bandwidth
-            for cpu in servers.keys() & cpus:
-                servers[cpu].append(wanted)
+                if self.rule is not None:
+                    servers[cpu] = tuple(sorted(
+                        (*servers.get(cpu, ()), wanted)))
         return dataclasses.replace(
             self, used=tuple(used.values()), charged=charged,
-            servers=tuple(tuple(sorted(held)) for held in servers.values()))
-
-    def _by_cpu(self) -> Iterator[
-            tuple[int, tuple[reservation.Reservation, ...]]]:
-        """What is reserved on each pCPU, where that is kept."""
-        return zip(self.cpus, self.servers, strict=False)
+            servers=servers)
 
     def claim(self, cpus: Sequence[int], wanted: reservation.Reservation
               ) -> Self:
@@ -99,15 +101,16 @@ class CpuBandwidth:
         :raises ValueError: it is not reserved there
         """
         used = dict(zip(self.cpus, self.used, strict=True))
-        servers = {cpu: list(held) for cpu, held in self._by_cpu()}
+        servers = dict(self.servers)
         for cpu in used.keys() & cpus:
             used[cpu] -= wanted.bandwidth
-        for cpu in servers.keys() & cpus:
-            servers[cpu].remove(wanted)
+            if self.rule is not None:
+                rest = list(servers.pop(cpu, ()))
+                rest.remove(wanted)
+                servers |= {cpu: tuple(rest)} if rest else {}
         return dataclasses.replace(
             self, used=tuple(used.values()),
-            charged=self.charged - wanted.bandwidth,
-            servers=tuple(map(tuple, servers.values())))
+            charged=self.charged - wanted.bandwidth, servers=servers)
 
     def used_on(self, cpu: int) -> int:
         """ppm claimed on one of *cpus*."""
@@ -145,18 +148,35 @@ def room(state: CpuBandwidth, wanted: reservation.Reservation
     """The pCPUs with room for *wanted* as (id, ppm used)."""
     limit = _limit(state, wanted.bandwidth)
     pairs = zip(state.cpus, state.used, strict=True)
+    found = (pair for pair in pairs if pair[1] <= limit)
     if state.rule is None:
-        return (pair for pair in pairs if pair[1] <= limit)
-    holds = state.rule.holds
-    return (pair for pair, held in zip(pairs, state.servers, strict=True)
-            if pair[1] <= limit and holds((*held, wanted)))
+        return found
+    holds, servers = state.rule.holds, state.servers
+    return (pair for pair in found
+            if holds((*servers.get(pair[0], ()), wanted)))
 
 
 def fits(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation
          ) -> bool:
     """Whether :func:`fit` finds pCPUs, whatever the policy."""
+    limit = _limit(state, wanted.bandwidth)
+    if state.rule is None:
+        return len([ppm for ppm in state.used if ppm <= limit]) >= vcpus
+    idle = len(state.cpus) - len(state.servers)
+    if idle >= vcpus:  # and no analysis is needed
+        return limit >= 0 and state.rule.holds((wanted,))
     found = itertools.islice(room(state, wanted), vcpus)
     return sum(1 for _ in found) == vcpus
+
+
+def is_late(state: CpuBandwidth, vcpus: int,
+            wanted: reservation.Reservation) -> bool:
+    """Whether the bandwidth is there, and would come too late.
+
+    That is, whether :func:`fit` finds no pCPUs because of the rule alone.
+    """
+    return state.rule is not None and not fits(state, vcpus, wanted) and fits(
+        dataclasses.replace(state, rule=None), vcpus, wanted)
 
 
 def fit(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation,

@@ -7,7 +7,7 @@ the text form of the per-pCPU map that travels in ``ComputeNode.stats``.
 """
 
 import collections
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 import dataclasses
 import functools
 import json
@@ -39,7 +39,7 @@ VERSION = 1
 #: Of the map: the column of all stats holds 64 KiB.
 _MAX_LENGTH = 60_000
 
-_Servers = tuple[tuple[reservation.Reservation, ...], ...]
+_Servers = dict[int, tuple[reservation.Reservation, ...]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,6 +79,8 @@ def _inventory(pcpus: int, cap: int, max_unit: int) -> dict[str, Any]:
 
 #: Many hosts have the same pCPUs.
 _ids = functools.lru_cache(cpus.parse_ids)
+_known: Callable[[tuple[int, ...]], frozenset[int]] = functools.lru_cache(
+    frozenset)
 
 
 def _decimal(ppm: int) -> str:
@@ -109,31 +111,41 @@ def _encode(host: HostMap) -> str:
     return json.dumps(data, separators=(',', ':'))
 
 
-def _listed(state: cpus.CpuBandwidth) -> Iterator[tuple[int, int, str]]:
-    """What is reserved: runtime, period, pCPU ids; again where twice."""
-    places: dict[reservation.Reservation, collections.Counter[int]] = (
-        collections.defaultdict(collections.Counter))
-    for cpu, held in zip(state.cpus, state.servers, strict=True):
+def _listed(state: cpus.CpuBandwidth
+            ) -> Iterator[tuple[int, int, list[int]]]:
+    """What is reserved: runtime, period, and pCPU ids, some of them twice."""
+    places: dict[reservation.Reservation, list[int]] = (
+        collections.defaultdict(list))
+    for cpu, held in sorted(state.servers.items()):
         for each in held:
-            places[each][cpu] += 1
-    for each, counts in sorted(places.items()):
-        while counts:
-            yield (each.runtime_us, each.period_us,
-                   cpus.format_ids(sorted(counts)))
-            counts = +(counts - collections.Counter(list(counts)))
+            places[each].append(cpu)
+    for each, ids in sorted(places.items()):
+        yield each.runtime_us, each.period_us, ids
 
 
-def _servers(ids: tuple[int, ...], listed: list[Any]) -> _Servers:
-    """The inverse of :func:`_listed`; pCPUs that are not in *ids* fail."""
-    found: dict[int, list[reservation.Reservation]] = {
-        cpu: [] for cpu in ids}
-    for runtime_us, period_us, text in listed:
-        if not 0 < runtime_us <= period_us or {int} != {
-                type(runtime_us), type(period_us)}:
-            raise ValueError(f'{runtime_us}/{period_us} is no reservation')
-        for cpu in _ids(text):
-            found[cpu].append(reservation.Reservation(runtime_us, period_us))
-    return tuple(tuple(sorted(held)) for held in found.values())
+def _servers(known: frozenset[int], listed: list[Any]) -> _Servers:
+    """The inverse of :func:`_listed`.
+
+    :raises ValueError: it has pCPUs that are not *known*
+    """
+    found: _Servers = {}
+    for runtime_us, period_us, ids in listed:
+        wanted = _reservation(runtime_us, period_us)
+        if not known.issuperset(ids):
+            raise ValueError(f'{ids} are not all of {known}')
+        for cpu in ids:
+            held = found.get(cpu)
+            found[cpu] = (tuple(sorted((*held, wanted))) if held
+                          else (wanted,))
+    return found
+
+
+# There are fewer flavors than servers.
+@functools.lru_cache(maxsize=4096)
+def _reservation(runtime_us: int, period_us: int) -> reservation.Reservation:
+    if not 0 < runtime_us <= period_us:
+        raise ValueError(f'{runtime_us}/{period_us} is no reservation')
+    return reservation.Reservation(runtime_us, period_us)
 
 
 def _rule(data: dict[str, Any]) -> schedulability.FixedPriorities | None:
@@ -169,7 +181,7 @@ def _decode(text: str) -> HostMap | None:
         state = cpus.CpuBandwidth(
             ids, data['cap'], tuple(used), data['charged'],
             data['replicated'], rule,
-            _servers(ids, data['servers']) if rule else ())
+            _servers(_known(ids), data['servers']) if rule else {})
         return HostMap(state, data['policy'])
     except (AttributeError, KeyError, TypeError, ValueError,
             RecursionError):

@@ -14,14 +14,16 @@ from nova_rt import exception as rt_exception
 from nova_rt import reservation as nova_reservation
 
 from tacker_rt import csar
+from tacker_rt import heat
 from tacker_rt import problem
 from tacker_rt import vnfd
 from tacker_rt import yamlfile
 
-_SERVER = 'OS::Nova::Server'
-_GROUP = 'OS::Heat::AutoScalingGroup'
 _NESTED = ('.yaml', '.yml')
 _HINTS = 'scheduler_hints'
+
+#: Folders of files that are not for Heat.
+_OTHER_TOOLS = frozenset(('helm', 'kubernetes', 'terraform'))
 
 Vdus = Mapping[str, vnfd.Vdu]
 
@@ -31,7 +33,7 @@ def check_folders(package: csar.Package, flavours: list[str],
     """Each folder of templates must be that of a deployment flavour."""
     prefix = csar.BASE_HOT + '/'
     folders = {member.split('/')[1] for member in package.members
-               if member.startswith(prefix)}
+               if member.startswith(prefix) and member.count('/') > 1}
     for folder in sorted(folders - set(flavours)):
         problem.Place(found, package.name(prefix + folder)).say(
             'there is no such deployment flavour in Definitions',
@@ -54,6 +56,7 @@ def check(package: csar.Package, flavour: str, vdus: Vdus,
             f'it has {len(tops)} templates and Tacker takes any',
             'keep just one there, and those it uses in nested')
     servers: set[str] = set()
+    flavors: set[str] = set()
     files = {member.rpartition('/')[2] for member in nested}
     for member in (*tops, *nested):
         place = problem.Place(found, package.name(member))
@@ -61,11 +64,47 @@ def check(package: csar.Package, flavour: str, vdus: Vdus,
         template = data and yamlfile.load(place, data)
         if isinstance(template, dict):
             servers |= _check_template(place, template, vdus, files)
+            flavors |= {named for named, _ in heat.flavor_uses(template)
+                        if member in tops and isinstance(named, str)}
         elif template is not None:
             place.say('it is no Heat template', 'it must be a mapping')
-    for name in vdus.keys() - servers if tops else ():
-        problem.Place(found, package.name(folder), name).say(
-            f'no {_SERVER} has its name', f'name the server {name}')
+    for vdu in vdus.values() if tops else ():
+        if vdu.hints:
+            _check_vdu(problem.Place(found, package.name(folder), vdu.name),
+                       vdu, servers, flavors)
+
+
+def _check_vdu(place: problem.Place, vdu: vnfd.Vdu, servers: set[str],
+               flavors: set[str]) -> None:
+    """What a VDU with a reservation needs of the templates."""
+    if vdu.name not in servers:
+        place.say(f'no {heat.SERVER} has its name',
+                  f'name the server {vdu.name}')
+    if vdu.in_flavor and vdu.name not in flavors:
+        place.say('the flavor that carries its reservation has no place: '
+                  f'nothing takes [nfv, VDU, {problem.name(vdu.name)}, '
+                  f'{heat.FLAVOR_PARAMETER}]',
+                  'let the server, or use the carrier hints')
+    for name in vdu.open_inputs:
+        place.say(f'the input {problem.name(name)} has no value here',
+                  'give it a default')
+
+
+def check_absent(package: csar.Package, vdus: Vdus,
+                 found: list[problem.Problem]) -> None:
+    """Without any template: only heat-translator would see a reservation."""
+    words = {word for member in package.members
+             for word in member.lower().split('/')[:-1]}
+    if words.isdisjoint(_OTHER_TOOLS) or any(
+            member.startswith(csar.BASE_HOT + '/')
+            for member in package.members):
+        return
+    for vdu in vdus.values():
+        if vdu.hints:
+            problem.Place(found, package.path, vdu.name).say(
+                f'its reservation goes nowhere: the package has no '
+                f'{csar.BASE_HOT}, and Terraform, Helm and Kubernetes do '
+                'not know it', 'remove it')
 
 
 def _check_template(place: problem.Place, template: dict[Any, Any],
@@ -74,7 +113,7 @@ def _check_template(place: problem.Place, template: dict[Any, Any],
     servers = set()
     for name, resource in _resources(place, template):
         kind = resource.get('type')
-        if kind == _SERVER:
+        if kind == heat.SERVER:
             servers.add(name)
             _check_server(place.of(name), resource, vdus)
         elif (isinstance(kind, str) and kind.endswith(_NESTED)
@@ -93,9 +132,9 @@ def _resources(place: problem.Place, template: dict[Any, Any]
                       'indent what belongs to it below it')
             continue
         yield str(key), resource
-        if resource.get('type') == _GROUP:
-            member = place.section(resource, 'properties', 'resource')
-            yield str(key), member
+        member = heat.GROUPS.get(str(resource.get('type')))
+        if member:
+            yield str(key), place.section(resource, 'properties', member)
 
 
 def _check_server(place: problem.Place, resource: dict[Any, Any],

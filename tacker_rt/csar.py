@@ -10,36 +10,48 @@ can be long.
 from collections.abc import Callable, Iterator, Mapping
 import contextlib
 import dataclasses
+import lzma
 import os
 import stat
+import struct
+from typing import BinaryIO, cast
 import zipfile
 import zlib
 
 from tacker_rt import exception
+from tacker_rt import files
 from tacker_rt import problem
 
-MAX_BYTES = 10_000_000
 MAX_MEMBERS = 10_000
 META = 'TOSCA-Metadata/TOSCA.meta'
 DEFINITIONS = 'Definitions'
 BASE_HOT = 'BaseHOT'
 
+#: Bytes of the list of members.
+_MAX_LIST = 5_000_000
+#: Where zipfile has their number, and the length of the list.
+_TOTAL, _SIZE = 4, 5
+#: Of one member that is read for its hash.
+MAX_UNPACKED = 100_000_000
+_CHUNK = 1 << 16
+
 #: What zipfile raises on archives that are damaged, encrypted or odd.
-_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError,
-               NotImplementedError, ValueError, OSError)
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError,
+               RuntimeError, NotImplementedError, ValueError, OSError,
+               struct.error, IndexError)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Package:
     """*path* is its name for messages; *packed* if it is a CSAR.
 
-    *_read* gives the first bytes of a member, at most as many as it is told.
+    *_open* gives the content of a member.
     """
 
     path: str
     packed: bool
     members: tuple[str, ...]
-    _read: Callable[[str, int], bytes]
+    _open: Callable[[str], BinaryIO]
 
     def name(self, member: str) -> str:
         """What a person calls a member."""
@@ -47,18 +59,34 @@ class Package:
 
     def read(self, member: str, found: list[problem.Problem]) -> bytes | None:
         """Its content; None with the problem left in *found*."""
+        parts: list[bytes] = []
+        if not self.feed(member, parts.append, found, files.MAX_BYTES):
+            return None
+        return b''.join(parts)
+
+    def feed(self, member: str, take: Callable[[bytes], None],
+             found: list[problem.Problem], limit: int = MAX_UNPACKED) -> bool:
+        """Hand its content on in parts.
+
+        :returns: False with the problem left in *found*
+        """
         place = problem.Place(found, self.name(member))
+        size = 0
         try:
-            data = self._read(member, MAX_BYTES + 1)
+            with self._open(member) as stream:
+                while part := stream.read(_CHUNK):
+                    size += len(part)
+                    if size > limit:
+                        place.say(f'it unpacks to more than {limit} bytes',
+                                  'a descriptor is shorter; make the package '
+                                  'anew')
+                        return False
+                    take(part)
         except _UNREADABLE as error:
             place.say(f'it cannot be read ({_reason(error)})',
                       'make the package anew')
-            return None
-        if len(data) > MAX_BYTES:
-            place.say(f'it unpacks to more than {MAX_BYTES} bytes',
-                      'a descriptor is shorter; make the package anew')
-            return None
-        return data
+            return False
+        return True
 
     def in_folder(self, folder: str) -> list[str]:
         """YAML files that stand directly in *folder*, in order."""
@@ -77,11 +105,25 @@ def opened(path: str, found: list[problem.Problem]) -> Iterator[Package]:
         yield _directory(path, found)
         return
     try:
+        _check_size(path)
         archive = zipfile.ZipFile(path)
     except _UNREADABLE as error:
         raise _failed(path, f'it is no CSAR ({_reason(error)})') from error
     with archive:
         yield _archive(path, archive, found)
+
+
+def _check_size(path: str) -> None:
+    """Before the list of members is read, which may be longer than memory.
+
+    :raises InvalidVnfd: there are too many
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise _failed(path, 'it is no CSAR (no regular file)')
+    with open(path, 'rb') as stream:
+        end = zipfile._EndRecData(stream)  # type: ignore[attr-defined]
+    if end and (end[_TOTAL] > MAX_MEMBERS or end[_SIZE] > _MAX_LIST):
+        raise _failed(path, f'it has more than {MAX_MEMBERS} members')
 
 
 def is_package(path: str) -> bool:
@@ -106,6 +148,7 @@ def _archive(path: str, archive: zipfile.ZipFile,
     place = problem.Place(found, path)
     members: dict[str, zipfile.ZipInfo] = {}
     if len(archive.infolist()) > MAX_MEMBERS:
+        # Those of an archive that lies about their number.
         raise _failed(path, f'it has more than {MAX_MEMBERS} members')
     for info in archive.infolist():
         rule = _odd(info, members)
@@ -115,11 +158,10 @@ def _archive(path: str, archive: zipfile.ZipFile,
         elif not info.is_dir():
             members[info.filename] = info
 
-    def read(member: str, limit: int) -> bytes:
-        with archive.open(members[member]) as stream:
-            return stream.read(limit)
+    def opened(member: str) -> BinaryIO:
+        return cast(BinaryIO, archive.open(members[member]))
 
-    return Package(path, True, tuple(sorted(members)), read)
+    return Package(path, True, tuple(sorted(members)), opened)
 
 
 def _odd(info: zipfile.ZipInfo, before: Mapping[str, zipfile.ZipInfo]
@@ -149,9 +191,10 @@ def _directory(path: str, found: list[problem.Problem]) -> Package:
                           key=problem.name(member))
             elif os.path.isfile(real):
                 members.append(member)
+        if len(members) > MAX_MEMBERS:
+            raise _failed(path, f'it has more than {MAX_MEMBERS} members')
 
-    def read(member: str, limit: int) -> bytes:
-        with open(os.path.join(path, member), 'rb') as stream:
-            return stream.read(limit)
+    def opened(member: str) -> BinaryIO:
+        return open(os.path.join(path, member), 'rb')
 
-    return Package(path, False, tuple(sorted(members)), read)
+    return Package(path, False, tuple(sorted(members)), opened)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The inputs of a topology template and the values given for them."""
+"""The inputs of topology templates and the values given for them."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -14,9 +14,9 @@ _ADVICE = 'give the value, or {get_input: NAME}'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inputs:
-    """*declared* as in the template; *given* by the one who deploys."""
+    """*declared* as in each template, by file; *given* by who deploys."""
 
-    declared: Mapping[str, Mapping[Any, Any]]
+    declared: Mapping[str, Mapping[str, Mapping[Any, Any]]]
     given: Mapping[str, Any]
 
     def resolve(self, place: problem.Place, key: str, raw: Any) -> Any:
@@ -34,16 +34,17 @@ class Inputs:
             place.add(key, raw, 'it is neither a value nor the name of an '
                       'input', _ADVICE)
             return None
-        if name not in self.declared:
+        declared = self.declared.get(place.file, {})
+        if name not in declared:
             place.add(key, raw, 'there is no such input',
-                      problem.nearest(name, self.declared))
+                      problem.nearest(name, declared))
             return None
         return self._value(place, key, name)
 
     def _value(self, place: problem.Place, key: str, name: str) -> Any:
         value = self.given.get(name)
         if value is None:
-            value = self.declared[name].get('default')
+            value = self.declared[place.file][name].get('default')
         if value is None:
             return reservation.Input(name)
         if isinstance(value, dict | list):

@@ -51,12 +51,12 @@ def members(path: Path, *, image: str | None = None,
     hot['parameters'] = {**(hot.get('parameters') or {}),
                          'nfv': {'type': 'json'}}
     folder = f'{csar.DEFINITIONS}/'
-    content = {
-        csar.META: pack.meta(_VNFD),
+    content: pack.Members = {
+        csar.META: pack.meta(folder + _VNFD),
         folder + _VNFD: _dump(_template(path, nodes)),
         f'{csar.BASE_HOT}/{FLAVOUR}/{translate.MAIN}': _dump(hot)}
-    for name, file in typefiles.named(path, _ETSI, etsi).items():
-        content[folder + name] = file.read_bytes()
+    for name, file in typefiles.named(_ETSI, etsi).items():
+        content[folder + name] = file
     return content
 
 

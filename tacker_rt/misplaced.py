@@ -33,13 +33,16 @@ _Path = tuple[Any, ...]
 def look(files: Mapping[str, Any], parts: topology.Topology,
          found: list[problem.Problem]) -> None:
     """Leave a problem in *found* for each key that is not read."""
+    ours = {policy.name for policy in parts.policies
+            if policies.is_ours(policy.type)}
     for file, template in files.items():
         if isinstance(template, dict):
             place = problem.Place(found, file)
             body = {key: value for key, value in template.items()
                     if not _is_definition(key)}
             for path, key, value in _keys(body, ()):
-                _check(place, parts, path, key, value)
+                if not (path == _INPUTS or _is_of_policy(ours, path)):
+                    _check(place, parts, path, key, value)
 
 
 def _is_definition(key: Any) -> bool:
@@ -49,8 +52,6 @@ def _is_definition(key: Any) -> bool:
 
 def _check(place: problem.Place, parts: topology.Topology, path: _Path,
            key: str, value: Any) -> None:
-    if path == _INPUTS or _is_of_policy(parts, path):
-        return
     if path[:2] != _NODES or len(path) < 3:
         place.add(key, value, 'nobody reads it here', _ADVICE)
         return
@@ -63,11 +64,10 @@ def _check(place: problem.Place, parts: topology.Topology, path: _Path,
         place.of(name).add(key, value, 'nobody reads it here', _ADVICE)
 
 
-def _is_of_policy(parts: topology.Topology, path: _Path) -> bool:
+def _is_of_policy(ours: set[str], path: _Path) -> bool:
     """Of one of ours?  Their readers take no key that they do not know."""
-    return path[:2] == _POLICIES and path[3:] == ('properties',) and any(
-        policy.name == path[2] and policies.is_ours(policy.type)
-        for policy in parts.policies)
+    return (path[:2] == _POLICIES and path[3:] == ('properties',)
+            and path[2] in ours)
 
 
 def _keys(value: Any, path: _Path) -> Iterator[tuple[_Path, str, Any]]:

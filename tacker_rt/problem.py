@@ -2,17 +2,42 @@
 
 """What is wrong, and where: one line for each problem of a descriptor."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 import dataclasses
 import difflib
 from typing import Any
 
+#: So many of a descriptor are told.
+MOST = 200
 _WIDTH = 80
+#: So many known words are compared with one that is not, or listed.
+_KNOWN = 50
 
 
 def shown(value: Any) -> str:
-    """Any value in one line and at no length."""
-    return repr(value)[:_WIDTH]
+    """Any value in one line and at no length; what is cut is not made."""
+    text = ''
+    for part in _parts(value):
+        text += part
+        if len(text) >= _WIDTH:
+            break
+    return text[:_WIDTH]
+
+
+def _parts(value: Any) -> Iterator[str]:
+    """Those of its repr."""
+    if isinstance(value, dict | list):
+        opening, closing = '{}' if isinstance(value, dict) else '[]'
+        yield opening
+        for number, item in enumerate(value):
+            yield ', ' if number else ''
+            yield from _parts(item)
+            if isinstance(value, dict):
+                yield ': '
+                yield from _parts(value[item])
+        yield closing
+    else:
+        yield repr(value[:_WIDTH] if isinstance(value, str) else value)
 
 
 def name(text: Any) -> str:
@@ -30,9 +55,14 @@ def path(text: str) -> str:
 def nearest(word: Any, known: Iterable[str], otherwise: str = '') -> str:
     """Advice for a word that is not known."""
     words = sorted(map(str, known))
-    close = difflib.get_close_matches(str(word), words, n=1, cutoff=0.7)
-    if close:
-        return f'did you mean {close[0]}?'
+    if len(words) > _KNOWN:
+        return otherwise or f'use one of the {len(words)} that are known'
+    if len(str(word)) <= _WIDTH:
+        close = difflib.get_close_matches(
+            str(word), [one for one in words if len(one) <= _WIDTH], n=1,
+            cutoff=0.7)
+        if close:
+            return f'did you mean {close[0]}?'
     return otherwise or 'use ' + ' or '.join(words) if words else 'remove it'
 
 
@@ -83,14 +113,23 @@ class Place:
 
     def add(self, key: Any, value: Any, rule: str, advice: str) -> None:
         """Of one value."""
-        self.found.append(Problem(
+        self.put(Problem(
             self.file, rule, advice, vdu=self.vdu, policy=self.policy,
             key=name(key), value=shown(value)))
 
     def say(self, rule: str, advice: str, key: str | None = None) -> None:
         """Of something that has no value."""
-        self.found.append(Problem(self.file, rule, advice, vdu=self.vdu,
-                                  policy=self.policy, key=key))
+        self.put(Problem(self.file, rule, advice, vdu=self.vdu,
+                         policy=self.policy, key=key))
+
+    def put(self, one: Problem) -> None:
+        """Up to MOST, and that there are more."""
+        if len(self.found) < MOST:
+            self.found.append(one)
+        elif len(self.found) == MOST:
+            self.found.append(Problem(
+                self.file, 'it has more problems than are told',
+                'correct these first'))
 
     def section(self, parent: dict[Any, Any], *keys: str) -> dict[Any, Any]:
         """The mapping below *keys*; empty where there is none."""

@@ -176,6 +176,6 @@ def check_pair(place: problem.Place, values: Mapping[str, int | Input],
 def _refused(place: problem.Place, error: rt_exception.InvalidReservation,
              names: Mapping[str, str]) -> None:
     said = error.kwargs
-    place.found.append(problem.Problem(
+    place.put(problem.Problem(
         place.file, said['rule'], said['advice'], vdu=place.vdu,
         policy=place.policy, key=names[said['key']], value=said['value']))

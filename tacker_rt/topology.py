@@ -40,7 +40,8 @@ class Topology:
 
     vdus: dict[str, Part] = dataclasses.field(default_factory=dict)
     policies: list[Part] = dataclasses.field(default_factory=list)
-    inputs: dict[str, dict[Any, Any]] = dataclasses.field(
+    #: By file: a template does not see those of others.
+    inputs: dict[str, dict[str, dict[Any, Any]]] = dataclasses.field(
         default_factory=dict)
     parents: dict[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -118,14 +119,13 @@ def _check_sections(place: problem.Place, template: dict[Any, Any],
 
 def _gather_inputs(topology: Topology, place: problem.Place,
                    inputs: dict[Any, Any]) -> None:
+    known = topology.inputs.setdefault(place.file, {})
     for name, declared in inputs.items():
-        if declared is not None and not isinstance(declared, dict):
+        if declared is None or isinstance(declared, dict):
+            known[name] = declared or {}
+        else:
             place.add(f'inputs.{name}', declared, 'it must be a mapping',
                       'indent its type and default below it')
-        elif topology.inputs.setdefault(name, declared or {}) != (
-                declared or {}):
-            place.add(f'inputs.{name}', declared, 'another file declares it '
-                      'otherwise', 'rename one of them')
 
 
 def _parts(place: problem.Place, entries: dict[Any, Any]) -> Iterator[Part]:

@@ -7,15 +7,13 @@ place, and what they raise for a bad VNFD becomes one sentence.
 """
 
 from collections.abc import Mapping
-import contextlib
-import logging
 from pathlib import Path
 import tempfile
 from typing import Any
 
-import yaml
-
 from tacker_rt import exception
+from tacker_rt import files
+from tacker_rt import parser
 from tacker_rt import problem
 from tacker_rt import typefiles
 from tacker_rt import vnfd
@@ -23,9 +21,11 @@ from tacker_rt import vnfd
 #: The name of the template that is not nested.
 MAIN = 'hot.yaml'
 
+_VERSION = 'tosca_definitions_version'
 _LEGACY_PROFILE = 'tosca_simple_profile_for_nfv_1_0_0'
 _SERVER = 'OS::Nova::Server'
-_LOGGERS = ('tosca', 'tosca.model', 'heat-translator')
+#: What heat-translator writes for an image that comes with a package.
+_NO_IMAGE = '#ADD_YOUR_IMAGE_HERE'
 
 
 def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
@@ -38,78 +38,77 @@ def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
     :param etsi: the directory of SOL001's types, else Tacker's
     :raises InvalidVnfd: one sentence
     """
-    vnfd.read_vdus(typefiles.load(path), where=path.name, inputs=inputs)
-    with tempfile.TemporaryDirectory() as directory, _quiet():
+    template = typefiles.load(path)
+    vnfd.read_vdus(template, where=path.name, inputs=inputs)
+    _check_inputs(path, template, inputs or {})
+    with tempfile.TemporaryDirectory() as directory, parser.quiet():
         staged = _stage(path, Path(directory), etsi)
-        texts = _run(path, staged, dict(inputs or {}))
-    templates = {name: yaml.safe_load(text) for name, text in texts.items()}
-    for template in templates.values():
+        templates = _run(path, staged, dict(inputs or {}))
+    for name, template in templates.items():
+        _check_name(path, name)
         _set_image(template, image)
     return templates
 
 
+def _check_inputs(path: Path, template: Mapping[Any, Any],
+                  inputs: Mapping[str, Any]) -> None:
+    declared = (template.get('topology_template') or {}).get('inputs') or {}
+    for name in inputs.keys() - declared.keys():
+        raise exception.InvalidVnfd(problem=problem.Problem(
+            path.name, 'there is no such input',
+            problem.nearest(name, declared), key=problem.name(name)))
+
+
 def _stage(path: Path, directory: Path, etsi: Path | None) -> Path:
-    """All files in one directory: tosca-parser looks nowhere else."""
-    for name, source in typefiles.collect(path, etsi).items():
-        target = directory / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(source.read_bytes())
-    staged = directory / path.name
-    template = typefiles.load(staged)
-    if template.get('tosca_definitions_version') == _LEGACY_PROFILE:
-        _add_legacy_types(staged, template)
-    return staged
+    """Copies of all files, each at the path that imports find it at."""
+    sources = typefiles.collect(path.parent, path.name, etsi)
+    for name, source in sources.items():
+        template = typefiles.load(source)
+        if name == path.name:
+            _add_legacy_types(directory, template)
+        parser.stage(template, name, directory)
+    return directory / path.name
 
 
-def _add_legacy_types(staged: Path, template: dict[Any, Any]) -> None:
+def _add_legacy_types(directory: Path, template: dict[Any, Any]) -> None:
     """Tacker did so: VNFDs of that time use types that nothing imports."""
-    if typefiles.LEGACY in typefiles.imports(template):
+    if (template.get(_VERSION) != _LEGACY_PROFILE
+            or typefiles.LEGACY in typefiles.imports(template)):
         return
-    (staged.parent / typefiles.LEGACY).write_bytes(
+    (directory / typefiles.LEGACY).write_bytes(
         (typefiles.OURS / typefiles.LEGACY).read_bytes())
     template['imports'] = [typefiles.LEGACY, *(template.get('imports') or ())]
-    staged.write_text(yaml.safe_dump(template, sort_keys=False))
-
-
-@contextlib.contextmanager
-def _quiet() -> Any:
-    """What the libraries log is in what they raise, or of no use."""
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
-    try:
-        yield
-    finally:
-        for logger, disabled in zip(loggers, before, strict=True):
-            logger.disabled = disabled
 
 
 def _run(path: Path, staged: Path, inputs: dict[str, Any]
-         ) -> dict[str, str]:
+         ) -> dict[str, dict[str, Any]]:
     # Imported here: a Tacker host has them, another may do without.
     from toscaparser import tosca_template
     from translator.hot import tosca_translator
+
+    from tacker_rt.hot import plain
     try:
-        tosca = tosca_template.ToscaTemplate(str(staged), inputs)
-        texts: dict[str, str] = tosca_translator.TOSCATranslator(
-            tosca, inputs).translate_to_yaml_files_dict(MAIN)
+        translator = tosca_translator.TOSCATranslator(
+            tosca_template.ToscaTemplate(str(staged), inputs), inputs)
+        # Its public methods give texts in which values have changed.
+        translator._translate_to_hot_yaml()
+        return {**plain.nested(translator), MAIN: plain.main(translator)}
     except exception.InvalidVnfd:
         raise
     except Exception as error:
         # Besides their own, both let KeyError, TypeError ... through.
         raise exception.InvalidVnfd(problem=problem.Problem(
-            path.name, f'it cannot be translated ({_first_line(error)})',
+            path.name, f'it cannot be translated ({parser.errors(error)[0]})',
             'correct it as TOSCA')) from error
-    return texts
 
 
-def _first_line(error: Exception) -> str:
-    """The first error in the report of tosca-parser, which has many lines."""
-    lines = [line.strip() for line in str(error).splitlines()
-             if line.strip() and not line.startswith('The input')]
-    kind, line = type(error).__name__, lines[0] if lines else 'no message'
-    return line.rstrip('.') if line.startswith(kind) else f'{kind}: {line}'
+def _check_name(path: Path, name: str) -> None:
+    """heat-translator names a nested template after a scaling aspect."""
+    if not files.is_plain(name):
+        raise exception.InvalidVnfd(problem=problem.Problem(
+            path.name, 'the template of a scaling aspect cannot have this '
+            'name', 'name the aspect in letters and digits',
+            key=problem.name(name)))
 
 
 def _set_image(template: dict[str, Any], image: str | None) -> None:
@@ -117,8 +116,7 @@ def _set_image(template: dict[str, Any], image: str | None) -> None:
         if resource['type'] != _SERVER:
             continue
         properties = resource['properties']
-        if image and properties.get('image') is None:
-            properties['image'] = image
-        elif 'image' in properties and properties['image'] is None:
-            # The mark that heat-translator leaves reads as a comment.
+        if properties.get('image') == _NO_IMAGE:
             del properties['image']
+        if image:
+            properties.setdefault('image', image)

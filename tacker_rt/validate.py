@@ -3,14 +3,20 @@
 """Everything that is wrong with a VNFD or a package, in one run."""
 
 from collections.abc import Mapping
+import contextlib
+import dataclasses
 import os
+import pathlib
 import posixpath
 from typing import Any
 
 from tacker_rt import basehot
 from tacker_rt import csar
 from tacker_rt import exception
+from tacker_rt import files
 from tacker_rt import metadata
+from tacker_rt import onboarding
+from tacker_rt import policies
 from tacker_rt import problem
 from tacker_rt import topology
 from tacker_rt import typefiles
@@ -29,7 +35,9 @@ def validate(path: str) -> list[problem.Problem]:
     found: list[problem.Problem] = []
     if os.path.isdir(path) and not csar.is_package(path):
         for file in _vnfds(path):
-            _check_vnfd(file, found)
+            of_file: list[problem.Problem] = []
+            _check_vnfd(file, of_file)
+            found += of_file
     elif os.path.isdir(path) or not path.endswith(_YAML):
         with csar.opened(path, found) as package:
             _check_package(package, found)
@@ -39,11 +47,11 @@ def validate(path: str) -> list[problem.Problem]:
 
 
 def _vnfds(path: str) -> list[str]:
-    files = [os.path.join(path, name) for name in sorted(os.listdir(path))
+    found = [os.path.join(path, name) for name in sorted(os.listdir(path))
              if name.endswith(_YAML)]
-    if not files:
+    if not found:
         raise _nothing(path, 'it has neither VNFDs nor Definitions')
-    return files
+    return found
 
 
 def _nothing(path: str, rule: str) -> exception.InvalidVnfd:
@@ -53,34 +61,40 @@ def _nothing(path: str, rule: str) -> exception.InvalidVnfd:
 
 def _check_vnfd(path: str, found: list[problem.Problem]) -> None:
     """With what it imports, as far as that is there."""
-    files: dict[str, Any] = {}
-    waiting = [path]
+    folder, top = os.path.split(path)
+    templates: dict[str, Any] = {}
+    waiting = [top]
     while waiting:
         file = waiting.pop()
-        template = _loaded(file, _read(file, found), found)
+        name = os.path.join(folder, file)
+        template = _loaded(name, _read(name, found), found)
         if template is None:
             continue
-        files[file] = template
-        for name in _imports(template):
-            target = os.path.normpath(
-                os.path.join(os.path.dirname(file), name))
-            if target not in files and os.path.isfile(target):
-                waiting.append(target)
-    found += vnfd.examine(files)[1]
+        templates[name] = template
+        for target in _imports(template):
+            try:
+                there = typefiles.local(pathlib.Path(folder), file, target)
+            except exception.InvalidVnfd as error:
+                found.append(dataclasses.replace(
+                    error.kwargs['problem'], file=name))
+                continue
+            imported = typefiles.below(file, target)
+            if there and os.path.join(folder, imported) not in templates:
+                waiting.append(imported)
+    for flavour in _flavours(templates) or (None,):
+        found += vnfd.examine(templates, flavour=flavour)[1]
+
+
+def _flavours(templates: Mapping[str, Any]) -> list[str]:
+    return sorted(set(topology.flavours(templates).values()))
 
 
 def _read(path: str, found: list[problem.Problem]) -> bytes | None:
     try:
-        with open(path, 'rb') as stream:
-            data = stream.read(csar.MAX_BYTES + 1)
-    except OSError as error:
-        raise _nothing(path, f'it cannot be read ({error.strerror})'
-                       ) from error
-    if len(data) <= csar.MAX_BYTES:
-        return data
-    problem.Place(found, path).say(
-        f'it has more than {csar.MAX_BYTES} bytes', 'a descriptor is shorter')
-    return None
+        return files.read(path, path)
+    except exception.InvalidVnfd as error:
+        found.append(error.kwargs['problem'])
+        return None
 
 
 def _loaded(name: str, data: bytes | None, found: list[problem.Problem]
@@ -95,59 +109,120 @@ def _loaded(name: str, data: bytes | None, found: list[problem.Problem]
 
 
 def _imports(template: Any) -> list[str]:
-    return (list(typefiles.imports(template)) if isinstance(template, dict)
-            else [])
+    """Of files; addresses are left to those who may fetch."""
+    if not isinstance(template, dict):
+        return []
+    return [name for name in typefiles.imports(template)
+            if not files.is_address(name)]
 
 
 def _check_package(package: csar.Package, found: list[problem.Problem]
                    ) -> None:
     metadata.check(package, found)
-    members = package.in_folder(csar.DEFINITIONS)
-    if not members:
+    entry = metadata.entry(package)
+    templates = _templates(package, entry, found)
+    used = _used(entry, templates)
+    _check_flavours(package, {package.name(member): templates[member]
+                              for member in used}, found)
+    _check_policies(package, templates, found)
+    if not found and entry in templates:
+        onboarding.check(problem.Place(found, package.path), entry,
+                         {**_added(package, templates), **templates})
+
+
+def _check_policies(package: csar.Package, templates: Mapping[str, Any],
+                    found: list[problem.Problem]) -> None:
+    """tosca-parser has no words for a policy whose type nobody imports."""
+    if any(target.endswith(typefiles.POLICIES)
+           for template in templates.values()
+           for target in _imports(template)):
+        return
+    parts = topology.gather({package.name(member): template for
+                             member, template in templates.items()}, [])
+    for policy in parts.policies:
+        if policies.is_ours(policy.type) and policy.type not in parts.parents:
+            dataclasses.replace(policy.place, found=found).add(
+                'type', policy.type, 'no file that is imported has this type',
+                f'import {typefiles.POLICIES}, which tacker-rt pack adds')
+
+
+def _templates(package: csar.Package, entry: str | None,
+               found: list[problem.Problem]) -> dict[str, Any]:
+    """Those of Definitions and all they import, by path in the package."""
+    waiting = package.in_folder(csar.DEFINITIONS)
+    if entry in package.members and entry not in waiting:
+        waiting.append(entry)
+    if not waiting:
         problem.Place(found, package.path).say(
             f'{csar.DEFINITIONS} has no YAML files', 'put the VNFD there')
-    files = {}
-    for member in members:
-        name = package.name(member)
-        template = _loaded(name, package.read(member, found), found)
-        if template is not None:
-            files[name] = template
+    templates: dict[str, Any] = {}
+    while waiting:
+        member = waiting.pop(0)
+        place = problem.Place(found, package.name(member))
+        template = _loaded(place.file, package.read(member, found), found)
+        if template is None or member in templates:
+            continue
+        templates[member] = template
+        for target in _imports(template):
+            path = files.below(posixpath.dirname(member), target)
+            if path in package.members:
+                waiting.append(path)
+            elif package.packed or path is None:
+                place.add('imports', target, 'there is no such file in the '
+                          'package', 'tacker-rt pack adds those of SOL001')
+    return templates
+
+
+def _used(entry: str | None, templates: Mapping[str, Any]) -> list[str]:
+    """All, but those of a flavour that the entry has from another file."""
+    reached = [member for member in templates if member == entry]
+    for member in reached:
+        folder = posixpath.dirname(member)
+        for target in _imports(templates[member]):
+            path = files.below(folder, target)
+            if path in templates and path is not None and (
+                    path not in reached):
+                reached.append(path)
+    flavours = topology.flavours(templates)
+    known = {flavours[member] for member in reached if member in flavours}
+    return [member for member in templates
+            if member in reached or flavours.get(member) not in known]
+
+
+def _added(package: csar.Package, templates: Mapping[str, Any]
+           ) -> dict[str, Any]:
+    """What ``tacker-rt pack`` would add to a directory, as far as known."""
+    added: dict[str, Any] = {}
     if package.packed:
-        _check_imports(package, files, found)
-    _check_flavours(package, files, found)
+        return added
+    with contextlib.suppress(exception.InvalidVnfd):
+        for member in templates:
+            for path, file in typefiles.collect(
+                    pathlib.Path(package.path), member).items():
+                added[path] = typefiles.load(file)
+    return added
 
 
-def _check_flavours(package: csar.Package, files: Mapping[str, Any],
+def _check_flavours(package: csar.Package, templates: Mapping[str, Any],
                     found: list[problem.Problem]) -> None:
-    flavours = sorted(set(topology.flavours(files).values()))
+    flavours = _flavours(templates)
     basehot.check_folders(package, flavours, found)
     for flavour in flavours or (None,):
-        vdus, problems = vnfd.examine(files, flavour=flavour)
+        vdus, problems = vnfd.examine(templates, flavour=flavour)
         found += problems
+        basehot.check_absent(package, vdus, found)
         if flavour is not None:
             basehot.check(package, flavour, vdus, found)
     if any(member.startswith(csar.BASE_HOT + '/')
            for member in package.members):
-        _check_types(files, found)
+        _check_types(templates, found)
 
 
-def _check_types(files: Mapping[str, Any], found: list[problem.Problem]
+def _check_types(templates: Mapping[str, Any], found: list[problem.Problem]
                  ) -> None:
     """The v2 API compares types as text."""
-    for part in topology.gather(files, []).vdus.values():
+    for part in topology.gather(templates, []).vdus.values():
         if part.type != topology.SOL001_VDU:
             problem.Place(found, part.place.file, part.name).add(
                 'type', part.type, 'the v2 API sees no VDU of another type '
                 f'than {topology.SOL001_VDU}', 'use that type itself')
-
-
-def _check_imports(package: csar.Package, files: Mapping[str, Any],
-                   found: list[problem.Problem]) -> None:
-    for file, template in files.items():
-        place = problem.Place(found, file)
-        folder = posixpath.dirname(file[len(package.path) + 1:])
-        for target in _imports(template):
-            path = posixpath.normpath(posixpath.join(folder, target))
-            if path not in package.members:
-                place.add('imports', target, 'there is no such file in the '
-                          'package', 'tacker-rt pack adds those of SOL001')

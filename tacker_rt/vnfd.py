@@ -67,6 +67,17 @@ class Vdu:
             return nova_reservation.Reservation(runtime, period)
         return None
 
+    @property
+    def in_flavor(self) -> bool:
+        """Does a flavor that is made carry its reservation?"""
+        return bool(self.hints) and self.carrier is not Carrier.HINTS
+
+    @property
+    def open_inputs(self) -> list[str]:
+        """Names of inputs that a hint waits for."""
+        return [value.name for value in self.hints.values()
+                if isinstance(value, Input)]
+
 
 def read_vdus(template: Mapping[str, Any], *, where: str,
               inputs: Mapping[str, Any] | None = None,

@@ -16,6 +16,8 @@ import yaml
 from tacker_rt import problem
 
 _DEPTH = 100
+#: Of all values as they are written.
+_NODES = 200_000
 #: Of all values, those behind aliases counted each time.
 _VALUES = 1_000_000
 _DIGITS = 100
@@ -34,11 +36,17 @@ class _Refused(Exception):
 
 
 class _Loader(_BASE):  # type: ignore[misc, valid-type]
-    """Counts the depth while there is only a tree of nodes."""
+    """Counts depth and nodes while there is only a tree of these."""
 
     depth = 0
+    nodes = 0
 
     def descend_resolver(self, parent: Any, index: Any) -> None:
+        self.nodes += 1
+        if self.nodes > _NODES:
+            raise _Refused(parent.start_mark.line,
+                           f'it has more than {_NODES} values',
+                           'a descriptor is shorter')
         self.depth += 1
         if self.depth > _DEPTH:
             raise _Refused(parent.start_mark.line, f'it is more than {_DEPTH} '

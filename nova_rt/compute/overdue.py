@@ -39,7 +39,7 @@ def sentences(capacity: rt_capacity.Capacity,
 def _unschedulable(state: cpus.CpuBandwidth, held: Sequence[claims.RTClaim]
                    ) -> Iterator[str]:
     """pCPUs whose servers the kernel cannot all serve in time."""
-    for cpu, servers in zip(state.cpus, state.servers, strict=False):
+    for cpu, servers in sorted(state.servers.items()):
         if state.rule is not None and not state.rule.holds(servers):
             here = [claim for claim in held if cpu in claim.cpus]
             yield (f'pCPU {cpu} cannot give all its servers their runtime in '

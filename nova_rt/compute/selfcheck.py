@@ -55,6 +55,7 @@ TESTED = (
     (_DRIVER + 'emit_event', 'self, event'),
     (_DRIVER + 'update_provider_tree',
      'self, provider_tree, nodename, allocations'),
+    (_DRIVER + '_get_guest_idmaps', 'self'),
     (_DRIVER + '_get_vcpu_available', 'self'),
     (_HOST + 'write_instance_config', 'self, xml'),
     (_HOST + 'get_guest', 'self, instance'),

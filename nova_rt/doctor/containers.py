@@ -11,11 +11,6 @@ from nova_rt.doctor import kernel
 from nova_rt.doctor import proc
 from nova_rt.doctor import view as doctor_view
 
-_SYS_NICE = 1 << 23
-#: Of the first user namespace.
-_ALL_IDS = ['0', '0', '4294967295']
-_LIMIT = 'Max realtime priority'
-
 
 def chrt(view: doctor_view.View) -> Iterator[findings.Finding]:
     name = 'containers.chrt'
@@ -86,28 +81,19 @@ def _stops(host: doctor_host.Host, guest: guests.Guest) -> list[str]:
     if init is None:
         return []
     try:
-        if _limit(host, init) > 0:
+        if proc.priority_limit(host, init) > 0:
             return []  # the limit alone is enough
-        bound = int(proc.status(host, init)['CapBnd'], 16)
-        ids = host.read(f'{init.directory}/uid_map').split()
+        nice = 'sys_nice' in proc.capabilities(host, init)
+        mapped = proc.in_user_namespace(host, init)
     except (FileNotFoundError, ProcessLookupError):
         return []  # it has ended
-    if not bound & _SYS_NICE:
+    if not nice:
         why = 'no CAP_SYS_NICE in its bounding set'
-    elif ids != _ALL_IDS:
+    elif mapped:
         why = 'in a user namespace CAP_SYS_NICE does not count'
     else:
         return []
     return [why, 'RLIMIT_RTPRIO is 0']
-
-
-def _limit(host: doctor_host.Host, task: proc.Task) -> int:
-    """The priority that needs no capability."""
-    for line in host.read(f'{task.directory}/limits').splitlines():
-        if line.startswith(_LIMIT):
-            soft = line.removeprefix(_LIMIT).split()[0]
-            return 99 if soft == 'unlimited' else int(soft)
-    return 0
 
 
 CHECKS: dict[str, doctor_view.Check] = {

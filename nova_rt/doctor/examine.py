@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from nova_rt.doctor import capacity
 from nova_rt.doctor import config
+from nova_rt.doctor import confinement
 from nova_rt.doctor import containers
 from nova_rt.doctor import deadline
 from nova_rt.doctor import findings
@@ -21,7 +22,8 @@ from nova_rt.doctor import view as doctor_view
 
 #: In the order in which an operator would ask.
 TOPICS = (kernel, config, capacity, deadline, sysctls, servers, timing,
-          hardware, libvirt, realtime, orphans, containers)
+          hardware, libvirt, realtime, orphans, containers,
+          confinement)
 
 
 def examine(view: doctor_view.View) -> list[findings.Finding]:

@@ -12,6 +12,11 @@ from nova_rt.kernel import deadline
 REAL_TIME = {os.SCHED_FIFO: 'FIFO', os.SCHED_RR: 'RR'}
 
 _KTHREAD = 0x0020_0000
+#: Of the first user namespace.
+_ALL_IDS = ['0', '0', '4294967295']
+_LIMIT = 'Max realtime priority'
+#: Those that can change scheduling, by their bits.
+_CAPABILITIES = {23: 'sys_nice', 24: 'sys_resource'}
 #: Fields of /proc/PID/stat, counted from the one after the name.
 _PPID, _FLAGS, _PRIORITY, _POLICY = 1, 6, 37, 38
 
@@ -113,3 +118,32 @@ def status(host: doctor_host.Host, task: Task) -> dict[str, str]:
     lines = host.read(f'{task.directory}/status').splitlines()
     pairs = (line.partition(':') for line in lines)
     return {name: value.strip() for name, _, value in pairs}
+
+
+def capabilities(host: doctor_host.Host, task: Task) -> list[str]:
+    """What it may use of the capabilities that can change scheduling.
+
+    :raises FileNotFoundError, ProcessLookupError: it has ended
+    """
+    bound = int(status(host, task)['CapBnd'], 16)
+    return [name for bit, name in _CAPABILITIES.items() if bound >> bit & 1]
+
+
+def in_user_namespace(host: doctor_host.Host, task: Task) -> bool:
+    """Whether its capabilities do not count on the host.
+
+    :raises FileNotFoundError, ProcessLookupError: it has ended
+    """
+    return host.read(f'{task.directory}/uid_map').split() != _ALL_IDS
+
+
+def priority_limit(host: doctor_host.Host, task: Task) -> int:
+    """The real-time priority that it needs no capability for.
+
+    :raises FileNotFoundError, ProcessLookupError: it has ended
+    """
+    for line in host.read(f'{task.directory}/limits').splitlines():
+        if line.startswith(_LIMIT):
+            soft = line.removeprefix(_LIMIT).split()[0]
+            return 99 if soft == 'unlimited' else int(soft)
+    return 0

@@ -37,7 +37,7 @@ def compare(host: model.Host) -> Iterator[model.Difference]:
 
 def _over(host: str, state: cpus.CpuBandwidth) -> Iterator[model.Difference]:
     """pCPUs with more claims than the cap, or than the kernel can serve."""
-    for cpu, servers in zip(state.cpus, state.servers, strict=False):
+    for cpu, servers in sorted(state.servers.items()):
         if state.rule is not None and not state.rule.holds(servers):
             yield model.Difference(
                 'pcpu.unschedulable', host, '', f'pCPU {cpu} has '
@@ -65,10 +65,9 @@ def _describe(state: cpus.CpuBandwidth, other: cpus.CpuBandwidth) -> str:
                  in zip(state.cpus, state.used, other.used, strict=True)
                  if ppm != instead]
     differing += [
-        f'{", ".join(map(str, servers)) or "no server"} on pCPU {cpu}'
-        for cpu, servers, instead
-        in zip(state.cpus, state.servers, other.servers, strict=False)
-        if servers != instead]
+        f'{", ".join(map(str, state.servers.get(cpu, ()))) or "no server"} '
+        f'on pCPU {cpu}' for cpu in state.cpus
+        if state.servers.get(cpu) != other.servers.get(cpu)]
     if state.charged != other.charged:
         differing.append(f'{state.charged} ppm in all')
     return ', '.join(differing)

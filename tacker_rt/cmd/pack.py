@@ -10,6 +10,7 @@ from typing import Any
 from tacker_rt import exception
 from tacker_rt import legacy_package
 from tacker_rt import pack
+from tacker_rt import problem
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
@@ -32,6 +33,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
 
 def run(args: argparse.Namespace) -> int:
     try:
+        _check(args.source, args.target)
         if args.source.is_dir():
             members = pack.directory(args.source, args.etsi_types)
         else:
@@ -42,3 +44,11 @@ def run(args: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _check(source: Path, target: Path) -> None:
+    """A CSAR in its own package would be in the next one."""
+    if target.resolve().is_relative_to(source.resolve()):
+        raise exception.InvalidVnfd(problem=problem.Problem(
+            str(target), f'it is, or lies in, what is packed ({source})',
+            'give a path outside of it'))

@@ -3,6 +3,7 @@
 """``tacker-rt translate``: a VNFD as Heat templates."""
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 import sys
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import yaml
 
 from tacker_rt import exception
+from tacker_rt import problem
 from tacker_rt import translate
+from tacker_rt import yamlfile
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
@@ -34,13 +37,16 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
 
 
 def _input(text: str) -> tuple[str, Any]:
+    """A value as in a VNFD; YAML 1.1 would take 060000 for 24576."""
     name, separator, value = text.partition('=')
     if not name or not separator:
         raise argparse.ArgumentTypeError(f'{text!r} is not NAME=VALUE')
-    try:
-        return name, yaml.safe_load(value)
-    except yaml.YAMLError:
-        return name, value
+    place = problem.Place([], name)
+    known = yamlfile.load(place, f'default: {value}'.encode(errors='replace'))
+    if place.found and place.found[0].rule.startswith('YAML takes'):
+        raise argparse.ArgumentTypeError(str(place.found[0]))
+    return name, known['default'] if not place.found and isinstance(
+        known, dict) and len(known) == 1 else value
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,16 +58,26 @@ def run(args: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return 1
     if args.output_dir:
-        args.output_dir.mkdir(parents=True, exist_ok=True)
-        for name, template in templates.items():
-            (args.output_dir / name).write_text(_text(template))
-    elif len(templates) > 1:
+        return _write(args.output_dir, templates)
+    if len(templates) > 1:
         nested = ', '.join(sorted(templates.keys() - {translate.MAIN}))
         print(f'{args.vnfd.name}: there are nested templates ({nested}); '
               'give --output-dir.', file=sys.stderr)
         return 1
-    else:
-        sys.stdout.write(_text(templates[translate.MAIN]))
+    sys.stdout.write(_text(templates[translate.MAIN]))
+    return 0
+
+
+def _write(directory: Path, templates: Mapping[str, dict[str, Any]]) -> int:
+    texts = {name: _text(template) for name, template in templates.items()}
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (directory / name).write_text(text)
+    except OSError as error:
+        print(f'{directory}: it cannot be written to ({error.strerror}); '
+              'give another directory.', file=sys.stderr)
+        return 1
     return 0
 
 

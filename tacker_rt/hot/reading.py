@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tacker_rt.hot import policies
+from tacker_rt import reservation
 from tacker_rt import vnfd
 
 _INPUT = 'get_input'
@@ -32,6 +33,22 @@ def read(node: Any, node_type: str) -> vnfd.Vdu:
                 'policies': policies.of_node(node)}
     return vnfd.read_vdus({'topology_template': topology},
                           where='VNFD')[node.name]
+
+
+def has_reservation(node: Any) -> bool:
+    """Does a node template, or a policy on it, seem to have one?"""
+    return bool(policies.of_node(node)) or any(
+        reservation.is_like_ours(key)
+        for key in _keys(node.templates[node.name]))
+
+
+def _keys(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        yield from value
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _keys(item)
 
 
 def _inputs(value: Any) -> Iterator[str]:

@@ -23,18 +23,24 @@ class VduCompute(tosca_nfv_vdu_compute.ToscaNfvVduCompute):
     def __init__(self, nodetemplate: Any, csar_dir: str | None = None
                  ) -> None:
         super().__init__(nodetemplate, csar_dir=csar_dir)
-        #: A flavor of the cloud.
+        #: A flavor of the cloud, where a reservation adds to it.
         self.named_flavor: str | None = None
 
-    def _read(self) -> vnfd.Vdu:
-        return reading.read(self.nodetemplate, self.toscatype)
+    def _read(self) -> vnfd.Vdu | None:
+        """None without a reservation: all is as it would be without us."""
+        if not reading.has_reservation(self.nodetemplate):
+            return None
+        vdu = reading.read(self.nodetemplate, self.toscatype)
+        return vdu if vdu.hints else None
 
     def handle_properties(self) -> None:
         super().handle_properties()
+        vdu = self._read()
+        if vdu is None:
+            return
         # Connection points, which are handled later, replace this.  Heat
         # cannot create a server without a word about networks.
         self.properties['networks'] = [{'allocate_network': 'none'}]
-        vdu = self._read()
         self.named_flavor = vdu.flavor
         if vdu.flavor:
             self.properties['flavor'] = vdu.flavor
@@ -46,7 +52,8 @@ class VduCompute(tosca_nfv_vdu_compute.ToscaNfvVduCompute):
         if self.named_flavor:
             return []
         resources: list[hot_resource.HotResource] = super().handle_expansion()
-        extra_specs = carrier.extra_specs(self._read())
+        vdu = self._read()
+        extra_specs = carrier.extra_specs(vdu) if vdu else {}
         if extra_specs:
             properties = resources[0].properties
             written = yaml.safe_load(properties.get('extra_specs') or '{}')

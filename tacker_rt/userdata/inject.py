@@ -4,85 +4,115 @@
 
 Nothing of Tacker here: templates as mappings in, changed in place.  The
 server of a VDU has the name of the VDU, in the template or in one nested in
-it; where Tacker numbers them, the name, a hyphen and the number.
+it.  In a *numbered* template, as Tacker's StandardUserData makes them, it is
+the name, a hyphen and a number, and nothing else is a VDU.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+import re
 from typing import Any
 
 from nova_rt import reservation
 from tacker_rt import carrier
 from tacker_rt import exception
+from tacker_rt import heat
 from tacker_rt import problem
 from tacker_rt import vnfd
 
-_SERVER = 'OS::Nova::Server'
-_FLAVOR = 'OS::Nova::Flavor'
-_GROUP = 'OS::Heat::AutoScalingGroup'
-_FLAVOR_PARAMETER = 'computeFlavourId'
+_NUMBERED = re.compile(r'(.+)-[0-9]+', re.DOTALL)
+_HINTS = 'scheduler_hints'
 
 Template = dict[str, Any]
-#: vcpus, ram in MiB and disk in GiB of the flavor of a VDU.
-Sizes = Mapping[str, Mapping[str, int]]
+Vdus = Mapping[str, vnfd.Vdu]
+#: Gives vcpus, ram in MiB and disk in GiB for the flavor of a VDU.
+Size = Callable[[str], Mapping[str, int]]
 
 
-def vdu_of(name: str, vdus: Mapping[str, vnfd.Vdu]) -> vnfd.Vdu | None:
+def vdu_of(name: Any, vdus: Vdus, numbered: bool) -> vnfd.Vdu | None:
     """The VDU that a resource, or a part of a parameter, is named after."""
-    base, _, number = name.rpartition('-')
-    return vdus.get(name) or (vdus.get(base) if number.isdigit() else None)
+    if not isinstance(name, str):
+        return None
+    if not numbered:
+        return vdus.get(name)
+    found = _NUMBERED.fullmatch(name)
+    return vdus.get(found[1]) if found else None
 
 
-def hints(templates: list[Template], vdus: Mapping[str, vnfd.Vdu]
+def hints(template: Template, vdus: Vdus, numbered: bool = False
           ) -> set[str]:
     """Give the servers the hints of their VDUs.
 
     :returns: names of the VDUs whose servers were found
+    :raises InvalidVnfd: a server has hints that cannot be added to
     """
     served = set()
-    for template in templates:
-        for name, resource in _servers(template):
-            vdu = vdu_of(name, vdus)
-            if vdu is None:
-                continue
-            served.add(vdu.name)
-            values = carrier.hints(vdu)
-            if values:
-                properties = resource.setdefault('properties', {})
-                properties['scheduler_hints'] = {
-                    **(properties.get('scheduler_hints') or {}), **values}
+    for name, resource in _servers(template):
+        vdu = vdu_of(name, vdus, numbered)
+        if vdu is None:
+            continue
+        served.add(vdu.name)
+        values = carrier.hints(vdu)
+        if values:
+            properties = resource.setdefault('properties', {})
+            properties[_HINTS] = _merged(
+                vdu, template, properties.get(_HINTS) or {}, values)
     return served
 
 
+def _merged(vdu: vnfd.Vdu, template: Template, before: Any,
+            values: dict[str, Any]) -> dict[str, Any]:
+    if heat.function(before):
+        if not heat.has_map_merge(template):
+            raise _error(vdu, f'{_HINTS} is a function, and templates of '
+                         'this version have no map_merge',
+                         'write heat_template_version: 2016-10-14 or newer')
+        return {'map_merge': [before, values]}
+    if not isinstance(before, dict):
+        raise _error(vdu, f'{_HINTS} must be a mapping',
+                     'write each hint on a line of its own')
+    return {**before, **values}
+
+
 def _servers(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
-    """With those that a scaling group repeats; a removed one is None."""
+    """With those that a group repeats; a removed one is None."""
     for name, resource in (template.get('resources') or {}).items():
-        if resource and resource.get('type') == _GROUP:
-            resource = resource['properties']['resource']
-        if resource and resource.get('type') == _SERVER:
+        kind = _get(resource, 'type')
+        if kind in heat.GROUPS:
+            resource = _get(_get(resource, 'properties'), heat.GROUPS[kind])
+        if _get(resource, 'type') == heat.SERVER:
             yield name, resource
 
 
-def flavors(template: Template, vdus: Mapping[str, vnfd.Vdu], sizes: Sizes
-            ) -> None:
+def _get(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def flavors(template: Template, vdus: Vdus, size: Size,
+            numbered: bool = False) -> set[str]:
     """Add the flavors that carry a reservation and let the servers use them.
 
     A server keeps what its flavor said when it was made, so another
     reservation is another resource: its name tells the numbers.
+
+    :returns: names of the VDUs whose servers take them
+    :raises InvalidVnfd: the size of one is not known
     """
-    made = {vdu.name: f'{vdu.name}_rt_{_numbers(vdu)}'
-            for vdu in vdus.values() if _is_in_flavor(vdu)}
     resources = template.get('resources') or {}
-    for name in made:
-        places = list(_flavor_uses(resources, name))
-        for value in places:
-            value.clear()
-            value['get_resource'] = made[name]
-        if places:
-            resources[made[name]] = {
-                'type': _FLAVOR,
-                'properties': {**sizes[name],
-                               'extra_specs': carrier.extra_specs(
-                                   vdus[name])}}
+    made = set()
+    for named, value in list(heat.flavor_uses(resources)):
+        vdu = vdu_of(named, vdus, numbered)
+        if vdu is None or not vdu.in_flavor:
+            continue
+        name = f'{vdu.name}_rt_{_numbers(vdu)}'
+        value.clear()
+        value['get_resource'] = name
+        if vdu.name not in made:
+            made.add(vdu.name)
+            resources[name] = {
+                'type': heat.FLAVOR,
+                'properties': {**size(vdu.name),
+                               'extra_specs': carrier.extra_specs(vdu)}}
+    return made
 
 
 def as_patch(template: Template) -> None:
@@ -90,15 +120,23 @@ def as_patch(template: Template) -> None:
 
     In a JSON merge patch what is not named stays: old hints of a server, and
     the old source of a flavor next to the new one.
+
+    :raises InvalidVnfd: hints are a function, beside which old ones would
+        stay
     """
-    for _, server in _servers(template):
+    for name, server in _servers(template):
         properties = server.setdefault('properties', {})
-        if properties.get('scheduler_hints'):
-            properties['scheduler_hints'] = {
-                **dict.fromkeys(reservation.KEYS),
-                **properties['scheduler_hints']}
+        if heat.function(properties.get(_HINTS)):
+            raise exception.InvalidVnfd(problem=problem.Problem(
+                'BaseHOT', f'{_HINTS} is a function, and a change of the '
+                'package cannot put it in the place of others',
+                'write each hint on a line of its own, or in a nested '
+                'template', key=problem.name(name)))
+        if properties.get(_HINTS):
+            properties[_HINTS] = {**dict.fromkeys(reservation.KEYS),
+                                  **properties[_HINTS]}
         else:
-            properties['scheduler_hints'] = None
+            properties[_HINTS] = None
     _patch_flavors(template.get('resources'))
 
 
@@ -111,24 +149,25 @@ def _patch_flavors(value: Any) -> None:
                 _patch_flavors(item)
 
 
-def check(template: Template, vdus: Mapping[str, vnfd.Vdu],
-          served: set[str]) -> None:
-    """Every reservation found its server.
+def check(vdus: Vdus, served: set[str], made: set[str]) -> None:
+    """Every reservation found its server, and its flavor if it has one.
 
     :raises InvalidVnfd: naming the first VDU that has none
     """
-    resources = template.get('resources') or {}
     for vdu in vdus.values():
         if not vdu.hints:
             continue
+        if vdu.open_inputs:
+            raise _error(vdu, f'the input {vdu.open_inputs[0]} has no value '
+                         'here', 'give it a default, or ask for a '
+                         'reservation in the request')
         if vdu.name not in served:
-            raise _error(vdu, f'the base HOT has no {_SERVER} of this name',
-                         'name it as the VDU')
-        if _is_in_flavor(vdu) and not any(
-                name.startswith(f'{vdu.name}_rt_') for name in resources):
+            raise _error(vdu, f'the base HOT has no {heat.SERVER} of this '
+                         'name', 'name it as the VDU')
+        if vdu.in_flavor and vdu.name not in made:
             raise _error(
                 vdu, 'the base HOT does not take its flavor from '
-                f'[nfv, VDU, {vdu.name}, {_FLAVOR_PARAMETER}]',
+                f'[nfv, VDU, {vdu.name}, {heat.FLAVOR_PARAMETER}]',
                 'let it, or use the carrier hints')
 
 
@@ -137,23 +176,5 @@ def _error(vdu: vnfd.Vdu, rule: str, advice: str) -> exception.InvalidVnfd:
         'BaseHOT', rule, advice, vdu=vdu.name))
 
 
-def _is_in_flavor(vdu: vnfd.Vdu) -> bool:
-    return bool(vdu.hints) and vdu.carrier is not vnfd.Carrier.HINTS
-
-
 def _numbers(vdu: vnfd.Vdu) -> str:
     return '_'.join(str(value) for value in vdu.hints.values())
-
-
-def _flavor_uses(value: Any, name: str) -> Iterator[dict[str, Any]]:
-    """Each ``{get_param: [nfv, VDU, name, computeFlavourId]}``."""
-    if isinstance(value, dict):
-        path = value.get('get_param')
-        if (isinstance(path, list) and path[:2] == ['nfv', 'VDU']
-                and path[3:] == [_FLAVOR_PARAMETER]
-                and (path[2] == name or path[2].rpartition('-')[0] == name)):
-            yield value
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _flavor_uses(item, name)

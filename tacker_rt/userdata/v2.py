@@ -14,6 +14,7 @@ where it fails: one sentence, instead of a traceback.
 """
 
 from collections.abc import Mapping
+import functools
 import logging
 import sys
 from typing import Any
@@ -26,6 +27,7 @@ from tacker.sol_refactored.infra_drivers.openstack import userdata_standard
 import yaml
 
 from tacker_rt import exception
+from tacker_rt import problem
 from tacker_rt.userdata import inject
 from tacker_rt import vnfd
 
@@ -41,11 +43,17 @@ def _persisted(inst: Json) -> Json:
     return nfv
 
 
-def _vdus(package: Any, flavour: str, req: Json, inst: Json
+#: A request and, as its parameters win in Tacker, what the NFVO granted.
+_Asked = tuple[Json, ...]
+
+
+def _vdus(package: Any, flavour: str, asked: _Asked, inst: Json
           ) -> dict[str, vnfd.Vdu]:
     """:raises InvalidVnfd: a reservation is wrong"""
-    asked = (req.get('additionalParams') or {}).get('nfv') or {}
-    nfv = vnf_instance_utils.json_merge_patch(_persisted(inst), asked)
+    nfv = _persisted(inst)
+    for one in asked:
+        nfv = vnf_instance_utils.json_merge_patch(
+            nfv, (one.get('additionalParams') or {}).get('nfv') or {})
     vdus = vnfd.read_package(package.definitions, flavour=flavour,
                              request={'nfv': nfv})
     for vdu in vdus.values():
@@ -56,72 +64,86 @@ def _vdus(package: Any, flavour: str, req: Json, inst: Json
     return vdus
 
 
-def _sizes(package: Any, flavour: str) -> inject.Sizes:
-    """As heat-translator makes a flavor of a VDU."""
-    sizes = {}
-    for name, node in package.get_vdu_nodes(flavour).items():
+def _size(package: Any, flavour: str, name: str) -> dict[str, int]:
+    """As heat-translator makes a flavor of a VDU.
+
+    :raises InvalidVnfd: it is not there, or no number
+    """
+    node = package.get_vdu_nodes(flavour)[name]
+    convert = utils.MemoryUnit.convert_unit_size_to_num
+    try:
         wanted = node['capabilities']['virtual_compute']['properties']
-        convert = utils.MemoryUnit.convert_unit_size_to_num
         storage = wanted.get('virtual_local_storage') or [
             {'size_of_storage': '0 GiB'}]
-        sizes[name] = {
-            'vcpus': wanted['virtual_cpu']['num_virtual_cpu'],
+        return {
+            'vcpus': int(wanted['virtual_cpu']['num_virtual_cpu']),
             'ram': convert(wanted['virtual_memory']['virtual_mem_size'],
                            'MiB'),
             'disk': convert(storage[0]['size_of_storage'], 'GiB')}
-    return sizes
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise exception.InvalidVnfd(problem=problem.Problem(
+            'VNFD', 'virtual_compute does not say the size of the flavor '
+            'that carries its reservation', 'give num_virtual_cpu, '
+            'virtual_mem_size and size_of_storage as values, or use the '
+            'carrier hints', vdu=name)) from error
 
 
-def _inject(fields: Json, package: Any, flavour: str,
-            vdus: Mapping[str, vnfd.Vdu]) -> None:
+def _inject(fields: Json, vdus: Mapping[str, vnfd.Vdu], size: inject.Size,
+            numbered: bool) -> None:
     """Change template and files, which are YAML in *fields*."""
     template = yaml.safe_load(fields['template'])
     files = {name: yaml.safe_load(text)
              for name, text in fields.get('files', {}).items()}
-    served = inject.hints([template, *files.values()], vdus)
-    inject.flavors(template, vdus, _sizes(package, flavour))
+    served = inject.hints(template, vdus, numbered)
+    for nested in files.values():
+        served |= inject.hints(nested, vdus)
+    made = inject.flavors(template, vdus, size, numbered)
     if 'files' in fields:
-        inject.check(template, vdus, served)
+        inject.check(vdus, served, made)
         fields['files'] = {name: yaml.safe_dump(content)
                            for name, content in files.items()}
     fields['template'] = yaml.safe_dump(template)
 
 
-def _reserve(fields: Json, vnfd_id: str, req: Json, inst: Json,
-             tmp_csar_dir: str) -> Json:
+def _reserve(fields: Json, vnfd_id: str, asked: _Asked, inst: Json,
+             tmp_csar_dir: str, numbered: bool = False) -> Json:
     """Where fields have no template, the stack keeps the one it has."""
     if 'template' not in fields:
         return fields
     package = common_script_utils.get_vnfd(vnfd_id, tmp_csar_dir)
-    flavour = _flavour(req, inst)
+    flavour = _flavour(asked, inst)
     try:
-        _inject(fields, package, flavour,
-                _vdus(package, flavour, req, inst))
+        _inject(fields, _vdus(package, flavour, asked, inst),
+                functools.partial(_size, package, flavour), numbered)
     except exception.TackerRTError as error:
         sys.exit(f'tacker_rt: {error}')
     return fields
 
 
-def _flavour(req: Json, inst: Json) -> str:
+def _flavour(asked: _Asked, inst: Json) -> str:
     """Only a request to instantiate names one."""
-    flavour: str = (req.get('flavourId')
-                    or inst['instantiatedVnfInfo']['flavourId'])
+    named = [one['flavourId'] for one in asked if one.get('flavourId')]
+    flavour: str = (named[0] if named
+                    else inst['instantiatedVnfInfo']['flavourId'])
     return flavour
 
 
-def _reserve_anew(fields: Json, vnfd_id: str, req: Json, inst: Json,
+def _reserve_anew(fields: Json, vnfd_id: str, asked: _Asked, inst: Json,
                   tmp_csar_dir: str) -> Json:
     """With the templates of a package, as a patch of the stack's."""
     package = common_script_utils.get_vnfd(vnfd_id, tmp_csar_dir)
-    hot = package.get_base_hot(_flavour(req, inst))
+    hot = package.get_base_hot(_flavour(asked, inst))
     common_script_utils.apply_ext_managed_vls_from_inst(hot['template'], inst)
     fields['template'] = yaml.safe_dump(hot['template'])
     fields['files'] = {name: yaml.safe_dump(content)
                        for name, content in hot.get('files', {}).items()}
     _keep_made_flavors(fields, inst)
-    _reserve(fields, vnfd_id, req, inst, tmp_csar_dir)
+    _reserve(fields, vnfd_id, asked, inst, tmp_csar_dir)
     template = yaml.safe_load(fields['template'])
-    inject.as_patch(template)
+    try:
+        inject.as_patch(template)
+    except exception.TackerRTError as error:
+        sys.exit(f'tacker_rt: {error}')
     fields['template'] = yaml.safe_dump(template)
     return fields
 
@@ -150,7 +172,8 @@ class RtDefaultUserData(userdata_default.DefaultUserData):
             req, inst, grant_req, grant, tmp_csar_dir)
         # Tacker reads it from the stack, even where nothing needs it.
         fields['parameters']['nfv'].setdefault('VDU', {})
-        return _reserve(fields, inst['vnfdId'], req, inst, tmp_csar_dir)
+        return _reserve(fields, inst['vnfdId'], (req, grant), inst,
+                        tmp_csar_dir)
 
     @staticmethod
     def change_vnfpkg(req: Json, inst: Json, grant_req: Json, grant: Json,
@@ -161,8 +184,8 @@ class RtDefaultUserData(userdata_default.DefaultUserData):
         """
         fields = userdata_default.DefaultUserData.change_vnfpkg(
             req, inst, grant_req, grant, tmp_csar_dir)
-        return _reserve_anew(fields, grant_req['dstVnfdId'], req, inst,
-                             tmp_csar_dir)
+        return _reserve_anew(fields, grant_req['dstVnfdId'],
+                             (req, grant), inst, tmp_csar_dir)
 
     @staticmethod
     def change_vnfpkg_rollback(req: Json, inst: Json, grant_req: Json,
@@ -170,7 +193,7 @@ class RtDefaultUserData(userdata_default.DefaultUserData):
         """Without what the failed request asked for."""
         fields = userdata_default.DefaultUserData.change_vnfpkg_rollback(
             req, inst, grant_req, grant, tmp_csar_dir)
-        return _reserve_anew(fields, inst['vnfdId'], {}, inst, tmp_csar_dir)
+        return _reserve_anew(fields, inst['vnfdId'], (), inst, tmp_csar_dir)
 
 
 class RtStandardUserData(userdata_standard.StandardUserData):
@@ -181,7 +204,8 @@ class RtStandardUserData(userdata_standard.StandardUserData):
                     tmp_csar_dir: str) -> Json:
         fields = userdata_standard.StandardUserData.instantiate(
             req, inst, grant_req, grant, tmp_csar_dir)
-        return _reserve(fields, inst['vnfdId'], req, inst, tmp_csar_dir)
+        return _reserve(fields, inst['vnfdId'], (req, grant), inst,
+                        tmp_csar_dir, numbered=True)
 
     @staticmethod
     def scale(req: Json, inst: Json, grant_req: Json, grant: Json,
@@ -189,19 +213,21 @@ class RtStandardUserData(userdata_standard.StandardUserData):
         """New instances get what those before them have."""
         fields = userdata_standard.StandardUserData.scale(
             req, inst, grant_req, grant, tmp_csar_dir)
-        return _reserve(fields, inst['vnfdId'], {}, inst, tmp_csar_dir)
+        return _reserve(fields, inst['vnfdId'], (), inst, tmp_csar_dir,
+                        numbered=True)
 
     @staticmethod
     def change_vnfpkg(req: Json, inst: Json, grant_req: Json, grant: Json,
                       tmp_csar_dir: str) -> Json:
         fields = userdata_standard.StandardUserData.change_vnfpkg(
             req, inst, grant_req, grant, tmp_csar_dir)
-        return _reserve(fields, grant_req['dstVnfdId'], req, inst,
-                        tmp_csar_dir)
+        return _reserve(fields, grant_req['dstVnfdId'], (req, grant),
+                        inst, tmp_csar_dir, numbered=True)
 
     @staticmethod
     def change_vnfpkg_rollback(req: Json, inst: Json, grant_req: Json,
                                grant: Json, tmp_csar_dir: str) -> Json:
         fields = userdata_standard.StandardUserData.change_vnfpkg_rollback(
             req, inst, grant_req, grant, tmp_csar_dir)
-        return _reserve(fields, inst['vnfdId'], {}, inst, tmp_csar_dir)
+        return _reserve(fields, inst['vnfdId'], (), inst, tmp_csar_dir,
+                        numbered=True)

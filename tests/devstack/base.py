@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import fixtures
+from nova.conf import libvirt as nova_libvirt
 from nova.conf import scheduler as nova_scheduler
 from oslo_config import cfg
 from oslotest import base
@@ -127,6 +128,7 @@ class DevStackTestCase(base.BaseTestCase):
     def nova_conf(self) -> cfg.ConfigOpts:
         """The file, as Nova reads it."""
         conf = cfg.ConfigOpts()
+        nova_libvirt.register_opts(conf)
         nova_scheduler.register_opts(conf)
         rt_conf.register_opts(conf)
         conf.register_opt(cfg.StrOpt('compute_driver'))

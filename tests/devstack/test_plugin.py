@@ -28,11 +28,18 @@ VALUES = {
     'hcbs_scheduler_available': 'False', 'cpu_cap': '0.7',
     'packing_policy': 'best_fit', 'rt_cpus': '2-15,^8',
     'kernel_interface': 'sched_deadline', 'guest_policy': 'fifo',
-    'guest_priority': '20', 'guest_priority_max': '40'}
+    'guest_priority': '20', 'guest_priority_max': '40',
+    'drop_capabilities': "['mknod']"}
 TENANT = {'hint_override', 'max_share', 'min_runtime_us', 'min_period_us',
           'max_period_us'}
 SCHEDULER = TENANT | {'rt_share_weight_multiplier'}
 COMPUTE = set(VALUES) - SCHEDULER | TENANT
+
+
+def variables():
+    """The settings that lead to VALUES."""
+    return {f'NOVA_RT_{name.upper()}': value.strip("[']")
+            for name, value in VALUES.items()}
 
 
 class OneNodeTest(base.DevStackTestCase):
@@ -102,8 +109,7 @@ class OneNodeTest(base.DevStackTestCase):
         self.assertTrue(any(each.match(command) for each in filters))
 
     def test_options(self):
-        self.variables |= {f'NOVA_RT_{name.upper()}': value
-                           for name, value in VALUES.items()}
+        self.variables |= variables()
         self.run_plugin(*base.STACK)
         group = self.nova_conf().nova_rt
         self.assertEqual(VALUES, {name: str(group[name]) for name in VALUES})
@@ -160,8 +166,7 @@ class SeveralNodesTest(base.DevStackTestCase):
     """Each node gets what its services need, and nothing else."""
 
     def all_options(self):
-        self.variables |= {f'NOVA_RT_{name.upper()}': value
-                           for name, value in VALUES.items()}
+        self.variables |= variables()
 
     def written(self):
         group = self.nova_conf().nova_rt
@@ -245,6 +250,21 @@ class ContainersTest(base.DevStackTestCase):
         self.variables['LIBVIRT_TYPE'] = 'qemu'
         self.run_plugin('stack/install')
         self.assertEqual(1, len(self.calls()))
+        self.assertEqual(([], []), self.maps())
+
+    def maps(self):
+        self.run_plugin('stack/pre-install', 'stack/post-config')
+        group = self.nova_conf().libvirt
+        return group.uid_maps, group.gid_maps
+
+    def test_user_namespace(self):
+        self.assertEqual((['0:1000000:65536'],) * 2, self.maps())
+        self.variables['NOVA_RT_ID_MAPS'] = '0:5000:1000,1000:9000:10'
+        self.assertEqual((['0:5000:1000', '1000:9000:10'],) * 2, self.maps())
+
+    def test_no_user_namespace(self):
+        self.variables['NOVA_RT_ID_MAPS'] = '-'
+        self.assertEqual(([], []), self.maps())
 
     def test_controller(self):
         self.configure(*base.CONTROLLER)

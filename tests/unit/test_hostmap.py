@@ -139,15 +139,15 @@ class HostMapTest(base.BaseTestCase):
         stats = hostmap.to_stats(unit.fixed_map(
             ((0, 1), one), ((1,), one), ((0,), other)))
         self.assertIn(
-            '"fixed":[48,4000,4000,10000],"servers":[[30000,100000,"0-1"],'
-            '[30000,100000,"1"],[30000,300000,"0"]]', stats['rt_map'])
+            '"fixed":[48,4000,4000,10000],"servers":[[30000,100000,'
+            '[0,1,1]],[30000,300000,[0]]]', stats['rt_map'])
         self.assertIn('"version":1', stats['rt_map'])
 
     def test_servers_that_do_not_add_up(self):
         read = hostmap.from_stats
-        self.assertIsNotNone(read({'rt_map': self.FIXED % '[[1,2,"3"]]'}))
-        for bad in ('[[1,2,"4"]]', '[[1,2]]', '[[1,2,3]]', '7', '[["1",2,"3"'
-                    ']]', '[[0,2,"3"]]', '[[1,0,"3"]]', '[[1.5,2,"3"]]'):
+        self.assertIsNotNone(read({'rt_map': self.FIXED % '[[1,2,[3]]]'}))
+        for bad in ('[[1,2,[4]]]', '[[1,2]]', '[[1,2,3]]', '[["1",2,[3]]]',
+                    '[[0,2,[3]]]', '[[1,0,[3]]]', '[[1,2,["3"]]]', '7'):
             self.assertIsNone(read({'rt_map': self.FIXED % bad}), bad)
         self.assertIsNone(read({'rt_map': GOOD[:-1] + ',"fixed":[48,1,1,1]}'
                                 }))

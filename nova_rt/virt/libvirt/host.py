@@ -2,10 +2,12 @@
 
 """The libvirt connection that hands out our guests."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from nova.virt.libvirt import host as libvirt_host
 
+from nova_rt.virt.libvirt import confinement
 from nova_rt.virt.libvirt import guest
 from nova_rt.virt.libvirt import pinning
 
@@ -14,6 +16,8 @@ class RTHost(libvirt_host.Host):
     """RTLibvirtDriver makes its Host one of these, after its __init__."""
 
     rt_reservations: guest.Reservations
+    #: what containers give up, by libvirt's names
+    rt_dropped_capabilities: Sequence[str]
 
     def write_instance_config(self, xml: str) -> guest.RTGuest:
         text = self._rt_confined(xml)
@@ -26,6 +30,7 @@ class RTHost(libvirt_host.Host):
         return guest.RTGuest(plain._domain, self.rt_reservations)
 
     def _rt_confined(self, xml: str) -> str:
+        xml = confinement.without(xml, self.rt_dropped_capabilities)
         claim = self.rt_reservations.rt_claim(pinning.uuid_of(xml))
         if claim is None or not self.rt_reservations.rt_pins():
             return xml

@@ -32,9 +32,13 @@ sys.exit(main.main(['doctor', '-f', 'json']))
 """
 
 
+#: A host without a finding.
+GOOD = {**kernels.F1, **base.MAPPED}
+
+
 class MainTest(base.DoctorTest):
 
-    def run_main(self, *argv, files=kernels.F1):
+    def run_main(self, *argv, files=GOOD):
         """(status, standard output, standard error)"""
         out, err = io.StringIO(), io.StringIO()
         host = self.host(files)
@@ -59,7 +63,7 @@ class MainTest(base.DoctorTest):
         self.assertEqual([], self.files)
 
     def test_warnings(self):
-        files = {**kernels.F1, **base.f1_group('/x', 1_000)}
+        files = {**GOOD, **base.f1_group('/x', 1_000)}
         self.assertEqual(1, self.run_main('doctor', files=files)[0])
 
     def test_problems(self):

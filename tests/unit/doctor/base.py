@@ -108,6 +108,10 @@ def process(pid: int, comm: str, group: str = '/', policy: int = 0,
     }
 
 
+#: The container of the kernels has a user namespace.
+MAPPED: Files = {'/proc/71/task/71/uid_map': '0 1000000 65536'}
+
+
 def write(root: str, files: Files) -> None:
     for path, content in files.items():
         file = pathlib.Path(root + path)

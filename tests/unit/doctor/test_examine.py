@@ -28,7 +28,8 @@ class ExamineTest(base.DoctorTest):
     def test_a_good_host(self):
         for name, files in kernels.ALL.items():
             with self.subTest(name):
-                found = self.examine(files, virt_type='lxc')
+                found = self.examine(
+                    files, base.MAPPED, virt_type='lxc')
                 bad = [one for one in found.values()
                        if one.level is not findings.Level.OK]
                 self.assertEqual([], bad)

@@ -136,7 +136,7 @@ class PcpusTest(CompareTestCase):
         held = base.holding(0, (0,), 80_000)
         host = base.host(held, replicated=True)
         rule = base.replace(host.published.state, rule=unit_base.FIXED,
-                            servers=((), (), (), ()))
+                            servers={})
         found = self.one(base.replace(host, published=hostmap.HostMap(
             rule, 'worst_fit')), 'map.stale')
         self.assertIn('no server on pCPU 0', found.found)

@@ -12,6 +12,7 @@ from oslotest import base
 
 from tacker_rt import csar
 from tacker_rt import exception
+from tacker_rt import files
 
 
 class PackageTest(base.BaseTestCase):
@@ -78,7 +79,7 @@ class ArchiveTest(PackageTest):
         self.assertEqual(['a: it is there twice'], self.problems())
 
     def test_bomb(self):
-        path = self.zip(('a', b'\0' * (csar.MAX_BYTES + 1)))
+        path = self.zip(('a', b'\0' * (files.MAX_BYTES + 1)))
         self.assertLess(os.path.getsize(path), 20_000)
         self.assertIsNone(self.read(path, 'a'))
         self.assertEqual(

@@ -3,6 +3,7 @@
 """What is tested here: reservations put into the base HOT of a package."""
 
 import copy
+import datetime
 
 import hypothesis
 from hypothesis import strategies
@@ -13,7 +14,7 @@ from tacker_rt.userdata import inject
 from tacker_rt import vnfd
 
 HINTS = {'cpu.rt_runtime_us': 60000, 'cpu.rt_period_us': 100000}
-SIZES = {'VDU1': {'vcpus': 1, 'ram': 64, 'disk': 1}}
+SIZE = {'vcpus': 1, 'ram': 64, 'disk': 1}
 PARAMETER = ['nfv', 'VDU', 'VDU1', 'computeFlavourId']
 
 
@@ -21,6 +22,10 @@ def vdu(hints=None, carrier='hints', name='VDU1', flavor=None):
     return {name: vnfd.Vdu(name, HINTS if hints is None else hints,
                            vnfd.Source.POLICY, flavor, {},
                            vnfd.Carrier(carrier))}
+
+
+def size(name):
+    return SIZE
 
 
 def server(**properties):
@@ -46,7 +51,7 @@ def merged(target, patch):
 class HintsTest(base.BaseTestCase):
     def test_server_with_the_name_of_the_vdu(self):
         hot = template(VDU1=server(image='i'), other=server())
-        self.assertEqual({'VDU1'}, inject.hints([hot], vdu()))
+        self.assertEqual({'VDU1'}, inject.hints(hot, vdu()))
         self.assertEqual(
             template(VDU1=server(image='i', scheduler_hints=HINTS),
                      other=server()), hot)
@@ -54,23 +59,36 @@ class HintsTest(base.BaseTestCase):
     def test_numbered_servers(self):
         hot = template(**{'VDU1-0': server(), 'VDU1-12': server(),
                           'VDU1-x': server()})
-        inject.hints([hot], vdu())
+        self.assertEqual(set(), inject.hints(copy.deepcopy(hot), vdu()))
+        self.assertEqual({'VDU1'}, inject.hints(hot, vdu(), numbered=True))
         self.assertEqual(
             [True, True, False],
             ['scheduler_hints' in one['properties']
              for one in hot['resources'].values()])
 
     def test_a_vdu_with_a_number_in_its_name(self):
+        """Numbered, a-1 is the second server of a, and a-1-0 that of a-1."""
         vdus = {**vdu(name='a'), **vdu({}, name='a-1')}
         hot = template(**{'a-1': server()})
-        inject.hints([hot], vdus)
+        inject.hints(hot, vdus)
         self.assertEqual(template(**{'a-1': server()}), hot)
+        hot = template(**{'a-1': server(), 'a-1-0': server()})
+        self.assertEqual({'a', 'a-1'}, inject.hints(hot, vdus, True))
+        self.assertEqual(template(**{
+            'a-1': server(scheduler_hints=HINTS), 'a-1-0': server()}), hot)
+
+    def test_a_vdu_whose_name_goes_on(self):
+        vdus = {**vdu(name='db'), **vdu({}, name='db-replica')}
+        for numbered in (False, True):
+            hot = template(**{'db-replica': server()})
+            inject.hints(hot, vdus, numbered)
+            self.assertEqual(template(**{'db-replica': server()}), hot)
 
     def test_servers_of_a_scaling_group(self):
         hot = template(VDU1={
             'type': 'OS::Heat::AutoScalingGroup',
             'properties': {'resource': server()}})
-        self.assertEqual({'VDU1'}, inject.hints([hot], vdu()))
+        self.assertEqual({'VDU1'}, inject.hints(hot, vdu()))
         self.assertEqual(
             server(scheduler_hints=HINTS),
             hot['resources']['VDU1']['properties']['resource'])
@@ -79,14 +97,72 @@ class HintsTest(base.BaseTestCase):
         group = {'get_resource': 'g'}
         hot = template(VDU1=server(scheduler_hints={
             'group': group, 'cpu.rt_runtime_us': 1}))
-        inject.hints([hot], vdu())
+        inject.hints(hot, vdu())
         self.assertEqual({'group': group, **HINTS}, hot['resources']['VDU1'][
             'properties']['scheduler_hints'])
+
+    def test_servers_of_a_resource_group(self):
+        hot = template(VDU1={
+            'type': 'OS::Heat::ResourceGroup',
+            'properties': {'resource_def': server()}})
+        self.assertEqual({'VDU1'}, inject.hints(hot, vdu()))
+        self.assertEqual(
+            server(scheduler_hints=HINTS),
+            hot['resources']['VDU1']['properties']['resource_def'])
+
+    def test_what_is_no_server(self):
+        for odd in ({'type': 'OS::Heat::AutoScalingGroup'}, 'text', [], {},
+                    {'type': 'OS::Heat::AutoScalingGroup',
+                     'properties': {'resource': None}}):
+            self.assertEqual(set(), inject.hints(template(VDU1=odd), vdu()))
+
+    def test_hints_that_are_a_function(self):
+        """map_merge keeps what the function gives."""
+        for function in ({'get_param': 'hints'},
+                         {'if': ['c', {'group': 'g'}, {}]},
+                         {'map_merge': [{'group': 'g'}]}):
+            hot = {'heat_template_version': 'wallaby',
+                   **template(VDU1=server(scheduler_hints=function))}
+            inject.hints(hot, vdu())
+            self.assertEqual(
+                {'map_merge': [function, HINTS]},
+                hot['resources']['VDU1']['properties']['scheduler_hints'])
+
+    def refused(self, text, hot, function=None):
+        error = self.assertRaises(exception.InvalidVnfd,
+                                  function or (
+                                      lambda hot: inject.hints(hot, vdu())),
+                                  hot)
+        self.assertEqual(text, str(error))
+
+    def test_hints_that_cannot_be_added_to(self):
+        hints = server(scheduler_hints={'get_param': 'hints'})
+        for version in ('2013-05-23', datetime.date(2015, 10, 15), None):
+            self.refused(
+                'BaseHOT: VDU VDU1: scheduler_hints is a function, and '
+                'templates of this version have no map_merge; write '
+                'heat_template_version: 2016-10-14 or newer.',
+                {'heat_template_version': version or '2013-05-23',
+                 **template(VDU1=copy.deepcopy(hints))})
+        self.refused(
+            'BaseHOT: VDU VDU1: scheduler_hints must be a mapping; write '
+            'each hint on a line of its own.',
+            template(VDU1=server(scheduler_hints=['a'])))
+
+    def test_a_function_in_a_patch(self):
+        """Hints of before would stay beside it."""
+        self.refused(
+            'BaseHOT: VDU1: scheduler_hints is a function, and a change of '
+            'the package cannot put it in the place of others; write each '
+            'hint on a line of its own, or in a nested template.',
+            template(VDU1=server(scheduler_hints={'get_param': 'h'})),
+            inject.as_patch)
 
     def test_nothing_to_do(self):
         for vdus in (vdu({}), vdu(carrier='flavor'), {}):
             hot = template(VDU1=server(), gone=None)
-            inject.hints([hot, {}], vdus)
+            inject.hints(hot, vdus)
+            inject.hints({}, vdus)
             self.assertEqual(template(VDU1=server(), gone=None), hot)
 
 
@@ -97,13 +173,13 @@ class FlavorsTest(base.BaseTestCase):
 
     def test_made(self):
         hot = self.hot()
-        inject.flavors(hot, vdu(carrier='flavor'), SIZES)
+        inject.flavors(hot, vdu(carrier='flavor'), size)
         self.assertEqual(
             {'get_resource': 'VDU1_rt_60000_100000'},
             hot['resources']['VDU1']['properties']['flavor'])
         self.assertEqual(
             {'type': 'OS::Nova::Flavor', 'properties': {
-                **SIZES['VDU1'], 'extra_specs': {
+                **SIZE, 'extra_specs': {
                     f'hw:{key}': value for key, value in HINTS.items()}}},
             hot['resources']['VDU1_rt_60000_100000'])
 
@@ -112,37 +188,78 @@ class FlavorsTest(base.BaseTestCase):
         for runtime in (1000, 2000):
             hot = self.hot()
             inject.flavors(hot, vdu({**HINTS, 'cpu.rt_runtime_us': runtime},
-                                    'both'), SIZES)
+                                    'both'), size)
             names |= set(hot['resources'])
         self.assertEqual(3, len(names))
+
+    def test_only_for_the_vdu_itself(self):
+        """db-replica is no number of db."""
+        vdus = {**vdu(name='db', carrier='flavor'),
+                **vdu({}, name='db-replica')}
+        for numbered, names in ((False, ('db', 'db-replica', 'db-0')),
+                                (True, ('db-0', 'db-replica-0', 'db-x'))):
+            hot = template(**{name: {
+                'type': 'x.yaml', 'properties': {'flavor': {'get_param': [
+                    'nfv', 'VDU', name, 'computeFlavourId']}}}
+                for name in names})
+            self.assertEqual({'db'}, inject.flavors(hot, vdus, size,
+                                                    numbered))
+            self.assertEqual(
+                [True, False, False],
+                ['get_resource' in hot['resources'][name]['properties'][
+                    'flavor'] for name in names])
+
+    def test_functions_in_the_path(self):
+        path = ['nfv', 'VDU', {'get_param': 'x'}, 'computeFlavourId']
+        hot = template(VDU1={'type': 'x', 'properties': {
+            'flavor': {'get_param': path}}})
+        before = copy.deepcopy(hot)
+        self.assertEqual(set(), inject.flavors(hot, vdu(carrier='flavor'),
+                                               size))
+        self.assertEqual(before, hot)
+
+    def test_sizes_that_nobody_needs_are_not_asked_for(self):
+        def fail(name):
+            raise AssertionError
+
+        for vdus in (vdu(), vdu({}, 'flavor')):
+            inject.flavors(self.hot(), vdus, fail)
 
     def test_not_made(self):
         for vdus in (vdu(), vdu({}, 'flavor')):
             hot = self.hot()
-            inject.flavors(hot, vdus, SIZES)
+            inject.flavors(hot, vdus, size)
             self.assertEqual(self.hot(), hot)
 
 
 class CheckTest(base.BaseTestCase):
-    def refused(self, text, hot, vdus, served):
-        error = self.assertRaises(exception.InvalidVnfd, inject.check, hot,
-                                  vdus, served)
+    def refused(self, text, vdus, served, made=()):
+        error = self.assertRaises(exception.InvalidVnfd, inject.check, vdus,
+                                  set(served), set(made))
         self.assertEqual(text, str(error))
 
     def test_no_server(self):
         self.refused('BaseHOT: VDU VDU1: the base HOT has no '
                      'OS::Nova::Server of this name; name it as the VDU.',
-                     template(), vdu(), set())
+                     vdu(), ())
 
     def test_flavor_is_no_parameter(self):
+        """Another VDU's flavor, whose name is longer, is not its own."""
         self.refused(
             'BaseHOT: VDU VDU1: the base HOT does not take its flavor from '
             '[nfv, VDU, VDU1, computeFlavourId]; let it, or use the carrier '
-            'hints.', template(), vdu(carrier='both'), {'VDU1'})
+            'hints.', vdu(carrier='both'), {'VDU1'}, {'VDU1_rt_x'})
+
+    def test_an_input_without_a_value(self):
+        self.refused(
+            'BaseHOT: VDU VDU1: the input rt has no value here; give it a '
+            'default, or ask for a reservation in the request.',
+            vdu({**HINTS, 'cpu.rt_runtime_us': vnfd.Input('rt')}), {'VDU1'})
 
     def test_all_found(self):
-        inject.check(template(), vdu({}), set())
-        inject.check(template(), vdu(), {'VDU1'})
+        inject.check(vdu({}), set(), set())
+        inject.check(vdu(), {'VDU1'}, set())
+        inject.check(vdu(carrier='both'), {'VDU1'}, {'VDU1'})
 
 
 _RESERVED = strategies.sampled_from((
@@ -159,8 +276,8 @@ class PatchTest(base.BaseTestCase):
         if others:
             hot['resources']['VDU1']['properties'][
                 'scheduler_hints'] = dict(others)
-        inject.hints([hot], vdus)
-        inject.flavors(hot, vdus, SIZES)
+        inject.hints(hot, vdus)
+        inject.flavors(hot, vdus, size)
         return hot
 
     @hypothesis.given(_RESERVED, _OTHERS, _RESERVED, _OTHERS)

@@ -2,8 +2,10 @@
 
 """What is tested here: packages out of directories and legacy VNFDs."""
 
+import os
 import pathlib
 import shutil
+import tracemalloc
 import zipfile
 
 import ddt
@@ -67,8 +69,8 @@ class DirectoryTest(Base):
         cache.mkdir(parents=True)
         (cache / 'x.pyc').write_bytes(b'')
         members = pack.directory(package, self.etsi)
-        self.assertEqual(own.read_bytes(), members[f'Definitions/{own.name}'])
-        self.assertEqual(b'mine', members['TOSCA-Metadata/TOSCA.meta'])
+        self.assertEqual(own, members[f'Definitions/{own.name}'])
+        self.assertEqual(meta, members['TOSCA-Metadata/TOSCA.meta'])
         self.assertNotIn('pyc', str(list(members)))
 
     def test_same_bytes_each_time(self):
@@ -84,6 +86,71 @@ class DirectoryTest(Base):
             self.assertIsNone(archive.testzip())
             self.assertEqual('TOSCA-Metadata/TOSCA.meta',
                              archive.namelist()[0])
+
+    def test_links(self):
+        """Those within the package are copies, others are refused."""
+        package = self.copied()
+        (package / 'copy').symlink_to('Definitions/vnfd.yaml')
+        pack.write(pack.directory(package, self.etsi), self.folder / 'a.csar')
+        with zipfile.ZipFile(self.folder / 'a.csar') as archive:
+            self.assertEqual(archive.read('Definitions/vnfd.yaml'),
+                             archive.read('copy'))
+        (package / 'secret').symlink_to('/etc/passwd')
+        self.refused(f'{package}: secret: it leads out of the package; put '
+                     'a copy there.', pack.directory, package, self.etsi)
+
+    def test_imports_that_lead_out(self):
+        package = self.copied()
+        outside = self.folder / 'out.yaml'
+        outside.write_text('tosca_definitions_version: x\n')
+        for name in ('../../out.yaml', str(outside)):
+            (package / 'Definitions' / 'vnfd.yaml').write_text(
+                f'tosca_definitions_version: x\nimports: [{name}]\n')
+            self.refused(
+                f"Definitions/vnfd.yaml: imports='{name}': it leads out of "
+                'the folder of the VNFD; give a path below it.',
+                pack.directory, package, self.etsi)
+
+    def test_an_import_of_another_folder(self):
+        package = self.copied()
+        self.assertTrue((package / 'Definitions' / 'vnfd.yaml').is_file())
+        types = package / 'types'
+        types.mkdir()
+        (types / 'mine.yaml').write_text('tosca_definitions_version: x\n')
+        (package / 'Definitions' / 'vnfd.yaml').write_text(
+            'tosca_definitions_version: x\nimports: [../types/mine.yaml]\n')
+        self.assertEqual(
+            types / 'mine.yaml',
+            pack.directory(package, self.etsi)['types/mine.yaml'])
+
+    def test_files_are_copied_in_parts(self):
+        """An image may be larger than the memory."""
+        package = self.copied()
+        with open(package / 'image', 'wb') as stream:
+            stream.truncate(64 << 20)
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        pack.write(pack.directory(package, self.etsi), self.folder / 'a.csar')
+        self.assertLess(tracemalloc.get_traced_memory()[1], 32 << 20)
+
+    def test_the_target_is_one_of_the_files(self):
+        package = self.copied()
+        target = package / 'Definitions' / 'vnfd.yaml'
+        before = target.read_bytes()
+        self.refused('vnfd.yaml: it is one of the files to pack; give a '
+                     'path outside of the package.', pack.write,
+                     pack.directory(package, self.etsi), target)
+        self.assertEqual(before, target.read_bytes())
+
+    def test_a_name_that_is_not_utf_8(self):
+        package = self.copied()
+        (pathlib.Path(os.fsdecode(os.fsencode(package) + b'/\xff'))
+         ).write_text('x')
+        target = self.folder / 'a.csar'
+        target.write_text('of before')
+        self.refused("'\\udcff': its name is not UTF-8 text; rename it.",
+                     pack.write, pack.directory(package, self.etsi), target)
+        self.assertEqual('of before', target.read_text())
 
     def test_no_definitions(self):
         self.refused('etsi: Definitions has no YAML files; put the VNFD '
@@ -101,9 +168,10 @@ class DirectoryTest(Base):
     def test_types_that_are_nowhere(self):
         (self.etsi / ETSI[0]).unlink()
         self.refused(
-            f"vnfd.yaml: imports='{ETSI[0]}': there is no such file; put it "
-            'next to this one, or give --etsi-types the directory of the '
-            'SOL001 types.', pack.directory, PACKAGE, self.etsi)
+            f"Definitions/vnfd.yaml: imports='{ETSI[0]}': there is no such "
+            'file; put it next to this one, or give --etsi-types the '
+            'directory of the SOL001 types.', pack.directory, PACKAGE,
+            self.etsi)
 
     def test_it_cannot_be_written(self):
         self.refused('etsi: it cannot be written (Is a directory); give '

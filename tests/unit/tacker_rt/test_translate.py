@@ -5,17 +5,25 @@
 ``golden`` has the templates of the samples, one file for each.
 """
 
+import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
+from unittest import mock
 
 import ddt
 import fixtures
 from oslotest import base
+from toscaparser import tosca_template
+from translator.hot import tosca_translator
+from translator.hot import translate_node_templates
 import yaml
 
 from tacker_rt import exception
 from tacker_rt import translate
+from tacker_rt import typefiles
 from tests.unit.tacker_rt import samples
 
 GOLDEN = pathlib.Path(__file__).parent / 'golden'
@@ -162,12 +170,96 @@ class TranslateTest(base.BaseTestCase):
              'hw:cpu.rt_period_us': 100000},
             resources['VDU1_flavor']['properties']['extra_specs'])
 
+    @ddt.data("#!/bin/sh\nrm -rf 'my dir'\n", 'a: {b', "it's", '1.10', 'yes',
+              '12:34:56', '2026', '060000', 'null', '', '\n\n x\n\n',
+              '{ get_resource: VDU_A }', '# no', 'true; touch x; true : 1',
+              '\ttab', 'ü', "''", '2026-11-22')
+    def test_texts_come_out_as_they_are(self, text):
+        """In the texts of a VNF, and once more through the output."""
+        path = self.vnfd()
+        content = yaml.safe_load(path.read_text())
+        node = content['topology_template']['node_templates']['VDU_A']
+        given = {'user_data': text, 'metadata': {'a': text, 'b': 'c'},
+                 'availability_zone': text}
+        node['properties'] = given
+        path.write_text(yaml.safe_dump(content))
+        server = translate.translate(path)[translate.MAIN]['resources'][
+            'VDU_A']['properties']
+        self.assertEqual(given, {key: server[key] for key in given})
+        self.assertEqual(server, yaml.safe_load(yaml.safe_dump(server)))
+
+    def test_texts_in_a_nested_template(self):
+        path = self.replaced('name: VDU1\n', "name: '2026'\n",
+                             SOURCES['sol001-scaling'])
+        server = translate.translate(path)['VDU1_scale.hot.yaml'][
+            'resources']['VDU1']['properties']
+        self.assertEqual('2026', server['name'])
+        self.assertEqual({'get_param': 'vdu1_flavor_id'}, server['flavor'])
+
+    @ddt.data(0, False, '')
+    def test_defaults_that_heat_translator_leaves_out(self, default):
+        kind = {bool: 'boolean', int: 'integer', str: 'string'}[type(default)]
+        path = self.vnfd()
+        content = yaml.safe_load(path.read_text())
+        content['topology_template']['inputs'] = {
+            'x': {'type': kind, 'default': default}}
+        path.write_text(yaml.safe_dump(content))
+        made = translate.translate(path)[translate.MAIN]['parameters']['x']
+        self.assertIs(type(default), type(made['default']))
+        self.assertEqual(default, made['default'])
+
+    def functions(self, user_data, metadata=None):
+        """The properties of the server, with functions in them."""
+        path = self.vnfd()
+        content = yaml.safe_load(path.read_text())
+        topology = content['topology_template']
+        topology['inputs'] = {'x': {'type': 'string', 'default': 'of x'}}
+        topology['node_templates']['VDU_A']['properties'] = {
+            'name': 'n:1', 'user_data': user_data,
+            **({'metadata': metadata} if metadata else {})}
+        path.write_text(yaml.safe_dump(content))
+        return translate.translate(path)[translate.MAIN]['resources'][
+            'VDU_A']['properties']
+
+    @ddt.data(({'get_property': ['SELF', 'name']}, 'n:1'),
+              ({'concat': ['a', {'get_property': ['SELF', 'name']}, 'b']},
+               'an:1b'),
+              ({'token': [{'get_property': ['SELF', 'name']}, ':', 1]}, '1'),
+              ({'get_input': 'x'}, {'get_param': 'x'}))
+    @ddt.unpack
+    def test_functions(self, function, value):
+        """As the value of a property, and deeper."""
+        self.assertEqual(value, self.functions(function)['user_data'])
+        self.assertEqual(
+            {'a': value, 'b': 'c'},
+            self.functions('u', {'a': function, 'b': 'c'})['metadata'])
+
+    @ddt.data(
+        ({'get_attribute': ['SELF', 'private_address']},
+         'the function get_attribute has no value before the VNF runs'),
+        ({'token': ['a', ':', 1]},
+         'the function token has no value before the VNF runs'),
+        ({'concat': ['a', {'get_input': 'x'}]},
+         'the function concat of inputs is not translated'))
+    @ddt.unpack
+    def test_functions_without_a_word_in_heat(self, function, rule):
+        error = self.assertRaises(exception.InvalidVnfd, self.functions,
+                                  function)
+        self.assertEqual(f'VNFD: VDU_A.properties.user_data: {rule}; give the '
+                         'value itself.', str(error))
+
+    def test_a_function_that_is_its_own_value(self):
+        error = self.assertRaises(
+            exception.InvalidVnfd, self.functions,
+            {'get_property': ['SELF', 'user_data']})
+        self.assertNotIn('\n', str(error))
+
     def test_rates_need_not_be_whole(self):
         path = self.replaced('arrival_rate_hz: 200', 'arrival_rate_hz: 0.5',
                              SOURCES['sol001-p99'])
         server = translate.translate(path)[translate.MAIN]['resources'][
             'VDU1']['properties']
-        self.assertEqual(479, server['scheduler_hints']['cpu.rt_runtime_us'])
+        self.assertEqual(505, server['scheduler_hints']['cpu.rt_runtime_us'])
 
     @ddt.data(('target_us: 10000', 'target_us: 0', 'target_us'),
               ('percentile: 0.99', 'percentile: 1.0', 'percentile'))
@@ -219,9 +311,111 @@ class TranslateTest(base.BaseTestCase):
             self.replaced('topology_template:',
                           'imports: [no.yaml]\ntopology_template:'))
 
+    def test_nothing_is_written_outside(self):
+        """Not where an import leads, even of what is then refused."""
+        folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        (folder / 'vnf').mkdir()
+        (folder / 'out.yaml').write_text('tosca_definitions_version: x\n')
+        temporary = folder / 'tmp'
+        temporary.mkdir()
+        self.useFixture(fixtures.MonkeyPatch('tempfile.tempdir',
+                                             str(temporary)))
+        path = folder / 'vnf' / 'vnfd.yaml'
+        for name in ('../out.yaml', '../../out.yaml',
+                     str(folder / 'out.yaml')):
+            path.write_text(PAPER.read_text() + f'imports: [{name}]\n')
+            before = (folder / 'out.yaml').stat().st_mtime_ns
+            self.assertRaises(exception.InvalidVnfd, translate.translate,
+                              path)
+            self.assertEqual([], list(temporary.iterdir()))
+            self.assertEqual(before,
+                             (folder / 'out.yaml').stat().st_mtime_ns)
+
+    def test_files_of_the_working_directory_are_not_read(self):
+        """tosca-parser looks there first."""
+        path = self.replaced('topology_template:',
+                             'imports: [types.yaml]\ntopology_template:')
+        (path.parent / 'types.yaml').write_text(
+            'tosca_definitions_version: tosca_simple_yaml_1_0\n')
+        elsewhere = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        (elsewhere / 'types.yaml').write_text('bad: [')
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(elsewhere)
+        self.assertIn('VDU_A', translate.translate(path)[translate.MAIN][
+            'resources'])
+
+    def test_a_scaling_aspect_is_no_path(self):
+        path = self.replaced('VDU1_scale', '../../x',
+                             SOURCES['sol001-scaling'])
+        self.refused(
+            'vnfd.yaml: ../../x.hot.yaml: the template of a scaling aspect '
+            'cannot have this name; name the aspect in letters and digits.',
+            path)
+
+    def test_nothing_is_fetched(self):
+        server = self.useFixture(fixtures.MockPatch(
+            'urllib.request.urlopen', side_effect=AssertionError))
+        for old, new in (
+                ('topology_template:', 'imports: [http://127.0.0.1:9/a.yaml]'
+                 '\ntopology_template:'),
+                ('topology_template:', 'repositories: {r: {url: '
+                 '"http://127.0.0.1:9"}}\nimports: [{x: {file: a.yaml, '
+                 'repository: r}}]\ntopology_template:')):
+            error = self.assertRaises(
+                exception.InvalidVnfd, translate.translate,
+                self.replaced(old, new))
+            self.assertIn('nothing is fetched', str(error))
+        self.assertFalse(server.mock.called)
+
     def test_no_file(self):
         self.refused('no.yaml: it cannot be read (No such file or '
                      'directory); give a file.', pathlib.Path('no.yaml'))
+
+
+class WithoutReservationTest(base.BaseTestCase):
+    """To install this package changes no other VNF."""
+
+    def texts(self, path):
+        """What Tacker gets of heat-translator, or what that raises."""
+        try:
+            tosca = tosca_template.ToscaTemplate(str(path), {})
+            return tosca_translator.TOSCATranslator(
+                tosca, {}).translate_to_yaml_files_dict('hot.yaml')
+        except Exception as error:
+            return type(error).__name__
+
+    def compare(self, path):
+        types = translate_node_templates.TOSCA_TO_HOT_TYPE
+        with mock.patch.dict(types, translate_node_templates
+                             ._generate_type_map()):
+            without = self.texts(path)
+        self.assertEqual(without, self.texts(path))
+        return without
+
+    def test_samples(self):
+        folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        for source in typefiles.of_tacker().glob('etsi*.yaml'):
+            shutil.copy(source, folder)
+        path = folder / 'vnfd.yaml'
+        for name, change in (
+                ('sol001-flavor', lambda text: text),
+                ('sol001-flavor', lambda text: text.replace(
+                    'flavor_rt1', '{concat: [SR, IOV]}')),
+                ('sol001-hints', _without_keys),
+                ('sol001-scaling', _without_keys)):
+            path.write_text(change(SOURCES[name].read_text()))
+            made = self.compare(path)
+            self.assertIn('OS::Nova::Flavor', str(made))
+
+    def test_those_of_tacker(self):
+        paths = sorted(typefiles.of_tacker().glob('tosca_*.yaml'))
+        self.assertGreater(len(paths), 5)
+        made = [self.compare(path) for path in paths]
+        self.assertGreater(sum(isinstance(one, dict) for one in made), 1)
+
+
+def _without_keys(text):
+    return re.sub(r'.*(vdu_cpu_requirements|cpu\.rt_).*\n', '', text)
 
 
 @ddt.ddt

@@ -5,6 +5,7 @@
 The samples in tosca-samples/invalid begin with the lines that are expected.
 """
 
+import os
 import pathlib
 import re
 import shutil
@@ -16,6 +17,7 @@ import yaml
 
 import tacker_rt
 from tacker_rt import exception
+from tacker_rt import typefiles
 from tacker_rt import validate
 from tests.unit.tacker_rt import samples
 
@@ -61,7 +63,10 @@ class PackageTest(base.BaseTestCase):
         super().setUp()
         self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.package = self.folder / 'p'
-        shutil.copytree(samples.INVALID / 'package-meta', self.package)
+        shutil.copytree(samples.SAMPLES / 'sol001-hints' / 'package',
+                        self.package)
+        for source in typefiles.of_tacker().glob('etsi*.yaml'):
+            shutil.copy(source, self.package / 'Definitions')
         self.write('TOSCA-Metadata/TOSCA.meta', _META)
 
     def write(self, member, text):
@@ -74,31 +79,156 @@ class PackageTest(base.BaseTestCase):
         self.assertIn(old, path.read_text())
         path.write_text(path.read_text().replace(old, new))
 
-    def problems(self):
-        """The same of the directory and of the CSAR made from it."""
+    def problems(self, directory=False):
+        """Of the CSAR; the same of the *directory* that it is made from."""
         path = self.folder / 'p.csar'
         with zipfile.ZipFile(path, 'w') as archive:
             for file in sorted(self.package.rglob('*')):
                 archive.write(file, file.relative_to(self.package))
-        found = [[str(one).removeprefix(f'{where}/')
+        found = [[str(one).removeprefix(f'{where}').lstrip('/: ')
                   for one in validate.validate(str(where))]
-                 for where in (self.package, path)]
-        self.assertEqual(*found)
+                 for where in ([path, self.package] if directory else [path])]
+        self.assertEqual(found[0], found[-1])
         return found[0]
 
     def test_valid(self):
-        self.assertEqual([], self.problems())
+        self.assertEqual([], self.problems(directory=True))
 
     def test_v1_without_templates(self):
         """There, a type may be derived from that of SOL001."""
         self.edit('Definitions/vnfd.yaml', 'type: tosca.nodes.nfv.Vdu.Compute',
                   'type: company.Vdu')
-        self.edit('Definitions/vnfd.yaml', 'topology_template:',
-                  'node_types: {company.Vdu: {derived_from: '
-                  'tosca.nodes.nfv.Vdu.Compute}}\ntopology_template:')
+        self.edit('Definitions/vnfd.yaml', 'node_types:\n',
+                  'node_types:\n  company.Vdu: {derived_from: '
+                  'tosca.nodes.nfv.Vdu.Compute}\n')
         self.assertEqual(1, len(self.problems()))
         shutil.rmtree(self.package / 'BaseHOT')
         self.assertEqual([], self.problems())
+
+    def test_meta_needs_no_author(self):
+        """Tacker's own packages say Created-by, and no more is needed."""
+        for text in (_META.replace('Created-By', 'Created-by'),
+                     'Entry-Definitions: Definitions/vnfd.yaml\n'):
+            self.write('TOSCA-Metadata/TOSCA.meta', text)
+            self.assertEqual([], self.problems())
+
+    def test_no_meta_but_one_vnfd_at_the_top(self):
+        """The other layout of SOL004."""
+        shutil.rmtree(self.package / 'TOSCA-Metadata')
+        for file in (self.package / 'Definitions').iterdir():
+            file.rename(self.package / file.name if 'vnfd.yaml' == file.name
+                        else file)
+        self.edit('vnfd.yaml', '  - etsi', '  - Definitions/etsi')
+        path = shutil.make_archive(str(self.folder / 'q'), 'zip',
+                                   self.package)
+        self.assertEqual([], validate.validate(path))
+
+    def test_what_tosca_parser_refuses(self):
+        self.edit('Definitions/vnfd.yaml', 'num_virtual_cpu', 'num_virtal')
+        self.assertRegex(
+            self.problems(directory=True)[0],
+            r'^Definitions/vnfd.yaml: tosca-parser refuses it '
+            r'\(\w+: .*num_virtal.*\); correct it as TOSCA\.$')
+
+    def test_a_policy_whose_type_is_not_imported(self):
+        self.edit('Definitions/vnfd.yaml', '  policies:\n', """  policies:
+    - mine:
+        type: tacker_rt.policies.CpuReservation
+        targets: [VDU1]
+        properties: {runtime_us: 5000, period_us: 10000}
+""")
+        self.assertEqual(
+            ['Definitions/vnfd.yaml: policy mine: '
+             "type='tacker_rt.policies.CpuReservation': no file that is "
+             'imported has this type; import tacker_rt_policy_types.yaml, '
+             'which tacker-rt pack adds.'], self.problems())
+        self.edit('Definitions/vnfd.yaml', 'imports:\n',
+                  'imports:\n  - tacker_rt_policy_types.yaml\n')
+        shutil.copy(typefiles.OURS / typefiles.POLICIES,
+                    self.package / 'Definitions')
+        self.assertEqual([], self.problems())
+
+    def test_what_tacker_refuses(self):
+        self.edit('Definitions/vnfd.yaml', 'tacker_rt.samples.Vnf:\n'
+                  '    derived_from: tosca.nodes.nfv.VNF',
+                  'tacker_rt.samples.Vnf:\n'
+                  '    derived_from: tosca.nodes.Root')
+        self.assertIn('there is no node template of a type '
+                      'tosca.nodes.nfv.VNF', ' '.join(self.problems()))
+
+    def test_a_flavor_without_a_place(self):
+        shutil.copytree(samples.SAMPLES / 'sol001-made-flavor' / 'package',
+                        self.package, dirs_exist_ok=True)
+        self.edit('BaseHOT/simple/hot.yaml', 'computeFlavourId', 'flavorId')
+        self.assertEqual(
+            ['BaseHOT/simple: VDU VDU1: the flavor that carries its '
+             'reservation has no place: nothing takes [nfv, VDU, VDU1, '
+             'computeFlavourId]; let the server, or use the carrier hints.'],
+            self.problems())
+
+    def test_an_input_without_a_value(self):
+        """Tacker hands none on."""
+        self.edit('Definitions/vnfd.yaml', "cpu.rt_runtime_us: '60000'",
+                  'cpu.rt_runtime_us: {get_input: rt}')
+        self.edit('Definitions/vnfd.yaml', 'topology_template:\n',
+                  'topology_template:\n  inputs: {rt: {type: string}}\n')
+        self.assertEqual(
+            ['BaseHOT/simple: VDU VDU1: the input rt has no value here; give '
+             'it a default.'], self.problems())
+
+    def test_inputs_of_another_file(self):
+        """Each template has its own, of whatever type and default."""
+        (self.package / 'Definitions' / 'other.yaml').write_text(
+            'tosca_definitions_version: tosca_simple_yaml_1_2\n'
+            'topology_template: {inputs: {rt: {type: float, default: 5}}}\n')
+        self.edit('Definitions/vnfd.yaml', "cpu.rt_runtime_us: '60000'",
+                  'cpu.rt_runtime_us: {get_input: rt}')
+        self.edit('Definitions/vnfd.yaml', 'topology_template:\n',
+                  'topology_template:\n'
+                  "  inputs: {rt: {type: string, default: '60000'}}\n")
+        self.assertEqual([], self.problems())
+
+    def test_a_vdu_without_a_reservation_needs_no_server(self):
+        """Its server may be called otherwise: nothing is put into it."""
+        path = self.package / 'Definitions/vnfd.yaml'
+        path.write_text(re.sub(r'.*(vdu_cpu_requirements|cpu\.rt_).*\n', '',
+                               path.read_text()))
+        self.write('BaseHOT/simple/hot.yaml', """
+heat_template_version: 2013-05-23
+resources: {}
+""")
+        shutil.rmtree(self.package / 'BaseHOT/simple/nested')
+        self.assertEqual([], self.problems())
+
+    def test_a_resource_group(self):
+        self.write('BaseHOT/simple/hot.yaml', """
+resources:
+  VDU1:
+    type: OS::Heat::ResourceGroup
+    properties:
+      resource_def: {type: OS::Nova::Server}
+""")
+        shutil.rmtree(self.package / 'BaseHOT/simple/nested')
+        self.assertEqual([], self.problems())
+
+    def test_a_package_for_another_tool(self):
+        shutil.rmtree(self.package / 'BaseHOT')
+        self.write('Files/terraform/main.tf', '')
+        self.assertEqual(
+            ['VDU VDU1: its reservation goes nowhere: the package has no '
+             'BaseHOT, and Terraform, Helm and Kubernetes do not know it; '
+             'remove it.'], self.problems())
+
+    def test_two_flavours_with_vdus_of_equal_names(self):
+        """In a package, and where a VNFD that imports both is validated."""
+        vnfd = self.package / 'Definitions' / 'vnfd.yaml'
+        other = vnfd.read_text().replace('flavour_id: simple',
+                                         'flavour_id: other')
+        (vnfd.parent / 'other.yaml').write_text(other)
+        top = vnfd.parent / 'top.yaml'
+        top.write_text('tosca_definitions_version: tosca_simple_yaml_1_2\n'
+                       'imports: [vnfd.yaml, other.yaml]\n')
+        self.assertEqual([], validate.validate(str(top)))
 
     def test_meta_of_artifacts(self):
         self.write('TOSCA-Metadata/TOSCA.meta', _META
@@ -106,7 +236,8 @@ class PackageTest(base.BaseTestCase):
                    '\nSource: https://a.example/b\n')
         self.assertEqual(
             ["TOSCA-Metadata/TOSCA.meta: Source='Scripts/a.py': there is no "
-             'such file in the package; use Definitions/vnfd.yaml.'],
+             'such file in the package; remove the artifact, or add the '
+             'file.'],
             self.problems())
 
     def test_meta_that_is_none(self):
@@ -125,9 +256,9 @@ class PackageTest(base.BaseTestCase):
             list(map(str, validate.validate(path))))
 
     def test_imports_of_a_csar(self):
-        self.edit('Definitions/vnfd.yaml', 'topology_template:\n',
-                  'imports: [a.yaml, {file: vnfd.yaml}, https://b/c.yaml]\n'
-                  'topology_template:\n')
+        self.edit('Definitions/vnfd.yaml', 'imports:\n',
+                  'imports:\n  - a.yaml\n  - file: vnfd.yaml\n'
+                  '  - https://b/c.yaml\n')
         path = shutil.make_archive(str(self.folder / 'q'), 'zip',
                                    self.package)
         self.assertEqual(
@@ -215,8 +346,10 @@ class PathTest(base.BaseTestCase):
                          'package, or a CSAR.', str(error))
 
     def test_nothing_there(self):
-        self.refused(self.folder / 'a.yaml',
-                     'it cannot be read (No such file or directory)')
+        path = self.folder / 'a.yaml'
+        self.assertEqual(
+            [f'{path}: it cannot be read (No such file or directory); give a '
+             'file.'], list(map(str, validate.validate(str(path)))))
         self.refused(self.folder, 'it has neither VNFDs nor Definitions')
 
     def test_imported_types(self):
@@ -226,7 +359,7 @@ class PathTest(base.BaseTestCase):
         types = {'node_types': {
             'company.Vdu': {'derived_from': 'tosca.nodes.nfv.Vdu.Compute'}}}
         for name, template, imports in (
-                ('vnfd.yaml', vnfd, ['types.yaml', 'none.yaml', '//[']),
+                ('vnfd.yaml', vnfd, ['types.yaml', 'none.yaml', 'http://[']),
                 ('types.yaml', types, [{'file': './vnfd.yaml'}])):
             (self.folder / name).write_text(yaml.safe_dump({
                 'tosca_definitions_version': 'x', 'imports': imports,
@@ -236,6 +369,27 @@ class PathTest(base.BaseTestCase):
                 [f'{self.folder}/vnfd.yaml: VDU VDU1: cpu.rt_runtime_us=5: it '
                  'is more than the period of 4; give at most the period.'],
                 list(map(str, validate.validate(str(path)))))
+
+    def test_imports_that_lead_out(self):
+        """Nothing of the file, which may not be the caller's to show."""
+        folder = self.folder / 'vnf'
+        folder.mkdir()
+        (self.folder / 'out.yaml').write_text('secret')
+        (folder / 'link.yaml').symlink_to('../out.yaml')
+        path = folder / 'vnfd.yaml'
+        path.write_text('tosca_definitions_version: x\n'
+                        'imports: [../out.yaml, link.yaml, http://a/b]\n')
+        self.assertEqual(
+            [f"{path}: imports='{name}': it leads out of the folder of the "
+             'VNFD; give a path below it.'
+             for name in ('../out.yaml', 'link.yaml')],
+            list(map(str, validate.validate(str(path)))))
+
+    def test_a_pipe_is_not_waited_for(self):
+        path = self.folder / 'a.yaml'
+        os.mkfifo(path)
+        self.assertEqual([f'{path}: it is no regular file; give a file.'],
+                         list(map(str, validate.validate(str(path)))))
 
     def test_long_file(self):
         path = self.folder / 'a.yaml'

@@ -407,17 +407,20 @@ class PackageTest(base.BaseTestCase):
             vdus = vnfd.read_package(files, flavour=flavour)
             self.assertEqual(vnfd.Source.POLICY, vdus['VDU1'].source)
 
-    def test_input_that_files_declare_otherwise(self):
-        files = {'a': samples.sol001(inputs={'x': {'default': 1}}),
-                 'b': {'topology_template': {'inputs': {
-                     'x': {'default': 2}}}}}
-        _, found = vnfd.examine(files)
+    def test_inputs_of_each_file(self):
+        """Another file may declare the same name otherwise."""
+        asks = samples.hints({'get_input': 'x'}, '100000')
+        files = {
+            'a': samples.sol001(asks, inputs={'x': {'default': '1000'}}),
+            'b': {'topology_template': {'inputs': {
+                'x': {'default': '2000'}, 'y': None}}}}
+        vdus, found = vnfd.examine(files)
+        self.assertEqual([], found)
+        self.assertEqual(samples.hints(1000, 100000), vdus['VDU1'].hints)
+        asks['cpu.rt_runtime_us'] = {'get_input': 'y'}
         self.assertEqual(
-            ["b: inputs.x={'default': 2}: another file declares it "
-             'otherwise; rename one of them.'], list(map(str, found)))
-        files['b'] = files['a'] | {'topology_template': {
-            'inputs': {'x': {'default': 1}}}}
-        self.assertEqual([], vnfd.examine(files)[1])
+            ["a: VDU VDU1: cpu.rt_runtime_us={'get_input': 'y'}: there is no "
+             'such input; use x.'], list(map(str, vnfd.examine(files)[1])))
 
     def test_every_problem(self):
         template = samples.sol001(

@@ -5,6 +5,7 @@
 import contextlib
 import io
 import pathlib
+import shutil
 import zipfile
 
 import fixtures
@@ -12,6 +13,7 @@ from oslotest import base
 import yaml
 
 from tacker_rt.cmd import main
+from tacker_rt.cmd import translate
 from tests.unit.tacker_rt import samples
 
 PAPER = str(samples.SAMPLES / 'legacy' / 'paper-5.1.yaml')
@@ -56,6 +58,22 @@ class TranslateTest(Base):
             70000, yaml.safe_load(out)['parameters']['rt_runtime_us'][
                 'default'])
 
+    def test_inputs_are_read_as_in_a_vnfd(self):
+        for value in ('060000', '0100', '1:30'):
+            status, out, err = self.run_command(
+                'translate', '--input', f'rt_runtime_us={value}', INPUTS)
+            self.assertEqual((3, ''), (status, out))
+            self.assertIn(f'YAML takes {value} for another number', err)
+        for value, read in (('70000', 70000), ("'70000'", '70000'),
+                            ('{a', '{a'), ('a: b', 'a: b')):
+            self.assertEqual(('x', read), translate._input(f'x={value}'))
+
+    def test_an_input_that_nobody_declares(self):
+        self.assertEqual(
+            (1, '', 'inputs.yaml: rt_runtime: there is no such input; did '
+             'you mean rt_runtime_us?\n'),
+            self.run_command('translate', '--input', 'rt_runtime=5', INPUTS))
+
     def test_nested_templates(self):
         self.assertEqual(
             (1, '', f'vnfd.yaml: there are nested templates ({NESTED}); give '
@@ -65,6 +83,15 @@ class TranslateTest(Base):
                                           self.folder / 'a' / 'b', SCALING))
         self.assertEqual({'hot.yaml', NESTED}, {
             path.name for path in (self.folder / 'a' / 'b').iterdir()})
+
+    def test_output_directory_is_a_file(self):
+        path = self.folder / 'a'
+        path.write_text('mine')
+        self.assertEqual(
+            (1, '', f'{path}: it cannot be written to (File exists); give '
+             'another directory.\n'),
+            self.run_command('translate', '--output-dir', path, PAPER))
+        self.assertEqual('mine', path.read_text())
 
     def test_what_is_wrong_is_one_line(self):
         for path in sorted(samples.INVALID.glob('*.yaml')):
@@ -100,3 +127,17 @@ class PackTest(Base):
              '--image.\n'),
             self.run_command('pack', PAPER, self.folder / 'a.csar'))
         self.assertEqual([], list(self.folder.iterdir()))
+
+    def test_target_is_the_source_or_within(self):
+        package = self.folder / 'package'
+        shutil.copytree(samples.SAMPLES / 'sol001-hints' / 'package', package)
+        vnfd = self.folder / 'vnfd.yaml'
+        shutil.copy(PAPER, vnfd)
+        for source, target in ((vnfd, vnfd), (package, package / 'a.csar')):
+            before = sorted(self.folder.rglob('*')), vnfd.read_bytes()
+            self.assertEqual(
+                (1, '', f'{target}: it is, or lies in, what is packed '
+                 f'({source}); give a path outside of it.\n'),
+                self.run_command('pack', '--image', 'i', source, target))
+            self.assertEqual(before, (sorted(self.folder.rglob('*')),
+                                      vnfd.read_bytes()))

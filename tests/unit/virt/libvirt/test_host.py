@@ -19,8 +19,9 @@ XML = (f'<domain type="lxc"><uuid>{uuids.server}</uuid><name>n</name>'
 class Host(host.RTHost):
     """RTHost on a connection that keeps the last definition."""
 
-    def __init__(self, held, pins=True):
+    def __init__(self, held, pins=True, dropped=()):
         self.rt_reservations = fakes.Reservations(held, pins=pins)
+        self.rt_dropped_capabilities = dropped
         self.defined = None
 
     def get_connection(self):
@@ -71,6 +72,12 @@ class RTHostTest(base.BaseTestCase):
 
     def test_no_reservation(self):
         self.assertEqual(XML, self.defined(None))
+
+    def test_capabilities_are_given_up_by_all(self):
+        for held in (None, fakes.claim()):
+            target = Host(held, dropped=('sys_nice',))
+            target.write_instance_config(XML)
+            self.assertIn('<sys_nice state="off"/>', target.defined)
 
     def test_no_vcpu_element(self):
         xml = f'<domain><uuid>{uuids.server}</uuid></domain>'
