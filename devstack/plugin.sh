@@ -31,7 +31,7 @@ case "$1${2:+ $2}" in
         verify_nova_rt
         ;;
     unstack)
-        delete_nova_rt_servers
+        unstack_nova_rt
         ;;
     clean)
         cleanup_nova_rt

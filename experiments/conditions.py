@@ -14,11 +14,6 @@ _STAT = pathlib.Path('/proc/stat')
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7
 
 
-#: Of all CPU time.  Where others were served for 0.5 % of a run nobody here
-#: was, and a loaded queue takes many times as long to recover.
-MAX_STEAL = 0.005
-
-
 @dataclasses.dataclass
 class Conditions:
     """Of one run; filled in when it ends.
@@ -32,11 +27,6 @@ class Conditions:
     steal: float = 0.0
     busy: float = 0.0
     seconds: float = 0.0
-
-    @property
-    def disturbed(self) -> bool:
-        """Whether the hypervisor took so much that a queue shows it."""
-        return self.steal > MAX_STEAL
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ All times are multiples of the paper's, so that a kernel that looks at a
 budget in each of its ticks only can keep the period.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import dataclasses
 
@@ -14,8 +14,11 @@ from experiments import bench
 from experiments import fig8
 from experiments import isolation
 from experiments import measure
+from experiments import measured
 from experiments import nova
+from experiments import points
 from experiments import published
+from experiments import records
 from experiments import report
 from experiments import samples
 from experiments import scheduling
@@ -50,8 +53,9 @@ class Containers:
         self._effort = dataclasses.replace(
             effort, seeds=min(3, effort.seeds),
             requests=effort.requests // FEWER,
-            warm_up=effort.warm_up // FEWER, probes=effort.probes // FEWER)
-        self.points: dict[str, measure.Point] = {}
+            warm_up=effort.warm_up // FEWER)
+        self._seed_base = settings.seed_base
+        self.records: list[records.Record] = []
 
     @contextlib.contextmanager
     def running(self, scheduler: str) -> Iterator[Sequence[str]]:
@@ -67,19 +71,21 @@ class Containers:
         with self._cloud.server(reservation):
             yield (*scheduling.BESIDE, str(scheduling.CLIENT_CPU))
 
-    def ask(self, client: Sequence[str], title: str,
-            workload: rt_workload.Workload) -> measure.Point:
-        self.points[title] = measure.measure(
-            self._cloud.endpoint, client, workload, self._effort,
-            self._directory / title)
-        return self.points[title]
+    def ask(self, client: Sequence[str], point: points.Point
+            ) -> list[measure.Run]:
+        runs = measure.measure(
+            self._cloud.endpoint, client, point, self._effort,
+            self._seed_base, self._directory)
+        self.records.extend(run.record for run in runs)
+        return runs
 
     def measure(self, client: Sequence[str], title: str
                 ) -> list[samples.Floats]:
-        point = self.ask(client, title, dataclasses.replace(
+        workload = dataclasses.replace(
             fig8.WORKLOAD, intervals=_slower(fig8.WORKLOAD.intervals),
-            service=_slower(fig8.WORKLOAD.service)))
-        return [run.responses for run in point.counted]
+            service=_slower(fig8.WORKLOAD.service))
+        return measure.counted(self.ask(
+            client, points.Point(title, workload)))
 
 
 def run(settings: bench.Settings) -> str:
@@ -88,7 +94,7 @@ def run(settings: bench.Settings) -> str:
         containers = Containers(cloud, settings)
         cases = isolation.run(containers, cloud.noise)
         rows = [_row(containers, row) for row in published.TABLE3[:3]]
-    measure.write(settings.directory / 'containers.csv', containers.points)
+    records.write(settings.directory / 'containers.csv', containers.records)
     isolation.plot(cases, settings.directory / 'containers.png')
     return f'{isolation.table(cases, SCALE)}\n{report.table(HEADER, rows)}'
 
@@ -97,18 +103,21 @@ def _row(containers: Containers, row: published.Row) -> Sequence[str]:
     """Mean / p99: what is measured, and how far off the models are."""
     reservation = _reservation(row.share)
     interval = rt_workload.Distribution(INTERVAL_US * SCALE)
+    point = points.Point(
+        f'{row.load}-{row.share}', rt_workload.Workload(
+            interval, dataclasses.replace(
+                interval, mean=row.load * interval.mean)), reservation)
     with containers.reserved(reservation) as client:
-        point = containers.ask(
-            client, f'{row.load}-{row.share}', rt_workload.Workload(
-                interval, dataclasses.replace(
-                    interval, mean=row.load * interval.mean)))
-    said = measure.predict(point, reservation)
+        runs = containers.ask(client, point)
+    found = measured.Measured(point, [run.record for run in runs])
     return [str(row.load), str(row.share),
-            f'{point.mean_us.value:.0f} / {point.p99_us.value:.0f}',
-            *(_errors(point, said[model]) for model in measure.MODELS)]
+            ' / '.join(f'{found.value(statistic)[0]:.0f}'
+                       for statistic in measured.STATISTICS),
+            *(_errors(found, said.value) for said in found.said.values()),
+            _errors(found, lambda name: float(found.replayed(name)[0]))]
 
 
-def _errors(point: measure.Point, said: measure.Prediction) -> str:
-    mean = said.mean_us / point.mean_us.value - 1
-    p99 = said.p99_us / point.p99_us.value - 1
-    return f'{100 * mean:+.1f} / {100 * p99:+.1f} %'
+def _errors(found: measured.Measured, said: Callable[[str], float]) -> str:
+    both = [100 * (said(statistic) / float(found.value(statistic)[0]) - 1)
+            for statistic in measured.STATISTICS]
+    return '{:+.1f} / {:+.1f} %'.format(*both)

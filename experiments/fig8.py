@@ -9,7 +9,9 @@ import contextlib
 from experiments import bench
 from experiments import isolation
 from experiments import measure
+from experiments import points
 from experiments import published
+from experiments import records
 from experiments import rtwalk
 from experiments import samples
 from experiments import scheduling
@@ -31,7 +33,7 @@ class RTWalk:
 
     def __init__(self, settings: bench.Settings) -> None:
         self._settings = settings
-        self.points: dict[str, measure.Point] = {}
+        self.records: list[records.Record] = []
 
     @contextlib.contextmanager
     def running(self, scheduler: str) -> Iterator[Sequence[str]]:
@@ -41,16 +43,18 @@ class RTWalk:
 
     def measure(self, client: Sequence[str], title: str
                 ) -> list[samples.Floats]:
-        self.points[title] = point = measure.measure(
-            _ENDPOINT, client, WORKLOAD, self._settings.effort,
-            self._settings.directory / title)
-        return [run.responses for run in point.counted]
+        settings = self._settings
+        runs = measure.measure(
+            _ENDPOINT, client, points.Point(title, WORKLOAD),
+            settings.effort, settings.seed_base, settings.directory)
+        self.records.extend(run.record for run in runs)
+        return measure.counted(runs)
 
 
 def run(settings: bench.Settings) -> str:
     """Measure the four cases; returns a table."""
     server = RTWalk(settings)
     cases = isolation.run(server)
-    measure.write(settings.directory / 'fig8.csv', server.points)
+    records.write(settings.directory / 'fig8.csv', server.records)
     isolation.plot(cases, settings.directory / 'fig8.png')
     return isolation.table(cases)

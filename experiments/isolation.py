@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from experiments import measure
+from experiments import measured
 from experiments import published
 from experiments import report
 from experiments import samples
@@ -66,7 +66,7 @@ def name(scheduler: str, noisy: bool) -> str:
 def p99_us(runs: Sequence[samples.Floats]) -> samples.Estimate:
     """The mean of the runs'."""
     return samples.estimate([
-        float(np.percentile(run, 100 * measure.PERCENTILE)) for run in runs])
+        float(np.percentile(run, 100 * measured.PERCENTILE)) for run in runs])
 
 
 def table(cases: Cases, scale: int = 1) -> str:

@@ -1,48 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures a server under a workload, and what the models say to it."""
+"""Measures a server under a workload: runs of requests, seed by seed."""
 
-from collections.abc import Sequence
-import csv
+from collections.abc import Iterator, Sequence
 import dataclasses
-import functools
-import math
+import datetime
 import pathlib
-
-import numpy as np
+import secrets
 
 from experiments import conditions
+from experiments import measured
+from experiments import points
+from experiments import records
 from experiments import replay
 from experiments import rtwalk
 from experiments import samples
 from experiments import workload as rt_workload
-from nova_rt.model import exact
-from nova_rt.model import load as rt_load
-from nova_rt.model import paper
-from nova_rt import reservation as rt_reservation
 
-PERCENTILE = 0.99
 #: Of a run that is disturbed.
 _TRIES = 5
-#: A client whose 99th percentile is later than this, a quarter of the paper's
-#: period, was held up itself, and what it measures is that.
-MAX_LATE_US = 500
-#: A client that is later than this even once stood still with its own
-#: reservation, and most likely the whole machine did; not all of that is in
-#: the hypervisor's account.
-MAX_STALL_US = 5000
-#: Points of denser requests are measured as long as one of this interval.
-_LONG_US = 400
-_IDLE = rt_workload.Workload(rt_workload.Distribution(500, fixed=True),
-                             rt_workload.Distribution(0, fixed=True))
-_BITS = 8
+_US_PER_S = 1e6
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Effort:
     """How long to measure each point.
 
-    :param warm_up: requests at the start of a run that do not count
+    :param seeds: runs that count, each of its own requests
+    :param requests: of each run
+    :param warm_up: more of them at the start, which do not count
+    :param probes: requests without work before, at most
     """
 
     seeds: int = 10
@@ -50,181 +37,130 @@ class Effort:
     warm_up: int = 1_000
     probes: int = 2_000
 
-    def at(self, interval_us: float) -> 'Effort':
-        """More seeds where requests are dense, for the same length of time.
+    def lasting(self, seconds: float, interval_us: float) -> 'Effort':
+        """The same with runs of about this length.
 
-        There a queue takes more requests to forget its state, and the
-        intervals would be wider.
+        A run has no fewer than LEAST requests, else it has no 99th
+        percentile, and no more than there are here.
         """
-        return dataclasses.replace(self, seeds=math.ceil(
-            self.seeds * max(1.0, _LONG_US / interval_us)))
+        fit = round(seconds * _US_PER_S / interval_us)
+        return dataclasses.replace(self, requests=min(
+            self.requests, max(LEAST, fit)))
 
 
+LEAST = 400
 #: Of the tests: all that is done, but too few for statistics.
 SHORT = Effort(seeds=2, requests=300, warm_up=50, probes=200)
+#: Seconds of requests without work, and how many there are at least.
+_PROBE_S, _PROBES = 0.4, 20
 
 
-@dataclasses.dataclass(frozen=True)
-class Run:
-    """One seed at one point; times in us."""
-
-    seed: int
-    warm_up: int
-    found: samples.Samples
-    around: conditions.Conditions
-
-    @functools.cached_property
-    def responses(self) -> samples.Floats:
-        """Those that count."""
-        return self.found.responses_us(self.warm_up)
-
-    @property
-    def disturbed(self) -> bool:
-        """By the hypervisor, at the server or at the client."""
-        return (self.around.disturbed or self.found.late_us > MAX_LATE_US
-                or self.found.latest_us > MAX_STALL_US)
-
-    @property
-    def p99_us(self) -> float:
-        return float(np.percentile(self.responses, 100 * PERCENTILE))
-
-
-@dataclasses.dataclass(frozen=True)
-class Point:
-    """All seeds; times in us.
-
-    :ivar delay_us: the way there and back (2 delta)
-    :ivar runs: also those that were disturbed, which do not count
-    """
-
-    workload: rt_workload.Workload
-    delay_us: float
-    runs: Sequence[Run]
-
-    @property
-    def counted(self) -> Sequence[Run]:
-        """The runs that were not disturbed; all, if none was left."""
-        return [run for run in self.runs
-                if not run.disturbed] or self.runs
-
-    @functools.cached_property
-    def mean_us(self) -> samples.Estimate:
-        return samples.estimate(
-            [float(run.responses.mean()) for run in self.counted])
-
-    @functools.cached_property
-    def p99_us(self) -> samples.Estimate:
-        """Of all responses; the interval is that of the runs'."""
-        every = np.concatenate([run.responses for run in self.counted])
-        half = samples.estimate([run.p99_us for run in self.counted]).half
-        return samples.Estimate(
-            float(np.percentile(every, 100 * PERCENTILE)), half)
-
-    @property
-    def lost(self) -> int:
-        return sum(run.found.lost for run in self.runs)
-
-
-def measure(endpoint: rtwalk.Endpoint, client: Sequence[str],
-            workload: rt_workload.Workload, effort: Effort,
-            samples_to: pathlib.Path | None = None) -> Point:
-    """Every seed's requests to a server that runs.
-
-    :param client: the command that starts clients
-    :param samples_to: a file of each run's requests, with its seed in the
-        name; None: keep none
-    """
-    probe = rtwalk.ask(endpoint, _IDLE, effort.probes, 0, client)
-    # What it costs the server to answer is part of the CPU times below.
-    delay = max(0.0, float(probe.responses_us().mean()) - probe.cpu_us())
-    runs = []
-    for seed in range(1, effort.seeds + 1):
-        for _ in range(_TRIES):
-            runs.append(_run(endpoint, client, workload, effort, seed))
-            if not runs[-1].disturbed:
-                break
-        if samples_to:
-            runs[-1].found.write(samples_to.with_name(
-                f'{samples_to.name}-{seed}.csv'))
-    return Point(workload, delay, runs)
-
-
-def _run(endpoint: rtwalk.Endpoint, client: Sequence[str],
-         workload: rt_workload.Workload, effort: Effort, seed: int) -> Run:
-    with conditions.watched() as around:
-        found = rtwalk.ask(endpoint, workload,
-                           effort.warm_up + effort.requests, seed, client)
-    return Run(seed, effort.warm_up, found, around)
+def random_base() -> int:
+    """A seed that no earlier command had."""
+    return secrets.randbelow(2 ** 40)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Prediction:
-    """Of a model, in us."""
+class Run:
+    """One run, with all its response times in us."""
 
-    mean_us: float
-    p99_us: float
-
-
-#: What :func:`predict` asks: the paper's equations, our model, and the
-#: simulator with the very requests that were sent.
-MODELS = ('paper', 'exact', 'replay')
+    record: records.Record
+    responses: samples.Floats
 
 
-def predict(point: Point, reservation: rt_reservation.Reservation,
-            megabits: float = math.inf) -> dict[str, Prediction]:
-    """What each of MODELS says to a point.
+class Client:
+    """Clients of a server that runs.
 
-    :raises InvalidLoad: more arrives than is served or sent
+    :param command: what starts them
     """
-    hertz = rt_load.US_PER_S
-    workload = point.workload
-    load = rt_load.Load(hertz / workload.intervals.mean,
-                        hertz / workload.service.mean)
-    network = rt_load.Network(
-        point.delay_us / 2,
-        megabits * hertz / (_BITS * workload.size.mean))
-    return {
-        'paper': _values(paper.RoundTrip(load, reservation, network)),
-        'exact': _values(exact.predict(load, reservation, network)),
-        'replay': _replayed(point, reservation, megabits),
-    }
+
+    def __init__(self, endpoint: rtwalk.Endpoint, command: Sequence[str],
+                 point: points.Point, effort: Effort) -> None:
+        self._endpoint = endpoint
+        self._command = command
+        self._point = point
+        self._effort = effort
+        self._delay_us = self._probed()
+
+    def _probed(self) -> float:
+        """2 delta, from requests without work.
+
+        They come as often as the others will, since a CPU that has slept
+        for longer takes longer to wake up; again, if they are disturbed.
+        """
+        interval = self._point.interval_us
+        count = max(_PROBES, min(self._effort.probes,
+                                 round(_PROBE_S * _US_PER_S / interval)))
+        idle = rt_workload.Workload(
+            rt_workload.Distribution(interval, fixed=True),
+            rt_workload.Distribution(0, fixed=True))
+        for _ in range(_TRIES):
+            with conditions.watched() as around:
+                probe = rtwalk.ask(self._endpoint, idle, count, 0,
+                                   self._command)
+            if measured.LIMITS.within(around.steal, probe.late_us,
+                                      probe.latest_us):
+                break
+        # What it costs the server to answer is part of the CPU times.
+        return max(0.0, float(probe.responses_us().mean()) - probe.cpu_us())
+
+    def runs(self, seed: int, samples_to: pathlib.Path | None = None
+             ) -> Iterator[Run]:
+        """Runs of the same requests, until one is not disturbed.
+
+        :param samples_to: a file of the requests of the last; None: none
+        """
+        for _ in range(_TRIES):
+            run, found = self._run(seed)
+            yield run
+            if measured.LIMITS.allow(run.record):
+                break
+        if samples_to:
+            found.write(samples_to)
+
+    def _run(self, seed: int) -> tuple[Run, samples.Samples]:
+        effort, workload = self._effort, self._point.workload
+        start = effort.warm_up + workload.waiting(seed)
+        with conditions.watched() as around:
+            found = rtwalk.ask(self._endpoint, workload,
+                               start + effort.requests, seed, self._command)
+        responses = found.responses_us(start)
+        return Run(records.Record(
+            f'{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%MZ}',
+            self._point.name, workload.intervals.mean, workload.service.mean,
+            workload.size.mean, seed, len(responses), found.lost,
+            found.late_us, found.latest_us, found.cpu_us(), self._delay_us,
+            around.load_average, around.steal, around.busy, around.seconds,
+            records.Summary.of(responses), self._replayed(found, start)),
+            responses), found
+
+    def _replayed(self, found: samples.Samples, start: int
+                  ) -> records.Summary | None:
+        point = self._point
+        if point.reservation is None:
+            return None
+        times = replay.responses_us(found, point.reservation,
+                                    point.queueing_megabits)
+        return records.Summary.of(self._delay_us + times[start:])
 
 
-def _replayed(point: Point, reservation: rt_reservation.Reservation,
-              megabits: float) -> Prediction:
-    every = point.delay_us + np.concatenate([
-        replay.responses_us(run.found, reservation, megabits)[run.warm_up:]
-        for run in point.counted])
-    return Prediction(float(every.mean()),
-                      float(np.percentile(every, 100 * PERCENTILE)))
+def measure(endpoint: rtwalk.Endpoint, command: Sequence[str],
+            point: points.Point, effort: Effort, seed_base: int,
+            directory: pathlib.Path) -> list[Run]:
+    """All seeds of a point; the requests of each into a file.
+
+    :param seed_base: the first seed
+    :param directory: of these files
+    """
+    client = Client(endpoint, command, point, effort)
+    return [run for number in range(effort.seeds)
+            for run in client.runs(
+                seed_base + number,
+                directory / f'{point.name}-{number + 1}.csv')]
 
 
-def _values(trip: rt_load.Prediction) -> Prediction:
-    return Prediction(trip.mean_us, trip.percentile_us(PERCENTILE))
-
-
-COLUMNS = ('point', 'interval_us', 'service_us', 'size', 'seed', 'requests',
-           'lost', 'late_p99_us', 'latest_us', 'server_cpu_us', 'delay_us',
-           'mean_us', 'p99_us', 'load_average', 'steal', 'busy', 'seconds',
-           'disturbed')
-
-
-def write(path: pathlib.Path, points: dict[str, Point]) -> None:
-    """As CSV, a line for each run of each named point."""
-    with path.open('w', newline='', encoding='utf-8') as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for name, point in points.items():
-            workload = point.workload
-            for run in point.runs:
-                around = run.around
-                writer.writerow([
-                    name, workload.intervals.mean, workload.service.mean,
-                    workload.size.mean, run.seed, len(run.responses),
-                    run.found.lost, *(f'{value:.1f}' for value in (
-                        run.found.late_us, run.found.latest_us,
-                        run.found.cpu_us(), point.delay_us,
-                        run.responses.mean(), run.p99_us)),
-                    f'{around.load_average:.2f}', f'{around.steal:.4f}',
-                    f'{around.busy:.3f}', f'{around.seconds:.1f}',
-                    int(run.disturbed)])
+def counted(runs: Sequence[Run]) -> list[samples.Floats]:
+    """Response times of the runs that were not disturbed, or else of all."""
+    return [run.responses for run in runs
+            if measured.LIMITS.allow(run.record)] or [
+                run.responses for run in runs]

@@ -4,12 +4,15 @@
 
 from collections.abc import Iterable, Sequence
 import pathlib
+import textwrap
 
 from matplotlib import axes
 from matplotlib import figure
 
 #: Small enough for the documentation.
 _SIZE, _DPI = (7.0, 3.6), 90
+#: Characters of a line.
+_WIDTH = 79
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -21,6 +24,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     lines = ['  '.join(cell.ljust(width) for cell, width in zip(
         row, widths, strict=True)).rstrip() for row in cells]
     return '\n'.join([rule, lines[0], rule, *lines[1:], rule, ''])
+
+
+def item(text: str) -> str:
+    """An item of a list in reStructuredText."""
+    return textwrap.fill(text, _WIDTH, initial_indent='* ',
+                         subsequent_indent='  ', break_on_hyphens=False)
 
 
 def subplots(count: int) -> tuple[figure.Figure, Sequence[axes.Axes]]:

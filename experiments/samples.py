@@ -21,7 +21,7 @@ COLUMNS = ('sent_ns', 'response_ns', 'service_ns', 'size', 'client',
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
         2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093,
         2.086)
-_NORMAL95 = 1.960
+NORMAL95 = 1.960
 
 
 class NoReplies(exception.RTError):
@@ -108,6 +108,6 @@ def estimate(values: Sequence[float]) -> Estimate:
     value = float(np.mean(values))
     if count < 2:
         return Estimate(value, float('nan'))
-    factor = _T95[count - 2] if count - 2 < len(_T95) else _NORMAL95
+    factor = _T95[count - 2] if count - 2 < len(_T95) else NORMAL95
     return Estimate(value, factor * float(np.std(values, ddof=1))
                     / count ** 0.5)

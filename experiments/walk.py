@@ -41,6 +41,21 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def seconds(text: str) -> float:
+    """A finite time, 0 or more.
+
+    :raises argparse.ArgumentTypeError: it is none
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < float('inf'):
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not 0 or more seconds')
+    return found
+
+
 def register(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument('address', help='where "rt-walk server" listens')

@@ -37,6 +37,8 @@ class Workload:
     :param service: us of CPU time of each
     :param size: bytes of each
     :param clients: connections that they come over, by turns
+    :param backlog: requests that wait at the start, on average: as many as
+        a random moment finds, so that a run needs no time to fill its queue
     """
 
     intervals: Distribution
@@ -44,16 +46,31 @@ class Workload:
     size: Distribution = Distribution(128, fixed=True)
     clients: int = 1
     transport: str = 'udp'
+    backlog: float = 0.0
+
+    def waiting(self, seed: int) -> int:
+        """How many of a schedule's requests are there at its start.
+
+        Geometric, as the number in an M/M/1 queue.
+        """
+        source = np.random.default_rng((seed, *self._scale))
+        return int(source.geometric(1 / (1 + self.backlog))) - 1
+
+    @property
+    def _scale(self) -> tuple[int, ...]:
+        return tuple(round(one.mean * NS_PER_US) for one in (
+            self.intervals, self.service, self.size))
 
     def schedule(self, requests: int, seed: int) -> Integers:
         """A row for each request: at (ns), CPU time (ns), bytes, client.
 
-        The same at every call, and unlike those of another interval.
+        The same at every call, and unlike those of another interval, CPU
+        time or size.  The first :meth:`waiting` ones are due at once.
         """
-        sources = np.random.default_rng(
-            (seed, round(self.intervals.mean * NS_PER_US))).spawn(3)
+        sources = np.random.default_rng((seed, *self._scale)).spawn(3)
         draws = [one.draw(source, requests) for one, source in zip(
             (self.intervals, self.service, self.size), sources, strict=True)]
+        draws[0][:self.waiting(seed)] = 0
         return np.column_stack((
             np.cumsum(draws[0]) * NS_PER_US, draws[1] * NS_PER_US,
             np.clip(draws[2], MIN_SIZE, MAX_SIZE),

@@ -22,6 +22,10 @@ from nova_rt import schedulability
 #: No kernel has as many; a slip of the pen must not fill the memory.
 _MAX_ID = 65_535
 
+#: Of a request that :func:`is_late`, for the operator.
+LATE = ('its kernel runs servers by fixed priorities and could not give all '
+        'of them their runtime in each of their periods')
+
 #: choose(room, count): *count* pCPU ids out of *room*, which lists the pCPUs
 #: with room for the request as (id, ppm used), ascending by id.
 Policy = Callable[[Sequence[tuple[int, int]], int], tuple[int, ...]]
@@ -163,6 +167,16 @@ def fits(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation
         return limit >= 0 and state.rule.holds((wanted,))
     found = itertools.islice(room(state, wanted), vcpus)
     return sum(1 for _ in found) == vcpus
+
+
+def is_late(state: CpuBandwidth, vcpus: int,
+            wanted: reservation.Reservation) -> bool:
+    """Whether the bandwidth is there, and would come too late.
+
+    That is, whether :func:`fit` finds no pCPUs because of the rule alone.
+    """
+    return state.rule is not None and not fits(state, vcpus, wanted) and fits(
+        dataclasses.replace(state, rule=None), vcpus, wanted)
 
 
 def fit(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation,

@@ -83,7 +83,9 @@ class FixedPriorities:
             last = time_us
             time_us = server.runtime_us + sum(
                 self._interference(server, last, others))
-        return time_us if time_us <= server.period_us else None
+        # The kernel must have seen a used budget before the next refill.
+        return (time_us if time_us + self.tick_us <= server.period_us
+                else None)
 
     def _interference(self, server: reservation.Reservation, time_us: int,
                       others: Sequence[reservation.Reservation]

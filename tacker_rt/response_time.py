@@ -2,9 +2,10 @@
 
 """The policy ResponseTime: a target for response times becomes a runtime.
 
-By the paper's Eq. (5) (section 4.2.2): requests arrive and are served at
-random (M/M/1), the rates are those of one vCPU, and the period is short
-against a service.
+As ``nova-rt plan`` does: requests arrive and are served at random (M/M/1),
+the rates are those of one vCPU, and the target is met whatever else runs on
+its pCPU, where budgets are charged by a timer under EDF (``cbs``).  Which
+kernel it will be is not known here.
 """
 
 from collections.abc import Callable
@@ -13,8 +14,8 @@ import math
 from typing import Any
 
 from nova_rt import exception as rt_exception
+from nova_rt.model import contended
 from nova_rt.model import load as rt_load
-from nova_rt.model import paper
 
 from tacker_rt import inputs as tosca_inputs
 from tacker_rt import problem
@@ -72,7 +73,12 @@ def read(place: problem.Place, properties: dict[Any, Any],
     if len(place.found) > before or not isinstance(period, int):
         return None
     try:
-        runtime = paper.runtime_for_percentile(period_us=period, **values)
+        runtime = contended.smallest_runtime_us(
+            rt_load.Load(values['arrival_rate_hz'],
+                         values['service_rate_hz']),
+            rt_load.Target(values['target_us'], values['percentile']),
+            period, values['max_share'],
+            rt_load.Network(values['network_delay_us']))
     except rt_exception.NoAnswer as error:
         place.add('target_us', properties['target_us'],
                   error.kwargs['reason'], 'allow more time, or let fewer '

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What console scripts with subcommands share.
+"""What console scripts share.
 
 Each subcommand registers itself, with the function that runs it.
 """
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from nova_rt import exception
 
-#: Not 2, which argparse takes: that says ``problems``.
+#: Not 2, which argparse takes: that says what a command has found.
 USAGE = 3
 _FAILED = 1
 _INTERRUPTED = 130
@@ -22,7 +22,9 @@ _INTERRUPTED = 130
 Register = Callable[[Any], None]
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """Its subcommands are parsed by others of this class."""
+
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(USAGE, f'{self.prog}: error: {message}\n')
@@ -34,7 +36,7 @@ def run(prog: str, description: str, commands: Iterable[Register],
 
     Our own errors are one sentence on standard error and status 1.
     """
-    parser = _Parser(prog=prog, description=description)
+    parser = Parser(prog=prog, description=description)
     subparsers = parser.add_subparsers(required=True, metavar='COMMAND')
     for register in commands:
         register(subparsers)

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from nova_rt.cmd import base
 from nova_rt.cmd import plan
 from nova_rt.cmd import predict
+from nova_rt.cmd import release
 from nova_rt.doctor import command as doctor
 
-COMMANDS = (doctor.register, plan.register, predict.register)
+COMMANDS = (doctor.register, plan.register, predict.register,
+            release.register)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import sys
 import traceback
 
+from nova_rt.cmd import base
 from nova_rt.manage import command
 from nova_rt.manage import start
 from nova_rt.manage import trouble
@@ -30,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = base.Parser(
         prog=PROG, description='Compares the CPU reservations that servers '
         'claim with Placement and with the kernel.')
     start.add_arguments(parser)
@@ -41,12 +42,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_check(commands.add_parser(
         'check', help='show what differs; changes nothing',
         description='Exit status: 0 nothing differs, 1 something does, 2 '
-        'not everything could be checked.'))
+        'not everything could be checked, 3 wrong usage.'))
     _add_heal(commands.add_parser(
         'heal', help='repair allocations in Placement',
         description='Shows what it would do, unless --apply is given.  Exit '
         'status: 0 nothing is left to heal, 1 something is, 2 not '
-        'everything could be checked.'))
+        'everything could be checked, 3 wrong usage.'))
     return parser
 
 
@@ -56,8 +57,8 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         '--kernel', action='store_true', help='it is an error if the kernel '
         'cannot be looked at (default: it is looked at where the host is '
         'this machine and this process may read it)')
-    parser.add_argument('--json', action='store_true',
-                        help='for programs')
+    parser.add_argument('-f', '--format', choices=('text', 'json'),
+                        default='text', help='(default: %(default)s)')
 
 
 def _add_heal(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ import shlex
 from typing import Any
 
 from nova_rt.cmd import response
+from nova_rt.cmd import this_host
 from nova_rt.model import load as rt_load
 from nova_rt.model import planner
 from nova_rt import reservation as rt_reservation
@@ -32,27 +33,33 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         '--period-us', type=int, metavar='US',
         help='(default: the one that costs least)')
     parser.add_argument(
-        '--max-share', type=float, default=1.0, metavar='SHARE',
-        help='the largest part of a pCPU a vCPU may have')
+        '--max-share', type=float, default=0.95, metavar='SHARE',
+        help='the largest part of a pCPU a vCPU may have (default: '
+             '%(default)s)')
     parser.add_argument(
-        '--vcpus', type=int, default=1, metavar='N',
-        help='the requests are spread over (default: %(default)s)')
+        '--alone', action='store_true',
+        help='meet the target where nothing else is reserved on its pCPUs, '
+             'in place of whatever else is')
+    parser.add_argument(
+        '--ram', type=int, default=512, metavar='MB',
+        help='memory of the flavor (default: %(default)s)')
     response.add_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    load = planner.split(
-        rt_load.Load(args.arrival_rate, args.service_rate), args.vcpus)
+    kernel, note = this_host.kernel(args)
+    target = _target(args)
     reservation = planner.plan(
-        planner.Question(load, _target(args), response.network(args),
-                         args.max_share, args.overhead_us),
+        planner.Question(response.load(args), target, response.network(args),
+                         args.max_share, args.overhead_us, kernel,
+                         args.alone),
         args.period_us, response.fluid(args))
-    given = response.answer(args, load, reservation,
-                            (*response.PERCENTILES, args.percentile))
-    flavor = _flavor_command(reservation, args.vcpus)
-    response.show(args, given, f'\n\n{flavor}', vcpus=args.vcpus,
-                  flavor=flavor)
+    given = response.answer(args, kernel, note, reservation,
+                            (*response.PERCENTILES, args.percentile),
+                            target=target)
+    flavor = _flavor_command(reservation, args.vcpus, args.ram)
+    response.show(args, given, f'\n\n{flavor}', flavor=flavor)
     return 0
 
 
@@ -62,14 +69,14 @@ def _target(args: argparse.Namespace) -> rt_load.Target:
     return rt_load.Target(args.target_ms * _US_PER_MS, args.percentile)
 
 
-def _flavor_command(reservation: rt_reservation.Reservation, vcpus: int
-                    ) -> str:
-    """As in section 5 of the paper; memory is for others to say."""
+def _flavor_command(reservation: rt_reservation.Reservation, vcpus: int,
+                    ram_mb: int) -> str:
+    """As in section 5 of the paper."""
     prefix = rt_reservation.FLAVOR_PREFIX
     return shlex.join((
         'openstack', 'flavor', 'create',
         f'rt-{reservation.runtime_us}-{reservation.period_us}',
-        '--vcpus', str(vcpus), '--ram', '512',
+        '--vcpus', str(vcpus), '--ram', str(ram_mb),
         '--property',
         f'{prefix}{rt_reservation.RUNTIME_KEY}={reservation.runtime_us}',
         '--property',

@@ -1,49 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What ``nova-rt plan`` and ``predict`` share: options, text, JSON, plot."""
+"""What ``nova-rt plan`` and ``predict`` share: options, models, output."""
 
 import argparse
 from collections.abc import Sequence
-import dataclasses
-import json
 import math
 from typing import Any
 
-from nova_rt import exception
+from nova_rt.cmd import answer as rt_answer
+from nova_rt.cmd import drawing
+from nova_rt.cmd import this_host
 from nova_rt.model import contended
 from nova_rt.model import exact
+from nova_rt.model import kernel as rt_kernel
 from nova_rt.model import load as rt_load
 from nova_rt.model import paper
+from nova_rt.model import planner
+from nova_rt.model import simulated
 from nova_rt import reservation as rt_reservation
 
 PERCENTILES = (0.5, 0.9, 0.99, 0.999)
-_POINTS = 200
 _EXACT, _PAPER = 'exact', 'paper'
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
-    """A reservation and the response times it gives.
-
-    :param load: of each vCPU
-    :param bound: what the prediction becomes at worst
-    """
-
-    reservation: rt_reservation.Reservation
-    load: rt_load.Load
-    model: str
-    prediction: rt_load.Prediction
-    bound: rt_load.Prediction
-    percentiles: tuple[float, ...]
+_MODELS = {_EXACT: 'exact model', _PAPER: 'model of the paper'}
+_SIMULATED = 'simulated'
+_MS_PER_S = 1000
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--arrival-rate', type=float, required=True, metavar='HZ',
-        help='requests a second, at random times')
-    parser.add_argument(
-        '--service-rate', type=float, required=True, metavar='HZ',
+        help='requests a second to all vCPUs, at random times')
+    served = parser.add_mutually_exclusive_group(required=True)
+    served.add_argument(
+        '--service-rate', type=float, metavar='HZ',
         help='requests a second that a whole physical CPU serves')
+    served.add_argument(
+        '--cpu-ms', type=float, metavar='MS',
+        help='the mean CPU time of a request, in place of that')
+    parser.add_argument(
+        '--vcpus', type=int, default=1, metavar='N',
+        help='the requests are spread over (default: %(default)s)')
+    this_host.add_options(parser)
     parser.add_argument(
         '--network-delay-us', type=float, default=0.0, metavar='US',
         help='one way; it is counted twice')
@@ -70,104 +67,63 @@ def network(args: argparse.Namespace) -> rt_load.Network:
     return rt_load.Network(args.network_delay_us, args.network_rate)
 
 
+def load(args: argparse.Namespace) -> rt_load.Load:
+    """That of each vCPU.
+
+    :raises InvalidLoad: what was given makes no sense
+    """
+    rate = args.service_rate
+    if rate is None:
+        rt_load.check_positive('CPU time in ms', args.cpu_ms)
+        rate = _MS_PER_S / args.cpu_ms
+    return planner.split(rt_load.Load(args.arrival_rate, rate), args.vcpus)
+
+
 def fluid(args: argparse.Namespace) -> bool:
     return bool(args.model == _PAPER)
 
 
-def answer(args: argparse.Namespace, load: rt_load.Load,
+def answer(args: argparse.Namespace, kernel: rt_kernel.Kernel, note: str,
            reservation: rt_reservation.Reservation,
-           percentiles: Sequence[float]) -> Answer:
+           percentiles: Sequence[float],
+           beside: tuple[rt_reservation.Reservation, ...] = (),
+           target: rt_load.Target | None = None) -> rt_answer.Answer:
     """:raises InvalidLoad: unstable, or what was given makes no sense"""
     for one in percentiles:
         rt_load.check_percentile(one)
+    asked, way = load(args), network(args)
+    model, alone = _alone(args, asked, kernel, reservation)
+    neighboured = simulated.predict(
+        asked, reservation, way, args.overhead_us, kernel, beside
+    ) if beside else None
+    return rt_answer.Answer(
+        reservation, asked, args.vcpus, kernel, note, model, alone,
+        contended.predict(asked, reservation, way, args.overhead_us, kernel),
+        neighboured, beside,
+        tuple(sorted(set(percentiles) or PERCENTILES)), target)
+
+
+def _alone(args: argparse.Namespace, asked: rt_load.Load,
+           kernel: rt_kernel.Kernel, reservation: rt_reservation.Reservation
+           ) -> tuple[str, rt_load.Prediction]:
+    """What is known of a lone server, and by what."""
     way = network(args)
-    prediction: rt_load.Prediction
     if fluid(args):
         paper.refuse_overhead(args.overhead_us)
-        prediction = paper.RoundTrip(load, reservation, way)
-    else:
-        prediction = exact.predict(load, reservation, way, args.overhead_us)
-    return Answer(
-        reservation, load, args.model, prediction,
-        contended.RoundTrip(load, reservation, way, args.overhead_us),
-        tuple(sorted(set(percentiles) or PERCENTILES)))
+        return _MODELS[_PAPER], paper.RoundTrip(asked, reservation, way)
+    if kernel.at_ticks:
+        return _SIMULATED, simulated.predict(
+            asked, reservation, way, args.overhead_us, kernel)
+    return _MODELS[_EXACT], exact.predict(asked, reservation, way,
+                                          args.overhead_us)
 
 
-def text(given: Answer) -> str:
-    reservation, load = given.reservation, given.load
-    used = load.arrival_rate_hz / (load.service_rate_hz * reservation.share)
-    lines = [
-        f'Reservation: {reservation}; the requests use {used:.1%} of it.', '',
-        f'Response time in ms ({given.model} model)',
-        f'{"":8}{"alone on its CPU":>18}{"at most, with others":>22}',
-        _line('mean', given.prediction.mean_us, given.bound.mean_us)]
-    lines += [_line(f'p{100 * one:.10g}', given.prediction.percentile_us(one),
-                    given.bound.percentile_us(one))
-              for one in given.percentiles]
-    return '\n'.join(lines)
-
-
-def _line(name: str, time_us: float, bound_us: float) -> str:
-    return f'{name:8}{time_us / 1000:18.3f}{bound_us / 1000:22.3f}'
-
-
-def as_json(given: Answer, **more: Any) -> str:
-    reservation = given.reservation
-    return json.dumps({
-        'runtime_us': reservation.runtime_us,
-        'period_us': reservation.period_us,
-        'share': round(reservation.share, 6), 'model': given.model,
-        **_times(given.prediction, given.percentiles),
-        'bound': _times(given.bound, given.percentiles), **more}, indent=2)
-
-
-def _times(prediction: rt_load.Prediction, percentiles: Sequence[float]
-           ) -> dict[str, Any]:
-    return {'mean_ms': round(prediction.mean_us / 1000, 6),
-            'percentiles': {
-                f'{one:.10g}': round(prediction.percentile_us(one) / 1000, 6)
-                for one in percentiles}}
-
-
-def plot(given: Answer, path: str) -> None:
-    """Draw how likely it is that a request takes longer.
-
-    :raises CannotPlot: no matplotlib, or the file cannot be written
-    """
-    try:
-        from matplotlib import figure
-    except ImportError:
-        raise exception.CannotPlot(
-            path=path, reason='matplotlib is not installed; install '
-            'nova-rt[plot]') from None
-    last = 1.2 * given.prediction.percentile_us(given.percentiles[-1])
-    times = [last * number / _POINTS for number in range(_POINTS + 1)]
-    drawing = figure.Figure(figsize=(7, 4.5), layout='constrained')
-    axes = drawing.subplots()
-    axes.semilogy([time / 1000 for time in times],
-                  [given.prediction.survival(time) for time in times],
-                  label=f'{given.model} model, alone on its CPU')
-    axes.semilogy([time / 1000 for time in times],
-                  [given.bound.survival(time) for time in times], '--',
-                  label='at most, with others')
-    for one in given.percentiles:
-        axes.axhline(1 - one, color='0.85', linewidth=0.8, zorder=0)
-    axes.set_xlabel('response time (ms)')
-    axes.set_ylabel('share of requests that take longer')
-    axes.set_title(str(given.reservation))
-    axes.legend()
-    try:
-        drawing.savefig(path)
-    except (OSError, ValueError) as error:
-        raise exception.CannotPlot(path=path, reason=error) from error
-
-
-def show(args: argparse.Namespace, given: Answer, after: str = '',
+def show(args: argparse.Namespace, given: rt_answer.Answer, after: str = '',
          **more: Any) -> None:
     """:raises CannotPlot: --plot, and no matplotlib or no such file"""
     if args.plot:
-        plot(given, args.plot)
+        drawing.draw(given, args.plot)
     if args.format == 'json':
-        print(as_json(given, **more))
+        print(rt_answer.as_json(given, **more))
     else:
-        print(text(given) + after)
+        print(rt_answer.text(given) + after)

@@ -8,6 +8,7 @@ import sys
 
 from oslo_upgradecheck import upgradecheck
 
+from nova_rt.cmd import base
 from nova_rt.manage import start
 from nova_rt.manage import trouble
 from nova_rt.manage import upgrade
@@ -21,9 +22,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         start.configure(PROG, args.config_file, args.config_dir, False)
-        # Where the base class looks for --json; its own main() would parse
-        # the command line into Nova's options.
-        upgradecheck.CONF = argparse.Namespace(command=args)
+        # Where the base class looks for the format; its own main() would
+        # parse the command line into Nova's options.
+        upgradecheck.CONF = argparse.Namespace(
+            command=argparse.Namespace(json=args.format == 'json'))
         return int(upgrade.Checks().check())
     except Exception as error:
         print(f'{PROG}: {trouble.sentence(error)}', file=sys.stderr)
@@ -31,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = base.Parser(
         prog=PROG, description='Checks whether this host and the cloud are '
         'ready for nova-rt.')
     start.add_arguments(parser)
@@ -39,7 +41,11 @@ def _parser() -> argparse.ArgumentParser:
     actions = categories.add_parser('upgrade').add_subparsers(
         required=True, metavar='check')
     check = actions.add_parser(
-        'check', help='exit status: 0 ready, 1 warnings, 2 failures, 255 '
-        'not everything could be checked')
-    check.add_argument('--json', action='store_true', help='for programs')
+        'check', help='exit status: 0 ready, 1 warnings, 2 failures, 3 wrong '
+        'usage, 255 not everything could be checked')
+    check.add_argument('-f', '--format', choices=('text', 'json'),
+                       default='text', help='(default: %(default)s)')
+    check.add_argument(
+        '--json', dest='format', action='store_const', const='json',
+        help='the same as -f json, as nova-status has it')
     return parser

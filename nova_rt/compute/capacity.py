@@ -61,14 +61,20 @@ class Capacity:
     def available(self) -> bool:
         return not self.reason
 
-    def refusal(self, vcpus: int, wanted: reservation.Reservation) -> str:
-        """Why no pCPUs have room for a server, for the operator."""
+    def refusal(self, state: cpus.CpuBandwidth, vcpus: int,
+                wanted: reservation.Reservation) -> str:
+        """Why no pCPUs have room for a server, for the operator.
+
+        :param state: of the host now
+        """
         rule = self.empty.rule
         if rule is not None and wanted.period_us < rule.min_period_us:
             return (f'this kernel, with its tick of {self.tick_us} us, keeps '
                     f'no period below {rule.min_period_us} us, and {wanted} '
                     f'is asked for')
-        return f'no {vcpus} pCPUs have room for {wanted}'
+        late = (f': {cpus.LATE}' if cpus.is_late(state, vcpus, wanted)
+                else '')
+        return f'no {vcpus} pCPUs have room for {wanted}{late}'
 
     def published(self, state: cpus.CpuBandwidth) -> hostmap.HostMap:
         """What the schedulers get to see of *state*."""

@@ -17,6 +17,8 @@ from nova import utils
 from oslo_log import log as logging
 
 from nova_rt.compute import claims
+from nova_rt.compute import entitled
+from nova_rt.compute import kept
 from nova_rt.compute import overdue
 from nova_rt.compute import request
 from nova_rt import cpus
@@ -41,6 +43,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     #: the claim being made, under the lock; (claim, Resource)
     _rt_pending: tuple[claims.RTClaim, Any] | None = None
 
+    #: whether it knows what counts here, from an audit
+    _rt_audited = False
     #: what was said last about claims that do not fit the host
     _rt_said = ''
 
@@ -49,9 +53,18 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
         :raises InvalidClaim: one cannot be read
         """
-        return [claim for provider in list(self.assigned_resources.values())
-                for claim in claims.of_resources(
-                    provider.get(hostmap.RESOURCE_CLASS))]
+        return claims.of_resources(self._rt_resources())
+
+    def rt_known(self, uuid: str) -> list[claims.RTClaim] | None:
+        """The claims of a server here; None where that is not known."""
+        try:
+            found = [claim for claim in self.rt_claims()
+                     if claim.instance_uuid == uuid]
+        except exception.InvalidClaim:
+            return None
+        if found or (self._rt_audited and uuid in self.tracked_instances):
+            return found
+        return None
 
     def rt_state(self) -> cpus.CpuBandwidth:
         """What is claimed on each pCPU."""
@@ -129,7 +142,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             raise _refused(str(error)) from error
         chosen = cpus.fit(state, vcpus, wanted, capacity.policy)
         if chosen is None:
-            raise _refused(capacity.refusal(vcpus, wanted))
+            raise _refused(capacity.refusal(state, vcpus, wanted))
         return claims.RTClaim(instance.uuid, move, wanted, chosen,
                               _numbers(request.hints_of(instance)))
 
@@ -145,68 +158,66 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
     def _populate_assigned_resources(self, context: Any,
                                      instance_by_uuid: Any) -> None:
-        here = [instance_by_uuid[uuid] for uuid in self.tracked_instances]
-        for instance in here:
-            self._rt_adopt(instance)
+        before = self._rt_resources()
+        known = {uuid: move.instance
+                 for uuid, move in self.tracked_migrations.items()}
+        for uuid in self.tracked_instances:
+            known[uuid] = instance_by_uuid[uuid]
+            self._rt_adopt(known[uuid])
         super()._populate_assigned_resources(context, instance_by_uuid)
-        strays = list(self._rt_strays(context))
-        for instance in strays:
-            self._add_assigned_resources(self._rt_own(instance))
-        self.driver.rt_reconcile([*here, *self._rt_arriving(), *strays],
-                                 self._rt_claimed())
+        strays = self._rt_keep(context, before, known)
+        self.driver.rt_reconcile(entitled.of_servers(
+            known, self.host, self._rt_resources(), not self._rt_audited))
+        self._rt_audited = True
         self._rt_report(strays)
 
-    def _rt_claimed(self) -> set[str] | None:
-        """The servers with a claim here; None where one cannot be read."""
-        try:
-            return {claim.instance_uuid for claim in self.rt_claims()}
-        except exception.InvalidClaim:
-            return None
+    def _rt_keep(self, context: Any, before: set[Any],
+                 known: dict[str, Any]) -> list[Any]:
+        """Count what Nova's audit has not seen; see kept.
 
-    def _rt_arriving(self) -> Iterator[Any]:
-        """Servers on their way here, whose guests may run already.
-
-        In a live migration that is the matter of libvirt.
+        :param before: what counted until now
+        :param known: the servers that Nova counts, by uuid; others of which
+            a guest runs here or a claim counts are added
+        :returns: those that run here for good, and Nova has elsewhere
         """
-        for uuid, migration in self.tracked_migrations.items():
-            if (migration.dest_compute == self.host
-                    and uuid not in self.tracked_instances
-                    and not migration.is_live_migration):
-                self._rt_adopt(migration.instance)
-                yield migration.instance
+        missed = set(map(kept.server_of, before - self._rt_resources()))
+        if not self._rt_audited:
+            for name in list(self.compute_nodes):
+                missed |= kept.servers_under_way(context, self.host, name)
+        running = set(self.driver.rt_running())
+        strays = []
+        for uuid in missed | (running - known.keys()):
+            instance = kept.instance(context, uuid)
+            if instance is None:
+                continue
+            held = kept.resources(instance, self.host, self.rt_providers(),
+                                  uuid in running)
+            self._add_assigned_resources(held)
+            if held or uuid in running:
+                known.setdefault(uuid, instance)
+            if held and instance.host != self.host and kept.is_over(instance):
+                strays.append(instance)
+        return strays
 
-    def _rt_strays(self, context: Any) -> Iterator[Any]:
-        """Servers whose guests run here, and Nova has them at the source.
+    def rt_providers(self) -> set[str]:
+        """Ids of this host's compute nodes; none yet while it starts."""
+        return {node.uuid for node in list(self.compute_nodes.values())}
 
-        libvirt completes a live migration without the nova-compute that
-        asked for it; when that starts, it gives the migration up.  What was
-        claimed for the guest is kept until an operator has ended it.
+    def _rt_resources(self) -> set[Any]:
+        """All claims on this host, readable or not."""
+        return {each for provider in self.rt_providers()
+                for each in list(self.assigned_resources.get(
+                    provider, {}).get(hostmap.RESOURCE_CLASS, ()))}
+
+    def rt_arrived(self, instance: Any) -> None:
+        """Store the claim of a server that was migrated live to here.
+
+        Nova drops the migration context, where it is, before it stores the
+        claim with the server: in between it were nowhere.
         """
-        known = {*self.tracked_instances, *self.tracked_migrations}
-        for instance in self.driver.rt_others(known):
-            if self._rt_migrated_live(context, instance):
-                self._rt_adopt(instance)
-                if self._rt_own(instance):
-                    yield instance
-
-    def _rt_migrated_live(self, context: Any, instance: Any) -> bool:
-        """Whether the last move of a server was a live one to here."""
-        if instance.host == self.host or instance.migration_context is None:
-            return False
-        try:
-            move = objects.Migration.get_by_id(
-                context, instance.migration_context.migration_id)
-        except nova_exception.MigrationNotFound:
-            return False
-        return bool(move.is_live_migration
-                    and move.dest_compute == self.host)
-
-    def _rt_own(self, instance: Any) -> list[Any]:
-        """What a server has of our class on this host."""
-        providers = {node.uuid for node in self.compute_nodes.values()}
-        return [each for each in instance.resources or ()
-                if each.resource_class == hostmap.RESOURCE_CLASS
-                and each.provider_uuid in providers]
+        if instance.migration_context is not None:
+            instance.resources = instance.migration_context.new_resources
+            instance.save()
 
     def _rt_adopt(self, instance: Any) -> None:
         """A server that is here holds what was claimed for it here.
@@ -214,9 +225,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         A nova-compute that was killed while it took the server over leaves
         it with the claim on the host it came from.
         """
-        providers = {node.uuid for node in self.compute_nodes.values()}
         try:
-            ours = claims.on_host(instance, self.host, providers)
+            ours = claims.on_host(instance, self.host, self.rt_providers())
             now = claims.of_instance(instance)
         except exception.InvalidClaim:
             return  # which is reported
@@ -257,12 +267,13 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
     def _check_resources(self, context: Any) -> None:
         # Nova compares with ProviderTree resources, where a pCPU share
-        # cannot be listed unit by unit.
+        # cannot be listed unit by unit; and a server at the end of its live
+        # migration already holds one of a provider elsewhere.
         everything = self.assigned_resources
         self.assigned_resources = {
-            provider: {name: found for name, found in classes.items()
-                       if name != hostmap.RESOURCE_CLASS}
-            for provider, classes in everything.items()}
+            provider: others for provider, classes in everything.items()
+            if (others := {name: found for name, found in classes.items()
+                           if name != hostmap.RESOURCE_CLASS})}
         try:
             super()._check_resources(context)
         finally:

@@ -25,8 +25,8 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
                     'it and CPU reservations.  Changes nothing.',
         epilog='Exit status: 0 all OK, 1 warnings, 2 problems, 3 wrong '
                'usage.')
-    parser.add_argument('--json', action='store_true',
-                        help='print one JSON object')
+    parser.add_argument('-f', '--format', choices=('text', 'json'),
+                        default='text', help='(default: %(default)s)')
     parser.add_argument(
         '--config-file', action='append', default=[], metavar='FILE',
         help='a nova.conf; may be repeated (default: those of nova-compute)')
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     view = doctor_view.View(doctor_host.Host(),
                             options.load(args.config_file))
     found = examine.examine(view)
-    if args.json:
+    if args.format == 'json':
         print(report.as_json(found, view.detection.name,
                              _capacity(view)))
     else:

@@ -7,12 +7,15 @@ Without oslo.config or a file they have the defaults.
 
 from collections.abc import Sequence
 import dataclasses
+import os
 from typing import Any
 
 from nova_rt import reservation
 
 #: Of nova_rt.compute.capacity, which needs Nova.
 VIRT_TYPES = ('kvm', 'lxc', 'qemu')
+#: What nova-compute of a DevStack reads in place of nova.conf.
+NOVA_CPU_CONF = '/etc/nova/nova-cpu.conf'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ def load(files: Sequence[str]) -> Options:
     except ImportError as error:
         return Options(trouble=f'oslo.config is not installed: {error}'
                        if files else '')
+    if not files and os.path.exists(NOVA_CPU_CONF):
+        files = (NOVA_CPU_CONF,)
     try:
         return _read(cfg, rt_conf, files)
     except (cfg.Error, OSError, ValueError, SystemExit) as error:

@@ -45,7 +45,8 @@ def _look(scope: load.Scope) -> report.Report:
 
 def check(args: argparse.Namespace) -> int:
     found = examine(load.Scope(args.host, args.kernel or None))
-    print(report.as_json(found) if args.json else report.text(found))
+    print(report.as_json(found) if args.format == 'json'
+          else report.text(found))
     return _status(found, found.differences)
 
 

@@ -38,8 +38,22 @@ Result = upgradecheck.Result
 Code = upgradecheck.Code
 
 
-def _guarded(check: Callable[['Checks'], Result]
-             ) -> Callable[['Checks'], Result]:
+_Check = Callable[['Checks'], Result]
+
+
+def _with_database(check: _Check) -> _Check:
+    """Hosts with nova-compute alone have none; one that has tells of all."""
+    @functools.wraps(check)
+    def checked(self: 'Checks') -> Result:
+        if CONF.api_database.connection is None:
+            return Result(Code.WARNING, 'Not checked: no database is '
+                          'configured here; run this on a host of nova-api, '
+                          'which checks it for all hosts.')
+        return check(self)
+    return checked
+
+
+def _guarded(check: _Check) -> _Check:
     """What cannot be checked is a failure with a sentence."""
     @functools.wraps(check)
     def guarded(self: 'Checks') -> Result:
@@ -113,6 +127,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return Result(Code.SUCCESS, 'Placement has the resource classes.')
 
     @_guarded
+    @_with_database
     def _unclaimed(self) -> Result:
         servers = self._of_kind('claim.missing')
         if servers:
@@ -121,6 +136,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return self._seen('No server asks for a reservation and holds none.')
 
     @_guarded
+    @_with_database
     def _readable(self) -> Result:
         servers = self._of_kind('claim.unreadable')
         if servers:

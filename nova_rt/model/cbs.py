@@ -30,6 +30,7 @@ import numpy as np
 from nova_rt.model import fluid as rt_fluid
 from nova_rt.model import load as rt_load
 from nova_rt.model import numeric
+from nova_rt.model import roots
 from nova_rt.model import window as rt_window
 
 _RELATIVE = 1e-6
@@ -73,9 +74,9 @@ class ResponseTime:
         high = factor / (self._share - self._arrivals)
         low = max(factor / (1 - self._arrivals),
                   high - (1 - self._share) * self._period / self._rate)
-        wanted = numeric.tail(1 - percentile)
-        return numeric.root(
-            lambda time: numeric.tail(self.survival(time)) - wanted,
+        wanted = roots.tail(1 - percentile)
+        return roots.root(
+            lambda time: roots.tail(self.survival(time)) - wanted,
             low, high, _RELATIVE * high)
 
     @functools.cached_property

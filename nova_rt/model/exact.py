@@ -14,13 +14,9 @@ import math
 from nova_rt import exception
 from nova_rt.model import cbs
 from nova_rt.model import load as rt_load
-from nova_rt.model import numeric
+from nova_rt.model import search
 from nova_rt.model import tandem
 from nova_rt import reservation as rt_reservation
-
-#: Of a reservation.  Closer to saturation a per cent more or less of load
-#: decides between any two response times.
-MAX_UTILISATION = 0.98
 
 
 def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
@@ -30,17 +26,17 @@ def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
 
     :param overhead_us: what each period loses of the runtime
     :raises InvalidLoad: the overhead is not between 0 and the runtime, or
-        the load is above MAX_UTILISATION of what is left
+        the load is above search.MAX_UTILISATION of what is left
     """
-    _check_overhead(overhead_us, reservation.runtime_us)
+    search.check_overhead(overhead_us, reservation.runtime_us)
     runtime = reservation.runtime_us - overhead_us
     served = load.service_rate_hz * runtime / reservation.period_us
-    if load.arrival_rate_hz > MAX_UTILISATION * served:
+    if load.arrival_rate_hz > search.MAX_UTILISATION * served:
         raise exception.InvalidLoad(
             name='arrival rate in Hz', value=load.arrival_rate_hz,
             rule=f'the reservation serves {served:g} requests a second, and '
-            f'above {MAX_UTILISATION:g} of that nothing can be said; give '
-            'more runtime')
+            f'above {search.MAX_UTILISATION:g} of that nothing can be said; '
+            'give more runtime')
     return tandem.RoundTrip(load, network, cbs.ResponseTime(
         load, runtime, reservation.period_us))
 
@@ -95,58 +91,14 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
                         overhead_us: float = 0.0) -> int:
     """As the two above.
 
-    It also keeps the load within MAX_UTILISATION.
+    It also keeps the load within search.MAX_UTILISATION.
 
     :raises InvalidLoad: as there
     :raises NoAnswer: as there
     """
-    largest = rt_load.largest_runtime_us(period_us, max_share)
-    _check_overhead(overhead_us, period_us)
-    target.left_us(network)
-    rt_load.check_network(load, network)
-    least = overhead_us + (period_us * load.arrival_rate_hz
-                           / load.service_rate_hz / MAX_UTILISATION)
-    smallest = max(math.ceil(least), rt_reservation.MIN_RUNTIME_US)
-    if smallest > largest:
-        raise exception.NoAnswer(
-            target=target, reason='to serve these requests at all takes a '
-            f'share of {smallest / period_us:.3f} and there is '
-            f'{largest / period_us:.3f}')
-
-    def trip(runtime_us: float) -> tandem.RoundTrip:
-        return tandem.RoundTrip(load, network, cbs.ResponseTime(
-            load, runtime_us - overhead_us, period_us))
-
-    def margin(runtime_us: float) -> float:
-        return _margin(target, trip(runtime_us))
-
-    if margin(largest) < 0:
-        raise exception.NoAnswer(
-            target=target, reason=f'with {largest} us every {period_us} us, '
-            f'the most allowed, it is {_reached_us(target, trip(largest)):g}'
-            ' us')
-    runtime = math.ceil(numeric.root(margin, smallest, largest, 0.5))
-    while runtime > smallest and margin(runtime - 1) >= 0:
-        runtime -= 1
-    return runtime
-
-
-def _reached_us(target: rt_load.Target, trip: tandem.RoundTrip) -> float:
-    if target.percentile is None:
-        return trip.mean_us
-    return trip.percentile_us(target.percentile)
-
-
-def _margin(target: rt_load.Target, trip: tandem.RoundTrip) -> float:
-    """How far the target is met; grows with the runtime."""
-    if target.percentile is None:
-        return target.time_us - trip.mean_us
-    return (numeric.tail(trip.survival(target.time_us))
-            - numeric.tail(1 - target.percentile))
-
-
-def _check_overhead(overhead_us: float, limit_us: float) -> None:
-    if not 0 <= overhead_us < limit_us:
-        raise exception.InvalidLoad(
-            name='overhead in us', value=overhead_us, rule='it must be 0 or '
-            f'more, and less than the {limit_us:g} us it is taken from')
+    bounds = search.bounds_us(load, target, period_us, max_share, network,
+                              overhead_us)
+    return search.smallest_runtime_us(
+        lambda runtime_us: tandem.RoundTrip(load, network, cbs.ResponseTime(
+            load, runtime_us - overhead_us, period_us)),
+        target, bounds, period_us)

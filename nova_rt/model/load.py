@@ -154,9 +154,12 @@ def check_stable(load: Load, reservation: rt_reservation.Reservation
 
     :raises InvalidLoad: requests arrive faster than they are served
     """
-    _check_rate(load, 'reservation',
-                load.service_rate_hz * reservation.share,
-                'give more runtime')
+    check_served(load, load.service_rate_hz * reservation.share)
+
+
+def check_served(load: Load, rate_hz: float) -> None:
+    """As ``check_stable``, of a server that takes *rate_hz*."""
+    _check_rate(load, 'reservation', rate_hz, 'give more runtime')
 
 
 def check_network(load: Load, network: Network) -> None:

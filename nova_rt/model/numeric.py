@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The numerical tools of the exact model: sums, integrals, roots."""
-
-from collections.abc import Callable
-import math
+"""The numerical tools of the exact model: sums and integrals."""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +10,6 @@ Floats = npt.NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 #: Length of the panels at both ends; those between double.
 _PANEL = 4.0
-_ITERATIONS = 100
 
 
 def poisson(means: Floats, count: int) -> Floats:
@@ -60,34 +56,3 @@ def _graded(low: float, high: float) -> Floats:
     edges = np.concatenate((low + near, [(low + high) / 2],
                             (high - near)[::-1]))
     return np.column_stack((edges[:-1], edges[1:]))
-
-
-def root(function: Callable[[float], float], low: float, high: float,
-         tolerance: float) -> float:
-    """Where an increasing function crosses 0 (the Illinois method).
-
-    :param tolerance: of the root
-    :returns: low or high where the function has one sign in between
-    """
-    at_low, at_high = function(low), function(high)
-    if at_low >= 0:
-        return low
-    if at_high <= 0:
-        return high
-    for _ in range(_ITERATIONS):
-        guess = (low * at_high - high * at_low) / (at_high - at_low)
-        # Half the tolerance beyond, so that soon both ends have moved.
-        guess = min(max(guess, low + tolerance / 2), high - tolerance / 2)
-        value = function(guess)
-        if value < 0:
-            low, at_low, at_high = guess, value, at_high / 2
-        else:
-            high, at_high, at_low = guess, value, at_low / 2
-        if high - low <= tolerance:
-            break
-    return high
-
-
-def tail(survival: float) -> float:
-    """-log of a survival function, nearly a line; finite also at 0."""
-    return -math.log(max(survival, 1e-15))

@@ -14,6 +14,7 @@ import numpy as np
 from nova_rt.model import cbs
 from nova_rt.model import load as rt_load
 from nova_rt.model import numeric
+from nova_rt.model import roots
 
 _POINTS = 64
 _RELATIVE = 1e-6
@@ -61,20 +62,20 @@ class RoundTrip:
         high = (self._server.percentile_us(each)
                 - self._network_us * math.log1p(-each))
         times, logs = self._table(high)
-        wanted = numeric.tail(1 - percentile)
+        wanted = roots.tail(1 - percentile)
 
         def missing(time: float) -> float:
             upto = np.append(times[times < time], time)
-            return numeric.tail(self._convolve(
+            return roots.tail(self._convolve(
                 upto, np.interp(upto, times, logs))) - wanted
 
-        return self._constant_us + numeric.root(missing, low, high,
-                                                _RELATIVE * high)
+        return self._constant_us + roots.root(missing, low, high,
+                                              _RELATIVE * high)
 
     def _table(self, time: float) -> tuple[numeric.Floats, numeric.Floats]:
         """The log of the survival at the server, up to a time."""
         times = time * np.linspace(0.0, 1.0, _POINTS) ** 2
-        return times, np.array([-numeric.tail(self._server.survival(one))
+        return times, np.array([-roots.tail(self._server.survival(one))
                                 for one in times])
 
     def _convolve(self, times: numeric.Floats, logs: numeric.Floats) -> float:

@@ -25,6 +25,7 @@ from cloud import sdk  # noqa: E402
 from cloud import settings  # noqa: E402
 from demo import guests  # noqa: E402
 from demo import host  # noqa: E402
+from demo import measure  # noqa: E402, F401
 
 PATIENCE = 60
 RAM_MIB = {'lxc': 64, 'qemu': 96}
@@ -133,12 +134,21 @@ class CloudTestCase(base.BaseTestCase):
         self.assertIsNotNone(held)
         return held
 
+    def console(self, server: openstack.compute.v2.server.Server) -> str:
+        return str(self.cloud.compute.get_server_console_output(
+            server)['output'])
+
     def hard_reboot(self, server: openstack.compute.v2.server.Server
                     ) -> host.Server:
         """Reboot; the server as the host has it then."""
+        return self.reboot(server, 'HARD')
+
+    def reboot(self, server: openstack.compute.v2.server.Server, kind: str
+               ) -> host.Server:
+        """HARD or SOFT; the server as the host has it then."""
         before = self.on_host(server)
         wanted = before.kernel
-        self.cloud.compute.reboot_server(server, 'HARD')
+        self.cloud.compute.reboot_server(server, kind)
         self.eventually('a new guest', lambda: self.on_host(
             server).group not in ('', before.group))
         self.eventually('its budget', lambda: self.on_host(
@@ -153,6 +163,12 @@ class CloudTestCase(base.BaseTestCase):
             if time.monotonic() > deadline:
                 self.fail(f'never: {what}')
             time.sleep(0.2)
+
+    def assert_parent_holds_all(self) -> None:
+        """The kernel would throttle one that holds what its children do."""
+        parent, root = (int((group / 'cpu.rt_runtime_us').read_text())
+                        for group in (host.MACHINE, host.MACHINE.parent))
+        self.assertEqual(root, parent)
 
     def assert_in_step(self) -> None:
         """nova-rt-manage finds no difference."""

@@ -40,8 +40,7 @@ class ReservedContainerTestCase(base.CloudTestCase):
         # 2 is SCHED_RR: init and what it started.
         self.assertEqual({('2', '(init)'), ('2', '(busy)')},
                          policies(found.group))
-        parent = (MACHINE / 'cpu.rt_runtime_us').read_text()
-        self.assertEqual('500000', parent.strip())
+        self.assert_parent_holds_all()
         self.delete(server)
         self.assert_nothing_left()
 
@@ -69,8 +68,7 @@ class ReservedContainerTestCase(base.CloudTestCase):
             sorted(self.cloud.compute.get_server(server).status
                    for server in servers))
         self.assertEqual(900_000, base.host.charged(self.settings))
-        parent = (MACHINE / 'cpu.rt_runtime_us').read_text()
-        self.assertEqual(900_000, int(parent))
+        self.assert_parent_holds_all()
         for server in servers:
             self.delete(server)
         self.assert_nothing_left()

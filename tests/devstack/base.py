@@ -58,10 +58,22 @@ class DevStackTestCase(base.BaseTestCase):
             'NOVA_API_PASTE_INI': self.paste_file,
             'NOVA_BIN_DIR': self.root, 'NOVA_FILTERS': FILTERS,
             'INSTANCE_NAME_PREFIX': 'instance-', 'REGION_NAME': 'RegionOne',
+            'NOVA_CPU_CONF': self.etc / 'nova-cpu.conf',
+            'DATA_DIR': self.root, 'DEVSTACK_VENV': self.root / 'venv',
+            'GLOBAL_VENV': 'True', 'PYTHON': sys.executable,
+            'NOVA_RT_LINKS': self.links, 'COMPUTE_STATE': 'up',
+            'PROVIDERS': 'compute1',
             'RECORD': self.root / 'record', 'os_PACKAGE': 'deb',
             'DEVSTACK_DIR': os.environ.get('DEVSTACK_DIR', ''),
             'PATH': f'{pathlib.Path(sys.executable).parent}:/usr/bin:/bin'}
+        self.links.mkdir()
         self.nova_rt_status(0)
+        self.nova_rt(0)
+
+    @property
+    def links(self) -> pathlib.Path:
+        """Stands for /usr/local/bin."""
+        return self.root / 'links'
 
     @property
     def conf_file(self) -> pathlib.Path:
@@ -73,9 +85,16 @@ class DevStackTestCase(base.BaseTestCase):
 
     def nova_rt_status(self, status: int) -> None:
         """What ``nova-rt-status upgrade check`` finds."""
-        script = self.root / 'nova-rt-status'
-        script.write_text('#!/bin/sh\n'
-                          f'echo "status $*" >> "$RECORD"; exit {status}\n')
+        self._script('nova-rt-status', f'exit {status}')
+
+    def nova_rt(self, status: int, printed: str = '') -> None:
+        """What ``nova-rt`` prints and returns, whatever it is asked."""
+        (self.root / 'printed').write_text(printed)
+        self._script('nova-rt', f'cat {self.root}/printed; exit {status}')
+
+    def _script(self, name: str, end: str) -> None:
+        script = self.root / name
+        script.write_text(f'#!/bin/sh\necho "{name} $*" >> "$RECORD"\n{end}\n')
         script.chmod(0o755)
 
     def configure(self, *services: str) -> None:

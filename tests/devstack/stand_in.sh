@@ -64,6 +64,10 @@ function pip_uninstall {
     note pip_uninstall "$@" "${PIP_VIRTUAL_ENV:+from $PIP_VIRTUAL_ENV}"
 }
 
+function stop_process {
+    note stop_process "$@"
+}
+
 function define_plugin {
     :
 }
@@ -99,7 +103,24 @@ function install {
 
 function virsh {
     note virsh "$@"
-    [[ "$*" != *' list '* ]] || printf '%s\n' $DOMAINS
+    # Of $DOMAINS, which are URI/NAME.
+    local domain
+    for domain in $DOMAINS; do
+        [[ "$*" != "-c ${domain%/*} list "* ]] || echo "${domain##*/}"
+    done
+}
+
+function sysctl {
+    note sysctl "$@"
+    [[ "$1" != -n ]] || echo 100
+}
+
+function sleep {
+    note sleep "$@"
+}
+
+function timeout {
+    "${@:2}"
 }
 
 function openstack {
@@ -107,5 +128,7 @@ function openstack {
     case "$*" in
         *'flavor list'*) printf '%s\n' $FLAVORS ;;
         *'server list'*) [[ "$SERVERS" != - ]] && printf '%s\n' $SERVERS ;;
+        *'service list'*) echo "$COMPUTE_STATE" ;;
+        *'provider list'*) printf '%s\n' $PROVIDERS ;;
     esac
 }

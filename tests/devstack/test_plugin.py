@@ -6,7 +6,13 @@ import shutil
 from oslo_rootwrap import wrapper
 
 from nova_rt import conf as rt_conf
+from nova_rt.doctor import report
+from nova_rt.doctor import sysctls
+from nova_rt.kernel import rt_group_sched
+from nova_rt.kernel import ticks
 from tests.devstack import base
+from tests.unit.doctor import base as doctor_base
+from tests.unit.doctor import kernels
 
 RT_FILTER = 'nova_rt.scheduler.filters.RTShareFilter'
 RT_WEIGHER = 'nova_rt.scheduler.weights.RTShareWeigher'
@@ -22,7 +28,7 @@ VALUES = {
     'hcbs_scheduler_available': 'False', 'cpu_cap': '0.7',
     'packing_policy': 'best_fit', 'rt_cpus': '2-15,^8',
     'kernel_interface': 'sched_deadline', 'guest_policy': 'fifo',
-    'guest_priority': '20', 'guest_priority_max': '60',
+    'guest_priority': '20', 'guest_priority_max': '40',
     'drop_capabilities': "['mknod']"}
 TENANT = {'hint_override', 'max_share', 'min_runtime_us', 'min_period_us',
           'max_period_us'}
@@ -144,8 +150,8 @@ class OneNodeTest(base.DevStackTestCase):
     def test_later_checks(self):
         self.run_plugin(*base.STACK)
         self.assertEqual(
-            [f'status --config-file {self.conf_file} upgrade check'],
-            self.calls('status'))
+            [f'nova-rt-status --config-file {self.conf_file} upgrade check'],
+            self.calls('nova-rt-status'))
         self.nova_rt_status(1)
         self.run_plugin('stack/test-config')
 
@@ -178,8 +184,9 @@ class SeveralNodesTest(base.DevStackTestCase):
         for word in ('RTShareFilter', 'weight_classes'):
             self.assertNotIn(word, text)
         self.assertEqual(1, len(self.calls('setup_develop')))
-        self.assertEqual([], self.calls('openstack'))
-        self.assertEqual([], self.calls('status'))
+        self.assertEqual([], [call for call in self.calls('openstack')
+                              if 'service list' not in call])
+        self.assertEqual([], self.calls('nova-rt-status'))
 
     def test_controller(self):
         self.configure(*base.CONTROLLER)
@@ -308,32 +315,63 @@ class EndTest(base.DevStackTestCase):
 
     LIST = ('openstack server list --all-projects --host compute1 '
             '-f value -c ID')
+    URIS = ('lxc:///', 'qemu:///system')
 
     def setUp(self):
         super().setUp()
         self.configure(*base.COMPUTE)
 
+    def after_the_servers(self):
+        """What follows, whether Nova deleted them or not."""
+        return ['stop_process n-cpu',
+                *(f'virsh -c {uri} list --all --name' for uri in self.URIS),
+                f'nova-rt release --config-file {self.etc}/nova-cpu.conf']
+
     def test_servers(self):
         self.variables |= {'SERVERS': '111 222', 'OS_USERNAME': 'demo'}
         self.run_plugin('unstack')
         self.assertEqual(
-            [self.LIST, 'openstack server delete --wait 111 222'],
-            self.calls())
+            [self.LIST, 'openstack server delete --wait 111 222',
+             *self.after_the_servers()], self.calls())
 
     def test_no_servers(self):
         self.run_plugin('unstack')
-        self.assertEqual([self.LIST], self.calls())
+        self.assertEqual([self.LIST, *self.after_the_servers()],
+                         self.calls())
 
-    def test_containers_without_an_api(self):
+    def test_controller_first(self):
+        """Its API is gone: what runs is ended, then its budget taken."""
         self.variables |= {
-            'SERVERS': '-', 'LIBVIRT_TYPE': 'lxc',
-            'DOMAINS': 'instance-00000001 mine'}
-        error = self.run_plugin('unstack')
-        self.assertIn('did not delete all servers', error)
-        self.assertEqual(
-            [f'virsh -c lxc:/// {action} instance-00000001'
-             for action in ('destroy', 'undefine')],
-            [call for call in self.calls('virsh') if 'list' not in call])
+            'SERVERS': '-', 'DOMAINS': ' '.join(
+                f'{uri}/{name}' for uri in self.URIS
+                for name in ('instance-00000001', 'mine'))}
+        for kind in ('lxc', 'qemu', 'kvm'):
+            self.variables['LIBVIRT_TYPE'] = kind
+            (self.root / 'record').unlink(missing_ok=True)
+            error = self.run_plugin('unstack')
+            self.assertIn('did not delete all servers', error)
+            self.assertEqual(
+                [f'virsh -c {uri} {action} instance-00000001'
+                 for uri in self.URIS for action in ('destroy', 'undefine')],
+                [call for call in self.calls('virsh') if 'list' not in call])
+            self.assertEqual(self.after_the_servers()[-1], self.calls()[-1])
+
+    def test_nova_compute_is_stopped_before_its_guests(self):
+        self.variables |= {'SERVERS': '-',
+                           'DOMAINS': f'{self.URIS[1]}/instance-00000001'}
+        self.run_plugin('unstack')
+        calls = self.calls()
+        self.assertLess(calls.index('stop_process n-cpu'), calls.index(
+            f'virsh -c {self.URIS[1]} destroy instance-00000001'))
+
+    def test_kernel_keeps_budgets(self):
+        self.nova_rt(1)
+        self.assertIn('The kernel keeps budgets', self.run_plugin('unstack'))
+
+    def test_controller_holds_none(self):
+        self.configure(*base.CONTROLLER)
+        self.run_plugin('unstack')
+        self.assertEqual([], self.calls())
 
     def test_configuration_is_left_to_devstack(self):
         self.run_plugin(*base.STACK)
@@ -348,3 +386,147 @@ class EndTest(base.DevStackTestCase):
         self.run_plugin('clean')
         self.assertEqual(['pip_uninstall nova-rt',
                           'pip_uninstall nova-rt from /venv'], self.calls())
+
+
+class CommandsTest(base.DevStackTestCase):
+    """What an operator runs is on PATH, as DevStack has that of Nova."""
+
+    def setUp(self):
+        super().setUp()
+        self.configure(*base.COMPUTE)
+
+    def linked(self):
+        return {path.name: str(path.readlink())
+                for path in self.links.iterdir()}
+
+    def test_all_that_are_installed(self):
+        self.run_plugin('stack/install')
+        scripts = importlib.metadata.distribution('nova-rt').entry_points
+        # nova-rt-compute is no command of an operator.
+        wanted = scripts.select(group='console_scripts').names - {
+            'nova-rt-compute'}
+        self.assertEqual(
+            {name: f'{self.root}/venv/bin/{name}' for name in wanted},
+            self.linked())
+
+    def test_twice_and_clean(self):
+        (self.links / 'nova-manage').symlink_to('/venv/bin/nova-manage')
+        self.run_plugin('stack/install', 'stack/install', 'clean')
+        self.assertEqual({'nova-manage': '/venv/bin/nova-manage'},
+                         self.linked())
+
+    def test_pip_put_them_on_path(self):
+        self.variables['GLOBAL_VENV'] = 'False'
+        self.run_plugin('stack/install')
+        self.assertEqual({}, self.linked())
+
+
+class SettingsTest(base.DevStackTestCase):
+    """A bad value ends stack.sh before a service has it."""
+
+    def test_bad(self):
+        self.configure(*base.CONTROLLER)
+        for name in VALUES.keys() - {'rt_share_weight_multiplier'}:
+            self.check(name, 'b,a d')
+        self.check('cpu_cap', '2')
+        self.check('guest_priority', '100')
+
+    def check(self, name, value):
+        variable = f'NOVA_RT_{name.upper()}'
+        self.variables[variable] = value
+        error = self.run_plugin('stack/install', fails=True)
+        self.assertIn(f'{variable}={value}: ', error)
+        self.assertIn('Correct the settings above', error)
+        self.assertNotIn('Traceback', error)
+        del self.variables[variable]
+
+    def test_not_of_a_node_without_nova(self):
+        self.configure('tacker')
+        self.variables['NOVA_RT_CPU_CAP'] = 'x'
+        self.run_plugin('stack/install')
+
+
+class TestConfigTest(base.DevStackTestCase):
+    """stack.sh says where reservations do not work."""
+
+    def test_all_is_well(self):
+        self.configure(*base.CONTROLLER, *base.COMPUTE)
+        error = self.run_plugin('stack/test-config')
+        self.assertEqual('', error)
+        self.assertEqual([], self.calls('sleep'))
+        self.assertIn(f'nova-rt doctor --config-file {self.etc}/nova-cpu.conf',
+                      self.calls())
+
+    def test_no_host_offers_any(self):
+        self.variables |= {'PROVIDERS': '', 'NOVA_RT_TRIES': '3'}
+        for services, waits in ((base.CONTROLLER, 0),
+                                ((*base.CONTROLLER, *base.COMPUTE), 2)):
+            self.configure(*services)
+            error = self.run_plugin('stack/test-config')
+            self.assertIn('WARNING: No host offers reservations', error)
+            self.assertEqual(waits, len(self.calls('sleep')))
+
+    def test_a_kernel_without_budgets(self):
+        self.configure(*base.COMPUTE)
+        self.nova_rt(2)
+        error = self.run_plugin('stack/test-config')
+        self.assertIn('WARNING: This host has problems', error)
+        self.nova_rt(1)
+        self.assertEqual('', self.run_plugin('stack/test-config'))
+
+    def test_nova_compute_refused_to_start(self):
+        self.configure(*base.COMPUTE)
+        self.variables |= {'COMPUTE_STATE': 'down', 'NOVA_RT_TRIES': '2'}
+        error = self.run_plugin('stack/test-config')
+        self.assertIn('WARNING: nova-compute of this host is not up', error)
+
+    def test_tempest(self):
+        tempest = self.etc / 'tempest.conf'
+        self.variables |= {'TEMPEST_CONFIG': tempest,
+                           'NOVA_RT_HINT_OVERRIDE': 'lower'}
+        self.configure(*base.CONTROLLER)
+        self.run_plugin('stack/test-config')
+        self.assertFalse(tempest.exists())
+        self.configure(*base.CONTROLLER, 'tempest')
+        self.run_plugin('stack/test-config')
+        self.assertIn('hint_override = lower', tempest.read_text())
+
+
+class TimesliceTest(base.DevStackTestCase, doctor_base.DoctorTest):
+    """kernel.sched_rr_timeslice_ms, where nova-rt doctor advises another."""
+
+    NAME = 'kernel.sched_rr_timeslice_ms'
+
+    def setUp(self):
+        super().setUp()
+        self.configure(*base.COMPUTE)
+
+    def advise(self, value):
+        view = self.view(kernels.F1, {rt_group_sched.TIMESLICE: value})
+        self.nova_rt(1, report.as_json(
+            list(sysctls.timeslice(view)), 'rt_group_sched', 950_000))
+
+    def changes(self):
+        return self.calls('sysctl -w')
+
+    def test_mainline(self):
+        self.advise('100')
+        self.run_plugin('stack/post-config')
+        tick = max(1, ticks.tick_us() // 1000)
+        self.assertEqual([f'sysctl -w {self.NAME}={tick}'], self.changes())
+        # Once more, and after a run that failed.
+        self.run_plugin('stack/post-config')
+        self.run_plugin('unstack')
+        self.assertEqual(f'sysctl -w {self.NAME}=100', self.changes()[-1])
+        self.run_plugin('unstack')
+        self.assertEqual(3, len(self.changes()))
+
+    def test_short_already(self):
+        self.advise('1')
+        self.run_plugin('stack/post-config', 'unstack')
+        self.assertEqual([], self.changes())
+
+    def test_another_kernel(self):
+        self.nova_rt(0, report.as_json([], 'hcbs', 950_000))
+        self.run_plugin('stack/post-config', 'unstack')
+        self.assertEqual([], self.changes())

@@ -76,6 +76,11 @@ class Kernel(hierarchies.Hierarchies):
             finally:
                 self._owner = None
 
+    @property
+    def busy(self) -> bool:
+        """Whether somebody is between the steps of a change."""
+        return self._owner is not None
+
     def mounts(self) -> list[tuple[str, str, str]]:
         kind = 'cgroup' if self.version == 1 else 'cgroup2'
         return [('/proc', 'proc', 'rw'), *(

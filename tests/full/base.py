@@ -23,7 +23,7 @@ from oslotest import base
 from tests.cloud import base as cloud_base
 
 PATIENCE = 90
-PERIODS = 25
+SECONDS = 5
 TOLERANCE = 0.01
 IMAGES = {'lxc': 'lxc-busy', 'qemu': 'qemu-busy'}
 
@@ -142,7 +142,7 @@ class FullTestCase(base.BaseTestCase):
 
         It may be less at first, while its tasks are being started.
         """
-        found = measure.shares([server], PERIODS)[server.name]
+        found = measure.shares([server], SECONDS)[server.name]
         self.assertLessEqual(
             found, server.claim.reservation.share + TOLERANCE)
         return found

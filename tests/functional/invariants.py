@@ -8,6 +8,7 @@ with none of the code that keeps them.
 
 import collections
 import fractions
+import math
 import os
 from typing import Any
 
@@ -23,6 +24,9 @@ from tests.functional import guests
 PPM = 1_000_000
 #: What a group above others holds at least.
 LEAST_PPM = 3
+#: The default priorities of servers, and the period that has the highest.
+LOWEST, HIGHEST = 10, 57
+SHORTEST_US = 1_024
 
 #: States of a migration that keeps nothing any more.
 ENDED = ('cancelled', 'completed', 'confirmed', 'done', 'error', 'failed',
@@ -74,7 +78,7 @@ class TestCase(base.TestCase):
         """The identifiers of all claims on a host that servers hold."""
         provider, found = self.provider(host), set()
         for instance in objects.InstanceList.get_by_filters(
-                self.cell_context(), {'deleted': False},
+                self.cell_context(), {'deleted': False, 'soft_deleted': True},
                 expected_attrs=['resources', 'migration_context']):
             if instance.host is None:
                 # Offloaded: the next claim replaces what is stored.
@@ -139,9 +143,12 @@ class TestCase(base.TestCase):
         """What the groups of one guest must hold, and no more."""
         own = (claim.reservation.runtime_us, claim.reservation.period_us)
         found = self.guests.hosts[host]
-        if self.replicated(host):
-            return {found.group(pid): dict.fromkeys(range(base.PCPUS), own)}
         vcpus = found.vcpus(pid)
+        if self.replicated(host):
+            # Mainline has a budget in each group: the vCPUs share the first.
+            leaf = (vcpus[0] if vcpus and self.holds_all(host)
+                    else found.group(pid))
+            return {leaf: dict.fromkeys(range(base.PCPUS), own)}
         if not vcpus:
             return {found.group(pid): dict.fromkeys(claim.cpus, own)}
         return {group: {cpu: own} for group, cpu
@@ -167,7 +174,10 @@ class TestCase(base.TestCase):
         self.assertEqual(leaves, {group: own for group, own
                                   in granted.items() if group in leaves})
         for group, own in rest.items():
-            self._assert_tight(group, own, granted)
+            if self.holds_all(host) and group.count('/') == 1:
+                self._assert_full(host, group, own, granted)
+            else:
+                self._assert_tight(group, own, granted)
         self.assertEqual([], self.kernel(host).over_cap(self.CAP))
 
     def _assert_tight(self, group: str, own: dict[int, tuple[int, int]],
@@ -181,17 +191,32 @@ class TestCase(base.TestCase):
             self.assertLessEqual(
                 _ppm(*pair), max(below, LEAST_PPM), (group, cpu, granted))
 
+    def _assert_full(self, host: str, group: str,
+                     own: dict[int, tuple[int, int]], granted: Grants
+                     ) -> None:
+        self.assertTrue([name for name in granted if name.startswith(
+            group + '/')], f'{group} holds {own} for nobody')
+        self.assertEqual({self.kernel(host).sysctl}, set(own.values()))
+
     def _assert_policy(self, host: str, domain: Any,
                        claim: claims.RTClaim | None) -> None:
         found = self.guests.hosts[host]
         tasks = self.kernel(host).tasks
         threads = found.running[domain.rt_pid]
         groups = found.vcpus(domain.rt_pid) or [found.group(domain.rt_pid)]
-        tenants = {tasks[thread].policy for thread in threads
-                   if tasks[thread].groups[
+        tenants = {(tasks[thread].policy, tasks[thread].priority)
+                   for thread in threads if tasks[thread].groups[
                        self.kernel(host).key('cpu')] in groups
                    and thread != domain.rt_pid}
-        self.assertEqual({os.SCHED_RR if claim else os.SCHED_OTHER}, tenants)
+        self.assertEqual({(os.SCHED_RR, self._priority(
+            host, claim.reservation.period_us)) if claim
+            else (os.SCHED_OTHER, 0)}, tenants)
+
+    def _priority(self, host: str, period_us: int) -> int:
+        """On mainline four for each octave of periods, else one for all."""
+        if not self.holds_all(host):
+            return LOWEST
+        return HIGHEST - int(4 * math.log2(max(1, period_us / SHORTEST_US)))
 
     # All of it.
 

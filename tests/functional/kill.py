@@ -303,7 +303,7 @@ class Operator(fixtures.Fixture):
                 self._test.placement.delete(f'/allocations/{consumer}')
 
     def _check(self) -> list[Any]:
-        found = json.loads(self._manage('check', '--json')[1])
+        found = json.loads(self._manage('check', '-f', 'json')[1])
         self._test.assertEqual([], found['unchecked'])
         return list(found['differences'])
 

@@ -13,7 +13,7 @@ from tests import proof
 class ContainerTest(kill_moves.MoveKillTests, operations.TestCase):
     """On a kernel that grants a runtime on every CPU."""
 
-    SHARE = 0.5
+    SHARE = 0.2
 
 
 class MachineTest(kill_live.LiveKillTests, operations.TestCase):
@@ -22,7 +22,7 @@ class MachineTest(kill_live.LiveKillTests, operations.TestCase):
     VIRT_TYPE = 'qemu'
     KERNEL = 'F2m'
     VCPUS = 2
-    SHARE = 0.5
+    SHARE = 0.2
 
     @proof.proves('Live migration, nova-compute of an end is killed', 'at '
                   'each step: a guest keeps what was claimed for it where it '

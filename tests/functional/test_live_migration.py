@@ -15,7 +15,7 @@ from tests.functional import operations
 from tests import proof
 
 
-class LiveMigrationTest(operations.TestCase):
+class TestCase(operations.TestCase):
     """From host1 to host2, with a runtime for each CPU."""
 
     VIRT_TYPE = 'qemu'
@@ -80,7 +80,8 @@ class LiveMigrationTest(operations.TestCase):
         self.assert_nothing_left('host2')
         self.assertEqual([], self.alive('host2'))
 
-    # Tests.
+
+class LiveMigrationTest(TestCase):
 
     @proof.proves('Live migration', 'claimed at the destination before '
                   'anything moves, in place there before the guest runs, '

@@ -28,7 +28,7 @@ from tests.functional.soak import plan
 from tests import seeds
 from tests.unit import base
 
-COUNT = int(os.environ.get('NOVA_RT_SOAK', '2700'))
+COUNT = int(os.environ.get('NOVA_RT_SOAK', '1000'))
 HOSTS = 20
 SCHEDULERS = 3
 #: To shrink a list that fails.
@@ -124,8 +124,7 @@ class SoakTest(CloudTest):
         self.say(f'NOVA_RT_SEED={seed}: {sum(run.done.values())} '
                  f'operations in {time.monotonic() - started:.0f} s: '
                  f'{run.done}, built at attempt {run.cloud.attempts}')
-        if not os.environ.get('NOVA_RT_SOAK'):
-            self.assertGreaterEqual(sum(run.done.values()), 2000)
+        self.assertGreaterEqual(sum(run.done.values()), COUNT * 2 // 3)
 
     def _story(self, seed: int, operations: list[plan.Operation],
                error: Exception) -> str:

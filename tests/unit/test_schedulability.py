@@ -86,9 +86,10 @@ class HoldsTest(base.BaseTestCase):
         self.assertTrue(rule(min_period_us=10_000).holds([ms(0.1, 10)]))
 
     def test_an_overrun_counts(self):
+        """That of the other one, and that of its own before the refill."""
         servers = [ms(4, 12), ms(4, 16)]
-        self.assertTrue(rule(tick_us=4000).holds(servers))
-        self.assertFalse(rule(tick_us=4001).holds(servers))
+        self.assertTrue(rule(tick_us=2000).holds(servers))
+        self.assertFalse(rule(tick_us=2001).holds(servers))
 
     def test_response_time(self):
         # It ends within the 87th run of the other: 600 + 87 * 3.

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The two container images, built without mounting anything.
+"""The container images, built without mounting anything.
 
-``lxc-busybox`` idles, ``lxc-busy`` keeps several tasks spinning. Both are
-ext4 file systems with a static busybox as init.
+``lxc-busybox`` idles, ``lxc-busy`` keeps several tasks spinning,
+``lxc-hostile`` tries to take more than is its.  All are ext4 file systems
+with a static busybox as init.
 """
 
 from collections.abc import Iterable
 import functools
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -23,20 +25,30 @@ INITTABS = {
     'lxc-busybox': '::respawn:/bin/sleep 2147483647\n',
     'lxc-busy': ''.join(
         f'::respawn:/bin/busy {task}\n' for task in range(BUSY_TASKS)),
+    'lxc-hostile': '::respawn:/bin/hostile\n',
 }
-BUSY_SCRIPT = '#!/bin/sh\nwhile :; do :; done\n'
+SCRIPTS = {
+    'busy': '#!/bin/sh\nwhile :; do :; done\n',
+    'hostile': """#!/bin/sh
+/bin/chrt --fifo 99 /bin/busy &
+while :; do
+    /bin/sh -c 'for child in 1 2 3 4 5 6 7 8; do : & done; wait'
+done
+""",
+}
 
 
 def upload(images: glance.Glance, busybox: pathlib.Path,
            scratch: pathlib.Path) -> None:
+    chrt = pathlib.Path(shutil.which('chrt') or '/usr/bin/chrt')
     for name, inittab in INITTABS.items():
-        ensure(images, name, inittab, busybox, scratch)
+        ensure(images, name, inittab, busybox, scratch, chrt)
 
 
 def ensure(images: glance.Glance, name: str, inittab: str,
            busybox: pathlib.Path, scratch: pathlib.Path,
            *programs: pathlib.Path) -> str:
-    """The id of an image; *programs* are static, and stand in its /bin."""
+    """The id of an image; *programs* stand in its /bin."""
     return images.ensure(
         name, functools.partial(_build, name, inittab, scratch,
                                 busybox, *programs), 'raw', 'bare')
@@ -61,8 +73,20 @@ def _fill(root: pathlib.Path, inittab: str,
         (root / directory).mkdir(parents=True)
     for program in programs:
         shutil.copy(program, root / 'bin' / program.name)
+        for library in _libraries(program):
+            (root / library.parent).mkdir(parents=True, exist_ok=True)
+            shutil.copy(f'/{library}', root / library)
     for link in ('bin/sh', 'bin/sleep', 'sbin/init'):
         (root / link).symlink_to('/bin/busybox')
     (root / 'etc' / 'inittab').write_text(inittab)
-    (root / 'bin' / 'busy').write_text(BUSY_SCRIPT)
-    (root / 'bin' / 'busy').chmod(0o755)
+    for name, script in SCRIPTS.items():
+        (root / 'bin' / name).write_text(script)
+        (root / 'bin' / name).chmod(0o755)
+
+
+def _libraries(program: pathlib.Path) -> list[pathlib.Path]:
+    """What a program needs that is not static, seen from the root."""
+    shown = subprocess.run(['ldd', program], check=False, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return [pathlib.Path(path)
+            for path in re.findall(r'\s/(\S+)', shown.stdout)]

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The two images of virtual machines: Debian's kernel, busybox as init.
+"""The images of virtual machines: Debian's kernel, busybox as init.
 
-``qemu-idle`` idles, ``qemu-busy`` keeps each vCPU spinning. They share the
-kernel and the initrd, and differ in the kernel's command line; the disk is
-empty, but Nova wants one.
+``qemu-idle`` idles, ``qemu-busy`` keeps each vCPU spinning, ``qemu-hostile``
+starts processes as fast as it can besides.  They share the kernel and the
+initrd, and differ in the kernel's command line; the disk is empty, but Nova
+wants one.
 """
 
 import functools
@@ -25,19 +26,24 @@ DISK_SIZE = 1 << 20
 # not know itself is the environment of init.
 COMMAND_LINES = {
     name: f'console=ttyS0 quiet no_timer_check guest={name.split("-")[1]}'
-    for name in ('qemu-idle', 'qemu-busy')}
+    for name in ('qemu-idle', 'qemu-busy', 'qemu-hostile')}
 # Its line on the console says that the guest is up.
 INIT = '''#!/bin/busybox sh
 busybox=/bin/busybox
 $busybox mount -t proc proc /proc
 $busybox mount -t devtmpfs dev /dev
 vcpus=$($busybox grep -c ^processor /proc/cpuinfo)
-if [ "$guest" = busy ]; then
+if [ "$guest" != idle ]; then
     left=$vcpus
     while [ "$left" -gt 0 ]; do
         while :; do :; done &
         left=$((left - 1))
     done
+fi
+if [ "$guest" = hostile ]; then
+    while :; do
+        $busybox sh -c 'for child in 1 2 3 4 5 6 7 8; do : & done; wait'
+    done &
 fi
 echo "nova-rt guest: $vcpus vCPUs $guest" > /dev/console
 exec $busybox sleep 2147483647

@@ -63,6 +63,20 @@ def reserve(demo: stage.Demo) -> None:
         demo.create('rt3', '--hint cpu.rt_runtime_us=120000')
         demo.built()
         demo.measure('noise')
+
+
+def share_a_cpu(demo: stage.Demo) -> None:
+    with demo.step('company', 'Three on one pCPU, the last one hostile'):
+        demo.must('server delete --wait rt2 rt3')
+        names = ('short', 'long', 'hostile')
+        for name, (runtime_us, period_us) in zip(
+                names, demo.kind.company, strict=True):
+            demo.create(name, f'--hint cpu.rt_runtime_us={runtime_us} '
+                        f'--hint cpu.rt_period_us={period_us}',
+                        demo.hostile if name == 'hostile' else '')
+        demo.built()
+        demo.measure('hostile')
+        demo.on_one_pcpu(*names)
         demo.must('server delete noisy')
 
 
@@ -126,7 +140,9 @@ def bring_up(demo: stage.Demo, is_full: bool) -> None:
     parts = ('MariaDB, RabbitMQ, Keystone, Placement, Glance, Neutron, Heat, '
              'Tacker, Nova with two computes' if is_full else
              'Keystone, Placement, Glance, Neutron, Nova, libvirt')
-    arguments = ['up', '--full'] if is_full else ['up', '--guest', demo.guest]
+    # Servers go where others are, as long as there is room.
+    arguments = ['up', *(['--full'] if is_full else [
+        '--guest', demo.guest, '--set', 'nova_rt.packing_policy=best_fit'])]
     with demo.step('cloud', f'The cloud: {parts}'):
         print(f'$ tools/cloud.sh {" ".join(arguments)}', flush=True)
         if cloud_main.main(arguments):
@@ -139,6 +155,7 @@ def run(demo: stage.Demo) -> None:
     if demo.guest == 'lxc':  # a machine needs more memory than its VDU says
         describe(demo)
     reserve(demo)
+    share_a_cpu(demo)
     refuse(demo)
     clean_up(demo)
 

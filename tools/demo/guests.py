@@ -11,6 +11,8 @@ class Kind:
 
     #: keeps every vCPU busy
     image: str
+    #: would have more than its share
+    hostile_image: str
     #: what its console shows once it does; '' if it does from the start
     console: str
     #: the control group of a domain
@@ -20,6 +22,9 @@ class Kind:
     #: what runs inside and what serves it, for people
     own_tasks: str
     other_tasks: str
+    #: (runtime, period) in us of three servers on one pCPU, the last of them
+    #: hostile; an emulated machine has to boot on it
+    company: tuple[tuple[int, int], ...]
 
     def keeper(self, group: str) -> int | None:
         """The process that serves a guest from among its own tasks."""
@@ -28,9 +33,12 @@ class Kind:
 
 
 KINDS = {
-    'lxc': Kind('lxc-busy', '', 'lxc-*-{}.libvirt-lxc', '',
-                'tasks', 'libvirt_lxc'),
-    'qemu': Kind('qemu-busy', r'nova-rt guest: \d+ vCPUs busy',
+    'lxc': Kind('lxc-busy', 'lxc-hostile', '', 'lxc-*-{}.libvirt-lxc', '',
+                'tasks', 'libvirt_lxc',
+                ((3_000, 10_000), (600_000, 1_000_000), (2_000, 50_000))),
+    'qemu': Kind('qemu-busy', 'qemu-hostile',
+                 r'nova-rt guest: \d+ vCPUs (busy|hostile)',
                  'qemu-*-{}.libvirt-qemu', 'vcpu*',
-                 'vCPUs', 'emulator and I/O threads'),
+                 'vCPUs', 'emulator and I/O threads',
+                 ((3_000, 10_000), (350_000, 1_000_000), (25_000, 100_000))),
 }

@@ -132,11 +132,16 @@ def _group(server: Server, domain: str) -> str:
     return found[0].name if found else ''
 
 
+def published(cloud: settings.Settings) -> list[dict[str, str]]:
+    """The stats of all compute nodes."""
+    rows = _select(cloud, 'select stats from compute_nodes where deleted = 0')
+    return [json.loads(stats) for stats, in rows]
+
+
 def charged(cloud: settings.Settings) -> int:
     """ppm that nova-compute says all claims of its host add up to."""
-    rows = _select(cloud, 'select stats from compute_nodes where deleted = 0')
-    return sum(json.loads(json.loads(stats)[hostmap.MAP])['charged']
-               for stats, in rows)
+    return sum(json.loads(stats[hostmap.MAP])['charged']
+               for stats in published(cloud))
 
 
 def budgets() -> int:
@@ -177,6 +182,15 @@ def policies(server: Server) -> dict[str, list[str]]:
              for task in _tasks(path)}
     own = _own_tasks(server)
     return {'guest': _policies(own), 'host': _policies(every - own)}
+
+
+def priorities(server: Server) -> list[int]:
+    """Real-time priorities of its own tasks."""
+    found = set()
+    for task in _own_tasks(server):
+        with contextlib.suppress(ProcessLookupError):
+            found.add(os.sched_getparam(task).sched_priority)
+    return sorted(found)
 
 
 def _policies(tasks: Iterable[int]) -> list[str]:

@@ -2,32 +2,70 @@
 
 """The share of a CPU that servers get: CPU time over wall time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import os
 import time
 
 from demo import host
 
+from nova_rt.compute import claims
+
 PRIORITY = 99
+#: of each server
+WINDOWS = 8
 
 
-def shares(found: Sequence[host.Server], periods: int) -> dict[str, float]:
-    """The share of each server, over whole periods of all.
+def shares(found: Sequence[host.Server], seconds: float
+           ) -> dict[str, float]:
+    """The share of each server, by its name.
 
-    The window is *periods* of the longest period, which the shorter ones
-    divide in this demonstration.
+    Each is watched over whole periods of its own, as many as end in
+    *seconds*: the mean of windows that begin all over its first period, as
+    others decide in which part of a period it runs.
     """
-    longest = max(server.claim.reservation.period_us
-                  for server in found if server.claim)
+    looks = sorted((moment, sign, number)
+                   for number, server in enumerate(found) if server.claim
+                   for moment, sign in _looks(server.claim, seconds))
+    used, passed = [0] * len(found), [0] * len(found)
+    with watching(found) as usage:
+        begin = time.monotonic_ns()
+        for moment, sign, number in looks:
+            time.sleep(max(0, begin + moment - time.monotonic_ns()) / 1e9)
+            passed[number] += sign * time.monotonic_ns()
+            used[number] += sign * usage()[number]
+    return {server.name: used[number] / passed[number]
+            for number, server in enumerate(found) if server.claim}
+
+
+def _looks(claim: claims.RTClaim, seconds: float
+           ) -> Iterator[tuple[int, int]]:
+    """Where windows begin (-1) and end (1), in ns."""
+    period_ns = claim.reservation.period_us * 1000
+    periods = max(1, round(seconds * 1e9) // period_ns - 1)
+    for window in range(WINDOWS):
+        begin = window * period_ns // WINDOWS
+        yield begin, -1
+        yield begin + periods * period_ns, 1
+
+
+@contextlib.contextmanager
+def watching(found: Sequence[host.Server]
+             ) -> Iterator[Callable[[], list[int]]]:
+    """A function that tells the CPU time of each server, in ns.
+
+    Who calls it is woken on time, and reads all at one go.
+    """
     with contextlib.ExitStack() as stack:
         counters = [_open(server, stack) for server in found]
         stack.enter_context(_punctual())
-        begin, before = time.monotonic_ns(), _usage(counters)
-        time.sleep(periods * longest / 1e6)
-        end, after = time.monotonic_ns(), _usage(counters)
-    return {server.name: (now - then) / (end - begin)
-            for server, then, now in zip(found, before, after, strict=True)}
+        yield lambda: [_usage(each) for each in counters]
+
+
+def _window_ns(claim: claims.RTClaim, seconds: float) -> int:
+    """Whole periods, at least one."""
+    period_ns = claim.reservation.period_us * 1000
+    return max(1, round(seconds * 1e9) // period_ns) * period_ns
 
 
 @contextlib.contextmanager
@@ -57,7 +95,6 @@ def _open(server: host.Server, stack: contextlib.ExitStack) -> list[int]:
     return handles
 
 
-def _usage(counters: Sequence[Sequence[int]]) -> list[int]:
-    """CPU time of each server, in ns."""
-    return [sum(int(os.pread(handle, 64, 0)) for handle in handles)
-            for handles in counters]
+def _usage(counters: Sequence[int]) -> int:
+    """CPU time of a server, in ns."""
+    return sum(int(os.pread(handle, 64, 0)) for handle in counters)

@@ -42,7 +42,7 @@ class Report:
             'kernel': kernel, 'state': server.state, 'busy_tasks': tasks,
             'policies': host.policies(server), 'shares': {}})
         entry['measured_share'] = entry['shares'][condition] = round(share, 4)
-        print(f'  {server.name:6} {condition:7} {wanted.runtime_us:8} '
+        print(f'  {server.name:7} {condition:7} {wanted.runtime_us:8} '
               f'{wanted.period_us:8} {str(list(claim.cpus)):6} '
               f'{kernel["runtime_us"]:8} {kernel["period_us"]:8} '
               f'{tasks:5} {wanted.share:9.3f} {share:9.4f}', flush=True)
@@ -64,10 +64,10 @@ class Report:
 
     @staticmethod
     def heading() -> None:
-        print(f'  {"server":6} {"":7} {"runtime":>8} {"period":>8} '
+        print(f'  {"server":7} {"":7} {"runtime":>8} {"period":>8} '
               f'{"pCPUs":6} {"kernel":>8} {"kernel":>8} {"busy":>5} '
               f'{"runtime/":>9} {"measured":>9}\n'
-              f'  {"":14} {"us":>8} {"us":>8} {"":6} {"runtime":>8} '
+              f'  {"":15} {"us":>8} {"us":>8} {"":6} {"runtime":>8} '
               f'{"period":>8} {"tasks":>5} {"period":>9} {"share":>9}')
 
     def refused(self, request: str, reason: str) -> None:

@@ -17,7 +17,8 @@ from demo import host
 from demo import measure
 from demo import report
 
-PERIODS = 25
+# What each server is watched for, in whole periods of its own.
+SECONDS = 5
 # Emulated machines boot in what their reservation leaves of 5 s.
 PATIENCE = 120
 
@@ -29,8 +30,9 @@ class Demo:
         self.guest = guest
         self.kind = guests.KINDS[guest]
         self.report = report.Report(guest)
-        self.reserved = (f'server create --flavor flavor_rt1 '
-                         f'--image {self.kind.image} --nic none')
+        self.reserved, self.hostile = (
+            f'server create --flavor flavor_rt1 --image {image} --nic none'
+            for image in (self.kind.image, self.kind.hostile_image))
         self._booted: set[str] = set()
         self._started = float(os.environ.get('DEMO_STARTED', time.time()))
 
@@ -97,16 +99,22 @@ class Demo:
     def measure(self, condition: str) -> None:
         found = [server for server in host.servers(self.cloud)
                  if server.claim and server.group]
-        print(f'  measuring over {PERIODS} of the longest period ...',
-              flush=True)
+        print(f'  measuring for {SECONDS} s ...', flush=True)
         tasks = {server.name: host.busy_tasks(server) for server in found}
-        measured = measure.shares(found, PERIODS)
+        measured = measure.shares(found, SECONDS)
         self.report.heading()
         for server in found:
             self.report.measured(server, condition, measured[server.name],
                                  tasks[server.name])
         for server in found:
             self.report.policies(server)
+
+    def on_one_pcpu(self, *names: str) -> None:
+        """These servers share a pCPU."""
+        cpus = {server.claim.cpus for server in host.servers(self.cloud)
+                if server.claim and server.name in names}
+        if len(cpus) != 1:
+            self.report.problem(f'{", ".join(names)} are on pCPUs {cpus}')
 
     def bad(self, command: str) -> None:
         """A command that must be refused, with a sentence."""

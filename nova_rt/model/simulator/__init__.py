@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""CBS servers under EDF, event by event: the ground truth of the models.
+"""Servers on a CPU, event by event: the ground truth of the models.
 
-``lone`` is one server with a CPU to itself, ``edf`` several on several CPUs,
-``traffic`` makes requests, ``estimate`` repeats runs and gives intervals.
+``cpu`` lets time pass, ``cbs`` and ``rt_group`` have the rules of the
+kernels, ``lone`` is a fast way for one CBS server, ``traffic`` makes
+requests, ``estimate`` repeats runs and gives intervals.
 """

@@ -40,3 +40,8 @@ def periodic(load: rt_load.Load, count: int) -> Requests:
         np.arange(count, dtype=np.float64)
         * (rt_load.US_PER_S / load.arrival_rate_hz),
         np.full(count, rt_load.US_PER_S / load.service_rate_hz))
+
+
+def busy() -> Requests:
+    """One request at 0 that never ends."""
+    return Requests(np.zeros(1), np.full(1, np.inf))

@@ -98,9 +98,10 @@ def _reason(hosts: list[Any], vcpus: int, wanted: reservation.Reservation
     lines = []
     for host in hosts[:10]:
         known = rt_host_state.map_of(host)
-        lines.append(f'{host.host} has {_free(known.state)}' if known
-                     else f'{host.host} publishes no map of version '
-                     f'{hostmap.VERSION}')
+        lines.append(
+            f'{host.host} has {_free(known.state)}'
+            f'{_late(known.state, vcpus, wanted)}' if known else
+            f'{host.host} publishes no map of version {hostmap.VERSION}')
     if len(hosts) > len(lines):
         lines.append(f'{len(hosts) - len(lines)} more hosts')
     return (f'{wanted} does not fit on {vcpus} pCPU(s) of any host: '
@@ -113,3 +114,8 @@ def _free(state: cpus.CpuBandwidth) -> str:
     best = max(map(state.free, state.cpus))
     return (f'{len(state.cpus)} pCPUs, the emptiest with '
             f'{max(0, best) / reservation.PPM:.3f} free')
+
+
+def _late(state: cpus.CpuBandwidth, vcpus: int,
+          wanted: reservation.Reservation) -> str:
+    return f', but {cpus.LATE}' if cpus.is_late(state, vcpus, wanted) else ''

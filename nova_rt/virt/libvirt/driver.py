@@ -6,7 +6,7 @@ It wires the parts together in nova-compute: the tracker that claims, the
 host and guests that apply, the inventory for Placement.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 import contextlib
 from typing import Any
 
@@ -14,13 +14,14 @@ import libvirt
 import nova.conf
 from nova import context as nova_context
 from nova import exception as nova_exception
-from nova import objects
 from nova.virt import event as virtevent
 from nova.virt.libvirt import driver
 from oslo_log import log as logging
 
 from nova_rt.compute import capacity
 from nova_rt.compute import claims
+from nova_rt.compute import entitled
+from nova_rt.compute import kept
 from nova_rt.compute import manager as rt_manager
 from nova_rt.compute import request
 from nova_rt.compute import selfcheck
@@ -39,6 +40,7 @@ from nova_rt.virt.libvirt import deadline
 from nova_rt.virt.libvirt import enforcer
 from nova_rt.virt.libvirt import host as rt_host
 from nova_rt.virt.libvirt import reconcile
+from nova_rt.virt.libvirt import started
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -57,7 +59,10 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         selfcheck.verify()
         rt_conf.register_opts(CONF)
         super().__init__(virtapi, read_only)
-        self._rt_starting: set[str] = set()
+        self._rt_handled: set[str] = set()
+        self._rt_starts = started.Starts(
+            self, self._rt_known, _instance,
+            lambda: self._host.get_connection())
         self._host.__class__ = rt_host.RTHost
         self._host.rt_reservations = self
         self._host.rt_dropped_capabilities = CONF.nova_rt.drop_capabilities
@@ -117,14 +122,23 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         instance = _instance(uuid)
         if instance is None:
             return None  # not a server of this cloud
+        compute = self.virtapi._compute
         claim = claims.on_host(
-            instance, self.virtapi._compute.host, self._rt_providers()
+            instance, compute.host, compute.rt.rt_providers()
         ) or claims.of_instance(instance)
         if claim is None and request.reservation_of(instance) is not None:
             raise exception.ReservationNotApplied(
                 uuid=uuid, reason='it asks for a CPU reservation and holds '
                 'no claim; resize or rebuild it elsewhere')
         return claim
+
+    def _rt_known(self, uuid: str) -> claims.RTClaim | None:
+        """As rt_claim; the database is asked where the tracker is in doubt.
+        """
+        known = self.virtapi._compute.rt.rt_known(uuid)
+        if known is None or len(known) > 1:
+            return self.rt_claim(uuid)
+        return known[0] if known else None
 
     def rt_destination(self, uuid: str) -> claims.RTClaim | None:
         instance = _instance(uuid)
@@ -137,11 +151,6 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                 'made no claim for its CPU reservation; does that '
                 'nova-compute run RTLibvirtDriver?')
         return claim
-
-    def _rt_providers(self) -> list[str]:
-        """Ids of this host's compute nodes; none yet while it starts."""
-        nodes = self.virtapi._compute.rt.compute_nodes
-        return [node.uuid for node in list(nodes.values())]
 
     def _get_guest_idmaps(self) -> list[Any]:
         return confinement.sendable(super()._get_guest_idmaps())
@@ -160,12 +169,15 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         return self._rt_enforcer is not None and self._rt_enforcer.pins
 
     @contextlib.contextmanager
-    def rt_launching(self, uuid: str) -> Iterator[None]:
-        self._rt_starting.add(uuid)
+    def rt_handling(self, uuid: str) -> Iterator[None]:
+        if uuid in self._rt_handled:
+            yield  # one that could not be started is ended
+            return
+        self._rt_handled.add(uuid)
         try:
             yield
         finally:
-            self._rt_starting.discard(uuid)
+            self._rt_handled.discard(uuid)
 
     def rt_guard(self) -> None:
         try:
@@ -199,12 +211,12 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         except exception.KernelError as error:
             LOG.info('A budget is left until the next audit: %s', str(error))
 
-    def rt_reconcile(self, instances: Sequence[Any],
-                     claimed: Collection[str] | None = None) -> None:
-        """Bring the kernel in step with the claims of *instances*.
+    def rt_reconcile(self, entitlements: Mapping[str, entitled.Entitlement]
+                     ) -> None:
+        """Bring the kernel in step with what guests are entitled to.
 
-        :param claimed: servers with a claim on this host; the guests of all
-            others have to give theirs back.  None: that is not known
+        :param entitlements: by server; the guests of all others, and those
+            that are being started or ended now, stay as they are
         """
         try:
             self._rt_measure()
@@ -212,17 +224,20 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             LOG.error('CPU reservations: kept as they were: %s', str(error))
         if self._rt_reconciler is None:
             return
-        held = {}
-        for instance in instances:
-            # One that cannot be read was reported; its guest stays as it is.
-            with contextlib.suppress(exception.InvalidClaim):
-                held[instance.uuid] = claims.of_instance(instance)
-        known = {*(claimed or ()), *(each.uuid for each in instances)}
         self._rt_reconciler.run([
-            reconcile.RunningGuest(uuid, pid, held.get(uuid))
-            for uuid, pid in self._rt_guests() if uuid in held or (
-                claimed is not None and uuid not in known
-                and _instance(uuid, deleted=True) is not None)])
+            reconcile.RunningGuest(uuid, pid, self._rt_preferred(
+                uuid, entitlements[uuid].held), entitlements[uuid].settled)
+            for uuid, pid in self._rt_guests()
+            if uuid in entitlements and uuid not in self._rt_handled])
+
+    def _rt_preferred(self, uuid: str, found: tuple[claims.RTClaim, ...]
+                      ) -> tuple[claims.RTClaim, ...]:
+        """The claims, that of a guest which starts now first."""
+        if len(found) > 1:
+            with contextlib.suppress(exception.RTError):
+                now = self.rt_claim(uuid)
+                return tuple(sorted(found, key=lambda each: each != now))
+        return found
 
     def _rt_guests(self) -> Iterator[tuple[str, int]]:
         """(uuid, pid) of the guests that run."""
@@ -230,12 +245,9 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             with contextlib.suppress(LookupError, libvirt.libvirtError):
                 yield guest.uuid, _pid(guest._domain)
 
-    def rt_others(self, known: Collection[str]) -> Iterator[Any]:
-        """The servers with a guest that runs here, but for those *known*."""
-        for guest in self._host.list_guests(only_running=True):
-            instance = None if guest.uuid in known else _instance(guest.uuid)
-            if instance is not None:
-                yield instance
+    def rt_running(self) -> list[str]:
+        """The uuids of the guests that run."""
+        return [uuid for uuid, _ in self._rt_guests()]
 
     def check_can_live_migrate_destination(
             self, context: Any, instance: Any, *args: Any, **kwargs: Any
@@ -279,46 +291,34 @@ class RTLibvirtDriver(driver.LibvirtDriver):
     def post_live_migration_at_destination(
             self, context: Any, instance: Any, *args: Any, **kwargs: Any
             ) -> None:
+        self.virtapi._compute.rt.rt_arrived(instance)
         super().post_live_migration_at_destination(
             context, instance, *args, **kwargs)
-        self._rt_started(instance.uuid)
-
-    def _rt_started(self, uuid: str) -> None:
-        """A guest was started by Nova, or by somebody else.
-
-        libvirt starts the destination of a live migration, and anew a
-        container that was rebooted from inside.
-        """
-        try:
-            claim = self.rt_claim(uuid)
-            if claim is None:
-                return
-            target, pid = self.rt_enforcer(), self.rt_pid(uuid)
-            if not target.holds(pid, claim):
-                target.apply(pid, claim)
-                LOG.info('Server %s has %s on pCPUs %s.', uuid,
-                         claim.reservation, list(claim.cpus))
-        except (LookupError, libvirt.libvirtError):
-            return  # it has ended already
-        except exception.RTError as error:
-            LOG.error('Server %s is ended, it would run without its CPU '
-                      'reservation: %s', uuid, str(error))
-            with contextlib.suppress(libvirt.libvirtError):
-                self._host.get_connection().lookupByUUIDString(
-                    uuid).destroy()
+        self._rt_starts.heed(instance.uuid)
 
     def destroy(self, *args: Any, **kwargs: Any) -> None:
         super().destroy(*args, **kwargs)
         self.rt_settle()
 
     def emit_event(self, event: virtevent.InstanceEvent) -> None:
-        if isinstance(event, virtevent.LifecycleEvent):
-            if event.transition == virtevent.EVENT_LIFECYCLE_STOPPED:
-                self.rt_settle()
-            elif (event.transition == virtevent.EVENT_LIFECYCLE_STARTED
-                  and event.uuid not in self._rt_starting):
-                self._rt_started(event.uuid)
-        super().emit_event(event)
+        try:
+            self._rt_heed(event)
+        except Exception:
+            # Nova's thread for events ends with an error, and its other
+            # users with it.
+            LOG.exception('An event of server %s is left to the next audit.',
+                          event.uuid)
+        finally:
+            super().emit_event(event)
+
+    def _rt_heed(self, event: virtevent.InstanceEvent) -> None:
+        if not isinstance(event, virtevent.LifecycleEvent):
+            return
+        if event.transition == virtevent.EVENT_LIFECYCLE_STOPPED:
+            self.rt_settle()
+        elif (event.transition == virtevent.EVENT_LIFECYCLE_STARTED
+              and event.uuid not in self._rt_handled):
+            self._rt_starts.heed(event.uuid)
 
     def update_provider_tree(self, provider_tree: Any, nodename: str,
                              allocations: Any = None) -> None:
@@ -341,17 +341,10 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                 for name, found in before.items() if name in hostmap.CLASSES}
 
 
-def _instance(uuid: str, deleted: bool = False) -> Any:
+def _instance(uuid: str) -> Any:
     """A server with what says its reservation; None where there is none."""
-    context = nova_context.get_admin_context(
-        read_deleted='yes' if deleted else 'no')
-    try:
-        return objects.Instance.get_by_uuid(
-            context, uuid, expected_attrs=[
-                'flavor', 'resources', 'system_metadata',
-                'migration_context'])
-    except nova_exception.InstanceNotFound:
-        return None
+    found = kept.instance(nova_context.get_admin_context(), uuid)
+    return None if found is None or found.deleted else found
 
 
 def _claims(instance: Any) -> bool:

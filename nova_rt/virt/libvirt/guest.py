@@ -45,9 +45,10 @@ class Reservations(Protocol):
     def rt_pins(self) -> bool:
         """Whether guests must be kept on the pCPUs of their claim."""
 
-    def rt_launching(self, uuid: str
-                     ) -> contextlib.AbstractContextManager[None]:
-        """While Nova starts a guest, events about it are left alone."""
+    def rt_handling(self, uuid: str
+                    ) -> contextlib.AbstractContextManager[None]:
+        """While Nova starts or ends a guest, events and audits leave it.
+        """
 
     def rt_guard(self) -> None:
         """A guest is about to be started; never raises."""
@@ -77,7 +78,7 @@ class RTGuest(libvirt_guest.Guest):
         self._reservations.rt_guard()
         if claim is None:
             return super().launch(pause=pause)
-        with self._reservations.rt_launching(self.uuid):
+        with self._reservations.rt_handling(self.uuid):
             return self._rt_launch(claim, pause)
 
     def _rt_launch(self, claim: claims.RTClaim, pause: bool) -> Any:
@@ -116,8 +117,9 @@ class RTGuest(libvirt_guest.Guest):
         # Where the kernel allows it, its tasks stop being real-time and its
         # budget returns at once; that of a removed group takes until the
         # kernel gets round to it.
-        self._reservations.rt_release(self.uuid)
-        try:
-            super().poweroff()
-        finally:  # it may have ended by itself
-            self._reservations.rt_settle()
+        with self._reservations.rt_handling(self.uuid):
+            self._reservations.rt_release(self.uuid)
+            try:
+                super().poweroff()
+            finally:  # it may have ended by itself
+                self._reservations.rt_settle()

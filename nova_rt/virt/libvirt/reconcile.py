@@ -3,6 +3,7 @@
 """Brings the kernel in step with the claims: in each audit, and at start."""
 
 from collections.abc import Sequence
+import contextlib
 import dataclasses
 
 from oslo_log import log as logging
@@ -16,11 +17,16 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunningGuest:
-    """A guest of Nova that runs, and what it is entitled to."""
+    """A guest of Nova that runs, and what it is entitled to.
+
+    :ivar held: any of them; the first is given to one that holds none
+    :ivar settled: else it is left as it is
+    """
 
     uuid: str
     pid: int
-    claim: claims.RTClaim | None
+    held: tuple[claims.RTClaim, ...]
+    settled: bool = True
 
 
 class Reconciler:
@@ -58,17 +64,29 @@ class Reconciler:
             now = self._target.bandwidth(guest.pid)
         except exception.RTError:
             return 0
-        wanted = guest.claim.reservation.bandwidth if guest.claim else 0
+        wanted = (guest.held[0].reservation.bandwidth if guest.held
+                  else 0)
         return wanted - now
 
     def _correct(self, guest: RunningGuest) -> None:
-        if guest.claim is None:
-            if self._target.bandwidth(guest.pid):
-                self._target.release(guest.pid)
-                LOG.warning('Took a CPU reservation without a claim from '
-                            'server %s.', guest.uuid)
-        elif not self._target.holds(guest.pid, guest.claim):
-            self._target.apply(guest.pid, guest.claim)
+        if not guest.settled or self._holds_one(guest):
+            return
+        if guest.held:
+            claim = guest.held[0]
+            self._target.apply(guest.pid, claim)
             LOG.warning('The kernel did not hold the CPU reservation of '
                         'server %s; applied %s on pCPUs %s.', guest.uuid,
-                        guest.claim.reservation, list(guest.claim.cpus))
+                        claim.reservation, list(claim.cpus))
+        elif self._target.bandwidth(guest.pid):
+            self._target.release(guest.pid)
+            LOG.warning('Took a CPU reservation without a claim from '
+                        'server %s.', guest.uuid)
+
+    def _holds_one(self, guest: RunningGuest) -> bool:
+        for claim in guest.held:
+            # One of another number of vCPUs; or it has ended, as is told
+            # when it is corrected.
+            with contextlib.suppress(exception.KernelError):
+                if self._target.holds(guest.pid, claim):
+                    return True
+        return False

@@ -18,6 +18,7 @@ import unittest
 from unittest import mock
 
 import nova_rt.kernel.fs
+from nova_rt.kernel import rt_group_sched
 from nova_rt.kernel import survey
 from nova_rt.kernel import tree
 from nova_rt.kernel import two_files as f1
@@ -73,8 +74,12 @@ class RealKernelTest(unittest.TestCase):
             self.skipTest(reason)
         client = mock.patch.object(nova_rt.privsep.cgroup_pctxt,
                                    'client_mode', False)
-        client.start()
-        self.addCleanup(client.stop)
+        # The scratch group is no top group of servers: these get all.
+        modest = mock.patch.object(rt_group_sched.RtGroupSched, 'keeps_room',
+                                   return_value=False)
+        for patch in (client, modest):
+            patch.start()
+            self.addCleanup(patch.stop)
         self.fs = nova_rt.kernel.fs.RealFS()
         self.name = f'nova-rt-test-{os.getpid()}-{next(_numbers)}'
         self.cpu = mount('cpu')

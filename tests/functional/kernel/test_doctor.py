@@ -69,7 +69,7 @@ class DoctorTest(unittest.TestCase):
             self.skipTest('the kernel has no RT_GROUP_SCHED on cgroup v1')
 
     def test_finds_this_kernel(self) -> None:
-        done = doctor('--json')
+        done = doctor('-f', 'json')
         self.assertEqual('', done.stderr)
         # 2 where another test, or a guest, is in the middle of something.
         self.assertIn(done.returncode, (0, 1, 2))

@@ -197,7 +197,7 @@ class Host:
         domain = self.domains[uuid] = Domain(self, uuid, vcpus, cpus)
         self.driver.rt_guard()
         domain.createWithFlags(0)
-        self.driver._rt_started(uuid)
+        self.driver._rt_starts.heed(uuid)
 
     def leave(self, uuid: str) -> None:
         """libvirt has migrated it away."""

@@ -215,7 +215,7 @@ class Cloud(cloud.Cloud):
     def _live(self, instance: Any, migration: Any, source: hosts.Host,
               target: hosts.Host) -> None:
         source.leave(instance.uuid)
-        target.driver._rt_started(instance.uuid)
+        target.driver._rt_starts.heed(instance.uuid)
         instance.apply_migration_context()
         instance.drop_migration_context()
         self._place(instance, target)

@@ -42,6 +42,8 @@ class Store(fixtures.Fixture):
         for name, new in (
                 ('Instance.get_by_uuid', self._instance),
                 ('InstanceList.get_by_host_and_node', self._of_host),
+                ('InstanceList.get_by_filters', self._in_state),
+                ('Migration.get_by_id', self._move),
                 ('MigrationList.get_in_progress_and_error', self._moves),
                 ('ComputeNode.get_by_uuid', self._node),
                 ('PciDeviceList.get_by_compute_node',
@@ -96,7 +98,16 @@ class Store(fixtures.Fixture):
             self.load(uuid) for uuid, each in self.instances.items()
             if each.host == host])
 
+    def _in_state(self, context: Any, filters: dict[str, Any],
+                  **kwargs: Any) -> Any:
+        return objects.InstanceList(objects=[
+            self.load(uuid) for uuid, each in self.instances.items()
+            if each.task_state == filters['task_state']])
+
     # Migrations.
+
+    def _move(self, context: Any, number: int) -> Any:
+        return copy.copy(self.migrations[number])
 
     def _create_migration(self, migration: Any) -> None:
         migration.id = len(self.migrations) + 1

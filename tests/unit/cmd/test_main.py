@@ -28,13 +28,17 @@ class Blocked:
 
 sys.meta_path.insert(0, Blocked())
 from nova_rt.cmd import main
-sys.exit(main.main(['doctor', '--json']))
+sys.exit(main.main(['doctor', '-f', 'json']))
 """
+
+
+#: A host without a finding.
+GOOD = {**kernels.F1, **base.MAPPED}
 
 
 class MainTest(base.DoctorTest):
 
-    def run_main(self, *argv, files=kernels.F1):
+    def run_main(self, *argv, files=GOOD):
         """(status, standard output, standard error)"""
         out, err = io.StringIO(), io.StringIO()
         host = self.host(files)
@@ -59,7 +63,7 @@ class MainTest(base.DoctorTest):
         self.assertEqual([], self.files)
 
     def test_warnings(self):
-        files = {**kernels.F1, **base.f1_group('/x', 1_000)}
+        files = {**GOOD, **base.f1_group('/x', 1_000)}
         self.assertEqual(1, self.run_main('doctor', files=files)[0])
 
     def test_problems(self):
@@ -68,7 +72,7 @@ class MainTest(base.DoctorTest):
         self.assertTrue(out.startswith('PROBLEMS\n'))
 
     def test_json(self):
-        status, out, _ = self.run_main('doctor', '--json')
+        status, out, _ = self.run_main('doctor', '-f', 'json')
         self.assertEqual(0, status)
         found = json.loads(out)
         self.assertEqual('rt_group_sched', found['interface'])
@@ -76,7 +80,7 @@ class MainTest(base.DoctorTest):
         self.assertEqual(len(found['findings']), found['summary']['ok'])
 
     def test_json_without_an_interface(self):
-        status, out, _ = self.run_main('doctor', '--json',
+        status, out, _ = self.run_main('doctor', '-f', 'json',
                                        files=base.MAINLINE)
         self.assertEqual(2, status)
         found = json.loads(out)
@@ -85,7 +89,7 @@ class MainTest(base.DoctorTest):
 
     def test_json_of_a_host_that_is_not_enforced(self):
         _, out, _ = self.run_main(
-            'doctor', '--json', files={**kernels.F1, base.SYSCTL: '-1'})
+            'doctor', '-f', 'json', files={**kernels.F1, base.SYSCTL: '-1'})
         self.assertIsNone(json.loads(out)['capacity_ppm'])
 
     def test_config_files(self):

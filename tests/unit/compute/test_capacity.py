@@ -95,10 +95,19 @@ class MeasureTest(base.TestCase):
     def test_refusal(self):
         found = self.measure(Kernel(tick_us=4000, turn_us=8000,
                                     min_period_us=10_000))
-        self.assertIn('no period below 10000 us', found.refusal(
-            1, reservation.Reservation(900, 1000)))
-        self.assertIn('no 2 pCPUs have room', found.refusal(
-            2, reservation.Reservation(900, 10_000)))
+
+        def refusal(vcpus, *args, on=found.empty):
+            return found.refusal(on, vcpus, reservation.Reservation(*args))
+
+        self.assertIn('no period below 10000 us', refusal(1, 900, 1000))
+        many = refusal(len(found.empty.cpus) + 1, 900, 10_000)
+        self.assertIn('pCPUs have room', many)
+        self.assertNotIn('fixed priorities', many)
+        held = found.empty.fold([
+            (found.empty.cpus, reservation.Reservation(90_000, 200_000))])
+        self.assertIn('(share 0.400): its kernel runs '
+                      'servers by fixed priorities',
+                      refusal(1, 40_000, 100_000, on=held))
 
     def test_some_pcpus(self):
         self.config(rt_cpus='0-2,^1')

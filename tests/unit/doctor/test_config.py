@@ -39,6 +39,16 @@ class OptionsTest(base.DoctorTest):
                               self.file('[nova_rt]\ncpu_cap = 0.7\n')])
         self.assertEqual(700_000, found.cap_ppm)
 
+    def test_nova_compute_of_a_devstack_reads_a_file_of_its_own(self):
+        path = self.file('[nova_rt]\ncpu_cap = 0.7\n')
+        other = self.file('[nova_rt]\ncpu_cap = 0.8\n')
+        with mock.patch.object(options, 'NOVA_CPU_CONF', path):
+            found = options.load([])
+            self.assertEqual((700_000, path), (found.cap_ppm, found.source))
+            self.assertEqual(800_000, options.load([other]).cap_ppm)
+        with mock.patch.object(options, 'NOVA_CPU_CONF', '/nowhere'):
+            self.assertEqual('', options.load([]).trouble)
+
     def test_the_defaults_are_those_of_nova_compute(self):
         empty = self.file('')
         self.assertEqual(options.Options(source=empty),

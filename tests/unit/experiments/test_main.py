@@ -17,7 +17,10 @@ class MainTest(unittest.TestCase):
         ['walk', '127.0.0.1', '7000', '--service', 'exp:-1'],
         ['walk', '127.0.0.1', '7000', '--intervals', 'exp:inf'],
         ['walk', '127.0.0.1', '7000', '--clients', '0'],
-        ['table3', '--server', 'fair'], ['table4'])
+        ['table3', '--server', 'fair'], ['table4'],
+        ['fig6', '--seconds', '-1'], ['fig6', '--seconds', 'inf'],
+        ['fig7', '--run-seconds', 'x'], ['table3', '--seeds', '0'],
+        ['fig8', '--seed-base', '0'])
     def test_bad_arguments(self, arguments):
         with (contextlib.redirect_stderr(io.StringIO()) as said,
               self.assertRaises(SystemExit) as ended):

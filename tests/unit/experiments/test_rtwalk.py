@@ -5,12 +5,12 @@
 import socket
 import struct
 import subprocess
-import unittest
 
 import ddt
 
 from experiments import rtwalk
 from experiments import workload
+from tests.unit.experiments import base
 
 Distribution = workload.Distribution
 
@@ -18,23 +18,8 @@ Distribution = workload.Distribution
 HEADER = struct.Struct('!IIQ')
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(('127.0.0.1', 0))
-        return one.getsockname()[1]
-
-
 @ddt.ddt
-class RTWalkTest(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        rtwalk.build()
-
-    def setUp(self):
-        super().setUp()
-        self.endpoint = rtwalk.Endpoint(port=free_port())
+class RTWalkTest(base.ServerTestCase):
 
     def ask(self, requests=40, work_us=20, size=128, **more):
         load = workload.Workload(

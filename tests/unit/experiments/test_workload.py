@@ -55,6 +55,24 @@ class WorkloadTest(unittest.TestCase):
         self.assertEqual(first, one.schedule(9, 1).tolist())
         self.assertNotEqual(first, one.schedule(9, 2).tolist())
 
+    def test_backlog(self):
+        """A run starts as a random moment finds the queue."""
+        one = workload.Workload(Distribution(20), Distribution(5),
+                                backlog=4.0)
+        waiting = [one.waiting(seed) for seed in range(4000)]
+        # Geometric: its standard deviation is 4.5, of the mean 0.07.
+        self.assertAlmostEqual(4.0, np.mean(waiting), delta=0.3)
+        seed = next(seed for seed in range(100) if waiting[seed] == 3)
+        at = one.schedule(9, seed)[:, 0]
+        self.assertEqual([0] * 3, at[:3].tolist())
+        self.assertGreater(at[3], 0)
+
+    def test_loads_are_independent(self):
+        first, second = (workload.Workload(
+            Distribution(10), Distribution(mean)).schedule(9, 1)
+            for mean in (5, 6))
+        self.assertNotEqual(first[:, 0].tolist(), second[:, 0].tolist())
+
     def test_intervals_are_independent(self):
         short, long = (workload.Workload(
             Distribution(mean), Distribution(5)).schedule(9, 1)

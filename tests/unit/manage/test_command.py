@@ -63,7 +63,7 @@ class CommandTest(unit_base.TestCase):
         self.assertEqual(1, status)
         self.assertEqual(2, len(out.splitlines()))
         self.assertIn('1 difference,', out)
-        found = json.loads(self.manage('check', '--json')[1])
+        found = json.loads(self.manage('check', '-f', 'json')[1])
         self.assertEqual(
             [('allocation.amount', True)],
             [(x['kind'], x['healable']) for x in found['differences']])

@@ -77,7 +77,16 @@ class ChecksTest(unit_base.TestCase):
             side_effect=ks_exceptions.ConnectFailure('gone'))
         self.assert_check(name, FAILURE, 'cannot be reached: gone')
 
+    def test_no_database(self):
+        """On hosts with nova-compute alone."""
+        self.config(group='api_database', connection=None)
+        self.patch('command.examine', mock.Mock(
+            side_effect=AssertionError('asked')))
+        for name in ('Servers without their claim', 'Readable claims'):
+            self.assert_check(name, WARNING, 'no database is configured')
+
     def see(self, *holdings, unchecked=()):
+        self.config(group='api_database', connection='sqlite://')
         view = load.View([base.host(*holdings)], list(unchecked))
         self.checks = upgrade.Checks()
         self.patch('command.examine', lambda scope: report.Report(

@@ -2,18 +2,22 @@
 
 """What is tested here: vCPUs, periods, and which model is asked."""
 
+import dataclasses
+
 from oslotest import base
 
 from nova_rt import exception
 from nova_rt.model import contended
 from nova_rt.model import exact
+from nova_rt.model import kernel
 from nova_rt.model import load as rt_load
 from nova_rt.model import paper
 from nova_rt.model import planner
-from nova_rt import reservation as rt_reservation
+from nova_rt.model import simulated
 
 LOAD = rt_load.Load(100, 1000)
 TARGET = rt_load.Target(40_000, 0.99)
+GROUPS = kernel.Kernel(kernel.Rule.RT_GROUP_SCHED, 4000)
 
 
 class SplitTest(base.BaseTestCase):
@@ -29,12 +33,29 @@ class PlanTest(base.BaseTestCase):
 
     def test_models(self):
         question = planner.Question(LOAD, TARGET)
-        for fluid, model in ((True, paper), (False, exact)):
-            reservation = planner.plan(question, 100_000, fluid)
-            self.assertEqual(100_000, reservation.period_us)
+        for asked, fluid, model in (
+                (question, True, paper), (question, False, contended),
+                (dataclasses.replace(question, alone=True), False, exact)):
+            reservation = planner.plan(asked, 20_000, fluid)
+            self.assertEqual(20_000, reservation.period_us)
             self.assertEqual(
-                model.smallest_runtime_us(LOAD, TARGET, 100_000),
+                model.smallest_runtime_us(LOAD, TARGET, 20_000, 0.95),
                 reservation.runtime_us)
+
+    def test_alone_at_ticks(self):
+        runtime = planner.plan(planner.Question(
+            LOAD, TARGET, kernel=GROUPS, alone=True), 20_000).runtime_us
+        self.assertEqual(simulated.smallest_runtime_us(
+            LOAD, TARGET, 20_000, 0.95, kernel=GROUPS), runtime)
+        self.assertLess(runtime, exact.smallest_runtime_us(
+            LOAD, TARGET, 20_000))
+
+    def test_period_that_the_kernel_does_not_keep(self):
+        for fluid in (False, True):
+            error = self.assertRaises(
+                exception.InvalidLoad, planner.plan,
+                planner.Question(LOAD, TARGET, kernel=GROUPS), 9_000, fluid)
+            self.assertIn('keeps no period below 10000 us', str(error))
 
     def test_paper_has_no_overhead(self):
         question = planner.Question(LOAD, TARGET, overhead_us=1)
@@ -43,11 +64,11 @@ class PlanTest(base.BaseTestCase):
 
     def test_limits_are_passed_on(self):
         question = planner.Question(LOAD, TARGET, rt_load.Network(100), 0.9,
-                                    20)
+                                    20, GROUPS)
         self.assertEqual(
-            exact.smallest_runtime_us(LOAD, TARGET, 5000, 0.9,
-                                      rt_load.Network(100), 20),
-            planner.plan(question, 5000).runtime_us)
+            contended.smallest_runtime_us(
+                LOAD, TARGET, 10_000, 0.9, rt_load.Network(100), 20, GROUPS),
+            planner.plan(question, 10_000).runtime_us)
 
 
 class PeriodTest(base.BaseTestCase):
@@ -56,31 +77,27 @@ class PeriodTest(base.BaseTestCase):
         return planner.choose_period_us(
             planner.Question(LOAD, target, **keywords))
 
-    def test_shortest_where_it_costs_nothing(self):
-        self.assertEqual(1000, self.choose())
+    def test_short_where_it_costs_little(self):
+        self.assertEqual(2000, self.choose())
 
     def test_longer_where_it_costs(self):
-        self.assertEqual(2000, self.choose(overhead_us=10))
         self.assertEqual(5000, self.choose(overhead_us=100))
 
-    def test_shorter_for_a_shorter_target(self):
-        self.assertLess(
-            self.choose(rt_load.Target(20_000, 0.99), overhead_us=100), 5000)
+    def test_long_where_nobody_delays(self):
+        self.assertEqual(100_000, self.choose(alone=True))
+
+    def test_one_that_the_kernel_keeps(self):
+        self.assertEqual(10_000, self.choose(kernel=GROUPS))
+        slow = kernel.Kernel(kernel.Rule.RT_GROUP_SCHED, 50_000)
+        self.assertEqual(125_000, self.choose(kernel=slow))
 
     def test_no_period_will_do(self):
         self.assertEqual(1000, self.choose(rt_load.Target(500)))
 
-    def test_holds_whatever_else_runs(self):
-        """What the choice is made by: no other period needs less for it."""
+    def test_no_other_period_costs_less(self):
         question = planner.Question(LOAD, TARGET, overhead_us=10)
-        costs = {}
-        for period in planner.PERIODS_US[:-2]:
-            sure = rt_load.Target(TARGET.time_us - period, TARGET.percentile)
-            runtime = paper.smallest_runtime_us(LOAD, sure, period) + 10
-            trip = contended.RoundTrip(
-                LOAD, rt_reservation.Reservation(runtime, period),
-                overhead_us=10)
-            self.assertLessEqual(trip.percentile_us(0.99), TARGET.time_us)
-            costs[runtime / period] = period
+        costs = {contended.smallest_runtime_us(
+            LOAD, TARGET, period, 0.95, overhead_us=10) / period: period
+            for period in planner.PERIODS_US[:-2]}
         self.assertEqual(costs[min(costs)],
                          planner.choose_period_us(question))

@@ -31,12 +31,17 @@ def _below(value, *keys):
 def _response_time(given):
     values = {'percentile': 0.99, 'network_delay_us': 0, 'max_share': 0.95,
               **given}
-    left = (values['target_us'] - 2 * values['network_delay_us']) / 1e6
-    share = (values['arrival_rate_hz']
-             - math.log(1 - values['percentile']) / left
-             ) / values['service_rate_hz']
+    arrivals, service = (values['arrival_rate_hz'] / 1e6,
+                         values['service_rate_hz'] / 1e6)
+    period = int(values['period_us'])
+    left = values['target_us'] - 2 * values['network_delay_us'] - period
+    # (left + period x) (service x - arrivals) = -ln(1 - percentile)
+    square, linear = service * period, service * left - arrivals * period
+    rest = math.log(1 - values['percentile']) - arrivals * left
+    share = (math.sqrt(linear ** 2 - 4 * square * rest) - linear
+             ) / (2 * square)
     assert 0 < share <= values['max_share']
-    return share * int(values['period_us'])
+    return share * period
 
 
 class Vdu:

@@ -259,7 +259,7 @@ class TranslateTest(base.BaseTestCase):
                              SOURCES['sol001-p99'])
         server = translate.translate(path)[translate.MAIN]['resources'][
             'VDU1']['properties']
-        self.assertEqual(479, server['scheduler_hints']['cpu.rt_runtime_us'])
+        self.assertEqual(505, server['scheduler_hints']['cpu.rt_runtime_us'])
 
     @ddt.data(('target_us: 10000', 'target_us: 0', 'target_us'),
               ('percentile: 0.99', 'percentile: 1.0', 'percentile'))

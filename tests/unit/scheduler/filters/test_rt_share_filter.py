@@ -104,6 +104,20 @@ class RTShareFilterTest(base.TestCase):
                       'host2 has 2 pCPUs, the emptiest with 0.450 free'):
             self.assertIn(words, str(error))
 
+    def test_reason_with_fixed_priorities(self):
+        """Only where the bandwidth would do."""
+        hosts = self.hosts(
+            base.fixed_map(((0,), reservation.Reservation(80_000, 200_000)),
+                           pcpus=1),
+            base.host_map([900_000]))
+        error = self.assertRaises(
+            nova_exception.NoValidHost, self.passing, hosts,
+            base.extra_specs(50_000, 100_000))
+        self.assertIn('host0 has 1 pCPUs, the emptiest with 0.550 free, but '
+                      'its kernel runs servers by fixed priorities',
+                      str(error))
+        self.assertTrue(str(error).endswith('with 0.050 free'))
+
     def test_reason_is_short_on_large_clouds(self):
         hosts = self.hosts(*[base.host_map([950_000])] * 500)
         error = self.assertRaises(nova_exception.NoValidHost, self.passing,

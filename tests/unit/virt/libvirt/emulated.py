@@ -136,7 +136,8 @@ class Host:
     def reconcile(self) -> None:
         self.log.append('reconcile')
         reconcile.Reconciler(self.enforcer).run([
-            reconcile.RunningGuest(str(pid), pid, self.claims.get(pid))
+            reconcile.RunningGuest(str(pid), pid, (
+                (self.claims[pid],) if pid in self.claims else ()))
             for pid in self.guests.running])
 
     # What must hold.

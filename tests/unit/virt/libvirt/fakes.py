@@ -39,7 +39,7 @@ class Reservations:
     def rt_destination(self, uuid):
         return self._moved
 
-    def rt_launching(self, uuid):
+    def rt_handling(self, uuid):
         return contextlib.nullcontext()
 
     def rt_guard(self):

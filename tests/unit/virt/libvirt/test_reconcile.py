@@ -54,7 +54,7 @@ class Kernel:
 
 
 def guest(pid, runtime=None, period=PERIOD):
-    held = fakes.claim(runtime, period) if runtime else None
+    held = (fakes.claim(runtime, period),) if runtime else ()
     return reconcile.RunningGuest(f'server{pid}', pid, held)
 
 

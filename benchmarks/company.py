@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Reservations that share a pCPU: plans, predictions, cost of admission.
+
+Run it as ``python -m benchmarks.company [--quick]``.  Exits with 1 where a
+requirement is missed.
+"""
+
+import argparse
+import random
+import statistics
+import sys
+
+import numpy as np
+
+from nova_rt import cpus
+from nova_rt import exception
+from nova_rt.model import exact
+from nova_rt.model import kernel as rt_kernel
+from nova_rt.model import load as rt_load
+from nova_rt.model import paper
+from nova_rt.model import planner
+from nova_rt.model import simulated
+from nova_rt.model.simulator import company as simulation
+from nova_rt.model.simulator import cpu
+from nova_rt.model.simulator import lone
+from nova_rt.model.simulator import traffic
+from nova_rt.packing import policies
+from nova_rt import reservation as rt_reservation
+from tests.unit.model.simulator import company
+
+TICK_US = 4000
+KERNELS = (rt_kernel.CBS,
+           rt_kernel.Kernel(rt_kernel.Rule.RT_GROUP_SCHED, TICK_US))
+TARGETS, LEAST_MET = 200, 0.99
+MOST_MEAN, MOST_P99 = 0.03, 0.05
+SETS = 300
+_SHORTEST_US = 10_000
+
+
+def questions(draw: random.Random, kernel: rt_kernel.Kernel, count: int
+              ) -> list[tuple[planner.Question,
+                              rt_reservation.Reservation]]:
+    """Random loads and targets that have an answer, and that answer."""
+    found = []
+    while len(found) < count:
+        share, used = draw.uniform(0.1, 0.8), draw.uniform(0.2, 0.85)
+        length_us = 10_000 * 0.05 * 400 ** draw.random()
+        rate = rt_load.US_PER_S / length_us
+        mean_us = length_us / share / (1 - used)
+        target = rt_load.Target(
+            mean_us * draw.uniform(1, 8) + draw.uniform(0, 50_000),
+            draw.choice((None, 0.9, 0.95, 0.99)))
+        question = planner.Question(
+            rt_load.Load(used * share * rate, rate), target, kernel=kernel)
+        try:
+            found.append((question, planner.plan(question)))
+        except exception.NoAnswer:
+            continue
+    return found
+
+
+def neighbours(draw: random.Random, kernel: rt_kernel.Kernel,
+               one: rt_reservation.Reservation
+               ) -> list[rt_reservation.Reservation]:
+    """Others that fill the pCPU, as far as the kernel's test admits them."""
+    rule = (kernel.fixed_priorities
+            if kernel.rule is rt_kernel.Rule.RT_GROUP_SCHED else None)
+    admits = company.Kernel('', kernel.tick_us, rule).admits
+    shaped = company.shape(draw, max(_SHORTEST_US,
+                                     kernel.shortest_period_us))
+    room = company.largest(
+        shaped, lambda others: admits([one, *others]),
+        company.CAP - one.share)
+    others = company.scaled(shaped, room)
+    return others if admits([one, *others]) else []
+
+
+def met(draw: random.Random, question: planner.Question,
+        one: rt_reservation.Reservation, count: int) -> tuple[bool, float]:
+    """Whether the target holds beside neighbours, and how full the pCPU is.
+
+    Half of the neighbours are busy, half have random requests.
+    """
+    others = neighbours(draw, question.kernel, one)
+    requests = traffic.poisson(question.load, count, draw.getrandbits(32))
+    until = float(requests.arrivals_us[-1])
+    servers = [cpu.Server(one, requests), *(
+        cpu.Server(other, draw.choice((
+            traffic.busy(), company.random_requests(draw, other, until))))
+        for other in others)]
+    seen = simulation.simulate(question.kernel, servers, until)[0].responses_us
+    # What was not done by then counts with what it has waited.
+    seen = np.minimum(seen, until - requests.arrivals_us)
+    # What the fluid queue, which is known, was off by chance is no miss.
+    fluid = lone.responses_us(traffic.Requests(
+        requests.arrivals_us, requests.works_us / one.share), 1.0, 1.0)
+    known = paper.RoundTrip(question.load, one)
+    part = question.target.percentile
+    chance = (fluid.mean() - known.mean_us if part is None
+              else np.quantile(fluid, part) - known.percentile_us(part))
+    reached = seen.mean() if part is None else np.quantile(seen, part)
+    return (bool(reached - chance <= question.target.time_us),
+            one.share + sum(other.share for other in others))
+
+
+def targets(count: int, requests: int) -> bool:
+    """Plans beside others that fill the pCPU."""
+    good = True
+    for kernel in KERNELS:
+        draw = random.Random(1)  # noqa: S311
+        seen = [met(draw, question, one, requests)
+                for question, one in questions(draw, kernel, count)]
+        hits = sum(hit for hit, _ in seen)
+        full = statistics.mean(share for _, share in seen)
+        print(f'{kernel.rule}: {hits} of {count} targets are met; the '
+              f'pCPU is reserved to {full:.2f} on average', flush=True)
+        good &= hits >= LEAST_MET * count
+    return good
+
+
+def predictions(requests: int) -> bool:
+    """What ``simulated`` says of a lone server, against longer runs."""
+    kernel, errors = KERNELS[1], []
+    for period in (10_000, 100_000):
+        for share in (0.3, 0.6):
+            for used in (0.5, 0.85):
+                for length in (0.05, 1):
+                    errors.append(_errors(kernel, period, share, used,
+                                          length, requests))
+                    print(f'{period:7} {share:4} {used:5} {length:5} | '
+                          + ' '.join(f'{100 * one:7.2f}'
+                                     for one in errors[-1]), flush=True)
+    worst = [max(map(abs, column)) for column in zip(*errors, strict=True)]
+    print(f'{kernel.rule}: predictions are off by {worst[0]:.2%} (mean) and '
+          f'{worst[1]:.2%} (p99) at most')
+    return worst[0] <= MOST_MEAN and worst[1] <= MOST_P99
+
+
+def _errors(kernel: rt_kernel.Kernel, period: int, share: float,
+            used: float, length: float, requests: int
+            ) -> tuple[float, float]:
+    one = rt_reservation.Reservation(round(share * period), period)
+    rate = rt_load.US_PER_S / (length * period)
+    load = rt_load.Load(used * share * rate, rate)
+    trip = simulated.predict(load, one, kernel=kernel)
+    sent = traffic.poisson(load, requests, 4711)
+    seen = simulation.simulate(kernel, [cpu.Server(one, sent)])[0].responses_us
+    # As in ``met``, with a lone hard CBS server.
+    known = exact.predict(load, one)
+    control = lone.responses_us(sent, one.runtime_us, one.period_us)
+    mean = seen.mean() - control.mean() + known.mean_us
+    p99 = (np.quantile(seen, 0.99) - np.quantile(control, 0.99)
+           + known.percentile_us(0.99))
+    return trip.mean_us / mean - 1, trip.percentile_us(0.99) / p99 - 1
+
+
+def capacity(count: int) -> None:
+    """The largest sets that are admitted, over those under EDF."""
+    for tick in (1000, TICK_US):
+        kernel = company.fixed_priorities(tick)
+        for size in (1, 2, 4, 8):
+            draw = random.Random(2)  # noqa: S311
+            ratios: dict[str, list[float]] = {}
+            while sum(map(len, ratios.values())) < count:
+                shaped = company.shape(draw, _SHORTEST_US)
+                kind = _kind(shaped[0])
+                ratios.setdefault(kind, []).append(company.largest(
+                    shaped, lambda wanted: _admits(
+                        kernel, size, wanted)) / company.CAP)
+            print(f'tick {tick} us, {size} pCPU: ' + ', '.join(
+                f'{kind} {statistics.mean(found):.3f}'
+                for kind, found in sorted(ratios.items())), flush=True)
+
+
+def _kind(periods: list[int]) -> str:
+    if len(set(periods)) == 1:
+        return 'equal'
+    short = min(periods)
+    harmonic = all(one % short == 0 for one in periods)
+    return 'harmonic' if harmonic else 'random'
+
+
+def _admits(kernel: company.Kernel, size: int,
+            wanted: list[rt_reservation.Reservation]) -> bool:
+    """Whether a host takes all of them, one after the other."""
+    state = cpus.CpuBandwidth.empty(
+        range(size), round(company.CAP * rt_reservation.PPM), True,
+        kernel.rule)
+    for one in wanted:
+        found = cpus.fit(state, 1, one, policies.worst_fit)
+        if found is None:
+            return False
+        state = state.claim(found, one)
+    return True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--quick', action='store_true',
+                        help='fewer targets, sets and requests')
+    quick = parser.parse_args().quick
+    good = targets(TARGETS // 10 if quick else TARGETS,
+                   5_000 if quick else 20_000)
+    good &= predictions(400_000)
+    capacity(SETS // 5 if quick else SETS)
+    return 0 if good else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``nova-rt release``: give back the budgets of guests that have ended."""
+
+import argparse
+import posixpath
+import sys
+from typing import Any, TYPE_CHECKING
+
+from nova_rt.doctor import options as doctor_options
+from nova_rt.doctor import passive
+from nova_rt import exception
+from nova_rt.kernel import base
+from nova_rt.kernel import detect
+
+if TYPE_CHECKING:
+    from nova_rt.kernel import tasks as kernel_tasks
+
+
+def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    parser = commands.add_parser(
+        'release', help='give back the budgets of guests that have ended',
+        description='Takes back the budgets of guests that have no task any '
+                    'more, and the room above them, as nova-compute does in '
+                    'each audit.  For hosts on which it does not run any '
+                    'more.  Run it as root.',
+        epilog='Exit status: 0 done, 1 the kernel refused, 3 wrong usage.')
+    parser.add_argument(
+        '--config-file', action='append', default=[], metavar='FILE',
+        help='a nova.conf; may be repeated (default: those of nova-compute)')
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    # They need oslo.privsep, which the other subcommands do without.
+    from nova_rt.kernel import fs
+    from nova_rt.kernel import tasks as kernel_tasks
+    import nova_rt.privsep
+
+    options = doctor_options.load(args.config_file)
+    if options.trouble:
+        print(f'The kernel interface is probed: {options.trouble}.',
+              file=sys.stderr)
+    # Root needs no other process to write for it.
+    nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
+    files = fs.RealFS()
+    interface = _interface(files, options.kernel_interface)
+    if interface is None:
+        print('This kernel has no budgets for groups.')
+        return 0
+    for text in give_back(interface, kernel_tasks.Tasks(files)):
+        print(text)
+    return 0
+
+
+def give_back(interface: base.KernelInterface, tasks: 'kernel_tasks.Tasks'
+              ) -> list[str]:
+    """Take what no guest runs in.
+
+    :returns: sentences about the groups that had, or have, a budget
+    :raises KernelError: the kernel refused
+    """
+    top = tasks.partition(interface.controller)
+    idle = list(tasks.idle_groups(top, interface.controller))
+    found = [group for group in idle if interface.read(group)]
+    if found:
+        interface.release(found)
+    # A group in the middle may have one though those below have none.
+    for group in sorted({posixpath.dirname(group) for group in idle}):
+        interface.settle(group)
+    interface.settle(top)
+    texts = [f'{group}: it has no task, and gave its budget back'
+             for group in found]
+    if interface.read(top):
+        texts.append(f'{top}: guests that run keep their budgets')
+    return texts
+
+
+def _interface(files: base.CgroupFS, name: str | None
+               ) -> base.KernelInterface | None:
+    """:raises InvalidConfiguration: there is none of this name"""
+    if name == passive.DEADLINE:
+        name = None  # what was there before it is to be found
+    try:
+        return detect.detect(files, name)
+    except LookupError as error:
+        raise exception.InvalidConfiguration(
+            option='kernel_interface', value=name, rule=error.args[0]
+        ) from error

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A guest was started by somebody else than Nova's launch.
+
+libvirt starts the destination of a live migration, and anew a container that
+was rebooted from inside.  Such a guest gets its reservation, or is ended.
+"""
+
+from collections.abc import Callable
+import contextlib
+from typing import Any
+
+import libvirt
+from nova.compute import task_states
+from oslo_log import log as logging
+
+from nova_rt.compute import claims
+from nova_rt import exception
+from nova_rt.virt.libvirt import guest
+
+LOG = logging.getLogger(__name__)
+
+
+class Starts:
+    """Heeds the starts of the guests of one host.
+
+    :param reservations: the driver
+    :param claim: of a server, as rt_claim of the driver
+    :param server: the Instance as it is stored now; None for no server
+    :param connection: libvirt's
+    """
+
+    def __init__(self, reservations: guest.Reservations,
+                 claim: Callable[[str], claims.RTClaim | None],
+                 server: Callable[[str], Any],
+                 connection: Callable[[], Any]) -> None:
+        self._reservations = reservations
+        self._claim = claim
+        self._server = server
+        self._connection = connection
+
+    def heed(self, uuid: str) -> None:
+        """Give a guest that just started what it is owed, or end it."""
+        try:
+            pid = self._reservations.rt_pid(uuid)
+        except (LookupError, libvirt.libvirtError):
+            return  # it has ended already
+        try:
+            claim = self._claim(uuid)
+            if claim is not None:
+                self._give(uuid, claim)
+        except (LookupError, libvirt.libvirtError):
+            return
+        except exception.RTError as error:
+            self._end(uuid, pid, error)
+
+    def _give(self, uuid: str, claim: claims.RTClaim) -> None:
+        try:
+            self._apply(uuid, claim)
+        except exception.KernelError as error:
+            # Another guest of the server may run by now.
+            LOG.info('The CPU reservation of server %s is tried again: %s',
+                     uuid, str(error))
+            self._apply(uuid, claim)
+
+    def _apply(self, uuid: str, claim: claims.RTClaim) -> None:
+        target = self._reservations.rt_enforcer()
+        pid = self._reservations.rt_pid(uuid)
+        if not target.holds(pid, claim):
+            target.apply(pid, claim)
+            LOG.info('Server %s has %s on pCPUs %s.', uuid,
+                     claim.reservation, list(claim.cpus))
+
+    def _end(self, uuid: str, pid: int, error: exception.RTError) -> None:
+        """End the guest that was started, and no other."""
+        with contextlib.suppress(LookupError, libvirt.libvirtError):
+            if self._is_ours(uuid) and pid == self._reservations.rt_pid(uuid):
+                LOG.error('Server %s is ended, it would run without its CPU '
+                          'reservation: %s', uuid, str(error))
+                self._connection().lookupByUUIDString(uuid).destroy()
+                return
+        LOG.warning('Server %s runs without its CPU reservation until the '
+                    'next audit: %s', uuid, str(error))
+
+    def _is_ours(self, uuid: str) -> bool:
+        """Whether Nova does nothing with the guest at this time.
+
+        Of a live migration it only waits for the end.
+        """
+        server = self._server(uuid)
+        return server is not None and server.task_state in (
+            None, task_states.MIGRATING)

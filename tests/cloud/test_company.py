@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Reserved, busy servers on one pCPU: each gets its share, and no more.
+
+Environment: NOVA_RT_SETS is how many random sets of containers are watched,
+NOVA_RT_SETS_QEMU of virtual machines, NOVA_RT_SETS_SEED where they begin.
+"""
+
+import os
+
+import openstack
+
+from nova_rt import cpus
+from nova_rt import hostmap
+from nova_rt import reservation
+from tests.cloud import base
+from tests.cloud import company
+
+SETS = int(os.environ.get('NOVA_RT_SETS', '6'))
+QEMU_SETS = int(os.environ.get('NOVA_RT_SETS_QEMU', '1'))
+SEED = int(os.environ.get('NOVA_RT_SETS_SEED', '1'))
+
+SECONDS = 10
+LEAST, MOST = 0.98, 1.02
+#: of [nova_rt] guest_priority
+LOWEST = 10
+
+SHORT, LONG, NEIGHBOUR = (reservation.Reservation(*each) for each in (
+    (30_000, 100_000), (200_000, 1_000_000), (120_000, 400_000)))
+
+
+class TestCase(base.CloudTestCase):
+    """All reserved servers are on the host's second pCPU."""
+
+    SETTINGS = ('nova_rt.rt_cpus=1',)
+    #: of the sets that are drawn
+    MOST_SERVERS = 5
+    LEAST_SHARE = 0.02
+
+    def state(self) -> cpus.CpuBandwidth:
+        """What nova-compute publishes."""
+        stats, = base.host.published(self.settings)
+        return hostmap.from_stats(stats).state
+
+    def start(self, *wanted: reservation.Reservation
+              ) -> list[openstack.compute.v2.server.Server]:
+        """Busy servers with these reservations."""
+        flavor = self.flavor()
+        servers = [self.begin(flavor, {
+            'cpu.rt_runtime_us': each.runtime_us,
+            'cpu.rt_period_us': each.period_us}) for each in wanted]
+        return [self._active(server) for server in servers]
+
+    def shares(self, *servers: openstack.compute.v2.server.Server,
+               seconds: float = SECONDS) -> list[float]:
+        """What each gets, in parts of what it reserved."""
+        found = [self.on_host(server) for server in servers]
+        measured = base.measure.shares(found, seconds)
+        return [measured[each.name] / each.claim.reservation.share
+                for each in found]
+
+    def assert_priorities(
+            self, *servers: openstack.compute.v2.server.Server) -> None:
+        rule = self.state().rule
+        for server in map(self.on_host, servers):
+            period_us = server.claim.reservation.period_us
+            self.assertEqual([LOWEST + rule.level(period_us)],
+                             base.host.priorities(server))
+
+    def watch(self, number: int) -> list[str]:
+        """One random set; what is not as it should be."""
+        wanted = company.draw(f'{SEED} {number}', self.empty,
+                              self.MOST_SERVERS, self.LEAST_SHARE)
+        servers = self.start(*wanted)
+        self.booted(servers)
+        self.assert_priorities(*servers)
+        found = self.shares(*servers)
+        for server in servers:
+            self.cloud.compute.delete_server(server)
+        for server in servers:
+            self.delete(server)
+        rows = [f'{SEED} {number}: {each.runtime_us:7}/{each.period_us:7} us '
+                f'{each.share:.4f} gets {share:.4f} of it'
+                for each, share in zip(wanted, found, strict=True)]
+        print('\n'.join(rows))
+        return [row for row, share in zip(rows, found, strict=True)
+                if not LEAST <= share <= MOST]
+
+    def booted(self, servers: list[openstack.compute.v2.server.Server]
+               ) -> None:
+        """A container is busy from the start."""
+
+    def random_sets(self, count: int) -> None:
+        self.empty = self.state()
+        self.assertEqual((0,), self.empty.used)
+        wrong = [row for number in range(count)
+                 for row in self.watch(number)]
+        self.assertEqual([], wrong, '\n'.join(wrong))
+        self.assert_nothing_left()
+
+
+class ContainersTest(TestCase):
+
+    def test_random_sets(self) -> None:
+        self.random_sets(SETS)
+
+    def test_neighbours_come_and_go(self) -> None:
+        """All their runtime in whole periods, whoever stops in the middle."""
+        servers = self.start(SHORT, LONG)
+        with company.Watch(*map(self.on_host, servers)) as watch:
+            for _ in range(2):
+                neighbour, = self.start(NEIGHBOUR)
+                self.shares(neighbour, seconds=1)
+                self.delete(neighbour)
+            self.shares(*servers, seconds=2)
+        for periods in (2, 4, 10):
+            # Any window has one whole period less than its length.
+            self.assertGreater(min(watch.least(periods)),
+                               LEAST * (periods - 1), periods)
+
+    def test_life(self) -> None:
+        """Share and priority through all that ends and starts a guest."""
+        server, neighbour = self.start(SHORT, LONG)
+        compute = self.cloud.compute
+        self.assert_company(server, neighbour)
+        for kind in ('SOFT', 'HARD'):
+            self.reboot(server, kind)
+            self.assert_company(server, neighbour)
+        compute.resize_server(server, self.flavor(10_000, 50_000))
+        compute.wait_for_server(server, status='VERIFY_RESIZE',
+                                wait=base.PATIENCE, interval=0.5)
+        self.assert_company(server, neighbour)
+        compute.confirm_server_resize(server)
+        self._active(server)
+        base.cloud('restart')
+        self.assert_company(server, neighbour)
+
+    def assert_company(self, *servers: openstack.compute.v2.server.Server
+                       ) -> None:
+        self.assert_priorities(*servers)
+        for share in self.shares(*servers, seconds=3):
+            self.assertTrue(LEAST <= share <= MOST, share)
+
+
+class MachinesTest(TestCase):
+
+    GUEST = 'qemu'
+    MOST_SERVERS = 4
+    # An emulated machine has to boot on it.
+    LEAST_SHARE = 0.12
+
+    def booted(self, servers: list[openstack.compute.v2.server.Server]
+               ) -> None:
+        for server in servers:
+            self.eventually(f'{server.name} is busy', lambda server=server: (
+                'vCPUs busy' in self.console(server)))
+
+    def test_random_sets(self) -> None:
+        self.random_sets(QEMU_SETS)

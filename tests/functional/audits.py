@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Nova's periodic audit of every compute, at the seams of an operation.
+
+An audit sees servers and migrations between two steps of others.  At each
+seam (see ``kill``) where Nova's own lock is free, each compute is audited,
+or starts with an empty memory.  No audit may forget a claim that counts
+again later, change the budget of a guest that runs on, or leave room beyond
+a cap.
+
+``NOVA_RT_AUDIT``: the share of the seams that is taken, 1 for all of them;
+``NOVA_RT_AUDIT_SEED`` chooses which.
+"""
+
+from collections.abc import Callable, Iterator
+import contextlib
+import dataclasses
+import logging
+import os
+import random
+import time
+from typing import Any
+
+from nova.compute import resource_tracker
+from nova import context as nova_context
+from oslo_concurrency import lockutils
+
+from tests.functional import kill
+from tests.functional import operations
+
+Server = operations.Server
+
+
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """What one audit took.
+
+    :ivar what: the identifier of a claim, or the pid of a guest
+    """
+
+    host: str
+    seam: str
+    what: str | int
+    text: str
+
+    def __str__(self) -> str:
+        return f'audit of {self.host} at "{self.seam}": {self.text}'
+
+
+class Auditor(kill.Killer):
+    """Kills nobody and calls *act* with the name of each seam."""
+
+    def __init__(self, look: Callable[[str], None],
+                 act: Callable[[str], None]) -> None:
+        super().__init__(look)
+        self._act = act
+
+    def seam(self, name: str) -> None:
+        passed = len(self.seams)
+        super().seam(name)
+        lock = lockutils.internal_fair_lock(
+            resource_tracker.COMPUTE_RESOURCE_SEMAPHORE)
+        if len(self.seams) > passed and not lock.owner:
+            with self.elsewhere():
+                self._act(self.seams[-1])
+
+
+class AuditTests:
+    """To be mixed with operations.TestCase."""
+
+    HOSTS = ('host1', 'host2')
+    #: of the seams, unless NOVA_RT_AUDIT says otherwise
+    SHARE = 0.25
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.beyond: list[str] = []
+        self.losses: list[Loss] = []
+        self.wrong: list[str] = []
+        self.audits = 0
+        self.share = float(os.environ.get('NOVA_RT_AUDIT') or self.SHARE)
+        seed = os.environ.get('NOVA_RT_AUDIT_SEED') or str(
+            random.SystemRandom().randrange(1 << 16))
+        print(f'{self.id()}: NOVA_RT_AUDIT_SEED={seed}')
+        self.chance = random.Random(f'{seed} {self.id()}')  # noqa: S311
+        self.killer = self.useFixture(Auditor(self.look, self.at_seam))
+        # Each message would be formatted.
+        logging.getLogger().setLevel(logging.WARNING)
+        self.small, self.large = self.flavor(300), self.flavor(600)
+
+    def look(self, host: str) -> None:
+        """At any instant: nothing is beyond the cap."""
+        self.beyond += self.kernel(host).over_cap(self.CAP)
+        if host in self.computes:
+            self.beyond += [f'{host}: pCPU {cpu} is claimed for {ppm}'
+                            for cpu, ppm in self.used(host).items()
+                            if ppm > self.CAP]
+
+    # At each seam.
+
+    def at_seam(self, seam: str) -> None:
+        if any(guests.kernel.busy for guests in self.guests.hosts.values()):
+            return
+        for host in list(self.computes):
+            self.note_returns(host)
+            if self.chance.random() < self.share:
+                self.take(host, seam)
+
+    def take(self, host: str, seam: str) -> None:
+        """One audit, every second one of a compute that just started."""
+        self.audits += 1
+        claims, budgets = self.tracked(host), self.budgets(host)
+        if self.chance.random() < 0.5:
+            self.forget(host)
+            seam += ', of a compute that starts'
+            self.audit_node(host, startup=True)
+        else:
+            self.audit_node(host)
+        self.losses += [Loss(host, seam, each, f'{each} is dropped')
+                        for each in claims - self.tracked(host)]
+        now = self.budgets(host)
+        self.losses += [
+            Loss(host, seam, pid, f'budget {before} -> {now[pid]}')
+            for pid, before in budgets.items()
+            if pid in now and now[pid] != before]
+        self.look(host)
+
+    def forget(self, host: str) -> None:
+        """What nova-compute knows when it starts: nothing."""
+        tracker = self.computes[host].manager.rt
+        for memory in (tracker.assigned_resources, tracker.compute_nodes,
+                       tracker.tracked_instances,
+                       tracker.tracked_migrations):
+            memory.clear()
+        for name in [name for name in vars(tracker) if name[:4] == '_rt_']:
+            delattr(tracker, name)
+
+    def audit_node(self, host: str, startup: bool = False) -> None:
+        """Nova's audit, not in a thread: the operation may have them all."""
+        compute = self.computes[host]
+        for node in compute.driver.get_available_nodes():
+            compute.manager.rt.update_available_resource(
+                nova_context.get_admin_context(), node, startup=startup)
+
+    def budgets(self, host: str) -> dict[int, Any]:
+        """What the groups of each guest hold, by its pid."""
+        guests, granted = self.guests.hosts[host], self._granted(host)
+        return {pid: {group.rpartition('/')[2]: own
+                      for group, own in granted.items()
+                      if group.startswith(guests.group(pid))}
+                for pid in list(guests.running)}
+
+    def note_returns(self, host: str) -> None:
+        """What an audit dropped counts again."""
+        tracked = self.tracked(host)
+        self.wrong += [f'{each} and counts again' for each in self.losses
+                       if each.host == host and each.what in tracked]
+        self.losses = [each for each in self.losses
+                       if each.host != host or each.what not in tracked]
+
+    # Operations.
+
+    @contextlib.contextmanager
+    def audited(self, name: str) -> Iterator[None]:
+        """The operation within the block is seen through audits."""
+        started, used = time.monotonic(), time.process_time()
+        audits = self.audits
+        with self.killer.armed():
+            yield
+        for host in self.computes:
+            self.note_returns(host)
+        wrong = self.wrong + self.beyond + [
+            str(each) for each in self.losses if isinstance(each.what, int)]
+        for each in wrong:
+            print(f'  {each}')
+        print(f'{type(self).__name__} {name}: {self.audits - audits} audits '
+              f'at {len(self.killer.seams)} seams, {len(wrong)} wrong, '
+              f'{time.monotonic() - started:.0f} s, '
+              f'{time.process_time() - used:.0f} s of CPU time')
+        self.assertEqual([], wrong, name)
+        self.losses.clear()
+        self.assert_invariants()
+
+    def does(self, server: Server, action: str, body: Any = None,
+             status: str = 'ACTIVE', name: str = '') -> None:
+        """An action under audits, until *status* is reached."""
+        with self.audited(name or action):
+            self.api.post_server_action(server['id'], {action: body})
+            self.killer.wait()
+        self.assertEqual(status, self._wait_for_state_change(
+            server, status)['status'])
+
+    def ends(self, server: Server) -> None:
+        self._delete_server(server)
+        self.assert_invariants()
+        self.assert_nothing_left(*self.computes)
+
+    # Tests.
+
+    def test_life(self) -> None:
+        self.flags(shelved_offload_time=-1, reclaim_instance_interval=600)
+        with self.audited('create'):
+            body = self.request(self.large)
+            body['server']['host'] = 'host1'
+            server = self.api.post_server(body)
+            self.killer.wait()
+        self._wait_for_state_change(server, 'ACTIVE')
+        for action, body, status in (
+                ('reboot', {'type': 'SOFT'}, 'ACTIVE'),
+                ('reboot', {'type': 'HARD'}, 'ACTIVE'),
+                ('os-stop', None, 'SHUTOFF'),
+                ('os-start', None, 'ACTIVE'),
+                ('rebuild', {'imageRef': operations.IMAGE}, 'ACTIVE'),
+                ('shelve', None, 'SHELVED'),
+                ('shelveOffload', None, 'SHELVED_OFFLOADED'),
+                ('unshelve', None, 'ACTIVE')):
+            self.does(server, action, body, status)
+        with self.audited('soft delete'):
+            self.api.delete_server(server['id'])
+            self.killer.wait()
+        self.does(server, 'restore')
+        with self.audited('delete'):
+            self.api.post_server_action(server['id'], {'forceDelete': None})
+            self.killer.wait()
+        self.assert_nothing_left(*self.computes)
+
+    def test_moves(self) -> None:
+        for action, flavor in (('migrate', None), ('resize', self.large)):
+            body = {'flavorRef': flavor} if flavor else None
+            for end in ('revertResize', 'confirmResize'):
+                server = self.boot_on('host1', self.small)
+                self.does(server, action, body, 'VERIFY_RESIZE')
+                self.does(server, end, name=f'{end} of {action}')
+                self.ends(server)
+
+    def test_resize_here(self) -> None:
+        # By the name of its host Nova tells whether it stayed.
+        self.flags(allow_resize_to_same_host=True, host='host1')
+        self.disable('host2')
+        for end in ('revertResize', 'confirmResize'):
+            server = self.boot_on('host1', self.small)
+            self.does(server, 'resize', {'flavorRef': self.large},
+                      'VERIFY_RESIZE', 'resize here')
+            self.does(server, end, name=f'{end} here')
+            self.ends(server)
+
+    def test_evacuate(self) -> None:
+        for state in ('active', 'stopped', 'error'):
+            server = self.boot_on('host1', self.small)
+            if state == 'stopped':
+                self.act(server, 'os-stop', None, 'SHUTOFF')
+            lost = self.lose('host1')
+            if state == 'error':
+                self.refused(server, 'os-resetState', {'state': 'error'})
+            self.does(server, 'evacuate', {},
+                      {'error': 'ACTIVE'}.get(state, 'SHUTOFF'),
+                      f'evacuate ({state})')
+            self.come_back('host1', lost)
+            self.ends(server)

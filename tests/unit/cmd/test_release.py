@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``nova-rt release`` on emulated kernels."""
+
+import contextlib
+import io
+from unittest import mock
+
+from nova_rt.cmd import main
+from nova_rt.doctor import options
+from nova_rt.kernel import fs
+from nova_rt.kernel import tasks
+import nova_rt.privsep
+from tests.emulation import tasks as emulated
+from tests.unit.kernel import base
+
+
+class ReleaseTest(base.EveryKernelTest):
+    """Guests end, and nova-compute is not there to see it."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.options = options.Options()
+        for target, name, new in (
+                (tasks, '_belongs', emulated.belongs),
+                (options, 'load', lambda files: self.options),
+                (fs, 'RealFS', lambda: self.kernel),
+                (nova_rt.privsep.cgroup_pctxt, 'set_client_mode',
+                 lambda enabled: None)):
+            patch = mock.patch.object(target, name, new)
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.guests = emulated.Guests(self.kernel)
+        self.keepers = [self.guests.start(name, '0') for name in 'ab']
+        self.groups = [self.guests.group(each) for each in self.keepers]
+        self.top = '/' + self.groups[0].split('/')[1]
+        self.interface.reserve({group: base.budget(10_000, 100_000)
+                                for group in self.groups})
+
+    def release(self) -> tuple[int, str, str]:
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = main.main(['release'])
+        return status, out.getvalue(), err.getvalue()
+
+    def held(self) -> set[str]:
+        """The groups below the root that have a budget."""
+        return {group for group in self.kernel.budgets()
+                if group != '/' and self.interface.read(group)}
+
+    def end(self, keeper: int) -> str:
+        """Its tasks are gone, its group is not."""
+        group = self.guests.group(keeper)
+        for thread in self.guests.running[keeper]:
+            self.kernel.exit(thread)
+        return group
+
+    def test_room_of_guests_that_libvirt_ended(self) -> None:
+        for keeper in self.keepers:
+            self.guests.stop(keeper)
+        self.assertEqual({self.top}, self.held())
+        self.assertEqual((0, '', ''), self.release())
+        self.assertEqual(set(), self.held())
+
+    def test_groups_that_were_left(self) -> None:
+        left = [self.end(keeper) for keeper in self.keepers]
+        status, out, err = self.release()
+        self.assertEqual((0, ''), (status, err))
+        for group in left:
+            self.assertIn(group, out)
+        self.assertEqual(set(), self.held())
+
+    def test_a_guest_that_runs_keeps_its_budget(self) -> None:
+        self.end(self.keepers[0])
+        before = self.interface.read(self.groups[1])
+        status, out, _ = self.release()
+        self.assertEqual(0, status)
+        self.assertIn(f'{self.top}: guests that run keep', out)
+        self.assertEqual(before, self.interface.read(self.groups[1]))
+        self.assertIsNone(self.interface.read(self.groups[0]))
+        self.assert_tight(self.kernel, self.top)
+
+    def test_again(self) -> None:
+        self.end(self.keepers[0])
+        self.release()
+        before = self.kernel.budgets()
+        self.assertEqual(0, self.release()[0])
+        self.assertEqual(before, self.kernel.budgets())
+
+    def test_no_guest_ever(self) -> None:
+        self.kernel = self.new_kernel()
+        self.interface = self.interface_on(self.kernel)
+        self.assertEqual((0, '', ''), self.release())
+        self.assertEqual(set(), self.held())
+
+    def test_the_configuration(self) -> None:
+        """Only the interface is of it."""
+        self.options = options.Options(kernel_interface='sched_deadline')
+        self.assertEqual(0, self.release()[0])
+        self.options = options.Options(kernel_interface='nosuch')
+        status, out, err = self.release()
+        self.assertEqual((1, ''), (status, out))
+        self.assertIn('nova-rt: Invalid [nova_rt] kernel_interface = nosuch',
+                      err)
+        self.options = options.Options(trouble='no such file')
+        status, _, err = self.release()
+        self.assertEqual(0, status)
+        self.assertIn('no such file', err)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What all commands have in common: the status of wrong usage, and JSON."""
+
+import testscenarios
+
+from nova_rt.cmd import main
+from nova_rt.cmd import manage
+from nova_rt.cmd import status
+from tacker_rt.cmd import main as tacker
+from tests.unit import commands
+
+USAGE = 3
+COMMANDS = {
+    'nova-rt': (main, ('doctor', 'plan', 'predict')),
+    'nova-rt-manage': (manage, ('check', 'heal')),
+    'nova-rt-status': (status, ('upgrade', 'upgrade check')),
+    'tacker-rt': (tacker, ('validate', 'translate', 'pack', 'check'))}
+#: They change something, or have subcommands, and print no result.
+NO_JSON = ('heal', 'upgrade', 'translate', 'pack')
+
+
+class UsageTest(testscenarios.WithScenarios, commands.CommandTest):
+
+    scenarios = [
+        (name, {'prog': name, 'main': staticmethod(module.main),
+                'subcommands': subcommands})
+        for name, (module, subcommands) in COMMANDS.items()]
+
+    def test_wrong_usage(self):
+        for argv in ((), ('nosuch',), ('--nosuch',), *(
+                (*words.split(), '--nosuch') for words in self.subcommands)):
+            found, out, err = self.run_main(*argv)
+            self.assertEqual((USAGE, ''), (found, out), argv)
+            self.assertIn(f'usage: {self.prog}', err)
+            self.assertIn(': error: ', err)
+
+    def test_help(self):
+        for words in ('', *self.subcommands):
+            found, out, err = self.run_main(*words.split(), '--help')
+            self.assertEqual((0, ''), (found, err))
+            self.assertTrue(out.startswith(f'usage: {self.prog}'))
+
+    def test_json(self):
+        for words in set(self.subcommands).difference(NO_JSON):
+            _, out, _ = self.run_main(*words.split(), '--help')
+            self.assertIn('-f {text,json}', out, words)
