@@ -84,7 +84,8 @@ class RTShareFilter(filters.BaseHostFilter):
             server, so it tells nothing of hosts and of what is free
         """
         said = f'{wanted} does not fit on {spec.flavor.vcpus} pCPU(s)'
-        LOG.info('RTShareFilter: %s of any host: %s', said, _found(hosts))
+        LOG.info('RTShareFilter: %s of any host: %s', said,
+                 _found(hosts, spec.flavor.vcpus, wanted))
         if spec.num_instances == 1:
             # In a multi-create Nova has claims to clean up first.
             raise nova_exception.NoValidHost(
@@ -97,7 +98,8 @@ def _is_rebuild(spec: Any) -> bool:
     return bool(request.hints(spec)) and utils.request_is_rebuild(spec)
 
 
-def _found(hosts: list[Any]) -> str:
+def _found(hosts: list[Any], vcpus: int,
+           wanted: reservation.Reservation) -> str:
     lines = []
     for host in hosts[:10]:
         known = rt_host_state.map_of(host)
