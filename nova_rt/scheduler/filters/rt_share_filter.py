@@ -83,9 +83,10 @@ class RTShareFilter(filters.BaseHostFilter):
         :raises NoValidHost: with a reason that shows in the fault of the
             server, so it tells nothing of hosts and of what is free
         """
-        said = f'{wanted} does not fit on {spec.flavor.vcpus} pCPU(s)'
+        vcpus = spec.flavor.vcpus
+        said = f'{wanted} does not fit on {vcpus} pCPU(s)'
         LOG.info('RTShareFilter: %s of any host: %s', said,
-                 _found(hosts, spec.flavor.vcpus, wanted))
+                 _found(hosts, vcpus, wanted))
         if spec.num_instances == 1:
             # In a multi-create Nova has claims to clean up first.
             raise nova_exception.NoValidHost(
@@ -98,8 +99,8 @@ def _is_rebuild(spec: Any) -> bool:
     return bool(request.hints(spec)) and utils.request_is_rebuild(spec)
 
 
-def _found(hosts: list[Any], vcpus: int,
-           wanted: reservation.Reservation) -> str:
+def _found(hosts: list[Any], vcpus: int, wanted: reservation.Reservation
+           ) -> str:
     lines = []
     for host in hosts[:10]:
         known = rt_host_state.map_of(host)

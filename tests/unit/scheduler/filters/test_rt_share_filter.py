@@ -96,11 +96,11 @@ class RTShareFilterTest(base.TestCase):
         self.assertEqual([], self.passing(hosts, HALF,
                                           base.hints(runtime='abc')))
 
-    def refused(self, hosts, vcpus=1):
+    def refused(self, hosts, vcpus=1, specs=HALF):
         """What the owner is told, and what the operator."""
         log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
         error = self.assertRaises(nova_exception.NoValidHost, self.passing,
-                                  hosts, HALF, vcpus=vcpus)
+                                  hosts, specs, vcpus=vcpus)
         return str(error), log.output
 
     def test_reason(self):
@@ -123,13 +123,11 @@ class RTShareFilterTest(base.TestCase):
             base.fixed_map(((0,), reservation.Reservation(80_000, 200_000)),
                            pcpus=1),
             base.host_map([900_000]))
-        error = self.assertRaises(
-            nova_exception.NoValidHost, self.passing, hosts,
-            base.extra_specs(50_000, 100_000))
+        _, logged = self.refused(hosts, specs=base.extra_specs(
+            50_000, 100_000))
         self.assertIn('host0 has 1 pCPUs, the emptiest with 0.550 free, but '
-                      'its kernel runs servers by fixed priorities',
-                      str(error))
-        self.assertTrue(str(error).endswith('with 0.050 free'))
+                      'its kernel runs servers by fixed priorities', logged)
+        self.assertTrue(logged.endswith('with 0.050 free\n'))
 
     def test_reason_is_short_on_large_clouds(self):
         _, logged = self.refused(self.hosts(*[base.host_map([950_000])] * 500))
