@@ -101,7 +101,8 @@ def _parameters(name: str) -> list[str] | None:
         function: Any = getattr(importutils.import_class(owner), method)
     except (ImportError, AttributeError):
         return None
-    return list(inspect.signature(function).parameters)
+    return (list(inspect.signature(function).parameters)
+            if callable(function) else None)
 
 
 def _same(found: list[str] | None, wanted: str) -> bool:

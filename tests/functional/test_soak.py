@@ -15,6 +15,7 @@ import traceback
 from typing import Any
 
 import fixtures
+from nova.scheduler import host_manager
 from nova.scheduler import request_filter
 
 from nova_rt.kernel import detect
@@ -59,7 +60,7 @@ class CloudTest(base.TestCase):
         for name, new in (
                 ('nova.scheduler.request_filter.ALL_REQUEST_FILTERS', []),
                 ('nova.scheduler.host_manager.HostManager.host_state_cls',
-                 None),
+                 host_manager.HostManager.host_state_cls),
                 ('nova.compute.utils.is_volume_backed_instance',
                  lambda *args: False),
                 ('nova.virt.libvirt.driver.LibvirtDriver.__init__',

@@ -5,6 +5,7 @@
 from collections.abc import Iterable, Mapping
 import copy
 import dataclasses
+import math
 from typing import Any
 import uuid as uuidlib
 
@@ -311,7 +312,44 @@ def fits(stats: Mapping[str, Any], wish: Wish) -> bool:
     """By the map that a host published; with none of its code."""
     found = jsonutils.loads(stats['rt_map'])
     used = found['used']
-    if found['replicated']:
-        return (found['charged'] + wish.ppm <= found['cap']
-                and len(used) >= wish.vcpus)
-    return sum(ppm + wish.ppm <= found['cap'] for ppm in used) >= wish.vcpus
+    if not found['replicated']:
+        return sum(ppm + wish.ppm <= found['cap']
+                   for ppm in used) >= wish.vcpus
+    if found['charged'] + wish.ppm > found['cap']:
+        return False
+    if 'fixed' not in found:
+        return len(used) >= wish.vcpus
+    return sum(_in_time(found, cpu, (wish.runtime, wish.period))
+               for cpu in range(len(used))) >= wish.vcpus
+
+
+def _in_time(found: Mapping[str, Any], cpu: int, wanted: tuple[int, int]
+             ) -> bool:
+    """Whether all servers of a pCPU of a kernel without EDF keep time."""
+    levels, turn, tick, shortest = found['fixed']
+
+    def level(period: int) -> int:
+        scale = math.log2(max(1.0, period / 1024)) / 12
+        return min(levels - 1, int(levels * scale))
+
+    def needed(one: int, time: int) -> int:
+        runtime, period = servers[one]
+        total = runtime
+        for number, (other, often) in enumerate(servers):
+            if number != one and level(often) <= level(period):
+                most = max(1, math.ceil(
+                    (time + often - other) / often)) * other + tick
+                total += (most if level(often) < level(period)
+                          else min(most, runtime + turn))
+        return total
+
+    servers = [wanted, *(
+        (runtime, period) for runtime, period, ids in found['servers']
+        for each in ids if each == cpu)]
+    for one, (_, period) in enumerate(servers):
+        time = 0
+        while needed(one, time) > time and time <= period:
+            time = needed(one, time)
+        if time > period or period < shortest:
+            return False
+    return True
