@@ -37,7 +37,7 @@ def numa_json(number: int) -> str:
 
 #: Of mainline RT_GROUP_SCHED: servers run by fixed priorities.
 FIXED = schedulability.FixedPriorities(
-    levels=48, turn_us=4_000, tick_us=4_000, min_period_us=10_000)
+    levels=48, tick_us=4_000, min_period_us=10_000)
 _FLAVORS = [reservation.Reservation(runtime, period)
             for runtime in (2_000, 4_000, 8_000)
             for period in (50_000, 100_000, 1_000_000)]

@@ -15,8 +15,9 @@ jitter of period - runtime (Audsley et al., Software Engineering Journal
     ceil((t + period - runtime) / period) * runtime + overrun,
 
 where the overrun, of at most a tick, is paid back by its next periods.
-Servers of one level take turns, so that one that needs *runtime* to finish
-waits for each other of its level for no more than that and a turn.
+Servers of one level delay each other as if each were the higher one: tasks
+under SCHED_RR take turns, but one that sleeps just before each tick never
+ends its turn, and one that wakes up moves its whole group behind the others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,24 +31,18 @@ from nova_rt import reservation
 _SHORTEST_US = 1_024
 _OCTAVES = math.log2(reservation.MAX_PERIOD_US / _SHORTEST_US)
 
-#: Of a level whose servers do not take turns.
-NO_TURNS_US = reservation.MAX_PERIOD_US
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FixedPriorities:
     """How a kernel without EDF runs the servers of a pCPU.
 
     :ivar levels: number of priorities that servers are spread over
-    :ivar turn_us: after how long servers of one level take turns;
-        NO_TURNS_US where they do not
     :ivar tick_us: what a server may run beyond its runtime before the
         kernel sees it
     :ivar min_period_us: the shortest period that the kernel keeps
     """
 
     levels: int
-    turn_us: int
     tick_us: int
     min_period_us: int
 
@@ -93,14 +88,10 @@ class FixedPriorities:
         """The us that each of *others* takes from a server in *time_us*."""
         own = self.level(server.period_us)
         for other in others:
-            level = self.level(other.period_us)
-            if level < own:
-                continue
-            jitter = other.period_us - other.runtime_us
-            hits = -(-(time_us + jitter) // other.period_us)
-            taken = max(1, hits) * other.runtime_us + self.tick_us
-            yield taken if level > own else min(
-                taken, server.runtime_us + self.turn_us)
+            if self.level(other.period_us) >= own:
+                jitter = other.period_us - other.runtime_us
+                hits = -(-(time_us + jitter) // other.period_us)
+                yield max(1, hits) * other.runtime_us + self.tick_us
 
 
 @functools.lru_cache(maxsize=65536)

@@ -128,15 +128,13 @@ def measure(conf: Any, kernel: Kernel | None, shared: Collection[int],
 def _rule(conf: Any, found: base.Capacity
           ) -> schedulability.FixedPriorities | None:
     """How the kernel runs the servers of a pCPU; None for EDF."""
-    if not found.turn_us:
+    if not found.fixed_priorities:
         return None
-    policy = conf.nova_rt.guest_policy
+    # A guest that chooses for itself may have any priority.
+    free = conf.nova_rt.guest_policy == 'none'
     return schedulability.FixedPriorities(
-        # A guest that chooses for itself may have any priority.
-        levels=1 if policy == 'none' else rt_conf.levels(conf),
-        turn_us=(found.turn_us if policy == 'rr'
-                 else schedulability.NO_TURNS_US),
-        tick_us=found.tick_us, min_period_us=found.min_period_us)
+        1 if free else rt_conf.levels(conf), found.tick_us,
+        found.min_period_us)
 
 
 def _rt_cpus(spec: str | None, shared: Collection[int]) -> tuple[int, ...]:

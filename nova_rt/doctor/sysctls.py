@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from nova_rt.doctor import findings
 from nova_rt.doctor import host as doctor_host
 from nova_rt.doctor import view as doctor_view
-from nova_rt.kernel import rt_group_sched
-from nova_rt.kernel import ticks
 from nova_rt.kernel import tree
 from nova_rt import reservation
 
+_TIMESLICE = '/proc/sys/kernel/sched_rr_timeslice_ms'
 _RUNTIME_ID = 'sysctl.rt_runtime'
 #: 20-bit fractions of the kernel, rounded.
 _NOISE_PPM = 2
@@ -74,28 +73,17 @@ def root_group(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def timeslice(view: doctor_view.View) -> Iterator[findings.Finding]:
     if view.options.guest_policy != 'rr' or (
-            view.host.optional(rt_group_sched.TIMESLICE) is None):
+            view.host.optional(_TIMESLICE) is None):
         return
-    value = view.host.number(rt_group_sched.TIMESLICE)
+    value = view.host.number(_TIMESLICE)
     name = 'sysctl.rr_timeslice'
     text = (f'Tasks of one priority take turns every {value} ms of run time '
             f'(kernel.sched_rr_timeslice_ms)')
-    least = max(1, ticks.tick_us() // 1000)
-    if value <= 0:
-        yield findings.warning(name, f'{text}, which is no length.',
-                               f'sysctl kernel.sched_rr_timeslice_ms={least}')
-    elif value > least and _by_priorities(view):
-        yield findings.warning(
-            name, f'{text}: fewer servers with like periods fit on one pCPU '
-            f'than with a tick.',
-            f'sysctl kernel.sched_rr_timeslice_ms={least}')
-    else:
+    if value > 0:
         yield findings.ok(name, f'{text}.')
-
-
-def _by_priorities(view: doctor_view.View) -> bool:
-    """Mainline: servers of one priority take turns like tasks."""
-    return view.interface is not None and view.interface.fixed_priorities
+    else:
+        yield findings.warning(name, f'{text}, which is no length.',
+                               'sysctl kernel.sched_rr_timeslice_ms=100')
 
 
 def _deadline_servers(view: doctor_view.View) -> bool:

@@ -83,14 +83,13 @@ class Capacity:
 
     :ivar ppm: of each pCPU, before any cap of ours
     :ivar tick_us: granularity of enforcement, 0 where it is fine
-    :ivar turn_us: after how long tasks of one priority take turns, where the
-        kernel runs servers by fixed priorities; 0 under EDF
+    :ivar fixed_priorities: servers run by priorities and not by EDF
     :ivar min_period_us: the shortest period that the kernel keeps
     """
 
     ppm: int
     tick_us: int
-    turn_us: int = 0
+    fixed_priorities: bool = False
     min_period_us: int = 1
 
 

@@ -22,8 +22,6 @@ from nova_rt.kernel import ticks
 from nova_rt.kernel import tree
 from nova_rt.kernel import two_files
 
-TIMESLICE = '/proc/sys/kernel/sched_rr_timeslice_ms'
-
 #: Of a period, in halves: below, refills are lost while run time is not yet
 #: charged (measured: doc/source/kernel/rt_group_sched.rst).
 _LEAST_HALF_TICKS = 5
@@ -38,10 +36,8 @@ class RtGroupSched(two_files.TwoFiles):
 
     def capacity(self, ours: str) -> base.Capacity:
         found = super().capacity(ours)
-        with self._explained(self._root):
-            turn_us = 1000 * int(self._fs.read(TIMESLICE))
         return dataclasses.replace(
-            found, turn_us=max(turn_us, found.tick_us),
+            found, fixed_priorities=True,
             min_period_us=_LEAST_HALF_TICKS * found.tick_us // 2)
 
     def keeps_room(self, group: str) -> bool:

@@ -116,8 +116,7 @@ class Kernel:
     def fixed_priorities(self) -> schedulability.FixedPriorities:
         """The test of admission of mainline, with its default options."""
         return schedulability.FixedPriorities(
-            _LEVELS, schedulability.NO_TURNS_US, self.tick_us,
-            self.shortest_period_us)
+            _LEVELS, self.tick_us, self.shortest_period_us)
 
 
 #: Hard CBS, as the models of a lone server have it.

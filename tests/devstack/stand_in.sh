@@ -113,15 +113,6 @@ function virsh {
     done
 }
 
-function sysctl {
-    note sysctl "$@"
-    if [[ "$1" == -n ]]; then
-        echo 100
-    else
-        return ${SYSCTL_STATUS:-0}
-    fi
-}
-
 function sleep {
     note sleep "$@"
 }

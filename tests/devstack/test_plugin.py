@@ -6,13 +6,7 @@ import shutil
 from oslo_rootwrap import wrapper
 
 from nova_rt import conf as rt_conf
-from nova_rt.doctor import report
-from nova_rt.doctor import sysctls
-from nova_rt.kernel import rt_group_sched
-from nova_rt.kernel import ticks
 from tests.devstack import base
-from tests.unit.doctor import base as doctor_base
-from tests.unit.doctor import kernels
 
 RT_FILTER = 'nova_rt.scheduler.filters.RTShareFilter'
 RT_WEIGHER = 'nova_rt.scheduler.weights.RTShareWeigher'
@@ -491,51 +485,3 @@ class TestConfigTest(base.DevStackTestCase):
         self.configure(*base.CONTROLLER, 'tempest')
         self.run_plugin('stack/test-config')
         self.assertIn('hint_override = lower', tempest.read_text())
-
-
-class TimesliceTest(base.DevStackTestCase, doctor_base.DoctorTest):
-    """kernel.sched_rr_timeslice_ms, where nova-rt doctor advises another."""
-
-    NAME = 'kernel.sched_rr_timeslice_ms'
-
-    def setUp(self):
-        super().setUp()
-        self.configure(*base.COMPUTE)
-
-    def advise(self, value):
-        view = self.view(kernels.F1, {rt_group_sched.TIMESLICE: value})
-        self.nova_rt(1, report.as_json(
-            list(sysctls.timeslice(view)), 'rt_group_sched', 950_000))
-
-    def changes(self):
-        return self.calls('sysctl -w')
-
-    def test_mainline(self):
-        self.advise('100')
-        self.run_plugin('stack/post-config')
-        tick = max(1, ticks.tick_us() // 1000)
-        self.assertEqual([f'sysctl -w {self.NAME}={tick}'], self.changes())
-        # Once more, and after a run that failed.
-        self.run_plugin('stack/post-config')
-        self.run_plugin('unstack')
-        self.assertEqual(f'sysctl -w {self.NAME}=100', self.changes()[-1])
-        self.run_plugin('unstack')
-        self.assertEqual(3, len(self.changes()))
-
-    def test_it_cannot_be_set(self):
-        """As in a container; fewer servers fit then, and no more."""
-        self.advise('100')
-        self.variables['SYSCTL_STATUS'] = '1'
-        error = self.run_plugin('stack/post-config')
-        self.assertIn('fewer servers fit', error)
-        self.assertIn('could not be put back', self.run_plugin('unstack'))
-
-    def test_short_already(self):
-        self.advise('1')
-        self.run_plugin('stack/post-config', 'unstack')
-        self.assertEqual([], self.changes())
-
-    def test_another_kernel(self):
-        self.nova_rt(0, report.as_json([], 'hcbs', 950_000))
-        self.run_plugin('stack/post-config', 'unstack')
-        self.assertEqual([], self.changes())

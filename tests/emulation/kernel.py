@@ -95,8 +95,6 @@ class Kernel(hierarchies.Hierarchies):
             self._rests.pop(path, None)
             if path in (paths.SYSCTL_RUNTIME, paths.SYSCTL_PERIOD):
                 return f'{self.sysctl[path == paths.SYSCTL_PERIOD]}\n'
-            if path == paths.TIMESLICE:
-                return f'{self.timeslice_ms}\n'
             if path == paths.POSSIBLE:
                 return numbers.cpu_text(range(self.cpus)) + '\n'
             key, group, name = self._split(path)

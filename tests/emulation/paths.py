@@ -12,7 +12,6 @@ SUBTREE = 'cgroup.subtree_control'
 TYPE = 'cgroup.type'
 SYSCTL_RUNTIME = '/proc/sys/kernel/sched_rt_runtime_us'
 SYSCTL_PERIOD = '/proc/sys/kernel/sched_rt_period_us'
-TIMESLICE = '/proc/sys/kernel/sched_rr_timeslice_ms'
 POSSIBLE = '/sys/devices/system/cpu/possible'
 
 CPU_MOUNT = '/sys/fs/cgroup/cpu'

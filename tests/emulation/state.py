@@ -57,7 +57,6 @@ class State(abc.ABC):
         self.clock = clock or virtual.Clock()
         self.late_seconds = 0.018
         self.sysctl = sysctl
-        self.timeslice_ms = 100
         self.servers_ppm = servers_ppm
         self.tasks: dict[int, Task] = {}
         self.written: list[tuple[str, str]] = []

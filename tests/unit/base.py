@@ -87,7 +87,7 @@ def instance(specs=None, vcpus=1, resources=None, **system_metadata):
 
 #: Of a host without EDF, with a tick of 4 ms.
 FIXED = schedulability.FixedPriorities(
-    levels=48, turn_us=4_000, tick_us=4_000, min_period_us=10_000)
+    levels=48, tick_us=4_000, min_period_us=10_000)
 
 
 def fixed_map(*claims, pcpus=2, policy='worst_fit'):

@@ -131,7 +131,7 @@ class HostMapTest(base.BaseTestCase):
             hostmap.from_stats({'rt_map': GOOD}),
             hostmap.from_stats({'rt_map': GOOD[:-1] + ',"new":{"x":[1]}}'}))
 
-    FIXED = GOOD[:-1] + ',"fixed":[48,4000,4000,10000],"servers":%s}'
+    FIXED = GOOD[:-1] + ',"fixed":[48,4000,10000],"servers":%s}'
 
     def test_text_of_a_host_without_edf(self):
         one, other = (reservation.Reservation(30_000, period)
@@ -139,7 +139,7 @@ class HostMapTest(base.BaseTestCase):
         stats = hostmap.to_stats(unit.fixed_map(
             ((0, 1), one), ((1,), one), ((0,), other)))
         self.assertIn(
-            '"fixed":[48,4000,4000,10000],"servers":[[30000,100000,'
+            '"fixed":[48,4000,10000],"servers":[[30000,100000,'
             '[0,1,1]],[30000,300000,[0]]]', stats['rt_map'])
         self.assertIn('"version":1', stats['rt_map'])
 
@@ -149,12 +149,12 @@ class HostMapTest(base.BaseTestCase):
         for bad in ('[[1,2,[4]]]', '[[1,2]]', '[[1,2,3]]', '[["1",2,[3]]]',
                     '[[0,2,[3]]]', '[[1,0,[3]]]', '[[1,2,["3"]]]', '7'):
             self.assertIsNone(read({'rt_map': self.FIXED % bad}), bad)
-        self.assertIsNone(read({'rt_map': GOOD[:-1] + ',"fixed":[48,1,1,1]}'
+        self.assertIsNone(read({'rt_map': GOOD[:-1] + ',"fixed":[48,1,1]}'
                                 }))
-        for bad in ('[0,4,4,4]', '[48,-1,4,4]', '[48,4,4]', '[]', '7', '"x"',
-                    'null', '["a",1,1,1]'):
+        for bad in ('[0,4,4]', '[48,-1,4]', '[48,4]', '[]', '7', '"x"',
+                    'null', '["a",1,1]'):
             self.assertIsNone(read({'rt_map': (self.FIXED % '[]').replace(
-                '[48,4000,4000,10000]', bad)}), bad)
+                '[48,4000,10000]', bad)}), bad)
 
     def test_more_reservations_than_the_column_holds(self):
         many = [((0,), reservation.Reservation(2, 4_000_000 + n))

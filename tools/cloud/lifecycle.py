@@ -19,7 +19,6 @@ from cloud import images
 from cloud import libvirtd
 from cloud import processes
 from cloud import settings
-from cloud import timeslice
 from cloud import web
 
 START_PATIENCE = 60
@@ -100,7 +99,6 @@ def prepare(cloud: settings.Settings, overrides: Sequence[str]) -> None:
     for directory in (cloud.log, cloud.run, cloud.data):
         directory.mkdir(exist_ok=True)
     cleanup.remember(cloud)
-    timeslice.shorten(cloud)
     cloud.save()
 
 
@@ -207,7 +205,6 @@ def _take_down(cloud: settings.Settings, keep_logs: bool,
 
 def clear(cloud: settings.Settings, keep_logs: bool) -> None:
     """Put back what was set and remove the files; nothing runs any more."""
-    timeslice.restore(cloud)
     for path in cloud.directory.iterdir():
         if path == cloud.log and keep_logs:
             continue

@@ -326,7 +326,7 @@ def fits(stats: Mapping[str, Any], wish: Wish) -> bool:
 def _in_time(found: Mapping[str, Any], cpu: int, wanted: tuple[int, int]
              ) -> bool:
     """Whether all servers of a pCPU of a kernel without EDF keep time."""
-    levels, turn, tick, shortest = found['fixed']
+    levels, tick, shortest = found['fixed']
 
     def level(period: int) -> int:
         scale = math.log2(max(1.0, period / 1024)) / 12
@@ -337,10 +337,8 @@ def _in_time(found: Mapping[str, Any], cpu: int, wanted: tuple[int, int]
         total = runtime
         for number, (other, often) in enumerate(servers):
             if number != one and level(often) <= level(period):
-                most = max(1, math.ceil(
+                total += max(1, math.ceil(
                     (time + often - other) / often)) * other + tick
-                total += (most if level(often) < level(period)
-                          else min(most, runtime + turn))
         return total
 
     servers = [wanted, *(
@@ -350,6 +348,6 @@ def _in_time(found: Mapping[str, Any], cpu: int, wanted: tuple[int, int]
         time = 0
         while needed(one, time) > time and time <= period:
             time = needed(one, time)
-        if time > period or period < shortest:
+        if time + tick > period or period < shortest:
             return False
     return True

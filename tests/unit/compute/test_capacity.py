@@ -18,10 +18,10 @@ class Kernel:
     name = 'fake'
 
     def __init__(self, ppm=1_000_000, tick_us=0, replicated=False,
-                 error=None, turn_us=0, min_period_us=1):
+                 error=None, fixed=False, min_period_us=1):
         self.replicated = replicated
         self._capacity = error or kernel_base.Capacity(
-            ppm, tick_us, turn_us, min_period_us)
+            ppm, tick_us, fixed, min_period_us)
 
     def capacity(self):
         if isinstance(self._capacity, Exception):
@@ -64,7 +64,7 @@ class MeasureTest(base.TestCase):
 
     def fixed(self, **options):
         self.config(**options)
-        return self.measure(Kernel(tick_us=4000, turn_us=8000,
+        return self.measure(Kernel(tick_us=4000, fixed=True,
                                    min_period_us=10_000)).empty.rule
 
     def test_edf_needs_no_rule(self):
@@ -72,19 +72,13 @@ class MeasureTest(base.TestCase):
 
     def test_fixed_priorities(self):
         self.assertEqual(
-            schedulability.FixedPriorities(48, 8000, 4000, 10_000),
+            schedulability.FixedPriorities(48, 4000, 10_000),
             self.fixed())
         self.assertEqual(11, self.fixed(guest_priority=20,
                                         guest_priority_max=30).levels)
 
-    def test_fifo_takes_no_turns(self):
-        self.assertEqual(schedulability.NO_TURNS_US,
-                         self.fixed(guest_policy='fifo').turn_us)
-
     def test_guests_that_choose_their_priority(self):
-        found = self.fixed(guest_policy='none')
-        self.assertEqual((1, schedulability.NO_TURNS_US),
-                         (found.levels, found.turn_us))
+        self.assertEqual(1, self.fixed(guest_policy='none').levels)
 
     def test_priorities_upside_down(self):
         self.config(guest_priority=58)
@@ -93,7 +87,7 @@ class MeasureTest(base.TestCase):
         self.assertIn('at least guest_priority, which is 58', str(error))
 
     def test_refusal(self):
-        found = self.measure(Kernel(tick_us=4000, turn_us=8000,
+        found = self.measure(Kernel(tick_us=4000, fixed=True,
                                     min_period_us=10_000))
 
         def refusal(vcpus, *args, on=found.empty):

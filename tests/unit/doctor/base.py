@@ -39,7 +39,7 @@ PLAIN: Files = {
     '/proc/sys/kernel/osrelease': '6.18.0',
     '/proc/sys/kernel/sched_rt_period_us': '1000000',
     SYSCTL: '950000',
-    '/proc/sys/kernel/sched_rr_timeslice_ms': '1',
+    '/proc/sys/kernel/sched_rr_timeslice_ms': '100',
     '/sys/devices/system/cpu/online': '0-1',
     '/sys/devices/system/cpu/possible': '0-1',
     '/sys/devices/system/cpu/present': '0-1',

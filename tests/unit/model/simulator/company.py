@@ -54,7 +54,7 @@ class Kernel:
 def fixed_priorities(tick_us):
     """Mainline as it is, in which nobody can rely on turns."""
     return Kernel('rt_group_sched', tick_us, schedulability.FixedPriorities(
-        48, schedulability.NO_TURNS_US, tick_us, 5 * tick_us // 2))
+        48, tick_us, 5 * tick_us // 2))
 
 
 def periods_us(draw, count, shortest_us):
