@@ -202,7 +202,7 @@ def main() -> int:
     quick = parser.parse_args().quick
     good = targets(TARGETS // 10 if quick else TARGETS,
                    5_000 if quick else 20_000)
-    good &= predictions(400_000)
+    good &= predictions(1_000_000)
     capacity(SETS // 5 if quick else SETS)
     return 0 if good else 1
 

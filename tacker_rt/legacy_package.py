@@ -34,14 +34,17 @@ Json = dict[str, Any]
 
 
 def members(path: Path, *, image: str | None = None,
-            etsi: Path | None = None) -> pack.Members:
+            etsi: Path | None = None,
+            warnings: list[problem.Problem] | None = None) -> pack.Members:
     """The content of the package.
 
     :param image: of the VDUs that name none
+    :param warnings: filled with what is left out
     :raises InvalidVnfd: one sentence
     """
     vdus = vnfd.read_vdus(typefiles.load(path), where=path.name)
-    templates = translate.translate(path, image=image, etsi=etsi)
+    templates = translate.translate(path, image=image, etsi=etsi,
+                                    warnings=warnings)
     if len(templates) > 1 or not vdus:
         raise _error(path, 'it scales, or it has no VDU',
                      'write a package with scaling aspects')

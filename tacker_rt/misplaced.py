@@ -18,6 +18,7 @@ from tacker_rt import topology
 
 _READ = frozenset({('capabilities', *node.REQUIREMENTS),
                    ('capabilities', *node.ALLOCATION)})
+_CAPABILITIES = ('capabilities', *node.CAPABILITIES)
 _ADVICE = 'move it to ' + ' or '.join(
     ' > '.join(path) for path in sorted(_READ))
 
@@ -60,7 +61,8 @@ def _check(place: problem.Place, parts: topology.Topology, path: _Path,
         place.add(key, value, f'{problem.name(name)} is no VDU',
                   'put it in a VDU, or import the file that derives its type '
                   'from one')
-    elif path[3:] not in _READ:
+    elif path[3:] not in _READ and not (
+            path[3:-2] == _CAPABILITIES and path[-1] == node.PARAMETERS):
         place.of(name).add(key, value, 'nobody reads it here', _ADVICE)
 
 

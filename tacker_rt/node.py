@@ -2,8 +2,9 @@
 
 """What the node template of a VDU says itself, and what a request adds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import dataclasses
+import itertools
 from typing import Any
 
 from nova_rt import reservation as nova_reservation
@@ -18,8 +19,11 @@ from tacker_rt import topology
 REQUIREMENTS = ('virtual_compute', 'properties', 'virtual_cpu',
                 'vdu_cpu_requirements')
 ALLOCATION = ('nfv_compute', 'properties', 'cpu_allocation')
-_CAPABILITY = ('virtual_compute', 'properties',
-               'requested_additional_capabilities', 'properties')
+CAPABILITIES = ('virtual_compute', 'properties',
+                'requested_additional_capabilities')
+PARAMETERS = 'target_performance_parameters'
+#: The one capability in which Tacker looks for the name of a flavor.
+_CAPABILITY = (*CAPABILITIES, 'properties')
 _CAPABILITY_NAME = 'requested_additional_capability_name'
 
 Hints = Mapping[str, int | reservation.Input]
@@ -38,28 +42,37 @@ def read(part: topology.Part, inputs: tosca_inputs.Inputs) -> Node:
     place = part.place
     capabilities = place.section(part.body, 'capabilities')
     raw = place.section(capabilities, *ALLOCATION)
+    said = [(reservation.REQUIREMENTS,
+             place.section(capabilities, *REQUIREMENTS)),
+            *((reservation.CAPABILITY, parameters)
+              for parameters in _parameters(place, capabilities)),
+            (reservation.ALLOCATION, raw)]
     statements = [
         statement for statement in (
-            reservation.read(place, reservation.REQUIREMENTS, place.section(
-                capabilities, *REQUIREMENTS), inputs.resolve),
-            reservation.read(place, reservation.ALLOCATION, raw,
-                             inputs.resolve))
-        if statement is not None]
+            reservation.read(place, form, values, inputs.resolve)
+            for form, values in said) if statement is not None]
     _check_equal(place, statements)
     return Node(statements, _flavor(part, capabilities, inputs),
                 allocation.extra_specs(place, raw, inputs))
 
 
+def _parameters(place: problem.Place, capabilities: dict[Any, Any]
+                ) -> Iterator[dict[Any, Any]]:
+    """SOL001's place for numbers that another VNFM must meet or refuse."""
+    named = place.section(capabilities, *CAPABILITIES)
+    for name in named:
+        yield place.section(named, name, PARAMETERS)
+
+
 def _check_equal(place: problem.Place,
                  statements: list[reservation.Statement]) -> None:
-    """Two forms in one node template are of equal strength."""
-    if len(statements) < 2:
-        return
-    first, second = map(reservation.stated, statements)
-    for key, value in second.items():
-        if first.get(key, value) != value:
-            place.add(key, value, f'{statements[1].source} contradicts '
-                      f'{statements[0].source}', 'keep one of them')
+    """Several forms in one node template are of equal strength."""
+    for first, second in itertools.combinations(statements, 2):
+        before = reservation.stated(first)
+        for key, value in reservation.stated(second).items():
+            if before.get(key, value) != value:
+                place.add(key, value, f'{second.source} contradicts '
+                          f'{first.source}', 'keep one of them')
 
 
 def _flavor(part: topology.Part, capabilities: dict[Any, Any],

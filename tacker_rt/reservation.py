@@ -27,6 +27,7 @@ class Source(enum.StrEnum):
     REQUEST = 'request'
     POLICY = 'policy'
     REQUIREMENTS = 'vdu_cpu_requirements'
+    CAPABILITY = 'target_performance_parameters'
     ALLOCATION = 'cpu_allocation'
     FLAVOR = 'flavor'
 
@@ -73,6 +74,9 @@ class Form:
 _HINTS = {key: key for key in (RUNTIME, PERIOD, CARRIER_KEY)}
 REQUEST = Form(Source.REQUEST, _HINTS)
 REQUIREMENTS = Form(Source.REQUIREMENTS, _HINTS, strings=True)
+#: How it is carried is of no concern to who asks for a capability.
+CAPABILITY = Form(Source.CAPABILITY, {key: key for key in reservation.KEYS},
+                  strings=True)
 ALLOCATION = Form(Source.ALLOCATION, _HINTS)
 POLICY = Form(Source.POLICY, {RUNTIME: 'runtime_us', PERIOD: 'period_us',
                               CARRIER_KEY: 'carrier'}, open=False)
@@ -95,7 +99,8 @@ def read(place: problem.Place, form: Form, raw: Mapping[Any, Any],
             value = read_number(place, form, key, raw, resolve)
             if value is not None:
                 values[key] = value
-    carrier = read_carrier(place, form.names[CARRIER_KEY], raw)
+    carrier = (read_carrier(place, form.names[CARRIER_KEY], raw)
+               if CARRIER_KEY in form.names else None)
     check_pair(place, values, form.names)
     if len(place.found) > before or not (values or carrier):
         return None

@@ -13,6 +13,7 @@ from typing import Any
 
 from tacker_rt import exception
 from tacker_rt import files
+from tacker_rt import legacy_profile
 from tacker_rt import parser
 from tacker_rt import problem
 from tacker_rt import typefiles
@@ -23,26 +24,30 @@ MAIN = 'hot.yaml'
 
 _VERSION = 'tosca_definitions_version'
 _LEGACY_PROFILE = 'tosca_simple_profile_for_nfv_1_0_0'
+_LEGACY = (_LEGACY_PROFILE, 'tacker_rt_nfv_1_0_0')
 _SERVER = 'OS::Nova::Server'
 #: What heat-translator writes for an image that comes with a package.
 _NO_IMAGE = '#ADD_YOUR_IMAGE_HERE'
 
 
 def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
-              image: str | None = None, etsi: Path | None = None
+              image: str | None = None, etsi: Path | None = None,
+              warnings: list[problem.Problem] | None = None
               ) -> dict[str, dict[str, Any]]:
     """The Heat template :data:`MAIN`, and those nested in it, by name.
 
     :param inputs: values of the inputs, else their defaults
     :param image: of the servers for which the VNFD names none
     :param etsi: the directory of SOL001's types, else Tacker's
+    :param warnings: filled with what is left out of a legacy VNFD
     :raises InvalidVnfd: one sentence
     """
     template = typefiles.load(path)
     vnfd.read_vdus(template, where=path.name, inputs=inputs)
     _check_inputs(path, template, inputs or {})
     with tempfile.TemporaryDirectory() as directory, parser.quiet():
-        staged = _stage(path, Path(directory), etsi)
+        staged = _stage(path, Path(directory), etsi,
+                        [] if warnings is None else warnings)
         templates = _run(path, staged, dict(inputs or {}))
     for name, template in templates.items():
         _check_name(path, name)
@@ -59,13 +64,16 @@ def _check_inputs(path: Path, template: Mapping[Any, Any],
             problem.nearest(name, declared), key=problem.name(name)))
 
 
-def _stage(path: Path, directory: Path, etsi: Path | None) -> Path:
+def _stage(path: Path, directory: Path, etsi: Path | None,
+           warnings: list[problem.Problem]) -> Path:
     """Copies of all files, each at the path that imports find it at."""
     sources = typefiles.collect(path.parent, path.name, etsi)
     for name, source in sources.items():
         template = typefiles.load(source)
         if name == path.name:
             _add_legacy_types(directory, template)
+            if template.get(_VERSION) in _LEGACY:
+                warnings += legacy_profile.leave_out(template, path.name)
         parser.stage(template, name, directory)
     return directory / path.name
 

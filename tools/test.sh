@@ -90,8 +90,8 @@ demo() {
 }
 chain() { tests full --serial 'test_(both|hint_wins|hints|heal)$'; }
 full() {
-    NOVA_RT_KILL=1 NOVA_RT_SOAK=2700 \
-        tests functional --concurrency 2 'test_kill|test_soak\.'
+    NOVA_RT_KILL=1 NOVA_RT_AUDIT=1 NOVA_RT_SOAK=2700 \
+        tests functional --concurrency 2 'test_kill|test_audits|test_soak\.'
     experiments
     NOVA_RT_SETS=20 NOVA_RT_SETS_QEMU=5 tests cloud --serial random_sets
     tests full --serial

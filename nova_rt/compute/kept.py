@@ -100,6 +100,7 @@ def resources(instance: Any, host: str, providers: Collection[str],
     :param instance: as it is stored now, with resources, migration_context
     :param providers: uuids of the compute nodes of the host
     :param runs: whether a guest of it runs there
+    :returns: some of them twice
     """
     if instance.deleted:
         return []

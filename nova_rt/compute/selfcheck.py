@@ -69,6 +69,17 @@ TESTED = (
      'self, destination, migrate_uri, migrate_disks, destination_xml, ...'),
 )
 
+_STATE = 'nova.scheduler.host_manager.HostState.'
+#: The same of nova-scheduler, where Nova would not miss what is gone.
+TESTED_BY_SCHEDULER = (
+    ('nova.scheduler.host_manager.HostManager.host_state_cls',
+     'self, host, node, cell, ...'),
+    (_STATE + '_update_from_compute_node', 'self, compute'),
+    (_STATE + '_locked_consume_from_request', 'self, spec_obj'),
+    ('nova.scheduler.filters.BaseHostFilter.filter_all',
+     'self, filter_obj_list, spec_obj'),
+)
+
 
 def verify(tested: Iterable[tuple[str, str]] = TESTED) -> None:
     """Compare the installed Nova with the tested parameters.

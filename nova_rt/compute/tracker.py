@@ -15,6 +15,7 @@ from nova import exception as nova_exception
 from nova import objects
 from nova import utils
 from oslo_log import log as logging
+from oslo_utils import excutils
 
 from nova_rt.compute import claims
 from nova_rt.compute import entitled
@@ -81,7 +82,11 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
             if self._rt_pending:
                 # Nova saves Instance.resources some steps later; an audit in
                 # between would lose the claim and over-commit.
-                instance.save()
+                try:
+                    instance.save()
+                except Exception:
+                    with excutils.save_and_reraise_exception():
+                        claim.abort()
             return claim
 
     def _move_claim(self, context: Any, instance: Any, new_flavor: Any,
@@ -134,12 +139,14 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         capacity = self.driver.rt_capacity
         if not capacity.available:
             raise _refused(
-                f'this host takes no CPU reservations: {capacity.reason}')
+                f'this host takes no CPU reservations: {capacity.reason}',
+                'a host takes no CPU reservations')
         vcpus = (flavor or instance.flavor).vcpus
         try:
             state = self.rt_state()
         except exception.InvalidClaim as error:
-            raise _refused(str(error)) from error
+            raise _refused(
+                str(error), 'a host takes no more CPU reservations') from None
         chosen = cpus.fit(state, vcpus, wanted, capacity.policy)
         if chosen is None:
             raise _refused(capacity.refusal(state, vcpus, wanted))
@@ -298,9 +305,15 @@ def _moved(instance: Any) -> Iterator[Any]:
     yield from context.old_resources or ()
 
 
-def _refused(reason: str) -> nova_exception.ComputeResourcesUnavailable:
+def _refused(reason: str, told: str = ''
+             ) -> nova_exception.ComputeResourcesUnavailable:
+    """The refusal of a claim.
+
+    :param told: what the owner of the server may read in its fault; the
+        reason, where that is empty
+    """
     LOG.info('CPU reservation refused: %s', reason)
-    return nova_exception.ComputeResourcesUnavailable(reason=reason)
+    return nova_exception.ComputeResourcesUnavailable(reason=told or reason)
 
 
 def _check_allocation(claim: claims.RTClaim, provider_uuid: str,

@@ -139,10 +139,12 @@ class Tasks:
         """Whether it has this policy and priority, or has ended."""
         return _runs_at(thread, policy, priority)
 
-    def outranks(self, thread: int, priority: int) -> bool:
-        """Whether it is real-time and has more than this priority."""
+    def outranks(self, thread: int, policy: str, priority: int) -> bool:
+        """Whether it is real-time by another policy, or by more priority."""
         with contextlib.suppress(ProcessLookupError):
-            return os.sched_getparam(thread).sched_priority > priority
+            own = os.sched_getparam(thread).sched_priority
+            return own > priority or (
+                own > 0 and _policy_of(thread) != _POLICIES[policy])
         return False
 
     def is_init(self, thread: int, keeper: int) -> bool:

@@ -110,11 +110,10 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
         kernel does not keep such a period
     :raises NoAnswer: no runtime within max_share does
     """
-    kernel.check(0, period_us)
+    kernel.check_period(period_us)
     bounds = search.bounds_us(
-        load, target, period_us,
-        min(max_share, kernel.largest_share(period_us)), network,
-        overhead_us)
+        load, target, period_us, max_share, network, overhead_us,
+        kernel.largest_share(period_us))
     return search.smallest_runtime_us(
         lambda runtime_us: RoundTrip(load, runtime_us - overhead_us,
                                      period_us, network, kernel),

@@ -81,14 +81,18 @@ class Kernel:
             return 1 - self.tick_us / period_us
         return 1.0
 
-    def check(self, runtime_us: float, period_us: int) -> None:
-        """:raises InvalidLoad: the kernel does not keep it"""
+    def check_period(self, period_us: int) -> None:
+        """:raises InvalidLoad: the kernel keeps no such period"""
         if period_us < self.shortest_period_us:
             raise exception.InvalidLoad(
                 name='period in us', value=period_us,
                 rule=f'with ticks of {self.tick_us} us {self.rule} keeps no '
                 f'period below {self.shortest_period_us} us; give a longer '
                 'one')
+
+    def check(self, runtime_us: int, period_us: int) -> None:
+        """:raises InvalidLoad: the kernel does not keep the reservation"""
+        self.check_period(period_us)
         if runtime_us > self.largest_share(period_us) * period_us + 1e-6:
             raise exception.InvalidLoad(
                 name='runtime in us', value=runtime_us,

@@ -70,7 +70,7 @@ def plan(question: Question, period_us: int | None = None,
         paper.refuse_overhead(question.overhead_us)
     if period_us is None:
         period_us = choose_period_us(question)
-    question.kernel.check(0, period_us)
+    question.kernel.check_period(period_us)
     if fluid:
         runtime = paper.smallest_runtime_us(
             question.load, question.target, period_us, question.max_share,

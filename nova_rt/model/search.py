@@ -18,17 +18,20 @@ Meets = Callable[[rt_load.Prediction, rt_load.Target], float]
 
 
 def bounds_us(load: rt_load.Load, target: rt_load.Target, period_us: int,
-              max_share: float, network: rt_load.Network, overhead_us: float
-              ) -> tuple[int, int]:
+              max_share: float, network: rt_load.Network, overhead_us: float,
+              kept_share: float = 1.0) -> tuple[int, int]:
     """The runtimes to look between.
 
     The smallest keeps the load within MAX_UTILISATION.
 
+    :param max_share: the largest that is allowed
+    :param kept_share: the largest that the kernel keeps
     :raises InvalidLoad: the period, the share, the network or the overhead
         makes no sense
     :raises NoAnswer: max_share does not even serve the requests
     """
-    largest = rt_load.largest_runtime_us(period_us, max_share)
+    largest = min(rt_load.largest_runtime_us(period_us, max_share),
+                  rt_load.largest_runtime_us(period_us, kept_share))
     check_overhead(overhead_us, period_us)
     target.left_us(network)
     rt_load.check_network(load, network)

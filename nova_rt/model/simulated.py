@@ -26,10 +26,10 @@ from nova_rt import reservation as rt_reservation
 
 #: Independent runs, and requests of each; fewer where there is more to
 #: follow between them.
-RUNS, REQUESTS, _FEWEST = 10, 20_000, 500
+RUNS, REQUESTS, _FEWEST = 10, 30_000, 500
 #: In a search, which asks a dozen times.
 _FEW_RUNS = 4
-_EVENTS = 80_000
+_EVENTS = 100_000
 #: Of a period, between which runtimes are told apart.
 _STEPS = 1000
 #: Beyond it too few requests were seen.
@@ -122,10 +122,10 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
         kernel does not keep such a period
     :raises NoAnswer: no runtime within max_share does
     """
+    kernel.check_period(period_us)
     bounds = search.bounds_us(
-        load, target, period_us,
-        min(max_share, kernel.largest_share(period_us)), network,
-        overhead_us)
+        load, target, period_us, max_share, network, overhead_us,
+        kernel.largest_share(period_us))
     return search.smallest_runtime_us(
         lambda runtime_us: predict(
             load, rt_reservation.Reservation(round(runtime_us), period_us),

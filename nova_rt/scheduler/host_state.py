@@ -94,6 +94,6 @@ def install() -> None:
     host_manager.HostManager.host_state_cls = _host_state_cls
 
 
-def _host_state_cls(manager: Any, host: str, node: str, cell: str,
+def _host_state_cls(self: Any, host: str, node: str, cell: str,
                     **kwargs: Any) -> RTHostState:
     return RTHostState(host, node, cell)

@@ -53,6 +53,9 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
 
 
 def install() -> None:
-    """Append it to Nova's request filters; may be called again."""
+    """Make it the first of Nova's request filters; may be called again.
+
+    isolate_aggregates reads the traits that this one adds.
+    """
     if require_rt_bandwidth not in request_filter.ALL_REQUEST_FILTERS:
-        request_filter.ALL_REQUEST_FILTERS.append(require_rt_bandwidth)
+        request_filter.ALL_REQUEST_FILTERS.insert(0, require_rt_bandwidth)

@@ -32,17 +32,21 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    warnings: list[problem.Problem] = []
     try:
         _check(args.source, args.target)
         if args.source.is_dir():
             members = pack.directory(args.source, args.etsi_types)
         else:
             members = legacy_package.members(args.source, image=args.image,
-                                             etsi=args.etsi_types)
+                                             etsi=args.etsi_types,
+                                             warnings=warnings)
         pack.write(members, args.target)
     except exception.TackerRTError as error:
         print(error, file=sys.stderr)
         return 1
+    for warning in warnings:
+        print(f'warning: {warning}', file=sys.stderr)
     return 0
 
 

@@ -50,13 +50,16 @@ def _input(text: str) -> tuple[str, Any]:
 
 
 def run(args: argparse.Namespace) -> int:
+    warnings: list[problem.Problem] = []
     try:
         templates = translate.translate(
             args.vnfd, inputs=dict(args.input), image=args.image,
-            etsi=args.etsi_types)
+            etsi=args.etsi_types, warnings=warnings)
     except exception.TackerRTError as error:
         print(error, file=sys.stderr)
         return 1
+    for warning in warnings:
+        print(f'warning: {warning}', file=sys.stderr)
     if args.output_dir:
         return _write(args.output_dir, templates)
     if len(templates) > 1:

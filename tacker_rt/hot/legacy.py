@@ -17,6 +17,8 @@ from tacker_rt import vnfd
 
 _COPIED = ('name', 'image', 'availability_zone', 'key_name', 'config_drive',
            'user_data', 'user_data_format', 'metadata')
+#: As Tacker did.
+_VNIC_TYPES = {'sriov': 'direct', 'vnic': 'normal'}
 #: Of a flavor, where the VNFD does not say: as Tacker did.
 _VCPUS, _RAM_MB, _DISK_GB = 1, 512, 1
 
@@ -89,3 +91,12 @@ class CpTacker(tosca_network_port.ToscaNetworkPort):
     """A port; what it binds to and links to is told by its relationships."""
 
     toscatype = 'tosca.nodes.nfv.CP.Tacker'
+
+    def handle_properties(self) -> None:
+        super().handle_properties()
+        protected = self.properties.pop('anti_spoofing_protection', None)
+        if protected is not None:
+            self.properties['port_security_enabled'] = protected
+        kind = self.properties.pop('type', None)
+        if kind is not None:
+            self.properties['binding:vnic_type'] = _VNIC_TYPES[kind]

@@ -77,7 +77,10 @@ function echo_summary {
 }
 
 function warn {
-    echo "WARNING: ${*:2}" >&2
+    # One argument, and the status of what came before.
+    local status=$?
+    echo "[WARNING] here:$1 $2" >&2
+    return $status
 }
 
 function die {
@@ -112,7 +115,11 @@ function virsh {
 
 function sysctl {
     note sysctl "$@"
-    [[ "$1" != -n ]] || echo 100
+    if [[ "$1" == -n ]]; then
+        echo 100
+    else
+        return ${SYSCTL_STATUS:-0}
+    fi
 }
 
 function sleep {

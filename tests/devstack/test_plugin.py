@@ -463,14 +463,15 @@ class TestConfigTest(base.DevStackTestCase):
                                 ((*base.CONTROLLER, *base.COMPUTE), 2)):
             self.configure(*services)
             error = self.run_plugin('stack/test-config')
-            self.assertIn('WARNING: No host offers reservations', error)
+            self.assertIn('No host offers reservations', error)
+            self.assertIn('tells why', error)
             self.assertEqual(waits, len(self.calls('sleep')))
 
     def test_a_kernel_without_budgets(self):
         self.configure(*base.COMPUTE)
         self.nova_rt(2)
         error = self.run_plugin('stack/test-config')
-        self.assertIn('WARNING: This host has problems', error)
+        self.assertIn('This host has problems', error)
         self.nova_rt(1)
         self.assertEqual('', self.run_plugin('stack/test-config'))
 
@@ -478,7 +479,7 @@ class TestConfigTest(base.DevStackTestCase):
         self.configure(*base.COMPUTE)
         self.variables |= {'COMPUTE_STATE': 'down', 'NOVA_RT_TRIES': '2'}
         error = self.run_plugin('stack/test-config')
-        self.assertIn('WARNING: nova-compute of this host is not up', error)
+        self.assertIn('nova-compute of this host is not up', error)
 
     def test_tempest(self):
         tempest = self.etc / 'tempest.conf'
@@ -520,6 +521,14 @@ class TimesliceTest(base.DevStackTestCase, doctor_base.DoctorTest):
         self.assertEqual(f'sysctl -w {self.NAME}=100', self.changes()[-1])
         self.run_plugin('unstack')
         self.assertEqual(3, len(self.changes()))
+
+    def test_it_cannot_be_set(self):
+        """As in a container; fewer servers fit then, and no more."""
+        self.advise('100')
+        self.variables['SYSCTL_STATUS'] = '1'
+        error = self.run_plugin('stack/post-config')
+        self.assertIn('fewer servers fit', error)
+        self.assertIn('could not be put back', self.run_plugin('unstack'))
 
     def test_short_already(self):
         self.advise('1')

@@ -18,12 +18,13 @@ HERE = pathlib.Path(__file__).parent
 PLUGIN = HERE.parents[1] / 'devstack'
 
 #: What stand_in.sh defines that is no function of DevStack.
-COMMANDS = {'note', 'sudo', 'hostname', 'install', 'virsh', 'openstack'}
+COMMANDS = {'note', 'sudo', 'hostname', 'install', 'virsh', 'openstack',
+            'sysctl', 'sleep', 'timeout'}
 FUNCTION = re.compile(r'^function (\w+)', re.MULTILINE)
 #: What the plugin reads and does not define itself.
 VARIABLE = re.compile(
     r'\$\{?((?:NOVA_(?!RT_)|VIRT_|LIBVIRT_|INSTANCE_|REGION_|GLOBAL_|'
-    r'DEVSTACK_)\w+)')
+    r'DATA_|TEMPEST_|PYTHON|DEVSTACK_)\w*)')
 
 SECTIONS = ('DEFAULT', 'filter_scheduler', 'filter:nova_rt')
 OPTIONS = ('use', 'enabled_filters', 'available_filters')
@@ -91,6 +92,14 @@ class StandInTest(base.BaseTestCase):
         self.assertEqual(bash(f'{DEVSTACK}/functions-common', script),
                          bash(HERE / 'stand_in.sh', script))
 
+    def test_warn(self):
+        """It fails after a failure, which ends stack.sh."""
+        for before in ('true', 'false'):
+            script = (f'f() {{ {before}; warn 1 "a b" c; }}; f 2>&1 |'
+                      f'sed "s/ [^ ]*:1/ here:1/"; echo ${{PIPESTATUS[0]}}')
+            self.assertEqual(bash(f'{DEVSTACK}/functions-common', script),
+                             bash(HERE / 'stand_in.sh', script))
+
     def test_functions_exist(self):
         ours = set(FUNCTION.findall((HERE / 'stand_in.sh').read_text()))
         real = set()
@@ -102,7 +111,8 @@ class StandInTest(base.BaseTestCase):
 
     def test_variables_exist(self):
         real = '\n'.join(pathlib.Path(DEVSTACK, path).read_text()
-                         for path in ('stackrc', 'lib/nova', 'stack.sh'))
+                         for path in ('stackrc', 'lib/nova', 'lib/tempest',
+                                      'inc/python', 'stack.sh'))
         used = {name for path in ('settings', 'plugin.sh', 'lib/nova-rt')
                 for name in VARIABLE.findall((PLUGIN / path).read_text())}
         self.assertIn('NOVA_CONF', used)

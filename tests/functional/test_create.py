@@ -5,8 +5,11 @@
 import os
 from typing import Any
 
+import fixtures
 from lxml import etree
+from nova import objects
 from nova.tests.functional.api import client
+import oslo_messaging
 
 from nova_rt import hostmap
 from nova_rt import reservation
@@ -131,6 +134,21 @@ class CreateTest(base.TestCase):
                 {base.HINT_RUNTIME: 10_000, base.HINT_PERIOD: 100_000})
             self.assertEqual(400, error.response.status_code)
             self.assertIn(reason, str(error))
+
+    def test_the_claim_cannot_be_stored(self) -> None:
+        """Nova's own claim is given back too."""
+        rt, save = self.computes['host1'].manager.rt, objects.Instance.save
+
+        def fail(instance: Any, *args: Any, **kwargs: Any) -> Any:
+            if rt._rt_pending and 'resources' in instance.obj_what_changed():
+                raise oslo_messaging.MessagingTimeout
+            return save(instance, *args, **kwargs)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.objects.Instance.save', fail))
+        self.boot(self.rt_flavor(), status='ERROR')
+        self.assertEqual(set(), rt.tracked_instances)
+        self.assertEqual([], rt.rt_claims())
 
     def test_an_audit_between_claim_and_spawn(self) -> None:
         """Nova saves the claim late: its audit would forget it."""

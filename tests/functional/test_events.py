@@ -37,7 +37,7 @@ class EventTest(operations.TestCase):
     def test_the_conductor_is_away(self) -> None:
         plain = self.boot_on('host1', self.rt_flavor(None, None))
         self.breaks('nova.objects.Instance.get_by_uuid',
-                  oslo_messaging.MessagingTimeout())
+                    oslo_messaging.MessagingTimeout())
         self.heard.clear()
         self.guests.reboot(self.domain(plain))
         self.computes['host1'].manager.rt.tracked_instances.clear()
@@ -48,7 +48,7 @@ class EventTest(operations.TestCase):
     def test_the_tracker_knows_the_claim(self) -> None:
         server = self.reserved()
         self.breaks('nova.objects.Instance.get_by_uuid',
-                  oslo_messaging.MessagingTimeout())
+                    oslo_messaging.MessagingTimeout())
         self.guests.reboot(self.domain(server))
         self.assertEqual((60_000, 100_000), self.budget(server))
         self.assertIn(server['id'], self.heard)

@@ -54,12 +54,28 @@ class SchedulingTest(base.TestCase):
         self.start_host()
         server = self.boot(self.rt_flavor(10_000, 100_000, vcpus=3),
                            status='ERROR')
-        for word in ('RTShareFilter', 'does not fit on 3 pCPU(s)', 'host1'):
-            self.assertIn(word, self.fault(server))
+        self.assertIn('does not fit on 3 pCPU(s) of any host; choose a '
+                      'flavor', self.fault(server))
+        self.assertNotIn('host1', self.fault(server))
+        self.assertIn('host1 has 2 pCPUs, the emptiest with 0.950 free',
+                      self.stdlog.logger.output)
         server = self.boot(self.rt_flavor(10_000, 100_000, vcpus=2))
         self.assertEqual((1, 3), self.claim(server).cpus)
         self._delete_server(server)
         self.assert_nothing_left()
+
+    def test_isolated_aggregate(self) -> None:
+        """Nova's own way to keep other servers off special hosts."""
+        self.flags(enable_isolated_aggregate_filtering=True,
+                   group='scheduler')
+        self.start_host()
+        aggregate = self.api.post_aggregate({'aggregate': {
+            'name': 'reservations'}})
+        self.api.add_host_to_aggregate(aggregate['id'], 'host1')
+        self.api.post_aggregate_action(aggregate['id'], {'set_metadata': {
+            'metadata': {'trait:CUSTOM_HCBS': 'required'}}})
+        self.boot(self.rt_flavor())
+        self.boot(self.rt_flavor(None, None), status='ERROR')
 
     def test_spread_and_pack(self) -> None:
         for name in ('host1', 'host2'):

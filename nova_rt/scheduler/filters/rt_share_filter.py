@@ -11,6 +11,7 @@ from nova.scheduler import filters
 from nova.scheduler import utils
 from oslo_log import log as logging
 
+from nova_rt.compute import selfcheck
 from nova_rt import conf as rt_conf
 from nova_rt import cpus
 from nova_rt import exception
@@ -36,6 +37,7 @@ class RTShareFilter(filters.BaseHostFilter):
 
     def __init__(self) -> None:
         super().__init__()
+        selfcheck.verify(selfcheck.TESTED_BY_SCHEDULER)
         rt_conf.register_opts(CONF)
         rt_host_state.install()
         request_filter.install()
@@ -76,16 +78,20 @@ class RTShareFilter(filters.BaseHostFilter):
 
     def _refuse(self, hosts: list[Any], spec: Any,
                 wanted: reservation.Reservation) -> None:
-        """Say why, to the operator and, where that is safe, to the user.
+        """Say why: to the operator all of it, to the user what he asked for.
 
-        :raises NoValidHost: with the reason, which then shows in the fault
-            of the server
+        :raises NoValidHost: with a reason that shows in the fault of the
+            server, so it tells nothing of hosts and of what is free
         """
-        reason = _reason(hosts, spec.flavor.vcpus, wanted)
-        LOG.info('RTShareFilter: %s', reason)
+        vcpus = spec.flavor.vcpus
+        said = f'{wanted} does not fit on {vcpus} pCPU(s)'
+        LOG.info('RTShareFilter: %s of any host: %s', said,
+                 _found(hosts, vcpus, wanted))
         if spec.num_instances == 1:
             # In a multi-create Nova has claims to clean up first.
-            raise nova_exception.NoValidHost(reason=f'RTShareFilter: {reason}')
+            raise nova_exception.NoValidHost(
+                reason=f'{said} of any host; choose a flavor with a smaller '
+                f'share (runtime / period) or fewer vCPUs')
 
 
 def _is_rebuild(spec: Any) -> bool:
@@ -93,8 +99,8 @@ def _is_rebuild(spec: Any) -> bool:
     return bool(request.hints(spec)) and utils.request_is_rebuild(spec)
 
 
-def _reason(hosts: list[Any], vcpus: int, wanted: reservation.Reservation
-            ) -> str:
+def _found(hosts: list[Any], vcpus: int, wanted: reservation.Reservation
+           ) -> str:
     lines = []
     for host in hosts[:10]:
         known = rt_host_state.map_of(host)
@@ -104,8 +110,7 @@ def _reason(hosts: list[Any], vcpus: int, wanted: reservation.Reservation
             f'{host.host} publishes no map of version {hostmap.VERSION}')
     if len(hosts) > len(lines):
         lines.append(f'{len(hosts) - len(lines)} more hosts')
-    return (f'{wanted} does not fit on {vcpus} pCPU(s) of any host: '
-            + '; '.join(lines))
+    return '; '.join(lines)
 
 
 def _free(state: cpus.CpuBandwidth) -> str:

@@ -133,8 +133,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         return claim
 
     def _rt_known(self, uuid: str) -> claims.RTClaim | None:
-        """As rt_claim; the database is asked where the tracker is in doubt.
-        """
+        """As rt_claim, from memory where the tracker is in no doubt."""
         known = self.virtapi._compute.rt.rt_known(uuid)
         if known is None or len(known) > 1:
             return self.rt_claim(uuid)

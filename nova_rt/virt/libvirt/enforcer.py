@@ -192,7 +192,8 @@ class GroupEnforcer(Enforcer):
         return all(
             self._tasks.runs_at(thread, self._policy, priority)
             if guest.vcpus or self._tasks.is_init(thread, guest.keeper)
-            else not self._tasks.outranks(thread, priority)
+            else not self._tasks.outranks(
+                thread, self._policy, priority)
             for group in guest.real_time
             for thread in self._tasks.threads(
                 group, self._controller, guest.keeper))

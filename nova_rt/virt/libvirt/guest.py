@@ -47,8 +47,7 @@ class Reservations(Protocol):
 
     def rt_handling(self, uuid: str
                     ) -> contextlib.AbstractContextManager[None]:
-        """While Nova starts or ends a guest, events and audits leave it.
-        """
+        """While Nova starts or ends a guest, nobody else touches it."""
 
     def rt_guard(self) -> None:
         """A guest is about to be started; never raises."""

@@ -279,7 +279,7 @@ class ThisHostTest(CommandTest):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.MockPatchObject(
-            ticks, 'tick_us', return_value=500))
+            ticks, 'tick_us', return_value=300))
         self.useFixture(fixtures.MockPatchObject(
             ticks, 'high_resolution', side_effect=lambda _: self.fine))
         self.useFixture(fixtures.MockPatchObject(
@@ -292,10 +292,10 @@ class ThisHostTest(CommandTest):
         return seen['kernel'], seen['tick_us'], seen['note']
 
     def test_known(self):
-        self.assertEqual(('rt_group_sched', 500, ''),
+        self.assertEqual(('rt_group_sched', 300, ''),
                          self.seen('rt_group_sched'))
         self.assertEqual(('cbs', 0, ''), self.seen('hcbs'))
-        self.assertEqual(('sched_deadline', 500, ''),
+        self.assertEqual(('sched_deadline', 300, ''),
                          self.seen('hcbs', fine=False))
 
     def test_not_told(self):
@@ -310,7 +310,7 @@ class ThisHostTest(CommandTest):
 
     def test_tick(self):
         self.seen('rt_group_sched')
-        self.assertEqual(700, self.json(*self.ARGV, '--tick-us', '700')[
+        self.assertEqual(200, self.json(*self.ARGV, '--tick-us', '200')[
             'tick_us'])
 
 

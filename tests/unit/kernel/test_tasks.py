@@ -103,8 +103,9 @@ class TasksTest(base.KernelTest):
         self.make()
         one = self.guests.running[self.keeper][1]
         self.kernel.set_policy(one, os.SCHED_FIFO, 99)
-        self.assertTrue(self.tasks.outranks(one, 98))
-        self.assertFalse(self.tasks.outranks(one, 99))
+        self.assertTrue(self.tasks.outranks(one, 'fifo', 98))
+        self.assertFalse(self.tasks.outranks(one, 'fifo', 99))
+        self.assertTrue(self.tasks.outranks(one, 'rr', 99))
         self.assertFalse(self.tasks.runs_at(one, 'fifo', 98))
         self.assertFalse(self.tasks.runs_at(one, 'rr', 99))
         self.assertTrue(self.tasks.runs_at(one, 'fifo', 99))
@@ -117,7 +118,11 @@ class TasksTest(base.KernelTest):
     def test_a_task_that_has_ended_needs_nothing(self) -> None:
         gone = emulated.new_id()
         self.assertTrue(self.tasks.runs_at(gone, 'rr', 1))
-        self.assertFalse(self.tasks.outranks(gone, 1))
+        self.assertFalse(self.tasks.outranks(gone, 'rr', 1))
+
+    def test_an_ordinary_task_outranks_nobody(self) -> None:
+        for thread in self.guests.running[self.keeper]:
+            self.assertFalse(self.tasks.outranks(thread, 'rr', 1))
 
     def test_tasks_of_groups_below(self) -> None:
         self.kernel.mkdir(self.group + '/inner')

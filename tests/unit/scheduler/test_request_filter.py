@@ -75,6 +75,13 @@ class RequestFilterTest(base.TestCase):
             nova_exception.RequestFilterFailed, self.ask, spec)
         self.assertIn("cpu.rt_runtime_us='abc'", str(error))
 
+    def test_it_is_the_first(self):
+        self.useFixture(fixtures.MockPatchObject(
+            nova_request_filter, 'ALL_REQUEST_FILTERS', [None]))
+        request_filter.install()
+        self.assertEqual([request_filter.require_rt_bandwidth, None],
+                         nova_request_filter.ALL_REQUEST_FILTERS)
+
     def test_installed_once_and_run_by_nova(self):
         self.useFixture(fixtures.MockPatchObject(
             nova_request_filter, 'ALL_REQUEST_FILTERS', []))

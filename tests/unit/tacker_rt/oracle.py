@@ -28,6 +28,13 @@ def _below(value, *keys):
     return value or {}
 
 
+def _parameters(capabilities):
+    named = _below(capabilities, 'virtual_compute', 'properties',
+                   'requested_additional_capabilities')
+    return [_below(one, 'target_performance_parameters')
+            for one in named.values()]
+
+
 def _response_time(given):
     values = {'percentile': 0.99, 'network_delay_us': 0, 'max_share': 0.95,
               **given}
@@ -54,6 +61,7 @@ class Vdu:
         for place in (
                 _below(capabilities, 'nfv_compute', 'properties',
                        'cpu_allocation'),
+                *_parameters(capabilities),
                 _below(capabilities, 'virtual_compute', 'properties',
                        'virtual_cpu', 'vdu_cpu_requirements')):
             for key in (RUNTIME, PERIOD):
@@ -118,6 +126,12 @@ def lost(template):
         for path in (('nfv_compute', 'properties', 'cpu_allocation'),
                      ('virtual_compute', 'properties', 'virtual_cpu',
                       'vdu_cpu_requirements')))
+    read_at += sum(
+        len({RUNTIME, PERIOD} & set(one))
+        for name, node in _below(template, 'topology_template',
+                                 'node_templates').items()
+        if name in read(template)
+        for one in _parameters(node.get('capabilities')))
     body = {key: value for key, value in template.items()
             if not str(key).endswith(('_types', '_definitions'))}
     body['topology_template'] = {

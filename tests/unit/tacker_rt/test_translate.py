@@ -401,7 +401,7 @@ class WithoutReservationTest(base.BaseTestCase):
                 ('sol001-flavor', lambda text: text),
                 ('sol001-flavor', lambda text: text.replace(
                     'flavor_rt1', '{concat: [SR, IOV]}')),
-                ('sol001-hints', _without_keys),
+                ('sol001-individual', _without_keys),
                 ('sol001-scaling', _without_keys)):
             path.write_text(change(SOURCES[name].read_text()))
             made = self.compare(path)

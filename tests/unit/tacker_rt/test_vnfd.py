@@ -407,6 +407,46 @@ class PackageTest(base.BaseTestCase):
             vdus = vnfd.read_package(files, flavour=flavour)
             self.assertEqual(vnfd.Source.POLICY, vdus['VDU1'].source)
 
+    def with_capability(self, parameters, requirements=None,
+                        name='reservation'):
+        template = samples.sol001(requirements)
+        samples.properties(template)['requested_additional_capabilities'] = {
+            name: {'requested_additional_capability_name': 'reserved',
+                   'support_mandatory': True,
+                   'target_performance_parameters': parameters}}
+        return vnfd.examine({'f': template})
+
+    def test_parameters_of_a_capability(self):
+        """Whatever the capability is called; a VNFM may then refuse it."""
+        said = samples.hints('60000', '100000')
+        for name in ('reservation', 'properties'):
+            vdus, found = self.with_capability({'other': 'x', **said},
+                                               name=name)
+            self.assertEqual([], found)
+            self.assertEqual(samples.hints(60000, 100000),
+                             vdus['VDU1'].hints)
+            self.assertEqual('target_performance_parameters',
+                             vdus['VDU1'].source)
+        vdus, found = self.with_capability(said, said)
+        self.assertEqual([], found)
+        self.assertEqual('vdu_cpu_requirements', vdus['VDU1'].source)
+
+    def test_wrong_parameters_of_a_capability(self):
+        for parameters, requirements, text in (
+                (samples.hints('50000', '100000'),
+                 samples.hints('60000', '100000'),
+                 "cpu.rt_runtime_us=50000: target_performance_parameters "
+                 'contradicts vdu_cpu_requirements; keep one of them.'),
+                ({**samples.hints('50000', '100000'),
+                  'cpu.rt_carrier': 'flavor'}, None,
+                 "cpu.rt_carrier='flavor': there is no such key; use "
+                 'cpu.rt_period_us or cpu.rt_runtime_us.'),
+                (samples.hints(50000, '100000'), None,
+                 "cpu.rt_runtime_us=50000: it must be a string in SOL001; "
+                 "write '50000'.")):
+            _, found = self.with_capability(parameters, requirements)
+            self.assertEqual([f'f: VDU VDU1: {text}'], list(map(str, found)))
+
     def test_inputs_of_each_file(self):
         """Another file may declare the same name otherwise."""
         asks = samples.hints({'get_input': 'x'}, '100000')

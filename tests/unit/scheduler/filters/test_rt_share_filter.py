@@ -2,6 +2,8 @@
 
 """What is tested here: which hosts pass, and what is said if none does."""
 
+import logging
+
 import fixtures
 import hypothesis
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from nova import exception as nova_exception
 from nova.scheduler import host_manager
 from nova.scheduler import request_filter
 
+from nova_rt import exception
 from nova_rt import reservation
 from nova_rt.scheduler import filters
 from nova_rt.scheduler import host_state
@@ -93,16 +96,26 @@ class RTShareFilterTest(base.TestCase):
         self.assertEqual([], self.passing(hosts, HALF,
                                           base.hints(runtime='abc')))
 
-    def test_reason(self):
-        hosts = self.hosts(None, base.host_map([], cap=0),
-                           base.host_map([700_000, 500_000]))
+    def refused(self, hosts, vcpus=1, specs=HALF):
+        """What the owner is told, and what the operator."""
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
         error = self.assertRaises(nova_exception.NoValidHost, self.passing,
-                                  hosts, HALF, vcpus=2)
-        for words in ('100000 us every 200000 us (share 0.500)', '2 pCPU(s)',
-                      'host0 publishes no map of version 1',
+                                  hosts, specs, vcpus=vcpus)
+        return str(error), log.output
+
+    def test_reason(self):
+        told, logged = self.refused(self.hosts(
+            None, base.host_map([], cap=0),
+            base.host_map([700_000, 500_000])), vcpus=2)
+        for words in ('100000 us every 200000 us (share 0.500)', '2 pCPU(s)'):
+            self.assertIn(words, told)
+            self.assertIn(words, logged)
+        for words in ('host0 publishes no map of version 1',
                       'host1 has no pCPU',
                       'host2 has 2 pCPUs, the emptiest with 0.450 free'):
-            self.assertIn(words, str(error))
+            self.assertIn(words, logged)
+        self.assertNotIn('host0', told)
+        self.assertNotIn('0.450', told)
 
     def test_reason_with_fixed_priorities(self):
         """Only where the bandwidth would do."""
@@ -110,26 +123,27 @@ class RTShareFilterTest(base.TestCase):
             base.fixed_map(((0,), reservation.Reservation(80_000, 200_000)),
                            pcpus=1),
             base.host_map([900_000]))
-        error = self.assertRaises(
-            nova_exception.NoValidHost, self.passing, hosts,
-            base.extra_specs(50_000, 100_000))
+        _, logged = self.refused(hosts, specs=base.extra_specs(
+            50_000, 100_000))
         self.assertIn('host0 has 1 pCPUs, the emptiest with 0.550 free, but '
-                      'its kernel runs servers by fixed priorities',
-                      str(error))
-        self.assertTrue(str(error).endswith('with 0.050 free'))
+                      'its kernel runs servers by fixed priorities', logged)
+        self.assertTrue(logged.endswith('with 0.050 free\n'))
 
     def test_reason_is_short_on_large_clouds(self):
-        hosts = self.hosts(*[base.host_map([950_000])] * 500)
-        error = self.assertRaises(nova_exception.NoValidHost, self.passing,
-                                  hosts, HALF)
-        self.assertIn('490 more hosts', str(error))
-        self.assertLess(len(str(error)), 1000)
+        _, logged = self.refused(self.hosts(*[base.host_map([950_000])] * 500))
+        self.assertIn('490 more hosts', logged)
+        self.assertLess(len(logged), 1000)
+
+    def test_a_method_of_nova_that_differs(self):
+        self.useFixture(fixtures.MockPatchObject(
+            host_manager.HostState, '_locked_consume_from_request',
+            lambda state: None))
+        self.assertRaises(exception.UnsupportedNova, filters.RTShareFilter)
 
     def test_lowered_cap_shows_as_nothing_free(self):
         hosts = self.hosts(base.host_map([900_000], cap=500_000))
-        error = self.assertRaises(nova_exception.NoValidHost, self.passing,
-                                  hosts, HALF)
-        self.assertIn('emptiest with 0.000 free', str(error))
+        _, logged = self.refused(hosts)
+        self.assertIn('emptiest with 0.000 free', logged)
 
     def test_multi_create_leaves_the_refusal_to_nova(self):
         hosts = self.hosts(base.host_map([950_000]))

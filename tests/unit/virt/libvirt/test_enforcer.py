@@ -66,7 +66,7 @@ class Kernel:
     def runs_at(self, thread, policy, priority):
         return self.real_time == (policy, priority)
 
-    def outranks(self, thread, priority):
+    def outranks(self, thread, policy, priority):
         return thread in self.high
 
     def capacity(self, ours):
