@@ -207,10 +207,10 @@ class Company:
                           if each.server.claim]
         self._probed = tenants['probe'].devices / 'probed'
 
-    def window(self, periods: int) -> Window:
-        """*periods* of the longest period."""
+    def window(self, seconds: float) -> Window:
+        """What is seen in so much time."""
         count, _ = self._read()
-        shares = measure.shares(self._reserved, periods)
+        shares = measure.shares(self._reserved, seconds)
         end, ring = self._read()
         return Window(shares, [ring[number % _RING] / 1000
                                for number in range(count, end)])

@@ -217,6 +217,20 @@ static void try_limits(char **words)
 	set_fifo(0);
 }
 
+/* Closed once all have been made: else the first ones keep it from that. */
+static int gate[2];
+
+/* Makes a process that goes on when all have been made; true in it. */
+static int in_child(void)
+{
+	char none;
+
+	if (fork())
+		return 0;
+	close(gate[1]);
+	return read(gate[0], &none, 1) == 0;
+}
+
 static _Noreturn void loop(void)
 {
 	for (;;)
@@ -227,7 +241,7 @@ static _Noreturn void loop(void)
 static void run_loops(int number)
 {
 	while (number--)
-		if (!fork())
+		if (in_child())
 			loop();
 }
 
@@ -251,10 +265,11 @@ static void run_late(char **words)
 {
 	int64_t runtime = atoll(words[0]) * NS_PER_US;
 	int64_t cycle = 2 * atoll(words[1]) * NS_PER_US + DRIFT_NS;
-	int64_t next = clock_ns(CLOCK_MONOTONIC);
+	int64_t next;
 
-	if (fork())
+	if (!in_child())
 		return;
+	next = clock_ns(CLOCK_MONOTONIC);
 	for (;;) {
 		sleep_until(next += cycle);
 		work(2 * runtime);
@@ -292,9 +307,9 @@ static void run_io(char **words)
 {
 	(void)words;
 	for (int number = 0; number < LOOPS; number++) {
-		if (!fork())
+		if (in_child())
 			write_disk();
-		if (!fork())
+		if (in_child())
 			flood();
 	}
 }
@@ -309,7 +324,7 @@ static void run_timers(char **words)
 	int fds[TIMERS];
 
 	(void)words;
-	if (fork())
+	if (!in_child())
 		return;
 	for (int number = 0; number < TIMERS; number++) {
 		fds[number] = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
@@ -351,9 +366,12 @@ _Noreturn void attack(char **words)
 		if (attacks[number].try)
 			attacks[number].try(words + 1);
 		fflush(stdout);
+		if (pipe(gate))
+			exit(1);
 		attacks[number].run(words + 1);
 		puts("begun");
 		fflush(stdout);
+		close(gate[1]);
 		for (;;)
 			pause();
 	}
