@@ -30,6 +30,14 @@ class Parser(argparse.ArgumentParser):
         self.exit(USAGE, f'{self.prog}: error: {message}\n')
 
 
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """``-f json``; ``--json`` is what it was called where it is older."""
+    parser.add_argument('-f', '--format', choices=('text', 'json'),
+                        default='text', help='(default: %(default)s)')
+    parser.add_argument('--json', dest='format', action='store_const',
+                        const='json', help='the same as -f json')
+
+
 def run(prog: str, description: str, commands: Iterable[Register],
         argv: Sequence[str] | None = None) -> int:
     """Parse *argv*, run the subcommand in it, return its exit status.

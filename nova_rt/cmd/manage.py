@@ -57,8 +57,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         '--kernel', action='store_true', help='it is an error if the kernel '
         'cannot be looked at (default: it is looked at where the host is '
         'this machine and this process may read it)')
-    parser.add_argument('-f', '--format', choices=('text', 'json'),
-                        default='text', help='(default: %(default)s)')
+    base.add_format(parser)
 
 
 def _add_heal(parser: argparse.ArgumentParser) -> None:

@@ -43,9 +43,5 @@ def _parser() -> argparse.ArgumentParser:
     check = actions.add_parser(
         'check', help='exit status: 0 ready, 1 warnings, 2 failures, 3 wrong '
         'usage, 255 not everything could be checked')
-    check.add_argument('-f', '--format', choices=('text', 'json'),
-                       default='text', help='(default: %(default)s)')
-    check.add_argument(
-        '--json', dest='format', action='store_const', const='json',
-        help='the same as -f json, as nova-status has it')
+    base.add_format(check)
     return parser

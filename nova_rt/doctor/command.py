@@ -7,6 +7,7 @@ import contextlib
 import shutil
 from typing import Any
 
+from nova_rt.cmd import base
 from nova_rt.doctor import capacity
 from nova_rt.doctor import examine
 from nova_rt.doctor import findings
@@ -25,8 +26,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
                     'it and CPU reservations.  Changes nothing.',
         epilog='Exit status: 0 all OK, 1 warnings, 2 problems, 3 wrong '
                'usage.')
-    parser.add_argument('-f', '--format', choices=('text', 'json'),
-                        default='text', help='(default: %(default)s)')
+    base.add_format(parser)
     parser.add_argument(
         '--config-file', action='append', default=[], metavar='FILE',
         help='a nova.conf; may be repeated (default: those of nova-compute)')

@@ -45,3 +45,10 @@ class UsageTest(testscenarios.WithScenarios, commands.CommandTest):
         for words in set(self.subcommands).difference(NO_JSON):
             _, out, _ = self.run_main(*words.split(), '--help')
             self.assertIn('-f {text,json}', out, words)
+
+    def test_json_as_it_was_called(self):
+        for words in {'doctor', 'check', 'upgrade check'}.intersection(
+                self.subcommands):
+            if self.prog != 'tacker-rt':
+                _, out, _ = self.run_main(*words.split(), '--help')
+                self.assertIn('--json', out, words)
