@@ -23,6 +23,7 @@ import traceback
 from typing import Any
 
 from nova.compute import resource_tracker
+from nova.compute import task_states
 from nova import objects
 
 from nova_rt import hostmap
@@ -186,6 +187,12 @@ class KillTests:
                 found |= here
             if moving or (instance.host == host and not here):
                 found |= move
+            if instance.task_state == task_states.RESIZE_REVERTING and (
+                    instance.migration_context):
+                # Nova ends the migration first, and the server is not yet
+                # back at its source.
+                found |= identifiers(
+                    provider, instance.migration_context.old_resources)
         return found
 
     def is_moving(self, instance: Any) -> bool:
