@@ -115,7 +115,14 @@ class CloudTestCase(base.BaseTestCase):
                 server, wait=PATIENCE, interval=0.5)
         except exceptions.ResourceFailure:
             fault = self.cloud.compute.get_server(server).fault
-            self.fail(f'{server.name} did not start: {fault["message"]}')
+            self.fail(f'{server.name} did not start: {fault["message"]}\n'
+                      f'{self._last_words(server)}')
+
+    def _last_words(self, server: openstack.compute.v2.server.Server) -> str:
+        """What nova-compute logged of a server that did not start."""
+        lines = self.settings.log_file('nova').read_text().splitlines()
+        return '\n'.join([line for line in lines if server.id in line and (
+            ' ERROR ' in line or ' WARNING ' in line)][:10])[:4000]
 
     def delete(self, server: openstack.compute.v2.server.Server) -> None:
         self.cloud.compute.delete_server(server, ignore_missing=True)
