@@ -6,6 +6,7 @@ Servers stay on their CPU, as those of nova-rt do.  Which server runs, and
 when one has to stop, is the business of ``cbs`` and ``rt_group``.
 """
 
+import abc
 from collections.abc import Sequence
 import dataclasses
 import math
@@ -59,7 +60,7 @@ class Trace:
                                     steps.ravel()))
 
 
-class Process:
+class Process(abc.ABC):
     """A server in the course of time; a rule adds what is missing here.
 
     :ivar event: when something happens to it whether it runs or not
@@ -91,9 +92,9 @@ class Process:
         return self._arrived > self._done
 
     @property
+    @abc.abstractmethod
     def ready(self) -> bool:
         """Whether it would run if no other one did."""
-        raise NotImplementedError
 
     def pass_events(self, now: float) -> None:
         """Take up what happens at *now*: a refill, then arrivals."""
@@ -110,25 +111,25 @@ class Process:
         self._since = self._started = now
         self.plan()
 
+    @abc.abstractmethod
     def reach(self, now: float) -> None:
         """Take up what happens at *change*, which is *now*."""
-        raise NotImplementedError
 
     def stop(self, now: float) -> None:
         """Lose the CPU, and be charged for having had it."""
         self._runs.append((self._started, now))
 
+    @abc.abstractmethod
     def plan(self) -> None:
         """Find out *change*."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def wake_up(self, now: float) -> None:
         """Have a request after there was none."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def replenish(self, now: float) -> None:
         """Get a budget, and set *refill* anew."""
-        raise NotImplementedError
 
     def serve(self, now: float) -> float:
         """Work on the request from the last call on; returns how long."""
