@@ -72,7 +72,7 @@ class PrioritiesTest(TestCase):
         self.flags(guest_priority_max=10, group='nova_rt')
         self.restart_compute_service('host1')
         servers = [self.boot_on('host1', self.rt_flavor(*each))
-                   for each in ((20_000, 200_000), (100_000, 1_000_000))]
+                   for each in ((20_000, 200_000), (50_000, 1_000_000))]
         for server in servers:
             self.assertEqual({10}, self.priorities(server))
         self.flags(guest_priority_max=57, group='nova_rt')
@@ -100,7 +100,8 @@ class AdmissionTest(TestCase):
 
     def test_scheduler_says_why(self) -> None:
         refused = self.boot(self.rt_flavor(*MIDDLE), status='ERROR')
-        self.assertIn('RTShareFilter', self.fault(refused))
+        self.assertIn('does not fit on 1 pCPU(s) of any host',
+                      self.fault(refused))
         self.assertIn('host1 has 1 pCPUs, the emptiest with 0.350 free, but '
                       f'its kernel {WORDS}', self.stdlog.logger.output)
         self.boot(self.rt_flavor(*SHORT))
