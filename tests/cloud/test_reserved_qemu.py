@@ -71,7 +71,7 @@ class ReservedQemuTestCase(base.CloudTestCase):
         for vcpu, cpu in enumerate(found.claim.cpus):
             cpus = CPUSET / found.group / f'vcpu{vcpu}' / 'cpuset.cpus'
             self.assertEqual(str(cpu), cpus.read_text().strip())
-        self.boot(self.flavor(60_000, 100_000))
+        self.boot(self.flavor(600_000, 1_000_000))
 
     def test_hard_reboot(self):
         server = self.boot(self.flavor())
