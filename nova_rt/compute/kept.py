@@ -102,7 +102,9 @@ def resources(instance: Any, host: str, providers: Collection[str],
     :param runs: whether a guest of it runs there
     :returns: some of them twice
     """
-    if instance.deleted:
+    if instance.deleted or vm_states.allow_resource_removal(
+            instance.vm_state, instance.task_state):
+        # Nova does not release again what it has no longer counted.
         return []
     migration = migration_of(instance)
     moves = is_under_way(instance, migration)

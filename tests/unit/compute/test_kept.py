@@ -58,6 +58,12 @@ class KeptTest(base.TestCase):
         server.deleted = True
         self.assertEqual([], kept.resources(server, HERE, {uuids.here}, True))
 
+    def test_it_is_about_to_be_deleted_or_offloaded(self):
+        """Nova counts it no more, and would not release it again."""
+        for state in ('deleted', 'shelved_offloaded'):
+            self.count([], host=HERE, held=[OURS], state=state)
+            self.count([], host=HERE, held=[OURS], state=state, runs=True)
+
     def test_evacuated_in_any_state(self):
         for state, task in (('error', 'rebuilding'), ('active', None),
                             ('active', 'powering-off')):
