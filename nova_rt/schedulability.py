@@ -32,6 +32,17 @@ _SHORTEST_US = 1_024
 _OCTAVES = math.log2(reservation.MAX_PERIOD_US / _SHORTEST_US)
 
 
+def level(period_us: int, levels: int) -> int:
+    """Of a period: 0 for the longest, *levels* - 1 for the shortest.
+
+    The scale is logarithmic and fixed, so that the level of a server
+    depends on nobody else and never changes while others come and go.
+    """
+    octaves = math.log2(max(period_us, _SHORTEST_US) / _SHORTEST_US)
+    rank = int(levels * octaves / _OCTAVES)
+    return levels - 1 - min(rank, levels - 1)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class FixedPriorities:
     """How a kernel without EDF runs the servers of a pCPU.
@@ -47,14 +58,8 @@ class FixedPriorities:
     min_period_us: int
 
     def level(self, period_us: int) -> int:
-        """Of a period: 0 for the longest, *levels* - 1 for the shortest.
-
-        The scale is logarithmic and fixed, so that the level of a server
-        depends on nobody else and never changes while others come and go.
-        """
-        octaves = math.log2(max(period_us, _SHORTEST_US) / _SHORTEST_US)
-        rank = int(self.levels * octaves / _OCTAVES)
-        return self.levels - 1 - min(rank, self.levels - 1)
+        """See :func:`level`."""
+        return level(period_us, self.levels)
 
     def holds(self, servers: Sequence[reservation.Reservation]) -> bool:
         """Whether each of *servers* gets its runtime in each period.

@@ -9,6 +9,7 @@ import os
 
 import fixtures
 
+from nova_rt import exception
 from nova_rt import hostmap
 from tests.functional import invariants
 from tests.functional import operations
@@ -67,6 +68,19 @@ class PrioritiesTest(TestCase):
                 self.kernel('host1').set_policy(thread, policy, priority)
                 mend()
                 self.assert_invariants()
+
+    def test_a_kernel_that_does_not_tell_its_capacity(self) -> None:
+        """The host takes no more, and those that run keep theirs."""
+        server = self.boot_on('host1', self.rt_flavor(*SHORT))
+        before = self.priorities(server)
+
+        def refuse(*args: object) -> None:
+            raise exception.KernelError(interface='', group='/', reason='')
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_rt.kernel.rt_group_sched.RtGroupSched.capacity', refuse))
+        self.audit('host1')
+        self.assertEqual(before, self.priorities(server))
 
     def test_one_priority_for_all(self) -> None:
         self.flags(guest_priority_max=10, group='nova_rt')
@@ -134,8 +148,12 @@ class UpgradeTest(TestCase):
     HOSTS = ('host1',)
 
     def setUp(self) -> None:
-        self.before = fixtures.MonkeyPatch(
-            'nova_rt.compute.capacity._rule', lambda conf, found: None)
+        self.before = fixtures.CompoundFixture([
+            fixtures.MonkeyPatch('nova_rt.compute.capacity._rule',
+                                 lambda conf, found: None),
+            fixtures.MonkeyPatch(
+                'nova_rt.virt.libvirt.driver._priority_by_period',
+                lambda wanted: 10)])
         self.before.setUp()
         super().setUp()
 

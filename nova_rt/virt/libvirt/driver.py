@@ -35,6 +35,7 @@ from nova_rt.kernel import fs as kernel_fs
 from nova_rt.kernel import tasks as kernel_tasks
 import nova_rt.privsep
 from nova_rt import reservation
+from nova_rt import schedulability
 from nova_rt.virt.libvirt import confinement
 from nova_rt.virt.libvirt import deadline
 from nova_rt.virt.libvirt import enforcer
@@ -97,13 +98,9 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             return None
         interface.prepare(rt_conf.ppm(CONF.nova_rt.cpu_cap))
         return enforcer.GroupEnforcer(
-            interface, tasks, CONF.nova_rt.guest_policy, self._rt_priority)
-
-    def _rt_priority(self, wanted: reservation.Reservation) -> int:
-        """Of a guest's tasks: by its period where the kernel needs that."""
-        lowest = int(CONF.nova_rt.guest_priority)
-        rule = self.rt_capacity.empty.rule
-        return lowest + rule.level(wanted.period_us) if rule else lowest
+            interface, tasks, CONF.nova_rt.guest_policy,
+            _priority_by_period if interface.fixed_priorities
+            else lambda wanted: int(CONF.nova_rt.guest_priority))
 
     def _rt_measure(self) -> None:
         """What may be reserved: others may have taken of it, or given."""
@@ -382,6 +379,12 @@ def _pid(domain: Any) -> int:
     except (OSError, ValueError) as error:
         raise LookupError(
             f'domain {domain.name()} has no pid: {error}') from error
+
+
+def _priority_by_period(wanted: reservation.Reservation) -> int:
+    """Of a guest's tasks, by the options alone: it must never waver."""
+    return int(CONF.nova_rt.guest_priority) + schedulability.level(
+        wanted.period_us, rt_conf.levels(CONF))
 
 
 def _interface(files: base.CgroupFS) -> base.KernelInterface | None:
