@@ -11,9 +11,9 @@ from typing import Any
 import nova.conf
 
 from nova_rt.compute import claims
+from nova_rt.doctor.checks import orphans
 from nova_rt.doctor import groups as doctor_groups
 from nova_rt.doctor import host as doctor_host
-from nova_rt.doctor import orphans
 from nova_rt.doctor import passive
 from nova_rt import exception
 from nova_rt.kernel import base

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.sysctls: the settings for real-time tasks as a whole."""
+"""nova_rt.doctor.checks.sysctl: settings for all real-time tasks."""
 
 from tests.unit.doctor import base
 from tests.unit.doctor import kernels

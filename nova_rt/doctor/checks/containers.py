@@ -4,10 +4,10 @@
 
 from collections.abc import Iterator
 
+from nova_rt.doctor.checks import kernel
 from nova_rt.doctor import findings
 from nova_rt.doctor import guests
 from nova_rt.doctor import host as doctor_host
-from nova_rt.doctor import kernel
 from nova_rt.doctor import proc
 from nova_rt.doctor import view as doctor_view
 

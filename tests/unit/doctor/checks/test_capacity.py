@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.capacity: how much, and who holds it."""
+"""nova_rt.doctor.checks.capacity: how much, and who holds it."""
 
 import errno
 
-from nova_rt.doctor import capacity
+from nova_rt.doctor.checks import capacity
 from tests.unit.doctor import base
 from tests.unit.doctor import kernels
 

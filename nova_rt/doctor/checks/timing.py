@@ -4,9 +4,9 @@
 
 from collections.abc import Iterator
 
+from nova_rt.doctor.checks import deadline_servers
 from nova_rt.doctor import findings
 from nova_rt.doctor import host as doctor_host
-from nova_rt.doctor import servers
 from nova_rt.doctor import view as doctor_view
 from nova_rt.kernel import ticks
 from nova_rt.kernel import tree
@@ -23,8 +23,8 @@ def hrtick(view: doctor_view.View) -> Iterator[findings.Finding]:
     if fine:
         yield findings.ok(name, 'Run time is charged by a timer (HRTICK).')
     elif fine is None:
-        yield servers.unseen(view, name, 'Whether HRTICK is on',
-                             _why_unread(view.host))
+        yield deadline_servers.unseen(
+            view, name, 'Whether HRTICK is on', _why_unread(view.host))
     else:
         yield findings.warning(
             name, 'HRTICK is off: run time is charged at ticks of '
@@ -77,7 +77,7 @@ def limits(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def _why_unread(host: doctor_host.Host) -> str:
     path = ticks.FEATURES[0]
-    return servers.blind(host, path) or f'{path} is not there'
+    return deadline_servers.blind(host, path) or f'{path} is not there'
 
 
 CHECKS: dict[str, doctor_view.Check] = {

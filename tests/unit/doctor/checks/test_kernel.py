@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.kernel: the interface, and why there is none."""
+"""nova_rt.doctor.checks.kernel: the interface, and why there is none."""
 
 import gzip
 
-from nova_rt.doctor import kernel
+from nova_rt.doctor.checks import kernel
 from tests.unit.doctor import base
 from tests.unit.doctor import kernels
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.containers: what would stop chrt in one."""
+"""nova_rt.doctor.checks.containers: what would stop chrt in one."""
 
 import errno
 
 from tests.unit.doctor import base
 from tests.unit.doctor import kernels
-from tests.unit.doctor import test_kernel
+from tests.unit.doctor.checks import test_kernel
 
 _ID = 'containers.chrt'
 _INIT = '/proc/71/task/71/'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.libvirt: where libvirt and systemd put things."""
+"""nova_rt.doctor.checks.libvirt: where libvirt and systemd put things."""
 
 from tests.unit.doctor import base
 from tests.unit.doctor import kernels

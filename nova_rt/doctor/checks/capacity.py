@@ -4,7 +4,7 @@
 
 from collections.abc import Iterator
 
-from nova_rt.doctor import deadline
+from nova_rt.doctor.checks import deadline
 from nova_rt.doctor import findings
 from nova_rt.doctor import groups as doctor_groups
 from nova_rt.doctor import view as doctor_view

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.timing: ticks, HRTICK and what may be sold."""
+"""nova_rt.doctor.checks.timing: ticks, HRTICK and what may be sold."""
 
 from tests.unit.doctor import base
 from tests.unit.doctor import kernels

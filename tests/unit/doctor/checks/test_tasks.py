@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.realtime: real-time tasks in the wrong place."""
+"""nova_rt.doctor.checks.tasks: real-time tasks in the wrong place."""
 
 from tests.unit.doctor import base
 from tests.unit.doctor import kernels

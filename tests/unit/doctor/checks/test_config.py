@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.config and .options: what nova.conf says."""
+"""nova_rt.doctor.checks.config and .options: what nova.conf says."""
 
 import builtins
 import pathlib
@@ -8,7 +8,7 @@ import tempfile
 from unittest import mock
 
 from nova_rt.compute import capacity
-from nova_rt.doctor import config
+from nova_rt.doctor.checks import config
 from nova_rt.doctor import options
 from tests.unit.doctor import base
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.hardware: what a microsecond of a pCPU is worth."""
+"""nova_rt.doctor.checks.hardware: what a microsecond of a pCPU is worth."""
 
 from tests.unit.doctor import base
 

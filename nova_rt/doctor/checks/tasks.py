@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import posixpath
 
 from nova_rt import cpus as rt_cpus
-from nova_rt.doctor import config
+from nova_rt.doctor.checks import config
 from nova_rt.doctor import findings
 from nova_rt.doctor import groups as doctor_groups
 from nova_rt.doctor import proc

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.orphans: budgets nobody uses, and room to take."""
+"""nova_rt.doctor.checks.orphans: budgets nobody uses, and room to take."""
 
 from tests.unit.doctor import base
 from tests.unit.doctor import kernels

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.confinement: what root of a container can change."""
+"""nova_rt.doctor.checks.confinement: what root of a container can change."""
 
 import errno
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.deadline: SCHED_DEADLINE in place of groups."""
+"""nova_rt.doctor.checks.deadline: SCHED_DEADLINE in place of groups."""
 
 from unittest import mock
 
@@ -8,8 +8,8 @@ from nova_rt.doctor import passive
 from nova_rt.kernel import deadline as kernel_deadline
 from nova_rt.virt.libvirt import deadline as libvirt_deadline
 from tests.unit.doctor import base
-from tests.unit.doctor import test_kernel
-from tests.unit.doctor import test_servers
+from tests.unit.doctor.checks import test_kernel
+from tests.unit.doctor.checks import test_deadline_servers
 
 _ISOLATED = {kernel_deadline.ISOLATED: ''}
 
@@ -19,7 +19,7 @@ class DeadlineTest(base.DoctorTest):
 
     def look(self, *layers, **options):
         return self.examine(base.MAINLINE, _ISOLATED,
-                            test_servers.server('fair', '50000000'), *layers,
+                            test_deadline_servers.server('fair', '50000000'), *layers,
                             kernel_interface=passive.DEADLINE, **options)
 
     def test_name(self):
@@ -61,7 +61,7 @@ class DeadlineTest(base.DoctorTest):
 
     def test_all_is_taken(self):
         self.assert_problem(
-            self.look(test_servers.server('ext', '910000000')),
+            self.look(test_deadline_servers.server('ext', '910000000')),
             'capacity.offered', 'others hold all')
 
     def test_timer(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.servers: deadline servers of the other classes."""
+"""nova_rt.doctor.checks.deadline_servers: those of the other classes."""
 
 from tests.unit.doctor import base
 from tests.unit.doctor import kernels
