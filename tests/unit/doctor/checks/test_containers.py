@@ -5,8 +5,8 @@
 import errno
 
 from tests.unit.doctor import base
-from tests.unit.doctor import kernels
 from tests.unit.doctor.checks import test_kernel
+from tests.unit.doctor import kernels
 
 _ID = 'containers.chrt'
 _INIT = '/proc/71/task/71/'

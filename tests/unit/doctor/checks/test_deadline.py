@@ -8,8 +8,8 @@ from nova_rt.doctor import passive
 from nova_rt.kernel import deadline as kernel_deadline
 from nova_rt.virt.libvirt import deadline as libvirt_deadline
 from tests.unit.doctor import base
-from tests.unit.doctor.checks import test_kernel
 from tests.unit.doctor.checks import test_deadline_servers
+from tests.unit.doctor.checks import test_kernel
 
 _ISOLATED = {kernel_deadline.ISOLATED: ''}
 
@@ -18,9 +18,10 @@ class DeadlineTest(base.DoctorTest):
     """On a kernel that has no budget for groups."""
 
     def look(self, *layers, **options):
-        return self.examine(base.MAINLINE, _ISOLATED,
-                            test_deadline_servers.server('fair', '50000000'), *layers,
-                            kernel_interface=passive.DEADLINE, **options)
+        return self.examine(
+            base.MAINLINE, _ISOLATED,
+            test_deadline_servers.server('fair', '50000000'), *layers,
+            kernel_interface=passive.DEADLINE, **options)
 
     def test_name(self):
         self.assertEqual(libvirt_deadline.NAME, passive.DEADLINE)
