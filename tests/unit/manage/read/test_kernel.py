@@ -4,8 +4,8 @@ import fixtures
 
 from nova_rt.doctor import host as doctor_host
 from nova_rt.kernel import base as kernel_base
-from nova_rt.manage import kernel
-from nova_rt.manage import model
+from nova_rt.manage.read import kernel
+from nova_rt.manage import snapshot
 from nova_rt import reservation
 from tests.emulation import clock
 from tests.emulation import rt_group_sched
@@ -37,8 +37,9 @@ class LookTest(unit_base.TestCase):
         self.holding = base.holding(0, (0,), 20_000, 200_000)
         self.running = [(self.holding.server, self.guests.start('a'))]
         for name, new in (
-                ('manage.kernel.host_files', lambda: Files(self.emulation)),
-                ('manage.kernel.running_guests', lambda: self.running),
+                ('manage.read.kernel.host_files',
+                 lambda: Files(self.emulation)),
+                ('manage.read.kernel.running_guests', lambda: self.running),
                 ('kernel.tasks.Tasks', emulated.EmulatedTasks)):
             self.useFixture(fixtures.MonkeyPatch(f'nova_rt.{name}', new))
 
@@ -97,7 +98,7 @@ class LookTest(unit_base.TestCase):
 
     def test_no_interface(self):
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.manage.kernel.host_files', lambda: doctor_host.Host(
+            'nova_rt.manage.read.kernel.host_files', lambda: doctor_host.Host(
                 self.useFixture(fixtures.TempDir()).path)))
         self.assertRaises(kernel.Unseen, kernel.look, [self.holding])
 
@@ -113,7 +114,7 @@ class LibvirtTest(unit_base.TestCase):
 class ModelTest(unit_base.TestCase):
 
     def test_a_difference_is_one_line(self):
-        found = model.Difference('k', 'host1', 's', 'a', 'b', 'c')
+        found = snapshot.Difference('k', 'host1', 's', 'a', 'b', 'c')
         self.assertEqual('host1: server s: a; should be: b; to do: c',
                          str(found))
         self.assertEqual('1 us every 2 us (share 0.500)',

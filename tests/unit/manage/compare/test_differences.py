@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from nova_rt import cpus
 from nova_rt import hostmap
 from nova_rt.kernel import base as kernel_base
-from nova_rt.manage import compare
-from nova_rt.manage import model
-from nova_rt.manage import remedies
+from nova_rt.manage.compare import differences
+from nova_rt.manage.compare import remedies
+from nova_rt.manage import snapshot
 from nova_rt import reservation
 from tests.unit import base as unit_base
 from tests.unit.manage import base
@@ -20,11 +20,11 @@ STRANGER = base.server_id(501)
 class CompareTestCase(unit_base.TestCase):
 
     def kinds(self, host):
-        return [each.kind for each in compare.compare(host)]
+        return [each.kind for each in differences.compare(host)]
 
     def one(self, host, kind):
         """The only difference, which must be of this kind."""
-        found = list(compare.compare(host))
+        found = list(differences.compare(host))
         self.assertEqual([kind], [each.kind for each in found])
         self.assertIn('host1', str(found[0]))
         return found[0]
@@ -58,7 +58,7 @@ class ServerTest(CompareTestCase):
                 'VCPU': 1, hostmap.SHARE_CLASS: amount}})
             self.assertEqual(kinds, self.kinds(part))
             self.assertEqual([None] * len(kinds), [
-                each.repair for each in compare.compare(part)])
+                each.repair for each in differences.compare(part)])
 
     def test_a_claim_that_cannot_be_read(self):
         one = base.holding(0, (), unreadable=('rubbish',), vcpus=1,
@@ -181,7 +181,7 @@ class PlacementTest(CompareTestCase):
         found = self.one(self.with_allocation({hostmap.SHARE_CLASS: 7}),
                          'allocation.amount')
         self.assertEqual(
-            model.Repair(base.server_id(0), base.PROVIDER, (
+            snapshot.Repair(base.server_id(0), base.PROVIDER, (
                 (hostmap.RESOURCE_CLASS, 1_000_000),
                 (hostmap.SHARE_CLASS, 500_000))), found.repair)
         self.assertIn('7 of CUSTOM_RT_SHARE', found.found)
@@ -210,15 +210,15 @@ class PlacementTest(CompareTestCase):
         self.assertEqual({0}, set(dict(found.repair.amounts).values()))
 
     def test_consumers_that_are_not_here(self):
-        for fate, kind in ((model.Fate.GONE, 'allocation.leaked'),
-                           (model.Fate.ELSEWHERE, 'allocation.elsewhere')):
+        for fate, kind in ((snapshot.Fate.GONE, 'allocation.leaked'),
+                           (snapshot.Fate.ELSEWHERE, 'allocation.elsewhere')):
             host = base.host(fates={STRANGER: fate}, allocations={
                 STRANGER: {hostmap.RESOURCE_CLASS: 5}})
             found = self.one(host, kind)
-            self.assertEqual(fate is model.Fate.GONE, bool(found.repair))
+            self.assertEqual(fate is snapshot.Fate.GONE, bool(found.repair))
         for fate, amounts in (
-                (model.Fate.EXPECTED, {hostmap.RESOURCE_CLASS: 5}),
-                (model.Fate.GONE, {'VCPU': 5})):
+                (snapshot.Fate.EXPECTED, {hostmap.RESOURCE_CLASS: 5}),
+                (snapshot.Fate.GONE, {'VCPU': 5})):
             self.assertEqual([], self.kinds(base.host(
                 fates={STRANGER: fate}, allocations={STRANGER: amounts})))
 
@@ -259,7 +259,7 @@ class BudgetsTest(CompareTestCase):
     def with_budget(self, held, **fields):
         one = base.holding(**fields)
         leaf = base.replace(base.leaf(one), held=held)
-        return base.host(one, kernel=model.Kernel(
+        return base.host(one, kernel=snapshot.Kernel(
             False, {one.server: (leaf,)}))
 
     def test_another_budget(self):
@@ -277,22 +277,22 @@ class BudgetsTest(CompareTestCase):
         host = base.host(one, replicated=True)
         guests = {one.server: (leaf,)}
         self.assertEqual([], self.kinds(base.replace(
-            host, kernel=model.Kernel(True, guests))))
-        self.one(base.replace(host, kernel=model.Kernel(False, guests)),
+            host, kernel=snapshot.Kernel(True, guests))))
+        self.one(base.replace(host, kernel=snapshot.Kernel(False, guests)),
                  'budget')
 
     def test_a_budget_without_a_claim(self):
-        leaf = model.Leaf('/machine/x', None,
-                          kernel_base.Budget({0: 1000}, 10_000))
+        leaf = snapshot.Leaf('/machine/x', None,
+                             kernel_base.Budget({0: 1000}, 10_000))
         one = base.holding(0, ())
-        self.one(base.host(one, kernel=model.Kernel(
+        self.one(base.host(one, kernel=snapshot.Kernel(
             False, {one.server: (leaf,)})), 'budget')
 
     def test_strays_and_room(self):
-        found = self.one(base.host(kernel=model.Kernel(
+        found = self.one(base.host(kernel=snapshot.Kernel(
             False, {}, {'/machine/other': 5})), 'budget.stray')
         self.assertIn('5 ppm for /machine/other', found.found)
-        self.one(base.host(kernel=model.Kernel(
+        self.one(base.host(kernel=snapshot.Kernel(
             False, {}, {}, {'/machine': 5})), 'budget.room')
 
 
@@ -316,7 +316,7 @@ def hosts(draw):
     host = base.host(*holdings, replicated=draw(st.booleans()))
     evacuated = draw(st.booleans())
     return base.replace(
-        host, fates={STRANGER: model.Fate.EXPECTED} if evacuated else {},
+        host, fates={STRANGER: snapshot.Fate.EXPECTED} if evacuated else {},
         allocations=host.allocations | (
             {STRANGER: {hostmap.RESOURCE_CLASS: 5}} if evacuated else {}))
 
@@ -371,7 +371,7 @@ def _host_mutations(host, amount):
         base.replace(state, charged=state.charged + amount), 'worst_fit'))
     yield base.replace(host, published=None)
     yield base.replace(host, allocations=None)
-    yield base.replace(host, fates={STRANGER: model.Fate.GONE},
+    yield base.replace(host, fates={STRANGER: snapshot.Fate.GONE},
                        allocations=host.allocations | {
                            STRANGER: {hostmap.SHARE_CLASS: amount}})
     for name, found in host.inventories.items():
@@ -439,7 +439,7 @@ class PropertyTest(CompareTestCase):
     def test_a_repair_leaves_no_difference(self, host, amount):
         for one in host.holdings:
             for mutated in _allocation_mutations(host, one.consumer, amount):
-                for found in list(compare.compare(mutated)):
+                for found in list(differences.compare(mutated)):
                     self.assertIsNotNone(found.repair)
                     mutated = base.replace(
                         mutated, allocations=mutated.allocations | {

@@ -17,9 +17,9 @@ from nova_rt import exception
 from nova_rt import reservation
 
 
-def of(instance: Any, flavor: Any, held: Sequence[claims.RTClaim]
-       ) -> tuple[reservation.Reservation | None, str]:
-    """The reservation, and why it makes no sense.
+def reservation_of(instance: Any, flavor: Any, held: Sequence[claims.RTClaim]
+                   ) -> tuple[reservation.Reservation | None, str]:
+    """The reservation, or None and why it makes no sense.
 
     :param flavor: the old one or the new one in a resize
     :param held: its claims, as far as they can be read

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 from nova_rt.compute import claims
-from nova_rt.manage import wishes
+from nova_rt.manage.read import requested
 from nova_rt import reservation
 from tests.unit import base
 
@@ -15,11 +15,12 @@ def claim(**hints):
         {KEY: number for number in hints.values()})
 
 
-class WishesTest(base.TestCase):
+class RequestedTest(base.TestCase):
 
     def of(self, specs=SPECS, held=(), **metadata):
         instance = base.instance(specs, **metadata)
-        return wishes.of(instance, instance.flavor, held)
+        return requested.reservation_of(
+            instance, instance.flavor, held)
 
     def test_none(self):
         self.assertEqual((None, ''), self.of({}))

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping
 
 from nova_rt import cpus
 from nova_rt import hostmap
-from nova_rt.manage import model
-from nova_rt.manage import remedies
+from nova_rt.manage.compare import remedies
+from nova_rt.manage import snapshot
 
 #: Of an inventory; the rest are the same for all of them.
 _SIZES = ('total', 'reserved', 'max_unit', 'allocation_ratio')
 
 
-def compare(host: model.Host) -> Iterator[model.Difference]:
+def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
     if host.allocations is None:
         if host.published is not None:
-            yield model.Difference(
+            yield snapshot.Difference(
                 'provider.missing', host.name, '', f'Placement has no '
                 f'resource provider {host.provider}', 'the provider of this '
                 'compute node', remedies.AUDIT)
@@ -30,26 +30,26 @@ def compare(host: model.Host) -> Iterator[model.Difference]:
         yield from _other(host, consumer)
 
 
-def _ours(amounts: model.Amounts) -> dict[str, int]:
+def _ours(amounts: snapshot.Amounts) -> dict[str, int]:
     return {name: amounts[name] for name in hostmap.CLASSES
             if amounts.get(name)}
 
 
-def _describe(amounts: model.Amounts) -> str:
+def _describe(amounts: snapshot.Amounts) -> str:
     return ' and '.join(f'{amount} of {name}' for name, amount
                         in amounts.items()) or 'none of our classes'
 
 
 # Allocations.
 
-def _unknown(holding: model.Holding) -> bool:
+def _unknown(holding: snapshot.Holding) -> bool:
     """Whether nobody can say what it should have."""
     return bool(holding.unreadable
                 or (holding.trouble and not holding.claims))
 
 
-def _holding(host: model.Host, holding: model.Holding
-             ) -> Iterator[model.Difference]:
+def _holding(host: snapshot.Host, holding: snapshot.Holding
+             ) -> Iterator[snapshot.Difference]:
     allocations = (host.allocations or {}).get(holding.consumer, {})
     found, wanted = _ours(allocations), _wanted(holding)
     if found == wanted:
@@ -61,14 +61,14 @@ def _holding(host: model.Host, holding: model.Holding
         if not found:
             return  # The claim is missing, which is said already.
         remedy, repair = remedies.MOVE, None
-    yield model.Difference(
+    yield snapshot.Difference(
         'allocation.amount' if found else 'allocation.missing',
         host.name, holding.server,
         f'Placement holds {_describe(found)}{who}', _describe(wanted),
         remedy, repair)
 
 
-def _wanted(holding: model.Holding) -> dict[str, int]:
+def _wanted(holding: snapshot.Holding) -> dict[str, int]:
     """What the claims take; without any, what one would take."""
     taken: dict[str, int] = {}
     pairs = [(len(claim.cpus), claim.reservation.bandwidth)
@@ -81,9 +81,9 @@ def _wanted(holding: model.Holding) -> dict[str, int]:
     return taken
 
 
-def _repair(host: model.Host, holding: model.Holding,
-            wanted: model.Amounts, has_others: bool
-            ) -> tuple[str, model.Repair | None]:
+def _repair(host: snapshot.Host, holding: snapshot.Holding,
+            wanted: snapshot.Amounts, has_others: bool
+            ) -> tuple[str, snapshot.Repair | None]:
     if has_others:
         return remedies.HEAL, _set(host, holding.consumer, wanted)
     # With our classes alone Nova would take the allocation for whole.
@@ -91,20 +91,21 @@ def _repair(host: model.Host, holding: model.Holding,
             else remedies.CONFIRM), None
 
 
-def _set(host: model.Host, consumer: str, wanted: model.Amounts
-         ) -> model.Repair:
-    return model.Repair(consumer, host.provider, tuple(
+def _set(host: snapshot.Host, consumer: str, wanted: snapshot.Amounts
+         ) -> snapshot.Repair:
+    return snapshot.Repair(consumer, host.provider, tuple(
         (name, wanted.get(name, 0)) for name in hostmap.CLASSES))
 
 
-def _other(host: model.Host, consumer: str) -> Iterator[model.Difference]:
+def _other(host: snapshot.Host, consumer: str
+           ) -> Iterator[snapshot.Difference]:
     """A consumer that is not on this host."""
     found = _ours((host.allocations or {})[consumer])
-    fate = host.fates.get(consumer, model.Fate.EXPECTED)
-    if not found or fate is model.Fate.EXPECTED:
+    fate = host.fates.get(consumer, snapshot.Fate.EXPECTED)
+    if not found or fate is snapshot.Fate.EXPECTED:
         return
-    gone = fate is model.Fate.GONE
-    yield model.Difference(
+    gone = fate is snapshot.Fate.GONE
+    yield snapshot.Difference(
         'allocation.leaked' if gone else 'allocation.elsewhere',
         host.name, consumer,
         f'Placement holds {_describe(found)}, and {fate.value}',
@@ -116,10 +117,10 @@ def _other(host: model.Host, consumer: str) -> Iterator[model.Difference]:
 
 # Inventories.
 
-def _inventories(host: model.Host) -> Iterator[model.Difference]:
+def _inventories(host: snapshot.Host) -> Iterator[snapshot.Difference]:
     if host.published is None:
         if host.inventories:
-            yield model.Difference(
+            yield snapshot.Difference(
                 'inventory.stale', host.name, '', 'Placement offers its '
                 'share and it publishes no map of its pCPUs',
                 'both or none', remedies.PLUGIN)
@@ -144,10 +145,10 @@ def _sizes(inventory: Mapping[str, float]) -> dict[str, float]:
     return {key: inventory[key] for key in _SIZES}
 
 
-def _differs(host: model.Host, name: str,
+def _differs(host: snapshot.Host, name: str,
              found: Mapping[str, float] | None, wanted: str
-             ) -> model.Difference:
-    return model.Difference(
+             ) -> snapshot.Difference:
+    return snapshot.Difference(
         'inventory', host.name, '', f'Placement has '
         f'{_sizes(found) if found else "no inventory"} of {name}', wanted,
         remedies.AUDIT)

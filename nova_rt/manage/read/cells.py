@@ -20,8 +20,8 @@ from nova import objects
 from nova_rt.compute import claims
 from nova_rt import exception
 from nova_rt import hostmap
-from nova_rt.manage import model
-from nova_rt.manage import wishes
+from nova_rt.manage.read import requested
+from nova_rt.manage import snapshot
 
 _ATTRIBUTES = ['system_metadata', 'flavor', 'migration_context', 'resources']
 
@@ -79,7 +79,7 @@ def is_moving(instance: Any) -> bool:
     return instance.task_state not in _RESTING or bool(instance.hidden)
 
 
-def holdings(node: Node) -> list[model.Holding]:
+def holdings(node: Node) -> list[snapshot.Holding]:
     """What servers hold on a node, both ends of a move included."""
     compute = node.compute
     instances = {
@@ -140,7 +140,7 @@ def _counts(instance: Any) -> bool:
             and task == task_states.MIGRATING))
 
 
-def _own(node: Node, instance: Any, migration: Any) -> model.Holding:
+def _own(node: Node, instance: Any, migration: Any) -> snapshot.Holding:
     """Of a server that is on this node by its record."""
     resources = instance.resources
     if (migration is not None and _ends(node, migration)
@@ -152,7 +152,7 @@ def _own(node: Node, instance: Any, migration: Any) -> model.Holding:
 
 
 def _far_end(node: Node, migration: Any, here: bool
-             ) -> Iterator[model.Holding]:
+             ) -> Iterator[snapshot.Holding]:
     """What a move holds next to what the server does by its record.
 
     :param here: the server is on this node by its record
@@ -197,7 +197,7 @@ def _is_under_way(instance: Any, migration: Any) -> bool:
 
 def _holding(instance: Any, consumer: str, flavor: Any,
              resources: Iterable[Any] | None, moving: bool
-             ) -> model.Holding:
+             ) -> snapshot.Holding:
     held: list[claims.RTClaim] = []
     unreadable, providers = [], set()
     for resource in resources or ():
@@ -208,7 +208,7 @@ def _holding(instance: Any, consumer: str, flavor: Any,
             providers.add(str(resource.provider_uuid))
         except exception.InvalidClaim:
             unreadable.append(str(resource.identifier))
-    wanted, trouble = wishes.of(instance, flavor, held)
-    return model.Holding(
+    wanted, trouble = requested.reservation_of(instance, flavor, held)
+    return snapshot.Holding(
         instance.uuid, consumer, flavor.vcpus, wanted, tuple(held),
         frozenset(providers), tuple(unreadable), trouble, moving)

@@ -10,8 +10,8 @@ from nova_rt import cpus
 from nova_rt import reservation
 
 
-def sentences(capacity: rt_capacity.Capacity,
-              held: Sequence[claims.RTClaim]) -> Iterator[str]:
+def describe(capacity: rt_capacity.Capacity,
+             held: Sequence[claims.RTClaim]) -> Iterator[str]:
     """What does not fit, and which servers it is; nothing where all does."""
     if not held:
         return

@@ -13,12 +13,12 @@ from nova import context as nova_context
 from nova import objects
 
 from nova_rt import hostmap
-from nova_rt.manage import cells
-from nova_rt.manage import consumers
-from nova_rt.manage import kernel
-from nova_rt.manage import model
-from nova_rt.manage import placement
-from nova_rt.manage import trouble
+from nova_rt.manage import errors
+from nova_rt.manage.read import cells
+from nova_rt.manage.read import consumers
+from nova_rt.manage.read import kernel
+from nova_rt.manage.read import placement
+from nova_rt.manage import snapshot
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class View:
     :ivar notes: a sentence for each part that was left out
     """
 
-    hosts: list[model.Host] = dataclasses.field(default_factory=list)
+    hosts: list[snapshot.Host] = dataclasses.field(default_factory=list)
     unchecked: list[str] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
 
 
 class Loader:
-    """:raises: of all methods, what ``trouble.ERRORS`` has"""
+    """:raises: of all methods, what ``errors.ERRORS`` has"""
 
     def __init__(self, scope: Scope, this_host: str) -> None:
         self._scope = scope
@@ -60,7 +60,7 @@ class Loader:
     def view(self) -> View:
         view = View()
         for node in self._nodes(view):
-            with trouble.noted(view.unchecked, f'host {node.name}'):
+            with errors.noted(view.unchecked, f'host {node.name}'):
                 view.hosts.append(self._host(node, view))
         if self._scope.kernel and not view.unchecked and not any(
                 host.kernel for host in view.hosts):
@@ -76,11 +76,11 @@ class Loader:
     def _nodes(self, view: View) -> Iterator[cells.Node]:
         for context in self._contexts:
             found: list[cells.Node] = []
-            with trouble.noted(view.unchecked, f'cell {_name(context)}'):
+            with errors.noted(view.unchecked, f'cell {_name(context)}'):
                 found = cells.nodes(context, self._scope.host)
             yield from found
 
-    def _host(self, node: cells.Node, view: View) -> model.Host:
+    def _host(self, node: cells.Node, view: View) -> snapshot.Host:
         compute = node.compute
         # Placement first: a server that is made meanwhile is not unknown.
         allocations = self.placement.allocations(compute.uuid)
@@ -89,7 +89,7 @@ class Loader:
         # They may have been listed long ago.
         newest = objects.ComputeNode.get_by_uuid(node.context, compute.uuid)
         here = {holding.consumer for holding in holdings}
-        return model.Host(
+        return snapshot.Host(
             node.name, compute.uuid, hostmap.from_stats(newest.stats or {}),
             holdings, allocations, inventories,
             self._fates(node, allocations or {}, here),
@@ -97,19 +97,19 @@ class Loader:
 
     def _fates(self, node: cells.Node,
                allocations: dict[str, dict[str, int]], here: set[str]
-               ) -> dict[str, model.Fate]:
+               ) -> dict[str, snapshot.Fate]:
         return {consumer: consumers.fate(self._contexts, consumer, node)
                 for consumer, amounts in allocations.items()
                 if consumer not in here and any(
                     amounts.get(name) for name in hostmap.CLASSES)}
 
-    def _kernel(self, node: cells.Node, holdings: Sequence[model.Holding],
-                view: View) -> model.Kernel | None:
+    def _kernel(self, node: cells.Node, holdings: Sequence[snapshot.Holding],
+                view: View) -> snapshot.Kernel | None:
         wanted = self._scope.kernel
         if wanted is False or node.name != self._this_host:
             return None
         sentences = view.unchecked if wanted else view.notes
-        with trouble.noted(sentences, f'the kernel of {node.name}'):
+        with errors.noted(sentences, f'the kernel of {node.name}'):
             return kernel.look(holdings)
         return None
 

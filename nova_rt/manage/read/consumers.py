@@ -14,8 +14,8 @@ from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects
 
-from nova_rt.manage import cells
-from nova_rt.manage import model
+from nova_rt.manage.read import cells
+from nova_rt.manage import snapshot
 
 #: Of migrations, as in migration_get_in_progress_by_host_and_node.
 _OVER = frozenset(('confirmed', 'reverted', 'error', 'failed', 'completed',
@@ -26,7 +26,7 @@ _EVACUATED = ['accepted', 'pre-migrating', 'done']
 
 
 def fate(contexts: Sequence[Any], consumer: str, node: cells.Node
-         ) -> model.Fate:
+         ) -> snapshot.Fate:
     """What has become of a consumer that holds nothing on *node*."""
     for context in contexts:
         instance = _instance(context, consumer)
@@ -36,8 +36,8 @@ def fate(contexts: Sequence[Any], consumer: str, node: cells.Node
         if migration is not None:
             return _of_migration(context, migration)
     if _is_requested(consumer):
-        return model.Fate.EXPECTED
-    return model.Fate.GONE
+        return snapshot.Fate.EXPECTED
+    return snapshot.Fate.GONE
 
 
 def _instance(context: Any, uuid: str) -> Any:
@@ -65,14 +65,14 @@ def _is_requested(uuid: str) -> bool:
 
 
 def _of_instance(context: Any, instance: Any, node: cells.Node
-                 ) -> model.Fate:
+                 ) -> snapshot.Fate:
     if cells.is_moving(instance) or instance.vm_state == vm_states.BUILDING:
-        return model.Fate.EXPECTED
+        return snapshot.Fate.EXPECTED
     moves = objects.MigrationList.get_by_filters(
         context, {'instance_uuid': instance.uuid})
     if any(_keeps(migration, node) for migration in moves):
-        return model.Fate.EXPECTED
-    return model.Fate.ELSEWHERE
+        return snapshot.Fate.EXPECTED
+    return snapshot.Fate.ELSEWHERE
 
 
 def _keeps(migration: Any, node: cells.Node) -> bool:
@@ -85,12 +85,12 @@ def _keeps(migration: Any, node: cells.Node) -> bool:
     return migration.status not in _OVER | {'finished'}
 
 
-def _of_migration(context: Any, migration: Any) -> model.Fate:
+def _of_migration(context: Any, migration: Any) -> snapshot.Fate:
     instance = _instance(context, migration.instance_uuid)
     if instance is None:
-        return model.Fate.GONE
+        return snapshot.Fate.GONE
     if cells.is_moving(instance) or migration.status not in _OVER:
-        return model.Fate.EXPECTED
+        return snapshot.Fate.EXPECTED
     # Where a move failed half-way, what the server needs is not known.
     settled = instance.vm_state not in (vm_states.ERROR, vm_states.RESIZED)
-    return model.Fate.GONE if settled else model.Fate.ELSEWHERE
+    return snapshot.Fate.GONE if settled else snapshot.Fate.ELSEWHERE

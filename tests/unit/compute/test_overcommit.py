@@ -6,7 +6,7 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nova_rt.compute import capacity
 from nova_rt.compute import claims
-from nova_rt.compute import overdue
+from nova_rt.compute import overcommit
 from nova_rt import cpus
 from nova_rt.packing import policies
 from nova_rt import reservation
@@ -28,7 +28,7 @@ def host(pcpus, cap, replicated=False, reason=''):
 class SentencesTest(base.TestCase):
 
     def said(self, *args):
-        return list(overdue.sentences(*args))
+        return list(overcommit.describe(*args))
 
     def test_all_fits(self):
         held = [claim(uuids.a, 0), claim(uuids.b, 1)]

@@ -2,7 +2,8 @@
 
 """What is compared: one look at a cloud, as plain data.
 
-Loaded by ``nova_rt.manage.load``, compared by ``nova_rt.manage.compare``.
+Loaded by ``nova_rt.manage.read.load``, compared by
+``nova_rt.manage.compare.differences``.
 """
 
 from collections.abc import Mapping

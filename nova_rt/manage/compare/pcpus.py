@@ -5,16 +5,16 @@
 from collections.abc import Iterator
 
 from nova_rt import cpus
-from nova_rt.manage import model
-from nova_rt.manage import remedies
+from nova_rt.manage.compare import remedies
+from nova_rt.manage import snapshot
 
 
-def compare(host: model.Host) -> Iterator[model.Difference]:
+def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
     claims = [(claim.cpus, claim.reservation)
               for holding in host.holdings for claim in holding.claims]
     if host.published is None:
         if claims:
-            yield model.Difference(
+            yield snapshot.Difference(
                 'map.missing', host.name, '', f'it publishes no map of its '
                 f'pCPUs and has {len(claims)} claims',
                 'the map of nova-rt in its stats', remedies.PLUGIN)
@@ -28,18 +28,19 @@ def compare(host: model.Host) -> Iterator[model.Difference]:
     yield from _over(host.name, folded)
     if (folded.used, folded.charged, folded.servers) != (
             published.used, published.charged, published.servers):
-        yield model.Difference(
+        yield snapshot.Difference(
             'map.stale', host.name, '',
             f'it publishes {_describe(published, folded)}',
             f'{_describe(folded, published)}, the sum of the claims',
             remedies.AUDIT)
 
 
-def _over(host: str, state: cpus.CpuBandwidth) -> Iterator[model.Difference]:
+def _over(host: str, state: cpus.CpuBandwidth
+          ) -> Iterator[snapshot.Difference]:
     """pCPUs with more claims than the cap, or than the kernel can serve."""
     for cpu, servers in sorted(state.servers.items()):
         if state.rule is not None and not state.rule.holds(servers):
-            yield model.Difference(
+            yield snapshot.Difference(
                 'pcpu.unschedulable', host, '', f'pCPU {cpu} has '
                 f'{", ".join(map(str, servers))}', 'servers that the kernel '
                 'can all give their runtime in each of their periods',
@@ -53,8 +54,8 @@ def _over(host: str, state: cpus.CpuBandwidth) -> Iterator[model.Difference]:
             yield _full(host, f'pCPU {cpu}', ppm, state.cap)
 
 
-def _full(host: str, where: str, ppm: int, cap: int) -> model.Difference:
-    return model.Difference(
+def _full(host: str, where: str, ppm: int, cap: int) -> snapshot.Difference:
+    return snapshot.Difference(
         'pcpu.over', host, '', f'claims of {ppm} ppm on {where}',
         f'at most {cap} ppm', remedies.LOWER)
 

@@ -10,31 +10,31 @@ from collections.abc import Iterator
 import itertools
 
 from nova_rt.compute import claims
-from nova_rt.manage import budgets
-from nova_rt.manage import model
-from nova_rt.manage import pcpus
-from nova_rt.manage import placement_state
-from nova_rt.manage import remedies
+from nova_rt.manage.compare import budgets
+from nova_rt.manage.compare import pcpus
+from nova_rt.manage.compare import placement
+from nova_rt.manage.compare import remedies
+from nova_rt.manage import snapshot
 from nova_rt import reservation
 
 
-def compare(host: model.Host) -> Iterator[model.Difference]:
+def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
     """All differences on a host."""
     return itertools.chain(
         *(_server(host, holding) for holding in host.holdings
           if not holding.moving),
         pcpus.compare(host),
-        placement_state.compare(host),
+        placement.compare(host),
         budgets.compare(host))
 
 
-def _server(host: model.Host, holding: model.Holding
-            ) -> Iterator[model.Difference]:
+def _server(host: snapshot.Host, holding: snapshot.Holding
+            ) -> Iterator[snapshot.Difference]:
     """One server's claims against what it asks for."""
     def differs(kind: str, found: str, wanted: str, remedy: str
-                ) -> model.Difference:
-        return model.Difference(kind, host.name, holding.server, found,
-                                wanted, remedy)
+                ) -> snapshot.Difference:
+        return snapshot.Difference(kind, host.name, holding.server, found,
+                                   wanted, remedy)
 
     if holding.trouble:
         yield differs('request.invalid', holding.trouble,
@@ -47,7 +47,7 @@ def _server(host: model.Host, holding: model.Holding
         yield differs(*mistake)
 
 
-def _claims(host: model.Host, holding: model.Holding
+def _claims(host: snapshot.Host, holding: snapshot.Holding
             ) -> Iterator[tuple[str, str, str, str]]:
     """(kind, found, wanted, remedy) of each mistake."""
     wanted, held = holding.wanted, holding.claims
@@ -73,7 +73,7 @@ def _claims(host: model.Host, holding: model.Holding
         yield from _claim(holding, claim, wanted)
 
 
-def _claim(holding: model.Holding, claim: claims.RTClaim,
+def _claim(holding: snapshot.Holding, claim: claims.RTClaim,
            wanted: reservation.Reservation
            ) -> Iterator[tuple[str, str, str, str]]:
     if claim.instance_uuid != holding.server:
@@ -92,6 +92,6 @@ def _claim(holding: model.Holding, claim: claims.RTClaim,
                remedies.MOVE)
 
 
-def _describe(holding: model.Holding) -> str:
+def _describe(holding: snapshot.Holding) -> str:
     return ', '.join(f'{claim.reservation} on pCPUs {list(claim.cpus)}'
                      for claim in holding.claims)

@@ -20,7 +20,7 @@ from nova_rt.kernel import base
 from nova_rt.kernel import deadline
 from nova_rt.kernel import survey
 from nova_rt.kernel import tasks as kernel_tasks
-from nova_rt.manage import model
+from nova_rt.manage import snapshot
 import nova_rt.privsep
 from nova_rt.virt.libvirt import deadline as virt_deadline
 from nova_rt.virt.libvirt import layout
@@ -34,7 +34,7 @@ class Unseen(exception.RTError):
     msg_fmt = '%(reason)s'
 
 
-def look(holdings: Sequence[model.Holding]) -> model.Kernel:
+def look(holdings: Sequence[snapshot.Holding]) -> snapshot.Kernel:
     """The budgets of guests, of nobody, and room between them.
 
     :param holdings: of the host that this machine is
@@ -49,13 +49,13 @@ def look(holdings: Sequence[model.Holding]) -> model.Kernel:
     if found.interface is None or (
             hierarchy := survey.hierarchy_of(files)) is None:
         if not found.trouble and not any(x.claims for x in holdings):
-            return model.Kernel(False, {})  # None to have, none needed.
+            return snapshot.Kernel(False, {})  # None to have, none needed.
         raise Unseen(reason=found.trouble or 'the kernel has no interface '
                      'for reservations')
     try:
         guests = dict(_leaves(files, found.interface, held))
         groups = doctor_groups.Groups(files, hierarchy, found.interface)
-        return model.Kernel(
+        return snapshot.Kernel(
             found.interface.replicated, guests,
             _strays(groups, [leaf.group for leaves in guests.values()
                              for leaf in leaves]),
@@ -108,8 +108,8 @@ def _pid(domain: Any) -> int:
 
 
 def _layouts(files: doctor_host.Host, controller: str,
-             held: dict[str, model.Holding]
-             ) -> Iterator[tuple[model.Holding, layout.Layout]]:
+             held: dict[str, snapshot.Holding]
+             ) -> Iterator[tuple[snapshot.Holding, layout.Layout]]:
     """Of the guests of Nova's servers that run here."""
     tasks = kernel_tasks.Tasks(files)
     for uuid, pid in running_guests():
@@ -118,7 +118,7 @@ def _layouts(files: doctor_host.Host, controller: str,
                 yield held[uuid], layout.find(tasks, controller, pid)
 
 
-def _claim(holding: model.Holding) -> claims.RTClaim | None:
+def _claim(holding: snapshot.Holding) -> claims.RTClaim | None:
     return holding.claims[0] if holding.claims else None
 
 
@@ -131,12 +131,12 @@ def _budget(claim: claims.RTClaim, *ids: int) -> base.Budget:
 # By groups.
 
 def _leaves(files: doctor_host.Host, interface: base.KernelInterface,
-            held: dict[str, model.Holding]
-            ) -> Iterator[tuple[str, tuple[model.Leaf, ...]]]:
+            held: dict[str, snapshot.Holding]
+            ) -> Iterator[tuple[str, tuple[snapshot.Leaf, ...]]]:
     for holding, guest in _layouts(files, interface.controller, held):
         wanted = _wanted(interface, guest, _claim(holding))
         yield holding.server, tuple(
-            model.Leaf(group, wanted.get(group), interface.read(group))
+            snapshot.Leaf(group, wanted.get(group), interface.read(group))
             for group in wanted or guest.leaves(interface))
 
 
@@ -172,8 +172,8 @@ def _within(path: str, above: str) -> bool:
 
 # By threads.
 
-def _deadlines(files: doctor_host.Host, held: dict[str, model.Holding]
-               ) -> model.Kernel:
+def _deadlines(files: doctor_host.Host, held: dict[str, snapshot.Holding]
+               ) -> snapshot.Kernel:
     hierarchy = survey.hierarchy_of(files)
     if hierarchy is None:
         raise Unseen(reason='the cgroup controller cpu is mounted nowhere')
@@ -188,11 +188,11 @@ def _deadlines(files: doctor_host.Host, held: dict[str, model.Holding]
             leaves += [_of_thread(group, thread, wanted) for thread
                        in tasks.threads(group, hierarchy.controller)]
         guests[holding.server] = tuple(leaves)
-    return model.Kernel(False, guests)
+    return snapshot.Kernel(False, guests)
 
 
 def _of_thread(group: str, thread: int, wanted: base.Budget | None
-               ) -> model.Leaf:
+               ) -> snapshot.Leaf:
     policy = deadline.get(thread)
     held = None
     if policy.is_deadline:
@@ -200,4 +200,4 @@ def _of_thread(group: str, thread: int, wanted: base.Budget | None
         ids = wanted.runtime_us if wanted else (0,)
         held = base.Budget(dict.fromkeys(ids, policy.runtime // 1000),
                            policy.period // 1000)
-    return model.Leaf(f'{group}, thread {thread}', wanted, held)
+    return snapshot.Leaf(f'{group}, thread {thread}', wanted, held)

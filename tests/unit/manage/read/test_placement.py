@@ -6,7 +6,7 @@ import fixtures
 import requests
 
 from nova_rt import hostmap
-from nova_rt.manage import placement
+from nova_rt.manage.read import placement
 from tests.unit import base as unit_base
 from tests.unit.manage import base
 
@@ -31,7 +31,7 @@ class SetAmountsTest(unit_base.TestCase):
                 ('report.report_client_singleton', lambda: self.client),
                 ('time.sleep', mock.Mock())):
             self.useFixture(fixtures.MonkeyPatch(
-                f'nova_rt.manage.placement.{name}', new))
+                f'nova_rt.manage.read.placement.{name}', new))
         self.placement = placement.Placement(mock.Mock(global_id='req-1'))
         self.held({'VCPU': 1, hostmap.SHARE_CLASS: 5})
 

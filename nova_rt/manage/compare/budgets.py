@@ -5,11 +5,11 @@
 from collections.abc import Iterator
 
 from nova_rt.kernel import base
-from nova_rt.manage import model
-from nova_rt.manage import remedies
+from nova_rt.manage.compare import remedies
+from nova_rt.manage import snapshot
 
 
-def compare(host: model.Host) -> Iterator[model.Difference]:
+def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
     if host.kernel is None:
         return
     moving = {holding.server for holding in host.holdings if holding.moving}
@@ -17,23 +17,23 @@ def compare(host: model.Host) -> Iterator[model.Difference]:
         for leaf in leaves:
             if server not in moving and not _equal(
                     leaf, host.kernel.replicated):
-                yield model.Difference(
+                yield snapshot.Difference(
                     'budget', host.name, server, f'the kernel holds '
                     f'{_describe(leaf.held)} for {leaf.group}',
                     _describe(leaf.wanted), remedies.AUDIT)
     for group, ppm in host.kernel.strays.items():
-        yield model.Difference(
+        yield snapshot.Difference(
             'budget.stray', host.name, '', f'the kernel holds {ppm} ppm for '
             f'{group}, which is of no server with a claim', 'no budget',
             remedies.STRAY)
     for group, ppm in host.kernel.room.items():
-        yield model.Difference(
+        yield snapshot.Difference(
             'budget.room', host.name, '', f'{group} holds {ppm} ppm more '
             f'than the groups below it, which a guest could take',
             'just what they hold', remedies.AUDIT)
 
 
-def _equal(leaf: model.Leaf, replicated: bool) -> bool:
+def _equal(leaf: snapshot.Leaf, replicated: bool) -> bool:
     held, wanted = leaf.held, leaf.wanted
     if held is None or wanted is None:
         return held is wanted
