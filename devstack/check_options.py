@@ -13,7 +13,7 @@ from importlib import metadata
 import sys
 
 from nova_rt import conf as rt_conf
-from nova_rt.doctor import config as doctor_config
+from nova_rt.doctor.checks import config as doctor_config
 from nova_rt.doctor import passive
 from nova_rt.kernel import detect
 

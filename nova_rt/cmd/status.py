@@ -9,8 +9,8 @@ import sys
 from oslo_upgradecheck import upgradecheck
 
 from nova_rt.cmd import base
+from nova_rt.manage import errors
 from nova_rt.manage import start
-from nova_rt.manage import trouble
 from nova_rt.manage import upgrade
 
 PROG = 'nova-rt-status'
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             command=argparse.Namespace(json=args.format == 'json'))
         return int(upgrade.Checks().check())
     except Exception as error:
-        print(f'{PROG}: {trouble.sentence(error)}', file=sys.stderr)
+        print(f'{PROG}: {errors.sentence(error)}', file=sys.stderr)
         return _FAILED
 
 

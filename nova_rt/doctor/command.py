@@ -8,7 +8,7 @@ import shutil
 from typing import Any
 
 from nova_rt.cmd import base
-from nova_rt.doctor import capacity
+from nova_rt.doctor.checks import capacity
 from nova_rt.doctor import examine
 from nova_rt.doctor import findings
 from nova_rt.doctor import host as doctor_host
