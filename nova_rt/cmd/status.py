@@ -41,7 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     actions = categories.add_parser('upgrade').add_subparsers(
         required=True, metavar='check')
     check = actions.add_parser(
-        'check', help='exit status: 0 ready, 1 warnings, 2 failures, 3 wrong '
-        'usage, 255 not everything could be checked')
+        'check', help='show what is not ready; changes nothing',
+        description='Exit status: 0 ready, 1 warnings, 2 failures, 3 wrong '
+        'usage, 255 not everything could be checked.')
     base.add_format(check)
     return parser

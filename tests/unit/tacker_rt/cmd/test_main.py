@@ -66,8 +66,11 @@ class ValidateTest(CommandTest):
         self.assertEqual(expected, done.stdout.decode().splitlines())
 
     def test_valid(self):
-        self.assertEqual((0, '', ''), self.run_main(
-            'validate', *map(str, samples.valid())))
+        paths = list(map(str, samples.valid()))
+        status, out, err = self.run_main('validate', *paths)
+        self.assertEqual((0, ''), (status, err))
+        self.assertEqual([f'{path}: no problem' for path in paths],
+                         out.splitlines())
 
     def test_json(self):
         path = str(samples.INVALID / 'policy-unit.yaml')
