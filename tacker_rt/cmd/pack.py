@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 from tacker_rt import exception
-from tacker_rt import legacy_package
-from tacker_rt import pack
+from tacker_rt.package import legacy
+from tacker_rt.package import pack
 from tacker_rt import problem
 
 
@@ -39,9 +39,9 @@ def run(args: argparse.Namespace) -> int:
         if args.source.is_dir():
             members = pack.directory(args.source, args.etsi_types)
         else:
-            members = legacy_package.members(args.source, image=args.image,
-                                             etsi=args.etsi_types,
-                                             warnings=warnings)
+            members = legacy.members(args.source, image=args.image,
+                                     etsi=args.etsi_types,
+                                     warnings=warnings)
         pack.write(members, args.target)
     except exception.TackerRTError as error:
         print(error, file=sys.stderr)

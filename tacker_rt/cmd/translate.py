@@ -13,7 +13,7 @@ import yaml
 from tacker_rt import exception
 from tacker_rt import problem
 from tacker_rt import translate
-from tacker_rt import yamlfile
+from tacker_rt.vnfd import yamlfile
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:

@@ -165,7 +165,7 @@ class CheckTest(CommandTest):
                                'TOSCA_TO_HOT_TYPE', types):
             line = self.lines(1)['heat-translator']
         self.assertIn('tosca.nodes.nfv.VDU.Tacker is not translated by '
-                      'tacker_rt.hot', line)
+                      'tacker_rt.heat', line)
 
     def test_untested_tacker(self):
         with mock.patch.object(metadata, 'version', return_value='14.0.0'):
