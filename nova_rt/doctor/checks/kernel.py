@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import zlib
 
 from nova_rt.doctor import findings
-from nova_rt.doctor import host as doctor_host
-from nova_rt.doctor import passive
 from nova_rt.doctor import view as doctor_view
+from nova_rt.host import files as host_files
+from nova_rt.kernel import passive
 
 _ID = 'kernel.interface'
 _PATCHED = 'or run a kernel with HCBS'
@@ -17,7 +17,7 @@ _LEGACY = ('boot with systemd.unified_cgroup_hierarchy=0 (systemd 256 also '
            'rt_group_sched=1, ' + _PATCHED)
 
 
-def config(host: doctor_host.Host) -> dict[str, str] | None:
+def config(host: host_files.Host) -> dict[str, str] | None:
     """What the kernel was built with; None where it does not tell."""
     for path in ('/proc/config.gz', f'/boot/config-{host.release}'):
         try:
@@ -29,7 +29,7 @@ def config(host: doctor_host.Host) -> dict[str, str] | None:
     return None
 
 
-def rt_group_sched(host: doctor_host.Host) -> bool | None:
+def rt_group_sched(host: host_files.Host) -> bool | None:
     """Whether the kernel was built with it; None where it does not tell."""
     found = config(host)
     if found is None:
@@ -91,7 +91,7 @@ def _missing(why: str, remedy: str) -> findings.Finding:
         remedy)
 
 
-def _on_v2(host: doctor_host.Host) -> tuple[str, str]:
+def _on_v2(host: host_files.Host) -> tuple[str, str]:
     built = rt_group_sched(host)
     why = ('the cpu controller is on cgroup v2, where mainline has no file '
            'for it')
@@ -100,7 +100,7 @@ def _on_v2(host: doctor_host.Host) -> tuple[str, str]:
     return why, f'{_LEGACY[0].upper()}{_LEGACY[1:]}.'
 
 
-def _on_v1(host: doctor_host.Host) -> tuple[str, str]:
+def _on_v1(host: host_files.Host) -> tuple[str, str]:
     built = rt_group_sched(host)
     words = host.read('/proc/cmdline').split()
     asked = 'rt_group_sched=1' in words

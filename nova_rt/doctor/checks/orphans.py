@@ -5,8 +5,8 @@
 from collections.abc import Iterator
 
 from nova_rt.doctor import findings
-from nova_rt.doctor import groups as doctor_groups
 from nova_rt.doctor import view as doctor_view
+from nova_rt.kernel import groups as kernel_groups
 from nova_rt.kernel import tree
 
 _AUDIT = ('Have nova-compute run: it puts this right when it starts and in '
@@ -16,7 +16,7 @@ _AUDIT = ('Have nova-compute run: it puts this right when it starts and in '
 def orphans(view: doctor_view.View) -> Iterator[findings.Finding]:
     if view.groups is None:
         return
-    empty: list[doctor_groups.Group] = []
+    empty: list[kernel_groups.Group] = []
     for group in view.groups.below(view.groups.partition):
         inside = any(group.path.startswith(above.path + '/')
                      for above in empty)
@@ -67,7 +67,7 @@ def period(view: doctor_view.View) -> Iterator[findings.Finding]:
             f'the same share.')
 
 
-def parents(groups: doctor_groups.Groups) -> list[str]:
+def parents(groups: kernel_groups.Groups) -> list[str]:
     """The groups that only hand out: a guest's own may keep a part."""
     top = [groups.partition] if groups.partition in groups.all else []
     return top + [

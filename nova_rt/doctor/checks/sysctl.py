@@ -5,8 +5,8 @@
 from collections.abc import Iterator
 
 from nova_rt.doctor import findings
-from nova_rt.doctor import host as doctor_host
 from nova_rt.doctor import view as doctor_view
+from nova_rt.host import files as host_files
 from nova_rt.kernel import tree
 from nova_rt import reservation
 
@@ -16,7 +16,7 @@ _RUNTIME_ID = 'sysctl.rt_runtime'
 _NOISE_PPM = 2
 
 
-def limit(host: doctor_host.Host) -> tuple[int, int]:
+def limit(host: host_files.Host) -> tuple[int, int]:
     """(runtime, period) in us."""
     return (host.number(tree.SYSCTL.format('runtime')),
             host.number(tree.SYSCTL.format('period')))

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from nova_rt.doctor.checks import deadline_servers
 from nova_rt.doctor import findings
-from nova_rt.doctor import host as doctor_host
 from nova_rt.doctor import view as doctor_view
-from nova_rt.kernel import ticks
+from nova_rt.host import files as host_files
+from nova_rt.host import ticks
 from nova_rt.kernel import tree
 
 _DEADLINE_MIN = '/proc/sys/kernel/sched_deadline_period_min_us'
@@ -75,7 +75,7 @@ def limits(view: doctor_view.View) -> Iterator[findings.Finding]:
                 f'Set it to {least}.')
 
 
-def _why_unread(host: doctor_host.Host) -> str:
+def _why_unread(host: host_files.Host) -> str:
     path = ticks.FEATURES[0]
     return deadline_servers.blind(host, path) or f'{path} is not there'
 

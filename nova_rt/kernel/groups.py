@@ -9,8 +9,8 @@ import errno
 import functools
 import posixpath
 
-from nova_rt.doctor import host as doctor_host
-from nova_rt.doctor import passive
+from nova_rt.host import cgroup
+from nova_rt.host import files as host_files
 from nova_rt.kernel import base
 from nova_rt.kernel import tree
 
@@ -46,7 +46,7 @@ class Groups:
     :ivar unreadable: a sentence for each group that shows garbage
     """
 
-    def __init__(self, host: doctor_host.Host, hierarchy: base.Hierarchy,
+    def __init__(self, host: host_files.Host, hierarchy: cgroup.Hierarchy,
                  interface: base.KernelInterface) -> None:
         self._host = host
         self._mount = hierarchy.mount
@@ -66,8 +66,8 @@ class Groups:
     @functools.cached_property
     def partition(self) -> str:
         """The top group of all guests, where it will be if it is not."""
-        found = [path for path in passive.PARTITIONS if path in self.all]
-        systemd, plain = passive.PARTITIONS
+        found = [path for path in cgroup.PARTITIONS if path in self.all]
+        systemd, plain = cgroup.PARTITIONS
         return (found or [systemd if '/system.slice' in self.all
                           else plain])[0]
 
@@ -119,7 +119,7 @@ class Groups:
             return bool(self._host.read(
                 posixpath.join(self._mount, path.strip('/'), self._list)))
         except OSError as error:
-            if base.is_gone(error) or error.errno == _ELSEWHERE:
+            if cgroup.is_gone(error) or error.errno == _ELSEWHERE:
                 return False
             raise
 
@@ -136,7 +136,7 @@ class Groups:
             try:
                 yield Group(name, self._held(path))
             except OSError as error:
-                if not base.is_gone(error):
+                if not cgroup.is_gone(error):
                     self.unreadable.append(f'{name}: {error}')
             except ValueError as error:
                 self.unreadable.append(f'{name}: {error}')

@@ -13,7 +13,9 @@ import functools
 import posixpath
 
 from nova_rt import exception
+from nova_rt.host import cgroup
 from nova_rt.kernel import base
+from nova_rt.kernel import deadline
 from nova_rt.kernel import detect
 from nova_rt.kernel import hcbs_multi
 from nova_rt.kernel import rt_max
@@ -23,12 +25,7 @@ from nova_rt.kernel import two_files
 #: The extraversion of the first HCBS patches.
 HCBS = 'hcbs'
 
-#: Of nova_rt.virt.libvirt.deadline, which needs Nova; never detected.
-DEADLINE = 'sched_deadline'
-
-#: Of nova_rt.kernel.tasks, which needs oslo.privsep.
-PARTITIONS = ('/machine.slice', '/machine')
-_FIRST = (*PARTITIONS, '/system.slice')
+_FIRST = (*cgroup.PARTITIONS, '/system.slice')
 
 IDS = {'rt_group_sched': 'F1', 'hcbs': 'F2', 'hcbs_multi': 'F2m',
        'hcbs_rfc': 'F3', 'hcbs_rfc_multi': 'F3m', 'rt_max': 'F4',
@@ -78,7 +75,7 @@ class PassiveSurvey(survey.Survey):
             try:
                 found.append(self.fs.read(posixpath.join(group, name)))
             except OSError as error:
-                if not base.is_gone(error):
+                if not cgroup.is_gone(error):
                     raise
         return found
 
@@ -115,13 +112,13 @@ class Detection:
     @property
     def name(self) -> str | None:
         if self.deadline:
-            return DEADLINE
+            return deadline.NAME
         return self.interface.name if self.interface else None
 
 
-def find(fs: base.CgroupFS, forced: str | None) -> Detection:
+def find(fs: cgroup.CgroupFS, forced: str | None) -> Detection:
     """The interface that nova-compute would likely find."""
-    if forced == DEADLINE:
+    if forced == deadline.NAME:
         return Detection(deadline=True)
     try:
         return _find(fs, forced)
@@ -133,7 +130,7 @@ def find(fs: base.CgroupFS, forced: str | None) -> Detection:
         return Detection(trouble=text)
 
 
-def _find(fs: base.CgroupFS, forced: str | None) -> Detection:
+def _find(fs: cgroup.CgroupFS, forced: str | None) -> Detection:
     if not detect.known():
         return Detection(trouble='nova-rt is not installed, so that its '
                          'entry points are missing')
@@ -160,7 +157,7 @@ def _file(name: str) -> str:
     return rt_max.MAX if name.startswith('rt_max') else two_files.RUNTIME
 
 
-def _root_file(fs: base.CgroupFS, hierarchy: base.Hierarchy | None) -> str:
+def _root_file(fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy | None) -> str:
     """The file of the root group, where no other group shows one."""
     if hierarchy is None:
         return ''
@@ -170,7 +167,7 @@ def _root_file(fs: base.CgroupFS, hierarchy: base.Hierarchy | None) -> str:
                  if look.in_root(name)), '')
 
 
-def _how(fs: base.CgroupFS, name: str, look: survey.Survey) -> str:
+def _how(fs: cgroup.CgroupFS, name: str, look: survey.Survey) -> str:
     if IDS.get(name) in ('F1', 'F2') and look.version == 1:
         release = fs.read('/proc/sys/kernel/osrelease')
         mark = 'has' if HCBS in release else 'lacks'
