@@ -13,7 +13,7 @@ from nova_rt.kernel import two_files
 
 
 class Hcbs(two_files.TwoFiles):
-    """See KernelInterface."""
+    """F2 as a kernel interface; see KernelInterface."""
 
     name = 'hcbs'
     replicated = True
