@@ -21,7 +21,7 @@ _SPECS_KEY = 'nova_extra_specs'
 
 
 def check(part: topology.Part, specs: Mapping[str, str]) -> None:
-    """For a VDU that has a reservation; *specs* are from cpu_allocation."""
+    """Checks a VDU with a reservation; *specs* are of its cpu_allocation."""
     place = part.place
     _check_specs(place, specs, allocation.POLICY_KEY)
     pinning = place.section(part.body, *_PINNING).get(_PINNING_KEY)
