@@ -132,6 +132,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         """:raises ComputeResourcesUnavailable: no room, or no reservations"""
         try:
             wanted = request.reservation_of(instance, flavor)
+            hints = _numbers(request.hints_with(instance, flavor))
+            request.note_left(instance, flavor)
         except exception.RTError as error:
             raise _refused(str(error)) from error
         if wanted is None:
@@ -150,8 +152,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         chosen = cpus.fit(state, vcpus, wanted, capacity.policy)
         if chosen is None:
             raise _refused(capacity.refusal(state, vcpus, wanted))
-        return claims.RTClaim(instance.uuid, move, wanted, chosen,
-                              _numbers(request.hints_of(instance)))
+        return claims.RTClaim(instance.uuid, move, wanted, chosen, hints)
 
     def _claim_resources(self, allocations: Any) -> Any:
         claimed = super()._claim_resources(allocations)
