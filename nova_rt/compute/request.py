@@ -20,7 +20,7 @@ from nova_rt import reservation
 
 CONF = nova.conf.CONF
 
-#: Key of Instance.system_metadata, written at build.
+#: Key of Instance.system_metadata, written at build and by an operator.
 HINTS_KEY = 'nova_rt_hint'
 #: And of the id of the flavor with which the hints do not count.
 LEFT_KEY = 'nova_rt_hint_left'
@@ -104,9 +104,15 @@ def note_left(instance: Any, flavor: Any) -> None:
         return
     noted = instance.system_metadata
     if noted.pop(LEFT_KEY, None) == str(instance.flavor.id):
-        noted[HINTS_KEY] = jsonutils.dumps({})
+        replace_hints(instance, {})
     elif hints_of(instance) and not hints_with(instance, flavor):
         noted[LEFT_KEY] = str(flavor.id)
+
+
+def replace_hints(instance: Any, hints: Mapping[str, int]) -> None:
+    """Have other hints count from the next claim on; the caller saves."""
+    instance.system_metadata.pop(LEFT_KEY, None)
+    instance.system_metadata[HINTS_KEY] = jsonutils.dumps(dict(hints))
 
 
 def _is_resize(instance: Any, flavor: Any) -> bool:
