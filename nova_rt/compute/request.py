@@ -76,6 +76,14 @@ def of_note(instance: Any, flavor: Any) -> dict[str, Any] | None:
             advice='run the version that wrote it on this host') from error
 
 
+def is_plain(instance: Any) -> bool:
+    """Whether a server says nothing of a reservation, good or bad."""
+    try:
+        return reservation_of(instance) is None
+    except exception.RTError:
+        return False
+
+
 def hints_with(instance: Any, flavor: Any) -> dict[str, Any]:
     """The hints that a server has with the flavor of a resize.
 

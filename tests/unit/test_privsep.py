@@ -235,8 +235,8 @@ class SetPolicyTest(_Case):
         self.assertEqual([], self.calls)
 
     def test_thread_elsewhere(self):
-        for group in ('/machine/no/such', self.group + 'x', self.group[:-1] + '?',
-                      self.group.rstrip('/') + '/below'):
+        for group in ('/machine/no/such', self.group + 'x',
+                      self.group[:-1] + '?', self.group + '/below'):
             error = self.assertRaises(ProcessLookupError, self.set,
                                       group=group)
             self.assertEqual(errno.ESRCH, error.errno)
@@ -325,5 +325,5 @@ class GoneThreadTest(_Case):
 
     def test_esrch(self):
         # Above the kernel's largest pid.
-        self.assertRaises(ProcessLookupError, privsep.set_policy, '/machine', '',
-                          2 ** 22 + 5, 'none', 0)
+        self.assertRaises(ProcessLookupError, privsep.set_policy,
+                          '/machine', '', 2 ** 22 + 5, 'none', 0)
