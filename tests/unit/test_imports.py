@@ -19,6 +19,7 @@ _PACKAGES = {
     'nova_rt.exception': '',
     'nova_rt.host': '',
     'nova_rt.reservation': '',
+    'nova_rt.conflicts': '',
     'nova_rt.schedulability': '',
     'nova_rt.cpus': '',
     'nova_rt.hostmap': '',

@@ -88,7 +88,7 @@ def timeslice(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def _deadline_servers(view: doctor_view.View) -> bool:
     """An HCBS kernel: it has other means against a runaway."""
-    return view.interface is not None and view.interface.drains
+    return view.interface is not None and view.interface.deadline_servers
 
 
 CHECKS: dict[str, doctor_view.Check] = {

@@ -33,7 +33,7 @@ def no_budget(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def middle(view: doctor_view.View) -> Iterator[findings.Finding]:
     """The leaf rule of HCBS, which the kernel itself does not keep."""
-    if (view.interface is None or not view.interface.drains
+    if (view.interface is None or not view.interface.deadline_servers
             or view.interface.inherits):
         return
     found = list(_in_groups(view, _is_middle))

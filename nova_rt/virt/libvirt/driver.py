@@ -117,6 +117,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         return kernel_fs.RealFS()
 
     def rt_claim(self, uuid: str) -> claims.RTClaim | None:
+        if self.virtapi._compute.rt.rt_is_plain(uuid):
+            return None
         instance = _instance(uuid)
         if instance is None:
             return None  # not a server of this cloud
