@@ -96,7 +96,10 @@ def _on_v2(host: doctor_host.Host) -> tuple[str, str]:
     why = ('the cpu controller is on cgroup v2, where mainline has no file '
            'for it')
     if built is False:
-        why += ', and the kernel was built without CONFIG_RT_GROUP_SCHED'
+        return (f'{why}, and the kernel was built without '
+                'CONFIG_RT_GROUP_SCHED',
+                'Run a kernel with HCBS; for virtual machines only, set '
+                f'[nova_rt] kernel_interface = {passive.DEADLINE}.')
     return why, f'{_LEGACY[0].upper()}{_LEGACY[1:]}.'
 
 
