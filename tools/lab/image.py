@@ -71,8 +71,8 @@ def _make(directory: pathlib.Path, cache: pathlib.Path) -> None:
                       apt.mirror()], scratch=work)
         (work / 'disk').mkdir()
         programs.run([*_apart(), *_as_root(), 'sh', '-ec',
-                      _BUILD.format(size=_SIZE), 'sh', debian, work, PROJECT, INIT,
-                      work / 'disk' / _FILE])
+                      _BUILD.format(size=_SIZE), 'sh', debian, work, PROJECT,
+                      INIT, work / 'disk' / _FILE])
         (work / 'disk').rename(directory)
 
 
