@@ -1,68 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What every kernel interface offers, and the files below it.
-
-The interfaces themselves live in one module each.  Here: their common shape
-and the tiny file layer that tests replace by an emulated kernel.
-"""
+"""What every kernel interface offers; each lives in a module of its own."""
 
 import abc
 from collections.abc import Mapping, Sequence
-import contextlib
 import dataclasses
-import errno
-from typing import Protocol, Self, TYPE_CHECKING
+from typing import Self
 
-if TYPE_CHECKING:
-    from nova_rt.kernel import survey as survey_module
-
-#: strerror of the OSError (EINVAL) for a write that the kernel cut short,
-#: which is how HCBS kernels refuse; it must never be resent.
-SHORT_WRITE = 'short write'
-
-
-class CgroupFS(Protocol):
-    """The operations on cgroup files that an interface needs.
-
-    Paths are absolute.  Errors are OSError with the kernel's errno.
-    """
-
-    def read(self, path: str) -> str:
-        """The content, without white space at its end."""
-
-    def write(self, path: str, text: str) -> None:
-        """One write(2) of *text* and a newline.
-
-        :raises OSError: errno of the write; for a short one EINVAL with
-            the strerror SHORT_WRITE
-        """
-
-    def children(self, path: str) -> list[str]:
-        """Paths of the groups right below *path*; [] where it is gone."""
-
-    def make(self, path: str) -> None:
-        """mkdir(2) of a group; one that exists is fine."""
-
-    def remove(self, path: str) -> None:
-        """rmdir(2) of a group."""
-
-    def locked(self, path: str) -> contextlib.AbstractContextManager[None]:
-        """Exclusive use of the hierarchy at *path*, between processes."""
-
-    def mounts(self) -> list[tuple[str, str, str]]:
-        """(mount point, file system type, options) of all mounts."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Hierarchy:
-    """Where the cpu controller is mounted.
-
-    :ivar controller: how lines of /proc/PID/cgroup name it: 'cpu' for
-        cgroup v1, '' for v2
-    """
-
-    mount: str
-    controller: str
+from nova_rt.host import cgroup
+from nova_rt.kernel import survey as rt_survey
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,18 +62,19 @@ class KernelInterface(abc.ABC):
     #: servers of one CPU run by the priorities of their tasks, not by EDF
     fixed_priorities: bool = False
 
-    def __init__(self, fs: CgroupFS, hierarchy: Hierarchy) -> None:
+    def __init__(self, fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
+                 ) -> None:
         self._fs = fs
         self._root = hierarchy.mount
         self.controller = hierarchy.controller
 
     @classmethod
     @abc.abstractmethod
-    def detect(cls, survey: 'survey_module.Survey') -> bool:
+    def detect(cls, survey: rt_survey.Survey) -> bool:
         """Whether the running kernel has this interface; never guesses."""
 
     @classmethod
-    def on(cls, survey: 'survey_module.Survey') -> Self:
+    def on(cls, survey: rt_survey.Survey) -> Self:
         """The interface on the hierarchy of *survey*."""
         return cls(survey.fs, survey.hierarchy)
 
@@ -172,13 +119,3 @@ class KernelInterface(abc.ABC):
         After libvirt removed groups with their budgets: no guest shall find
         room to take.
         """
-
-
-def is_gone(error: OSError) -> bool:
-    """Whether a group was removed meanwhile."""
-    return error.errno in (errno.ENOENT, errno.ENODEV)
-
-
-def is_short(error: OSError) -> bool:
-    """Whether the kernel cut a write short."""
-    return error.errno == errno.EINVAL and error.strerror == SHORT_WRITE

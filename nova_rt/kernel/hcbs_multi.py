@@ -9,7 +9,7 @@ given are charged.  The period is one for all CPUs of a group.
 import errno
 import posixpath
 
-from nova_rt.kernel import base
+from nova_rt.host import cgroup
 from nova_rt.kernel import journal as rt_journal
 from nova_rt.kernel import survey as rt_survey
 from nova_rt.kernel import tree
@@ -25,7 +25,7 @@ class MultiRuntime:
     CPUs that are not named keep theirs.
     """
 
-    def __init__(self, fs: base.CgroupFS, group: str,
+    def __init__(self, fs: cgroup.CgroupFS, group: str,
                  cpus: tuple[int, ...]) -> None:
         self._fs = fs
         self._cpus = cpus
@@ -50,7 +50,7 @@ class MultiRuntime:
         try:
             self._write(changed)
         except OSError as error:
-            if error.errno != errno.EINVAL or base.is_short(error) or all(
+            if error.errno != errno.EINVAL or cgroup.is_short(error) or all(
                     new for _, new in changed):
                 raise
             self._write([(cpu, new or _TOKEN_US) for cpu, new in changed])

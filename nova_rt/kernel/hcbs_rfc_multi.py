@@ -8,8 +8,8 @@ server was given are charged.
 
 import posixpath
 
-from nova_rt import cpus as rt_cpus
-from nova_rt.kernel import base
+from nova_rt.host import cgroup
+from nova_rt.host import cpulist
 from nova_rt.kernel import hcbs_rfc
 from nova_rt.kernel import journal as rt_journal
 from nova_rt.kernel import survey as rt_survey
@@ -20,7 +20,7 @@ from nova_rt.kernel import two_files
 class ListRuntime:
     """``VALUE CPULIST VALUE CPULIST ...``; a CPU not listed becomes 0."""
 
-    def __init__(self, fs: base.CgroupFS, group: str,
+    def __init__(self, fs: cgroup.CgroupFS, group: str,
                  cpus: tuple[int, ...]) -> None:
         self._fs = fs
         self._cpus = cpus
@@ -46,7 +46,7 @@ class ListRuntime:
             runtime: [cpu for cpu, own
                       in zip(self._cpus, value, strict=True)
                       if own == runtime] for runtime in value if runtime}
-        return ' '.join(f'{runtime} {rt_cpus.format_ids(ids)}'
+        return ' '.join(f'{runtime} {cpulist.format_ids(ids)}'
                         for runtime, ids in sorted(lists.items()))
 
 

@@ -16,9 +16,9 @@ budget.
 
 import dataclasses
 
+from nova_rt.host import ticks
 from nova_rt.kernel import base
 from nova_rt.kernel import survey as rt_survey
-from nova_rt.kernel import ticks
 from nova_rt.kernel import tree
 from nova_rt.kernel import two_files
 

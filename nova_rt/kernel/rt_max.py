@@ -14,7 +14,7 @@ import dataclasses
 import posixpath
 from typing import ClassVar
 
-from nova_rt.kernel import base
+from nova_rt.host import cgroup
 from nova_rt.kernel import journal as rt_journal
 from nova_rt.kernel import survey as rt_survey
 from nova_rt.kernel import tree
@@ -43,7 +43,7 @@ INHERITED = Value(None, 0)
 class Max:
     """The file of a group."""
 
-    def __init__(self, fs: base.CgroupFS, group: str) -> None:
+    def __init__(self, fs: cgroup.CgroupFS, group: str) -> None:
         self._fs = fs
         self.path = posixpath.join(group, MAX)
 

@@ -10,7 +10,7 @@ pinning anew.  Admission is by CPU.
 import posixpath
 import re
 
-from nova_rt import cpus as rt_cpus
+from nova_rt.host import cpulist
 from nova_rt.kernel import base
 from nova_rt.kernel import journal as rt_journal
 from nova_rt.kernel import rt_max
@@ -61,8 +61,8 @@ class RtMaxCpuset(rt_max.RtMax):
         # On all CPUs: a parent, of which some may be offline.
         if wanted not in ((), found, self._cpus):
             raise OSError(
-                f'it is pinned to {rt_cpus.format_ids(found)} and not to '
-                f'{rt_cpus.format_ids(wanted)}')
+                f'it is pinned to {cpulist.format_ids(found)} and not to '
+                f'{cpulist.format_ids(wanted)}')
         journal.set(rt_max.Max(self._fs, path),
                     rt_max.Value(max(held.runtimes), held.period_us))
 
@@ -75,5 +75,5 @@ class RtMaxCpuset(rt_max.RtMax):
         return super()._parent_lanes(path, (max(total),) * len(total))
 
     def _pinned(self, path: str) -> tuple[int, ...]:
-        return rt_cpus.parse_ids(
+        return cpulist.parse_ids(
             self._fs.read(posixpath.join(path, EFFECTIVE)))

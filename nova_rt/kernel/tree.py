@@ -19,14 +19,14 @@ import functools
 import posixpath
 import time
 
-from nova_rt import cpus
 from nova_rt import exception
+from nova_rt.host import cgroup
+from nova_rt.host import cpulist
+from nova_rt.host import ticks
 from nova_rt.kernel import base
 from nova_rt.kernel import journal as rt_journal
-from nova_rt.kernel import ticks
 from nova_rt import reservation
 
-POSSIBLE = '/sys/devices/system/cpu/possible'
 SYSCTL = '/proc/sys/kernel/sched_rt_{}_us'
 
 #: Of parents.  With children no order of writes can change a period safely;
@@ -167,7 +167,7 @@ class TreeInterface(base.KernelInterface):
             try:
                 held = self._get(self._path(group))
             except OSError as error:
-                if base.is_gone(error):
+                if cgroup.is_gone(error):
                     return None
                 raise
             return self._budget(held)
@@ -278,7 +278,7 @@ class TreeInterface(base.KernelInterface):
         try:
             return self._counted(path).ppm
         except OSError as error:
-            if base.is_gone(error):
+            if cgroup.is_gone(error):
                 return (0,) * len(self._lanes)
             raise
 
@@ -312,7 +312,7 @@ class TreeInterface(base.KernelInterface):
     @functools.cached_property
     def _cpus(self) -> tuple[int, ...]:
         # Not os.cpu_count(): the ids of what is online may have gaps.
-        return cpus.parse_ids(self._fs.read(POSSIBLE))
+        return cpulist.parse_ids(self._fs.read(cpulist.POSSIBLE))
 
     @property
     def _lanes(self) -> tuple[int, ...]:
@@ -350,7 +350,7 @@ class TreeInterface(base.KernelInterface):
             rule = 'a runtime cannot exceed its period'
         elif not self.replicated and not set(budget.runtime_us) <= set(
                 self._cpus):
-            rule = f'the host has the CPUs {cpus.format_ids(self._cpus)}'
+            rule = f'the host has the CPUs {cpulist.format_ids(self._cpus)}'
         if rule:
             raise exception.KernelError(
                 interface=self.name, group=group,
@@ -410,7 +410,7 @@ class TreeInterface(base.KernelInterface):
                  ) -> exception.KernelError:
         if isinstance(error, ValueError):
             reason = f'the kernel shows what we cannot read: {error}'
-        elif base.is_short(error):
+        elif cgroup.is_short(error):
             reason = 'the kernel cut the write short, its way to refuse it'
         else:
             reason = _REASONS.get(error.errno or 0, str(error))
@@ -432,7 +432,7 @@ def _tolerate_gone() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if not base.is_gone(error):
+        if not cgroup.is_gone(error):
             raise
 
 
@@ -449,4 +449,4 @@ def _retry(write: Callable[[], None]) -> None:
 
 
 def _has_no_room(error: OSError) -> bool:
-    return error.errno == errno.EINVAL and not base.is_short(error)
+    return error.errno == errno.EINVAL and not cgroup.is_short(error)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import errno
 import posixpath
 
-from nova_rt.kernel import base
+from nova_rt.host import cgroup
 from nova_rt.kernel import journal as rt_journal
 from nova_rt.kernel import tree
 from nova_rt import reservation
@@ -25,7 +25,7 @@ _SEED_TRIES = 19
 class Runtime:
     """One number for all CPUs, as a tuple of one lane."""
 
-    def __init__(self, fs: base.CgroupFS, group: str) -> None:
+    def __init__(self, fs: cgroup.CgroupFS, group: str) -> None:
         self._fs = fs
         self.path = posixpath.join(group, RUNTIME)
 
@@ -42,7 +42,7 @@ class Runtime:
 class Period:
     """One number."""
 
-    def __init__(self, fs: base.CgroupFS, group: str) -> None:
+    def __init__(self, fs: cgroup.CgroupFS, group: str) -> None:
         self._fs = fs
         self.path = posixpath.join(group, PERIOD)
 

@@ -8,9 +8,9 @@ A request names it by the path Tacker imports it from, and a class::
     "lcm-operation-user-data-class": "RtDefaultUserData"
 
 The classes add to those of Tacker the reservations that the VNFD asks for
-(see :mod:`tacker_rt.vnfd`), wherever these hand a template to Heat.  Tacker
-runs them in a process of their own and reports what it writes to stderr
-where it fails: one sentence, instead of a traceback.
+(see :mod:`tacker_rt.vnfd.descriptor`), wherever these hand a template to
+Heat.  Tacker runs them in a process of their own and reports what it writes
+to stderr where it fails: one sentence, instead of a traceback.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ import yaml
 from tacker_rt import exception
 from tacker_rt import problem
 from tacker_rt.userdata import inject
-from tacker_rt import vnfd
+from tacker_rt.vnfd import descriptor
 
 LOG = logging.getLogger(__name__)
 
@@ -48,14 +48,14 @@ _Asked = tuple[Json, ...]
 
 
 def _vdus(package: Any, flavour: str, asked: _Asked, inst: Json
-          ) -> dict[str, vnfd.Vdu]:
+          ) -> dict[str, descriptor.Vdu]:
     """:raises InvalidVnfd: a reservation is wrong"""
     nfv = _persisted(inst)
     for one in asked:
         nfv = vnf_instance_utils.json_merge_patch(
             nfv, (one.get('additionalParams') or {}).get('nfv') or {})
-    vdus = vnfd.read_package(package.definitions, flavour=flavour,
-                             request={'nfv': nfv})
+    vdus = descriptor.read_package(package.definitions, flavour=flavour,
+                                   request={'nfv': nfv})
     for vdu in vdus.values():
         if vdu.source:
             LOG.info('VDU %s: %s from %s, carried by %s', vdu.name,
@@ -88,8 +88,8 @@ def _size(package: Any, flavour: str, name: str) -> dict[str, int]:
             'carrier hints', vdu=name)) from error
 
 
-def _inject(fields: Json, vdus: Mapping[str, vnfd.Vdu], size: inject.Size,
-            numbered: bool) -> None:
+def _inject(fields: Json, vdus: Mapping[str, descriptor.Vdu],
+            size: inject.Size, numbered: bool) -> None:
     """Change template and files, which are YAML in *fields*."""
     template = yaml.safe_load(fields['template'])
     files = {name: yaml.safe_load(text)
