@@ -8,6 +8,8 @@ real-time.
 """
 
 import errno
+import functools
+import importlib.metadata
 import os
 import pathlib
 import re
@@ -42,6 +44,7 @@ SCHED_DEBUG = '/sys/kernel/debug/sched'
 #: Where libvirt's system daemon keeps the pids of QEMU processes.
 QEMU_PIDS = '/run/libvirt/qemu'
 
+_CPU_FILE = re.compile(r'cpu\.[a-z0-9_.]+')
 _VCPU = re.compile(r'vcpu[0-9]+')
 
 cgroup_pctxt = priv_context.PrivContext(
@@ -59,6 +62,18 @@ def _checked(path: str) -> str:
     return real
 
 
+@functools.cache
+def _installed_forms() -> dict[str, str]:
+    """What kernel interfaces of other packages write, see KernelInterface.
+
+    Root has installed them.  They get files of the controller cpu only.
+    """
+    points = importlib.metadata.entry_points(group='nova_rt.kernel')
+    return {name: form for point in points
+            for name, form in point.load().writes.items()
+            if _CPU_FILE.fullmatch(name)}
+
+
 def _place(real: str) -> list[str]:
     """The names of groups, from the root of the hierarchy on."""
     parts = real.removeprefix(CGROUP_ROOT + '/').split('/')
@@ -73,7 +88,7 @@ def _is_hierarchy(name: str) -> bool:
 def _is_ours(groups: list[str], name: str) -> bool:
     """Whether a file of these groups is for servers, or probes."""
     if not groups:
-        return name in ROOT_FILES
+        return name in ROOT_FILES or name in _installed_forms()
     return groups[0] in TOPS or groups == [PROBE]
 
 
@@ -86,7 +101,7 @@ def write_cgroup_file(path: str, text: str) -> None:
         take it for a number of its own.
     """
     name = os.path.basename(path)
-    form = FILES.get(name)
+    form = FILES.get(name) or _installed_forms().get(name)
     real = _checked(path)
     if (form is None or not re.fullmatch(form, text, re.ASCII)
             or not _is_ours(_place(real)[:-1], name)):

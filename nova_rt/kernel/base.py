@@ -86,6 +86,9 @@ class KernelInterface(abc.ABC):
     label: str = 'Plug-in'
     #: the file of a group that holds its runtime
     file: str
+    #: what it writes beyond the files that nova_rt.privsep knows: names of
+    #: files of the controller cpu, and regular expressions of their values
+    writes: Mapping[str, str] = {}
     #: the shortest runtime and period that the kernel takes, in us
     min_runtime_us: int = 1
     min_period_us: int = 1

@@ -14,6 +14,7 @@ from oslotest import base
 
 from nova_rt.host import cgroup
 from nova_rt import privsep
+from tests.emulation.eighth import installed
 
 
 TEXTS = {
@@ -62,6 +63,27 @@ class WriteTest(_Case):
                 privsep.write_cgroup_file(str(path), text)
                 self.assertEqual(text + '\n', path.read_text())
         self.assertEqual(set(privsep.FILES), set(TEXTS))
+
+    def test_files_of_an_installed_interface(self):
+        path = self.group / 'cpu.guarantee'
+        path.touch()
+        self.refused(path, '5 10')
+        privsep._installed_forms.cache_clear()
+        self.addCleanup(privsep._installed_forms.cache_clear)
+        self.useFixture(installed.Installed())
+        privsep.write_cgroup_file(str(path), '5 10')
+        self.assertEqual('5 10\n', path.read_text())
+        self.refused(path, '5')
+        self.refused(self.top / 'cpu.guarantee', '5 10')
+
+    def test_an_installed_interface_writes_no_other_controller(self):
+        self.useFixture(fixtures.MonkeyPatch(
+            'tests.emulation.eighth.interface.Guarantee.writes',
+            {'memory.max': '[0-9]+', '../x': '.*', 'cpu.x': '[0-9]'}))
+        privsep._installed_forms.cache_clear()
+        self.addCleanup(privsep._installed_forms.cache_clear)
+        self.useFixture(installed.Installed())
+        self.assertEqual({'cpu.x': '[0-9]'}, privsep._installed_forms())
 
     def test_values_of_other_files(self):
         for name, texts in (('cpu.rt.max', ('500', 'max', '-1 5', '5 max',

@@ -25,6 +25,18 @@ def ext(view: doctor_view.View) -> Iterator[findings.Finding]:
     yield _server(view, _EXT)
 
 
+def fair_share(host: host_files.Host) -> int:
+    """What ordinary tasks are sure to get of each pCPU, in ppm.
+
+    :returns: 0 too where it cannot be seen
+    """
+    path = f'{_SERVERS}/{_FAIR}'
+    try:
+        return _taken(host, path)
+    except (OSError, ValueError):
+        return 0
+
+
 def unseen(view: doctor_view.View, name: str, what: str, why: str
            ) -> findings.Finding:
     """A finding on what debugfs does not show."""

@@ -8,6 +8,7 @@ import zlib
 from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 from nova_rt.host import files as host_files
+from nova_rt.kernel import deadline
 
 _ID = 'kernel.interface'
 _PATCHED = 'or run a kernel with HCBS'
@@ -94,7 +95,10 @@ def _on_v2(host: host_files.Host) -> tuple[str, str]:
     why = ('the cpu controller is on cgroup v2, where mainline has no file '
            'for it')
     if built is False:
-        why += ', and the kernel was built without CONFIG_RT_GROUP_SCHED'
+        return (f'{why}, and the kernel was built without '
+                'CONFIG_RT_GROUP_SCHED',
+                'Run a kernel with HCBS; for virtual machines only, set '
+                f'[nova_rt] kernel_interface = {deadline.NAME}.')
     return why, f'{_LEGACY[0].upper()}{_LEGACY[1:]}.'
 
 

@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator
 
+from nova_rt.doctor.checks import deadline_servers
 from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 from nova_rt.host import files as host_files
@@ -33,6 +34,11 @@ def rt_runtime(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.problem(
             _RUNTIME_ID, f'{text}: real-time tasks never run.',
             'sysctl kernel.sched_rt_runtime_us=950000')
+    elif value >= period and (kept := deadline_servers.fair_share(view.host)):
+        yield findings.ok(
+            _RUNTIME_ID, f'{text}, all of the period of {period}, as is the '
+            f'default since Linux 7.2; the fair_server keeps '
+            f'{findings.share(kept)} of each pCPU for ordinary tasks.')
     elif value >= period and not _deadline_servers(view):
         yield findings.warning(
             _RUNTIME_ID, f'{text}, all of the period of {period}: real-time '
