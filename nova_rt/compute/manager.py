@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The compute manager that notes hints with the server it builds."""
+"""The compute manager that keeps hints with the servers it builds."""
 
 from typing import Any
 
@@ -19,3 +19,11 @@ class RTComputeManager(manager.ComputeManager):
             request.note_hints(instance, request_spec.scheduler_hints)
         return super().build_and_run_instance(
             context, instance, image, request_spec, *args, **kwargs)
+
+    def finish_snapshot_based_resize_at_dest(
+            self, ctxt: Any, instance: Any, *args: Any, **kwargs: Any) -> Any:
+        # The conductor's copy of the server in this cell is older than what
+        # the claim noted, and was stored after it.
+        request.note_left(instance, instance.new_flavor)
+        return super().finish_snapshot_based_resize_at_dest(
+            ctxt, instance, *args, **kwargs)
