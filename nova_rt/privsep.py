@@ -15,8 +15,8 @@ import re
 from oslo_privsep import capabilities
 from oslo_privsep import priv_context
 
-from nova_rt.kernel import base
-from nova_rt.kernel import deadline
+from nova_rt.host import cgroup
+from nova_rt.host import sched
 
 CGROUP_ROOT = '/sys/fs/cgroup'
 #: What may be written, and the form of the values.
@@ -95,7 +95,7 @@ def write_cgroup_file(path: str, text: str) -> None:
     handle = os.open(real, os.O_WRONLY | os.O_CLOEXEC)
     try:
         if os.write(handle, data) != len(data):
-            raise OSError(errno.EINVAL, base.SHORT_WRITE)
+            raise OSError(errno.EINVAL, cgroup.SHORT_WRITE)
     finally:
         os.close(handle)
 
@@ -215,14 +215,14 @@ def set_deadline(group: str, controller: str, thread: int, runtime_us: int,
 
     :param group: as for :func:`set_policy`
     :param runtime_us: 0 to make it SCHED_OTHER again
-    :raises OSError: as of ``deadline.start`` and ``deadline.stop``; ESRCH
+    :raises OSError: as of ``sched.start`` and ``sched.stop``; ESRCH
         also where the thread is elsewhere
     """
     _check_member(group, controller, thread)
     if runtime_us:
-        deadline.start(thread, runtime_us, period_us)
+        sched.start(thread, runtime_us, period_us)
     else:
-        deadline.stop(thread)
+        sched.stop(thread)
 
 
 @cgroup_pctxt.entrypoint

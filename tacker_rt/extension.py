@@ -20,7 +20,7 @@ def register() -> bool:
         still being imported
     """
     try:
-        from tacker_rt.hot import registry
+        from tacker_rt.heat import registry
         registry.register()
     except (ImportError, AttributeError) as error:
         LOG.debug('The classes of tacker_rt are not registered: %s', error)

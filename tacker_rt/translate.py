@@ -13,11 +13,11 @@ from typing import Any
 
 from tacker_rt import exception
 from tacker_rt import files
-from tacker_rt import legacy_profile
-from tacker_rt import parser
 from tacker_rt import problem
-from tacker_rt import typefiles
-from tacker_rt import vnfd
+from tacker_rt.vnfd import descriptor
+from tacker_rt.vnfd import legacy_profile
+from tacker_rt.vnfd import parser
+from tacker_rt.vnfd import typefiles
 
 #: The name of the template that is not nested.
 MAIN = 'hot.yaml'
@@ -43,7 +43,7 @@ def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
     :raises InvalidVnfd: one sentence
     """
     template = typefiles.load(path)
-    vnfd.read_vdus(template, where=path.name, inputs=inputs)
+    descriptor.read_vdus(template, where=path.name, inputs=inputs)
     _check_inputs(path, template, inputs or {})
     with tempfile.TemporaryDirectory() as directory, parser.quiet():
         staged = _stage(path, Path(directory), etsi,
@@ -94,7 +94,7 @@ def _run(path: Path, staged: Path, inputs: dict[str, Any]
     from toscaparser import tosca_template
     from translator.hot import tosca_translator
 
-    from tacker_rt.hot import plain
+    from tacker_rt.heat import plain
     try:
         translator = tosca_translator.TOSCATranslator(
             tosca_template.ToscaTemplate(str(staged), inputs), inputs)

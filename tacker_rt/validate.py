@@ -10,18 +10,18 @@ import pathlib
 import posixpath
 from typing import Any
 
-from tacker_rt import basehot
-from tacker_rt import csar
 from tacker_rt import exception
 from tacker_rt import files
-from tacker_rt import metadata
-from tacker_rt import onboarding
-from tacker_rt import policies
+from tacker_rt.package import basehot
+from tacker_rt.package import csar
+from tacker_rt.package import metadata
+from tacker_rt.package import onboarding
 from tacker_rt import problem
-from tacker_rt import topology
-from tacker_rt import typefiles
-from tacker_rt import vnfd
-from tacker_rt import yamlfile
+from tacker_rt.vnfd import descriptor
+from tacker_rt.vnfd import policies
+from tacker_rt.vnfd import topology
+from tacker_rt.vnfd import typefiles
+from tacker_rt.vnfd import yamlfile
 
 _YAML = ('.yaml', '.yml')
 _VERSION = 'tosca_definitions_version'
@@ -60,7 +60,7 @@ def _nothing(path: str, rule: str) -> exception.InvalidVnfd:
 
 
 def _check_vnfd(path: str, found: list[problem.Problem]) -> None:
-    """With what it imports, as far as that is there."""
+    """Checks a VNFD and what it imports, as far as that is there."""
     folder, top = os.path.split(path)
     templates: dict[str, Any] = {}
     waiting = [top]
@@ -82,7 +82,7 @@ def _check_vnfd(path: str, found: list[problem.Problem]) -> None:
             if there and os.path.join(folder, imported) not in templates:
                 waiting.append(imported)
     for flavour in _flavours(templates) or (None,):
-        found += vnfd.examine(templates, flavour=flavour)[1]
+        found += descriptor.examine(templates, flavour=flavour)[1]
 
 
 def _flavours(templates: Mapping[str, Any]) -> list[str]:
@@ -109,7 +109,7 @@ def _loaded(name: str, data: bytes | None, found: list[problem.Problem]
 
 
 def _imports(template: Any) -> list[str]:
-    """Of files; addresses are left to those who may fetch."""
+    """The files that are imported; who may fetch looks at addresses."""
     if not isinstance(template, dict):
         return []
     return [name for name in typefiles.imports(template)
@@ -208,7 +208,7 @@ def _check_flavours(package: csar.Package, templates: Mapping[str, Any],
     flavours = _flavours(templates)
     basehot.check_folders(package, flavours, found)
     for flavour in flavours or (None,):
-        vdus, problems = vnfd.examine(templates, flavour=flavour)
+        vdus, problems = descriptor.examine(templates, flavour=flavour)
         found += problems
         basehot.check_absent(package, vdus, found)
         if flavour is not None:

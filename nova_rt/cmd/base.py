@@ -11,6 +11,7 @@ import os
 import sys
 from typing import Any, NoReturn
 
+from nova_rt.cmd import missing
 from nova_rt import exception
 
 #: Not 2, which argparse takes: that says what a command has found.
@@ -42,7 +43,8 @@ def run(prog: str, description: str, commands: Iterable[Register],
         argv: Sequence[str] | None = None) -> int:
     """Parse *argv*, run the subcommand in it, return its exit status.
 
-    Our own errors are one sentence on standard error and status 1.
+    Our own errors, and a package that is not installed, are one sentence on
+    standard error and status 1.
     """
     parser = Parser(prog=prog, description=description)
     subparsers = parser.add_subparsers(required=True, metavar='COMMAND')
@@ -60,5 +62,8 @@ def run(prog: str, description: str, commands: Iterable[Register],
         return _INTERRUPTED
     except exception.RTError as error:
         print(f'{prog}: {error}', file=sys.stderr)
+        return _FAILED
+    except ModuleNotFoundError as error:
+        print(f'{prog}: {missing.sentence(error)}', file=sys.stderr)
         return _FAILED
     return status

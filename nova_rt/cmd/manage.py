@@ -9,8 +9,8 @@ import traceback
 
 from nova_rt.cmd import base
 from nova_rt.manage import command
+from nova_rt.manage import errors
 from nova_rt.manage import start
-from nova_rt.manage import trouble
 from nova_rt import reservation
 
 PROG = 'nova-rt-manage'
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whatever it is: an operator is told, and may ask for more.
         if args.debug:
             traceback.print_exc()
-        print(f'{PROG}: {trouble.sentence(error)}', file=sys.stderr)
+        print(f'{PROG}: {errors.sentence(error)}', file=sys.stderr)
         return command.UNCHECKED
 
 

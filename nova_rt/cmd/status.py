@@ -9,8 +9,8 @@ import sys
 from oslo_upgradecheck import upgradecheck
 
 from nova_rt.cmd import base
+from nova_rt.manage import errors
 from nova_rt.manage import start
-from nova_rt.manage import trouble
 from nova_rt.manage import upgrade
 
 PROG = 'nova-rt-status'
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             command=argparse.Namespace(json=args.format == 'json'))
         return int(upgrade.Checks().check())
     except Exception as error:
-        print(f'{PROG}: {trouble.sentence(error)}', file=sys.stderr)
+        print(f'{PROG}: {errors.sentence(error)}', file=sys.stderr)
         return _FAILED
 
 
@@ -41,7 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     actions = categories.add_parser('upgrade').add_subparsers(
         required=True, metavar='check')
     check = actions.add_parser(
-        'check', help='exit status: 0 ready, 1 warnings, 2 failures, 3 wrong '
-        'usage, 255 not everything could be checked')
+        'check', help='show what is not ready; changes nothing',
+        description='Exit status: 0 ready, 1 warnings, 2 failures, 3 wrong '
+        'usage, 255 not everything could be checked.')
     base.add_format(check)
     return parser

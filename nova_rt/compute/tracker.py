@@ -20,7 +20,7 @@ from oslo_utils import excutils
 from nova_rt.compute import claims
 from nova_rt.compute import entitled
 from nova_rt.compute import kept
-from nova_rt.compute import overdue
+from nova_rt.compute import overcommit
 from nova_rt.compute import request
 from nova_rt import cpus
 from nova_rt import exception
@@ -275,8 +275,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         """
         try:
             said = '; '.join([
-                *overdue.sentences(self.driver.rt_capacity,
-                                   self.rt_claims()),
+                *overcommit.describe(self.driver.rt_capacity,
+                                     self.rt_claims()),
                 *(f'server {each.uuid} runs here and Nova has it on '
                   f'{each.host}: end it here, then reboot it hard'
                   for each in strays)])

@@ -2,6 +2,7 @@
 
 """``nova-rt doctor``: what stands between this host and reservations.
 
-One module for each topic, ``examine`` runs them all.  Nothing here writes,
-and nothing here needs Nova; oslo.config only where there is a nova.conf.
+Each topic is a module of ``checks``; ``examine`` runs them all.  Nothing here
+writes, and nothing here needs Nova; oslo.config only where there is a
+nova.conf.
 """

@@ -4,26 +4,25 @@
 
 from collections.abc import Iterator
 
-from nova_rt.doctor import capacity
-from nova_rt.doctor import config
-from nova_rt.doctor import confinement
-from nova_rt.doctor import containers
-from nova_rt.doctor import deadline
+from nova_rt.doctor.checks import capacity
+from nova_rt.doctor.checks import config
+from nova_rt.doctor.checks import confinement
+from nova_rt.doctor.checks import containers
+from nova_rt.doctor.checks import deadline
+from nova_rt.doctor.checks import deadline_servers
+from nova_rt.doctor.checks import hardware
+from nova_rt.doctor.checks import kernel
+from nova_rt.doctor.checks import libvirt
+from nova_rt.doctor.checks import orphans
+from nova_rt.doctor.checks import sysctl
+from nova_rt.doctor.checks import tasks
+from nova_rt.doctor.checks import timing
 from nova_rt.doctor import findings
-from nova_rt.doctor import hardware
-from nova_rt.doctor import kernel
-from nova_rt.doctor import libvirt
-from nova_rt.doctor import orphans
-from nova_rt.doctor import realtime
-from nova_rt.doctor import servers
-from nova_rt.doctor import sysctls
-from nova_rt.doctor import timing
 from nova_rt.doctor import view as doctor_view
 
 #: In the order in which an operator would ask.
-TOPICS = (kernel, config, capacity, deadline, sysctls, servers, timing,
-          hardware, libvirt, realtime, orphans, containers,
-          confinement)
+TOPICS = (kernel, config, capacity, deadline, sysctl, deadline_servers,
+          timing, hardware, libvirt, tasks, orphans, containers, confinement)
 
 
 def examine(view: doctor_view.View) -> list[findings.Finding]:

@@ -9,13 +9,13 @@ import time
 
 import nova.conf
 
-from nova_rt.manage import compare
+from nova_rt.manage.compare import differences
+from nova_rt.manage import errors
 from nova_rt.manage import heal as rt_heal
 from nova_rt.manage import hints
-from nova_rt.manage import load
-from nova_rt.manage import model
+from nova_rt.manage.read import load
 from nova_rt.manage import report
-from nova_rt.manage import trouble
+from nova_rt.manage import snapshot
 
 CONF = nova.conf.CONF
 
@@ -41,7 +41,7 @@ def _look(scope: load.Scope) -> report.Report:
     view = load.Loader(scope, CONF.host).view()
     return report.Report(
         view, [each for host in view.hosts
-               for each in compare.compare(host)])
+               for each in differences.compare(host)])
 
 
 def check(args: argparse.Namespace) -> int:
@@ -54,11 +54,11 @@ def check(args: argparse.Namespace) -> int:
 def heal(args: argparse.Namespace) -> int:
     scope = load.Scope(args.host, kernel=False)
     found = examine(scope)
-    ours = rt_heal.of(found.differences, args.instance)
+    ours = rt_heal.concerning(found.differences, args.instance)
     done = [each for each in ours if _heal(each, args.apply)]
     if done:
         found = examine(scope)
-        ours = rt_heal.of(found.differences, args.instance)
+        ours = rt_heal.concerning(found.differences, args.instance)
     for each in ours:
         if each.repair is None:
             print(f'cannot heal: {each}')
@@ -76,7 +76,7 @@ def hint(args: argparse.Namespace) -> int:
     return CLEAN
 
 
-def _heal(difference: model.Difference, apply: bool) -> bool:
+def _heal(difference: snapshot.Difference, apply: bool) -> bool:
     """Whether something was changed."""
     if difference.repair is None:
         return False
@@ -89,7 +89,7 @@ def _heal(difference: model.Difference, apply: bool) -> bool:
                          CONF.host)
     failed: list[str] = []
     changed = False
-    with trouble.noted(failed, f'{host}: failed to {what}'):
+    with errors.noted(failed, f'{host}: failed to {what}'):
         changed = rt_heal.apply(difference, loader)
         print(f'{host}: {"did" if changed else "no need any more to"} {what}')
     for text in failed:
@@ -97,7 +97,7 @@ def _heal(difference: model.Difference, apply: bool) -> bool:
     return changed
 
 
-def _summary(done: list[model.Difference], left: list[model.Difference],
+def _summary(done: list[snapshot.Difference], left: list[snapshot.Difference],
              apply: bool) -> str:
     if not (done or left):
         return 'Nothing to heal.'
@@ -108,7 +108,7 @@ def _summary(done: list[model.Difference], left: list[model.Difference],
     return f'{len(done)} healed, {healable} left to try again, {others}.'
 
 
-def _status(found: report.Report, left: list[model.Difference]) -> int:
+def _status(found: report.Report, left: list[snapshot.Difference]) -> int:
     if found.view.unchecked:
         return UNCHECKED
     return DIFFERENT if left else CLEAN

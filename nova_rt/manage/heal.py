@@ -5,12 +5,12 @@
 from collections.abc import Iterable
 
 from nova_rt import hostmap
-from nova_rt.manage import compare
-from nova_rt.manage import load
-from nova_rt.manage import model
+from nova_rt.manage.compare import differences
+from nova_rt.manage.read import load
+from nova_rt.manage import snapshot
 
 
-def apply(difference: model.Difference, view: load.Loader) -> bool:
+def apply(difference: snapshot.Difference, view: load.Loader) -> bool:
     """Repair one difference, if it is still there when we write.
 
     :param view: of a scope with the host of the difference
@@ -23,13 +23,13 @@ def apply(difference: model.Difference, view: load.Loader) -> bool:
 
     def still() -> bool:
         return any(each.repair == repair for host in view.view().hosts
-                   for each in compare.compare(host))
+                   for each in differences.compare(host))
 
     return view.placement.set_amounts(
         repair.consumer, repair.provider, dict(repair.amounts), still)
 
 
-def describe(repair: model.Repair) -> str:
+def describe(repair: snapshot.Repair) -> str:
     """What is done, without who does it."""
     kept = [f'{amount} of {name}' for name, amount in repair.amounts
             if amount]
@@ -40,11 +40,13 @@ def describe(repair: model.Repair) -> str:
             f'{repair.consumer}')
 
 
-def of(differences: Iterable[model.Difference], consumer: str | None
-       ) -> list[model.Difference]:
-    """Those that concern Placement, and one server if any is named."""
-    return [each for each in differences
-            if each.kind.startswith('allocation.')
-            or each.kind.startswith('claim.')
-            if consumer in (None, each.server)
+def concerning(found: Iterable[snapshot.Difference], consumer: str | None
+               ) -> list[snapshot.Difference]:
+    """Those that concern Placement, and one consumer if any is named."""
+    ours = [each for each in found
+            if each.kind.startswith(('allocation.', 'claim.'))]
+    if consumer is None:
+        return ours
+    return [each for each in ours
+            if each.server == consumer
             or (each.repair and each.repair.consumer == consumer)]

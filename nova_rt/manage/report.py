@@ -5,8 +5,8 @@
 import dataclasses
 import json
 
-from nova_rt.manage import load
-from nova_rt.manage import model
+from nova_rt.manage.read import load
+from nova_rt.manage import snapshot
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Report:
     """What was seen, and what of it differs."""
 
     view: load.View
-    differences: list[model.Difference]
+    differences: list[snapshot.Difference]
 
     @property
     def servers(self) -> set[str]:
@@ -76,7 +76,7 @@ def as_json(found: Report) -> str:
     }, indent=2)
 
 
-def _plain(difference: model.Difference) -> dict[str, object]:
+def _plain(difference: snapshot.Difference) -> dict[str, object]:
     values = {field.name: getattr(difference, field.name)
               for field in dataclasses.fields(difference)
               if field.name != 'repair'}

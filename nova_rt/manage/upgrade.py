@@ -20,11 +20,11 @@ from nova_rt.compute import selfcheck
 from nova_rt import exception
 from nova_rt import hostmap
 from nova_rt.manage import command
-from nova_rt.manage import load
-from nova_rt.manage import model
-from nova_rt.manage import placement
+from nova_rt.manage import errors
+from nova_rt.manage.read import load
+from nova_rt.manage.read import placement
 from nova_rt.manage import report
-from nova_rt.manage import trouble
+from nova_rt.manage import snapshot
 
 CONF = nova.conf.CONF
 
@@ -59,9 +59,9 @@ def _guarded(check: _Check) -> _Check:
     def guarded(self: 'Checks') -> Result:
         try:
             return check(self)
-        except trouble.ERRORS as error:
+        except errors.ERRORS as error:
             return Result(Code.FAILURE, f'Could not be checked: '
-                                        f'{trouble.sentence(error)}.')
+                                        f'{errors.sentence(error)}.')
     return guarded
 
 
@@ -158,7 +158,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return Result(Code.SUCCESS, good)
 
     @property
-    def _differences(self) -> Sequence[model.Difference]:
+    def _differences(self) -> Sequence[snapshot.Difference]:
         return self._cloud.differences
 
     @property

@@ -104,7 +104,7 @@ def _translator(version: str) -> str:
     importlib.import_module('toscaparser.tosca_template')
     known = importlib.import_module(
         'translator.hot.translate_node_templates').TOSCA_TO_HOT_TYPE
-    wanted = importlib.import_module('tacker_rt.hot.registry').CLASSES
+    wanted = importlib.import_module('tacker_rt.heat.registry').CLASSES
     for ours in wanted:
         if known.get(ours.toscatype) is not ours:
             raise _Failed(f'{ours.toscatype} is not translated by '

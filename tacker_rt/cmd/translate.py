@@ -13,13 +13,15 @@ import yaml
 from tacker_rt import exception
 from tacker_rt import problem
 from tacker_rt import translate
-from tacker_rt import yamlfile
+from tacker_rt.vnfd import yamlfile
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     parser = commands.add_parser(
         'translate', help='print a VNFD as a Heat template',
-        description='Print a VNFD as a Heat template (HOT).')
+        description='Print a VNFD as a Heat template (HOT).',
+        epilog='Exit status: 0 done, 1 it cannot be translated, 3 wrong '
+        'usage.')
     parser.add_argument('vnfd', type=Path, metavar='VNFD',
                         help='a YAML file')
     parser.add_argument(

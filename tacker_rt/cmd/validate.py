@@ -27,18 +27,22 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    found: list[problem.Problem] = []
-    for path in args.path:
-        try:
-            found += validate.validate(path)
-        except exception.InvalidVnfd as error:
-            found.append(error.kwargs['problem'])
+    found = {path: _problems(path) for path in args.path}
+    problems = [one for own in found.values() for one in own]
     if args.format == 'json':
-        print(json.dumps({'problems': list(map(_as_dict, found))}, indent=2))
+        print(json.dumps({'problems': list(map(_as_dict, problems))},
+                         indent=2))
     else:
-        for one in found:
-            print(one)
-    return 1 if found else 0
+        for path, own in found.items():
+            print('\n'.join(map(str, own)) or f'{path}: no problem')
+    return 1 if problems else 0
+
+
+def _problems(path: str) -> list[problem.Problem]:
+    try:
+        return list(validate.validate(path))
+    except exception.InvalidVnfd as error:
+        return [error.kwargs['problem']]
 
 
 def _as_dict(one: problem.Problem) -> dict[str, Any]:

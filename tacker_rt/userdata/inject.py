@@ -13,22 +13,22 @@ import re
 from typing import Any
 
 from nova_rt import reservation
-from tacker_rt import carrier
 from tacker_rt import exception
-from tacker_rt import heat
+from tacker_rt.heat import carrier
+from tacker_rt.heat import syntax
 from tacker_rt import problem
-from tacker_rt import vnfd
+from tacker_rt.vnfd import descriptor
 
 _NUMBERED = re.compile(r'(.+)-[0-9]+', re.DOTALL)
 _HINTS = 'scheduler_hints'
 
 Template = dict[str, Any]
-Vdus = Mapping[str, vnfd.Vdu]
+Vdus = Mapping[str, descriptor.Vdu]
 #: Gives vcpus, ram in MiB and disk in GiB for the flavor of a VDU.
 Size = Callable[[str], Mapping[str, int]]
 
 
-def vdu_of(name: Any, vdus: Vdus, numbered: bool) -> vnfd.Vdu | None:
+def vdu_of(name: Any, vdus: Vdus, numbered: bool) -> descriptor.Vdu | None:
     """The VDU that a resource, or a part of a parameter, is named after."""
     if not isinstance(name, str):
         return None
@@ -59,10 +59,10 @@ def hints(template: Template, vdus: Vdus, numbered: bool = False
     return served
 
 
-def _merged(vdu: vnfd.Vdu, template: Template, before: Any,
+def _merged(vdu: descriptor.Vdu, template: Template, before: Any,
             values: dict[str, Any]) -> dict[str, Any]:
-    if heat.function(before):
-        if not heat.has_map_merge(template):
+    if syntax.function(before):
+        if not syntax.has_map_merge(template):
             raise _error(vdu, f'{_HINTS} is a function, and templates of '
                          'this version have no map_merge',
                          'write heat_template_version: 2016-10-14 or newer')
@@ -74,12 +74,12 @@ def _merged(vdu: vnfd.Vdu, template: Template, before: Any,
 
 
 def _servers(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
-    """With those that a group repeats; a removed one is None."""
+    """Yields servers, those that a group repeats too; None if removed."""
     for name, resource in (template.get('resources') or {}).items():
         kind = _get(resource, 'type')
-        if kind in heat.GROUPS:
-            resource = _get(_get(resource, 'properties'), heat.GROUPS[kind])
-        if _get(resource, 'type') == heat.SERVER:
+        if kind in syntax.GROUPS:
+            resource = _get(_get(resource, 'properties'), syntax.GROUPS[kind])
+        if _get(resource, 'type') == syntax.SERVER:
             yield name, resource
 
 
@@ -99,7 +99,7 @@ def flavors(template: Template, vdus: Vdus, size: Size,
     """
     resources = template.get('resources') or {}
     made = set()
-    for named, value in list(heat.flavor_uses(resources)):
+    for named, value in list(syntax.flavor_uses(resources)):
         vdu = vdu_of(named, vdus, numbered)
         if vdu is None or not vdu.in_flavor:
             continue
@@ -109,7 +109,7 @@ def flavors(template: Template, vdus: Vdus, size: Size,
         if vdu.name not in made:
             made.add(vdu.name)
             resources[name] = {
-                'type': heat.FLAVOR,
+                'type': syntax.FLAVOR,
                 'properties': {**size(vdu.name),
                                'extra_specs': carrier.extra_specs(vdu)}}
     return made
@@ -126,7 +126,7 @@ def as_patch(template: Template) -> None:
     """
     for name, server in _servers(template):
         properties = server.setdefault('properties', {})
-        if heat.function(properties.get(_HINTS)):
+        if syntax.function(properties.get(_HINTS)):
             raise exception.InvalidVnfd(problem=problem.Problem(
                 'BaseHOT', f'{_HINTS} is a function, and a change of the '
                 'package cannot put it in the place of others',
@@ -162,19 +162,20 @@ def check(vdus: Vdus, served: set[str], made: set[str]) -> None:
                          'here', 'give it a default, or ask for a '
                          'reservation in the request')
         if vdu.name not in served:
-            raise _error(vdu, f'the base HOT has no {heat.SERVER} of this '
+            raise _error(vdu, f'the base HOT has no {syntax.SERVER} of this '
                          'name', 'name it as the VDU')
         if vdu.in_flavor and vdu.name not in made:
             raise _error(
                 vdu, 'the base HOT does not take its flavor from '
-                f'[nfv, VDU, {vdu.name}, {heat.FLAVOR_PARAMETER}]',
+                f'[nfv, VDU, {vdu.name}, {syntax.FLAVOR_PARAMETER}]',
                 'let it, or use the carrier hints')
 
 
-def _error(vdu: vnfd.Vdu, rule: str, advice: str) -> exception.InvalidVnfd:
+def _error(vdu: descriptor.Vdu, rule: str, advice: str
+           ) -> exception.InvalidVnfd:
     return exception.InvalidVnfd(problem=problem.Problem(
         'BaseHOT', rule, advice, vdu=vdu.name))
 
 
-def _numbers(vdu: vnfd.Vdu) -> str:
+def _numbers(vdu: descriptor.Vdu) -> str:
     return '_'.join(str(value) for value in vdu.hints.values())

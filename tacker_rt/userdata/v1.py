@@ -23,7 +23,7 @@ from tacker.vnfm.lcm_user_data import abstract_user_data
 from tacker.vnfm.lcm_user_data import utils
 
 from tacker_rt import exception
-from tacker_rt import vnfd
+from tacker_rt.vnfd import descriptor
 
 LOG = logging.getLogger(__name__)
 
@@ -46,8 +46,9 @@ class RtUserData(abstract_user_data.AbstractUserData):
         parameters = _parameters(base_hot_dict, vnfd_dict, inst_req_info,
                                  grant_info or {})
         try:
-            vdus = vnfd.read_vdus(vnfd_dict, where='VNFD',
-                                  request=inst_req_info.additional_params)
+            vdus = descriptor.read_vdus(
+                vnfd_dict, where='VNFD',
+                request=inst_req_info.additional_params)
         except exception.TackerRTError as error:
             # Not sys.exit: this runs in a thread of the conductor.
             raise vnfm.LCMUserDataFailed(reason=str(error))

@@ -8,9 +8,9 @@ A request names it by the path Tacker imports it from, and a class::
     "lcm-operation-user-data-class": "RtDefaultUserData"
 
 The classes add to those of Tacker the reservations that the VNFD asks for
-(see :mod:`tacker_rt.vnfd`), wherever these hand a template to Heat.  Tacker
-runs them in a process of their own and reports what it writes to stderr
-where it fails: one sentence, instead of a traceback.
+(see :mod:`tacker_rt.vnfd.descriptor`), wherever these hand a template to
+Heat.  Tacker runs them in a process of their own and reports what it writes
+to stderr where it fails: one sentence, instead of a traceback.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ import yaml
 from tacker_rt import exception
 from tacker_rt import problem
 from tacker_rt.userdata import inject
-from tacker_rt import vnfd
+from tacker_rt.vnfd import descriptor
 
 LOG = logging.getLogger(__name__)
 
@@ -48,14 +48,14 @@ _Asked = tuple[Json, ...]
 
 
 def _vdus(package: Any, flavour: str, asked: _Asked, inst: Json
-          ) -> dict[str, vnfd.Vdu]:
+          ) -> dict[str, descriptor.Vdu]:
     """:raises InvalidVnfd: a reservation is wrong"""
     nfv = _persisted(inst)
     for one in asked:
         nfv = vnf_instance_utils.json_merge_patch(
             nfv, (one.get('additionalParams') or {}).get('nfv') or {})
-    vdus = vnfd.read_package(package.definitions, flavour=flavour,
-                             request={'nfv': nfv})
+    vdus = descriptor.read_package(package.definitions, flavour=flavour,
+                                   request={'nfv': nfv})
     for vdu in vdus.values():
         if vdu.source:
             LOG.info('VDU %s: %s from %s, carried by %s', vdu.name,
@@ -65,7 +65,7 @@ def _vdus(package: Any, flavour: str, asked: _Asked, inst: Json
 
 
 def _size(package: Any, flavour: str, name: str) -> dict[str, int]:
-    """As heat-translator makes a flavor of a VDU.
+    """The size of a flavor, as heat-translator makes it of a VDU.
 
     :raises InvalidVnfd: it is not there, or no number
     """
@@ -88,8 +88,8 @@ def _size(package: Any, flavour: str, name: str) -> dict[str, int]:
             'carrier hints', vdu=name)) from error
 
 
-def _inject(fields: Json, vdus: Mapping[str, vnfd.Vdu], size: inject.Size,
-            numbered: bool) -> None:
+def _inject(fields: Json, vdus: Mapping[str, descriptor.Vdu],
+            size: inject.Size, numbered: bool) -> None:
     """Change template and files, which are YAML in *fields*."""
     template = yaml.safe_load(fields['template'])
     files = {name: yaml.safe_load(text)
@@ -107,7 +107,10 @@ def _inject(fields: Json, vdus: Mapping[str, vnfd.Vdu], size: inject.Size,
 
 def _reserve(fields: Json, vnfd_id: str, asked: _Asked, inst: Json,
              tmp_csar_dir: str, numbered: bool = False) -> Json:
-    """Where fields have no template, the stack keeps the one it has."""
+    """Puts reservations into the template of *fields*, if that has one.
+
+    Without one the stack keeps the one it has.
+    """
     if 'template' not in fields:
         return fields
     package = common_script_utils.get_vnfd(vnfd_id, tmp_csar_dir)
@@ -121,7 +124,7 @@ def _reserve(fields: Json, vnfd_id: str, asked: _Asked, inst: Json,
 
 
 def _flavour(asked: _Asked, inst: Json) -> str:
-    """Only a request to instantiate names one."""
+    """The deployment flavour; only a request to instantiate names one."""
     named = [one['flavourId'] for one in asked if one.get('flavourId')]
     flavour: str = (named[0] if named
                     else inst['instantiatedVnfInfo']['flavourId'])
@@ -130,7 +133,7 @@ def _flavour(asked: _Asked, inst: Json) -> str:
 
 def _reserve_anew(fields: Json, vnfd_id: str, asked: _Asked, inst: Json,
                   tmp_csar_dir: str) -> Json:
-    """With the templates of a package, as a patch of the stack's."""
+    """Does it with the templates of a package, to patch the stack's."""
     package = common_script_utils.get_vnfd(vnfd_id, tmp_csar_dir)
     hot = package.get_base_hot(_flavour(asked, inst))
     common_script_utils.apply_ext_managed_vls_from_inst(hot['template'], inst)

@@ -50,9 +50,9 @@ class ManageTestCase(base.TestCase):
         for name, new in (
                 ('manage.command.PAUSE_SECONDS', 0),
                 ('manage.start.configure', lambda *args: None),
-                ('manage.kernel.host_files',
+                ('manage.read.kernel.this_host',
                  lambda: Files(self.kernel(self.this_host))),
-                ('manage.kernel.running_guests', self._running)):
+                ('manage.read.kernel.running_guests', self._running)):
             self.useFixture(fixtures.MonkeyPatch(f'nova_rt.{name}', new))
 
     def _running(self) -> list[tuple[str, int]]:
@@ -330,7 +330,7 @@ class DamageTest(ManageTestCase):
 
         self.useFixture(fixtures.MockPatchObject(self.client(), 'put', put))
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.manage.placement.random.uniform', lambda *args: 0))
+            'nova_rt.manage.read.placement.random.uniform', lambda *args: 0))
         code, out = self.heal()
         self.assertEqual((0, (100_000, 100_000)),
                          (code, self.allocated(server)), out)

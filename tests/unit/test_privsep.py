@@ -12,7 +12,7 @@ import pathlib
 import fixtures
 from oslotest import base
 
-from nova_rt.kernel import base as kernel_base
+from nova_rt.host import cgroup
 from nova_rt import privsep
 
 
@@ -151,9 +151,9 @@ class WriteTest(_Case):
         self.useFixture(fixtures.MockPatchObject(os, 'write', short))
         error = self.assertRaises(
             OSError, privsep.write_cgroup_file, str(self.file), '500')
-        self.assertEqual((errno.EINVAL, kernel_base.SHORT_WRITE),
+        self.assertEqual((errno.EINVAL, cgroup.SHORT_WRITE),
                          (error.errno, error.strerror))
-        self.assertTrue(kernel_base.is_short(error))
+        self.assertTrue(cgroup.is_short(error))
         self.assertEqual([b'500\n'], sent)
 
     def test_the_write_is_one(self):

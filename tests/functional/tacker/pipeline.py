@@ -15,8 +15,8 @@ import unittest
 
 import yaml
 
-from tacker_rt import legacy_package
-from tacker_rt import pack
+from tacker_rt.package import legacy
+from tacker_rt.package import pack
 from tacker_rt import translate
 from tests.functional.tacker import layers
 from tests.functional.tacker import samples
@@ -49,7 +49,7 @@ def _csars(directory: Path) -> dict[str, Path]:
     made = {name: pack.directory(samples.SAMPLES / source)
             for name, source in samples.PACKAGES.items()}
     for name in samples.PACKAGED:
-        made[f'legacy-{name}'] = legacy_package.members(
+        made[f'legacy-{name}'] = legacy.members(
             samples.legacy(name), image=samples.IMAGE)
     paths = {name: directory / f'{name}.csar' for name in made}
     for name, path in paths.items():

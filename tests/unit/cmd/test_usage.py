@@ -41,6 +41,13 @@ class UsageTest(testscenarios.WithScenarios, commands.CommandTest):
             self.assertEqual((0, ''), (found, err))
             self.assertTrue(out.startswith(f'usage: {self.prog}'))
 
+    def test_help_tells_each_exit_status(self):
+        for words in set(self.subcommands).difference({'upgrade'}):
+            _, out, _ = self.run_main(*words.split(), '--help')
+            text = ' '.join(out.split())
+            self.assertRegex(text, '(?i)exit status: 0 .*, 3 wrong usage',
+                             words)
+
     def test_json(self):
         for words in set(self.subcommands).difference(NO_JSON):
             _, out, _ = self.run_main(*words.split(), '--help')

@@ -5,7 +5,7 @@
 import errno
 from unittest import mock
 
-from nova_rt.doctor import config
+from nova_rt.doctor.checks import config
 from nova_rt.doctor import examine
 from nova_rt.doctor import findings
 from nova_rt.doctor import options

@@ -9,7 +9,7 @@ from nova_rt.compute import claims
 from nova_rt import cpus
 from nova_rt import hostmap
 from nova_rt.kernel import base
-from nova_rt.manage import model
+from nova_rt.manage import snapshot
 from nova_rt import reservation
 
 PROVIDER = str(uuid.UUID(int=1))
@@ -26,7 +26,7 @@ def holding(number=0, ids=(0,), runtime=100_000, period=200_000, **fields):
     uid = server_id(number)
     wanted = reservation.Reservation(runtime, period) if ids else None
     held = (claims.RTClaim(uid, 0, wanted, tuple(ids)),) if ids else ()
-    return model.Holding(**{
+    return snapshot.Holding(**{
         'server': uid, 'consumer': uid, 'vcpus': len(ids) or 1,
         'wanted': wanted, 'claims': held,
         'providers': frozenset((PROVIDER,) if ids else ())} | fields)
@@ -50,7 +50,7 @@ def budget(claim):
 def leaf(one):
     """A container's group, in order."""
     wanted = budget(one.claims[0]) if one.claims else None
-    return model.Leaf(f'{GUESTS}/lxc-{one.server}', wanted, wanted)
+    return snapshot.Leaf(f'{GUESTS}/lxc-{one.server}', wanted, wanted)
 
 
 def host(*holdings, pcpus=4, replicated=False, **fields):
@@ -58,9 +58,9 @@ def host(*holdings, pcpus=4, replicated=False, **fields):
     empty = cpus.CpuBandwidth.empty(range(pcpus), CAP, replicated)
     state = empty.fold((claim.cpus, claim.reservation)
                        for one in holdings for claim in one.claims)
-    kernel = model.Kernel(replicated, {
+    kernel = snapshot.Kernel(replicated, {
         one.server: (leaf(one),) for one in holdings if one.current})
-    return model.Host(**{
+    return snapshot.Host(**{
         'name': 'host1', 'provider': PROVIDER,
         'published': hostmap.HostMap(state, 'worst_fit'),
         'holdings': holdings,

@@ -11,8 +11,8 @@ from oslo_db import exception as db_exception
 
 from nova_rt.cmd import manage
 from nova_rt import hostmap
-from nova_rt.manage import load
-from nova_rt.manage import model
+from nova_rt.manage.read import load
+from nova_rt.manage import snapshot
 from tests.unit import base as unit_base
 from tests.unit.manage import base
 
@@ -33,7 +33,7 @@ class CommandTest(unit_base.TestCase):
         self.config(group=None, host='host1')
         for name, new in (('command.PAUSE_SECONDS', 0),
                           ('start.configure', mock.Mock()),
-                          ('load.Loader', lambda *args: self.loader)):
+                          ('read.load.Loader', lambda *args: self.loader)):
             self.useFixture(fixtures.MonkeyPatch(
                 f'nova_rt.manage.{name}', new))
 
@@ -139,6 +139,6 @@ class CommandTest(unit_base.TestCase):
 
     def test_heal_leaves_other_differences_to_check(self):
         host = base.host()
-        self.looks(base.replace(host, kernel=model.Kernel(
+        self.looks(base.replace(host, kernel=snapshot.Kernel(
             False, {}, {'/machine/x': 5})))
         self.assertEqual((0, 'Nothing to heal.\n'), self.manage('heal'))

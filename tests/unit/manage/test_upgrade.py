@@ -7,7 +7,7 @@ from keystoneauth1 import exceptions as ks_exceptions
 from oslo_upgradecheck import upgradecheck
 
 from nova_rt import exception
-from nova_rt.manage import load
+from nova_rt.manage.read import load
 from nova_rt.manage import report
 from nova_rt.manage import upgrade
 from nova_rt import reservation
@@ -111,4 +111,4 @@ class ChecksTest(unit_base.TestCase):
 
 
 def upgrade_compare(host):
-    return upgrade.command.compare.compare(host)
+    return upgrade.command.differences.compare(host)

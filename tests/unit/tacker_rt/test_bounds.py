@@ -15,13 +15,13 @@ import fixtures
 from oslotest import base
 import yaml
 
-from tacker_rt import csar
 from tacker_rt import exception
-from tacker_rt import policies
+from tacker_rt.package import csar
 from tacker_rt import problem
 from tacker_rt import validate
-from tacker_rt import vnfd
-from tacker_rt import yamlfile
+from tacker_rt.vnfd import descriptor
+from tacker_rt.vnfd import policies
+from tacker_rt.vnfd import yamlfile
 from tests.unit.tacker_rt import samples
 
 _MANY = 2_000
@@ -45,7 +45,7 @@ class BoundsTest(base.BaseTestCase):
         nodes |= {f'node{n}': nodes['VDU1'] for n in range(_MANY)}
         policy = template['topology_template']['policies'][0]['reserved']
         policy['targets'] = [f'vdu{n}' for n in range(_MANY)]
-        count = self.compared(lambda: vnfd.examine({'f': template}))
+        count = self.compared(lambda: descriptor.examine({'f': template}))
         self.assertLess(count, 200_000)
 
     def test_problems_end(self):
@@ -53,7 +53,7 @@ class BoundsTest(base.BaseTestCase):
             samples.policy({'runtime_us': 1, 'period_us': 2})])
         policy = template['topology_template']['policies'][0]['reserved']
         policy['targets'] = list(range(_MANY))
-        _, found = vnfd.examine({'f': template})
+        _, found = descriptor.examine({'f': template})
         self.assertEqual(problem.MOST + 1, len(found))
         self.assertEqual('f: it has more problems than are told; correct '
                          'these first.', str(found[-1]))
@@ -65,7 +65,7 @@ class BoundsTest(base.BaseTestCase):
         template = samples.sol001(policies=many)
         seen = mock.Mock(side_effect=policies.is_ours)
         with mock.patch.object(policies, 'is_ours', seen):
-            vnfd.examine({'f': template})
+            descriptor.examine({'f': template})
         self.assertLess(seen.call_count, 5 * _MANY)
 
     def test_values_are_counted_before_they_are_made(self):
@@ -104,5 +104,5 @@ class BoundsTest(base.BaseTestCase):
         self.assertLess(self.compared(
             lambda: problem.nearest(word, [word + 'b'] * 3)), 4)
         template = samples.sol001({word: 'x', 'cpu.rt_' + word: 'y'})
-        text = yaml.safe_dump(vnfd.examine({'f': template})[1][0].key)
+        text = yaml.safe_dump(descriptor.examine({'f': template})[1][0].key)
         self.assertLess(len(text), 200)

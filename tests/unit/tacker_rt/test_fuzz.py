@@ -17,8 +17,8 @@ import yaml
 from tacker_rt import exception
 from tacker_rt import problem
 from tacker_rt import validate
-from tacker_rt import vnfd
-from tacker_rt import yamlfile
+from tacker_rt.vnfd import descriptor
+from tacker_rt.vnfd import yamlfile
 from tests.unit import base as unit
 from tests.unit.tacker_rt import oracle
 from tests.unit.tacker_rt import samples
@@ -114,7 +114,7 @@ class FuzzTest(base.BaseTestCase):
         found = []
         template = yamlfile.load(problem.Place(found, 'f'), data)
         if template is not None:
-            vdus, problems = vnfd.examine({'f': template})
+            vdus, problems = descriptor.examine({'f': template})
             found += problems
         for one in found:
             self.assertNotIn('\n', str(one))
@@ -127,7 +127,8 @@ class FuzzTest(base.BaseTestCase):
         self.assertEqual(expected.keys(), vdus.keys())
         for name, vdu in vdus.items():
             self.assertTrue(expected[name].agrees(
-                vdu.hints, lambda value: isinstance(value, vnfd.Input)), vdu)
+                vdu.hints,
+                lambda value: isinstance(value, descriptor.Input)), vdu)
             if vdu.reservation:
                 self.assertLessEqual(2, vdu.reservation.runtime_us)
                 self.assertLessEqual(vdu.reservation.runtime_us,
@@ -159,7 +160,7 @@ class FuzzTest(base.BaseTestCase):
     def test_any_request(self, value):
         request = {'nfv': {'VDU': {'VDU1': value}}}
         template = samples.sol001(samples.hints('60000', '100000'))
-        _, found = vnfd.examine({'f': template}, request=request)
+        _, found = descriptor.examine({'f': template}, request=request)
         for one in found:
             self.assertNotIn('\n', str(one))
 

@@ -23,7 +23,7 @@ import yaml
 
 from tacker_rt import exception
 from tacker_rt import translate
-from tacker_rt import typefiles
+from tacker_rt.vnfd import typefiles
 from tests.unit.tacker_rt import samples
 
 GOLDEN = pathlib.Path(__file__).parent / 'golden'

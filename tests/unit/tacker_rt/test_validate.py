@@ -17,8 +17,8 @@ import yaml
 
 import tacker_rt
 from tacker_rt import exception
-from tacker_rt import typefiles
 from tacker_rt import validate
+from tacker_rt.vnfd import typefiles
 from tests.unit.tacker_rt import samples
 
 _EXPECT = re.compile(rb'# expect: (.*)\n')

@@ -29,7 +29,7 @@ sys.path.insert(0, str(_TOP))
 
 from tacker_rt.cmd import main  # noqa: E402
 from tacker_rt import translate  # noqa: E402
-from tacker_rt import typefiles  # noqa: E402
+from tacker_rt.vnfd import typefiles  # noqa: E402
 
 _SAMPLES = _TOP / 'tosca-samples'
 _VNFDS = sorted((*_SAMPLES.glob('legacy/*.yaml'),

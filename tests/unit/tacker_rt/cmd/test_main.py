@@ -66,8 +66,11 @@ class ValidateTest(CommandTest):
         self.assertEqual(expected, done.stdout.decode().splitlines())
 
     def test_valid(self):
-        self.assertEqual((0, '', ''), self.run_main(
-            'validate', *map(str, samples.valid())))
+        paths = list(map(str, samples.valid()))
+        status, out, err = self.run_main('validate', *paths)
+        self.assertEqual((0, ''), (status, err))
+        self.assertEqual([f'{path}: no problem' for path in paths],
+                         out.splitlines())
 
     def test_json(self):
         path = str(samples.INVALID / 'policy-unit.yaml')
@@ -162,7 +165,7 @@ class CheckTest(CommandTest):
                                'TOSCA_TO_HOT_TYPE', types):
             line = self.lines(1)['heat-translator']
         self.assertIn('tosca.nodes.nfv.VDU.Tacker is not translated by '
-                      'tacker_rt.hot', line)
+                      'tacker_rt.heat', line)
 
     def test_untested_tacker(self):
         with mock.patch.object(metadata, 'version', return_value='14.0.0'):

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""How a reservation travels to Nova: as hints, in a flavor, or as both.
+
+What goes into scheduler_hints and extra_specs of a Heat template.  Numbers
+stay integers: a change from 60000 to '60000' would have Heat replace the
+server.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from nova_rt import reservation
+from tacker_rt.vnfd import descriptor
+
+Values = dict[str, Any]
+
+
+def hints(vdu: descriptor.Vdu) -> Values:
+    """The hints of an OS::Nova::Server; none where the flavor says it all."""
+    if vdu.carrier is descriptor.Carrier.FLAVOR:
+        return {}
+    return _heat(vdu.hints)
+
+
+def extra_specs(vdu: descriptor.Vdu) -> Values:
+    """The extra specs of an OS::Nova::Flavor that is made for this VDU."""
+    specs: Values = dict(vdu.extra_specs)
+    if vdu.carrier is not descriptor.Carrier.HINTS:
+        specs.update({reservation.FLAVOR_PREFIX + key: value
+                      for key, value in _heat(vdu.hints).items()})
+    return specs
+
+
+def _heat(values: Mapping[str, int | descriptor.Input]) -> Values:
+    return {key: {'get_param': value.name}
+            if isinstance(value, descriptor.Input) else value
+            for key, value in values.items()}

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Which class of ours translates which TOSCA type."""
+
+from translator.hot import translate_node_templates
+
+from tacker_rt.heat import legacy
+from tacker_rt.heat import policies
+from tacker_rt.heat import scaling
+from tacker_rt.heat import sol001
+
+CLASSES = (
+    legacy.VduTacker,
+    legacy.CpTacker,
+    sol001.VduCompute,
+    scaling.ScalingAspects,
+    policies.CpuReservation,
+    policies.ResponseTime,
+)
+
+
+def register() -> None:
+    """May be called again; the last one wins.
+
+    :raises AttributeError: heat-translator is still being imported
+    """
+    types = translate_node_templates.TOSCA_TO_HOT_TYPE
+    types.update({cls.toscatype: cls for cls in CLASSES})

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The Heat templates of a package, against what its VDUs ask for.
+
+Tacker's v2 API takes the first template in ``BaseHOT/<flavour id>``, its
+nested ones by their names, and finds the server of a VDU by the name of the
+VDU.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from nova_rt import exception as rt_exception
+from nova_rt import reservation as nova_reservation
+
+from tacker_rt.heat import syntax
+from tacker_rt.package import csar
+from tacker_rt import problem
+from tacker_rt.vnfd import descriptor
+from tacker_rt.vnfd import yamlfile
+
+_NESTED = ('.yaml', '.yml')
+_HINTS = 'scheduler_hints'
+
+#: Folders of files that are not for Heat.
+_OTHER_TOOLS = frozenset(('helm', 'kubernetes', 'terraform'))
+
+Vdus = Mapping[str, descriptor.Vdu]
+
+
+def check_folders(package: csar.Package, flavours: list[str],
+                  found: list[problem.Problem]) -> None:
+    """Each folder of templates must be that of a deployment flavour."""
+    prefix = csar.BASE_HOT + '/'
+    folders = {member.split('/')[1] for member in package.members
+               if member.startswith(prefix) and member.count('/') > 1}
+    for folder in sorted(folders - set(flavours)):
+        problem.Place(found, package.name(prefix + folder)).say(
+            'there is no such deployment flavour in Definitions',
+            problem.nearest(folder, flavours))
+    for flavour in sorted(set(flavours) - folders) if folders else ():
+        problem.Place(found, package.name(prefix + flavour)).say(
+            'the deployment flavour has no template', 'put one there')
+
+
+def check(package: csar.Package, flavour: str, vdus: Vdus,
+          found: list[problem.Problem]) -> None:
+    """The templates of one deployment flavour, where there are any."""
+    folder = f'{csar.BASE_HOT}/{flavour}'
+    tops = package.in_folder(folder)
+    nested = package.in_folder(folder + '/nested')
+    if not tops and not nested:
+        return
+    if len(tops) != 1:
+        problem.Place(found, package.name(folder)).say(
+            f'it has {len(tops)} templates and Tacker takes any',
+            'keep just one there, and those it uses in nested')
+    servers: set[str] = set()
+    flavors: set[str] = set()
+    files = {member.rpartition('/')[2] for member in nested}
+    for member in (*tops, *nested):
+        place = problem.Place(found, package.name(member))
+        data = package.read(member, found)
+        template = data and yamlfile.load(place, data)
+        if isinstance(template, dict):
+            servers |= _check_template(place, template, vdus, files)
+            flavors |= {named for named, _ in syntax.flavor_uses(template)
+                        if member in tops and isinstance(named, str)}
+        elif template is not None:
+            place.say('it is no Heat template', 'it must be a mapping')
+    for vdu in vdus.values() if tops else ():
+        if vdu.hints:
+            _check_vdu(problem.Place(found, package.name(folder), vdu.name),
+                       vdu, servers, flavors)
+
+
+def _check_vdu(place: problem.Place, vdu: descriptor.Vdu, servers: set[str],
+               flavors: set[str]) -> None:
+    """What a VDU with a reservation needs of the templates."""
+    if vdu.name not in servers:
+        place.say(f'no {syntax.SERVER} has its name',
+                  f'name the server {vdu.name}')
+    if vdu.in_flavor and vdu.name not in flavors:
+        place.say('the flavor that carries its reservation has no place: '
+                  f'nothing takes [nfv, VDU, {problem.name(vdu.name)}, '
+                  f'{syntax.FLAVOR_PARAMETER}]',
+                  'let the server, or use the carrier hints')
+    for name in vdu.open_inputs:
+        place.say(f'the input {problem.name(name)} has no value here',
+                  'give it a default')
+
+
+def check_absent(package: csar.Package, vdus: Vdus,
+                 found: list[problem.Problem]) -> None:
+    """Without any template: only heat-translator would see a reservation."""
+    words = {word for member in package.members
+             for word in member.lower().split('/')[:-1]}
+    if words.isdisjoint(_OTHER_TOOLS) or any(
+            member.startswith(csar.BASE_HOT + '/')
+            for member in package.members):
+        return
+    for vdu in vdus.values():
+        if vdu.hints:
+            problem.Place(found, package.path, vdu.name).say(
+                f'its reservation goes nowhere: the package has no '
+                f'{csar.BASE_HOT}, and Terraform, Helm and Kubernetes do '
+                'not know it', 'remove it')
+
+
+def _check_template(place: problem.Place, template: dict[Any, Any],
+                    vdus: Vdus, files: set[str]) -> set[str]:
+    """The servers in it."""
+    servers = set()
+    for name, resource in _resources(place, template):
+        kind = resource.get('type')
+        if kind == syntax.SERVER:
+            servers.add(name)
+            _check_server(place.of(name), resource, vdus)
+        elif (isinstance(kind, str) and kind.endswith(_NESTED)
+              and kind not in files):
+            place.add(f'{name}.type', kind, 'there is no such file in nested',
+                      problem.nearest(kind, files))
+    return servers
+
+
+def _resources(place: problem.Place, template: dict[Any, Any]
+               ) -> Iterator[tuple[str, dict[Any, Any]]]:
+    """All of them, with those that a scaling group repeats."""
+    for key, resource in place.section(template, 'resources').items():
+        if not isinstance(resource, dict):
+            place.add(key, resource, 'it must be a mapping',
+                      'indent what belongs to it below it')
+            continue
+        yield str(key), resource
+        member = syntax.GROUPS.get(str(resource.get('type')))
+        if member:
+            yield str(key), place.section(resource, 'properties', member)
+
+
+def _check_server(place: problem.Place, resource: dict[Any, Any],
+                  vdus: Vdus) -> None:
+    vdu = vdus.get(place.vdu or '')
+    if vdu is None:
+        place.of(None).say('no VDU has the name of this server',
+                           problem.nearest(place.vdu, vdus),
+                           key=problem.name(place.vdu))
+        return
+    hints = place.section(resource, 'properties', _HINTS)
+    ours = {key: value for key, value in hints.items()
+            if isinstance(key, str)
+            and key.startswith(nova_reservation.HINT_PREFIX)}
+    for key, value in ours.items():
+        _check_hint(place, vdu, key, value)
+
+
+def _check_hint(place: problem.Place, vdu: descriptor.Vdu, key: str, value: Any
+                ) -> None:
+    """A literal must be what the VNFD says; a parameter may be."""
+    if vdu.carrier is descriptor.Carrier.FLAVOR:
+        place.add(key, value, 'the VNFD has the flavor carry the reservation',
+                  'remove the hint')
+    elif key not in nova_reservation.KEYS:
+        place.add(key, value, 'there is no such hint',
+                  problem.nearest(key, nova_reservation.KEYS))
+    elif not isinstance(value, dict):
+        _check_literal(place, vdu, key, value)
+
+
+def _check_literal(place: problem.Place, vdu: descriptor.Vdu, key: str,
+                   value: Any) -> None:
+    try:
+        number = nova_reservation.parse('', key, value)
+    except rt_exception.InvalidReservation as error:
+        place.add(key, value, error.kwargs['rule'], error.kwargs['advice'])
+        return
+    said = vdu.hints.get(key)
+    if said is None and not vdu.hints:
+        place.add(key, value, 'the VNFD has no reservation for this VDU',
+                  'put it into the VNFD, too, or remove it here')
+    elif isinstance(said, int) and said != number:
+        place.add(key, value, f'the VNFD says {said}',
+                  'remove it here, tacker_rt sets it')

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""TOSCA.meta, the table of contents of a CSAR."""
+
+from tacker_rt import files
+from tacker_rt.package import artifacts
+from tacker_rt.package import csar
+from tacker_rt import problem
+
+_ENTRY = 'Entry-Definitions'
+_MANIFEST = 'ETSI-Entry-Manifest'
+_FILES = (_ENTRY, _MANIFEST, 'ETSI-Entry-Licenses',
+          'ETSI-Entry-Change-Log')
+
+
+def check(package: csar.Package, found: list[problem.Problem]) -> None:
+    """What Tacker needs of it; ``tacker-rt pack`` writes a missing one."""
+    if csar.META not in package.members:
+        if package.packed and entry(package) is None:
+            problem.Place(found, package.path).say(
+                f'{csar.META} is missing', 'make the CSAR with tacker-rt pack')
+        return
+    place = problem.Place(found, package.name(csar.META))
+    text = _text(package, csar.META, found)
+    if text is None:
+        return
+    entries = _entries(place, text)
+    if not dict(entries).get(_ENTRY):
+        place.say('it is missing', f'write {_ENTRY}: Definitions/FILE',
+                  key=_ENTRY)
+    for key, value in entries:
+        if key in _FILES and value:
+            _check_file(place, package, key, value)
+    artifacts.check(package, place, text)
+    manifest = dict(entries).get(_MANIFEST)
+    if manifest in package.members:
+        _check_manifest(package, manifest, found)
+
+
+def entry(package: csar.Package) -> str | None:
+    """The VNFD to begin with: as TOSCA.meta says, or the one at the top."""
+    if csar.META in package.members:
+        text = _text(package, csar.META, []) or ''
+        return dict(_entries(problem.Place([], ''), text)).get(_ENTRY)
+    tops = package.in_folder('')
+    return tops[0] if len(tops) == 1 else None
+
+
+def _text(package: csar.Package, member: str, found: list[problem.Problem]
+          ) -> str | None:
+    data = package.read(member, found)
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        problem.Place(found, package.name(member)).say(
+            'it is not UTF-8 text', 'save it as UTF-8')
+        return None
+
+
+def _check_manifest(package: csar.Package, member: str,
+                    found: list[problem.Problem]) -> None:
+    place = problem.Place(found, package.name(member))
+    if not member.lower().endswith('.mf'):
+        place.say('its name must end in .mf', 'rename it')
+        return
+    text = _text(package, member, found)
+    if text is not None:
+        artifacts.check(package, place, text)
+
+
+def _entries(place: problem.Place, text: str) -> list[tuple[str, str]]:
+    """Key and value of each line; blank lines part artifacts."""
+    entries = []
+    for number, line in enumerate(text.splitlines(), 1):
+        key, colon, value = line.partition(':')
+        if colon:
+            entries.append((key.strip(), value.strip().strip('\'"')))
+        elif line.strip() and not line.startswith(('#', ' ')):
+            place.say('it is not KEY: VALUE', 'correct it',
+                      key=f'line {number}')
+    return entries
+
+
+def _check_file(place: problem.Place, package: csar.Package, key: str,
+                value: str) -> None:
+    if files.is_address(value):
+        return
+    path = files.below('', value)
+    if path is None:
+        place.add(key, value, 'it leaves the package',
+                  'give a path from the top of the package')
+    elif path not in package.members:
+        place.add(key, value, 'there is no such file in the package',
+                  problem.nearest(value, package.in_folder(csar.DEFINITIONS)))

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""From a directory to a CSAR that Tacker on-boards.
+
+What a package needs and people need not write is added: TOSCA.meta, and the
+files of types that its Definitions import.  The same directory gives the
+same bytes.
+"""
+
+from collections.abc import Iterator
+import io
+import os
+from pathlib import Path
+import shutil
+from typing import BinaryIO
+import zipfile
+
+from tacker_rt import exception
+from tacker_rt.package import csar
+from tacker_rt import problem
+from tacker_rt.vnfd import typefiles
+
+_META = ('TOSCA-Meta-File-Version: 1.0\n'
+         'Created-By: tacker-rt\n'
+         'CSAR-Version: 1.1\n'
+         'Entry-Definitions: {entry}\n')
+
+#: Images of gigabytes are usual: they are copied in parts.
+_CHUNK = 1 << 20
+_HUGE = 1 << 31
+
+#: Content of a package by path: bytes, or the file that has them.
+Members = dict[str, bytes | Path]
+
+
+def directory(path: Path, etsi: Path | None = None) -> Members:
+    """The members of a package, with what is missing.
+
+    :param etsi: the directory of SOL001's types, else Tacker's
+    :raises InvalidVnfd: one sentence
+    """
+    found: list[problem.Problem] = []
+    with csar.opened(str(path), found) as package:
+        definitions = package.in_folder(csar.DEFINITIONS)
+        members: Members = {
+            name: path / name for name in package.members
+            if '__pycache__' not in name.split('/')}
+    if found:
+        raise exception.InvalidVnfd(problem=found[0])
+    if not definitions:
+        raise _error(path.name, f'{csar.DEFINITIONS} has no YAML files',
+                     'put the VNFD there')
+    for vnfd in definitions:
+        for name, file in typefiles.collect(path, vnfd, etsi).items():
+            members.setdefault(name, file)
+    if csar.META not in members:
+        members[csar.META] = _meta(path, definitions)
+    return members
+
+
+def _meta(path: Path, definitions: list[str]) -> bytes:
+    """The entry is the one file that no other imports."""
+    imported = {typefiles.below(file, name) for file in definitions
+                for name in typefiles.imports(typefiles.load(path / file))}
+    entries = [file for file in definitions if file not in imported]
+    if len(entries) != 1:
+        raise _error(
+            path.name, f'{csar.DEFINITIONS} has {len(entries)} files that '
+            'no other imports', f'name one in {csar.META}')
+    return meta(entries[0])
+
+
+def meta(entry: str) -> bytes:
+    """The content of TOSCA.meta for a VNFD, by its path in the package."""
+    return _META.format(entry=entry).encode()
+
+
+def write(members: Members, target: Path) -> None:
+    """Write a CSAR; where that fails, what was there before stays.
+
+    :raises InvalidVnfd: the file cannot be written, or is one of *members*
+    """
+    _check(members, target)
+    draft = target.with_name(f'.{target.name}.{os.getpid()}')
+    try:
+        try:
+            _write(members, draft)
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise _error(target.name, f'it cannot be written ({error.strerror})',
+                     'give another path') from error
+
+
+def _check(members: Members, target: Path) -> None:
+    for name, content in members.items():
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise _error(problem.name(name), 'its name is not UTF-8 text',
+                         'rename it') from error
+        if (isinstance(content, Path) and target.exists()
+                and content.samefile(target)):
+            raise _error(target.name, 'it is one of the files to pack',
+                         'give a path outside of the package')
+
+
+def _write(members: Members, target: Path) -> None:
+    with zipfile.ZipFile(target, 'w', zipfile.ZIP_DEFLATED) as archive:
+        for name, content in _in_order(members):
+            # Of 1980 and not of the file: the same bytes each time.
+            info = zipfile.ZipInfo(name)
+            info.external_attr = 0o644 << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            with (archive.open(info, 'w', force_zip64=_is_huge(content))
+                  as stream, _opened(content) as source):
+                shutil.copyfileobj(source, stream, _CHUNK)
+
+
+def _is_huge(content: bytes | Path) -> bool:
+    return isinstance(content, Path) and content.stat().st_size > _HUGE
+
+
+def _opened(content: bytes | Path) -> BinaryIO:
+    return (io.BytesIO(content) if isinstance(content, bytes)
+            else content.open('rb'))
+
+
+def _in_order(members: Members) -> Iterator[tuple[str, bytes | Path]]:
+    """TOSCA.meta first, as in the CSAR specification."""
+    for name in sorted(members, key=lambda name: (name != csar.META, name)):
+        yield name, members[name]
+
+
+def _error(file: str, rule: str, advice: str) -> exception.InvalidVnfd:
+    return exception.InvalidVnfd(problem=problem.Problem(file, rule, advice))

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What a VDU may not ask for together with a reservation."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from nova_rt import conflicts as nova_conflicts
+from nova_rt import exception as rt_exception
+from nova_rt import reservation as nova_reservation
+
+from tacker_rt import problem
+from tacker_rt.vnfd import allocation
+from tacker_rt.vnfd import topology
+from tacker_rt.vnfd import yamlfile
+
+_COMPUTE = ('capabilities', 'virtual_compute', 'properties')
+_PINNING = (*_COMPUTE, 'virtual_cpu', 'virtual_cpu_pinning')
+_PINNING_KEY = 'virtual_cpu_pinning_policy'
+_SPECS = (*_COMPUTE, 'compute_requirements')
+_SPECS_KEY = 'nova_extra_specs'
+
+
+def check(part: topology.Part, specs: Mapping[str, str]) -> None:
+    """Checks a VDU with a reservation; *specs* are of its cpu_allocation."""
+    place = part.place
+    _check_specs(place, specs, allocation.POLICY_KEY)
+    pinning = place.section(part.body, *_PINNING).get(_PINNING_KEY)
+    if pinning == 'static':
+        place.add(_PINNING_KEY, pinning, 'a CPU reservation needs shared '
+                  'pCPUs, not dedicated ones', 'remove it, or the reservation')
+    _check_specs(place, _own_specs(part), _SPECS_KEY)
+
+
+def check_specs(part: topology.Part) -> None:
+    """No reservation stands in nova_extra_specs: only one path reads it."""
+    place = part.place
+    for key, value in _own_specs(part).items():
+        if str(key).removeprefix(nova_reservation.FLAVOR_PREFIX).startswith(
+                nova_reservation.HINT_PREFIX):
+            place.add(key, value, f'{_SPECS_KEY} is not read by the v2 API',
+                      'move it to vdu_cpu_requirements')
+
+
+def _own_specs(part: topology.Part) -> dict[Any, Any]:
+    """nova_extra_specs is YAML in a string."""
+    quiet = problem.Place([], '')
+    text = quiet.section(part.body, *_SPECS).get(_SPECS_KEY)
+    if not isinstance(text, str):
+        return {}
+    specs = yamlfile.load(quiet, text.encode(errors='replace'))
+    return specs if isinstance(specs, dict) else {}
+
+
+def _check_specs(place: problem.Place, specs: Mapping[Any, Any], name: str
+                 ) -> None:
+    try:
+        nova_conflicts.check(specs)
+    except rt_exception.InvalidReservation as error:
+        said = error.kwargs
+        key = name if name == allocation.POLICY_KEY else said['key']
+        place.add(key, specs[said['key']], said['rule'], said['advice'])

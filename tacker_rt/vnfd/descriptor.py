@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The reservation of each VDU of a VNF descriptor.
+
+Pure: parsed YAML in, :class:`Vdu` out.  For one service template ::
+
+    vdus = vnfd.read_vdus(yaml.safe_load(text), where='vnfd.yaml')
+    vdus['VDU_A'].hints  # {'cpu.rt_runtime_us': 60000, ...}
+
+and for the Definitions of a package, with what the operator asked for::
+
+    vdus = vnfd.read_package(files, flavour='simple', request=request)
+
+where *files* are parsed service templates by file name and *request* is the
+additionalParams of the request, in which
+``nfv.VDU.<vdu>.'cpu.rt_runtime_us'`` (``rt_period_us``, ``rt_carrier``) wins.
+
+A reservation stands, strongest first, in the request, a policy of
+tacker_rt.policies, ``vdu_cpu_requirements`` or the legacy
+``cpu_allocation`` of the VDU, or in the flavor that it names.  A stronger
+place wins key by key, as a hint does over a flavor.  Places of equal
+strength must not contradict each other.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+
+from nova_rt import reservation as nova_reservation
+
+from tacker_rt import exception
+from tacker_rt import problem
+from tacker_rt.vnfd import inputs as tosca_inputs
+from tacker_rt.vnfd import node
+from tacker_rt.vnfd import policies
+from tacker_rt.vnfd import statements
+from tacker_rt.vnfd import topology
+from tacker_rt.vnfd import unread
+
+Carrier = statements.Carrier
+Input = statements.Input
+Source = statements.Source
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Vdu:
+    """What a VDU asks for.
+
+    *hints* in us, by the keys of Nova's hints; one key only, or none, where
+    a *flavor* is named.  *source* is the strongest place that says anything.
+    *extra_specs* never have the reservation.
+    """
+
+    name: str
+    hints: Mapping[str, int | Input]
+    source: Source | None
+    flavor: str | None
+    extra_specs: Mapping[str, str]
+    carrier: Carrier
+
+    @property
+    def reservation(self) -> nova_reservation.Reservation | None:
+        """None where runtime or period is not known (yet)."""
+        runtime = self.hints.get(nova_reservation.RUNTIME_KEY)
+        period = self.hints.get(nova_reservation.PERIOD_KEY)
+        if isinstance(runtime, int) and isinstance(period, int):
+            return nova_reservation.Reservation(runtime, period)
+        return None
+
+    @property
+    def in_flavor(self) -> bool:
+        """Does a flavor that is made carry its reservation?"""
+        return bool(self.hints) and self.carrier is not Carrier.HINTS
+
+    @property
+    def open_inputs(self) -> list[str]:
+        """Names of inputs that a hint waits for."""
+        return [value.name for value in self.hints.values()
+                if isinstance(value, Input)]
+
+
+def read_vdus(template: Mapping[str, Any], *, where: str,
+              inputs: Mapping[str, Any] | None = None,
+              request: Mapping[str, Any] | None = None) -> dict[str, Vdu]:
+    """All VDUs of one service template by name.
+
+    :param where: the name of the file, for messages
+    :param inputs: values of the inputs, else their defaults
+    :param request: additionalParams of the request
+    :raises InvalidVnfd: the first problem, in one sentence
+    """
+    return read_package({where: template}, inputs=inputs, request=request)
+
+
+def read_package(files: Mapping[str, Any], *, flavour: str | None = None,
+                 inputs: Mapping[str, Any] | None = None,
+                 request: Mapping[str, Any] | None = None
+                 ) -> dict[str, Vdu]:
+    """All VDUs of the Definitions of a package by name.
+
+    :param files: parsed service templates by file name
+    :param flavour: the id of a deployment flavour; files that describe
+        another one are left out
+    :raises InvalidVnfd: the first problem, in one sentence
+    """
+    vdus, found = examine(files, flavour=flavour, inputs=inputs,
+                          request=request)
+    if found:
+        raise exception.InvalidVnfd(problem=found[0])
+    return vdus
+
+
+def examine(files: Mapping[str, Any], *, flavour: str | None = None,
+            inputs: Mapping[str, Any] | None = None,
+            request: Mapping[str, Any] | None = None
+            ) -> tuple[dict[str, Vdu], list[problem.Problem]]:
+    """What :func:`read_package` gives, and every problem, each once."""
+    found: list[problem.Problem] = []
+    if flavour is not None:
+        files = topology.of_flavour(files, flavour)
+    parts = topology.gather(files, found)
+    values = tosca_inputs.Inputs(parts.inputs, inputs or {})
+    stated = policies.read(parts, values)
+    asked = node.requests(parts, request or {}, found)
+    vdus = {}
+    for name, part in parts.vdus.items():
+        own = node.read(part, values)
+        said = [*asked.get(name, ()), *stated.get(name, ()), *own.statements]
+        vdus[name] = _combine(part, own, said)
+    unread.look(files, parts, found)
+    return vdus, list(dict.fromkeys(found))
+
+
+def _combine(part: topology.Part, own: node.Node,
+             said: list[statements.Statement]) -> Vdu:
+    """Lay the statements over each other, the strongest on top."""
+    hints: dict[str, int | Input] = {}
+    carrier = Carrier.HINTS
+    for statement in reversed(said):
+        hints |= statement.values
+        carrier = statement.carrier or carrier
+    vdu = Vdu(part.name, hints, _source(own, said), own.flavor,
+              own.extra_specs, carrier)
+    node.check(part, hints, carrier, own)
+    return vdu
+
+
+def _source(own: node.Node, said: list[statements.Statement]
+            ) -> Source | None:
+    for statement in said:
+        if statement.values:
+            return statement.source
+    return Source.FLAVOR if own.flavor else None

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The policies of tacker_rt, as statements about the VDUs they target."""
+
+from collections.abc import Callable, Iterator
+import difflib
+from typing import Any
+
+from nova_rt import reservation as nova_reservation
+
+from tacker_rt import problem
+from tacker_rt.vnfd import inputs as tosca_inputs
+from tacker_rt.vnfd import response_time
+from tacker_rt.vnfd import statements
+from tacker_rt.vnfd import topology
+
+CPU_RESERVATION = 'tacker_rt.policies.CpuReservation'
+RESPONSE_TIME = 'tacker_rt.policies.ResponseTime'
+
+_PREFIX = 'tacker_rt.'
+
+Reader = Callable[[problem.Place, dict[Any, Any], tosca_inputs.Inputs],
+                  statements.Statement | None]
+
+
+def _cpu_reservation(place: problem.Place, properties: dict[Any, Any],
+                     inputs: tosca_inputs.Inputs
+                     ) -> statements.Statement | None:
+    for key in nova_reservation.KEYS:
+        name = statements.POLICY.names[key]
+        if name not in properties:
+            place.say('it is missing', 'give runtime and period', key=name)
+    return statements.read(place, statements.POLICY, properties,
+                           inputs.resolve)
+
+
+_READERS: dict[str, Reader] = {CPU_RESERVATION: _cpu_reservation,
+                               RESPONSE_TIME: response_time.read}
+
+
+def is_ours(policy_type: str) -> bool:
+    """Ours, or so much like ours that it cannot be meant otherwise?"""
+    return policy_type.startswith(_PREFIX) or bool(
+        difflib.get_close_matches(policy_type, _READERS, n=1, cutoff=0.85))
+
+
+def read(parts: topology.Topology, inputs: tosca_inputs.Inputs
+         ) -> dict[str, list[statements.Statement]]:
+    """The statement of each VDU that a policy targets."""
+    stated: dict[str, list[statements.Statement]] = {}
+    first: dict[str, str] = {}
+    for policy in parts.policies:
+        if not any(map(is_ours, parts.lineage(policy.type))):
+            continue
+        targets = list(dict.fromkeys(_targets(policy, parts)))
+        place = policy.place.of(', '.join(targets) or None)
+        reader = _READERS.get(policy.type)
+        if reader is None:
+            place.add('type', policy.type, 'there is no such policy',
+                      problem.nearest(policy.type, _READERS))
+            continue
+        statement = reader(place, place.section(policy.body, 'properties'),
+                           inputs)
+        for name in targets:
+            if name in first:
+                policy.place.of(name).say(
+                    f'policy {first[name]} is of this VDU, too',
+                    'keep one of them')
+            elif statement is not None:
+                stated[name] = [statement]
+            first.setdefault(name, problem.name(policy.name))
+    return stated
+
+
+def _targets(policy: topology.Part, parts: topology.Topology
+             ) -> Iterator[str]:
+    targets = policy.body.get('targets')
+    if not isinstance(targets, list) or not targets:
+        policy.place.add('targets', targets, 'it must be a list of VDUs',
+                         'write targets: [VDU1]')
+        return
+    for target in targets:
+        if isinstance(target, str) and target in parts.vdus:
+            yield target
+        else:
+            policy.place.add('targets', target, 'there is no such VDU',
+                             problem.nearest(target, parts.vdus))

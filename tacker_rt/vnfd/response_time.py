@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The policy ResponseTime: a target for response times becomes a runtime.
+
+As ``nova-rt plan`` does: requests arrive and are served at random (M/M/1),
+the rates are those of one vCPU, and the target is met whatever else runs on
+its pCPU, where budgets are charged by a timer under EDF (``cbs``).  Which
+kernel it will be is not known here.
+"""
+
+from collections.abc import Callable
+import dataclasses
+import math
+from typing import Any
+
+from nova_rt import exception as rt_exception
+from nova_rt.model import contended
+from nova_rt.model import load as rt_load
+
+from tacker_rt import problem
+from tacker_rt.vnfd import inputs as tosca_inputs
+from tacker_rt.vnfd import statements
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Property:
+    """*check* raises InvalidLoad; without a *default* it must be there."""
+
+    check: Callable[[float], object]
+    advice: str
+    default: float | None = None
+
+
+def _positive(value: float) -> None:
+    rt_load.check_positive('', value)
+
+
+_ANY_PERIOD_US = 1_000_000
+_PROPERTIES = {
+    'target_us': _Property(_positive, 'give for example 10000 for 10 ms'),
+    'percentile': _Property(rt_load.check_percentile,
+                            'give for example 0.99', 0.99),
+    'service_rate_hz': _Property(
+        _positive, 'give the requests a second that a whole CPU serves'),
+    'arrival_rate_hz': _Property(
+        _positive, 'give the requests a second to one vCPU'),
+    'network_delay_us': _Property(
+        lambda value: rt_load.Network(delay_us=value),
+        'give the delay of one way', 0.0),
+    'max_share': _Property(
+        lambda value: rt_load.largest_runtime_us(_ANY_PERIOD_US, value),
+        'give for example 0.95', 0.95),
+}
+_FORM = statements.Form(
+    statements.Source.POLICY,
+    {statements.PERIOD: 'period_us', statements.CARRIER_KEY: 'carrier'},
+    open=False)
+
+
+def read(place: problem.Place, properties: dict[Any, Any],
+         inputs: tosca_inputs.Inputs) -> statements.Statement | None:
+    """The runtime that meets the target, with the period as it stands.
+
+    None where there is none; the reasons are left in *place*.
+    """
+    before = len(place.found)
+    statements.check_names(place, _FORM, properties, _PROPERTIES)
+    values = {key: _value(place, key, properties, inputs)
+              for key in _PROPERTIES}
+    period = statements.read_number(place, _FORM, statements.PERIOD,
+                                    properties, inputs.known)
+    carrier = statements.read_carrier(place, 'carrier', properties)
+    if len(place.found) > before or not isinstance(period, int):
+        return None
+    try:
+        runtime = contended.smallest_runtime_us(
+            rt_load.Load(values['arrival_rate_hz'],
+                         values['service_rate_hz']),
+            rt_load.Target(values['target_us'], values['percentile']),
+            period, values['max_share'],
+            rt_load.Network(values['network_delay_us']))
+    except rt_exception.NoAnswer as error:
+        place.add('target_us', properties['target_us'],
+                  error.kwargs['reason'], 'allow more time, or let fewer '
+                  'requests come to one vCPU')
+        return None
+    return statements.Statement(
+        statements.Source.POLICY,
+        {statements.RUNTIME: runtime, statements.PERIOD: period}, carrier)
+
+
+def _value(place: problem.Place, key: str, properties: dict[Any, Any],
+           inputs: tosca_inputs.Inputs) -> float:
+    """A number that the model takes; NaN with the problem in *place*."""
+    expected = _PROPERTIES[key]
+    if key not in properties and expected.default is not None:
+        return expected.default
+    value = inputs.known(place, key, properties.get(key))
+    if value is None:
+        return math.nan
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        place.add(key, value, 'it must be a number', expected.advice)
+        return math.nan
+    least, most = rt_load.LEAST, rt_load.MOST
+    if value != 0 and not least <= abs(value) <= most:
+        place.add(key, value, f'it must lie between {least:g} and {most:g}',
+                  expected.advice)
+        return math.nan
+    try:
+        expected.check(value)
+    except rt_exception.InvalidLoad as error:
+        place.add(key, value, error.kwargs['rule'], expected.advice)
+    return float(value)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Reservations that stand where nobody reads them.
+
+Wrong indentation makes valid YAML of another meaning; without this such a
+VDU would be deployed without its reservation and nobody would know.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from nova_rt import reservation as nova_reservation
+
+from tacker_rt import problem
+from tacker_rt.vnfd import node
+from tacker_rt.vnfd import policies
+from tacker_rt.vnfd import topology
+
+_READ = frozenset({('capabilities', *node.REQUIREMENTS),
+                   ('capabilities', *node.ALLOCATION)})
+_CAPABILITIES = ('capabilities', *node.CAPABILITIES)
+_ADVICE = 'move it to ' + ' or '.join(
+    ' > '.join(path) for path in sorted(_READ))
+
+_TOPOLOGY = 'topology_template'
+_NODES = (_TOPOLOGY, 'node_templates')
+_POLICIES = (_TOPOLOGY, 'policies')
+#: Inputs may have what names they like.
+_INPUTS = (_TOPOLOGY, 'inputs')
+
+_Path = tuple[Any, ...]
+
+
+def look(files: Mapping[str, Any], parts: topology.Topology,
+         found: list[problem.Problem]) -> None:
+    """Leave a problem in *found* for each key that is not read."""
+    ours = {policy.name for policy in parts.policies
+            if policies.is_ours(policy.type)}
+    for file, template in files.items():
+        if isinstance(template, dict):
+            place = problem.Place(found, file)
+            body = {key: value for key, value in template.items()
+                    if not _is_definition(key)}
+            for path, key, value in _keys(body, ()):
+                if not (path == _INPUTS or _is_of_policy(ours, path)):
+                    _check(place, parts, path, key, value)
+
+
+def _is_definition(key: Any) -> bool:
+    """Types have properties of these names, and anchors are no places."""
+    return isinstance(key, str) and key.endswith(('_types', '_definitions'))
+
+
+def _check(place: problem.Place, parts: topology.Topology, path: _Path,
+           key: str, value: Any) -> None:
+    if path[:2] != _NODES or len(path) < 3:
+        place.add(key, value, 'nobody reads it here', _ADVICE)
+        return
+    name = path[2]
+    if name not in parts.vdus:
+        place.add(key, value, f'{problem.name(name)} is no VDU',
+                  'put it in a VDU, or import the file that derives its type '
+                  'from one')
+    elif path[3:] not in _READ and not (
+            path[3:-2] == _CAPABILITIES and path[-1] == node.PARAMETERS):
+        place.of(name).add(key, value, 'nobody reads it here', _ADVICE)
+
+
+def _is_of_policy(ours: set[str], path: _Path) -> bool:
+    """Whether it is one of ours: their readers refuse unknown keys."""
+    return (path[:2] == _POLICIES and path[3:] == ('properties',)
+            and path[2] in ours)
+
+
+def _keys(value: Any, path: _Path) -> Iterator[tuple[_Path, str, Any]]:
+    """Keys of hints at any depth, with the keys above them."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if isinstance(key, str) and key.startswith(
+                    nova_reservation.HINT_PREFIX):
+                yield path, key, inner
+            else:
+                yield from _keys(inner, (*path, key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _keys(inner, path)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""nova_rt.doctor.checks.deadline: SCHED_DEADLINE in place of groups."""
+
+from unittest import mock
+
+from nova_rt.host import cpulist
+from nova_rt.host import sched
+from nova_rt.kernel import deadline as kernel_deadline
+from tests.unit.doctor import base
+from tests.unit.doctor.checks import test_deadline_servers
+from tests.unit.doctor.checks import test_kernel
+
+_ISOLATED = {cpulist.ISOLATED: ''}
+
+
+class DeadlineTest(base.DoctorTest):
+    """On a kernel that has no budget for groups."""
+
+    def look(self, *layers, **options):
+        return self.examine(
+            base.MAINLINE, _ISOLATED,
+            test_deadline_servers.server('fair', '50000000'), *layers,
+            kernel_interface=kernel_deadline.NAME, **options)
+
+    def test_interface(self):
+        found = self.look(test_kernel.YES)
+        self.assert_ok(found, 'kernel.interface', 'sched_deadline', 'forced')
+        self.assertNotIn('kernel.forced', found)
+        self.assert_ok(found, 'containers.chrt')
+
+    def test_capacity(self):
+        with mock.patch.object(kernel_deadline, '_version',
+                               return_value=(6, 11)):
+            found = self.look()
+        self.assert_ok(found, 'capacity.offered', '0.900', 'on each pCPU')
+        self.assert_ok(self.look(cpu_cap=0.5), 'capacity.offered', '0.500')
+
+    def test_others(self):
+        mine, theirs = '/machine/qemu-1-a.libvirt-qemu', '/system.slice/x'
+        policies = {90: (1, 2), 91: (300, 1000), 92: (1, 2)}
+        tasks = {
+            **base.process(80, 'qemu-kvm', f'{mine}/emulator', v2=True),
+            **base.process(90, 'CPU 0/KVM', f'{mine}/vcpu0', 6, v2=True),
+            **base.process(91, 'other', theirs, 6, v2=True),
+            **base.process(92, 'sugov:0', '/', 6, kernel=True, v2=True)}
+        with (mock.patch.object(kernel_deadline, '_version',
+                                return_value=(6, 11)),
+              mock.patch.object(
+                  sched, 'get', lambda tid: sched.Policy(
+                      6, 0, policies[tid][0], 0, policies[tid][1]))):
+            found = self.look(tasks)
+        # 0.900 - 0.300 / 2
+        self.assert_ok(found, 'capacity.offered', '0.750')
+
+    def test_not_enforced(self):
+        self.assert_problem(self.look({base.SYSCTL: '-1'}),
+                            'capacity.offered', 'is -1')
+
+    def test_all_is_taken(self):
+        self.assert_problem(
+            self.look(test_deadline_servers.server('ext', '910000000')),
+            'capacity.offered', 'others hold all')
+
+    def test_timer(self):
+        self.assert_ok(self.look(), 'timing.hrtick')
+        found = self.look({base.FEATURES: 'NO_HRTICK_DL'}, min_runtime_us=100)
+        self.assert_warns(found, 'timing.hrtick')
+        self.assert_warns(found, 'timing.tick')
+
+    def test_containers(self):
+        self.assertNotIn('deadline.containers', self.look())
+        self.assert_problem(self.look(virt_type='lxc'),
+                            'deadline.containers', 'no share')

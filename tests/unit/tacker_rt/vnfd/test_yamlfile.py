@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: YAML is read, or refused in one sentence."""
+
+from oslotest import base
+
+from tacker_rt import problem
+from tacker_rt.vnfd import yamlfile
+
+#: Ten lists, each of ten times the one before.
+_LAUGHS = b'a0: &a0 [1]\n' + b''.join(
+    b'a%d: &a%d [%s]\n' % (i, i, b', '.join([b'*a%d' % (i - 1)] * 10))
+    for i in range(1, 10))
+
+
+class LoadTest(base.BaseTestCase):
+
+    def load(self, data):
+        found = []
+        value = yamlfile.load(problem.Place(found, 'f'), data)
+        return value, [str(one) for one in found]
+
+    def refused(self, data, text):
+        self.assertEqual((None, [f'f: {text}']), self.load(data))
+
+    def test_value(self):
+        for data in (b'a: [1, x]', b'\xef\xbb\xbfa: [1, x]\r\n'):
+            self.assertEqual(({'a': [1, 'x']}, []), self.load(data))
+
+    def test_aliases_and_merged_keys(self):
+        data = b'a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\nc: *a'
+        self.assertEqual({'x': 1, 'y': 3}, self.load(data)[0]['b'])
+
+    def test_syntax(self):
+        self.refused(b'a: 1\nb: [', 'line 3: it is not YAML (did not find '
+                     'expected node content); check the indentation and the '
+                     'quotes.')
+        self.refused(b'a: \x00', 'line 1: it is not YAML (control '
+                     'characters); save it as plain text.')
+        self.refused(b'--- a\n--- b', 'line 2: it is not YAML (but found '
+                     'another document); check the indentation and the '
+                     'quotes.')
+
+    def test_not_utf8(self):
+        self.refused(b'a: 1\nb: \xff', 'line 2: it is not UTF-8 text; save '
+                     'it as UTF-8.')
+
+    def test_empty(self):
+        for data in (b'', b'# nothing', b'---', b'null', b'~'):
+            self.refused(data, 'line 1: it is empty; write a YAML mapping.')
+
+    def test_equal_keys(self):
+        self.refused(b'a:\n  b: 1\n  b: 2', 'line 3: the key b is there '
+                     'twice; keep one of them.')
+
+    def test_deep(self):
+        for data in (b'[' * 100_000, b'{a: ' * 100_000, b'- ' * 100_000):
+            self.refused(data, 'line 1: it is more than 100 levels deep; '
+                         'write it with fewer.')
+        self.assertEqual([], self.load(b'[' * 100 + b']' * 100)[1])
+
+    def test_aliases_without_end(self):
+        for data in (b'a: &a [*a]', b'&a {x: *a}', b'a: &a {<<: *a}'):
+            self.refused(data, 'line 1: an alias stands within what it '
+                         'names; write it out.')
+        self.refused(_LAUGHS, 'line 7: it has more than 1000000 values; use '
+                     'fewer aliases.')
+
+    def test_values_that_are_not_of_their_type(self):
+        for data, name in (
+                (b'!!bool x', 'KeyError'), (b'!!int ""', 'IndexError'),
+                (b'2001-13-45', 'ValueError'),
+                (b'!!timestamp x', 'AttributeError')):
+            self.refused(data, 'line 1: a value is not of its type '
+                         f'({name}); quote it.')
+
+    def test_numbers_without_end(self):
+        for data in (b'0x' + b'f' * 5_000, b'9' * 5_000):
+            self.refused(data, 'line 1: a number has more than 100 digits; '
+                         'quote it.')
+
+    def test_objects(self):
+        value, found = self.load(b'!!python/object/apply:os.getcwd []')
+        self.assertIsNone(value)
+        self.assertIn('could not determine a constructor', found[0])
+
+    def test_numbers_that_look_like_others(self):
+        for text in ('060000', '1:30', '0x10', '60_000', '0b1'):
+            _, found = self.load(b'a:\n  cpu.rt_runtime_us: %s'
+                                 % text.encode())
+            self.assertEqual(
+                [f'f: line 2: YAML takes {text} for another number; write '
+                 'it in decimal digits, without a 0 before them.'], found)
+        for data in (b'x_us: 0', b'x_us: -5', b'x_us: "060000"',
+                     b'mode: 0644', b'default: 10'):
+            self.assertEqual([], self.load(data)[1])
