@@ -5,6 +5,7 @@
 from typing import Any
 
 from nova.compute import manager
+from nova import objects
 
 from nova_rt.compute import request
 
@@ -22,8 +23,13 @@ class RTComputeManager(manager.ComputeManager):
 
     def finish_snapshot_based_resize_at_dest(
             self, ctxt: Any, instance: Any, *args: Any, **kwargs: Any) -> Any:
-        # The conductor's copy of the server in this cell is older than what
-        # the claim noted, and was stored after it.
+        # The conductor's copy of the server in this cell is older than the
+        # claim, of which Nova would store nothing with the server, and was
+        # stored after what the claim noted.
         request.note_left(instance, instance.new_flavor)
+        if instance.migration_context is None:
+            instance.migration_context = (
+                objects.MigrationContext.get_by_instance_uuid(
+                    ctxt, instance.uuid))
         return super().finish_snapshot_based_resize_at_dest(
             ctxt, instance, *args, **kwargs)

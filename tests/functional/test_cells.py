@@ -13,6 +13,7 @@ from nova_rt.compute import claims
 from nova_rt.compute import request
 from nova_rt import servers
 from tests.functional import base
+from tests import proof
 
 CELLS = {'host1': 'cell1', 'host2': 'cell2'}
 
@@ -55,6 +56,13 @@ class TestCase(base.TestCase):
         return [claim.reservation.runtime_us for claim
                 in self.computes[host].manager.rt.rt_claims()]
 
+    def assert_nothing_remains(self) -> None:
+        """After the last server is deleted."""
+        for server in self.api.get_servers(detail=False):
+            self._delete_server(server)
+        for host in CELLS:
+            self.assert_empty(host)
+
     def granted_runtimes(self, host: str) -> list[int]:
         """Of vCPUs."""
         return [runtime for group, lanes in self.held_by_kernel(host).items()
@@ -68,16 +76,14 @@ class TestCase(base.TestCase):
 
 class FullTest(TestCase):
 
+    @proof.proves('Two cells, full', 'each host takes what fits; one more '
+                  'finds none')
     def test_each_cell_is_filled(self) -> None:
         flavor = self.rt_flavor(60_000, 100_000, vcpus=4)
         booted = [self.boot(flavor) for _ in CELLS]
         self.assertEqual(set(CELLS), set(map(self.host_of, booted)))
         last = self.boot(flavor, status='ERROR')
         self.assertIn('No valid host', self.fault(last))
-        for server in (*booted, last):
-            self._delete_server(server)
-        for host in CELLS:
-            self.assert_empty(host)
 
 
 class CrossCellTest(TestCase):
@@ -104,6 +110,8 @@ class CrossCellTest(TestCase):
         self.assertEqual(self.target, self.host_of(self.server))
         self.assertEqual([20_000], self.runtimes(self.source))
 
+    @proof.proves('Cross-cell resize', 'claimed in the other cell beside the '
+                  'old claim; confirming frees that')
     def test_confirmed(self) -> None:
         self.resize(self.rt_flavor(40_000, 100_000, vcpus=2))
         self.assertEqual([20_000], self.runtimes(self.target))
@@ -112,9 +120,9 @@ class CrossCellTest(TestCase):
         self.assert_empty(self.source)
         self.assertEqual([20_000], self.runtimes(self.target))
         self.assertEqual((400_000, 200_000), self.usage(self.target))
-        self._delete_server(self.server)
-        self.assert_empty(self.target)
 
+    @proof.proves('Cross-cell resize: revert', 'back with the old claim; the '
+                  'other cell keeps nothing')
     def test_reverted(self) -> None:
         self.resize(self.rt_flavor(40_000, 100_000, vcpus=2))
         self.act('revertResize', None, 'ACTIVE')
@@ -122,6 +130,8 @@ class CrossCellTest(TestCase):
         self.assertEqual([20_000], self.runtimes(self.source))
         self.assertEqual([20_000], self.granted_runtimes(self.source))
 
+    @proof.proves('Cross-cell resize to a flavor without a reservation',
+                  'its hints are left behind')
     def test_hints_are_left_behind(self) -> None:
         self.resize(self.rt_flavor(None, None))
         self.assertEqual([], self.runtimes(self.target))
