@@ -18,6 +18,7 @@ class Hcbs(two_files.TwoFiles):
     name = 'hcbs'
     replicated = True
     drains = True
+    fragile = True
     #: 1024 ns; less is not stored
     min_runtime_us = 2
 

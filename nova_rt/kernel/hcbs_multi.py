@@ -69,6 +69,7 @@ class HcbsMulti(two_files.TwoFiles):
     name = 'hcbs_multi'
     replicated = False
     drains = True
+    fragile = True
     #: more than the value that stands for 0
     min_runtime_us = _TOKEN_US + 1
 

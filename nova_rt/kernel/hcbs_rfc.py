@@ -16,6 +16,7 @@ class HcbsRfc(two_files.TwoFiles):
     name = 'hcbs_rfc'
     replicated = True
     drains = True
+    fragile = True
     min_runtime_us = 2
     #: kernel.sched_deadline_period_min_us, checked from v5 on
     min_period_us = 100

@@ -69,6 +69,7 @@ class HcbsRfcMulti(two_files.TwoFiles):
     name = 'hcbs_rfc_multi'
     replicated = False
     drains = True
+    fragile = True
     min_runtime_us = 2
     min_period_us = 100
 
