@@ -36,6 +36,10 @@ SCHED_DEBUG = '/sys/kernel/debug/sched'
 #: Where libvirt's system daemon keeps the pids of QEMU processes.
 QEMU_PIDS = '/run/libvirt/qemu'
 
+#: Of all CPUs; readable by root only.
+TIMER_LIST = '/proc/timer_list'
+_TIMER = re.compile(r', dl_task_timer, S:\w+\n # expires at ([0-9]+)-')
+
 _VCPU = re.compile(r'vcpu[0-9]+')
 
 cgroup_pctxt = priv_context.PrivContext(
@@ -188,6 +192,20 @@ def set_deadline(group: str, controller: str, thread: int, runtime_us: int,
         deadline.start(thread, runtime_us, period_us)
     else:
         deadline.stop(thread)
+
+
+@cgroup_pctxt.entrypoint
+def read_deadline_timers() -> list[float]:
+    """When the timers that replenish deadline servers will fire.
+
+    :returns: seconds of CLOCK_MONOTONIC
+    :raises OSError: the kernel does not show its timers
+    """
+    # "now at 123 nsecs", then for each timer two lines:
+    # " #0: <0000000012345678>, dl_task_timer, S:01" and
+    # " # expires at 456-456 nsecs [in 333 to 333 nsecs]"
+    return [int(match[1]) / 1e9 for match in _TIMER.finditer(
+        pathlib.Path(TIMER_LIST).read_text())]
 
 
 @cgroup_pctxt.entrypoint

@@ -55,6 +55,9 @@ class RealFS:
     def remove(self, path: str) -> None:
         nova_rt.privsep.remove_group(path)
 
+    def timers(self) -> list[float]:
+        return nova_rt.privsep.read_deadline_timers()
+
     @contextlib.contextmanager
     def locked(self, path: str) -> Iterator[None]:
         # A lock on the directory itself is shared by all that drive this

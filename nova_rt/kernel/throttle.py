@@ -6,12 +6,15 @@ A deadline server that has used its runtime is throttled until a timer fires
 at its deadline.  In the first HCBS patches nothing stops that timer when the
 group loses its runtime, and to replenish a server without a runtime is a BUG
 of the kernel, which ends the host.  So a runtime may be taken only once no
-such timer can stand any more.  When that is, no file tells:
+such timer can stand any more.  When that is follows from what the group held:
 
 * Run time is charged at ticks, so a server overruns.  It is replenished one
   runtime at a time until the debt is paid, and its deadline moves by one
   period with each (``replenish_dl_entity`` in kernel/sched/deadline.c).
 * A new runtime or period does not move a timer that stands already.
+
+Where the CPU itself was taken away meanwhile, the debt may be any, so all
+timers that the kernel shows are waited for as well.
 """
 
 from nova_rt import reservation
@@ -26,6 +29,8 @@ _LEAST_FINE_US = 100
 #: no less than an overrun.
 _UNKNOWN_US = 2 * reservation.MAX_PERIOD_US + _MARGIN_US
 _SECOND_US = 1_000_000
+#: The same, in seconds.
+MARGIN_SECONDS = _MARGIN_US / _SECOND_US
 
 
 def least_runtime_us(tick_us: int, by_timer: bool | None) -> int:

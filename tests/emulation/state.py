@@ -43,6 +43,10 @@ class State(abc.ABC):
     resend_kills = True
     #: servers are charged by a timer, and not at ticks
     hrtick = False
+    #: it shows when the timers of its servers will fire
+    shows_timers = True
+    #: how much longer than a tick run time was charged late
+    stolen_us = 0
     #: a budget is kept for each CPU
     per_cpu = False
 
@@ -259,7 +263,8 @@ class State(abc.ABC):
     def _throttle(self, group: Group) -> None:
         """What its tasks ran until now may have to be paid back."""
         if group.parent is not None and group.budget is not None:
-            debt_us = 0 if self.hrtick else self.tick_us
+            debt_us = self.stolen_us + (
+                0 if self.hrtick else self.tick_us)
             for column, (runtime, period) in enumerate(group.budget.pairs()):
                 if self.per_cpu and runtime == _NO_RUNTIME_US:
                     continue  # its tasks are kept from that CPU

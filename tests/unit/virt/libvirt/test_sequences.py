@@ -68,8 +68,10 @@ class Sequence:
             self.host.reconcile()
 
     def _claim(self, vcpus):
-        period = self.chosen.choice(rt_host.PERIODS)
-        runtime = max(3, period * self.chosen.choice(rt_host.SHARES) // 100)
+        least = self.host.interface.least_runtime_us()
+        period = max(least, self.chosen.choice(rt_host.PERIODS))
+        runtime = max(
+            3, least, period * self.chosen.choice(rt_host.SHARES) // 100)
         return rt_host.claim(runtime, period, self.chosen.sample(
             range(self.host.kernel.cpus), vcpus))
 
