@@ -7,6 +7,7 @@ requirement is missed.
 """
 
 import argparse
+from collections.abc import Sequence
 import random
 import statistics
 import sys
@@ -42,7 +43,8 @@ def questions(draw: random.Random, kernel: rt_kernel.Kernel, count: int
               ) -> list[tuple[planner.Question,
                               rt_reservation.Reservation]]:
     """Random loads and targets that have an answer, and that answer."""
-    found = []
+    found: list[tuple[planner.Question,
+                      rt_reservation.Reservation]] = []
     while len(found) < count:
         share, used = draw.uniform(0.1, 0.8), draw.uniform(0.2, 0.85)
         length_us = 10_000 * 0.05 * 400 ** draw.random()
@@ -134,7 +136,7 @@ def predictions(requests: int) -> bool:
     worst = [max(map(abs, column)) for column in zip(*errors, strict=True)]
     print(f'{kernel.rule}: predictions are off by {worst[0]:.2%} (mean) and '
           f'{worst[1]:.2%} (p99) at most')
-    return worst[0] <= MOST_MEAN and worst[1] <= MOST_P99
+    return bool(worst[0] <= MOST_MEAN and worst[1] <= MOST_P99)
 
 
 def _errors(kernel: rt_kernel.Kernel, period: int, share: float,
@@ -182,7 +184,7 @@ def _kind(periods: list[int]) -> str:
 
 
 def _admits(kernel: company.Kernel, size: int,
-            wanted: list[rt_reservation.Reservation]) -> bool:
+            wanted: Sequence[rt_reservation.Reservation]) -> bool:
     """Whether a host takes all of them, one after the other."""
     state = cpus.CpuBandwidth.empty(
         range(size), round(company.CAP * rt_reservation.PPM), True,

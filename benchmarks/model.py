@@ -7,7 +7,7 @@ requirement is missed.
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 import dataclasses
 import itertools
 import random
@@ -59,11 +59,15 @@ def cells(plan: estimate.Plan, lengths: tuple[float, ...]) -> Iterator[Cell]:
         published = trips.mean_us, trips.percentile_us(PERCENTILE)
         yield Cell(
             f'{share:4} {utilisation:5} {length:6}',
-            *((values[0] / true[0].value_us - 1,
-               values[1] / true[1].value_us - 1)
-              for values in (found, published)),
+            _errors(found, true), _errors(published, true),
             (true[0].margin_us / true[0].value_us,
              true[1].margin_us / true[1].value_us), seconds)
+
+
+def _errors(values: tuple[float, float],
+            true: Sequence[estimate.Estimate]) -> tuple[float, float]:
+    return (values[0] / true[0].value_us - 1,
+            values[1] / true[1].value_us - 1)
 
 
 def accuracy(plan: estimate.Plan, lengths: tuple[float, ...]) -> bool:

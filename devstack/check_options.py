@@ -14,7 +14,7 @@ import sys
 
 from nova_rt import conf as rt_conf
 from nova_rt.doctor.checks import config as doctor_config
-from nova_rt.doctor import passive
+from nova_rt.kernel import deadline
 from nova_rt.kernel import detect
 
 PACKING = 'nova_rt.packing'
@@ -48,7 +48,7 @@ def names(option: str) -> set[str]:
         return set(metadata.entry_points(group=PACKING).names)
     if option == 'kernel_interface':
         return {*metadata.entry_points(group=detect.GROUP).names,
-                passive.DEADLINE}
+                deadline.DEADLINE}
     return set()
 
 

@@ -93,7 +93,8 @@ class Cloud:
                     'hw:cpu.rt_period_us': str(reservation.period_us)})
             server = compute.create_server(
                 name=name, flavor_id=flavor.id, networks='none',
-                image_id=self._cloud.image.find_image(image).id)
+                image_id=self._cloud.image.find_image(
+                    image, ignore_missing=False).id)
             try:
                 self._started(server)
                 yield

@@ -12,7 +12,7 @@ import os
 
 from experiments import group
 from experiments import rtwalk
-from nova_rt.kernel import deadline
+from nova_rt.host import sched
 from nova_rt import reservation as rt_reservation
 
 SERVER_CPU, CLIENT_CPU = 0, 1
@@ -43,8 +43,8 @@ def reserved(endpoint: rtwalk.Endpoint,
     :raises OSError: EBUSY where there is not so much bandwidth left
     """
     with rtwalk.server(endpoint) as process:
-        deadline.start(process, reservation.runtime_us,
-                       reservation.period_us)
+        sched.start(process, reservation.runtime_us,
+                    reservation.period_us)
         yield DEADLINE
 
 

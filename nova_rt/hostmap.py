@@ -14,6 +14,7 @@ import json
 from typing import Any
 
 from nova_rt import cpus
+from nova_rt.host import cpulist
 from nova_rt import reservation
 from nova_rt import schedulability
 
@@ -78,7 +79,7 @@ def _inventory(pcpus: int, cap: int, max_unit: int) -> dict[str, Any]:
 
 
 #: Many hosts have the same pCPUs.
-_ids = functools.lru_cache(cpus.parse_ids)
+_ids = functools.lru_cache(cpulist.parse_ids)
 _known: Callable[[tuple[int, ...]], frozenset[int]] = functools.lru_cache(
     frozenset)
 
@@ -102,7 +103,7 @@ def to_stats(host: HostMap) -> dict[str, str]:
 
 def _encode(host: HostMap) -> str:
     state, rule = host.state, host.state.rule
-    data = {'version': VERSION, 'cpus': cpus.format_ids(state.cpus),
+    data = {'version': VERSION, 'cpus': cpulist.format_ids(state.cpus),
             'used': state.used, 'cap': state.cap, 'charged': state.charged,
             'replicated': state.replicated, 'policy': host.policy}
     if rule is not None:

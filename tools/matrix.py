@@ -60,11 +60,12 @@ def proofs(path: pathlib.Path) -> Iterator[Proof]:
                     yield Proof(*found, f'{path.stem}.{node.name}')
 
 
-def _arguments(call: ast.expr) -> list[str]:
+def _arguments(call: ast.expr) -> tuple[str, str] | None:
     if not isinstance(call, ast.Call) or ast.unparse(call.func) not in (
             'proof.proves', 'proves'):
-        return []
-    return [str(ast.literal_eval(each)) for each in call.args]
+        return None
+    operation, result = map(ast.literal_eval, call.args)
+    return str(operation), str(result)
 
 
 def page() -> str:
@@ -72,7 +73,7 @@ def page() -> str:
     found = [proof for folder in TESTS
              for path in sorted((ROOT / folder).glob('test_*.py'))
              for proof in proofs(path)]
-    rows = {}
+    rows: dict[tuple[str, str], list[str]] = {}
     for proof in found:
         rows.setdefault((proof.operation, proof.result), []).append(
             proof.test)

@@ -3,11 +3,12 @@
 #
 # All set-up, then all checks and tests.  The last line counts them.
 # usage: tools/test.sh [style|types|docs|unit|functional|devstack|experiments|
-#                       cloud|demo|chain|full ...]
-# "chain" is five tests on the full cloud.  "full" is what a change cannot wait
-# for, and only when asked for: all points of the kill matrix and the long soak,
-# the experiments, more random sets of servers on one pCPU, and all tests of the
-# full cloud.
+#                       cloud|demo|chain|lab|full ...]
+# "chain" is five tests on the full cloud.  "lab" boots the kernels of Debian
+# in virtual machines, with both versions of cgroups.  "full" is what a change
+# cannot wait for, and only when asked for: all points of the kill matrix and
+# the long soak, the experiments, more random sets of servers on one pCPU, all
+# tests of the full cloud, and the lab.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 tools/setup.sh || exit 1
@@ -89,6 +90,15 @@ demo() {
         --report report-qemu.json
 }
 chain() { tests full --serial 'test_(both|hint_wins|hints|heal)$'; }
+lab() {
+    local kernel cgroup
+    for kernel in debian:12 debian:13 debian:13-backports; do
+        for cgroup in v1 v2; do
+            check "lab, $kernel, cgroup $cgroup" \
+                tools/lab.sh "$kernel" --cgroup "$cgroup" doctor
+        done
+    done
+}
 full() {
     NOVA_RT_KILL=1 NOVA_RT_AUDIT=1 NOVA_RT_SOAK=2700 \
         tests functional --concurrency 2 'test_kill|test_audits|test_soak\.'
@@ -96,6 +106,7 @@ full() {
     NOVA_RT_SETS=20 NOVA_RT_SETS_QEMU=5 tests cloud --serial random_sets
     tests full --serial
     check 'demo, a VNF package' tools/demo.sh --full
+    lab
 }
 
 for part in "${@:-style types docs unit functional devstack cloud demo chain}"; do

@@ -8,9 +8,10 @@ import sys
 from typing import Any, TYPE_CHECKING
 
 from nova_rt.doctor import options as doctor_options
-from nova_rt.doctor import passive
 from nova_rt import exception
+from nova_rt.host import cgroup
 from nova_rt.kernel import base
+from nova_rt.kernel import deadline
 from nova_rt.kernel import detect
 
 if TYPE_CHECKING:
@@ -76,10 +77,10 @@ def give_back(interface: base.KernelInterface, tasks: 'kernel_tasks.Tasks'
     return texts
 
 
-def _interface(files: base.CgroupFS, name: str | None
+def _interface(files: cgroup.CgroupFS, name: str | None
                ) -> base.KernelInterface | None:
     """:raises InvalidConfiguration: there is none of this name"""
-    if name == passive.DEADLINE:
+    if name == deadline.NAME:
         name = None  # what was there before it is to be found
     try:
         return detect.detect(files, name)

@@ -4,10 +4,10 @@
 
 import argparse
 
-from nova_rt.doctor import host as doctor_host
 from nova_rt.doctor import options
 from nova_rt.doctor import view as doctor_view
-from nova_rt.kernel import ticks
+from nova_rt.host import files as host_files
+from nova_rt.host import ticks
 from nova_rt.model import kernel as rt_kernel
 
 _AUTO = 'auto'
@@ -39,7 +39,7 @@ def kernel(args: argparse.Namespace) -> tuple[rt_kernel.Kernel, str]:
 
 
 def _here() -> tuple[rt_kernel.Kernel, str]:
-    view = doctor_view.View(doctor_host.Host(), options.load(()))
+    view = doctor_view.View(host_files.Host(), options.load(()))
     name = view.detection.name
     if name is None:
         reason = view.detection.trouble or 'it has no interface for them'
@@ -60,6 +60,6 @@ def _here() -> tuple[rt_kernel.Kernel, str]:
 
 
 def _with_tick(rule: rt_kernel.Rule) -> rt_kernel.Kernel:
-    """As a kernel with the tick of this host has it."""
+    """Returns the rule as a kernel with the tick of this host has it."""
     return rt_kernel.Kernel(
         rule, 0 if rule is rt_kernel.Rule.CBS else ticks.tick_us())

@@ -11,15 +11,13 @@ from nova.virt import hardware
 from nova_rt import conf as rt_conf
 from nova_rt import cpus
 from nova_rt import exception
+from nova_rt.host import cpulist
+from nova_rt.host import guests
 from nova_rt import hostmap
 from nova_rt.kernel import base
 from nova_rt import packing
 from nova_rt import reservation
 from nova_rt import schedulability
-
-
-#: Whose guests have vCPU threads or groups of their own.
-VIRT_TYPES = ('kvm', 'lxc', 'qemu')
 
 
 class Kernel(Protocol):
@@ -54,7 +52,7 @@ class Capacity:
                 f'are right in the long run only' if self.tick_us else '')
         return (f'{self.empty.cap} ppm of '
                 f'{"all" if self.empty.replicated else "each"} of the pCPUs '
-                f'{cpus.format_ids(self.empty.cpus)}, chosen by '
+                f'{cpulist.format_ids(self.empty.cpus)}, chosen by '
                 f'{self.policy_name}{tick}')
 
     @property
@@ -159,9 +157,9 @@ def _unavailable(conf: Any, kernel: Kernel | None, trouble: str,
                  ids: tuple[int, ...]) -> str:
     if not conf.nova_rt.hcbs_scheduler_available:
         return '[nova_rt] hcbs_scheduler_available is false'
-    if conf.libvirt.virt_type not in VIRT_TYPES:
+    if conf.libvirt.virt_type not in guests.VIRT_TYPES:
         return (f'[libvirt] virt_type = {conf.libvirt.virt_type} is none of '
-                f'{", ".join(VIRT_TYPES)}')
+                f'{", ".join(guests.VIRT_TYPES)}')
     if kernel is None and not trouble:
         return ('the kernel offers no interface for it: none of those that '
                 'nova-rt doctor lists')

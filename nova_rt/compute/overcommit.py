@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from nova_rt.compute import capacity as rt_capacity
 from nova_rt.compute import claims
 from nova_rt import cpus
+from nova_rt.host import cpulist
 from nova_rt import reservation
 
 
@@ -23,8 +24,8 @@ def describe(capacity: rt_capacity.Capacity,
     outside = [claim for claim in held if set(claim.cpus) - set(state.cpus)]
     if outside:
         yield (f'{_names(outside)} hold pCPUs other than '
-               f'{cpus.format_ids(state.cpus)} of [nova_rt] rt_cpus; migrate '
-               f'or resize them')
+               f'{cpulist.format_ids(state.cpus)} of [nova_rt] rt_cpus; '
+               f'migrate or resize them')
     # Where it is replicated, all pCPUs are alike.
     for cpu in state.cpus[:1] if state.replicated else state.cpus:
         if state.free(cpu) < 0:

@@ -11,10 +11,10 @@ from nova_rt.cmd import base
 from nova_rt.doctor.checks import capacity
 from nova_rt.doctor import examine
 from nova_rt.doctor import findings
-from nova_rt.doctor import host as doctor_host
 from nova_rt.doctor import options
 from nova_rt.doctor import report
 from nova_rt.doctor import view as doctor_view
+from nova_rt.host import files as host_files
 
 _WIDTH = 79
 
@@ -34,7 +34,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    view = doctor_view.View(doctor_host.Host(),
+    view = doctor_view.View(host_files.Host(),
                             options.load(args.config_file))
     found = examine.examine(view)
     if args.format == 'json':

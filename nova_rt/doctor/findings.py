@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import dataclasses
 import enum
 
-from nova_rt import cpus as rt_cpus
+from nova_rt.host import cpulist
 from nova_rt import reservation
 
 _SHOWN = 3
@@ -77,7 +77,7 @@ def shares(lanes: Sequence[int], ids: Sequence[int]) -> str:
     if len(set(lanes)) == 1:
         return share(lanes[0])
     return ', '.join(
-        f'{share(ppm)} on pCPUs ' + rt_cpus.format_ids(
+        f'{share(ppm)} on pCPUs ' + cpulist.format_ids(
             [cpu for cpu, own in zip(ids, lanes, strict=True) if own == ppm])
         for ppm in sorted(set(lanes), reverse=True) if ppm)
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from nova_rt import reservation
 
-#: Of nova_rt.compute.capacity, which needs Nova.
-VIRT_TYPES = ('kvm', 'lxc', 'qemu')
 #: What nova-compute of a DevStack reads in place of nova.conf.
 NOVA_CPU_CONF = '/etc/nova/nova-cpu.conf'
 

@@ -7,20 +7,21 @@ import functools
 import posixpath
 
 from nova_rt.doctor import findings
-from nova_rt.doctor import groups as doctor_groups
-from nova_rt.doctor import guests as doctor_guests
-from nova_rt.doctor import host as doctor_host
 from nova_rt.doctor import options as doctor_options
-from nova_rt.doctor import passive
-from nova_rt.doctor import proc
+from nova_rt.host import cgroup
+from nova_rt.host import files as host_files
+from nova_rt.host import guests as host_guests
+from nova_rt.host import proc
 from nova_rt.kernel import base
+from nova_rt.kernel import groups as kernel_groups
+from nova_rt.kernel import passive
 from nova_rt.kernel import survey
 
 
 class View:
     """The host and its options."""
 
-    def __init__(self, host: doctor_host.Host,
+    def __init__(self, host: host_files.Host,
                  options: doctor_options.Options) -> None:
         self.host = host
         self.options = options
@@ -37,19 +38,19 @@ class View:
     def by_timer(self) -> bool:
         """Whether deadline servers enforce, and share a pool with others."""
         return self.detection.deadline or (
-            self.interface is not None and self.interface.drains)
+            self.interface is not None and self.interface.deadline_servers)
 
     @functools.cached_property
-    def hierarchy(self) -> base.Hierarchy | None:
+    def hierarchy(self) -> cgroup.Hierarchy | None:
         """:raises OSError: the mounts cannot be read"""
         return survey.hierarchy_of(self.host)
 
     @functools.cached_property
-    def groups(self) -> doctor_groups.Groups | None:
+    def groups(self) -> kernel_groups.Groups | None:
         """None without an interface, which gives them no budgets."""
         if self.interface is None or self.hierarchy is None:
             return None
-        return doctor_groups.Groups(self.host, self.hierarchy,
+        return kernel_groups.Groups(self.host, self.hierarchy,
                                     self.interface)
 
     @functools.cached_property
@@ -58,12 +59,12 @@ class View:
         return proc.walk(self.host)
 
     @functools.cached_property
-    def guests(self) -> list[doctor_guests.Guest]:
+    def guests(self) -> list[host_guests.Guest]:
         """The guests of libvirt that run."""
         if self.hierarchy is None:
             return []
-        return doctor_guests.find(self.host, self.tasks,
-                                  self.hierarchy.controller)
+        return host_guests.find(self.host, self.tasks,
+                                self.hierarchy.controller)
 
     def group_of(self, task: proc.Task) -> str:
         """The group of a task in the cpu hierarchy; '' for none."""

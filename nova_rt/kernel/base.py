@@ -1,77 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What every kernel interface offers, and the files below it.
-
-The interfaces themselves live in one module each.  Here: their common shape
-and the tiny file layer that tests replace by an emulated kernel.
-"""
+"""What every kernel interface offers; each lives in a module of its own."""
 
 import abc
 from collections.abc import Mapping, Sequence
-import contextlib
 import dataclasses
-import errno
-from typing import Protocol, Self, TYPE_CHECKING
+import enum
+from typing import Self
 
-if TYPE_CHECKING:
-    from nova_rt.kernel import survey as survey_module
+from nova_rt.host import cgroup
+from nova_rt.kernel import survey as rt_survey
+from nova_rt import reservation
 
-#: strerror of the OSError (EINVAL) for a write that the kernel cut short,
-#: which is how HCBS kernels refuse; it must never be resent.
-SHORT_WRITE = 'short write'
-
-
-class CgroupFS(Protocol):
-    """The operations on cgroup files that an interface needs.
-
-    Paths are absolute.  Errors are OSError with the kernel's errno.
-    """
-
-    def read(self, path: str) -> str:
-        """The content, without white space at its end."""
-
-    def write(self, path: str, text: str) -> None:
-        """One write(2) of *text* and a newline.
-
-        :raises OSError: errno of the write; for a short one EINVAL with
-            the strerror SHORT_WRITE
-        """
-
-    def children(self, path: str) -> list[str]:
-        """Paths of the groups right below *path*; [] where it is gone."""
-
-    def make(self, path: str) -> None:
-        """mkdir(2) of a group; one that exists is fine."""
-
-    def remove(self, path: str) -> None:
-        """rmdir(2) of a group."""
-
-    def locked(self, path: str) -> contextlib.AbstractContextManager[None]:
-        """Exclusive use of the hierarchy at *path*, between processes."""
-
-    def timers(self) -> list[float]:
-        """When the timers of deadline servers that stand now will fire.
-
-        In seconds of the monotonic clock; of all groups, since the kernel
-        does not tell whose they are.
-
-        :raises OSError: the kernel does not tell
-        """
-
-    def mounts(self) -> list[tuple[str, str, str]]:
-        """(mount point, file system type, options) of all mounts."""
+Lanes = tuple[int, ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Hierarchy:
-    """Where the cpu controller is mounted.
+class Evidence(enum.Enum):
+    """What tells an interface from others without touching the kernel."""
 
-    :ivar controller: how lines of /proc/PID/cgroup name it: 'cpu' for
-        cgroup v1, '' for v2
-    """
-
-    mount: str
-    controller: str
+    NAMES = 'the names of its files'
+    RELEASE = 'the release of the kernel'
+    VALUES = 'the values of the groups that exist'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,6 +33,27 @@ class Budget:
 
     runtime_us: Mapping[int, int]
     period_us: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """What a group holds: us of runtime by lane, and the period in us."""
+
+    runtimes: Lanes
+    period_us: int
+
+    @property
+    def ppm(self) -> Lanes:
+        """Bandwidth by lane, rounded up; all of it for a runtime of -1."""
+        return tuple(
+            reservation.PPM if runtime < 0
+            else -(-runtime * reservation.PPM // max(1, self.period_us))
+            for runtime in self.runtimes)
+
+    @property
+    def none(self) -> 'Held':
+        """The same without a runtime."""
+        return Held((0,) * len(self.runtimes), self.period_us)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -114,6 +84,16 @@ class KernelInterface(abc.ABC):
 
     #: name of the entry point
     name: str
+    #: what people call it, before the name
+    label: str = 'Plug-in'
+    #: the file of a group that holds its runtime
+    file: str
+    #: what it writes beyond the files that nova_rt.privsep knows: names of
+    #: files of the controller cpu, and regular expressions of their values
+    writes: Mapping[str, str] = {}
+    #: the shortest runtime and period that the kernel takes, in us
+    min_runtime_us: int = 1
+    min_period_us: int = 1
     #: one runtime is granted on every CPU, whatever the pinning
     replicated: bool
     #: deadline servers enforce it: a guest is ended first, and its budget
@@ -129,25 +109,34 @@ class KernelInterface(abc.ABC):
     binds_cpus: bool = False
     #: servers of one CPU run by the priorities of their tasks, not by EDF
     fixed_priorities: bool = False
+    #: a group's runtime is a deadline server, which is charged by a timer
+    #: where the kernel has HRTICK, and cannot be starved by a real-time task
+    deadline_servers: bool = False
 
-    def __init__(self, fs: CgroupFS, hierarchy: Hierarchy) -> None:
+    def __init__(self, fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
+                 ) -> None:
         self._fs = fs
         self._root = hierarchy.mount
         self.controller = hierarchy.controller
 
     @classmethod
     @abc.abstractmethod
-    def detect(cls, survey: 'survey_module.Survey') -> bool:
+    def detect(cls, survey: rt_survey.Survey) -> bool:
         """Whether the running kernel has this interface; never guesses."""
 
     @classmethod
-    def on(cls, survey: 'survey_module.Survey') -> Self:
+    def on(cls, survey: rt_survey.Survey) -> Self:
         """The interface on the hierarchy of *survey*."""
         return cls(survey.fs, survey.hierarchy)
 
     def keeps_room(self, group: str) -> bool:
         """Whether *group* shall hold more than its children, if any do."""
         return False
+
+    @classmethod
+    def evidence(cls, version: int) -> Evidence:
+        """What tells it from others on this version of cgroups."""
+        return Evidence.NAMES
 
     @abc.abstractmethod
     def prepare(self, ppm: int) -> None:
@@ -171,6 +160,20 @@ class KernelInterface(abc.ABC):
     def read(self, group: str) -> Budget | None:
         """What the kernel holds for *group*; None for no reservation."""
 
+    def held(self, group: str) -> Held:
+        """What the files of *group* show, be it in the middle of others.
+
+        An interface whose groups keep a part for tasks of their own tells
+        here what they hold, and by :meth:`read` what they keep.
+
+        :raises OSError: the group is gone
+        :raises ValueError: the file holds what the kernel never writes
+        """
+        found = self.read(group)
+        if found is None:
+            return Held((0,), 0)
+        return Held(tuple(found.runtime_us.values()), found.period_us)
+
     @abc.abstractmethod
     def release(self, groups: Sequence[str]) -> None:
         """Take the budgets of *groups* back; one that is gone is fine.
@@ -187,13 +190,3 @@ class KernelInterface(abc.ABC):
         After libvirt removed groups with their budgets: no guest shall find
         room to take.
         """
-
-
-def is_gone(error: OSError) -> bool:
-    """Whether a group was removed meanwhile."""
-    return error.errno in (errno.ENOENT, errno.ENODEV)
-
-
-def is_short(error: OSError) -> bool:
-    """Whether the kernel cut a write short."""
-    return error.errno == errno.EINVAL and error.strerror == SHORT_WRITE

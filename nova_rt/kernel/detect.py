@@ -6,14 +6,15 @@ from collections.abc import Callable
 import importlib.metadata
 
 from nova_rt import exception
+from nova_rt.host import cgroup
 from nova_rt.kernel import base
 from nova_rt.kernel import survey as rt_survey
 
 GROUP = 'nova_rt.kernel'
 
 
-def detect(fs: base.CgroupFS, name: str | None = None,
-           look: Callable[[base.CgroupFS, base.Hierarchy],
+def detect(fs: cgroup.CgroupFS, name: str | None = None,
+           look: Callable[[cgroup.CgroupFS, cgroup.Hierarchy],
                           rt_survey.Survey] = rt_survey.Survey
            ) -> base.KernelInterface | None:
     """Ask each interface whether the kernel has it.

@@ -26,7 +26,7 @@ def _try_lock(handle: int) -> bool:
 
 
 class RealFS:
-    """:class:`nova_rt.kernel.base.CgroupFS` on the running kernel."""
+    """:class:`nova_rt.host.cgroup.CgroupFS` on the running kernel."""
 
     def read(self, path: str) -> str:
         # A server's start reads the groups of all others: no buffers.

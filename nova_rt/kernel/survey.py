@@ -13,7 +13,7 @@ import errno
 import posixpath
 
 from nova_rt import exception
-from nova_rt.kernel import base
+from nova_rt.host import cgroup
 
 #: Made and removed again while we look; never holds a task.
 SCRATCH = 'nova-rt-probe'
@@ -29,7 +29,7 @@ class Outcome(enum.Enum):
     SHORT = 'cut short'
 
 
-def hierarchy_of(fs: base.CgroupFS) -> base.Hierarchy | None:
+def hierarchy_of(fs: cgroup.CgroupFS) -> cgroup.Hierarchy | None:
     """Where the cpu controller is; None where it is mounted nowhere.
 
     :raises KernelError: it cannot be found out
@@ -38,13 +38,13 @@ def hierarchy_of(fs: base.CgroupFS) -> base.Hierarchy | None:
         return _hierarchy_of(fs)
 
 
-def _hierarchy_of(fs: base.CgroupFS) -> base.Hierarchy | None:
+def _hierarchy_of(fs: cgroup.CgroupFS) -> cgroup.Hierarchy | None:
     for point, kind, options in fs.mounts():
         if kind == 'cgroup' and 'cpu' in options.split(','):
-            return base.Hierarchy(point, 'cpu')
+            return cgroup.Hierarchy(point, 'cpu')
     for point, kind, _ in fs.mounts():
         if kind == 'cgroup2' and 'cpu' in _words(fs, point, CONTROLLERS):
-            return base.Hierarchy(point, '')
+            return cgroup.Hierarchy(point, '')
     return None
 
 
@@ -59,11 +59,11 @@ def _explained(group: str) -> Iterator[None]:
         ) from error
 
 
-def _words(fs: base.CgroupFS, group: str, name: str) -> list[str]:
+def _words(fs: cgroup.CgroupFS, group: str, name: str) -> list[str]:
     try:
         return fs.read(posixpath.join(group, name)).split()
     except OSError as error:
-        if base.is_gone(error):
+        if cgroup.is_gone(error):
             return []
         raise
 
@@ -71,7 +71,8 @@ def _words(fs: base.CgroupFS, group: str, name: str) -> list[str]:
 class Survey:
     """One look at the kernel, with a scratch group while it is open."""
 
-    def __init__(self, fs: base.CgroupFS, hierarchy: base.Hierarchy) -> None:
+    def __init__(self, fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
+                 ) -> None:
         self.fs = fs
         self.hierarchy = hierarchy
         self._scratch = posixpath.join(hierarchy.mount, SCRATCH)
@@ -107,7 +108,7 @@ class Survey:
         except OSError as error:
             if error.errno != errno.EINVAL:
                 raise  # no answer to the question
-            return Outcome.SHORT if base.is_short(error) else Outcome.REFUSED
+            return Outcome.SHORT if cgroup.is_short(error) else Outcome.REFUSED
         self.fs.remove(self._scratch)
         self.fs.make(self._scratch)
         return Outcome.ACCEPTED
@@ -116,7 +117,7 @@ class Survey:
         try:
             self.fs.read(posixpath.join(group, name))
         except OSError as error:
-            if base.is_gone(error):
+            if cgroup.is_gone(error):
                 return False
             raise
         return True

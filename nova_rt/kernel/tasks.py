@@ -9,13 +9,10 @@ import os
 import pathlib
 import posixpath
 
-from nova_rt import cpus as rt_cpus
 from nova_rt import exception
-from nova_rt.kernel import base
+from nova_rt.host import cgroup
+from nova_rt.host import cpulist
 import nova_rt.privsep
-
-#: Top groups libvirt puts guests below, with and without systemd.
-PARTITIONS = ('/machine.slice', '/machine')
 
 CPUSET = 'cpuset.cpus'
 
@@ -27,7 +24,7 @@ _PASSES = 100
 class Tasks:
     """Reads /proc and the task lists of groups; changes policies."""
 
-    def __init__(self, fs: base.CgroupFS) -> None:
+    def __init__(self, fs: cgroup.CgroupFS) -> None:
         self._fs = fs
 
     def mount_of(self, controller: str) -> str:
@@ -60,12 +57,12 @@ class Tasks:
         """The top group of all guests on this host."""
         mount = self.mount_of(controller)
         present = self._fs.children(mount)
-        for group in PARTITIONS:
+        for group in cgroup.PARTITIONS:
             if mount + group in present:
                 return group
         # Neither is there before the first guest.
-        return PARTITIONS['/system.slice' not in
-                          [path.removeprefix(mount) for path in present]]
+        systemd, plain = cgroup.PARTITIONS
+        return systemd if mount + '/system.slice' in present else plain
 
     def confine(self, pid: int, cpus: tuple[int, ...]) -> tuple[int, ...]:
         """Keep the group of *pid* on *cpus*; nothing to do where it is.
@@ -224,7 +221,7 @@ class Tasks:
 
 
 def _ids(cpus: tuple[int, ...]) -> str:
-    return rt_cpus.format_ids(sorted(cpus))
+    return cpulist.format_ids(sorted(cpus))
 
 
 def _belongs(thread: int, process: int) -> bool:

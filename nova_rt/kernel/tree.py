@@ -19,15 +19,15 @@ import functools
 import posixpath
 import time
 
-from nova_rt import cpus
 from nova_rt import exception
+from nova_rt.host import cgroup
+from nova_rt.host import cpulist
+from nova_rt.host import ticks
 from nova_rt.kernel import base
 from nova_rt.kernel import journal as rt_journal
 from nova_rt.kernel import throttle
-from nova_rt.kernel import ticks
 from nova_rt import reservation
 
-POSSIBLE = '/sys/devices/system/cpu/possible'
 SYSCTL = '/proc/sys/kernel/sched_rt_{}_us'
 
 #: Of parents.  With children no order of writes can change a period safely;
@@ -47,29 +47,6 @@ _REASONS = {
     errno.EACCES: 'no permission (EACCES)',
 }
 
-Lanes = tuple[int, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Held:
-    """What a group holds: us of runtime by lane, and the period in us."""
-
-    runtimes: Lanes
-    period_us: int
-
-    @property
-    def ppm(self) -> Lanes:
-        """Bandwidth by lane, rounded up; all of it for a runtime of -1."""
-        return tuple(
-            reservation.PPM if runtime < 0
-            else -(-runtime * reservation.PPM // max(1, self.period_us))
-            for runtime in self.runtimes)
-
-    @property
-    def none(self) -> 'Held':
-        """The same without a runtime."""
-        return Held((0,) * len(self.runtimes), self.period_us)
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Level:
@@ -80,17 +57,17 @@ class _Level:
     """
 
     path: str
-    old: Lanes
-    new: Lanes
-    slack: Lanes
+    old: base.Lanes
+    new: base.Lanes
+    slack: base.Lanes
 
     @property
-    def peak(self) -> Lanes:
+    def peak(self) -> base.Lanes:
         """While old and new leaves are mixed."""
         return tuple(map(max, self.old, self.new))
 
     @property
-    def wide(self) -> Lanes:
+    def wide(self) -> base.Lanes:
         """The same next to what was removed."""
         return _add(self.peak, self.slack)
 
@@ -98,22 +75,24 @@ class _Level:
 class TreeInterface(base.KernelInterface):
     """The parts that all interfaces share; see KernelInterface."""
 
-    min_runtime_us = 1
-    min_period_us = 1
     max_period_us = reservation.MAX_PERIOD_US
 
-    def __init__(self, fs: base.CgroupFS, hierarchy: base.Hierarchy) -> None:
+    def __init__(self, fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
+                 ) -> None:
         super().__init__(fs, hierarchy)
         self._timers = throttle.Timers(time.monotonic())
+
+    def held(self, group: str) -> base.Held:
+        return self._get(self._path(group))
 
     # What the interfaces differ in.
 
     @abc.abstractmethod
-    def _get(self, path: str) -> Held:
+    def _get(self, path: str) -> base.Held:
         """What a group holds; all zero for none of its own."""
 
     @abc.abstractmethod
-    def _put(self, journal: rt_journal.Journal, path: str, held: Held
+    def _put(self, journal: rt_journal.Journal, path: str, held: base.Held
              ) -> None:
         """Make a group hold this, by steps the kernel admits."""
 
@@ -121,11 +100,11 @@ class TreeInterface(base.KernelInterface):
         """Take what a leaf holds."""
         self._put(journal, path, self._get(path).none)
 
-    def _counted(self, path: str) -> Held:
+    def _counted(self, path: str) -> base.Held:
         """What the kernel counts of a group."""
         return self._get(path)
 
-    def _expected(self, path: str, held: Held) -> Lanes:
+    def _expected(self, path: str, held: base.Held) -> base.Lanes:
         """ppm that a leaf may count once it holds this."""
         return held.ppm
 
@@ -139,7 +118,7 @@ class TreeInterface(base.KernelInterface):
         """The groups whose budget is part of that of *path*."""
         return self._fs.children(path)
 
-    def _parent_lanes(self, path: str, total: Lanes) -> Lanes:
+    def _parent_lanes(self, path: str, total: base.Lanes) -> base.Lanes:
         """The runtimes a parent holds for the *total* of its children."""
         return tuple(max(lane, self.min_runtime_us) if lane else 0
                      for lane in total)
@@ -182,7 +161,7 @@ class TreeInterface(base.KernelInterface):
             try:
                 held = self._get(self._path(group))
             except OSError as error:
-                if base.is_gone(error):
+                if cgroup.is_gone(error):
                     return None
                 raise
             return self._budget(held)
@@ -203,7 +182,7 @@ class TreeInterface(base.KernelInterface):
 
     # Admission.
 
-    def _set(self, journal: rt_journal.Journal, leaves: Mapping[str, Held]
+    def _set(self, journal: rt_journal.Journal, leaves: Mapping[str, base.Held]
              ) -> None:
         levels = self._levels(leaves)
         removed = any(any(level.slack) for level in levels)
@@ -222,8 +201,8 @@ class TreeInterface(base.KernelInterface):
                 raise  # else the next settle does it
 
     def _raise(self, journal: rt_journal.Journal,
-               parents: Mapping[str, Lanes], leaves: Mapping[str, Held]
-               ) -> None:
+               parents: Mapping[str, base.Lanes],
+               leaves: Mapping[str, base.Held]) -> None:
         for path, runtimes in parents.items():
             # Top down: a child must fit its parent.
             self._put_parent(journal, path, runtimes)
@@ -231,13 +210,13 @@ class TreeInterface(base.KernelInterface):
                 leaf, leaves[leaf])):
             _retry(functools.partial(self._put, journal, path, leaves[path]))
 
-    def _levels(self, leaves: Mapping[str, Held]) -> list[_Level]:
+    def _levels(self, leaves: Mapping[str, base.Held]) -> list[_Level]:
         """The parents of *leaves* once these hold so much, top down."""
         held = {path: self._expected(path, leaf)
                 for path, leaf in leaves.items()}
         parents = {parent for path in leaves
                    for parent in self._parents(path)}
-        slack: dict[str, Lanes] = {}
+        slack: dict[str, base.Lanes] = {}
         ppm = functools.cache(self._ppm)  # each group is read once
         levels = []
         for path in sorted(parents, key=_depth, reverse=True):
@@ -267,11 +246,11 @@ class TreeInterface(base.KernelInterface):
                     self._put_parent(journal, path, wanted)
 
     def _put_parent(self, journal: rt_journal.Journal, path: str,
-                    runtimes: Lanes) -> None:
+                    runtimes: base.Lanes) -> None:
         _retry(functools.partial(self._put, journal, path,
-                                 Held(runtimes, PARENT_PERIOD_US)))
+                                 base.Held(runtimes, PARENT_PERIOD_US)))
 
-    def _parent(self, path: str) -> Lanes:
+    def _parent(self, path: str) -> base.Lanes:
         held = self._get(path)
         if any(held.runtimes) and held.period_us != PARENT_PERIOD_US:
             raise OSError(
@@ -279,25 +258,25 @@ class TreeInterface(base.KernelInterface):
                 f'else must have set; set it back to {PARENT_PERIOD_US}')
         return held.runtimes
 
-    def _growth(self, path: str, held: Held) -> int:
+    def _growth(self, path: str, held: base.Held) -> int:
         return sum(held.ppm) - sum(self._get(path).ppm)
 
-    def _total(self, paths: Iterable[str]) -> Lanes:
+    def _total(self, paths: Iterable[str]) -> base.Lanes:
         return self._sum(map(self._ppm, paths))
 
-    def _sum(self, shares: Iterable[Lanes]) -> Lanes:
+    def _sum(self, shares: Iterable[base.Lanes]) -> base.Lanes:
         return functools.reduce(_add, shares, (0,) * len(self._lanes))
 
-    def _ppm(self, path: str) -> Lanes:
+    def _ppm(self, path: str) -> base.Lanes:
         """Of a group; nothing for one that is gone."""
         try:
             return self._counted(path).ppm
         except OSError as error:
-            if base.is_gone(error):
+            if cgroup.is_gone(error):
                 return (0,) * len(self._lanes)
             raise
 
-    def _limits(self) -> Lanes:
+    def _limits(self) -> base.Lanes:
         """ppm by lane that the root group may hand out."""
         held = self._get(self._root)
         limit = self._limit()
@@ -327,20 +306,21 @@ class TreeInterface(base.KernelInterface):
     @functools.cached_property
     def _cpus(self) -> tuple[int, ...]:
         # Not os.cpu_count(): the ids of what is online may have gaps.
-        return cpus.parse_ids(self._fs.read(POSSIBLE))
+        return cpulist.parse_ids(self._fs.read(cpulist.POSSIBLE))
 
     @property
     def _lanes(self) -> tuple[int, ...]:
         """A pCPU id for each lane."""
         return self._cpus[:1] if self.replicated else self._cpus
 
-    def _held(self, budget: base.Budget) -> Held:
+    def _held(self, budget: base.Budget) -> base.Held:
         if self.replicated:
-            return Held((max(budget.runtime_us.values()),), budget.period_us)
-        return Held(tuple(budget.runtime_us.get(cpu, 0)
-                          for cpu in self._cpus), budget.period_us)
+            return base.Held((max(budget.runtime_us.values()),),
+                             budget.period_us)
+        return base.Held(tuple(budget.runtime_us.get(cpu, 0)
+                               for cpu in self._cpus), budget.period_us)
 
-    def _budget(self, held: Held) -> base.Budget | None:
+    def _budget(self, held: base.Held) -> base.Budget | None:
         if not any(held.runtimes):
             return None
         lanes = [held.period_us if runtime < 0 else runtime
@@ -365,7 +345,7 @@ class TreeInterface(base.KernelInterface):
             rule = 'a runtime cannot exceed its period'
         elif not self.replicated and not set(budget.runtime_us) <= set(
                 self._cpus):
-            rule = f'the host has the CPUs {cpus.format_ids(self._cpus)}'
+            rule = f'the host has the CPUs {cpulist.format_ids(self._cpus)}'
         if rule:
             raise exception.KernelError(
                 interface=self.name, group=group,
@@ -440,7 +420,7 @@ class TreeInterface(base.KernelInterface):
                  ) -> exception.KernelError:
         if isinstance(error, ValueError):
             reason = f'the kernel shows what we cannot read: {error}'
-        elif base.is_short(error):
+        elif cgroup.is_short(error):
             reason = 'the kernel cut the write short, its way to refuse it'
         else:
             reason = _REASONS.get(error.errno or 0, str(error))
@@ -449,7 +429,7 @@ class TreeInterface(base.KernelInterface):
             reason=reason)
 
 
-def _add(one: Lanes, other: Lanes) -> Lanes:
+def _add(one: base.Lanes, other: base.Lanes) -> base.Lanes:
     return tuple(map(int.__add__, one, other))
 
 
@@ -462,7 +442,7 @@ def _tolerate_gone() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if not base.is_gone(error):
+        if not cgroup.is_gone(error):
             raise
 
 
@@ -479,4 +459,4 @@ def _retry(write: Callable[[], None]) -> None:
 
 
 def _has_no_room(error: OSError) -> bool:
-    return error.errno == errno.EINVAL and not base.is_short(error)
+    return error.errno == errno.EINVAL and not cgroup.is_short(error)

@@ -2,6 +2,7 @@
 
 """Brings the cloud up once for all tests here, and takes it down."""
 
+from collections.abc import Callable
 import os
 import pathlib
 import subprocess
@@ -100,7 +101,8 @@ class CloudTestCase(base.BaseTestCase):
     def begin(self, flavor: str, hints: dict[str, object] | None = None
               ) -> openstack.compute.v2.server.Server:
         """Ask for a server; it is deleted with the test."""
-        image = self.cloud.image.find_image(guests.KINDS[self.GUEST].image)
+        image = self.cloud.image.find_image(guests.KINDS[self.GUEST].image,
+                                            ignore_missing=False)
         server = self.cloud.compute.create_server(
             name=self.getUniqueString(), flavor_id=flavor,
             image_id=image.id, networks='none',
@@ -115,8 +117,9 @@ class CloudTestCase(base.BaseTestCase):
                 server, wait=PATIENCE, interval=0.5)
         except exceptions.ResourceFailure:
             fault = self.cloud.compute.get_server(server).fault
-            self.fail(f'{server.name} did not start: {fault["message"]}\n'
-                      f'{self._last_words(server)}')
+            raise self.failureException(
+                f'{server.name} did not start: {fault["message"]}\n'
+                f'{self._last_words(server)}') from None
 
     def _last_words(self, server: openstack.compute.v2.server.Server) -> str:
         """What nova-compute logged of a server that did not start."""
@@ -138,7 +141,7 @@ class CloudTestCase(base.BaseTestCase):
     def claim(self, server: openstack.compute.v2.server.Server
               ) -> claims.RTClaim:
         held = self.on_host(server).claim
-        self.assertIsNotNone(held)
+        assert held is not None
         return held
 
     def console(self, server: openstack.compute.v2.server.Server) -> str:
@@ -163,7 +166,8 @@ class CloudTestCase(base.BaseTestCase):
         self._active(server)
         return self.on_host(server)
 
-    def eventually(self, what: str, condition: object) -> None:
+    def eventually(self, what: str, condition: Callable[[], object]
+                   ) -> None:
         """Poll until *condition* is true."""
         deadline = time.monotonic() + PATIENCE
         while not condition():

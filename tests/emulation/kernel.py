@@ -14,7 +14,7 @@ import errno
 import fractions
 import threading
 
-from nova_rt.kernel import base
+from nova_rt.host import cgroup
 from tests.emulation import cpusets
 from tests.emulation import groups
 from tests.emulation import guard
@@ -32,7 +32,7 @@ PPM = 1_000_000
 
 
 class Kernel(hierarchies.Hierarchies):
-    """The files (:class:`nova_rt.kernel.base.CgroupFS`) and the controls."""
+    """The files (:class:`nova_rt.host.cgroup.CgroupFS`) and the controls."""
 
     # The protocol CgroupFS.
 
@@ -42,7 +42,7 @@ class Kernel(hierarchies.Hierarchies):
     def write(self, path: str, text: str) -> None:
         data = text + '\n'
         if self.write_data(path, data) != len(data):
-            raise OSError(errno.EINVAL, base.SHORT_WRITE, path)
+            raise OSError(errno.EINVAL, cgroup.SHORT_WRITE, path)
 
     def children(self, path: str) -> list[str]:
         with self.guard:

@@ -114,7 +114,8 @@ class FullTestCase(base.BaseTestCase):
                     return found
             return None
 
-        return self.eventually(f'{name} runs', looked_up)
+        server: host.Server = self.eventually(f'{name} runs', looked_up)
+        return server
 
     def eventually(self, what: str, look: Callable[[], Any]) -> Any:
         """Poll until there is something; that."""
@@ -128,7 +129,7 @@ class FullTestCase(base.BaseTestCase):
     def assert_reserved(self, server: host.Server, runtime: int,
                         period: int) -> None:
         """The claim, the kernel and the clock agree."""
-        self.assertIsNotNone(server.claim, server.name)
+        assert server.claim is not None, server.name
         wanted = server.claim.reservation
         self.assertEqual((runtime, period),
                          (wanted.runtime_us, wanted.period_us))
@@ -142,6 +143,7 @@ class FullTestCase(base.BaseTestCase):
 
         It may be less at first, while its tasks are being started.
         """
+        assert server.claim is not None, server.name
         found = measure.shares([server], SECONDS)[server.name]
         self.assertLessEqual(
             found, server.claim.reservation.share + TOLERANCE)

@@ -49,6 +49,9 @@ class TestCase(base.ServersTestBase):
     microversion = 'latest'
     #: the paste middleware
     MIDDLEWARE = True
+    #: of [nova_rt]: hints count on each flavor, as in the paper
+    TENANTS: Mapping[str, Any] = {
+        'hint_override': 'any', 'hints_on_plain_flavors': True}
     #: of [libvirt]: lxc, or qemu
     VIRT_TYPE = 'lxc'
     #: which of tests.emulation.kernels the hosts have
@@ -78,6 +81,7 @@ class TestCase(base.ServersTestBase):
             host_manager.HostManager.host_state_cls))
         self._one_cell()
         rt_conf.register_opts(base.CONF)
+        self.flags(group='nova_rt', **self.TENANTS)
         self.flags(api_paste_config=self._paste(), group='wsgi')
         self.flags(virt_type=self.VIRT_TYPE, group='libvirt')
         self.flags(cpu_allocation_ratio=64.0)

@@ -50,7 +50,7 @@ class ManageTestCase(base.TestCase):
         for name, new in (
                 ('manage.command.PAUSE_SECONDS', 0),
                 ('manage.start.configure', lambda *args: None),
-                ('manage.read.kernel.host_files',
+                ('manage.read.kernel.this_host',
                  lambda: Files(self.kernel(self.this_host))),
                 ('manage.read.kernel.running_guests', self._running)):
             self.useFixture(fixtures.MonkeyPatch(f'nova_rt.{name}', new))

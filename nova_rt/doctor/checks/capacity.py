@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from nova_rt.doctor.checks import deadline
 from nova_rt.doctor import findings
-from nova_rt.doctor import groups as doctor_groups
 from nova_rt.doctor import view as doctor_view
 from nova_rt import exception
 from nova_rt.kernel import base
+from nova_rt.kernel import groups as kernel_groups
 
 
 def offered(view: doctor_view.View) -> int | None:
@@ -122,7 +122,7 @@ def unreadable(view: doctor_view.View) -> Iterator[findings.Finding]:
             'are known.')
 
 
-def _shares(view: doctor_view.View, group: doctor_groups.Group) -> str:
+def _shares(view: doctor_view.View, group: kernel_groups.Group) -> str:
     return findings.shares(group.held.ppm, view.host.possible)
 
 

@@ -4,10 +4,10 @@
 
 from collections.abc import Iterator
 
-from nova_rt import cpus as rt_cpus
 from nova_rt.doctor import findings
-from nova_rt.doctor import options as doctor_options
 from nova_rt.doctor import view as doctor_view
+from nova_rt.host import cpulist
+from nova_rt.host import guests
 
 
 def read(view: doctor_view.View) -> Iterator[findings.Finding]:
@@ -34,11 +34,11 @@ def offered(view: doctor_view.View) -> Iterator[findings.Finding]:
             'hcbs_scheduler_available is false.',
             'Set it to true and restart nova-compute, unless the host is '
             'meant to be out.')
-    if options.virt_type not in doctor_options.VIRT_TYPES:
+    if options.virt_type not in guests.VIRT_TYPES:
         yield findings.problem(
             'config.virt_type',
             f'[libvirt] virt_type is {options.virt_type}: only guests of '
-            f'{", ".join(doctor_options.VIRT_TYPES)} can be reserved.',
+            f'{", ".join(guests.VIRT_TYPES)} can be reserved.',
             'Set it to one of these.')
 
 
@@ -67,7 +67,7 @@ def cpus(view: doctor_view.View) -> Iterator[findings.Finding]:
     if missing:
         yield findings.problem(
             'config.rt_cpus', f'[nova_rt] rt_cpus names pCPUs that are not '
-            f'online, {rt_cpus.format_ids(missing)}: nova-compute will not '
+            f'online, {cpulist.format_ids(missing)}: nova-compute will not '
             f'start.', 'Take them out of it, or bring them online.')
 
 
@@ -78,9 +78,9 @@ def parse(spec: str) -> frozenset[int]:
     """
     parts = [part.strip() for part in spec.split(',')]
     ids = {cpu for part in parts if not part.startswith('^')
-           for cpu in rt_cpus.parse_ids(part)}
+           for cpu in cpulist.parse_ids(part)}
     return frozenset(ids - {cpu for part in parts if part.startswith('^')
-                            for cpu in rt_cpus.parse_ids(part[1:])})
+                            for cpu in cpulist.parse_ids(part[1:])})
 
 
 def chosen(view: doctor_view.View) -> frozenset[int]:

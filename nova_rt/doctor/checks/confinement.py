@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 import contextlib
 
 from nova_rt.doctor import findings
-from nova_rt.doctor import guests
-from nova_rt.doctor import host as doctor_host
-from nova_rt.doctor import proc
 from nova_rt.doctor import view as doctor_view
+from nova_rt.host import files as host_files
+from nova_rt.host import guests
+from nova_rt.host import proc
 
 
 def user_namespace(view: doctor_view.View) -> Iterator[findings.Finding]:
@@ -47,7 +47,7 @@ def _some(found: list[guests.Guest]) -> str:
 
 
 def _those(view: doctor_view.View,
-           is_one: Callable[[doctor_host.Host, proc.Task], bool]
+           is_one: Callable[[host_files.Host, proc.Task], bool]
            ) -> list[guests.Guest]:
     found = []
     for guest in view.guests:
@@ -57,11 +57,11 @@ def _those(view: doctor_view.View,
     return found
 
 
-def _is_host_root(host: doctor_host.Host, init: proc.Task) -> bool:
+def _is_host_root(host: host_files.Host, init: proc.Task) -> bool:
     return not proc.in_user_namespace(host, init)
 
 
-def _can_outrank(host: doctor_host.Host, init: proc.Task) -> bool:
+def _can_outrank(host: host_files.Host, init: proc.Task) -> bool:
     return _is_host_root(host, init) and bool(proc.capabilities(host, init))
 
 

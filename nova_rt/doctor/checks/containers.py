@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from nova_rt.doctor.checks import kernel
 from nova_rt.doctor import findings
-from nova_rt.doctor import guests
-from nova_rt.doctor import host as doctor_host
-from nova_rt.doctor import proc
 from nova_rt.doctor import view as doctor_view
+from nova_rt.host import files as host_files
+from nova_rt.host import guests
+from nova_rt.host import proc
 
 
 def chrt(view: doctor_view.View) -> Iterator[findings.Finding]:
@@ -75,7 +75,7 @@ def _budget(view: doctor_view.View, guest: guests.Guest) -> bool:
     return group is not None and group.budget
 
 
-def _stops(host: doctor_host.Host, guest: guests.Guest) -> list[str]:
+def _stops(host: host_files.Host, guest: guests.Guest) -> list[str]:
     """What else it takes, of the first process of a container."""
     init = guest.init
     if init is None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import contextlib
 
 from nova_rt.doctor import findings
-from nova_rt.doctor import host as doctor_host
 from nova_rt.doctor import view as doctor_view
+from nova_rt.host import files as host_files
+from nova_rt.host import sched
 from nova_rt.kernel import deadline
 
 
@@ -18,7 +19,7 @@ def ppm(view: doctor_view.View) -> int:
     """
     def read(server: str, cpu: int, name: str) -> int:
         return view.host.number(
-            f'{doctor_host.DEBUG}/sched/{server}/cpu{cpu}/{name}')
+            f'{host_files.DEBUG}/sched/{server}/cpu{cpu}/{name}')
 
     mount = view.hierarchy.mount if view.hierarchy else '/sys/fs/cgroup'
     return deadline.Admission(view.host, mount, read).ppm(_others(view))
@@ -32,7 +33,7 @@ def _others(view: doctor_view.View) -> int:
         if not task.kernel and not (view.group_of(task) + '/').startswith(
                 guests):
             with contextlib.suppress(ProcessLookupError):
-                policy = deadline.get(task.thread)
+                policy = sched.get(task.thread)
                 found += deadline.units(policy.runtime, policy.period)
     return found
 

@@ -8,11 +8,11 @@ They share a pool with the groups of HCBS kernels, and may take 5 % each.
 from collections.abc import Iterator
 
 from nova_rt.doctor import findings
-from nova_rt.doctor import host as doctor_host
 from nova_rt.doctor import view as doctor_view
+from nova_rt.host import files as host_files
 from nova_rt import reservation
 
-_SERVERS = doctor_host.DEBUG + '/sched'
+_SERVERS = host_files.DEBUG + '/sched'
 _FAIR, _EXT = 'fair_server', 'ext_server'
 _EXT_STATE = '/sys/kernel/sched_ext/state'
 
@@ -23,6 +23,18 @@ def fair(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def ext(view: doctor_view.View) -> Iterator[findings.Finding]:
     yield _server(view, _EXT)
+
+
+def fair_share(host: host_files.Host) -> int:
+    """What ordinary tasks are sure to get of each pCPU, in ppm.
+
+    :returns: 0 too where it cannot be seen
+    """
+    path = f'{_SERVERS}/{_FAIR}'
+    try:
+        return _taken(host, path)
+    except (OSError, ValueError):
+        return 0
 
 
 def unseen(view: doctor_view.View, name: str, what: str, why: str
@@ -36,10 +48,10 @@ def unseen(view: doctor_view.View, name: str, what: str, why: str
     return findings.ok(name, f'{text}; nothing here depends on it.')
 
 
-def blind(host: doctor_host.Host, path: str) -> str:
+def blind(host: host_files.Host, path: str) -> str:
     """Why debugfs does not show *path*; '' where it just has it not."""
     if not any(kind == 'debugfs' for _, kind, _ in host.mounts()):
-        return f'debugfs is not mounted at {doctor_host.DEBUG}'
+        return f'debugfs is not mounted at {host_files.DEBUG}'
     try:
         host.names(path)
     except FileNotFoundError:
@@ -47,15 +59,15 @@ def blind(host: doctor_host.Host, path: str) -> str:
     except NotADirectoryError:
         return _unread(host, path)
     except OSError as error:
-        return f'{path}: {doctor_host.why(error)}'
+        return f'{path}: {host_files.why(error)}'
     return ''
 
 
-def _unread(host: doctor_host.Host, path: str) -> str:
+def _unread(host: host_files.Host, path: str) -> str:
     try:
         host.read(path)
     except OSError as error:
-        return f'{path}: {doctor_host.why(error)}'
+        return f'{path}: {host_files.why(error)}'
     return ''
 
 
@@ -69,7 +81,7 @@ def _server(view: doctor_view.View, kind: str) -> findings.Finding:
         ppm = _taken(view.host, path)
     except OSError as error:
         return unseen(view, name, f'What the {kind} takes',
-                      f'{error.filename}: {doctor_host.why(error)}')
+                      f'{error.filename}: {host_files.why(error)}')
     text = (f'The {kind} takes up to {findings.share(ppm)} of each pCPU'
             if ppm else f'There is no {kind}')
     if kind == _EXT and ppm and _idle(view):
@@ -85,7 +97,7 @@ def _idle(view: doctor_view.View) -> bool:
             and view.host.optional(_EXT_STATE) in (None, 'disabled'))
 
 
-def _taken(host: doctor_host.Host, path: str) -> int:
+def _taken(host: host_files.Host, path: str) -> int:
     """The largest share on a pCPU, in ppm; 0 where there are none.
 
     :raises OSError, ValueError: the files cannot be read

@@ -4,9 +4,9 @@
 
 from collections.abc import Iterator
 
-from nova_rt import cpus as rt_cpus
 from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
+from nova_rt.host import cpulist
 
 _CPUS = '/sys/devices/system/cpu'
 _SMT = f'{_CPUS}/smt/active'
@@ -45,7 +45,7 @@ def governor(view: doctor_view.View) -> Iterator[findings.Finding]:
     elif not slow:
         yield findings.ok(name, 'All pCPUs run at their full frequency.')
     else:
-        text = ', '.join(f'{key} on {rt_cpus.format_ids(ids)}'
+        text = ', '.join(f'{key} on {cpulist.format_ids(ids)}'
                          for key, ids in sorted(slow.items()))
         yield findings.warning(
             name, f'The frequency of pCPUs is scaled ({text}): a runtime is '
@@ -73,7 +73,7 @@ def offline(view: doctor_view.View) -> Iterator[findings.Finding]:
     if away:
         # No warning: this is how SMT is switched off.
         yield findings.ok(
-            'hardware.offline', f'pCPUs {rt_cpus.format_ids(away)} are '
+            'hardware.offline', f'pCPUs {cpulist.format_ids(away)} are '
             f'offline; change that only while no server has a reservation.')
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import zlib
 
 from nova_rt.doctor import findings
-from nova_rt.doctor import host as doctor_host
-from nova_rt.doctor import passive
 from nova_rt.doctor import view as doctor_view
+from nova_rt.host import files as host_files
+from nova_rt.kernel import deadline
 
 _ID = 'kernel.interface'
 _PATCHED = 'or run a kernel with HCBS'
@@ -17,7 +17,7 @@ _LEGACY = ('boot with systemd.unified_cgroup_hierarchy=0 (systemd 256 also '
            'rt_group_sched=1, ' + _PATCHED)
 
 
-def config(host: doctor_host.Host) -> dict[str, str] | None:
+def config(host: host_files.Host) -> dict[str, str] | None:
     """What the kernel was built with; None where it does not tell."""
     for path in ('/proc/config.gz', f'/boot/config-{host.release}'):
         try:
@@ -29,7 +29,7 @@ def config(host: doctor_host.Host) -> dict[str, str] | None:
     return None
 
 
-def rt_group_sched(host: doctor_host.Host) -> bool | None:
+def rt_group_sched(host: host_files.Host) -> bool | None:
     """Whether the kernel was built with it; None where it does not tell."""
     found = config(host)
     if found is None:
@@ -53,11 +53,10 @@ def interface(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield _nothing(view)
     else:
         version = 1 if view.hierarchy.controller else 2
-        name = found.interface.name
         yield findings.ok(
-            _ID, f'{passive.IDS.get(name, "Plug-in")} {name}: {found.file} '
-                 f'on cgroup v{version} at {view.hierarchy.mount} '
-                 f'({found.how}).')
+            _ID, f'{found.interface.label} {found.interface.name}: '
+                 f'{found.file} on cgroup v{version} at '
+                 f'{view.hierarchy.mount} ({found.how}).')
 
 
 def forced(view: doctor_view.View) -> Iterator[findings.Finding]:
@@ -91,16 +90,19 @@ def _missing(why: str, remedy: str) -> findings.Finding:
         remedy)
 
 
-def _on_v2(host: doctor_host.Host) -> tuple[str, str]:
+def _on_v2(host: host_files.Host) -> tuple[str, str]:
     built = rt_group_sched(host)
     why = ('the cpu controller is on cgroup v2, where mainline has no file '
            'for it')
     if built is False:
-        why += ', and the kernel was built without CONFIG_RT_GROUP_SCHED'
+        return (f'{why}, and the kernel was built without '
+                'CONFIG_RT_GROUP_SCHED',
+                'Run a kernel with HCBS; for virtual machines only, set '
+                f'[nova_rt] kernel_interface = {deadline.NAME}.')
     return why, f'{_LEGACY[0].upper()}{_LEGACY[1:]}.'
 
 
-def _on_v1(host: doctor_host.Host) -> tuple[str, str]:
+def _on_v1(host: host_files.Host) -> tuple[str, str]:
     built = rt_group_sched(host)
     words = host.read('/proc/cmdline').split()
     asked = 'rt_group_sched=1' in words

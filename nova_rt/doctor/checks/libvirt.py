@@ -6,10 +6,9 @@ from collections.abc import Iterator
 import posixpath
 
 from nova_rt.doctor import findings
-from nova_rt.doctor import host as doctor_host
-from nova_rt.doctor import passive
 from nova_rt.doctor import view as doctor_view
-from nova_rt.kernel import base
+from nova_rt.host import cgroup
+from nova_rt.host import files as host_files
 from nova_rt.kernel import survey
 
 _PID_1 = '/proc/1/comm'
@@ -19,7 +18,7 @@ def layout(view: doctor_view.View) -> Iterator[findings.Finding]:
     if view.groups is None or view.hierarchy is None:
         return
     name = 'libvirt.layout'
-    both = [path for path in passive.PARTITIONS if path in view.groups.all]
+    both = [path for path in cgroup.PARTITIONS if path in view.groups.all]
     if len(both) > 1:
         yield findings.warning(
             name, f'There are {" and ".join(both)}: guests in the second do '
@@ -100,12 +99,12 @@ def controller(view: doctor_view.View) -> Iterator[findings.Finding]:
             'nova-compute or libvirt will have it do so.')
 
 
-def _handed_on(host: doctor_host.Host, hierarchy: base.Hierarchy) -> bool:
+def _handed_on(host: host_files.Host, hierarchy: cgroup.Hierarchy) -> bool:
     path = f'{hierarchy.mount.rstrip("/")}/{survey.SUBTREE}'
     return 'cpu' in (host.optional(path) or '').split()
 
 
-def _joint(view: doctor_view.View, hierarchy: base.Hierarchy) -> str:
+def _joint(view: doctor_view.View, hierarchy: cgroup.Hierarchy) -> str:
     options = next((options for point, _, options in view.host.mounts()
                     if point == hierarchy.mount), '')
     if hierarchy.controller and 'cpuacct' in options.split(','):

@@ -5,8 +5,8 @@
 from collections.abc import Iterator
 
 from nova_rt.doctor import findings
-from nova_rt.doctor import groups as doctor_groups
 from nova_rt.doctor import view as doctor_view
+from nova_rt.kernel import groups as kernel_groups
 from nova_rt.kernel import tree
 
 _AUDIT = ('Have nova-compute run: it puts this right when it starts and in '
@@ -16,7 +16,7 @@ _AUDIT = ('Have nova-compute run: it puts this right when it starts and in '
 def orphans(view: doctor_view.View) -> Iterator[findings.Finding]:
     if view.groups is None:
         return
-    empty: list[doctor_groups.Group] = []
+    empty: list[kernel_groups.Group] = []
     for group in view.groups.below(view.groups.partition):
         inside = any(group.path.startswith(above.path + '/')
                      for above in empty)
@@ -37,7 +37,7 @@ def orphans(view: doctor_view.View) -> Iterator[findings.Finding]:
 def room(view: doctor_view.View) -> Iterator[findings.Finding]:
     if view.groups is None:
         return
-    loose = [(path, view.groups.room(path)) for path in parents(view.groups)]
+    loose = [(path, view.groups.room(path)) for path in view.groups.parents()]
     found = [f'{path} ({findings.share(ppm)} more)'
              for path, ppm in loose if ppm > 0]
     if found:
@@ -53,7 +53,7 @@ def period(view: doctor_view.View) -> Iterator[findings.Finding]:
     if view.groups is None:
         return
     found = []
-    for path in parents(view.groups):
+    for path in view.groups.parents():
         group = view.groups.get(path)
         if group is not None and group.budget and (
                 group.held.period_us != tree.PARENT_PERIOD_US):
@@ -65,15 +65,6 @@ def period(view: doctor_view.View) -> Iterator[findings.Finding]:
             f'to work with: {findings.some(found)}.',
             f'Set it to {tree.PARENT_PERIOD_US} us, and their runtime to '
             f'the same share.')
-
-
-def parents(groups: doctor_groups.Groups) -> list[str]:
-    """The groups that only hand out: a guest's own may keep a part."""
-    top = [groups.partition] if groups.partition in groups.all else []
-    return top + [
-        group.path for group in groups.below(groups.partition)
-        if group.budget and groups.charged(group.path)
-        and not groups.occupied(group.path)]
 
 
 CHECKS: dict[str, doctor_view.Check] = {

@@ -4,9 +4,10 @@
 
 from collections.abc import Iterator
 
+from nova_rt.doctor.checks import deadline_servers
 from nova_rt.doctor import findings
-from nova_rt.doctor import host as doctor_host
 from nova_rt.doctor import view as doctor_view
+from nova_rt.host import files as host_files
 from nova_rt.kernel import tree
 from nova_rt import reservation
 
@@ -16,7 +17,7 @@ _RUNTIME_ID = 'sysctl.rt_runtime'
 _NOISE_PPM = 2
 
 
-def limit(host: doctor_host.Host) -> tuple[int, int]:
+def limit(host: host_files.Host) -> tuple[int, int]:
     """(runtime, period) in us."""
     return (host.number(tree.SYSCTL.format('runtime')),
             host.number(tree.SYSCTL.format('period')))
@@ -33,6 +34,11 @@ def rt_runtime(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.problem(
             _RUNTIME_ID, f'{text}: real-time tasks never run.',
             'sysctl kernel.sched_rt_runtime_us=950000')
+    elif value >= period and (kept := deadline_servers.fair_share(view.host)):
+        yield findings.ok(
+            _RUNTIME_ID, f'{text}, all of the period of {period}, as is the '
+            f'default since Linux 7.2; the fair_server keeps '
+            f'{findings.share(kept)} of each pCPU for ordinary tasks.')
     elif value >= period and not _deadline_servers(view):
         yield findings.warning(
             _RUNTIME_ID, f'{text}, all of the period of {period}: real-time '
@@ -88,7 +94,7 @@ def timeslice(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def _deadline_servers(view: doctor_view.View) -> bool:
     """An HCBS kernel: it has other means against a runaway."""
-    return view.interface is not None and view.interface.drains
+    return view.interface is not None and view.interface.deadline_servers
 
 
 CHECKS: dict[str, doctor_view.Check] = {

@@ -5,12 +5,12 @@
 from collections.abc import Callable, Iterator
 import posixpath
 
-from nova_rt import cpus as rt_cpus
 from nova_rt.doctor.checks import config
 from nova_rt.doctor import findings
-from nova_rt.doctor import groups as doctor_groups
-from nova_rt.doctor import proc
 from nova_rt.doctor import view as doctor_view
+from nova_rt.host import cpulist
+from nova_rt.host import proc
+from nova_rt.kernel import groups as kernel_groups
 
 
 def no_budget(view: doctor_view.View) -> Iterator[findings.Finding]:
@@ -33,7 +33,7 @@ def no_budget(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def middle(view: doctor_view.View) -> Iterator[findings.Finding]:
     """The leaf rule of HCBS, which the kernel itself does not keep."""
-    if (view.interface is None or not view.interface.drains
+    if (view.interface is None or not view.interface.deadline_servers
             or view.interface.inherits):
         return
     found = list(_in_groups(view, _is_middle))
@@ -73,7 +73,7 @@ def priority(view: doctor_view.View) -> Iterator[findings.Finding]:
             f'{findings.count(threads, "kernel thread")} aside.')
 
 
-def _competes(view: doctor_view.View, groups: doctor_groups.Groups,
+def _competes(view: doctor_view.View, groups: kernel_groups.Groups,
               task: proc.Task) -> bool:
     """Whether it runs on pCPUs of servers and is none of their tasks."""
     if (view.group_of(task) + '/').startswith(groups.partition + '/'):
@@ -82,11 +82,11 @@ def _competes(view: doctor_view.View, groups: doctor_groups.Groups,
         allowed = proc.status(view.host, task)['Cpus_allowed_list']
     except (FileNotFoundError, ProcessLookupError):
         return False  # it has ended
-    return bool(config.chosen(view) & {*rt_cpus.parse_ids(allowed)})
+    return bool(config.chosen(view) & {*cpulist.parse_ids(allowed)})
 
 
 def _in_groups(view: doctor_view.View,
-               rule: Callable[[doctor_groups.Groups, str], bool]
+               rule: Callable[[kernel_groups.Groups, str], bool]
                ) -> Iterator[str]:
     """The real-time tasks in groups for which *rule* holds."""
     if view.groups is None:
@@ -97,12 +97,12 @@ def _in_groups(view: doctor_view.View,
             yield f'{task} in {group}'
 
 
-def _without(groups: doctor_groups.Groups, path: str) -> bool:
+def _without(groups: kernel_groups.Groups, path: str) -> bool:
     group = groups.get(path)
     return group is not None and not group.budget
 
 
-def _starved(groups: doctor_groups.Groups, path: str) -> bool:
+def _starved(groups: kernel_groups.Groups, path: str) -> bool:
     """Where groups inherit: the nearest with numbers has none left."""
     while path.strip('/'):
         group = groups.get(path)
@@ -112,7 +112,7 @@ def _starved(groups: doctor_groups.Groups, path: str) -> bool:
     return False  # the root group: unreserved
 
 
-def _is_middle(groups: doctor_groups.Groups, path: str) -> bool:
+def _is_middle(groups: kernel_groups.Groups, path: str) -> bool:
     return any(child.budget for child in groups.children(path))
 
 

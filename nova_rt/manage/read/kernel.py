@@ -11,13 +11,12 @@ from typing import Any
 import nova.conf
 
 from nova_rt.compute import claims
-from nova_rt.doctor.checks import orphans
-from nova_rt.doctor import groups as doctor_groups
-from nova_rt.doctor import host as doctor_host
-from nova_rt.doctor import passive
 from nova_rt import exception
+from nova_rt.host import files as host_files
+from nova_rt.host import sched
 from nova_rt.kernel import base
-from nova_rt.kernel import deadline
+from nova_rt.kernel import groups as kernel_groups
+from nova_rt.kernel import passive
 from nova_rt.kernel import survey
 from nova_rt.kernel import tasks as kernel_tasks
 from nova_rt.manage import snapshot
@@ -40,10 +39,10 @@ def look(holdings: Sequence[snapshot.Holding]) -> snapshot.Kernel:
     :param holdings: of the host that this machine is
     :raises Unseen: they cannot be told
     """
-    files = host_files()
+    files = this_host()
     held = {holding.server: holding for holding in holdings
             if holding.current}
-    if CONF.nova_rt.kernel_interface == virt_deadline.NAME:
+    if CONF.nova_rt.kernel_interface == virt_deadline.DeadlineEnforcer.name:
         return _deadlines(files, held)
     found = passive.find(files, CONF.nova_rt.kernel_interface)
     if found.interface is None or (
@@ -54,20 +53,20 @@ def look(holdings: Sequence[snapshot.Holding]) -> snapshot.Kernel:
                      'for reservations')
     try:
         guests = dict(_leaves(files, found.interface, held))
-        groups = doctor_groups.Groups(files, hierarchy, found.interface)
+        groups = kernel_groups.Groups(files, hierarchy, found.interface)
         return snapshot.Kernel(
             found.interface.replicated, guests,
             _strays(groups, [leaf.group for leaves in guests.values()
                              for leaf in leaves]),
-            {path: groups.room(path) for path in orphans.parents(groups)
+            {path: groups.room(path) for path in groups.parents()
              if groups.room(path) > 0})
     except (OSError, ValueError) as error:
         raise Unseen(reason=str(error)) from error
 
 
-def host_files() -> doctor_host.Host:
+def this_host() -> host_files.Host:
     """A seam: functional tests have a kernel for each host."""
-    return doctor_host.Host()
+    return host_files.Host()
 
 
 # Guests of libvirt.
@@ -107,7 +106,7 @@ def _pid(domain: Any) -> int:
     return int(path.read_text())
 
 
-def _layouts(files: doctor_host.Host, controller: str,
+def _layouts(files: host_files.Host, controller: str,
              held: dict[str, snapshot.Holding]
              ) -> Iterator[tuple[snapshot.Holding, layout.Layout]]:
     """Of the guests of Nova's servers that run here."""
@@ -130,7 +129,7 @@ def _budget(claim: claims.RTClaim, *ids: int) -> base.Budget:
 
 # By groups.
 
-def _leaves(files: doctor_host.Host, interface: base.KernelInterface,
+def _leaves(files: host_files.Host, interface: base.KernelInterface,
             held: dict[str, snapshot.Holding]
             ) -> Iterator[tuple[str, tuple[snapshot.Leaf, ...]]]:
     for holding, guest in _layouts(files, interface.controller, held):
@@ -151,7 +150,7 @@ def _wanted(interface: base.KernelInterface, guest: layout.Layout,
         return {guest.domain: _budget(claim)}
 
 
-def _strays(groups: doctor_groups.Groups, leaves: Sequence[str]
+def _strays(groups: kernel_groups.Groups, leaves: Sequence[str]
             ) -> dict[str, int]:
     """The lowest groups with a budget that are of no guest of ours.
 
@@ -172,7 +171,7 @@ def _within(path: str, above: str) -> bool:
 
 # By threads.
 
-def _deadlines(files: doctor_host.Host, held: dict[str, snapshot.Holding]
+def _deadlines(files: host_files.Host, held: dict[str, snapshot.Holding]
                ) -> snapshot.Kernel:
     hierarchy = survey.hierarchy_of(files)
     if hierarchy is None:
@@ -193,7 +192,7 @@ def _deadlines(files: doctor_host.Host, held: dict[str, snapshot.Holding]
 
 def _of_thread(group: str, thread: int, wanted: base.Budget | None
                ) -> snapshot.Leaf:
-    policy = deadline.get(thread)
+    policy = sched.get(thread)
     held = None
     if policy.is_deadline:
         # Which pCPU it runs on is the scheduler's choice.

@@ -14,20 +14,19 @@ import os
 import time
 
 from nova_rt.compute import claims
-from nova_rt import cpus
 from nova_rt import exception
+from nova_rt.host import cgroup
+from nova_rt.host import cpulist
+from nova_rt.host import sched
+from nova_rt.host import ticks
 from nova_rt.kernel import base
 from nova_rt.kernel import deadline
 from nova_rt.kernel import survey
 from nova_rt.kernel import tasks as kernel_tasks
-from nova_rt.kernel import ticks
 import nova_rt.privsep
 from nova_rt import reservation
 from nova_rt.virt.libvirt import enforcer
 from nova_rt.virt.libvirt import layout
-
-#: Of option kernel_interface; never detected.
-NAME = 'sched_deadline'
 
 #: The bandwidth of a guest that ended returns at the end of its period.
 _RETURN_SECONDS = 1.0
@@ -48,12 +47,12 @@ class DeadlineEnforcer(enforcer.Enforcer):
     :raises KernelError: the cpu controller is mounted nowhere
     """
 
-    name = NAME
+    name = deadline.NAME
     replicated = False
     pins = False
     releases_early = True
 
-    def __init__(self, fs: base.CgroupFS, tasks: kernel_tasks.Tasks,
+    def __init__(self, fs: cgroup.CgroupFS, tasks: kernel_tasks.Tasks,
                  containers: bool, shared: Callable[[], Collection[int]]
                  ) -> None:
         hierarchy = survey.hierarchy_of(fs)
@@ -109,7 +108,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
                    for group, thread in self._vcpus_of(pid, claim))
 
     def bandwidth(self, pid: int) -> int:
-        return max((self._policy(group, thread).bandwidth
+        return max((_ppm(self._policy(group, thread))
                     for group, thread in self._vcpus(pid)), default=0)
 
     # One thread.
@@ -131,9 +130,9 @@ class DeadlineEnforcer(enforcer.Enforcer):
         return self._policy(group, thread).grants(
             wanted.runtime_us, wanted.period_us)
 
-    def _policy(self, group: str, thread: int) -> deadline.Policy:
+    def _policy(self, group: str, thread: int) -> sched.Policy:
         with self._explained(group, thread):
-            return deadline.get(thread)
+            return sched.get(thread)
 
     def _start(self, group: str, thread: int,
                wanted: reservation.Reservation) -> None:
@@ -148,7 +147,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
             nova_rt.privsep.set_deadline(group, self._controller, thread,
                                          0, 0)
 
-    def _restore(self, group: str, thread: int, old: deadline.Policy
+    def _restore(self, group: str, thread: int, old: sched.Policy
                  ) -> None:
         if old.is_deadline:
             self._start(group, thread, reservation.Reservation(
@@ -190,8 +189,8 @@ class DeadlineEnforcer(enforcer.Enforcer):
         domain, shared = self._admission.cpus(), sorted(self._shared())
         if shared and tuple(shared) != domain:
             raise self._error(
-                '/', f'guests run on the CPUs {cpus.format_ids(shared)} and '
-                f'the root domain has {cpus.format_ids(domain)}, but '
+                '/', f'guests run on the CPUs {cpulist.format_ids(shared)} '
+                f'and the root domain has {cpulist.format_ids(domain)}, but '
                 f'SCHED_DEADLINE needs all of it; make [compute] '
                 f'cpu_shared_set the same, or isolate the other CPUs')
 
@@ -229,7 +228,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
             return ('no permission (EPERM); the privileged process needs '
                     'CAP_SYS_NICE')
         return (f'thread {thread} may run on the CPUs '
-                f'{cpus.format_ids(sorted(mask))} only, and SCHED_DEADLINE '
+                f'{cpulist.format_ids(sorted(mask))} only, and SCHED_DEADLINE '
                 f'needs all CPUs of the root domain (EPERM); let no [compute] '
                 f'cpu_shared_set, NUMA topology or cpuset restrict it')
 
@@ -240,6 +239,13 @@ class DeadlineEnforcer(enforcer.Enforcer):
 
 _CONTAINERS = ('SCHED_DEADLINE is for the vCPU threads of virtual machines; '
                'a container needs a kernel with budgets for groups')
+
+
+def _ppm(policy: sched.Policy) -> int:
+    """Its bandwidth; 0 unless it is SCHED_DEADLINE."""
+    if not policy.is_deadline:
+        return 0
+    return reservation.Reservation(policy.runtime, policy.period).bandwidth
 
 
 def _is_full(error: exception.KernelError) -> bool:

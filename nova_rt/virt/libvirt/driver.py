@@ -28,6 +28,7 @@ from nova_rt.compute import selfcheck
 from nova_rt.compute import tracker
 from nova_rt import conf as rt_conf
 from nova_rt import exception
+from nova_rt.host import cgroup
 from nova_rt import hostmap
 from nova_rt.kernel import base
 from nova_rt.kernel import detect
@@ -89,7 +90,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         """The way to enforce a reservation that this host offers."""
         files = self._rt_files()
         tasks = kernel_tasks.Tasks(files)
-        if CONF.nova_rt.kernel_interface == deadline.NAME:
+        if CONF.nova_rt.kernel_interface == deadline.DeadlineEnforcer.name:
             return deadline.DeadlineEnforcer(
                 files, tasks, CONF.libvirt.virt_type == 'lxc',
                 self._get_vcpu_available)
@@ -111,11 +112,13 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             LOG.info('CPU reservations: %s.', found)
             self.rt_capacity = found
 
-    def _rt_files(self) -> base.CgroupFS:
+    def _rt_files(self) -> cgroup.CgroupFS:
         """A seam: functional tests give each host a kernel of its own."""
         return kernel_fs.RealFS()
 
     def rt_claim(self, uuid: str) -> claims.RTClaim | None:
+        if self.virtapi._compute.rt.rt_is_plain(uuid):
+            return None
         instance = _instance(uuid)
         if instance is None:
             return None  # not a server of this cloud
@@ -387,7 +390,7 @@ def _priority_by_period(wanted: reservation.Reservation) -> int:
         wanted.period_us, rt_conf.levels(CONF))
 
 
-def _interface(files: base.CgroupFS) -> base.KernelInterface | None:
+def _interface(files: cgroup.CgroupFS) -> base.KernelInterface | None:
     """:raises InvalidConfiguration: the option names no interface"""
     name = CONF.nova_rt.kernel_interface
     try:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from nova_rt.kernel import base
+from nova_rt.host import cgroup
 from nova_rt.kernel import fs
 from nova_rt.kernel import survey
 
@@ -142,7 +142,7 @@ class Guests:
         return path
 
 
-def _mounts(files: fs.RealFS, hierarchy: base.Hierarchy
+def _mounts(files: fs.RealFS, hierarchy: cgroup.Hierarchy
             ) -> tuple[pathlib.Path, ...]:
     found = [hierarchy.mount]
     if hierarchy.controller:

@@ -12,7 +12,7 @@ import sys
 import time
 import unittest
 
-from nova_rt.doctor import host as doctor_host
+from nova_rt.host import files as host_files
 from nova_rt.kernel import survey
 from nova_rt.kernel import two_files
 
@@ -60,7 +60,7 @@ def _changed(one: dict[str, str], other: dict[str, str]) -> set[str]:
 class DoctorTest(unittest.TestCase):
 
     def setUp(self) -> None:
-        self.host = doctor_host.Host()
+        self.host = host_files.Host()
         self.hierarchy = survey.hierarchy_of(self.host)
         if os.geteuid() != 0:
             self.skipTest('needs root')

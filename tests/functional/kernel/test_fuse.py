@@ -10,6 +10,7 @@ from unittest import mock
 
 import ddt
 
+from nova_rt.host import cgroup
 from nova_rt.kernel import base
 from nova_rt.kernel import detect
 from nova_rt.kernel import tree
@@ -47,6 +48,8 @@ class FuseTest(unittest.TestCase):
         self.kernel = kernels.KERNELS[name](4, self.clock)
         self.fs = self.enterContext(mount.mounted(self.kernel))
         self.enterContext(mock.patch.object(tree, 'time', self.clock))
+        self.enterContext(mock.patch.object(
+            nova_rt.privsep, 'TOPS', {'machine', 'a'}))
         self.top = self.fs.mounts()[1][0]
 
     def path(self, *parts: str) -> str:
@@ -164,7 +167,7 @@ class ShortWriteTest(FuseTest):
         with self.assertRaises(OSError) as caught:
             nova_rt.privsep.write_cgroup_file(
                 self.path('a', scalars.RUNTIME), '1000001')
-        self.assertTrue(base.is_short(caught.exception))
+        self.assertTrue(cgroup.is_short(caught.exception))
 
     def test_a_buffered_file_resends(self) -> None:
         """So the host is lost: '600000' becomes '00000'."""

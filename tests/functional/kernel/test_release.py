@@ -5,9 +5,9 @@
 from unittest import mock
 
 from nova_rt.cmd import main
+from nova_rt.host import cgroup
 from nova_rt.kernel import detect
 from nova_rt.kernel import rt_group_sched
-from nova_rt.kernel import tasks
 from nova_rt.kernel import two_files
 from tests.functional.kernel import base
 
@@ -17,7 +17,7 @@ class ReleaseTest(base.RealKernelTest):
 
     def setUp(self) -> None:
         super().setUp()
-        patch = mock.patch.object(tasks, 'PARTITIONS', (f'/{self.name}',) * 2)
+        patch = mock.patch.object(cgroup, 'PARTITIONS', (f'/{self.name}',) * 2)
         patch.start()
         self.addCleanup(patch.stop)
         found = detect.detect(self.fs)

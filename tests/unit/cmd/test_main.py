@@ -11,9 +11,9 @@ from unittest import mock
 
 from nova_rt.cmd import main
 from nova_rt.doctor import command
-from nova_rt.doctor import host as doctor_host
 from nova_rt.doctor import options
 from nova_rt import exception
+from nova_rt.host import files as host_files
 from tests.unit.doctor import base
 from tests.unit.doctor import kernels
 
@@ -42,7 +42,7 @@ class MainTest(base.DoctorTest):
         """(status, standard output, standard error)"""
         out, err = io.StringIO(), io.StringIO()
         host = self.host(files)
-        with (mock.patch.object(doctor_host, 'Host', lambda: host),
+        with (mock.patch.object(host_files, 'Host', lambda: host),
               mock.patch.object(options, 'load', self.load),
               contextlib.redirect_stdout(out),
               contextlib.redirect_stderr(err)):

@@ -14,8 +14,8 @@ import ddt
 import fixtures
 
 from nova_rt.cmd import main
-from nova_rt.doctor import passive
-from nova_rt.kernel import ticks
+from nova_rt.host import ticks
+from nova_rt.kernel import passive
 from nova_rt.model import contended
 from nova_rt.model import exact
 from nova_rt.model import kernel

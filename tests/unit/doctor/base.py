@@ -14,12 +14,12 @@ from unittest import mock
 
 from nova_rt.doctor import examine
 from nova_rt.doctor import findings
-from nova_rt.doctor import host as doctor_host
 from nova_rt.doctor import options as doctor_options
 from nova_rt.doctor import view as doctor_view
+from nova_rt.host import files as host_files
+from nova_rt.host import ticks
 from nova_rt.kernel import base as kernel_base
 from nova_rt.kernel import detect
-from nova_rt.kernel import ticks
 
 Files = dict[str, str | bytes]
 
@@ -120,7 +120,7 @@ def write(root: str, files: Files) -> None:
                          else content)
 
 
-class Refusing(doctor_host.Host):
+class Refusing(host_files.Host):
     """Some files cannot be read, whoever asks."""
 
     def __init__(self, root: str, refused: Mapping[str, int]) -> None:

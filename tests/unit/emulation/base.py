@@ -7,7 +7,7 @@ import os
 import posixpath
 import unittest
 
-from nova_rt.kernel import base
+from nova_rt.host import cgroup
 from tests.emulation import clock
 from tests.emulation import guard
 from tests.emulation import kernel as emulation
@@ -16,7 +16,7 @@ from tests.emulation import paths
 
 FIFO = os.SCHED_FIFO
 OTHER = os.SCHED_OTHER
-SHORT = base.SHORT_WRITE
+SHORT = cgroup.SHORT_WRITE
 
 
 class EmulationTest(unittest.TestCase):
@@ -53,7 +53,7 @@ class EmulationTest(unittest.TestCase):
         try:
             self.kernel.write(self.path(group, name), text)
         except OSError as error:
-            if base.is_short(error):
+            if cgroup.is_short(error):
                 return SHORT
             return errno.errorcode[error.errno or 0]
         return ''

@@ -17,8 +17,8 @@ import random
 from unittest import mock
 
 from nova_rt.compute import claims
-from nova_rt import cpus
 from nova_rt import exception
+from nova_rt.host import cpulist
 from nova_rt.kernel import base as kernel_base
 from nova_rt.kernel import tree
 from nova_rt import reservation
@@ -275,7 +275,7 @@ class Host:
 
     def _pin(self, group: str, budget: kernel_base.Budget) -> None:
         path = base.cpus_of(self.kernel, group)
-        text = cpus.format_ids(sorted(budget.runtime_us))
+        text = cpulist.format_ids(sorted(budget.runtime_us))
         if self.kernel.read(path) != text:
             self.kernel.write(path, text)
 

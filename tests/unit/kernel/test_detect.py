@@ -7,7 +7,7 @@ import errno
 from unittest import mock
 
 from nova_rt import exception
-from nova_rt.kernel import base as kernel_base
+from nova_rt.host import cgroup
 from nova_rt.kernel import detect
 from nova_rt.kernel import survey
 from tests.emulation import hcbs
@@ -216,7 +216,7 @@ class VariantTest(base.KernelTest):
     def test_short_is_not_refused(self) -> None:
         """What tells F1 from F2 is asked of a scratch group only."""
         kernel = hcbs.Kernel()
-        look = survey.Survey(kernel, kernel_base.Hierarchy(
+        look = survey.Survey(kernel, cgroup.Hierarchy(
             base.mount(kernel), 'cpu'))
         with look.open():
             self.assertIs(survey.Outcome.SHORT, look.attempt(

@@ -8,7 +8,7 @@ import unittest
 import testscenarios
 
 from nova_rt import exception
-from nova_rt.kernel import ticks
+from nova_rt.host import ticks
 from nova_rt.kernel import throttle
 from tests.unit.kernel import base
 

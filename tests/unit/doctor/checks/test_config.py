@@ -7,7 +7,6 @@ import pathlib
 import tempfile
 from unittest import mock
 
-from nova_rt.compute import capacity
 from nova_rt.doctor.checks import config
 from nova_rt.doctor import options
 from tests.unit.doctor import base
@@ -73,9 +72,6 @@ class OptionsTest(base.DoctorTest):
         with mock.patch.object(builtins, '__import__', without):
             self.assertEqual(options.Options(), options.load([]))
             self.assertIn('oslo', options.load(['/x']).trouble)
-
-    def test_virt_types(self):
-        self.assertEqual(capacity.VIRT_TYPES, options.VIRT_TYPES)
 
 
 class ConfigTest(base.DoctorTest):

@@ -4,14 +4,14 @@
 
 from unittest import mock
 
-from nova_rt.doctor import passive
+from nova_rt.host import cpulist
+from nova_rt.host import sched
 from nova_rt.kernel import deadline as kernel_deadline
-from nova_rt.virt.libvirt import deadline as libvirt_deadline
 from tests.unit.doctor import base
 from tests.unit.doctor.checks import test_deadline_servers
 from tests.unit.doctor.checks import test_kernel
 
-_ISOLATED = {kernel_deadline.ISOLATED: ''}
+_ISOLATED = {cpulist.ISOLATED: ''}
 
 
 class DeadlineTest(base.DoctorTest):
@@ -21,10 +21,7 @@ class DeadlineTest(base.DoctorTest):
         return self.examine(
             base.MAINLINE, _ISOLATED,
             test_deadline_servers.server('fair', '50000000'), *layers,
-            kernel_interface=passive.DEADLINE, **options)
-
-    def test_name(self):
-        self.assertEqual(libvirt_deadline.NAME, passive.DEADLINE)
+            kernel_interface=kernel_deadline.NAME, **options)
 
     def test_interface(self):
         found = self.look(test_kernel.YES)
@@ -50,7 +47,7 @@ class DeadlineTest(base.DoctorTest):
         with (mock.patch.object(kernel_deadline, '_version',
                                 return_value=(6, 11)),
               mock.patch.object(
-                  kernel_deadline, 'get', lambda tid: kernel_deadline.Policy(
+                  sched, 'get', lambda tid: sched.Policy(
                       6, 0, policies[tid][0], 0, policies[tid][1]))):
             found = self.look(tasks)
         # 0.900 - 0.300 / 2

@@ -41,8 +41,9 @@ class KernelTest(base.DoctorTest):
         self.assertNotIn('built without', found[_ID].text)
 
     def test_v2_built_without(self):
-        self.assert_problem(self.examine(base.MAINLINE, NO), _ID,
-                            'built without')
+        found = self.examine(base.MAINLINE, NO)
+        self.assert_problem(found, _ID, 'built without', 'sched_deadline')
+        self.assertNotIn('unified_cgroup_hierarchy', found[_ID].remedy)
 
     def test_nothing_mounted(self):
         self.assert_problem(self.examine(base.PLAIN, base.mounts()), _ID,

@@ -36,6 +36,13 @@ class SysctlsTest(base.DoctorTest):
         self.assert_ok(found, _RUNTIME)
         self.assert_ok(found, _ROOT, 'SCHED_DEADLINE has the rest')
 
+    def test_all_is_the_default_where_a_fair_server_runs(self):
+        servers = '/sys/kernel/debug/sched/fair_server'
+        found = self.examine(base.MAINLINE, {
+            base.SYSCTL: '1000000', f'{servers}/cpu0/runtime': '50000000',
+            f'{servers}/cpu0/period': '1000000000'})
+        self.assert_ok(found, _RUNTIME, 'fair_server', '0.050')
+
     def test_root_above(self):
         found = self.examine(base.F1, {base.SYSCTL: '900000'})
         self.assert_warns(found, _ROOT, '0.950', '0.900', 'Lower')

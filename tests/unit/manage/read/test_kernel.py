@@ -2,7 +2,7 @@
 
 import fixtures
 
-from nova_rt.doctor import host as doctor_host
+from nova_rt.host import files as host_files
 from nova_rt.kernel import base as kernel_base
 from nova_rt.manage.read import kernel
 from nova_rt.manage import snapshot
@@ -37,7 +37,7 @@ class LookTest(unit_base.TestCase):
         self.holding = base.holding(0, (0,), 20_000, 200_000)
         self.running = [(self.holding.server, self.guests.start('a'))]
         for name, new in (
-                ('manage.read.kernel.host_files',
+                ('manage.read.kernel.this_host',
                  lambda: Files(self.emulation)),
                 ('manage.read.kernel.running_guests', lambda: self.running),
                 ('kernel.tasks.Tasks', emulated.EmulatedTasks)):
@@ -98,7 +98,7 @@ class LookTest(unit_base.TestCase):
 
     def test_no_interface(self):
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.manage.read.kernel.host_files', lambda: doctor_host.Host(
+            'nova_rt.manage.read.kernel.this_host', lambda: host_files.Host(
                 self.useFixture(fixtures.TempDir()).path)))
         self.assertRaises(kernel.Unseen, kernel.look, [self.holding])
 

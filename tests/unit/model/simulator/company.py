@@ -2,13 +2,16 @@
 
 """Random sets of reservations that share a CPU, and what each one loses."""
 
-import collections
+from collections.abc import Callable, Sequence
 import dataclasses
 import math
+import random
+from typing import NamedTuple
 
 import numpy as np
 
 from nova_rt.model import load as rt_load
+from nova_rt.model import numeric
 from nova_rt.model.simulator import cbs
 from nova_rt.model.simulator import cpu
 from nova_rt.model.simulator import rt_group
@@ -23,6 +26,10 @@ LONGEST_US = 1_000_000
 #: Beyond this a set is as large as the test of admission lets it be.
 _BISECTIONS = 16
 
+Reservations = Sequence[rt_reservation.Reservation]
+#: Periods in us, and the part that each server has of the sum of shares.
+Shape = tuple[list[int], list[float]]
+
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
@@ -32,15 +39,16 @@ class Kernel:
     tick_us: int = 0
     rule: schedulability.FixedPriorities | None = None
 
-    def admits(self, servers):
+    def admits(self, servers: Reservations) -> bool:
         if sum(one.share for one in servers) > CAP + 1e-9:
             return False
         return self.rule is None or self.rule.holds(servers)
 
-    def ticks(self, draw):
+    def ticks(self, draw: random.Random) -> rt_ticks.Ticks:
         return rt_ticks.Ticks(self.tick_us, draw.uniform(0, self.tick_us))
 
-    def simulate(self, draw, servers, until_us):
+    def simulate(self, draw: random.Random, servers: Sequence[cpu.Server],
+                 until_us: float) -> Sequence[cpu.Trace]:
         if self.rule is None:
             ticks = self.ticks(draw) if self.tick_us else None
             return cbs.simulate(servers, ticks, until_us)
@@ -51,17 +59,18 @@ class Kernel:
              for one in servers], self.ticks(draw), until_us=until_us)
 
 
-def fixed_priorities(tick_us):
+def fixed_priorities(tick_us: int) -> Kernel:
     """Mainline as it is, in which nobody can rely on turns."""
     return Kernel('rt_group_sched', tick_us, schedulability.FixedPriorities(
         48, tick_us, 5 * tick_us // 2))
 
 
-def periods_us(draw, count, shortest_us):
+def periods_us(draw: random.Random, count: int, shortest_us: int
+               ) -> list[int]:
     """Any, or harmonic ones, or one for all."""
     span = math.log(LONGEST_US / shortest_us)
 
-    def one():
+    def one() -> int:
         return round(shortest_us * math.exp(span * draw.random()))
 
     kind = draw.choice(('any', 'any', 'harmonic', 'equal'))
@@ -74,7 +83,7 @@ def periods_us(draw, count, shortest_us):
             for _ in range(count)]
 
 
-def shape(draw, shortest_us):
+def shape(draw: random.Random, shortest_us: int) -> Shape:
     """Periods of 2 to 5 servers, and how they divide what there is."""
     count = draw.randint(2, 5)
     cuts = sorted((0.0, 1.0, *(draw.random() for _ in range(count - 1))))
@@ -84,14 +93,16 @@ def shape(draw, shortest_us):
         part / sum(parts) for part in parts]
 
 
-def scaled(shaped, total):
+def scaled(shaped: Shape, total: float
+           ) -> list[rt_reservation.Reservation]:
     """Reservations that add up to *total*."""
     return [rt_reservation.Reservation(max(2, int(total * part * period)),
                                        period)
             for period, part in zip(*shaped, strict=True)]
 
 
-def largest(shaped, admits, total=CAP):
+def largest(shaped: Shape, admits: Callable[[Reservations], bool],
+            total: float = CAP) -> float:
     """How far up to *total* a set may grow, and be admitted."""
     low, high = 0.0, total
     if admits(scaled(shaped, total)):
@@ -105,7 +116,8 @@ def largest(shaped, admits, total=CAP):
     return low
 
 
-def admitted(draw, kernel, shortest_us):
+def admitted(draw: random.Random, kernel: Kernel, shortest_us: int
+             ) -> list[rt_reservation.Reservation]:
     """A random set that *kernel* takes, most of them as large as can be."""
     while True:
         shaped = shape(draw, shortest_us)
@@ -115,21 +127,23 @@ def admitted(draw, kernel, shortest_us):
             return found
 
 
-def points(*values):
+def points(*values: float) -> numeric.Floats:
     return np.array(values, dtype=float)
 
 
-def requests(*pairs):
+def requests(*pairs: tuple[float, float]) -> traffic.Requests:
     """Of (arrival, CPU time), in us."""
     return traffic.Requests(*(points(*column)
                               for column in zip(*pairs, strict=True)))
 
 
-def busy_from(time_us):
+def busy_from(time_us: float) -> traffic.Requests:
     return requests((time_us, np.inf))
 
 
-def random_requests(draw, reservation, until_us):
+def random_requests(draw: random.Random,
+                    reservation: rt_reservation.Reservation,
+                    until_us: float) -> traffic.Requests:
     """Too many or too few, short or long: now idle, now in arrears."""
     work_us = reservation.runtime_us * math.exp(draw.uniform(-2, 2))
     rate = draw.uniform(0.5, 1.1) * reservation.share / work_us
@@ -138,12 +152,21 @@ def random_requests(draw, reservation, until_us):
         int(1.2 * rate * until_us) + 5, draw.getrandbits(32))
 
 
-#: What a busy server had less than it reserved, in us: over its first
-#: PERIODS periods, over any, and in a single one.
-Lost = collections.namedtuple('Lost', 'server first any single')
+class Lost(NamedTuple):
+    """What a busy server had less than it reserved, in us.
+
+    :ivar first: over its first PERIODS periods
+    :ivar any: over any PERIODS periods
+    """
+
+    server: rt_reservation.Reservation
+    first: float
+    any: float
+    single: float
 
 
-def lost(draw, kernel, reservations, poisson):
+def lost(draw: random.Random, kernel: Kernel, reservations: Reservations,
+         poisson: bool) -> list[Lost]:
     """What each busy server of a set lacks.
 
     :param poisson: one server, drawn, is always busy and the others have
@@ -163,7 +186,7 @@ def lost(draw, kernel, reservations, poisson):
             if watched in (None, place)]
 
 
-def _lost(server, trace, until_us):
+def _lost(server: cpu.Server, trace: cpu.Trace, until_us: float) -> Lost:
     runtime, period = (server.reservation.runtime_us,
                        server.reservation.period_us)
     times = np.arange(server.requests.arrivals_us[0], until_us, period)

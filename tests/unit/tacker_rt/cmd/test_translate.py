@@ -112,14 +112,16 @@ class PackTest(Base):
         target = self.folder / 'a.csar'
         self.assertEqual((0, '', ''), self.run_command(
             'pack', '--image', 'i', PAPER, target))
-        self.assertEqual((0, '', ''), self.run_command('validate', target))
+        self.assertEqual((0, f'{target}: no problem\n', ''),
+                         self.run_command('validate', target))
 
     def test_directory(self):
         target = self.folder / 'a.csar'
         self.assertEqual((0, '', ''), self.run_command(
             'pack', samples.SAMPLES / 'sol001-hints' / 'package', target))
         self.assertTrue(zipfile.is_zipfile(target))
-        self.assertEqual((0, '', ''), self.run_command('validate', target))
+        self.assertEqual((0, f'{target}: no problem\n', ''),
+                         self.run_command('validate', target))
 
     def test_what_is_wrong(self):
         self.assertEqual(

@@ -8,8 +8,8 @@ from typing import Any
 
 import fixtures
 
-from nova_rt import cpus as rt_cpus
 from nova_rt import exception
+from nova_rt.host import cpulist
 from nova_rt.kernel import tree
 from nova_rt.virt.libvirt import enforcer
 from nova_rt.virt.libvirt import layout
@@ -102,7 +102,7 @@ class Host:
         if qemu:
             pid = self.guests.start_qemu(name, [str(cpu) for cpu in cpus])
         else:
-            pid = self.guests.start(name, rt_cpus.format_ids(sorted(cpus)))
+            pid = self.guests.start(name, cpulist.format_ids(sorted(cpus)))
         self.kernel.intercept = hook
         return pid
 

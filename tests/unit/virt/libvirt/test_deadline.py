@@ -14,6 +14,8 @@ import fixtures
 from oslotest import base
 
 from nova_rt import exception
+from nova_rt.host import cpulist
+from nova_rt.host import sched
 from nova_rt.kernel import base as kernel_base
 from nova_rt.kernel import deadline as kernel
 from nova_rt.kernel import detect
@@ -25,7 +27,7 @@ from tests.unit.virt.libvirt import fakes
 
 PID = 42
 CONTAINER = 43
-OTHER = kernel.Policy(os.SCHED_OTHER)
+OTHER = sched.Policy(os.SCHED_OTHER)
 GUEST = {'/machine/q/emulator': PID, '/machine/q/vcpu1': 101,
          '/machine/q/vcpu0': 100, '/machine/q/vcpu10': 102}
 
@@ -52,7 +54,7 @@ class Threads:
         self.log.append(thread)
         self._check(thread, old, kernel.units(runtime_us, period_us))
         period = period_us * 1000
-        self.policies[thread] = kernel.Policy(
+        self.policies[thread] = sched.Policy(
             6, 0, runtime_us * 1000, period - self.wrong, period)
 
     def _check(self, thread, old, wanted):
@@ -68,7 +70,7 @@ class Threads:
 
     def set_policy(self, thread, policy, param):
         self.get(thread)
-        self.policies[thread] = kernel.Policy(policy, param.sched_priority)
+        self.policies[thread] = sched.Policy(policy, param.sched_priority)
 
     def affinity(self, thread):
         return self.affinities.get(thread, {0, 1})
@@ -79,7 +81,7 @@ class Files:
 
     def __init__(self):
         self.files = {
-            kernel.ONLINE: '0-1', kernel.ISOLATED: '',
+            cpulist.ONLINE: '0-1', cpulist.ISOLATED: '',
             kernel.SYSCTL.format('runtime'): '950000',
             kernel.SYSCTL.format('period'): '1000000',
             kernel.PERIOD_SYSCTL.format('min'): '100',
@@ -125,8 +127,8 @@ class _Case(base.BaseTestCase):
         self.slept = []
         self.now = 0
         for target, name, new in (
-                (kernel, 'get', self.threads.get),
-                (kernel, 'start', self.threads.start),
+                (sched, 'get', self.threads.get),
+                (sched, 'start', self.threads.start),
                 (kernel, 'held', self.held),
                 (os, 'sched_setscheduler', self.threads.set_policy),
                 (os, 'sched_getaffinity', self.threads.affinity),
@@ -161,7 +163,7 @@ class _Case(base.BaseTestCase):
         return fakes.claim(runtime, 1000, tuple(range(vcpus)))
 
     def granted(self):
-        return [self.threads.policies[thread].bandwidth
+        return [deadline._ppm(self.threads.policies[thread])
                 for thread in (100, 101, 102)]
 
     def refused(self, *words, pid=PID, claim=None):
@@ -238,8 +240,8 @@ class DeadlineTest(_Case):
 
     def test_undone_to_real_time(self):
         """Of a guest that an interface of groups had reserved."""
-        self.threads.policies[100] = kernel.Policy(os.SCHED_RR, 10)
-        self.threads.policies[101] = kernel.Policy(os.SCHED_FIFO, 11)
+        self.threads.policies[100] = sched.Policy(os.SCHED_RR, 10)
+        self.threads.policies[101] = sched.Policy(os.SCHED_FIFO, 11)
         self.threads.refuse = {2: errno.EINVAL}
         self.refused('EINVAL')
 
@@ -267,8 +269,9 @@ class DeadlineTest(_Case):
         del self.threads.policies[101]
         self.assertRaises(exception.KernelError, self.enforcer.apply, PID,
                           self.claim())
-        self.assertEqual([0, 0], [self.threads.policies[thread].bandwidth
-                                  for thread in (100, 102)])
+        self.assertEqual(
+            [0, 0], [deadline._ppm(self.threads.policies[thread])
+                     for thread in (100, 102)])
 
     def test_guest_has_ended(self):
         self.refused('process 7', 'has ended', pid=7)
@@ -342,7 +345,7 @@ class CapacityTest(_Case):
         self.enforcer = self.made(shared=(0,))
         self.unavailable('guests run on the CPUs 0', 'root domain has 0-1',
                          'cpu_shared_set')
-        self.files.files[kernel.ISOLATED] = '1'
+        self.files.files[cpulist.ISOLATED] = '1'
         self.assertGreater(self.enforcer.capacity().ppm, 0)
 
     def test_no_controller(self):

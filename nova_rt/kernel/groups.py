@@ -9,10 +9,9 @@ import errno
 import functools
 import posixpath
 
-from nova_rt.doctor import host as doctor_host
-from nova_rt.doctor import passive
+from nova_rt.host import cgroup
+from nova_rt.host import files as host_files
 from nova_rt.kernel import base
-from nova_rt.kernel import tree
 
 #: Not listed: the group holds threads of another one (v2).
 _ELSEWHERE = errno.EOPNOTSUPP
@@ -23,7 +22,7 @@ class Group:
     """A group below the root, by its path in the hierarchy."""
 
     path: str
-    held: tree.Held
+    held: base.Held
 
     @property
     def budget(self) -> bool:
@@ -46,7 +45,7 @@ class Groups:
     :ivar unreadable: a sentence for each group that shows garbage
     """
 
-    def __init__(self, host: doctor_host.Host, hierarchy: base.Hierarchy,
+    def __init__(self, host: host_files.Host, hierarchy: cgroup.Hierarchy,
                  interface: base.KernelInterface) -> None:
         self._host = host
         self._mount = hierarchy.mount
@@ -61,13 +60,13 @@ class Groups:
     @functools.cached_property
     def root(self) -> Group:
         """:raises OSError, ValueError: it cannot be read"""
-        return Group('/', self._held(self._mount))
+        return Group('/', self._interface.held('/'))
 
     @functools.cached_property
     def partition(self) -> str:
         """The top group of all guests, where it will be if it is not."""
-        found = [path for path in passive.PARTITIONS if path in self.all]
-        systemd, plain = passive.PARTITIONS
+        found = [path for path in cgroup.PARTITIONS if path in self.all]
+        systemd, plain = cgroup.PARTITIONS
         return (found or [systemd if '/system.slice' in self.all
                           else plain])[0]
 
@@ -119,7 +118,7 @@ class Groups:
             return bool(self._host.read(
                 posixpath.join(self._mount, path.strip('/'), self._list)))
         except OSError as error:
-            if base.is_gone(error) or error.errno == _ELSEWHERE:
+            if cgroup.is_gone(error) or error.errno == _ELSEWHERE:
                 return False
             raise
 
@@ -134,17 +133,17 @@ class Groups:
             queue += self._host.children(path)
             name = path.removeprefix(self._mount)
             try:
-                yield Group(name, self._held(path))
+                yield Group(name, self._interface.held(name))
             except OSError as error:
-                if not base.is_gone(error):
+                if not cgroup.is_gone(error):
                     self.unreadable.append(f'{name}: {error}')
             except ValueError as error:
                 self.unreadable.append(f'{name}: {error}')
 
-    def _held(self, path: str) -> tree.Held:
-        # Not read(): where groups in the middle have servers of their own,
-        # it tells what they keep and not what they hold.
-        if not isinstance(self._interface, tree.TreeInterface):
-            raise ValueError(f'the groups of {self._interface.name} cannot '
-                             f'be looked at')
-        return self._interface._get(path)
+    def parents(self) -> list[str]:
+        """The groups that only hand out: a guest's own may keep a part."""
+        top = [self.partition] if self.partition in self.all else []
+        return top + [
+            group.path for group in self.below(self.partition)
+            if group.budget and self.charged(group.path)
+            and not self.occupied(group.path)]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.kernel.ticks: how finely run time is charged."""
+"""nova_rt.host.ticks: how finely run time is charged."""
 
 import errno
 import unittest
 from unittest import mock
 
-from nova_rt.kernel import base as kernel_base
-from nova_rt.kernel import ticks
+from nova_rt.host import cgroup
+from nova_rt.host import ticks
 from tests.unit.kernel import base
 
 NEW, OLD = ticks.FEATURES
@@ -27,7 +27,7 @@ class Files:
 
 
 def high(**texts: str) -> bool | None:
-    files: kernel_base.CgroupFS = Files(**texts)  # type: ignore[assignment]
+    files: cgroup.CgroupFS = Files(**texts)  # type: ignore[assignment]
     return ticks.high_resolution(files)
 
 

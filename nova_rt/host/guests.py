@@ -8,8 +8,11 @@ libvirt is not asked: it may be what is broken.
 import dataclasses
 import posixpath
 
-from nova_rt.doctor import host as doctor_host
-from nova_rt.doctor import proc
+from nova_rt.host import files as host_files
+from nova_rt.host import proc
+
+#: Guests that are put in control groups, by [libvirt] virt_type.
+VIRT_TYPES = ('kvm', 'lxc', 'qemu')
 
 _CONTAINER = 'libvirt_lxc'
 #: In part: /proc cuts names at 15 characters.
@@ -49,7 +52,7 @@ class Guest:
         return posixpath.basename(group)
 
 
-def find(host: doctor_host.Host, tasks: proc.Tasks, controller: str
+def find(host: host_files.Host, tasks: proc.Tasks, controller: str
          ) -> list[Guest]:
     """Processes in the root group are nobody's guests."""
     found = []

@@ -4,7 +4,7 @@
 
 import time
 
-from nova_rt.kernel import base
+from nova_rt.host import cgroup
 
 #: Where the scheduler's features are, since 5.13 and before.
 FEATURES = ('/sys/kernel/debug/sched/features',
@@ -20,7 +20,7 @@ def tick_us() -> int:
     return round(time.clock_getres(_COARSE) * 1_000_000) or _TICK_US
 
 
-def high_resolution(fs: base.CgroupFS) -> bool | None:
+def high_resolution(fs: cgroup.CgroupFS) -> bool | None:
     """Whether deadline servers are charged by a timer (HRTICK).
 
     :returns: None where the kernel does not tell (a locked-down one)

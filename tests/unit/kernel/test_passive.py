@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.passive: which interface it is, without touching."""
+"""nova_rt.kernel.passive: which interface it is, without touching."""
 
 from unittest import mock
 
-from nova_rt.doctor import passive
+from nova_rt.kernel import deadline
 from nova_rt.kernel import detect
-from nova_rt.kernel import tasks
+from nova_rt.kernel import passive
 from tests.unit.doctor import base
 from tests.unit.doctor import kernels
 
@@ -48,7 +48,7 @@ class PassiveTest(base.DoctorTest):
     def test_the_name(self):
         self.assertEqual('hcbs', self.found(kernels.F2).name)
         self.assertEqual('sched_deadline', self.found(
-            kernels.F2, forced=passive.DEADLINE).name)
+            kernels.F2, forced=deadline.NAME).name)
         self.assertIsNone(self.found(base.MAINLINE).name)
 
     def test_the_file(self):
@@ -56,12 +56,6 @@ class PassiveTest(base.DoctorTest):
                            ('hcbs_multi', base.MULTI),
                            ('rt_max', 'cpu.rt.max')):
             self.assertEqual(file, self.found(kernels.ALL[name]).file)
-
-    def test_the_names_of_all_are_known(self):
-        self.assertEqual(set(detect.known()), set(passive.IDS))
-
-    def test_partitions(self):
-        self.assertEqual(tasks.PARTITIONS, passive.PARTITIONS)
 
     def test_forced(self):
         found = self.found(kernels.F2, forced='rt_group_sched')

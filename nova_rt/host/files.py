@@ -9,11 +9,9 @@ import gzip
 import os
 import posixpath
 
-from nova_rt import cpus as rt_cpus
-from nova_rt.kernel import tree
+from nova_rt.host import cpulist
 
 MOUNTS = '/proc/self/mounts'
-ONLINE = '/sys/devices/system/cpu/online'
 DEBUG = '/sys/kernel/debug'
 
 _CHUNK = 1 << 20
@@ -100,7 +98,7 @@ class Host:
         """
         text = self.read(path)
         try:
-            return rt_cpus.parse_ids(text)
+            return cpulist.parse_ids(text)
         except ValueError as error:
             raise ValueError(f'{path} reads {text[:40]!r}, which is no list '
                              f'of CPUs') from error
@@ -108,18 +106,18 @@ class Host:
     @property
     def possible(self) -> tuple[int, ...]:
         """The CPUs that the kernel counts."""
-        return self.ids(tree.POSSIBLE)
+        return self.ids(cpulist.POSSIBLE)
 
     @property
     def online(self) -> tuple[int, ...]:
-        return self.ids(ONLINE)
+        return self.ids(cpulist.ONLINE)
 
     @property
     def release(self) -> str:
         """As ``uname -r`` has it."""
         return self.read('/proc/sys/kernel/osrelease')
 
-    # The rest of nova_rt.kernel.base.CgroupFS.
+    # The rest of nova_rt.host.cgroup.CgroupFS.
 
     def children(self, path: str) -> list[str]:
         try:
@@ -150,4 +148,4 @@ class Host:
 
 
 def _untouched(path: str) -> OSError:
-    return OSError(errno.EROFS, 'nova-rt doctor changes nothing', path)
+    return OSError(errno.EROFS, 'files of the host are only read here', path)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import dataclasses
 import os
 
-from nova_rt.doctor import host as doctor_host
-from nova_rt.kernel import deadline
+from nova_rt.host import files as host_files
+from nova_rt.host import sched
 
 REAL_TIME = {os.SCHED_FIFO: 'FIFO', os.SCHED_RR: 'RR'}
 
@@ -57,7 +57,7 @@ class Tasks:
     deadline: tuple[Task, ...]
 
 
-def walk(host: doctor_host.Host) -> Tasks:
+def walk(host: host_files.Host) -> Tasks:
     """:raises OSError, ValueError: /proc is not what it should be"""
     processes: dict[int, Task] = {}
     real_time, by_deadline = [], []
@@ -67,12 +67,12 @@ def walk(host: doctor_host.Host) -> Tasks:
                 processes[pid] = task
             if task.policy in REAL_TIME:
                 real_time.append(task)
-            elif task.policy == deadline.SCHED_DEADLINE:
+            elif task.policy == sched.SCHED_DEADLINE:
                 by_deadline.append(task)
     return Tasks(processes, tuple(real_time), tuple(by_deadline))
 
 
-def _threads(host: doctor_host.Host, pid: int) -> Iterator[Task]:
+def _threads(host: host_files.Host, pid: int) -> Iterator[Task]:
     directory = f'/proc/{pid}/task'
     try:
         for name in host.names(directory):
@@ -97,7 +97,7 @@ def _parse(pid: int, thread: int, data: bytes) -> Task:
                          f'{data[:40]!r}') from error
 
 
-def group_of(host: doctor_host.Host, task: Task, controller: str) -> str:
+def group_of(host: host_files.Host, task: Task, controller: str) -> str:
     """Its group in a hierarchy; '' for a task that has ended."""
     try:
         text = host.read(f'{task.directory}/cgroup')
@@ -110,7 +110,7 @@ def group_of(host: doctor_host.Host, task: Task, controller: str) -> str:
     return ''
 
 
-def status(host: doctor_host.Host, task: Task) -> dict[str, str]:
+def status(host: host_files.Host, task: Task) -> dict[str, str]:
     """The lines of its status file by name.
 
     :raises FileNotFoundError, ProcessLookupError: it has ended
@@ -120,7 +120,7 @@ def status(host: doctor_host.Host, task: Task) -> dict[str, str]:
     return {name: value.strip() for name, _, value in pairs}
 
 
-def capabilities(host: doctor_host.Host, task: Task) -> list[str]:
+def capabilities(host: host_files.Host, task: Task) -> list[str]:
     """What it may use of the capabilities that can change scheduling.
 
     :raises FileNotFoundError, ProcessLookupError: it has ended
@@ -129,7 +129,7 @@ def capabilities(host: doctor_host.Host, task: Task) -> list[str]:
     return [name for bit, name in _CAPABILITIES.items() if bound >> bit & 1]
 
 
-def in_user_namespace(host: doctor_host.Host, task: Task) -> bool:
+def in_user_namespace(host: host_files.Host, task: Task) -> bool:
     """Whether its capabilities do not count on the host.
 
     :raises FileNotFoundError, ProcessLookupError: it has ended
@@ -137,7 +137,7 @@ def in_user_namespace(host: doctor_host.Host, task: Task) -> bool:
     return host.read(f'{task.directory}/uid_map').split() != _ALL_IDS
 
 
-def priority_limit(host: doctor_host.Host, task: Task) -> int:
+def priority_limit(host: host_files.Host, task: Task) -> int:
     """The real-time priority that it needs no capability for.
 
     :raises FileNotFoundError, ProcessLookupError: it has ended

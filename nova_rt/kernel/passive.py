@@ -13,26 +13,17 @@ import functools
 import posixpath
 
 from nova_rt import exception
+from nova_rt.host import cgroup
 from nova_rt.kernel import base
+from nova_rt.kernel import deadline
 from nova_rt.kernel import detect
-from nova_rt.kernel import hcbs_multi
-from nova_rt.kernel import rt_max
 from nova_rt.kernel import survey
 from nova_rt.kernel import two_files
 
 #: The extraversion of the first HCBS patches.
 HCBS = 'hcbs'
 
-#: Of nova_rt.virt.libvirt.deadline, which needs Nova; never detected.
-DEADLINE = 'sched_deadline'
-
-#: Of nova_rt.kernel.tasks, which needs oslo.privsep.
-PARTITIONS = ('/machine.slice', '/machine')
-_FIRST = (*PARTITIONS, '/system.slice')
-
-IDS = {'rt_group_sched': 'F1', 'hcbs': 'F2', 'hcbs_multi': 'F2m',
-       'hcbs_rfc': 'F3', 'hcbs_rfc_multi': 'F3m', 'rt_max': 'F4',
-       'rt_max_cpuset': 'F5'}
+_FIRST = (*cgroup.PARTITIONS, '/system.slice')
 
 
 class PassiveSurvey(survey.Survey):
@@ -78,7 +69,7 @@ class PassiveSurvey(survey.Survey):
             try:
                 found.append(self.fs.read(posixpath.join(group, name)))
             except OSError as error:
-                if not base.is_gone(error):
+                if not cgroup.is_gone(error):
                     raise
         return found
 
@@ -115,13 +106,13 @@ class Detection:
     @property
     def name(self) -> str | None:
         if self.deadline:
-            return DEADLINE
+            return deadline.NAME
         return self.interface.name if self.interface else None
 
 
-def find(fs: base.CgroupFS, forced: str | None) -> Detection:
+def find(fs: cgroup.CgroupFS, forced: str | None) -> Detection:
     """The interface that nova-compute would likely find."""
-    if forced == DEADLINE:
+    if forced == deadline.NAME:
         return Detection(deadline=True)
     try:
         return _find(fs, forced)
@@ -133,7 +124,7 @@ def find(fs: base.CgroupFS, forced: str | None) -> Detection:
         return Detection(trouble=text)
 
 
-def _find(fs: base.CgroupFS, forced: str | None) -> Detection:
+def _find(fs: cgroup.CgroupFS, forced: str | None) -> Detection:
     if not detect.known():
         return Detection(trouble='nova-rt is not installed, so that its '
                          'entry points are missing')
@@ -150,33 +141,30 @@ def _find(fs: base.CgroupFS, forced: str | None) -> Detection:
     if found is None or hierarchy is None:
         return Detection(file=_root_file(fs, hierarchy))
     how = ('forced by [nova_rt] kernel_interface' if forced
-           else _how(fs, found.name, PassiveSurvey(fs, hierarchy)))
-    return Detection(found, seen, how, _file(found.name))
+           else _how(fs, found, hierarchy))
+    return Detection(found, seen, how, found.file)
 
 
-def _file(name: str) -> str:
-    if name == hcbs_multi.HcbsMulti.name:
-        return two_files.MULTI
-    return rt_max.MAX if name.startswith('rt_max') else two_files.RUNTIME
-
-
-def _root_file(fs: base.CgroupFS, hierarchy: base.Hierarchy | None) -> str:
+def _root_file(fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy | None) -> str:
     """The file of the root group, where no other group shows one."""
     if hierarchy is None:
         return ''
     look = survey.Survey(fs, hierarchy)
-    return next((name for name in (rt_max.MAX, two_files.MULTI,
-                                   two_files.RUNTIME)
-                 if look.in_root(name)), '')
+    files = dict.fromkeys(kind.file for _, kind
+                          in sorted(detect.known().items(), reverse=True))
+    return next(filter(look.in_root, files), '')
 
 
-def _how(fs: base.CgroupFS, name: str, look: survey.Survey) -> str:
-    if IDS.get(name) in ('F1', 'F2') and look.version == 1:
+def _how(fs: cgroup.CgroupFS, interface: base.KernelInterface,
+         hierarchy: cgroup.Hierarchy) -> str:
+    version = survey.Survey(fs, hierarchy).version
+    evidence = interface.evidence(version)
+    if evidence is base.Evidence.RELEASE:
         release = fs.read('/proc/sys/kernel/osrelease')
         mark = 'has' if HCBS in release else 'lacks'
         return (f'likely, because the release {release} {mark} "{HCBS}"; '
                 f'nova-compute makes sure with a scratch group')
-    if IDS.get(name) in ('F2', 'F3', 'F3m'):
-        return ('likely, by the values of the groups that exist; '
-                'nova-compute makes sure with a scratch group')
-    return 'sure, by the names of its files'
+    if evidence is base.Evidence.VALUES:
+        return (f'likely, by {evidence.value}; nova-compute makes sure with '
+                f'a scratch group')
+    return f'sure, by {evidence.value}'

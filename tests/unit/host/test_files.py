@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.doctor.host: reads, and never writes."""
+"""nova_rt.host.files: reads, and never writes."""
 
 import fcntl
 import gzip
 import os
 
-from nova_rt.doctor import host as doctor_host
+from nova_rt.host import files as host_files
 from tests.unit.doctor import base
 
 
@@ -26,7 +26,7 @@ class HostTest(base.DoctorTest):
         self.assertEqual(data, self.host({'/a': data}).data('/a'))
 
     def test_errors_name_the_file_of_the_host(self):
-        host = doctor_host.Host('/nowhere')
+        host = host_files.Host('/nowhere')
         for action in (host.read, host.names):
             with self.assertRaises(FileNotFoundError) as caught:
                 action('/a')
@@ -46,7 +46,7 @@ class HostTest(base.DoctorTest):
         host = self.host({'/a/b': 'x'})
         for action in (lambda: host.write('/a/b', 'y'),
                        lambda: host.make('/a/c'), lambda: host.remove('/a')):
-            with self.assertRaisesRegex(OSError, 'changes nothing'):
+            with self.assertRaisesRegex(OSError, 'only read'):
                 action()
         self.assertEqual('x', host.read('/a/b'))
 
@@ -61,5 +61,5 @@ class HostTest(base.DoctorTest):
     def test_why(self):
         for number, word in ((base.EPERM, 'locked-down'), (base.EACCES,
                              'only root'), (2, 'not there'), (5, 'Input')):
-            self.assertIn(word, doctor_host.why(OSError(
+            self.assertIn(word, host_files.why(OSError(
                 number, 'Input/output error')))

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""lab.machine: QEMU's command line, and the end of QEMU."""
+
+import pathlib
+import unittest
+
+from lab import kernels
+from lab import machine
+from lab import programs
+
+_PATH = pathlib.Path('/a,b')
+
+
+def words(wanted: machine.Machine, modules: pathlib.Path | None = None
+          ) -> str:
+    kernel = kernels.Kernel('k', '1', _PATH, modules)
+    return ' '.join(wanted.command(kernel, _PATH, _PATH, _PATH))
+
+
+class CommandTest(unittest.TestCase):
+
+    def test_commas_are_no_separators(self):
+        self.assertIn('file=/a,,b,format=raw', words(machine.Machine()))
+
+    def test_clock(self):
+        self.assertIn('-icount shift=2', words(machine.Machine(icount=True)))
+        self.assertNotIn('-icount', words(machine.Machine()))
+
+    def test_modules_come_with_a_first_root(self):
+        self.assertNotIn('-initrd', words(machine.Machine()))
+        self.assertIn('-initrd', words(machine.Machine(), _PATH))
+
+    def test_no_network(self):
+        self.assertIn('-nodefaults', words(machine.Machine()))
+        self.assertNotIn('-net', words(machine.Machine()).split())
+
+
+class RunTest(unittest.TestCase):
+
+    def test_out_of_time(self):
+        self.assertFalse(machine.run(['sleep', '60'], 0.2))
+
+    def test_in_time(self):
+        self.assertTrue(machine.run(['true'], 60))
+
+    def test_failure_is_told(self):
+        with self.assertRaisesRegex(programs.LabError, 'status 7: oh dear'):
+            machine.run(['sh', '-c', 'echo oh dear >&2; exit 7'], 60)
+
+    def test_missing_program(self):
+        with self.assertRaisesRegex(programs.LabError, 'install none-such'):
+            machine.run(['none-such'], 60)

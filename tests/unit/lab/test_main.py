@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""lab.main: bad input is one sentence."""
+
+import contextlib
+import io
+import pathlib
+import tempfile
+import unittest
+
+import ddt
+
+from lab import main
+
+
+@ddt.ddt
+class BadInputTest(unittest.TestCase):
+
+    @ddt.data((['debian:11'], 'debian:11 is none'),
+              (['/none'], '/none is no kernel'),
+              (['x', 'speed'], 'speed is no test'),
+              (['x', '--cpus', '0'], '--cpus 0 is not between'),
+              (['x', '--memory', '1'], '--memory 1 is too little'),
+              (['x', '--timeout', '-1'], '--timeout -1 is no time'))
+    @ddt.unpack
+    def test_one_sentence(self, words, sentence):
+        with tempfile.TemporaryDirectory() as scratch, \
+                contextlib.redirect_stderr(io.StringIO()) as stderr:
+            status = main.main(['--cache', scratch, *words])
+            self.assertEqual([], list(pathlib.Path(scratch).iterdir()))
+        self.assertEqual(2, status)
+        self.assertTrue(stderr.getvalue().startswith(f'lab.sh: {sentence}'),
+                        stderr.getvalue())
+        self.assertEqual(1, stderr.getvalue().count('\n'))

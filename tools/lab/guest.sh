@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs in the machine: mounts what a Debian has, runs the jobs, switches off.
+# PROJECT and CGROUP (v1 or v2) are in settings.sh.
+# shellcheck source=/dev/null
+. /lab/settings.sh
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export HOME=/root LANG=C.UTF-8 TMPDIR=/tmp
+
+mkdir -p /dev/pts /dev/shm /dev/mqueue
+mount -t devpts -o gid=5,mode=620 devpts /dev/pts
+mount -t tmpfs shm /dev/shm
+mount -t mqueue mqueue /dev/mqueue
+mount -t tmpfs -o mode=755 run /run
+mkdir -p /run/lock
+mount -t debugfs debug /sys/kernel/debug 2>/dev/null
+mount -t securityfs security /sys/kernel/security 2>/dev/null
+hostname lab
+ip link set lo up
+
+mkdir -p /boot
+[ ! -f /lab/config ] || cp /lab/config "/boot/config-$(uname -r)"
+if [ -d /lab/modules ]; then
+    mkdir -p "/lib/modules/$(uname -r)"
+    mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose modules \
+        "/lib/modules/$(uname -r)"
+    for module in fuse loop veth bridge tun; do modprobe -q "$module"; done
+fi
+
+if [ "$CGROUP" = v2 ]; then
+    mount -t cgroup2 cgroup2 /sys/fs/cgroup
+else
+    mount -t tmpfs -o mode=755 cgroup /sys/fs/cgroup
+    for controllers in cpu,cpuacct cpuset memory devices freezer pids blkio; do
+        mkdir -p "/sys/fs/cgroup/$controllers"
+        mount -t cgroup -o "$controllers" cgroup \
+            "/sys/fs/cgroup/$controllers" 2>/dev/null ||
+            rmdir "/sys/fs/cgroup/$controllers"
+    done
+fi
+
+mkdir -p "$PROJECT"
+tar -x -C "$PROJECT" -f /lab/project.tar
+cd "$PROJECT" || exit 1
+export PATH="$PROJECT/.venv/bin:$PATH"
+
+uname -r > /lab/out/release
+cut -d ' ' -f 1 /proc/uptime > /lab/out/uptime
+for job in /lab/jobs/*; do
+    name=${job##*/}
+    before=$(date +%s)
+    bash "$job" > "/lab/out/$name.output" 2>&1 < /dev/null
+    echo "$? $(($(date +%s) - before))" > "/lab/out/$name.status"
+done
+sync
+echo o > /proc/sysrq-trigger
+sleep 60

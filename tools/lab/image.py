@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The disk of the machine: a Debian with our .venv, made once and cached.
+
+The project itself is not on it: each run brings the files of its time.
+"""
+
+import hashlib
+import os
+import pathlib
+
+from lab import apt
+from lab import cache as caches
+from lab import programs
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+#: Written by tools/setup.sh; changes with what is in .venv.
+STAMP = PROJECT / '.venv' / '.setup-done'
+INIT = pathlib.Path(__file__).with_name('init.sh')
+#: The Debian on the disk: .venv is made for this one's Python.
+SUITE = 'bookworm'
+PACKAGES = (
+    'busybox-static', 'e2fsprogs', 'gcc', 'git', 'iproute2', 'kmod',
+    'libc6-dev', 'libfuse3-3', 'libvirt-clients', 'libvirt-daemon',
+    'libvirt-daemon-driver-lxc', 'libvirt-daemon-driver-qemu', 'libvirt-dev',
+    'mount', 'pkg-config', 'procps', 'python3-dev', 'python3-venv',
+    'qemu-system-x86', 'qemu-utils', 'util-linux')
+_SIZE = '6G'
+_FILE = 'root.ext4'
+# As root or in a user namespace. Arguments: the Debian as a tar file, a
+# scratch directory, the project, our init and the file to make.
+_BUILD = """
+root=$2/root
+mkdir -p "$root"
+tar -x --numeric-owner -C "$root" -f "$1"
+mkdir -p "$root/lab" "$root$3"
+cp -a "$3/.venv" "$root$3/.venv"
+install -m 755 "$4" "$root/init"
+mke2fs -q -t ext4 -O ^has_journal -E lazy_itable_init=1 -d "$root" "$5" {size}
+rm -rf "$root"
+"""
+
+
+def find(cache: pathlib.Path) -> pathlib.Path:
+    """The disk, made if there is none for what is installed here now.
+
+    :raises LabError: if a program or the release of Debian is not there
+    """
+    directory = cache / f'root-{_key()}'
+    disk = directory / _FILE
+    if not disk.is_file():
+        _make(directory, cache)
+        _forget_others(directory, cache)
+    return disk
+
+
+def _key() -> str:
+    """Changes with everything that is on the disk."""
+    inputs = (STAMP.read_text(), INIT.read_text(), str(PROJECT), SUITE,
+              ' '.join(PACKAGES), _SIZE, _BUILD)
+    return hashlib.sha256('\0'.join(inputs).encode()).hexdigest()[:16]
+
+
+def _make(directory: pathlib.Path, cache: pathlib.Path) -> None:
+    programs.require('mmdebstrap', 'mke2fs')
+    with caches.scratch(cache) as scratch:
+        work = pathlib.Path(scratch)
+        debian = work / 'debian.tar'
+        programs.run([*_apart(), 'mmdebstrap', '--quiet', '--variant=minbase',
+                      f'--include={",".join(PACKAGES)}', SUITE, debian,
+                      apt.mirror()], scratch=work)
+        (work / 'disk').mkdir()
+        programs.run([*_apart(), *_as_root(), 'sh', '-ec',
+                      _BUILD.format(size=_SIZE), 'sh', debian, work, PROJECT,
+                      INIT, work / 'disk' / _FILE])
+        (work / 'disk').rename(directory)
+
+
+def _apart() -> list[str]:
+    """The command prefix with which all ends with its first process.
+
+    The mounts of mmdebstrap are never seen outside; without root it makes
+    such namespaces by itself.
+    """
+    if os.geteuid():
+        return []
+    return ['unshare', '--mount', '--pid', '--mount-proc', '--fork',
+            '--kill-child']
+
+
+def _as_root() -> list[str]:
+    """The command prefix with which files keep their owners."""
+    if os.geteuid() == 0:
+        return []
+    return ['unshare', '--map-root-user', '--map-auto', '--setuid=0',
+            '--setgid=0']
+
+
+def _forget_others(current: pathlib.Path, cache: pathlib.Path) -> None:
+    """Remove the disk that this one replaces."""
+    for other in cache.glob('root-*'):
+        if other != current:
+            (other / _FILE).unlink(missing_ok=True)
+            other.rmdir()

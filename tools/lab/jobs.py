@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What can be run in the machine, and what it brought back."""
+
+from collections.abc import Sequence
+import dataclasses
+import pathlib
+import re
+import shlex
+
+from lab import programs
+
+#: Shell commands by name, run at the project's root.
+NAMED = {
+    'unit': 'stestr --test-path tests/unit run',
+    'kernel': 'stestr --test-path tests/functional run --serial '
+              'functional.kernel',
+    'functional': 'stestr --test-path tests/functional run',
+    'cloud': 'stestr --test-path tests/cloud run --serial',
+    'demo': 'tools/demo.sh --report /lab/out/demo.json',
+    # An answer is what counts here: not every kernel has an interface.
+    'doctor': 'nova-rt doctor -f json || [ $? -le 2 ]',
+}
+#: The job that has the words after ``--``.
+COMMAND = 'command'
+_TOTAL = re.compile(r'^ - (Passed|Failed|Skipped|Unexpected \w+): (\d+)$',
+                    re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """One job that has ended, or did not.
+
+    :ivar status: its exit status, none if it was cut off or never began
+    :ivar seconds: how long it ran by the machine's clock
+    :ivar passed, failed, skipped: tests, where the job counts them
+    """
+
+    name: str
+    status: int | None
+    seconds: int
+    output: str
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+
+def script(name: str, command: Sequence[str] = ()) -> str:
+    """What bash runs for a named job, or for a command's words."""
+    if name == COMMAND:
+        return shlex.join(command)
+    if name not in NAMED:
+        raise programs.LabError(
+            f'{name} is no test of the lab: name some of '
+            f'{", ".join(NAMED)}, or give a command after --')
+    return NAMED[name]
+
+
+def read(directory: pathlib.Path, file: str) -> Result:
+    """The result that the machine left in *directory* for one job."""
+    output = directory / f'{file}.output'
+    text = output.read_text(errors='replace') if output.exists() else ''
+    ended = directory / f'{file}.status'
+    words = ended.read_text().split() if ended.exists() else []
+    status, seconds = map(int, words) if len(words) == 2 else (None, 0)
+    totals = {kind.split()[0]: int(number)
+              for kind, number in _TOTAL.findall(text)}
+    return Result(file.partition('-')[2], status, seconds, text,
+                  totals.get('Passed', 0),
+                  totals.get('Failed', 0) + totals.get('Unexpected', 0),
+                  totals.get('Skipped', 0))

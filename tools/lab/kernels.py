@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The kernel to boot: an image by its path, or one of Debian's packages."""
+
+import dataclasses
+import pathlib
+import shutil
+import struct
+
+from lab import apt
+from lab import cache as caches
+from lab import programs
+
+#: Suite of each release whose kernel can be asked for by name.
+SUITES = {'debian:12': 'bookworm', 'debian:13': 'trixie',
+          'debian:13-backports': 'trixie-backports'}
+_PACKAGE = 'linux-image-amd64'
+_IMAGE = 'vmlinuz'
+_CONFIG = 'config'
+# The boot protocol of Linux on x86, Documentation/arch/x86/boot.rst.
+_MAGIC = b'HdrS'
+_MAGIC_AT = 0x202
+_VERSION_AT = 0x20e
+_SECTOR = 0x200
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """What QEMU boots.
+
+    :ivar name: as it was asked for
+    :ivar release: as ``uname -r`` prints it
+    :ivar image: a bzImage
+    :ivar modules: its directory of modules, none if it needs none
+    :ivar config: what it was built with, none if it is not told
+    """
+
+    name: str
+    release: str
+    image: pathlib.Path
+    modules: pathlib.Path | None = None
+    config: pathlib.Path | None = None
+
+
+def find(name: str, cache: pathlib.Path,
+         modules: pathlib.Path | None = None) -> Kernel:
+    """The kernel of this name.
+
+    :param name: a key of SUITES or the path of an image
+    :param modules: the directory of modules of an image given by path
+    :raises LabError: if there is no such kernel, or it is no image
+    """
+    if name.startswith('debian:'):
+        if name not in SUITES:
+            raise programs.LabError(
+                f'{name} is none of the kernels of Debian that the lab '
+                f'knows: name one of {", ".join(SUITES)}')
+        return _debian(name, cache)
+    image = pathlib.Path(name).resolve()
+    if not image.is_file():
+        raise programs.LabError(
+            f'{name} is no kernel: give the path of an image (bzImage) or '
+            f'one of {", ".join(SUITES)}')
+    if modules is not None and not (modules / 'modules.dep').is_file():
+        raise programs.LabError(
+            f'{modules} has no modules.dep: give the directory of the '
+            "kernel's modules, as /lib/modules/RELEASE, after depmod")
+    return Kernel(name, release_of(image), image, modules)
+
+
+def release_of(image: pathlib.Path) -> str:
+    """The release that a bzImage names in its header."""
+    with image.open('rb') as file:
+        header = file.read(_SECTOR * 64)
+    if header[_MAGIC_AT:_MAGIC_AT + len(_MAGIC)] != _MAGIC:
+        raise programs.LabError(
+            f'{image} is no kernel image for x86 (bzImage): build one with '
+            '"make bzImage", or give that file')
+    offset, = struct.unpack_from('<H', header, _VERSION_AT)
+    text = header[_SECTOR + offset:].partition(b'\0')[0]
+    return text.decode('ascii', 'replace').partition(' ')[0]
+
+
+def _debian(name: str, cache: pathlib.Path) -> Kernel:
+    directory = cache / name.replace(':', '-')
+    if not directory.is_dir():
+        _fetch(SUITES[name], directory, cache)
+    image = directory / _IMAGE
+    release = release_of(image)
+    return Kernel(name, release, image,
+                  directory / 'lib' / 'modules' / release,
+                  directory / _CONFIG)
+
+
+def _fetch(suite: str, directory: pathlib.Path, cache: pathlib.Path) -> None:
+    """Unpack a suite's kernel into *directory*, all of it or nothing."""
+    programs.require('depmod', 'dpkg-deb')
+    archive = apt.Archive(suite, cache / 'apt' / suite)
+    archive.update()
+    with caches.scratch(cache) as scratch:
+        work = pathlib.Path(scratch)
+        (work / 'packages').mkdir()
+        archive.download_kernel(_PACKAGE, work / 'packages')
+        for package in (work / 'packages').glob('*.deb'):
+            programs.run(['dpkg-deb', '-x', package, work / 'root'])
+        _index(work / 'root')
+        (work / 'root').rename(directory)
+
+
+def _index(root: pathlib.Path) -> None:
+    """Put image and modules where they are in every release's packages."""
+    modules = root / 'lib' / 'modules'
+    if not modules.is_dir():
+        modules.parent.mkdir(exist_ok=True)
+        shutil.move(root / 'usr' / 'lib' / 'modules', modules)
+    for name in (_IMAGE, _CONFIG):
+        found = [*root.glob(f'boot/{name}-*'), *modules.glob(f'*/{name}')]
+        found[0].rename(root / name)
+    programs.run(['depmod', '-b', root, release_of(root / _IMAGE)])

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The command line of the lab."""
+
+import argparse
+from collections.abc import Sequence
+import pathlib
+import signal
+import sys
+import types
+from typing import NoReturn
+
+from lab import cache
+from lab import image
+from lab import jobs
+from lab import kernels
+from lab import machine
+from lab import programs
+from lab import session
+from lab import verdict
+
+_BAD_INPUT = 2
+_MAX_CPUS = 64
+_MIN_MEMORY = 512
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    signal.signal(signal.SIGTERM, _leave)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command: list[str] = []
+    if '--' in words:
+        at = words.index('--')
+        words, command = words[:at], words[at + 1:]
+    try:
+        return _run(_parser().parse_intermixed_args(words), command)
+    except programs.LabError as error:
+        print(f'lab.sh: {error}', file=sys.stderr)
+        return _BAD_INPUT
+
+
+def _leave(number: int, frame: types.FrameType | None) -> NoReturn:
+    """End as after an exception: what was made is removed."""
+    raise SystemExit(128 + number)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='lab.sh', usage='%(prog)s [options] KERNEL [TEST ...] '
+        '[-- COMMAND ...]', description='Boot a kernel in a virtual machine '
+        'with a Debian root and run tests of this project on it.',
+        epilog='Exit status: 0 all passed, 1 a test failed, 2 wrong usage, '
+        '3 the kernel died, 4 the time is over, 5 it did not boot.')
+    parser.add_argument(
+        'kernel', metavar='KERNEL', help='the path of an image (bzImage) or '
+        f'one of {", ".join(kernels.SUITES)}')
+    parser.add_argument(
+        'tests', metavar='TEST', nargs='*',
+        help=f'{", ".join(jobs.NAMED)} (default: doctor)')
+    parser.add_argument('--modules', type=pathlib.Path, metavar='DIR',
+                        help='modules of a kernel given by path, if it needs '
+                             'some to boot (as /lib/modules/RELEASE)')
+    parser.add_argument('--cgroup', choices=('v1', 'v2'), default='v2')
+    parser.add_argument('--cpus', type=int, default=2, metavar='N')
+    parser.add_argument('--memory', type=int, default=3072, metavar='MIB')
+    parser.add_argument('--icount', action='store_true',
+                        help='a deterministic clock, for tests of timing '
+                             '(one CPU)')
+    parser.add_argument('--timeout', type=float, default=1800,
+                        metavar='SECONDS')
+    parser.add_argument('--output', type=pathlib.Path, metavar='DIR',
+                        help='keep the console and the outputs there')
+    parser.add_argument('--cache', type=pathlib.Path, metavar='DIR',
+                        help='kernels and the disk (default: '
+                             f'${cache.VARIABLE}, or nova-rt-lab in the '
+                             'cache of the user)')
+    parser.add_argument('-f', '--format', choices=('text', 'json'),
+                        default='text')
+    return parser
+
+
+def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
+    wanted = _machine(options)
+    scripts = [(name, jobs.script(name)) for name in options.tests]
+    if command:
+        scripts.append((jobs.COMMAND, jobs.script(jobs.COMMAND, command)))
+    if not scripts:
+        scripts = [('doctor', jobs.script('doctor'))]
+    if options.timeout <= 0:
+        raise programs.LabError(
+            f'--timeout {options.timeout:g} is no time: give seconds, more '
+            'than 0')
+    programs.require('qemu-system-x86_64')
+    directory = options.cache or cache.default()
+    with cache.opened(directory):
+        kernel = kernels.find(options.kernel, directory, options.modules)
+        disk = image.find(directory)
+    found = session.Session(kernel, wanted, disk, scripts, options.timeout,
+                            options.output).run()
+    print(verdict.as_json(found) if options.format == 'json'
+          else verdict.as_text(found))
+    return found.outcome
+
+
+def _machine(options: argparse.Namespace) -> machine.Machine:
+    cpus = 1 if options.icount else options.cpus
+    if not 1 <= cpus <= _MAX_CPUS:
+        raise programs.LabError(
+            f'--cpus {cpus} is not between 1 and {_MAX_CPUS}')
+    if options.memory < _MIN_MEMORY:
+        raise programs.LabError(
+            f'--memory {options.memory} is too little: give at least '
+            f'{_MIN_MEMORY} (MiB)')
+    return machine.Machine(cpus, options.memory, options.cgroup,
+                           options.icount)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""One boot: what goes into the machine, and what comes out of it."""
+
+from collections.abc import Sequence
+import dataclasses
+import pathlib
+import shlex
+import shutil
+import tempfile
+import time
+
+from lab import image
+from lab import initrd
+from lab import jobs
+from lab import kernels
+from lab import machine
+from lab import programs
+from lab import verdict
+
+GUEST = pathlib.Path(__file__).with_name('guest.sh')
+#: Of the project's directory, what is on the disk or is of no use there.
+_LEFT_OUT = ('.git', '.venv', '.cloud', '.stestr', '.tox', '.hypothesis',
+             '.mypy_cache', '.ruff_cache', 'build')
+_CONSOLE = 'console.log'
+
+
+@dataclasses.dataclass(frozen=True)
+class Session:
+    """What is asked for.
+
+    :ivar disk: with the Debian; it is not changed
+    :ivar scripts: what bash runs, one after the other, by name
+    :ivar timeout: seconds for the whole boot
+    :ivar output: where console and outputs are kept, if they are
+    """
+
+    kernel: kernels.Kernel
+    machine: machine.Machine
+    disk: pathlib.Path
+    scripts: Sequence[tuple[str, str]]
+    timeout: float
+    output: pathlib.Path | None = None
+
+    def run(self) -> verdict.Verdict:
+        """Boot, run the scripts, look at what came out.
+
+        :raises LabError: if the machine could not be prepared or started
+        """
+        with tempfile.TemporaryDirectory(prefix='nova-rt-lab-') as scratch:
+            shared = pathlib.Path(scratch)
+            files = self._fill(shared)
+            started = time.monotonic()
+            in_time = machine.run(
+                self.machine.command(self.kernel, self.disk, shared,
+                                     shared / _CONSOLE), self.timeout)
+            found = self._read(shared, files, in_time,
+                               time.monotonic() - started)
+            if self.output is not None:
+                self._keep(shared, self.output)
+            return found
+
+    def _fill(self, shared: pathlib.Path) -> list[str]:
+        """Put in what the machine reads; the names of the jobs' files."""
+        for name in ('jobs', 'out'):
+            (shared / name).mkdir()
+        if self.kernel.modules is not None:
+            (shared / 'modules').mkdir()
+            initrd.build(self.kernel.modules, shared / 'initrd')
+        if self.kernel.config is not None:
+            shutil.copy(self.kernel.config, shared / 'config')
+        shutil.copy(GUEST, shared / GUEST.name)
+        (shared / 'settings.sh').write_text(
+            f'PROJECT={shlex.quote(str(image.PROJECT))}\n'
+            f'CGROUP={self.machine.cgroup}\n')
+        programs.run(['tar', '-c', '-f', shared / 'project.tar', '-C',
+                      image.PROJECT,
+                      *(f'--exclude=./{name}' for name in _LEFT_OUT), '.'])
+        files = []
+        for number, (name, script) in enumerate(self.scripts):
+            files.append(f'{number:02}-{name}')
+            (shared / 'jobs' / files[-1]).write_text(script + '\n')
+        return files
+
+    def _read(self, shared: pathlib.Path, files: Sequence[str],
+              in_time: bool, seconds: float) -> verdict.Verdict:
+        out = shared / 'out'
+        console = (shared / _CONSOLE).read_text(errors='replace')
+        results = tuple(jobs.read(out, file) for file in files)
+        died = verdict.deaths(console)
+        release, uptime = (_text(out / name) for name in (
+            'release', 'uptime'))
+        return verdict.Verdict(
+            self.kernel.name, release, self.machine.cgroup,
+            self.machine.cpus, self.machine.icount,
+            float(uptime) if uptime else None, round(seconds, 1),
+            verdict.judge(results, died, in_time, bool(uptime)),
+            results, died, verdict.warnings(console))
+
+    @staticmethod
+    def _keep(shared: pathlib.Path, output: pathlib.Path) -> None:
+        shutil.copytree(shared / 'out', output, dirs_exist_ok=True)
+        shutil.copy(shared / _CONSOLE, output / _CONSOLE)
+
+
+def _text(path: pathlib.Path) -> str:
+    return path.read_text().strip() if path.exists() else ''

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What became of a kernel in the lab, from its console and its results."""
+
+from collections.abc import Sequence
+import dataclasses
+import enum
+import json
+import re
+
+from lab import jobs
+
+_DEATH = re.compile(r'kernel BUG at .*|Kernel panic - .*|BUG: .*|Oops: .*')
+_WARNING = re.compile(r'WARNING: .*')
+_INDENT = '    '
+_LINES = 12
+
+
+class Outcome(enum.IntEnum):
+    """How it ended; the number is the lab's exit status (2: bad input)."""
+
+    PASSED = 0
+    FAILED = 1
+    PANIC = 3
+    TIMEOUT = 4
+    NO_BOOT = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """One boot of one kernel.
+
+    :ivar release: as the kernel said it, '' if it did not come so far
+    :ivar boot_seconds: uptime when the first job began
+    :ivar seconds: how long all took on this host
+    :ivar deaths, warnings: lines of the console, each one once
+    """
+
+    kernel: str
+    release: str
+    cgroup: str
+    cpus: int
+    icount: bool
+    boot_seconds: float | None
+    seconds: float
+    outcome: Outcome
+    results: tuple[jobs.Result, ...]
+    deaths: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def deaths(console: str) -> tuple[str, ...]:
+    """What the kernel said when it died, in its order."""
+    return tuple(dict.fromkeys(_DEATH.findall(console)))
+
+
+def warnings(console: str) -> tuple[str, ...]:
+    """Places in the kernel that warned, in their order."""
+    return tuple(dict.fromkeys(_WARNING.findall(console)))
+
+
+def judge(results: Sequence[jobs.Result], died: Sequence[str],
+          in_time: bool, booted: bool) -> Outcome:
+    """The worst that happened; a panic outweighs what came of it."""
+    if died:
+        return Outcome.PANIC
+    if not in_time:
+        return Outcome.TIMEOUT
+    if not booted:
+        return Outcome.NO_BOOT
+    return (Outcome.PASSED if all(one.status == 0 for one in results)
+            else Outcome.FAILED)
+
+
+def as_json(verdict: Verdict) -> str:
+    """All of it, for a program."""
+    content = dataclasses.asdict(verdict)
+    content['outcome'] = verdict.outcome.name.lower()
+    return json.dumps(content, indent=2)
+
+
+def as_text(verdict: Verdict) -> str:
+    """What a person wants to see; the end of the output of what failed."""
+    boot = ('never ready' if verdict.boot_seconds is None
+            else f'ready after {verdict.boot_seconds:.0f} s')
+    lines = [f'{verdict.kernel}: {verdict.release or "no release"}, '
+             f'cgroup {verdict.cgroup}, {verdict.cpus} CPUs, {boot}']
+    for one in verdict.results:
+        lines += _of_job(one)
+    lines += [f'died: {line}' for line in verdict.deaths]
+    lines += [f'warned: {line}' for line in verdict.warnings]
+    lines.append(f'{verdict.outcome.name.lower()} in '
+                 f'{verdict.seconds:.0f} s')
+    return '\n'.join(lines)
+
+
+def _of_job(one: jobs.Result) -> list[str]:
+    counts = (f', {one.passed} passed, {one.failed} failed, '
+              f'{one.skipped} skipped' if one.passed or one.failed
+              or one.skipped else '')
+    ended = 'did not end' if one.status is None else (
+        f'exit status {one.status} in {one.seconds} s')
+    lines = [f'{one.name}: {ended}{counts}']
+    if one.status != 0 or one.name == jobs.COMMAND:
+        lines += [_INDENT + line
+                  for line in one.output.splitlines()[-_LINES:]]
+    return lines
