@@ -71,7 +71,7 @@ class Tasks:
         :raises OSError, LookupError: it cannot be confined
         """
         path = self._cpuset_of(pid)
-        before = rt_cpus.parse_ids(self._fs.read(path))
+        before = cpulist.parse_ids(self._fs.read(path))
         self._pin(path, cpus)
         return before
 
