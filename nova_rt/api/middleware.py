@@ -141,7 +141,7 @@ def _mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _extra_specs(req: wsgi.Request, flavor_ref: Any
                  ) -> Mapping[str, Any] | None:
-    """Of a flavor, by id or link; None where there is no such flavor."""
+    """Those of a flavor by id or link; None where there is no such flavor."""
     if not isinstance(flavor_ref, str | int):
         return None
     try:

@@ -12,10 +12,11 @@ from nova_rt.cmd import base
 from nova_rt.cmd import plan
 from nova_rt.cmd import predict
 from nova_rt.cmd import release
+from nova_rt.conformance import command as conformance
 from nova_rt.doctor import command as doctor
 
 COMMANDS = (doctor.register, plan.register, predict.register,
-            release.register)
+            release.register, conformance.register)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -140,7 +140,7 @@ class KernelInterface(abc.ABC):
 
     @abc.abstractmethod
     def prepare(self, ppm: int) -> None:
-        """Once at start: have the root group hand out up to *ppm*.
+        """Has the root group hand out up to *ppm*; called once, at start.
 
         Nothing to do where the kernel starts with a budget in the root.
         """

@@ -14,7 +14,7 @@ from nova_rt.kernel import two_files
 
 
 class Hcbs(two_files.TwoFiles):
-    """See KernelInterface."""
+    """F2 as a kernel interface; see KernelInterface."""
 
     name = 'hcbs'
     label = 'F2'

@@ -64,7 +64,7 @@ class MultiRuntime:
 
 
 class HcbsMulti(two_files.TwoFiles):
-    """See KernelInterface."""
+    """F2m as a kernel interface; see KernelInterface."""
 
     name = 'hcbs_multi'
     label = 'F2m'

@@ -12,7 +12,7 @@ from nova_rt.kernel import two_files
 
 
 class HcbsRfc(two_files.TwoFiles):
-    """See KernelInterface."""
+    """F3 as a kernel interface; see KernelInterface."""
 
     name = 'hcbs_rfc'
     label = 'F3'

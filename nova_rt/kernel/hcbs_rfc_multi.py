@@ -64,7 +64,7 @@ class ListPeriod(two_files.Period):
 
 
 class HcbsRfcMulti(two_files.TwoFiles):
-    """See KernelInterface."""
+    """F3m as a kernel interface; see KernelInterface."""
 
     name = 'hcbs_rfc_multi'
     label = 'F3m'

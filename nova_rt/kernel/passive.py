@@ -63,7 +63,7 @@ class PassiveSurvey(survey.Survey):
             ) from error
 
     def _values(self, name: str) -> list[str]:
-        """Of all groups that have the file, and are still there."""
+        """The values of all groups that have the file and are still there."""
         found = []
         for group in self._groups:
             try:

@@ -27,7 +27,7 @@ _LEAST_HALF_TICKS = 5
 
 
 class RtGroupSched(two_files.TwoFiles):
-    """See KernelInterface."""
+    """F1 as a kernel interface; see KernelInterface."""
 
     name = 'rt_group_sched'
     label = 'F1'

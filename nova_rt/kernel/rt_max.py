@@ -64,7 +64,7 @@ class Max:
 
 
 class RtMax(tree.TreeInterface):
-    """See KernelInterface."""
+    """F4 as a kernel interface; see KernelInterface."""
 
     name = 'rt_max'
     label = 'F4'

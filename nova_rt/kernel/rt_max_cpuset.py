@@ -22,7 +22,7 @@ _LINE = re.compile(r'(\d+) runtime=(\d+|max) period=(\d+)')
 
 
 class RtMaxCpuset(rt_max.RtMax):
-    """See KernelInterface."""
+    """F5 as a kernel interface; see KernelInterface."""
 
     name = 'rt_max_cpuset'
     label = 'F5'

@@ -268,7 +268,7 @@ class TreeInterface(base.KernelInterface):
         return functools.reduce(_add, shares, (0,) * len(self._lanes))
 
     def _ppm(self, path: str) -> base.Lanes:
-        """Of a group; nothing for one that is gone."""
+        """What a group is counted for; nothing where it is gone."""
         try:
             return self._counted(path).ppm
         except OSError as error:

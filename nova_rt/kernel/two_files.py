@@ -64,7 +64,7 @@ def takes(old: Sequence[int], new: Sequence[int]) -> bool:
 
 
 class TwoFiles(tree.TreeInterface):
-    """See TreeInterface."""
+    """A tree with two files for each group; see TreeInterface."""
 
     def _runtime(self, path: str) -> rt_journal.Cell:
         return Runtime(self._fs, path)

@@ -58,6 +58,8 @@ class TestCase(base.ServersTestBase):
     KERNEL = 'F1'
     #: RTShareFilter and RTShareWeigher
     SCHEDULING = True
+    #: more of Nova's
+    FILTERS: tuple[str, ...] = ()
     WEIGHERS: tuple[str, ...] = (
         'nova.scheduler.weights.all_weighers',
         'nova_rt.scheduler.weights.RTShareWeigher')
@@ -132,7 +134,7 @@ class TestCase(base.ServersTestBase):
                     'nova_rt.scheduler.filters.RTShareFilter'],
                 enabled_filters=[
                     'ComputeFilter', 'ImagePropertiesFilter',
-                    'RTShareFilter'],
+                    *self.FILTERS, 'RTShareFilter'],
                 weight_classes=list(self.WEIGHERS))
         return self.start_service('scheduler')
 
@@ -178,13 +180,18 @@ class TestCase(base.ServersTestBase):
 
     # Hosts.
 
-    def start_host(self, name: str = 'host1') -> str:
-        """A compute with PCPUS pCPUs and a kernel of its own."""
+    def start_host(self, name: str = 'host1', cell: str | None = None
+                   ) -> str:
+        """A compute with PCPUS pCPUs and a kernel of its own.
+
+        :param cell: None for the first
+        """
         if name not in self.guests.hosts:
             self.guests.hosts[name] = emulated.Guests(
                 kernels.KERNELS[self.KERNEL](PCPUS, self.clock))
         self.start_compute(name, fakelibvirt.HostInfo(
-            cpu_nodes=1, cpu_sockets=1, cpu_cores=PCPUS, cpu_threads=1))
+            cpu_nodes=1, cpu_sockets=1, cpu_cores=PCPUS, cpu_threads=1),
+            cell_name=cell)
         return name
 
     def kernel(self, host: str = 'host1') -> Any:

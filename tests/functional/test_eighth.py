@@ -15,10 +15,10 @@ from nova_rt.doctor import options
 from nova_rt.doctor import view
 from nova_rt.host import files as host_files
 from nova_rt.kernel import detect
-from tests.emulation import kernels
 from tests.emulation.eighth import installed
 from tests.emulation.eighth import interface
 from tests.emulation.eighth import kernel
+from tests.emulation import kernels
 from tests.functional import test_manage
 
 

@@ -10,6 +10,7 @@ from nova.tests.functional.api import client
 from nova_rt import reservation
 from tests.functional import base
 from tests.functional import operations
+from tests import proof
 
 HINTS = {base.HINT_RUNTIME: 20_000, base.HINT_PERIOD: 100_000}
 PLAIN = 'a hint counts only on a flavor that has a reservation'
@@ -46,6 +47,8 @@ class DefaultTest(operations.TestCase):
             self.assertEqual(200, self.share(self.boot(flavor, HINTS)))
         self.assert_invariants()
 
+    @proof.proves('Resize of a server with hints to a flavor that takes none',
+                  'they are left behind; a revert brings them back')
     def test_hints_are_left_behind(self) -> None:
         server = self.boot(self.flavor(400), HINTS)
         plain = self.rt_flavor(None, None)
@@ -65,6 +68,9 @@ class DefaultTest(operations.TestCase):
         self.act(server, 'migrate', None, 'VERIFY_RESIZE')
         self.assertEqual(300, self.share(server))
 
+    @proof.proves('Resize of a server with hints to a smaller flavor',
+                  'refused with the reason where they ask for more than it '
+                  'has')
     def test_a_resize_is_checked(self) -> None:
         server = self.boot(self.flavor(400), HINTS)
         said = self.refused(

@@ -18,6 +18,8 @@ NAMED = {
     'functional': 'stestr --test-path tests/functional run',
     'cloud': 'stestr --test-path tests/cloud run --serial',
     'demo': 'tools/demo.sh --report /lab/out/demo.json',
+    'conformance': 'nova-rt conformance --this-host-may-crash -f json '
+                   '--log /lab/out/conformance.log --tolerance 0.05',
     # An answer is what counts here: not every kernel has an interface.
     'doctor': 'nova-rt doctor -f json || [ $? -le 2 ]',
 }

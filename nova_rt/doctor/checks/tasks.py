@@ -103,7 +103,7 @@ def _without(groups: kernel_groups.Groups, path: str) -> bool:
 
 
 def _starved(groups: kernel_groups.Groups, path: str) -> bool:
-    """Where groups inherit: the nearest with numbers has none left."""
+    """Says where the group that others inherit from has nothing left."""
     while path.strip('/'):
         group = groups.get(path)
         if group is not None and group.configured:

@@ -109,7 +109,7 @@ def _pid(domain: Any) -> int:
 def _layouts(files: host_files.Host, controller: str,
              held: dict[str, snapshot.Holding]
              ) -> Iterator[tuple[snapshot.Holding, layout.Layout]]:
-    """Of the guests of Nova's servers that run here."""
+    """Yields the guests of Nova's servers that run here."""
     tasks = kernel_tasks.Tasks(files)
     for uuid, pid in running_guests():
         if uuid in held:
