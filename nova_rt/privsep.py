@@ -19,6 +19,7 @@ from oslo_privsep import priv_context
 
 from nova_rt.host import cgroup
 from nova_rt.host import sched
+from nova_rt.host import timers
 
 CGROUP_ROOT = '/sys/fs/cgroup'
 #: What may be written, and the form of the values.
@@ -44,9 +45,6 @@ SCHED_DEBUG = '/sys/kernel/debug/sched'
 #: Where libvirt's system daemon keeps the pids of QEMU processes.
 QEMU_PIDS = '/run/libvirt/qemu'
 
-#: Of all CPUs; readable by root only.
-TIMER_LIST = '/proc/timer_list'
-_TIMER = re.compile(r', dl_task_timer, S:\w+\n # expires at ([0-9]+)-')
 _CPU_FILE = re.compile(r'cpu\.[a-z0-9_.]+')
 _VCPU = re.compile(r'vcpu[0-9]+')
 
@@ -250,11 +248,7 @@ def read_deadline_timers() -> list[float]:
     :returns: seconds of CLOCK_MONOTONIC
     :raises OSError: the kernel does not show its timers
     """
-    # "now at 123 nsecs", then for each timer two lines:
-    # " #0: <0000000012345678>, dl_task_timer, S:01" and
-    # " # expires at 456-456 nsecs [in 333 to 333 nsecs]"
-    return [int(match[1]) / 1e9 for match in _TIMER.finditer(
-        pathlib.Path(TIMER_LIST).read_text())]
+    return timers.replenishments(pathlib.Path(timers.PATH).read_text())
 
 
 @cgroup_pctxt.entrypoint

@@ -56,7 +56,8 @@ class RealFS:
         nova_rt.privsep.remove_group(path)
 
     def timers(self) -> list[float]:
-        return nova_rt.privsep.read_deadline_timers()
+        found: list[float] = nova_rt.privsep.read_deadline_timers()
+        return found
 
     @contextlib.contextmanager
     def locked(self, path: str) -> Iterator[None]:

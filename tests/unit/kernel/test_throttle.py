@@ -139,7 +139,6 @@ class FragileTest(testscenarios.WithScenarios, base.KernelTest):
         self.release()
         self.assertAlmostEqual(0.22, self.kernel.clock.now - before)
 
-
     def test_run_time_that_was_charged_very_late(self) -> None:
         """A hypervisor took the CPU away; the kernel shows its timers."""
         self.kernel.shows_timers = True
