@@ -32,6 +32,11 @@ class Sequence:
     def __init__(self, kind, emulation, seed):
         self.chosen = random.Random(seed)  # noqa: S311 - not for secrets
         self.host = emulated.Host(kind, emulation)
+        if seed % 2:
+            # A hypervisor takes the CPUs away, for more than any bound.
+            self.host.kernel.stolen_us = 300_000
+        else:
+            self.host.kernel.shows_timers = False
         self.pids = {}
 
     def run(self):
