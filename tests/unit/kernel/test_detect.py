@@ -60,7 +60,7 @@ class DetectTest(base.EveryKernelTest):
     def test_finds_it_beside_guests(self) -> None:
         base.mkdirs(self.kernel, base.LEAF)
         interface = self.interface_on(self.kernel)
-        interface.reserve({base.LEAF: base.budget(1_000, 10_000, 0, 1, 2,
+        interface.reserve({base.LEAF: base.budget(10_000, 100_000, 0, 1, 2,
                                                   3)})
         before = self.kernel.budgets()
         found = detect.detect(self.kernel)
