@@ -46,6 +46,7 @@ class CpuBandwidth:
         EDF
     :ivar servers: with a rule, what is reserved on each pCPU, sorted; only
         for pCPUs with servers
+    :ivar min_runtime_us: the shortest runtime that the kernel may be given
     """
 
     cpus: tuple[int, ...]
@@ -56,14 +57,16 @@ class CpuBandwidth:
     rule: schedulability.FixedPriorities | None = None
     servers: Mapping[int, tuple[reservation.Reservation, ...]] = (
         dataclasses.field(default_factory=dict))
+    min_runtime_us: int = 1
 
     @classmethod
     def empty(cls, cpus: Iterable[int], cap: int, replicated: bool = False,
-              rule: schedulability.FixedPriorities | None = None) -> Self:
+              rule: schedulability.FixedPriorities | None = None,
+              min_runtime_us: int = 1) -> Self:
         """A host without claims."""
         ids = tuple(sorted(cpus))
         return cls(ids, cap, (0,) * len(ids), replicated=replicated,
-                   rule=rule)
+                   rule=rule, min_runtime_us=min_runtime_us)
 
     def fold(self, claims: Iterable[Claim]) -> Self:
         """The state with all *claims* added.
@@ -131,11 +134,13 @@ class CpuBandwidth:
         return sum(self.used)
 
 
-def _limit(state: CpuBandwidth, bandwidth: int) -> int:
-    """The largest ppm used on a pCPU that leaves room for *bandwidth*."""
+def _limit(state: CpuBandwidth, wanted: reservation.Reservation) -> int:
+    """The largest ppm used on a pCPU that leaves room for *wanted*."""
+    if wanted.runtime_us < state.min_runtime_us:
+        return -1
     if not state.replicated:
-        return state.cap - bandwidth
-    if state.charged + bandwidth > state.cap:
+        return state.cap - wanted.bandwidth
+    if state.charged + wanted.bandwidth > state.cap:
         return -1
     return state.cap
 
@@ -143,7 +148,7 @@ def _limit(state: CpuBandwidth, bandwidth: int) -> int:
 def room(state: CpuBandwidth, wanted: reservation.Reservation
          ) -> Iterator[tuple[int, int]]:
     """The pCPUs with room for *wanted* as (id, ppm used)."""
-    limit = _limit(state, wanted.bandwidth)
+    limit = _limit(state, wanted)
     pairs = zip(state.cpus, state.used, strict=True)
     found = (pair for pair in pairs if pair[1] <= limit)
     if state.rule is None:
@@ -156,7 +161,7 @@ def room(state: CpuBandwidth, wanted: reservation.Reservation
 def fits(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation
          ) -> bool:
     """Whether :func:`fit` finds pCPUs, whatever the policy."""
-    limit = _limit(state, wanted.bandwidth)
+    limit = _limit(state, wanted)
     if state.rule is None:
         return len([ppm for ppm in state.used if ppm <= limit]) >= vcpus
     idle = len(state.cpus) - len(state.servers)

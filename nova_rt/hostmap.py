@@ -106,6 +106,8 @@ def _encode(host: HostMap) -> str:
     data = {'version': VERSION, 'cpus': cpulist.format_ids(state.cpus),
             'used': state.used, 'cap': state.cap, 'charged': state.charged,
             'replicated': state.replicated, 'policy': host.policy}
+    if state.min_runtime_us > 1:
+        data['min_runtime_us'] = state.min_runtime_us
     if rule is not None:
         data |= {'fixed': dataclasses.astuple(rule),
                  'servers': list(_listed(state))}
@@ -182,7 +184,8 @@ def _decode(text: str) -> HostMap | None:
         state = cpus.CpuBandwidth(
             ids, data['cap'], tuple(used), data['charged'],
             data['replicated'], rule,
-            _servers(_known(ids), data['servers']) if rule else {})
+            _servers(_known(ids), data['servers']) if rule else {},
+            int(data.get('min_runtime_us', 1)))
         return HostMap(state, data['policy'])
     except (AttributeError, KeyError, TypeError, ValueError,
             RecursionError):

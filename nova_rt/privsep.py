@@ -19,6 +19,7 @@ from oslo_privsep import priv_context
 
 from nova_rt.host import cgroup
 from nova_rt.host import sched
+from nova_rt.host import timers
 
 CGROUP_ROOT = '/sys/fs/cgroup'
 #: What may be written, and the form of the values.
@@ -238,6 +239,16 @@ def set_deadline(group: str, controller: str, thread: int, runtime_us: int,
         sched.start(thread, runtime_us, period_us)
     else:
         sched.stop(thread)
+
+
+@cgroup_pctxt.entrypoint
+def read_deadline_timers() -> list[float]:
+    """When the timers that replenish deadline servers will fire.
+
+    :returns: seconds of CLOCK_MONOTONIC
+    :raises OSError: the kernel does not show its timers
+    """
+    return timers.replenishments(pathlib.Path(timers.PATH).read_text())
 
 
 @cgroup_pctxt.entrypoint

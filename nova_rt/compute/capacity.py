@@ -65,6 +65,11 @@ class Capacity:
 
         :param state: of the host now
         """
+        least = self.empty.min_runtime_us
+        if wanted.runtime_us < least:
+            return (f'this kernel may be given no runtime below {least} us '
+                    f'(its tick, or 100 us with HRTICK), and {wanted} is '
+                    f'asked for')
         rule = self.empty.rule
         if rule is not None and wanted.period_us < rule.min_period_us:
             return (f'this kernel, with its tick of {self.tick_us} us, keeps '
@@ -118,7 +123,7 @@ def measure(conf: Any, kernel: Kernel | None, shared: Collection[int],
         '' if cap else 'other control groups hold all that the kernel gives')
     empty = cpus.CpuBandwidth.empty(
         ids, cap, kernel is not None and kernel.replicated,
-        _rule(conf, found))
+        _rule(conf, found), found.min_runtime_us)
     return Capacity(empty, group.packing_policy, policy, reason,
                     found.tick_us)
 

@@ -46,6 +46,15 @@ class CgroupFS(Protocol):
     def locked(self, path: str) -> contextlib.AbstractContextManager[None]:
         """Exclusive use of the hierarchy at *path*, between processes."""
 
+    def timers(self) -> list[float]:
+        """When the timers of deadline servers that stand now will fire.
+
+        In seconds of the monotonic clock; of all groups, since the kernel
+        does not tell whose they are.
+
+        :raises OSError: the kernel does not tell
+        """
+
     def mounts(self) -> list[tuple[str, str, str]]:
         """(mount point, file system type, options) of all mounts."""
 

@@ -10,6 +10,7 @@ import os
 import posixpath
 
 from nova_rt.host import cpulist
+from nova_rt.host import timers
 
 MOUNTS = '/proc/self/mounts'
 DEBUG = '/sys/kernel/debug'
@@ -131,6 +132,9 @@ class Host:
     def mounts(self) -> list[tuple[str, str, str]]:
         fields = (line.split(' ') for line in self.read(MOUNTS).splitlines())
         return [(f[1], f[2], f[3]) for f in fields if len(f) > 3]
+
+    def timers(self) -> list[float]:
+        return timers.replenishments(self.read(timers.PATH))
 
     def write(self, path: str, text: str) -> None:
         raise _untouched(path)

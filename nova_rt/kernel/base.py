@@ -64,12 +64,14 @@ class Capacity:
     :ivar tick_us: granularity of enforcement, 0 where it is fine
     :ivar fixed_priorities: servers run by priorities and not by EDF
     :ivar min_period_us: the shortest period that the kernel keeps
+    :ivar min_runtime_us: the shortest runtime that it may be given
     """
 
     ppm: int
     tick_us: int
     fixed_priorities: bool = False
     min_period_us: int = 1
+    min_runtime_us: int = 1
 
 
 class KernelInterface(abc.ABC):
@@ -94,9 +96,12 @@ class KernelInterface(abc.ABC):
     min_period_us: int = 1
     #: one runtime is granted on every CPU, whatever the pinning
     replicated: bool
-    #: a task may leave a group's budget only a period before it is zeroed,
-    #: so a guest is ended first and its budget goes with its group
+    #: deadline servers enforce it: a guest is ended first, and its budget
+    #: goes with its group
     drains: bool = False
+    #: the timer of a throttled server outlives its budget and then kills
+    #: the host, so a budget is taken only when none can stand any more
+    fragile: bool = False
     #: groups without a budget of their own run within that of the nearest
     #: ancestor that has one
     inherits: bool = False
@@ -174,7 +179,8 @@ class KernelInterface(abc.ABC):
         """Take the budgets of *groups* back; one that is gone is fine.
 
         Their tasks must not be real-time any more, or have ended.  Where
-        the interface *drains*, this takes as long as a period.
+        the interface is *fragile*, this takes as long as a timer of their
+        servers can stand: periods, of the longest that they had lately.
         """
 
     @abc.abstractmethod

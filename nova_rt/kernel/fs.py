@@ -55,6 +55,10 @@ class RealFS:
     def remove(self, path: str) -> None:
         nova_rt.privsep.remove_group(path)
 
+    def timers(self) -> list[float]:
+        found: list[float] = nova_rt.privsep.read_deadline_timers()
+        return found
+
     @contextlib.contextmanager
     def locked(self, path: str) -> Iterator[None]:
         # A lock on the directory itself is shared by all that drive this

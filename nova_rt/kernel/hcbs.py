@@ -22,6 +22,7 @@ class Hcbs(two_files.TwoFiles):
     replicated = True
     drains = True
     deadline_servers = True
+    fragile = True
     #: 1024 ns; less is not stored
     min_runtime_us = 2
 

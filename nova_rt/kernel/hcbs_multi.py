@@ -72,6 +72,7 @@ class HcbsMulti(two_files.TwoFiles):
     replicated = False
     drains = True
     deadline_servers = True
+    fragile = True
     #: more than the value that stands for 0
     min_runtime_us = _TOKEN_US + 1
 

@@ -20,6 +20,7 @@ class HcbsRfc(two_files.TwoFiles):
     replicated = True
     drains = True
     deadline_servers = True
+    fragile = True
     min_runtime_us = 2
     #: kernel.sched_deadline_period_min_us, checked from v5 on
     min_period_us = 100

@@ -72,6 +72,7 @@ class HcbsRfcMulti(two_files.TwoFiles):
     replicated = False
     drains = True
     deadline_servers = True
+    fragile = True
     min_runtime_us = 2
     min_period_us = 100
 

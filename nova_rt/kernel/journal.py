@@ -28,11 +28,12 @@ class Cell(Protocol):
 class Journal:
     """Remembers for each step the value it replaced.
 
-    :ivar drain: called with the path before a budget is taken away
+    :ivar watch: called before each write with the path and whether it
+        takes all of a budget
     """
 
-    def __init__(self, drain: Callable[[str], None]) -> None:
-        self._drain = drain
+    def __init__(self, watch: Callable[[str, bool], None]) -> None:
+        self._watch = watch
         self._done: list[tuple[Cell, Any]] = []
 
     def set(self, cell: Cell, value: Any) -> None:
@@ -43,8 +44,7 @@ class Journal:
         old = cell.get()
         if old == value:
             return
-        if cell.takes(old, value):
-            self._drain(cell.path)
+        self._watch(cell.path, cell.takes(old, value))
         self._done.append((cell, old))
         cell.set(value)
         found = cell.get()
@@ -62,8 +62,7 @@ class Journal:
             with contextlib.suppress(OSError, ValueError):
                 found = cell.get()
                 if found != old:
-                    if cell.takes(found, old):
-                        self._drain(cell.path)
+                    self._watch(cell.path, cell.takes(found, old))
                     cell.set(old)
 
 
@@ -73,9 +72,9 @@ def _shown(value: Any) -> str:
 
 
 @contextlib.contextmanager
-def journal(drain: Callable[[str], None]) -> Iterator[Journal]:
+def journal(watch: Callable[[str, bool], None]) -> Iterator[Journal]:
     """A journal that undoes its writes when the block raises."""
-    entries = Journal(drain)
+    entries = Journal(watch)
     try:
         yield entries
     except BaseException:

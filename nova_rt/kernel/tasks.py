@@ -64,12 +64,16 @@ class Tasks:
         systemd, plain = cgroup.PARTITIONS
         return systemd if mount + '/system.slice' in present else plain
 
-    def confine(self, pid: int, cpus: tuple[int, ...]) -> None:
+    def confine(self, pid: int, cpus: tuple[int, ...]) -> tuple[int, ...]:
         """Keep the group of *pid* on *cpus*; nothing to do where it is.
 
+        :returns: what it was kept on before; () for no CPUs of its own
         :raises OSError, LookupError: it cannot be confined
         """
-        self._pin(self._cpuset_of(pid), cpus)
+        path = self._cpuset_of(pid)
+        before = cpulist.parse_ids(self._fs.read(path))
+        self._pin(path, cpus)
+        return before
 
     def is_confined(self, pid: int, cpus: tuple[int, ...]) -> bool:
         """Whether the group of *pid* is kept on just *cpus*.

@@ -25,6 +25,7 @@ from nova_rt.host import cpulist
 from nova_rt.host import ticks
 from nova_rt.kernel import base
 from nova_rt.kernel import journal as rt_journal
+from nova_rt.kernel import throttle
 from nova_rt import reservation
 
 SYSCTL = '/proc/sys/kernel/sched_rt_{}_us'
@@ -36,8 +37,7 @@ PARENT_PERIOD_US = reservation.PPM
 #: A removed group gives its budget back some 20 ms later (RCU).
 _RETRIES = 10
 _RETRY_SECONDS = 0.02
-#: Replenishment timers may fire late.
-_MARGIN_US = 20_000
+_SECOND_US = 1_000_000
 
 _REASONS = {
     errno.EINVAL: 'the kernel refuses the value or has no room (EINVAL)',
@@ -76,6 +76,11 @@ class TreeInterface(base.KernelInterface):
     """The parts that all interfaces share; see KernelInterface."""
 
     max_period_us = reservation.MAX_PERIOD_US
+
+    def __init__(self, fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
+                 ) -> None:
+        super().__init__(fs, hierarchy)
+        self._timers = throttle.Timers(time.monotonic())
 
     def held(self, group: str) -> base.Held:
         return self._get(self._path(group))
@@ -130,7 +135,18 @@ class TreeInterface(base.KernelInterface):
             others = self._total(child for child in self._below(self._root)
                                  if child != top)
             free = map(int.__sub__, self._limits(), others)
-            return base.Capacity(max(0, min(free)), self._tick_us())
+            return base.Capacity(max(0, min(free)), self._tick_us(),
+                                 min_runtime_us=self.least_runtime_us())
+
+    def least_runtime_us(self) -> int:
+        """The shortest runtime that a group of guests may have now.
+
+        It depends on HRTICK where a runtime below a tick is a danger.
+        """
+        if not self.fragile:
+            return self.min_runtime_us
+        return max(self.min_runtime_us, throttle.least_runtime_us(
+            ticks.tick_us(), ticks.high_resolution(self._fs)))
 
     def reserve(self, budgets: Mapping[str, base.Budget]) -> None:
         for group, budget in budgets.items():
@@ -152,7 +168,7 @@ class TreeInterface(base.KernelInterface):
 
     def release(self, groups: Sequence[str]) -> None:
         leaves = [self._path(group) for group in groups]
-        with self._changing(leaves) as journal:
+        with self._changing(leaves, time.monotonic()) as journal:
             for path in leaves:
                 with _tolerate_gone():
                     self._clear(journal, path)
@@ -323,8 +339,8 @@ class TreeInterface(base.KernelInterface):
         if not self.min_period_us <= budget.period_us <= self.max_period_us:
             rule = (f'its periods go from {self.min_period_us} to '
                     f'{self.max_period_us} us')
-        elif not runtimes or min(runtimes) < self.min_runtime_us:
-            rule = f'its runtimes start at {self.min_runtime_us} us'
+        elif not runtimes or min(runtimes) < self.least_runtime_us():
+            rule = f'its runtimes start at {self.least_runtime_us()} us'
         elif max(runtimes) > budget.period_us:
             rule = 'a runtime cannot exceed its period'
         elif not self.replicated and not set(budget.runtime_us) <= set(
@@ -345,34 +361,49 @@ class TreeInterface(base.KernelInterface):
     # Around a change.
 
     @contextlib.contextmanager
-    def _changing(self, leaves: Iterable[str]
+    def _changing(self, leaves: Iterable[str], since: float | None = None
                   ) -> Iterator[rt_journal.Journal]:
+        """:param since: when *leaves* had no real-time task any more"""
         paths = list(leaves)
         with (self._explained(paths[0] if paths else self._root),
               self._fs.locked(self._root),
-              rt_journal.journal(self._drain(paths)) as journal):
+              rt_journal.journal(self._watch(paths, since)) as journal):
             yield journal
 
-    def _drain(self, leaves: Sequence[str]) -> Callable[[str], None]:
-        """Wait, once, until no server of a group can still be throttled.
+    def _watch(self, leaves: Sequence[str], since: float | None
+               ) -> Callable[[str, bool], None]:
+        """Take a runtime only when no timer of its servers can stand.
 
-        To zero one earlier has ended in a panic of an HCBS kernel.  Parents
-        have no tasks, and so no server that ever ran.
+        Parents have no tasks, and so no server that ever ran.
         """
-        waited = 0
-
-        def drain(path: str) -> None:
-            nonlocal waited
-            group = posixpath.dirname(path)
-            if not self.drains or (
-                    group not in leaves and not self._has_tasks(group)):
+        def watch(path: str, takes: bool) -> None:
+            group, now = posixpath.dirname(path), time.monotonic()
+            if group not in leaves and not (takes and self._has_tasks(group)):
                 return
-            period = self._get(group).period_us + _MARGIN_US
-            if period > waited:
-                time.sleep((period - waited) / 1_000_000)
-                waited = period
+            held = self._get(group)
+            stands = max(throttle.standing_us(
+                runtime, held.period_us, ticks.tick_us())
+                for runtime in held.runtimes)
+            if not takes:
+                self._timers.note(group, stands, now)
+                return
+            end = (now if since is None else since) + stands / _SECOND_US
+            time.sleep(max(0.0, max(end, self._timers.until(group)) - now))
+            self._outlast_timers()
 
-        return drain
+        return watch if self.fragile else lambda path, takes: None
+
+    def _outlast_timers(self) -> None:
+        """Wait for each replenishment that is due, whatever delayed it.
+
+        Where run time was charged very late (a hypervisor took the CPU
+        away), a server may have a debt of many periods.
+        """
+        with contextlib.suppress(OSError):  # the kernel does not tell
+            last = max(self._fs.timers(), default=0.0)
+            while (now := time.monotonic()) < last or any(
+                    due <= last for due in self._fs.timers()):
+                time.sleep(max(0.0, last - now) + throttle.MARGIN_SECONDS)
 
     def _has_tasks(self, group: str) -> bool:
         name = 'tasks' if self.controller else 'cgroup.threads'

@@ -17,6 +17,9 @@ class Clock:
         with self._lock:
             self.now += seconds
 
+    def monotonic(self) -> float:
+        return self.now
+
     @staticmethod
     def clock_getres(clock: int) -> float:
         """Of the real clock: the granularity is not emulated."""

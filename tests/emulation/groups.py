@@ -80,7 +80,8 @@ class Group:
     :ivar budget: None where the cpu controller is not handed down to it
     :ivar cpus: what was written to cpuset.cpus
     :ivar subtree: the controllers that a v2 group hands to its children
-    :ivar quiet_at: from then on no server of it is throttled any more
+    :ivar quiet_at: by column: from then on its server is throttled no more
+    :ivar local_us: what cpu.rt.max left its own tasks at the last change
     """
 
     name: str
@@ -91,7 +92,8 @@ class Group:
     dead_since: float | None = None
     subtree: set[str] = dataclasses.field(default_factory=set)
     threaded: bool = False
-    quiet_at: float = 0.0
+    quiet_at: dict[int, float] = dataclasses.field(default_factory=dict)
+    local_us: int = 0
 
     @property
     def alive(self) -> list['Group']:

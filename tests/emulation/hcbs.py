@@ -39,6 +39,7 @@ class Kernel(scalars.LeafKernel):
 
     def set_budget(self, group: groups.Group, new: groups.Budget, path: str
                    ) -> int | None:
+        self.check_leaf(group, new, path)
         if any(is_no_server(*pair) for pair in new.pairs()):
             return CUT
         return super().set_budget(group, new, path)

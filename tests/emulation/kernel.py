@@ -81,6 +81,14 @@ class Kernel(hierarchies.Hierarchies):
         """Whether somebody is between the steps of a change."""
         return self._owner is not None
 
+    def timers(self) -> list[float]:
+        with self.guard:
+            if not self.shows_timers:
+                raise numbers.refusal(errno.ENOENT, '/proc/timer_list')
+            return [due for group in self._root_group().walk()
+                    for due in group.quiet_at.values()
+                    if due > self.clock.now]
+
     def mounts(self) -> list[tuple[str, str, str]]:
         kind = 'cgroup' if self.version == 1 else 'cgroup2'
         return [('/proc', 'proc', 'rw'), *(

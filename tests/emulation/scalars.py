@@ -144,11 +144,15 @@ class LeafKernel(Kernel):
 
     def set_budget(self, group: Group, new: Budget, path: str
                    ) -> int | None:
+        self.check_leaf(group, new, path)
+        return super().set_budget(group, new, path)
+
+    def check_leaf(self, group: Group, new: Budget, path: str) -> None:
+        """The first test: above a budget no real-time task may be."""
         above = group.parent
         if (new.held and above is not None and above.parent is not None
                 and self.has_real_time(above)):
             raise numbers.refusal(errno.EINVAL, path)
-        return super().set_budget(group, new, path)
 
     def admit_attach(self, task: groups.Task, group: Group, path: str
                      ) -> None:

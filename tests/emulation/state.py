@@ -14,12 +14,16 @@ from tests.emulation import groups
 from tests.emulation import guard
 from tests.emulation import numbers
 from tests.emulation import paths
+from tests.emulation import throttle
 
 Task = groups.Task
 Group = groups.Group
 Budget = groups.Budget
 
 _PPM = 1_000_000
+#: What stands for none where a kernel refuses 0 for a CPU.
+_NO_RUNTIME_US = 2
+_COARSE = 6  # CLOCK_MONOTONIC_COARSE
 _SLACK = 1e-9  # of adding seconds in floating point
 
 Value = TypeVar('Value')
@@ -37,6 +41,12 @@ class State(abc.ABC):
     fragile = True
     #: so does it of the rest of a short write; else that becomes the value
     resend_kills = True
+    #: servers are charged by a timer, and not at ticks
+    hrtick = False
+    #: it shows when the timers of its servers will fire
+    shows_timers = True
+    #: how much longer than a tick run time was charged late
+    stolen_us = 0
     #: a budget is kept for each CPU
     per_cpu = False
 
@@ -56,6 +66,7 @@ class State(abc.ABC):
         self.version = version
         self.clock = clock or virtual.Clock()
         self.late_seconds = 0.018
+        self.tick_us = round(self.clock.clock_getres(_COARSE) * _PPM)
         self.sysctl = sysctl
         self.servers_ppm = servers_ppm
         self.tasks: dict[int, Task] = {}
@@ -247,10 +258,19 @@ class State(abc.ABC):
         """A real-time task goes: a server of its group may be throttled."""
         if task.policy not in groups.REAL_TIME:
             return
-        group = self.context(self.group_of(task))
+        self._throttle(self.context(self.group_of(task)))
+
+    def _throttle(self, group: Group) -> None:
+        """What its tasks ran until now may have to be paid back."""
         if group.parent is not None and group.budget is not None:
-            period = max(group.budget.periods) / _PPM
-            group.quiet_at = max(group.quiet_at, self.clock.now + period)
+            debt_us = self.stolen_us + (
+                0 if self.hrtick else self.tick_us)
+            for column, (runtime, period) in enumerate(group.budget.pairs()):
+                if self.per_cpu and runtime == _NO_RUNTIME_US:
+                    continue  # its tasks are kept from that CPU
+                group.quiet_at[column] = max(
+                    group.quiet_at.get(column, 0.0), self.clock.now
+                    + throttle.seconds(runtime, period, debt_us))
 
     # Budgets.
 
@@ -258,11 +278,16 @@ class State(abc.ABC):
         """Store an admitted budget; the host may die of it."""
         old = group.budget
         if (self.fragile and old is not None and group.parent is not None
-                and any(before > 0 >= after for before, after in zip(
-                    old.runtimes, budget.runtimes, strict=True))
-                and self.clock.now + _SLACK < group.quiet_at):
+                and any(before > 0 >= after
+                        and self.clock.now + _SLACK < group.quiet_at.get(
+                            column, 0.0)
+                        for column, (before, after) in enumerate(zip(
+                            old.runtimes, budget.runtimes, strict=True)))):
             self.die(f'{group.name} lost its runtime while a server of it '
                      f'could be throttled')
+        if old is not None and any(task.policy in groups.REAL_TIME
+                                   for task in self._real_time(group)):
+            self._throttle(group)  # the timer stands at the old deadline
         group.budget = budget
 
     def bury(self) -> None:

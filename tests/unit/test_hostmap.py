@@ -90,6 +90,13 @@ class HostMapTest(base.BaseTestCase):
                        '"policy":"best_fit"}'},
             hostmap.to_stats(hostmap.HostMap(state, 'best_fit')))
 
+    def test_the_shortest_runtime(self):
+        """Schedulers refuse what the kernel may not be given."""
+        empty = cpus.CpuBandwidth.empty((0, 1), 950_000, min_runtime_us=4000)
+        found = hostmap.from_stats(hostmap.to_stats(
+            hostmap.HostMap(empty, 'worst_fit')))
+        self.assertEqual(empty, found.state)
+
     def test_types_that_do_not_add_up(self):
         for bad in ('["x"]', '[null]', '"0"', '[[0]]'):
             self.assertIsNone(hostmap.from_stats(

@@ -8,6 +8,7 @@ from nova_rt.doctor.checks import deadline
 from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 from nova_rt import exception
+from nova_rt.host import timers
 from nova_rt.kernel import base
 from nova_rt.kernel import groups as kernel_groups
 
@@ -106,8 +107,9 @@ def others(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def release(view: doctor_view.View, interface: base.KernelInterface) -> str:
     """How to take a share from a group whose tasks are not wanted."""
-    wait = (', wait for more than its period (zeroed earlier, the kernel '
-            'may panic)' if interface.drains else '')
+    wait = (f', wait until {timers.PATH} shows no dl_task_timer that was '
+            f'there then (zeroed earlier, the kernel may panic)'
+            if interface.fragile else '')
     value = 'max 0' if interface.inherits else '0'
     return (f'If that is not wanted, end their real-time tasks{wait}, then '
             f'write {value} to {view.detection.file}.')

@@ -28,8 +28,7 @@ def hrtick(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.warning(
             name, 'HRTICK is off: run time is charged at ticks of '
             f'{ticks.tick_us()} us, and a server may overrun by one.',
-            f'echo HRTICK_DL > {ticks.FEATURES[0]} (HRTICK on kernels '
-            f'before 5.12)')
+            _turn_on(view.host))
 
 
 def tick(view: doctor_view.View) -> Iterator[findings.Finding]:
@@ -47,10 +46,12 @@ def tick(view: doctor_view.View) -> Iterator[findings.Finding]:
     short = [f'runtime ({options.min_runtime_us})']
     if options.min_period_us < length:
         short.append(f'period ({options.min_period_us})')
+    refused = view.interface is not None and view.interface.fragile
     yield findings.warning(
         name, f'{text}, longer than the shortest {" and ".join(short)} '
-        f'allowed: such servers get their share in the long run only, a '
-        f'whole tick at a time.',
+        f'allowed: such servers '
+        + ('are refused on this host, which could panic.' if refused else
+           'get their share in the long run only, a whole tick at a time.'),
         f'Set [nova_rt] min_runtime_us = {length} on nova-api, '
         f'nova-scheduler and nova-compute, or sell no shorter ones.')
 
@@ -73,6 +74,16 @@ def limits(view: doctor_view.View) -> Iterator[findings.Finding]:
                 f'timing.min_{name}', f'[nova_rt] min_{name}_us is {own}, '
                 f'and the kernel takes no {name} below {least}.',
                 f'Set it to {least}.')
+
+
+def _turn_on(host: host_files.Host) -> str:
+    """Before 5.13 the file has another place, before 5.12 one name."""
+    for path in ticks.FEATURES:
+        text = host.optional(path)
+        if text is not None:
+            name = 'HRTICK_DL' if 'HRTICK_DL' in text else 'HRTICK'
+            return f'echo {name} > {path}'
+    return ''
 
 
 def _why_unread(host: host_files.Host) -> str:

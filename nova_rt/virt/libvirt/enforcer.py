@@ -111,11 +111,17 @@ class GroupEnforcer(Enforcer):
         with self._explained(guest):
             budgets = guest.budgets(self._interface, claim)
             self._make_way(pid, guest, claim, budgets)
-            if not guest.vcpus:
-                self._tasks.confine(pid, claim.cpus)
+            before = () if guest.vcpus else self._tasks.confine(
+                pid, claim.cpus)
             if guest.gathers(self._interface):
                 self._tasks.gather(guest.vcpus, self._controller, claim.cpus)
-        self._interface.reserve(budgets)
+        try:
+            self._interface.reserve(budgets)
+        except exception.KernelError:
+            if before:
+                with self._explained(guest):
+                    self._tasks.confine(pid, before)
+            raise
         for group, budget in budgets.items():
             self._check(group, budget)
         if self._policy != 'none':

@@ -18,10 +18,11 @@ class Kernel:
     name = 'fake'
 
     def __init__(self, ppm=1_000_000, tick_us=0, replicated=False,
-                 error=None, fixed=False, min_period_us=1):
+                 error=None, fixed=False, min_period_us=1,
+                 min_runtime_us=1):
         self.replicated = replicated
         self._capacity = error or kernel_base.Capacity(
-            ppm, tick_us, fixed, min_period_us)
+            ppm, tick_us, fixed, min_period_us, min_runtime_us)
 
     def capacity(self):
         if isinstance(self._capacity, Exception):
@@ -44,6 +45,15 @@ class MeasureTest(base.TestCase):
                                   self.measure, Kernel())
         for word in words:
             self.assertIn(word, str(error))
+
+    def test_a_kernel_that_may_be_given_no_short_runtime(self):
+        found = self.measure(Kernel(min_runtime_us=4_000))
+        short = reservation.Reservation(3_999, 100_000)
+        self.assertFalse(cpus.fits(found.empty, 1, short))
+        self.assertIn('no runtime below 4000 us',
+                      found.refusal(found.empty, 1, short))
+        self.assertTrue(cpus.fits(
+            found.empty, 1, reservation.Reservation(4_000, 100_000)))
 
     def test_kernel_without_room(self):
         self.assertIn('other control groups',

@@ -196,7 +196,7 @@ def not_tight(kernel: emulation.Kernel, top: str) -> list[str]:
     """
     found, counted = budgets(kernel), kernel.budgets()
     least = 3 if isinstance(kernel, hcbs_multi.Kernel) else (
-        2 if kernel.fragile else 1)  # what a deadline server can have
+        1 if isinstance(kernel, rt_group_sched.Kernel) else 2)  # a server
     wrong = []
     for group in found:
         if group != top and not group.startswith(top + '/'):

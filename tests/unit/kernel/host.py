@@ -346,10 +346,11 @@ PERIODS = (100, 1_000, 10_000, 33_333, 100_000, 999_983, 1_000_000,
 SHARES = (0, 1, 5, 10, 20, 30, 45, 60, 95)
 
 
-def random_claim(chosen: random.Random, guest: layout.Layout, among: int
-                 ) -> claims.RTClaim:
-    period = chosen.choice(PERIODS)
-    runtime = max(3, period * chosen.choice(SHARES) // 100)
+def random_claim(chosen: random.Random, guest: layout.Layout, among: int,
+                 least_us: int = 3) -> claims.RTClaim:
+    """:param least_us: the shortest runtime that the kernel may be given"""
+    period = max(least_us, chosen.choice(PERIODS))
+    runtime = max(3, least_us, period * chosen.choice(SHARES) // 100)
     count = len(guest.vcpus) or chosen.choice((1, 1, 2))
     return claim(runtime, period, chosen.sample(range(among), count))
 

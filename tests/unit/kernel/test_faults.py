@@ -38,7 +38,7 @@ def cases(guest: layout.Layout) -> Iterator[tuple[str, Case]]:
             ('runtime grows', held, rt_host.claim(60_000, 100_000, cpus)),
             ('runtime shrinks', held, rt_host.claim(10_000, 100_000, cpus)),
             ('both grow', held, rt_host.claim(120_000, 200_000, cpus)),
-            ('both shrink', held, rt_host.claim(1_000, 10_000, cpus)),
+            ('both shrink', held, rt_host.claim(10_000, 50_000, cpus)),
             ('period grows', held, rt_host.claim(10_000, 4_194_304, cpus)),
             ('period shrinks', held, rt_host.claim(30_000, 40_000, cpus)),
             ('other CPUs', held, rt_host.claim(70_000, 100_000, [1, 0])),

@@ -44,20 +44,24 @@ class JournalTest(unittest.TestCase):
 
     def setUp(self) -> None:
         self.events: list[str] = []
+        self.seen: list[str] = []
         self.one = Cell('one', 1, self.events)
         self.two = Cell('two', 2, self.events)
 
-    def drain(self, path: str) -> None:
-        self.events.append(f'drain {path}')
+    def watch(self, path: str, takes: bool) -> None:
+        if takes:
+            self.events.append(f'drain {path}')
+        else:
+            self.seen.append(path)
 
     def test_keeps_what_succeeded(self) -> None:
-        with journal.journal(self.drain) as entries:
+        with journal.journal(self.watch) as entries:
             entries.set(self.one, 10)
             entries.set(self.two, 20)
         self.assertEqual(['one=10', 'two=20'], self.events)
 
     def test_does_not_write_an_equal_value(self) -> None:
-        with journal.journal(self.drain) as entries:
+        with journal.journal(self.watch) as entries:
             entries.set(self.one, 1)
         self.assertEqual([], self.events)
 
@@ -65,7 +69,7 @@ class JournalTest(unittest.TestCase):
         for error in (RuntimeError, KeyboardInterrupt):
             self.events.clear()
             with self.assertRaises(error), journal.journal(
-                    self.drain) as entries:
+                    self.watch) as entries:
                 entries.set(self.one, 10)
                 entries.set(self.two, 20)
                 entries.set(self.one, 11)
@@ -76,7 +80,7 @@ class JournalTest(unittest.TestCase):
     def test_a_refused_write(self) -> None:
         self.two.error = base.refuse(errno.EINVAL)
         with self.assertRaises(OSError) as caught, journal.journal(
-                self.drain) as entries:
+                self.watch) as entries:
             entries.set(self.one, 10)
             entries.set(self.two, 20)
         self.assertIs(self.two.error, caught.exception)
@@ -88,12 +92,12 @@ class JournalTest(unittest.TestCase):
         self.one.rounds = {10: 9}
         with self.assertRaisesRegex(
                 OSError, 'one reads 9 after writing 10'), journal.journal(
-                self.drain) as entries:
+                self.watch) as entries:
             entries.set(self.one, 10)
         self.assertEqual(['one=10', 'one=1'], self.events)
 
     def test_drains_before_a_budget_is_taken(self) -> None:
-        with journal.journal(self.drain) as entries:
+        with journal.journal(self.watch) as entries:
             entries.set(self.one, 5)
             entries.set(self.two, 0)
         self.assertEqual(['one=5', 'drain two', 'two=0'], self.events)
@@ -101,10 +105,19 @@ class JournalTest(unittest.TestCase):
     def test_drains_before_an_undo_takes_a_budget(self) -> None:
         self.one.value = 0
         with self.assertRaises(RuntimeError), journal.journal(
-                self.drain) as entries:
+                self.watch) as entries:
             entries.set(self.one, 5)
             raise RuntimeError
         self.assertEqual(['one=5', 'drain one', 'one=0'], self.events)
+
+    def test_all_other_writes_are_watched_too(self) -> None:
+        """A value that is replaced may be in force a while yet."""
+        with self.assertRaises(RuntimeError), journal.journal(
+                self.watch) as entries:
+            entries.set(self.one, 5)
+            entries.set(self.two, 2)
+            raise RuntimeError
+        self.assertEqual(['one', 'one'], self.seen)
 
     def test_undo_passes_over_what_is_gone(self) -> None:
         """A removed group took its budget with it."""
@@ -115,7 +128,7 @@ class JournalTest(unittest.TestCase):
                 return base.refuse(number)
 
             with self.assertRaises(RuntimeError), journal.journal(
-                    self.drain) as entries:
+                    self.watch) as entries:
                 entries.set(self.one, 10)
                 entries.set(self.two, 20)
                 self.two.broken = gone
@@ -124,7 +137,7 @@ class JournalTest(unittest.TestCase):
 
     def test_undo_passes_over_what_is_refused_or_unreadable(self) -> None:
         with self.assertRaises(RuntimeError), journal.journal(
-                self.drain) as entries:
+                self.watch) as entries:
             three = Cell('three', 3, self.events)
             entries.set(self.one, 10)
             entries.set(self.two, 20)

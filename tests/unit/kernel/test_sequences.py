@@ -73,7 +73,9 @@ class Sequence:
 
     def _apply(self, guest: layout.Layout) -> None:
         host, before = self.host, dict(self.host.claims)
-        claim = rt_host.random_claim(self.chosen, guest, host.kernel.cpus)
+        claim = rt_host.random_claim(
+            self.chosen, guest, host.kernel.cpus,
+            host.interface.least_runtime_us())
         wanted = {**before, guest: claim}
         fits, late = host.fits(wanted), host.late
         fault = host.fault = self._fault()

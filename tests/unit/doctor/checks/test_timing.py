@@ -33,7 +33,15 @@ class TimingTest(base.DoctorTest):
                              {base.FEATURES: 'HRTICK NO_HRTICK_DL'},
                              min_runtime_us=100)
         self.assert_warns(found, _HRTICK, 'HRTICK is off', 'echo HRTICK_DL')
-        self.assert_warns(found, _TICK, 'runtime (100)')
+        self.assert_warns(found, _TICK, 'runtime (100)', 'long run only')
+
+    def test_hrtick_off_on_the_first_patches(self):
+        """Their file is elsewhere, and a runtime below a tick is refused."""
+        other = '/sys/kernel/debug/sched_features'
+        found = self.examine(kernels.F2, {other: 'NO_HRTICK'},
+                             refused={base.FEATURES: 2}, min_runtime_us=100)
+        self.assert_warns(found, _HRTICK, f'echo HRTICK > {other}')
+        self.assert_warns(found, _TICK, 'refused on this host')
 
     def test_locked_down(self):
         found = self.examine(kernels.F4, refused={base.FEATURES: base.EPERM})

@@ -36,6 +36,7 @@ class Kernel:
         self.real_time = False
         self.inside = {}
         self.high = ()
+        self.full = False
 
     def group_of(self, pid, controller):
         if pid != PID:
@@ -55,7 +56,8 @@ class Kernel:
         self.events.append(f'confine {cpus}')
         if self.error:
             raise self.error
-        self.confined = sorted(cpus)
+        before, self.confined = self.confined, sorted(cpus)
+        return tuple(before or ())
 
     def gather(self, groups, controller, cpus):
         self.events.append(f'gather {len(groups)} {cpus}')
@@ -75,6 +77,9 @@ class Kernel:
 
     def reserve(self, budgets):
         self.events.append('reserve')
+        if self.full:
+            raise exception.KernelError(interface='fake', group=CONTAINER,
+                                        reason='no room')
         self.budgets.update(budgets)
 
     def read(self, group):
@@ -121,6 +126,20 @@ class EnforcerTest(base.BaseTestCase):
         for word in words:
             self.assertIn(word, str(error))
         self.assertFalse(self.kernel.real_time)
+
+    def test_a_refused_guest_stays_where_it_is(self):
+        """Its old budget counts there, and with its old claim."""
+        self.enforcer = self.on(Kernel(replicated=True))
+        self.enforcer.apply(PID, fakes.claim(cpus=(0, 1)))
+        held = dict(self.kernel.budgets)
+        self.kernel.full, self.kernel.real_time = True, False
+        self.refused(['no room'])
+        self.assertEqual(([0, 1], held),
+                         (self.kernel.confined, self.kernel.budgets))
+
+    def test_a_refused_guest_that_was_nowhere(self):
+        self.kernel.full = True
+        self.refused(['no room'])
 
     def test_container(self):
         self.enforcer.apply(PID, fakes.claim(cpus=(3, 1)))

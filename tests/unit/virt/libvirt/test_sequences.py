@@ -32,6 +32,11 @@ class Sequence:
     def __init__(self, kind, emulation, seed):
         self.chosen = random.Random(seed)  # noqa: S311 - not for secrets
         self.host = emulated.Host(kind, emulation)
+        if seed % 2:
+            # A hypervisor takes the CPUs away, for more than any bound.
+            self.host.kernel.stolen_us = 300_000
+        else:
+            self.host.kernel.shows_timers = False
         self.pids = {}
 
     def run(self):
@@ -68,8 +73,10 @@ class Sequence:
             self.host.reconcile()
 
     def _claim(self, vcpus):
-        period = self.chosen.choice(rt_host.PERIODS)
-        runtime = max(3, period * self.chosen.choice(rt_host.SHARES) // 100)
+        least = self.host.interface.least_runtime_us()
+        period = max(least, self.chosen.choice(rt_host.PERIODS))
+        runtime = max(
+            3, least, period * self.chosen.choice(rt_host.SHARES) // 100)
         return rt_host.claim(runtime, period, self.chosen.sample(
             range(self.host.kernel.cpus), vcpus))
 

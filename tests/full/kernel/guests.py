@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Containers as libvirt lays them out, of busy shells, without libvirt."""
+
+import contextlib
+import dataclasses
+import itertools
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from nova_rt.host import cgroup
+from nova_rt.kernel import fs
+from nova_rt.kernel import survey
+
+_PARTITION = 'machine'
+#: A keeper, the init it starts, and the tasks of that.
+_BUSY = '(while :; do :; done) &'
+_PROGRAM = "sh -c '{} wait' & wait"
+_PATIENCE_SECONDS = 60
+_POLL_SECONDS = 0.005
+_TICKS = os.sysconf('SC_CLK_TCK')
+
+
+@dataclasses.dataclass(eq=False)
+class Guest:
+    """A container that runs.
+
+    :ivar paths: of its group, in each hierarchy, that of cpu first
+    """
+
+    name: str
+    paths: tuple[pathlib.Path, ...]
+    keeper: subprocess.Popen[bytes]
+
+    @property
+    def pid(self) -> int:
+        return self.keeper.pid
+
+    def threads(self) -> list[int]:
+        """All but the keeper; none once the group is gone."""
+        try:
+            text = (self.paths[0] / 'cgroup.procs').read_text()
+        except OSError:
+            return []
+        return [pid for pid in map(int, text.split()) if pid != self.pid]
+
+    def cpu_seconds(self) -> float:
+        """What its tasks have used since they were started."""
+        used = 0
+        for pid in self.threads():
+            with contextlib.suppress(OSError):
+                fields = pathlib.Path(f'/proc/{pid}/stat').read_text().rsplit(
+                    ')', 1)[1].split()
+                used += int(fields[11]) + int(fields[12])
+        return used / _TICKS
+
+    def kill(self) -> None:
+        """End all tasks; the groups stay, with their budget."""
+        for pid in (self.pid, *self.threads()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.keeper.wait()
+
+    def remove(self) -> None:
+        """rmdir of the groups, as soon as the last task is gone.
+
+        :raises TimeoutError: it does not end
+        """
+        for path in self.paths:
+            end = time.monotonic() + _PATIENCE_SECONDS
+            while path.exists():
+                with contextlib.suppress(OSError):
+                    path.rmdir()
+                    break
+                if time.monotonic() > end:
+                    raise TimeoutError(f'{path} keeps {self._states()}')
+                time.sleep(_POLL_SECONDS)
+
+    def _states(self) -> list[str]:
+        """What keeps the tasks from ending, for a person."""
+        found = []
+        for pid in self.threads():
+            with contextlib.suppress(OSError):
+                stat = pathlib.Path(f'/proc/{pid}/stat').read_text().split()
+                found.append(f'{pid} in state {stat[2]}, policy '
+                             f'{os.sched_getscheduler(pid)}')
+        return found
+
+
+class Guests:
+    """Starts containers on the kernel of this machine."""
+
+    def __init__(self) -> None:
+        files = fs.RealFS()
+        hierarchy = survey.hierarchy_of(files)
+        if hierarchy is None:
+            raise LookupError('no hierarchy has the cpu controller')
+        self.mounts = _mounts(files, hierarchy)
+        self.v2 = not hierarchy.controller
+        self._numbers = itertools.count(1)
+        self.tops = tuple(mount / _PARTITION for mount in self.mounts)
+        for mount in self.mounts:
+            self._make(mount, _PARTITION)
+
+    def start(self, tasks: int) -> Guest:
+        """A container with *tasks* busy tasks; all are ordinary yet."""
+        name = f'lxc-{next(self._numbers)}-soak.libvirt-lxc'
+        paths = tuple(self._make(top, name) for top in self.tops)
+
+        def enter() -> None:
+            for path in paths:
+                (path / 'cgroup.procs').write_text(str(os.getpid()))
+
+        keeper = subprocess.Popen(
+            ['/bin/sh', '-c', _PROGRAM.format(_BUSY * tasks)],
+            preexec_fn=enter, start_new_session=True)
+        guest = Guest(name, paths, keeper)
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while len(guest.threads()) < tasks + 1:
+            if time.monotonic() > end:
+                raise TimeoutError(f'{name} does not start')
+            time.sleep(_POLL_SECONDS)
+        return guest
+
+    def close(self) -> None:
+        """Remove the top groups."""
+        for top in self.tops:
+            top.rmdir()
+
+    def _make(self, above: pathlib.Path, name: str) -> pathlib.Path:
+        if self.v2:
+            (above / 'cgroup.subtree_control').write_text('+cpu +cpuset')
+        path = above / name
+        path.mkdir(exist_ok=True)
+        if not self.v2:
+            for file in ('cpuset.cpus', 'cpuset.mems'):
+                if (above / file).exists():
+                    (path / file).write_text((above / file).read_text())
+        return path
+
+
+def _mounts(files: fs.RealFS, hierarchy: cgroup.Hierarchy
+            ) -> tuple[pathlib.Path, ...]:
+    found = [hierarchy.mount]
+    if hierarchy.controller:
+        found += [point for point, kind, options in files.mounts()
+                  if kind == 'cgroup' and 'cpuset' in options.split(',')
+                  and point not in found]
+    return tuple(map(pathlib.Path, found))

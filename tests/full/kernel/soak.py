@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Random operations on a real kernel, through the product's own enforcer.
+
+Containers of busy tasks are started, resized, released alive, killed and
+left behind, and the process that does it is killed and started anew.  After
+each operation the kernel must hold what is claimed.  A kernel of the first
+HCBS patches dies of a budget that is taken too early: run this where a panic
+does no harm.  As root::
+
+    python -m tests.full.kernel.soak --operations 2000 --seed 1
+"""
+
+import argparse
+import collections
+from collections.abc import Callable
+import contextlib
+import json
+import logging
+import os
+import pathlib
+import random
+import signal
+import sys
+import time
+
+from nova_rt.compute import claims
+from nova_rt import exception
+from nova_rt.kernel import detect
+from nova_rt.kernel import fs
+from nova_rt.kernel import tasks
+from nova_rt.kernel import tree
+import nova_rt.privsep
+from nova_rt import reservation
+from nova_rt.virt.libvirt import enforcer
+from nova_rt.virt.libvirt import reconcile
+from tests.full.kernel import guests
+
+PERIODS_MS = (10, 20, 50, 100, 200, 500)
+PER_CENT = (5, 10, 20, 30, 45)
+WEIGHTS = {'start': 20, 'resize': 24, 'release': 12, 'end': 12, 'orphan': 8,
+           'restart': 8, 'killed': 12, 'measure': 4}
+_MOST_GUESTS = 4
+_MEASURE_SECONDS = 3.0
+_CAP = 900_000
+_NOISE_PPM = 20
+
+
+class Soak:
+    """A host, the guests on it, and what is claimed for them.
+
+    :ivar wrong: sentences about what was not as it should be
+    :ivar off: by how much shares differed from what was claimed
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.chosen = random.Random(seed)  # noqa: S311 - not for secrets
+        nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
+        self.files = fs.RealFS()
+        self.machine = guests.Guests()
+        self.claims: dict[guests.Guest, claims.RTClaim] = {}
+        self.free: list[guests.Guest] = []
+        self.left: list[guests.Guest] = []
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.wrong: list[str] = []
+        self.off: list[float] = []
+        self.restart()
+
+    def restart(self) -> None:
+        """A new nova-compute: it knows nothing and reconciles."""
+        found = detect.detect(self.files)
+        if not isinstance(found, tree.TreeInterface):
+            raise LookupError('the kernel has no interface with groups')
+        found.prepare(_CAP)
+        self.interface = found
+        self.enforcer = enforcer.GroupEnforcer(
+            found, tasks.Tasks(self.files), 'fifo', lambda wanted: 1)
+        self.reconcile()
+
+    def reconcile(self) -> None:
+        reconcile.Reconciler(self.enforcer).run([
+            reconcile.RunningGuest(guest.name, guest.pid, held)
+            for guest, held in (
+                *((guest, (claim,)) for guest, claim in self.claims.items()),
+                *((guest, ()) for guest in self.free))])
+
+    def step(self) -> None:
+        """One operation, and a look at the kernel after it."""
+        kind = self.chosen.choices(*zip(*WEIGHTS.items(), strict=True))[0]
+        self.counts[kind] += 1
+        self._tell(kind)
+        try:
+            getattr(self, f'_{kind}')()
+        except exception.RTError as error:
+            self.wrong.append(f'{kind}: {error}')
+        for guest, claim in self.claims.items():
+            if not self.enforcer.holds(guest.pid, claim):
+                self.wrong.append(f'{kind}: {guest.name} does not hold '
+                                  f'{claim.reservation}')
+        time.sleep(self.chosen.choice((0, 0, 0.05, 0.3)))
+
+    @staticmethod
+    def _tell(*what: object) -> None:
+        """As it goes: of a host that dies nothing else is left."""
+        print(f'{time.monotonic():.3f}', *what, file=sys.stderr, flush=True)
+
+    # Operations.
+
+    def _start(self) -> None:
+        if len(self.claims) + len(self.free) >= _MOST_GUESTS:
+            return self._end()
+        guest = self.machine.start(self.chosen.choice((1, 1, 2)))
+        self.free.append(guest)
+        return self._apply(guest)
+
+    def _resize(self) -> None:
+        guest = self._any(self.claims)
+        if guest is not None:
+            self._apply(guest)
+
+    def _apply(self, guest: guests.Guest) -> None:
+        claim = self._claim()
+        fits = self._used(guest) + claim.reservation.bandwidth <= min(
+            _CAP, self.enforcer.capacity().ppm) - _NOISE_PPM
+        self._tell(guest.name, claim.identifier[36:])
+        try:
+            self.enforcer.apply(guest.pid, claim)
+        except exception.KernelError:
+            if fits:
+                raise
+            self.counts['refused'] += 1
+            return
+        if guest in self.free:
+            self.free.remove(guest)
+        self.claims[guest] = claim
+
+    def _release(self) -> None:
+        guest = self._any(self.claims)
+        if guest is not None:
+            del self.claims[guest]
+            self.free.append(guest)
+            self._tell(guest.name)
+            self.enforcer.release(guest.pid)
+
+    def _end(self) -> None:
+        """As libvirt does it: the budget goes with the group."""
+        guest = self._any([*self.claims, *self.free])
+        if guest is not None:
+            self._forget(guest)
+            self._tell(guest.name)
+            guest.kill()
+            guest.remove()
+            self.enforcer.settle()
+
+    def _orphan(self) -> None:
+        """A group without tasks is left, with its budget."""
+        guest = self._any(self.claims)
+        if guest is not None:
+            self._forget(guest)
+            self._tell(guest.name)
+            guest.kill()
+            self.left.append(guest)
+            self.enforcer.release_orphans()
+            self.enforcer.settle()
+
+    def _restart(self) -> None:
+        self.restart()
+
+    def _killed(self) -> None:
+        """The process is killed in the middle of a change."""
+        guest = self._any(self.claims)
+        if guest is None:
+            return
+        action: Callable[[], None]
+        if self.chosen.random() < 0.5:
+            claim = self._claim()
+            action = lambda: self.enforcer.apply(  # noqa: E731
+                guest.pid, claim)
+        else:
+            action = lambda: self.enforcer.release(guest.pid)  # noqa: E731
+        child = os.fork()
+        if not child:
+            with contextlib.suppress(BaseException):
+                action()
+            os._exit(0)
+        time.sleep(self.chosen.random() * 0.2)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        self.restart()
+
+    def _measure(self) -> None:
+        """How much CPU time the busy tasks of each guest get."""
+        before = {guest: guest.cpu_seconds() for guest in self.claims}
+        start = time.monotonic()
+        time.sleep(_MEASURE_SECONDS)
+        seconds = time.monotonic() - start
+        for guest, used in before.items():
+            wanted = self.claims[guest].reservation
+            share = (guest.cpu_seconds() - used) / seconds
+            self.off.append(round(
+                share - wanted.runtime_us / wanted.period_us, 4))
+
+    # Parts of them.
+
+    def _claim(self) -> claims.RTClaim:
+        period = self.chosen.choice(PERIODS_MS) * 1000
+        runtime = max(self.interface.least_runtime_us(),
+                      period * self.chosen.choice(PER_CENT) // 100)
+        cpu = self.chosen.randrange(os.cpu_count() or 1)
+        return claims.RTClaim(
+            '0' * 36, 0, reservation.Reservation(runtime, period), (cpu,))
+
+    def _used(self, but: guests.Guest) -> int:
+        return sum(claim.reservation.bandwidth for guest, claim
+                   in self.claims.items() if guest is not but)
+
+    def _any(self, among: object) -> guests.Guest | None:
+        found = list(among)  # type: ignore[call-overload]
+        return self.chosen.choice(found) if found else None
+
+    def _forget(self, guest: guests.Guest) -> None:
+        self.claims.pop(guest, None)
+        if guest in self.free:
+            self.free.remove(guest)
+
+    def finish(self) -> None:
+        """End all; nothing may be left."""
+        for guest in [*self.claims, *self.free, *self.left]:
+            self._forget(guest)
+            guest.kill()
+            guest.remove()
+        self.enforcer.settle()
+        held = self.interface.read('/machine')
+        if held is not None:
+            self.wrong.append(f'at the end /machine holds {held}')
+        self.machine.close()
+
+
+def _complaints() -> list[str]:
+    """What the kernel says against us."""
+    with contextlib.suppress(OSError):
+        handle = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)
+        found = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                found.append(os.read(handle, 8192).decode(errors='replace'))
+        os.close(handle)
+        return [line.split(';', 1)[-1].splitlines()[0] for line in found
+                if 'BUG' in line or 'WARNING' in line]
+    return []
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--operations', type=int, default=2000)
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--seconds', type=float, default=float('inf'),
+                        help='end after so long, done or not')
+    args = parser.parse_args(argv)
+    logging.disable(logging.CRITICAL)
+    soak, start, done = Soak(args.seed), time.monotonic(), 0
+    while done < args.operations and (
+            time.monotonic() - start < args.seconds):
+        soak.step()
+        done += 1
+    soak.finish()
+    print(json.dumps({
+        'kernel': pathlib.Path('/proc/sys/kernel/osrelease').read_text(
+            ).strip(),
+        'interface': soak.interface.name, 'seed': args.seed,
+        'operations': done, 'seconds': round(time.monotonic() - start, 1),
+        'kinds': soak.counts, 'wrong': soak.wrong,
+        'shares': len(soak.off),
+        'worst': max(map(abs, soak.off), default=None), 'off': soak.off,
+        'complaints': _complaints()}))
+    return bool(soak.wrong)
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
