@@ -19,7 +19,7 @@ Place = Callable[[rtwalk.Endpoint, rt_reservation.Reservation],
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
-    """Of one experiment.
+    """The settings of one experiment.
 
     :param directory: where results go; it exists
     :param seed_base: the first seed; others follow it

@@ -16,7 +16,7 @@ _IDLE, _IOWAIT, _STEAL = 3, 4, 7
 
 @dataclasses.dataclass
 class Conditions:
-    """Of one run; filled in when it ends.
+    """The conditions of one run; filled in when it ends.
 
     :ivar steal: part of all CPU time that the hypervisor gave to others
     :ivar busy: part of all CPU time that anything here used, also what was

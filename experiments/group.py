@@ -32,6 +32,7 @@ def reserved(reservation: rt_reservation.Reservation, cpu: int
     :raises KernelError: the host has no interface, or not so much left
     """
     privsep.cgroup_pctxt.set_client_mode(False)
+    privsep.TOPS = frozenset((GROUP.strip('/'),))
     files = fs.RealFS()
     interface, hierarchy = detect.detect(files), survey.hierarchy_of(files)
     if interface is None or hierarchy is None:

@@ -59,7 +59,7 @@ def _case(server: Server, scheduler: str, noise: Noise | None
 
 
 def name(scheduler: str, noisy: bool) -> str:
-    """Of a case, for people and files."""
+    """The name of a case, for people and files."""
     return f'{scheduler}-{"noise" if noisy else "quiet"}'
 
 

@@ -16,7 +16,7 @@ _P99 = 0.99
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Prediction:
-    """Of a model, in us."""
+    """What a model predicts, in us."""
 
     mean_us: float
     p99_us: float

@@ -13,7 +13,7 @@ INTERVALS_US = (100, 200, 300, 400, 500, 750, 1000, 2000, 3000, 4000, 5000)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Errors:
-    """Of the paper's model at its points: RMSE in us, MAPE in per cent."""
+    """Those of the paper's model at its points: RMSE in us, MAPE in %."""
 
     mean_rmse: float
     mean_mape: float
@@ -26,7 +26,7 @@ class Errors:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Row:
-    """Of Table 3.
+    """A row of Table 3.
 
     :ivar size: bytes of a request
     :ivar load: CPU time of a request over the interval between two

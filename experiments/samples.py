@@ -64,7 +64,7 @@ class Samples:
         return float(np.max(self._late)) / rt_workload.NS_PER_US
 
     def responses_us(self, warm_up: int = 0) -> Floats:
-        """Of those with a reply, but for the first *warm_up* requests."""
+        """Those of requests with a reply, without the first *warm_up*."""
         responses = self._table[warm_up:, 1]
         return responses[responses >= 0] / rt_workload.NS_PER_US
 
@@ -103,7 +103,7 @@ class Estimate:
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """Of one value for each run; the interval is nan for a single run."""
+    """Estimates from one value for each run; the interval of one is nan."""
     count = len(values)
     value = float(np.mean(values))
     if count < 2:

@@ -73,7 +73,7 @@ def _pair(form: str, of: Callable[[str], float]) -> str:
 
 
 def _errors(view: accuracy.View, model: str, statistic: str) -> list[float]:
-    """Of each row, in per cent."""
+    """The error of each row, in per cent."""
     return [float(one) for one in view.errors(model, statistic)[:, 0]]
 
 

@@ -38,15 +38,25 @@ nova-scheduler and nova-compute.
 
 TENANT_OPTS = [
     cfg.StrOpt(
-        'hint_override', default='any',
+        'hint_override', default='lower',
         choices=[
             ('any', 'a hint wins over the flavor, key by key'),
             ('lower', 'a hint may only lower the share of the flavor'),
             ('none', 'hints with a reservation are refused')],
         help="""
 What a scheduler hint (``cpu.rt_runtime_us``, ``cpu.rt_period_us``) may do to
-the reservation of the flavor.  Hints are tenant input: with ``any`` a tenant
-can reserve up to ``max_share`` of each vCPU, whatever the flavor sells.
+the reservation of the flavor.  Hints are tenant input: with ``lower`` a tenant
+chooses another period, or less than the flavor sells; with ``any`` it can
+reserve up to ``max_share`` of each vCPU, whatever the flavor sells.  A flavor
+with the extra spec ``hw:cpu.rt_hint_max_share`` says for itself up to which
+share hints count on it (0: they do not), unless this is ``none``.
+"""),
+    cfg.BoolOpt(
+        'hints_on_plain_flavors', default=False,
+        help="""
+Whether a hint counts on a flavor without a reservation.  Then any tenant can
+reserve up to ``max_share`` of each vCPU with any flavor that does not say
+otherwise by ``hw:cpu.rt_hint_max_share``.
 """),
     cfg.FloatOpt(
         'max_share', default=0.95, min=0.001, max=1.0,
@@ -202,4 +212,5 @@ def limits(conf: Any) -> reservation.Limits:
         min_period_us=group.min_period_us,
         max_period_us=group.max_period_us,
         max_bandwidth=ppm(group.max_share),
-        hint_override=reservation.HintOverride(group.hint_override))
+        hint_override=reservation.HintOverride(group.hint_override),
+        plain_hints=group.hints_on_plain_flavors)

@@ -59,6 +59,12 @@ class InvalidClaim(RTError):
     msg_fmt = 'Cannot read the claim %(identifier)r: %(reason)s.'
 
 
+class CannotChangeHints(RTError):
+    """An operator wants other hints for a server, and it cannot have them."""
+
+    msg_fmt = 'The hints of server %(uuid)s stay as they are: %(reason)s.'
+
+
 class ReservationNotApplied(RTError):
     """A server could not be given its reservation and was not started."""
 

@@ -3,10 +3,13 @@
 """The only place that writes to cgroupfs or changes a thread's policy.
 
 Each function checks its arguments itself: it runs with privileges and must
-not serve as a way to write elsewhere.
+not serve as a way to write elsewhere, or to make other processes of the host
+real-time.
 """
 
 import errno
+import functools
+import importlib.metadata
 import os
 import pathlib
 import re
@@ -27,8 +30,13 @@ FILES = {
     'cpuset.cpus': r'[-0-9,]{1,65536}',
     'cgroup.subtree_control': r'\+cpu',
 }
-#: Groups that may be made, and the one that may be removed.
-GROUPS = frozenset(('machine', 'machine.slice', 'nova-rt-probe'))
+#: Those of them that are written in the root of a hierarchy: what it has in
+#: all for groups, where the kernel starts with none of it.
+ROOT_FILES = frozenset(FILES) - {'cpuset.cpus'}
+#: The groups at the top that have the servers below them.
+TOPS = frozenset(('machine', 'machine.slice'))
+#: And the one that is made and removed to probe the kernel.
+PROBE = 'nova-rt-probe'
 POLICIES = {'rr': os.SCHED_RR, 'fifo': os.SCHED_FIFO, 'none': os.SCHED_OTHER}
 
 SCHED_DEBUG = '/sys/kernel/debug/sched'
@@ -36,6 +44,7 @@ SCHED_DEBUG = '/sys/kernel/debug/sched'
 #: Where libvirt's system daemon keeps the pids of QEMU processes.
 QEMU_PIDS = '/run/libvirt/qemu'
 
+_CPU_FILE = re.compile(r'cpu\.[a-z0-9_.]+')
 _VCPU = re.compile(r'vcpu[0-9]+')
 
 cgroup_pctxt = priv_context.PrivContext(
@@ -53,6 +62,36 @@ def _checked(path: str) -> str:
     return real
 
 
+@functools.cache
+def _installed_forms() -> dict[str, str]:
+    """What kernel interfaces of other packages write, see KernelInterface.
+
+    Root has installed them.  They get files of the controller cpu only.
+    """
+    points = importlib.metadata.entry_points(group='nova_rt.kernel')
+    return {name: form for point in points
+            for name, form in point.load().writes.items()
+            if _CPU_FILE.fullmatch(name)}
+
+
+def _place(real: str) -> list[str]:
+    """The names of groups, from the root of the hierarchy on."""
+    parts = real.removeprefix(CGROUP_ROOT + '/').split('/')
+    # With version 2 the root of all is that of the hierarchy.
+    return parts[1:] if _is_hierarchy(parts[0]) else parts
+
+
+def _is_hierarchy(name: str) -> bool:
+    return os.path.ismount(os.path.join(CGROUP_ROOT, name))
+
+
+def _is_ours(groups: list[str], name: str) -> bool:
+    """Whether a file of these groups is for servers, or probes."""
+    if not groups:
+        return name in ROOT_FILES or name in _installed_forms()
+    return groups[0] in TOPS or groups == [PROBE]
+
+
 @cgroup_pctxt.entrypoint
 def write_cgroup_file(path: str, text: str) -> None:
     """One write(2) of *text* and a newline.
@@ -61,11 +100,14 @@ def write_cgroup_file(path: str, text: str) -> None:
         how HCBS kernels refuse.  The rest is never resent: a kernel would
         take it for a number of its own.
     """
-    form = FILES.get(os.path.basename(path))
-    if form is None or not re.fullmatch(form, text, re.ASCII):
+    name = os.path.basename(path)
+    form = FILES.get(name) or _installed_forms().get(name)
+    real = _checked(path)
+    if (form is None or not re.fullmatch(form, text, re.ASCII)
+            or not _is_ours(_place(real)[:-1], name)):
         raise PermissionError(errno.EPERM, f'{path} is not ours to write')
     data = text.encode() + b'\n'
-    handle = os.open(_checked(path), os.O_WRONLY | os.O_CLOEXEC)
+    handle = os.open(real, os.O_WRONLY | os.O_CLOEXEC)
     try:
         if os.write(handle, data) != len(data):
             raise OSError(errno.EINVAL, cgroup.SHORT_WRITE)
@@ -75,18 +117,21 @@ def write_cgroup_file(path: str, text: str) -> None:
 
 @cgroup_pctxt.entrypoint
 def make_group(path: str) -> None:
-    """mkdir(2) of one of GROUPS."""
-    if os.path.basename(path) not in GROUPS:
+    """mkdir(2) of one of TOPS, or of PROBE."""
+    real = _checked(path)
+    groups = _place(real)
+    if len(groups) != 1 or groups[0] not in TOPS | {PROBE}:
         raise PermissionError(errno.EPERM, f'{path} is not ours to make')
-    os.mkdir(_checked(path))
+    os.mkdir(real)
 
 
 @cgroup_pctxt.entrypoint
 def remove_group(path: str) -> None:
     """rmdir(2) of the group that was made to probe the kernel."""
-    if os.path.basename(path) != 'nova-rt-probe':
+    real = _checked(path)
+    if _place(real) != [PROBE]:
         raise PermissionError(errno.EPERM, f'{path} is not ours to remove')
-    os.rmdir(_checked(path))
+    os.rmdir(real)
 
 
 @cgroup_pctxt.entrypoint
@@ -98,6 +143,8 @@ def place_vcpu(path: str, controller: str, thread: int, cpu: int) -> None:
         kernel's errno
     """
     real = _checked(path)
+    if not _is_ours(_place(real), 'tasks'):
+        raise PermissionError(errno.EPERM, f'{path} is not of a server')
     guest, vcpu = os.path.split(real)
     for line in _groups_of(thread):
         _, controllers, group = line.split(':', 2)
@@ -134,7 +181,7 @@ def set_policy(group: str, controller: str, thread: int, policy: str,
     :param group: as in /proc/PID/cgroup; the thread must be in it, so that
         an id used again meanwhile by somebody else is left alone
     :raises OSError: ESRCH where the thread is gone or elsewhere, else the
-        kernel's errno (EPERM: the group has no budget)
+        kernel's errno (EPERM: the group has no budget, or is none of TOPS)
     """
     _check_member(group, controller, thread)
     number = POLICIES[policy]
@@ -143,6 +190,9 @@ def set_policy(group: str, controller: str, thread: int, policy: str,
 
 
 def _check_member(group: str, controller: str, thread: int) -> None:
+    """Only what runs for servers may be made real-time, here or elsewhere."""
+    if not TOPS.intersection(group.split('/')[1:2]):
+        raise PermissionError(errno.EPERM, f'{group} is not of a server')
     for line in _groups_of(thread):
         _, controllers, path = line.split(':', 2)
         if controller in controllers.split(',') and _below(path, group):

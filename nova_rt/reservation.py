@@ -30,12 +30,13 @@ MAX_PERIOD_US = 4_194_304
 
 _NUMBER = re.compile(r'[0-9]+')
 _DIGITS = 18
-#: Extra specs that check_conflicts looks at.
-CONFLICTING = ('hw:cpu_policy', 'hw:cpu_realtime', 'resources:PCPU')
-_TRUE = frozenset(('1', 't', 'true', 'on', 'y', 'yes'))
+#: What a flavor lets hints ask for: a share, as in 0.5; 0: takes no hints.
+HINT_SHARE_KEY = 'hw:cpu.rt_hint_max_share'
+SHARE_PATTERN = r'(0(\.[0-9]{1,6})?|1(\.0{1,6})?)'
 
-
-_FLAVOR, _HINT = 'flavor extra spec', 'scheduler hint'
+FLAVOR = 'flavor extra spec'
+_HINT = 'scheduler hint'
+_CHOOSE = 'choose a flavor with the reservation you need'
 
 
 class HintOverride(enum.StrEnum):
@@ -70,13 +71,20 @@ class Reservation:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Limits:
-    """The operator's rules; runtimes and periods in us, shares in ppm."""
+    """The operator's rules; runtimes and periods in us, shares in ppm.
+
+    :ivar plain_hints: whether hints count on a flavor without a reservation
+    """
 
     min_runtime_us: int = MIN_RUNTIME_US
     min_period_us: int = MIN_RUNTIME_US
     max_period_us: int = MAX_PERIOD_US
     max_bandwidth: int = PPM
     hint_override: HintOverride = HintOverride.ANY
+    plain_hints: bool = True
+
+
+_NO_LIMITS = Limits()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,9 +137,9 @@ def parse(source: str, key: str, value: Any) -> int:
     """
     parsed = _parse(source, key, value)
     if key == RUNTIME_KEY:
-        _check_runtime(parsed, Limits())
+        _check_runtime(parsed, _NO_LIMITS)
     else:
-        _check_period(parsed, Limits())
+        _check_period(parsed, _NO_LIMITS)
     return parsed.number
 
 
@@ -142,7 +150,7 @@ def combine(source: str, runtime_us: int, period_us: int) -> Reservation:
     """
     return _combine({RUNTIME_KEY: _Value(source, RUNTIME_KEY, runtime_us),
                      PERIOD_KEY: _Value(source, PERIOD_KEY, period_us)},
-                    Limits())
+                    _NO_LIMITS)
 
 
 def flavor_values(extra_specs: Mapping[str, Any]) -> dict[str, _Value]:
@@ -150,7 +158,7 @@ def flavor_values(extra_specs: Mapping[str, Any]) -> dict[str, _Value]:
 
     :raises InvalidReservation: a value is no positive whole number
     """
-    return {key: _parse(_FLAVOR, FLAVOR_PREFIX + key,
+    return {key: _parse(FLAVOR, FLAVOR_PREFIX + key,
                         extra_specs[FLAVOR_PREFIX + key])
             for key in KEYS if FLAVOR_PREFIX + key in extra_specs}
 
@@ -195,20 +203,39 @@ def from_flavor_and_hints(
     :param limits: the operator's rules; None checks the kernels' only
     :raises InvalidReservation: one sentence with key, value, rule, advice
     """
-    limits = limits or Limits()
     from_flavor = flavor_values(extra_specs)
     from_hints = hint_values(hints)
-    if from_hints and limits.hint_override is HintOverride.NONE:
-        value = next(iter(from_hints.values()))
-        raise value.error('this cloud does not accept reservations in hints',
-                          'choose a flavor with the reservation you need')
     values = from_flavor | from_hints
-    if not values:
-        return None
+    hint = next(iter(from_hints.values()), None)
+    if limits is None or hint is None:
+        return _combine(values, limits or _NO_LIMITS) if values else None
+    ceiling = _ceiling(extra_specs, from_flavor, limits)
+    if not ceiling.bandwidth:
+        raise hint.error(ceiling.rule, ceiling.advice)
     reservation = _combine(values, limits)
-    if from_hints and limits.hint_override is HintOverride.LOWER:
-        _check_lower(reservation, from_flavor, from_hints)
+    if reservation.bandwidth > ceiling.bandwidth:
+        raise hint.error(
+            f'it raises the share to {_exact(reservation.bandwidth)}, above '
+            f'{ceiling.rule}', ceiling.advice)
     return reservation
+
+
+def carried_hints(extra_specs: Mapping[str, Any], hints: Mapping[str, Any],
+                  limits: Limits) -> dict[str, Any]:
+    """The hints that go along when a server gets another flavor.
+
+    Left behind are those that the flavor does not take, and the half of a
+    reservation over a flavor that has none.
+
+    :param extra_specs: of the new flavor
+    :param hints: of the server, about reservations only
+    :raises InvalidReservation: one of the flavor's values is none
+    """
+    from_flavor = flavor_values(extra_specs)
+    if not _ceiling(extra_specs, from_flavor, limits).bandwidth or (
+            from_flavor.keys() | hints.keys() != set(KEYS)):
+        return {}
+    return dict(hints)
 
 
 def _combine(values: Mapping[str, _Value], limits: Limits) -> Reservation:
@@ -219,7 +246,7 @@ def _combine(values: Mapping[str, _Value], limits: Limits) -> Reservation:
                 f'give both {RUNTIME_KEY} and {PERIOD_KEY}')
     runtime, period = values[RUNTIME_KEY], values[PERIOD_KEY]
     if runtime.number > period.number:
-        if period.source != runtime.source == _FLAVOR:
+        if period.source != runtime.source == FLAVOR:
             raise period.error(
                 f'it is less than the runtime of {runtime.number}',
                 'give at least the runtime')
@@ -260,49 +287,50 @@ def _exact(bandwidth: int) -> str:
     return f'{bandwidth / PPM:.6f}'
 
 
-def _check_lower(reservation: Reservation,
-                 from_flavor: Mapping[str, _Value],
-                 from_hints: Mapping[str, _Value]) -> None:
-    value = next(iter(from_hints.values()))
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Ceiling:
+    """How much a hint may ask for: ppm of a pCPU, 0 for nothing.
+
+    :ivar rule: why nothing, or whose ceiling it is
+    """
+
+    bandwidth: int
+    rule: str
+    advice: str
+
+
+def _ceiling(extra_specs: Mapping[str, Any],
+             from_flavor: Mapping[str, _Value], limits: Limits) -> _Ceiling:
+    """:raises InvalidReservation: the ceiling of the flavor is no share"""
+    if limits.hint_override is HintOverride.NONE:
+        return _Ceiling(0, 'this cloud does not accept reservations in '
+                        'hints', _CHOOSE)
+    if HINT_SHARE_KEY in extra_specs:
+        bandwidth = hint_share(extra_specs[HINT_SHARE_KEY])
+        return _Ceiling(bandwidth, f'the {_exact(bandwidth)} that the flavor '
+                        'lets hints ask for' if bandwidth else
+                        'this flavor takes no hints', _CHOOSE)
     if len(from_flavor) < len(KEYS):
-        raise value.error('a hint may only lower the share of a flavor that '
-                          'has a reservation, and this one has none',
-                          'choose a flavor with a reservation')
+        return _Ceiling(
+            limits.max_bandwidth if limits.plain_hints else 0,
+            'a hint counts only on a flavor that has a reservation or takes '
+            'hints, and this one does not', _CHOOSE)
+    if limits.hint_override is HintOverride.ANY:
+        return _Ceiling(limits.max_bandwidth, 'the maximum', _CHOOSE)
     bandwidth = Reservation(from_flavor[RUNTIME_KEY].number,
                             from_flavor[PERIOD_KEY].number).bandwidth
-    if reservation.bandwidth > bandwidth:
-        raise value.error(
-            f'it raises the share to {_exact(reservation.bandwidth)}, above '
-            f'the {_exact(bandwidth)} of the flavor',
-            'a hint may only lower it here')
+    return _Ceiling(bandwidth, f'the {_exact(bandwidth)} of the flavor',
+                    'a hint may only lower it here')
 
 
-def check_conflicts(extra_specs: Mapping[str, Any],
-                    image_properties: Mapping[str, Any] | None = None
-                    ) -> None:
-    """Refuse what cannot be combined with a reservation.
+def hint_share(value: Any) -> int:
+    """The ceiling that a flavor sets for hints, in ppm of a pCPU.
 
-    Dedicated pCPUs are taken out of the shared ones, where reservations
-    live, and ``hw:cpu_realtime`` has libvirt set a policy before there is a
-    budget (EPERM).
-
-    :raises InvalidReservation: naming the first conflicting key
+    :raises InvalidReservation: it is not a decimal from 0 to 1
     """
-    advice = 'remove it, or the reservation'
-    image = image_properties or {}
-    for source, key, value in (
-            (_FLAVOR, 'hw:cpu_policy',
-             extra_specs.get('hw:cpu_policy')),
-            ('image property', 'hw_cpu_policy', image.get('hw_cpu_policy'))):
-        if value in ('dedicated', 'mixed'):
-            raise _error(source, key, value, 'a CPU reservation needs shared '
-                         'pCPUs, not dedicated ones', advice)
-    realtime = extra_specs.get('hw:cpu_realtime')
-    if str(realtime).strip().lower() in _TRUE:
-        raise _error(_FLAVOR, 'hw:cpu_realtime', realtime,
-                     'real-time vCPUs of Nova run outside of any CPU '
-                     'reservation', advice)
-    if 'resources:PCPU' in extra_specs:
-        raise _error(_FLAVOR, 'resources:PCPU',
-                     extra_specs['resources:PCPU'], 'a CPU reservation needs '
-                     'shared pCPUs, not dedicated ones', advice)
+    if not isinstance(value, str) or not re.fullmatch(SHARE_PATTERN, value):
+        raise _error(FLAVOR, HINT_SHARE_KEY, value,
+                     'it must be a share from 0 to 1',
+                     'give for example 0.5, or 0 for a flavor without hints')
+    whole, _dot, digits = value.partition('.')
+    return int(whole) * PPM + int(digits.ljust(6, '0'))

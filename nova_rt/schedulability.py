@@ -33,7 +33,7 @@ _OCTAVES = math.log2(reservation.MAX_PERIOD_US / _SHORTEST_US)
 
 
 def level(period_us: int, levels: int) -> int:
-    """Of a period: 0 for the longest, *levels* - 1 for the shortest.
+    """The level of a period: 0 is the longest, *levels* - 1 the shortest.
 
     The scale is logarithmic and fixed, so that the level of a server
     depends on nobody else and never changes while others come and go.
@@ -58,7 +58,7 @@ class FixedPriorities:
     min_period_us: int
 
     def level(self, period_us: int) -> int:
-        """See :func:`level`."""
+        """The level of a period; see :func:`level`."""
         return level(period_us, self.levels)
 
     def holds(self, servers: Sequence[reservation.Reservation]) -> bool:
@@ -71,7 +71,7 @@ class FixedPriorities:
     def response_us(self, server: reservation.Reservation,
                     others: Sequence[reservation.Reservation]
                     ) -> int | None:
-        """In how many us a server surely runs for its runtime.
+        """The time in us in which a server surely has run for its runtime.
 
         :param others: the other servers of the pCPU
         :returns: None where that may take longer than its period

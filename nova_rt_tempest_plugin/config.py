@@ -22,7 +22,10 @@ The runtime that a hint or a resize asks for instead.  While a server is
 resized a host may hold both.
 """),
     cfg.StrOpt(
-        'hint_override', default='any', choices=['any', 'lower', 'none'],
+        'hint_override', default='lower', choices=['any', 'lower', 'none'],
+        help='The option of this name of Nova.'),
+    cfg.BoolOpt(
+        'hints_on_plain_flavors', default=False,
         help='The option of this name of Nova.'),
     cfg.BoolOpt(
         'evacuation', default=False,

@@ -2,6 +2,6 @@
 
 """Real-time CPU reservations in VNF descriptors, for OpenStack Tacker.
 
-``vnfd`` reads them, with nothing of OpenStack; ``hot`` and ``userdata`` hand
+``vnfd`` reads them, with nothing of OpenStack; ``heat`` and ``userdata`` hand
 them to Heat on the two paths through Tacker; ``cmd`` is ``tacker-rt``.
 """

@@ -48,7 +48,7 @@ def name(text: Any) -> str:
 
 
 def path(text: str) -> str:
-    """As *name*, at its whole length."""
+    """The same as *name*, at its whole length."""
     return text if text.isprintable() else repr(text)
 
 
@@ -96,7 +96,7 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
-    """Where a reader is, and where it leaves the problems that it meets."""
+    """The place of a reader, which collects the problems that it meets."""
 
     found: list[Problem]
     file: str
@@ -108,17 +108,17 @@ class Place:
         return dataclasses.replace(self, vdu=vdu)
 
     def has_problem(self) -> bool:
-        """Of the VDU that the reader is at."""
+        """Whether the VDU that the reader is at has one."""
         return any(one.vdu == self.vdu for one in self.found)
 
     def add(self, key: Any, value: Any, rule: str, advice: str) -> None:
-        """Of one value."""
+        """Adds a problem of one value."""
         self.put(Problem(
             self.file, rule, advice, vdu=self.vdu, policy=self.policy,
             key=name(key), value=shown(value)))
 
     def say(self, rule: str, advice: str, key: str | None = None) -> None:
-        """Of something that has no value."""
+        """Adds a problem of something that has no value."""
         self.put(Problem(self.file, rule, advice, vdu=self.vdu,
                          policy=self.policy, key=key))
 

@@ -60,7 +60,7 @@ def _nothing(path: str, rule: str) -> exception.InvalidVnfd:
 
 
 def _check_vnfd(path: str, found: list[problem.Problem]) -> None:
-    """With what it imports, as far as that is there."""
+    """Checks a VNFD and what it imports, as far as that is there."""
     folder, top = os.path.split(path)
     templates: dict[str, Any] = {}
     waiting = [top]
@@ -109,7 +109,7 @@ def _loaded(name: str, data: bytes | None, found: list[problem.Problem]
 
 
 def _imports(template: Any) -> list[str]:
-    """Of files; addresses are left to those who may fetch."""
+    """The files that are imported; who may fetch looks at addresses."""
     if not isinstance(template, dict):
         return []
     return [name for name in typefiles.imports(template)

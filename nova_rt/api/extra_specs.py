@@ -29,4 +29,11 @@ def register() -> list[base.ExtraSpecValidator]:
                 '``hw:cpu.rt_runtime_us``.'),
             value={'type': int, 'min': reservation.MIN_RUNTIME_US,
                    'max': reservation.MAX_PERIOD_US}),
+        base.ExtraSpecValidator(
+            name=reservation.HINT_SHARE_KEY,
+            description=(
+                'The largest share (runtime / period) of a vCPU that '
+                'scheduler hints may ask for with this flavor, from 0 to 1. '
+                '0: it takes no hints.'),
+            value={'type': str, 'pattern': reservation.SHARE_PATTERN}),
     ]

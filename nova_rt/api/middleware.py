@@ -16,15 +16,19 @@ from nova.api.openstack import common
 from nova.api.openstack import wsgi
 import nova.conf
 from nova import exception as nova_exception
+from nova.image import glance
 from nova import objects
 from oslo_log import log as logging
 import webob
 import webob.dec
 import webob.exc
 
+from nova_rt.compute import request
 from nova_rt import conf as rt_conf
+from nova_rt import conflicts
 from nova_rt import exception
 from nova_rt import reservation
+from nova_rt import servers
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -35,12 +39,13 @@ _SERVERS = re.compile(r'(/[^/]+)?/(servers|os-volumes_boot)/?')
 _SPECS = re.compile(
     r'(?:/[^/]+)?/flavors/(?P<flavor>[^/]+)/os-extra_specs'
     r'(?:/(?P<key>[^/]+))?/?')
+_ACTION = re.compile(r'(?:/[^/]+)?/servers/(?P<server>[^/]+)/action/?')
 _OURS = (*(reservation.FLAVOR_PREFIX + key for key in reservation.KEYS),
-         *reservation.CONFLICTING)
+         *conflicts.EXTRA_SPECS)
 
 
 class ReservationHints:
-    """Looks at the bodies that create servers or change flavors."""
+    """Looks at the bodies that create or resize servers or change flavors."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -63,12 +68,12 @@ class ReservationHints:
             path = req.path_info
         except UnicodeDecodeError:
             return  # no path of ours
-        if req.method == 'POST' and _SERVERS.fullmatch(path):
+        if match := _SPECS.fullmatch(path):
+            _check_extra_specs(req, match['flavor'])
+        elif req.method == 'POST' and _SERVERS.fullmatch(path):
             _check_server(req)
-        else:
-            match = _SPECS.fullmatch(path)
-            if match:
-                _check_extra_specs(req, match['flavor'])
+        elif req.method == 'POST' and (match := _ACTION.fullmatch(path)):
+            _check_resize(req, match['server'])
 
 
 def _check_server(req: wsgi.Request) -> None:
@@ -82,7 +87,30 @@ def _check_server(req: wsgi.Request) -> None:
         reservation.hint_values(hints)
     elif reservation.from_flavor_and_hints(
             specs, hints, rt_conf.limits(CONF)) is not None:
-        reservation.check_conflicts(specs)
+        conflicts.check(specs)
+        conflicts.check({}, _image(req, server.get('imageRef')))
+
+
+def _check_resize(req: wsgi.Request, uuid: str) -> None:
+    """What the server would ask for with the flavor it is to have."""
+    asked = _mapping(_body(req), 'resize')
+    specs = _extra_specs(req, asked.get('flavorRef'))
+    if specs is None:
+        return
+    server = servers.find(req.environ['nova.context'], uuid)
+    if server is None:
+        return
+    try:
+        hints = request.hints_of(server)
+    except exception.RTError as error:
+        # It is about what nova-compute stored, which is not for tenants.
+        LOG.warning('%s', error, instance=server)
+        return
+    limits = rt_conf.limits(CONF)
+    if reservation.from_flavor_and_hints(
+            specs, reservation.carried_hints(specs, hints, limits),
+            limits) is not None:
+        conflicts.check(specs, conflicts.of_image(server.image_meta))
 
 
 def _check_extra_specs(req: wsgi.Request, flavor_id: str) -> None:
@@ -94,7 +122,7 @@ def _check_extra_specs(req: wsgi.Request, flavor_id: str) -> None:
     specs = {**(_extra_specs(req, flavor_id) or {}), **added}
     if len(reservation.flavor_values(specs)) == len(reservation.KEYS):
         reservation.from_flavor_and_hints(specs, None, rt_conf.limits(CONF))
-        reservation.check_conflicts(specs)
+        conflicts.check(specs)
 
 
 def _body(req: wsgi.Request) -> Mapping[str, Any]:
@@ -113,7 +141,7 @@ def _mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _extra_specs(req: wsgi.Request, flavor_ref: Any
                  ) -> Mapping[str, Any] | None:
-    """Of a flavor, by id or link; None where there is no such flavor."""
+    """Those of a flavor by id or link; None where there is no such flavor."""
     if not isinstance(flavor_ref, str | int):
         return None
     try:
@@ -123,6 +151,17 @@ def _extra_specs(req: wsgi.Request, flavor_ref: Any
     except nova_exception.FlavorNotFound:
         return None
     return dict(flavor.extra_specs)
+
+
+def _image(req: wsgi.Request, image_ref: Any) -> Mapping[str, Any]:
+    """The properties of an image; {} where Nova will not find it either."""
+    if not isinstance(image_ref, str) or not image_ref:
+        return {}
+    try:
+        image = glance.API().get(req.environ['nova.context'], image_ref)
+    except nova_exception.NovaException:
+        return {}
+    return image.get('properties') or {}
 
 
 def filter_factory(global_conf: Any, **local_conf: Any) -> Any:

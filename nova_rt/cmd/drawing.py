@@ -51,7 +51,7 @@ def draw(given: answer.Answer, path: str) -> None:
 
 
 def _last_us(given: answer.Answer) -> float:
-    """Where the axis ends: all columns and the target are seen."""
+    """Returns the end of the axis: all columns and the target are seen."""
     seen = [prediction.percentile_us(given.percentiles[-1])
             for prediction in given.columns.values()]
     if given.target is not None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt-manage``: compare, and repair Placement."""
+"""``nova-rt-manage``: compare, repair Placement, change hints."""
 
 import argparse
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from nova_rt.cmd import base
 from nova_rt.manage import command
 from nova_rt.manage import errors
 from nova_rt.manage import start
+from nova_rt import reservation
 
 PROG = 'nova-rt-manage'
 
@@ -48,6 +49,11 @@ def _parser() -> argparse.ArgumentParser:
         description='Shows what it would do, unless --apply is given.  Exit '
         'status: 0 nothing is left to heal, 1 something is, 2 not '
         'everything could be checked, 3 wrong usage.'))
+    _add_hint(commands.add_parser(
+        'hint', help='show or change the hints of a server',
+        description='Other hints count from the next resize, migration or '
+        'unshelve on.  Exit status: 0 shown or changed, 2 not, 3 wrong '
+        'usage.'))
     return parser
 
 
@@ -66,3 +72,21 @@ def _add_heal(parser: argparse.ArgumentParser) -> None:
         '--instance', metavar='UUID', help='only this server, or another '
         'consumer of Placement')
     parser.add_argument('--apply', action='store_true', help='do it')
+
+
+def _add_hint(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('server', metavar='UUID')
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument('--clear', action='store_true',
+                      help='take all hints about reservations from it')
+    what.add_argument(
+        '--set', metavar='KEY=VALUE', action='append', type=_pair,
+        help='give it these in their place; may be repeated')
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition('=')
+    if not equals or not key.startswith(reservation.HINT_PREFIX):
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not of the form cpu.rt_runtime_us=100000')
+    return key, value

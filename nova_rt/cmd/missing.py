@@ -5,7 +5,9 @@
 #: By the name of the import: what people call it, and our extra for it.
 _KNOWN = {
     'libvirt': ('libvirt-python', 'nova'),
-    'nova': ('Nova', 'nova'),
+    # What comes with Nova is asked for before Nova itself, here and there.
+    **dict.fromkeys(('keystoneauth1', 'nova', 'oslo_db', 'sqlalchemy'),
+                    ('Nova', 'nova')),
     'tacker': ('Tacker', 'tacker'),
     'toscaparser': ('tosca-parser', 'tacker'),
     'translator': ('heat-translator', 'tacker'),

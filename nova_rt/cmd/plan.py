@@ -71,7 +71,7 @@ def _target(args: argparse.Namespace) -> rt_load.Target:
 
 def _flavor_command(reservation: rt_reservation.Reservation, vcpus: int,
                     ram_mb: int) -> str:
-    """As in section 5 of the paper."""
+    """Returns the command that makes the flavor (paper, section 5)."""
     prefix = rt_reservation.FLAVOR_PREFIX
     return shlex.join((
         'openstack', 'flavor', 'create',

@@ -60,6 +60,6 @@ def _here() -> tuple[rt_kernel.Kernel, str]:
 
 
 def _with_tick(rule: rt_kernel.Rule) -> rt_kernel.Kernel:
-    """As a kernel with the tick of this host has it."""
+    """Returns the rule as a kernel with the tick of this host has it."""
     return rt_kernel.Kernel(
         rule, 0 if rule is rt_kernel.Rule.CBS else ticks.tick_us())

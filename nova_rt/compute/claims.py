@@ -69,7 +69,7 @@ class RTClaim:
             {key: int(text) for key, text in hints if text})
 
     def to_resource(self, provider_uuid: str) -> Any:
-        """As an ``objects.Resource`` of the compute's root provider."""
+        """Returns it as a resource of the compute's root provider."""
         return objects.Resource(
             provider_uuid=provider_uuid,
             resource_class=hostmap.RESOURCE_CLASS,

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The compute manager that notes hints with the server it builds."""
+"""The compute manager that keeps hints with the servers it builds."""
 
 from typing import Any
 
 from nova.compute import manager
+from nova import objects
 
 from nova_rt.compute import request
 
@@ -19,3 +20,16 @@ class RTComputeManager(manager.ComputeManager):
             request.note_hints(instance, request_spec.scheduler_hints)
         return super().build_and_run_instance(
             context, instance, image, request_spec, *args, **kwargs)
+
+    def finish_snapshot_based_resize_at_dest(
+            self, ctxt: Any, instance: Any, *args: Any, **kwargs: Any) -> Any:
+        # The conductor's copy of the server in this cell is older than the
+        # claim, of which Nova would store nothing with the server, and was
+        # stored after what the claim noted.
+        request.note_left(instance, instance.new_flavor)
+        if instance.migration_context is None:
+            instance.migration_context = (
+                objects.MigrationContext.get_by_instance_uuid(
+                    ctxt, instance.uuid))
+        return super().finish_snapshot_based_resize_at_dest(
+            ctxt, instance, *args, **kwargs)

@@ -9,14 +9,21 @@ the hints are noted on the instance when it is built.
 from collections.abc import Mapping
 from typing import Any
 
+import nova.conf
 from oslo_serialization import jsonutils
 
 from nova_rt.compute import claims
+from nova_rt import conf as rt_conf
+from nova_rt import conflicts
 from nova_rt import exception
 from nova_rt import reservation
 
-#: Key of Instance.system_metadata; written once, at build.
+CONF = nova.conf.CONF
+
+#: Key of Instance.system_metadata, written at build and by an operator.
 HINTS_KEY = 'nova_rt_hint'
+#: And of the id of the flavor with which the hints do not count.
+LEFT_KEY = 'nova_rt_hint_left'
 
 
 def note_hints(instance: Any, hints: Mapping[str, Any] | None) -> None:
@@ -34,24 +41,90 @@ def note_hints(instance: Any, hints: Mapping[str, Any] | None) -> None:
 
 
 def hints_of(instance: Any) -> dict[str, Any]:
-    """The hints of a server, by key.
+    """The hints that count for a server with the flavor it has, by key.
 
-    Its claim has them too and outlives a stale write of system_metadata.
-
-    :raises InvalidClaim: it cannot be read
+    :raises InvalidClaim: its claim cannot be read
     :raises InvalidReservation: nor can the note
     """
+    return noted_hints(instance) or {}
+
+
+def noted_hints(instance: Any) -> dict[str, Any] | None:
+    """As hints_of; None where nothing says that it has none."""
+    noted = of_note(instance, instance.flavor)
+    if noted is not None:
+        return noted
+    # A stale write of the metadata may have lost the note.
     claim = claims.of_instance(instance)
-    if claim is not None:
-        return dict(claim.hints)
+    return None if claim is None else dict(claim.hints)
+
+
+def of_note(instance: Any, flavor: Any) -> dict[str, Any] | None:
+    """The hints of a server while it has *flavor*; None without a note.
+
+    :raises InvalidReservation: the note cannot be read
+    """
+    if instance.system_metadata.get(LEFT_KEY) == str(flavor.id):
+        return {}
     text = instance.system_metadata.get(HINTS_KEY)
     try:
-        return dict(jsonutils.loads(text)) if text else {}
+        return dict(jsonutils.loads(text)) if text else None
     except (TypeError, ValueError) as error:
         raise exception.InvalidReservation(
             source='note with the server', key=HINTS_KEY, value=text,
             rule='it is not of the form that this version of nova-rt knows',
             advice='run the version that wrote it on this host') from error
+
+
+def is_plain(instance: Any) -> bool:
+    """Whether a server says nothing of a reservation, good or bad."""
+    try:
+        return reservation_of(instance) is None
+    except exception.RTError:
+        return False
+
+
+def hints_with(instance: Any, flavor: Any) -> dict[str, Any]:
+    """The hints that a server has with the flavor of a resize.
+
+    :param flavor: None: its own
+    :raises InvalidClaim: its claim cannot be read
+    :raises InvalidReservation: nor can the note
+    """
+    hints = hints_of(instance)
+    if not _is_resize(instance, flavor):
+        return hints
+    return reservation.carried_hints(
+        flavor.extra_specs, hints, rt_conf.limits(CONF))
+
+
+def note_left(instance: Any, flavor: Any) -> None:
+    """Note, before a resize, whether its hints are left behind.
+
+    They are while it has the new flavor: a revert brings them back.  The
+    next resize forgets them.
+
+    :param flavor: None: no resize
+    :raises InvalidClaim: its claim cannot be read
+    :raises InvalidReservation: nor can the note
+    """
+    if not _is_resize(instance, flavor):
+        return
+    noted = instance.system_metadata
+    if noted.pop(LEFT_KEY, None) == str(instance.flavor.id):
+        replace_hints(instance, {})
+    elif hints_of(instance) and not hints_with(instance, flavor):
+        noted[LEFT_KEY] = str(flavor.id)
+
+
+def replace_hints(instance: Any, hints: Mapping[str, int]) -> None:
+    """Have other hints count from the next claim on; the caller saves."""
+    instance.system_metadata.pop(LEFT_KEY, None)
+    instance.system_metadata[HINTS_KEY] = jsonutils.dumps(dict(hints))
+
+
+def _is_resize(instance: Any, flavor: Any) -> bool:
+    return flavor is not None and flavor.id != instance.flavor.id
 
 
 def reservation_of(instance: Any, flavor: Any = None
@@ -65,11 +138,9 @@ def reservation_of(instance: Any, flavor: Any = None
     :raises InvalidReservation: bad values, or a conflict with another
         extra spec or image property
     """
-    flavor = flavor or instance.flavor
+    specs = (flavor or instance.flavor).extra_specs
     wanted = reservation.from_flavor_and_hints(
-        flavor.extra_specs, hints_of(instance))
+        specs, hints_with(instance, flavor))
     if wanted is not None:
-        policy = instance.image_meta.properties.get('hw_cpu_policy')
-        reservation.check_conflicts(flavor.extra_specs,
-                                    {'hw_cpu_policy': policy})
+        conflicts.check(specs, conflicts.of_image(instance.image_meta))
     return wanted

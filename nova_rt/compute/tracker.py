@@ -46,6 +46,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
 
     #: whether it knows what counts here, from an audit
     _rt_audited = False
+    #: servers of this host that ask for nothing
+    _rt_plain: frozenset[str] = frozenset()
     #: what was said last about claims that do not fit the host
     _rt_said = ''
 
@@ -63,9 +65,15 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
                      if claim.instance_uuid == uuid]
         except exception.InvalidClaim:
             return None
-        if found or (self._rt_audited and uuid in self.tracked_instances):
-            return found
-        return None
+        return found if found or self.rt_is_plain(uuid) else None
+
+    def rt_is_plain(self, uuid: str) -> bool:
+        """Whether a server here asks for nothing and holds nothing.
+
+        This is from memory, and False where that does not tell.
+        """
+        return uuid in self._rt_plain and uuid not in map(
+            kept.server_of, self._rt_resources())
 
     def rt_state(self) -> cpus.CpuBandwidth:
         """What is claimed on each pCPU."""
@@ -132,9 +140,13 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         """:raises ComputeResourcesUnavailable: no room, or no reservations"""
         try:
             wanted = request.reservation_of(instance, flavor)
+            hints = _numbers(request.hints_with(instance, flavor))
+            request.note_left(instance, flavor)
         except exception.RTError as error:
             raise _refused(str(error)) from error
         if wanted is None:
+            if flavor is None:
+                self._rt_plain |= {instance.uuid}
             return None
         capacity = self.driver.rt_capacity
         if not capacity.available:
@@ -150,8 +162,7 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         chosen = cpus.fit(state, vcpus, wanted, capacity.policy)
         if chosen is None:
             raise _refused(capacity.refusal(state, vcpus, wanted))
-        return claims.RTClaim(instance.uuid, move, wanted, chosen,
-                              _numbers(request.hints_of(instance)))
+        return claims.RTClaim(instance.uuid, move, wanted, chosen, hints)
 
     def _claim_resources(self, allocations: Any) -> Any:
         claimed = super()._claim_resources(allocations)
@@ -171,6 +182,9 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         for uuid in self.tracked_instances:
             known[uuid] = instance_by_uuid[uuid]
             self._rt_adopt(known[uuid])
+        self._rt_plain = frozenset(
+            uuid for uuid in self.tracked_instances
+            if request.is_plain(known[uuid]))
         super()._populate_assigned_resources(context, instance_by_uuid)
         strays = self._rt_keep(context, before, known)
         self.driver.rt_reconcile(entitled.of_servers(

@@ -68,7 +68,7 @@ def count(number: int, one: str, many: str = '') -> str:
 
 
 def share(ppm: int) -> str:
-    """As the project shows it, with the exact number."""
+    """A share as the project shows it, with the exact number."""
     return f'{ppm / reservation.PPM:.3f} ({ppm} ppm)'
 
 

@@ -38,7 +38,7 @@ class View:
     def by_timer(self) -> bool:
         """Whether deadline servers enforce, and share a pool with others."""
         return self.detection.deadline or (
-            self.interface is not None and self.interface.drains)
+            self.interface is not None and self.interface.deadline_servers)
 
     @functools.cached_property
     def hierarchy(self) -> cgroup.Hierarchy | None:

@@ -52,7 +52,7 @@ class CgroupFS(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """Where the cpu controller is mounted.
+    """The place where the cpu controller is mounted.
 
     :ivar controller: how lines of /proc/PID/cgroup name it: 'cpu' for
         cgroup v1, '' for v2

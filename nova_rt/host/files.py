@@ -114,7 +114,7 @@ class Host:
 
     @property
     def release(self) -> str:
-        """As ``uname -r`` has it."""
+        """The release of the kernel, as ``uname -r`` has it."""
         return self.read('/proc/sys/kernel/osrelease')
 
     # The rest of nova_rt.host.cgroup.CgroupFS.

@@ -125,7 +125,7 @@ def _call(name: str, thread: int, *arguments: object) -> None:
 
 @functools.cache
 def _function(name: str) -> Callable[..., int]:
-    """Of the C library, or through its syscall(2).
+    """The function of the C library, or its syscall(2) in the place of it.
 
     :raises OSError: ENOSYS where neither is known
     """

@@ -5,10 +5,22 @@
 import abc
 from collections.abc import Mapping, Sequence
 import dataclasses
+import enum
 from typing import Self
 
 from nova_rt.host import cgroup
 from nova_rt.kernel import survey as rt_survey
+from nova_rt import reservation
+
+Lanes = tuple[int, ...]
+
+
+class Evidence(enum.Enum):
+    """What tells an interface from others without touching the kernel."""
+
+    NAMES = 'the names of its files'
+    RELEASE = 'the release of the kernel'
+    VALUES = 'the values of the groups that exist'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -21,6 +33,27 @@ class Budget:
 
     runtime_us: Mapping[int, int]
     period_us: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """What a group holds: us of runtime by lane, and the period in us."""
+
+    runtimes: Lanes
+    period_us: int
+
+    @property
+    def ppm(self) -> Lanes:
+        """Bandwidth by lane, rounded up; all of it for a runtime of -1."""
+        return tuple(
+            reservation.PPM if runtime < 0
+            else -(-runtime * reservation.PPM // max(1, self.period_us))
+            for runtime in self.runtimes)
+
+    @property
+    def none(self) -> 'Held':
+        """The same without a runtime."""
+        return Held((0,) * len(self.runtimes), self.period_us)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,6 +82,16 @@ class KernelInterface(abc.ABC):
 
     #: name of the entry point
     name: str
+    #: what people call it, before the name
+    label: str = 'Plug-in'
+    #: the file of a group that holds its runtime
+    file: str
+    #: what it writes beyond the files that nova_rt.privsep knows: names of
+    #: files of the controller cpu, and regular expressions of their values
+    writes: Mapping[str, str] = {}
+    #: the shortest runtime and period that the kernel takes, in us
+    min_runtime_us: int = 1
+    min_period_us: int = 1
     #: one runtime is granted on every CPU, whatever the pinning
     replicated: bool
     #: a task may leave a group's budget only a period before it is zeroed,
@@ -61,6 +104,9 @@ class KernelInterface(abc.ABC):
     binds_cpus: bool = False
     #: servers of one CPU run by the priorities of their tasks, not by EDF
     fixed_priorities: bool = False
+    #: a group's runtime is a deadline server, which is charged by a timer
+    #: where the kernel has HRTICK, and cannot be starved by a real-time task
+    deadline_servers: bool = False
 
     def __init__(self, fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
                  ) -> None:
@@ -82,9 +128,14 @@ class KernelInterface(abc.ABC):
         """Whether *group* shall hold more than its children, if any do."""
         return False
 
+    @classmethod
+    def evidence(cls, version: int) -> Evidence:
+        """What tells it from others on this version of cgroups."""
+        return Evidence.NAMES
+
     @abc.abstractmethod
     def prepare(self, ppm: int) -> None:
-        """Once at start: have the root group hand out up to *ppm*.
+        """Has the root group hand out up to *ppm*; called once, at start.
 
         Nothing to do where the kernel starts with a budget in the root.
         """
@@ -103,6 +154,20 @@ class KernelInterface(abc.ABC):
     @abc.abstractmethod
     def read(self, group: str) -> Budget | None:
         """What the kernel holds for *group*; None for no reservation."""
+
+    def held(self, group: str) -> Held:
+        """What the files of *group* show, be it in the middle of others.
+
+        An interface whose groups keep a part for tasks of their own tells
+        here what they hold, and by :meth:`read` what they keep.
+
+        :raises OSError: the group is gone
+        :raises ValueError: the file holds what the kernel never writes
+        """
+        found = self.read(group)
+        if found is None:
+            return Held((0,), 0)
+        return Held(tuple(found.runtime_us.values()), found.period_us)
 
     @abc.abstractmethod
     def release(self, groups: Sequence[str]) -> None:

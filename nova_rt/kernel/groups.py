@@ -12,7 +12,6 @@ import posixpath
 from nova_rt.host import cgroup
 from nova_rt.host import files as host_files
 from nova_rt.kernel import base
-from nova_rt.kernel import tree
 
 #: Not listed: the group holds threads of another one (v2).
 _ELSEWHERE = errno.EOPNOTSUPP
@@ -23,7 +22,7 @@ class Group:
     """A group below the root, by its path in the hierarchy."""
 
     path: str
-    held: tree.Held
+    held: base.Held
 
     @property
     def budget(self) -> bool:
@@ -61,7 +60,7 @@ class Groups:
     @functools.cached_property
     def root(self) -> Group:
         """:raises OSError, ValueError: it cannot be read"""
-        return Group('/', self._held(self._mount))
+        return Group('/', self._interface.held('/'))
 
     @functools.cached_property
     def partition(self) -> str:
@@ -134,17 +133,17 @@ class Groups:
             queue += self._host.children(path)
             name = path.removeprefix(self._mount)
             try:
-                yield Group(name, self._held(path))
+                yield Group(name, self._interface.held(name))
             except OSError as error:
                 if not cgroup.is_gone(error):
                     self.unreadable.append(f'{name}: {error}')
             except ValueError as error:
                 self.unreadable.append(f'{name}: {error}')
 
-    def _held(self, path: str) -> tree.Held:
-        # Not read(): where groups in the middle have servers of their own,
-        # it tells what they keep and not what they hold.
-        if not isinstance(self._interface, tree.TreeInterface):
-            raise ValueError(f'the groups of {self._interface.name} cannot '
-                             f'be looked at')
-        return self._interface._get(path)
+    def parents(self) -> list[str]:
+        """The groups that only hand out: a guest's own may keep a part."""
+        top = [self.partition] if self.partition in self.all else []
+        return top + [
+            group.path for group in self.below(self.partition)
+            if group.budget and self.charged(group.path)
+            and not self.occupied(group.path)]

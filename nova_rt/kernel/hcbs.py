@@ -7,19 +7,29 @@ the priorities outside, and capped.  Admission is that of mainline, so the
 interface is replicated.  A runtime zeroed too early panics these kernels.
 """
 
+from nova_rt.kernel import base
 from nova_rt.kernel import rt_group_sched
 from nova_rt.kernel import survey as rt_survey
 from nova_rt.kernel import two_files
 
 
 class Hcbs(two_files.TwoFiles):
-    """See KernelInterface."""
+    """F2 as a kernel interface; see KernelInterface."""
 
     name = 'hcbs'
+    label = 'F2'
+    file = two_files.RUNTIME
     replicated = True
     drains = True
+    deadline_servers = True
     #: 1024 ns; less is not stored
     min_runtime_us = 2
+
+    @classmethod
+    def evidence(cls, version: int) -> base.Evidence:
+        if version == 1:
+            return base.Evidence.RELEASE
+        return base.Evidence.VALUES
 
     @classmethod
     def detect(cls, survey: rt_survey.Survey) -> bool:

@@ -10,9 +10,9 @@ import errno
 import posixpath
 
 from nova_rt.host import cgroup
+from nova_rt.kernel import base
 from nova_rt.kernel import journal as rt_journal
 from nova_rt.kernel import survey as rt_survey
-from nova_rt.kernel import tree
 from nova_rt.kernel import two_files
 
 #: Old kernels refuse 0 for a CPU; the least they take instead counts as 0.
@@ -31,11 +31,11 @@ class MultiRuntime:
         self._cpus = cpus
         self.path = posixpath.join(group, two_files.MULTI)
 
-    def get(self) -> tree.Lanes:
+    def get(self) -> base.Lanes:
         return tuple(0 if 0 <= runtime <= _TOKEN_US else runtime
                      for runtime in self.raw())
 
-    def raw(self) -> tree.Lanes:
+    def raw(self) -> base.Lanes:
         """What is read, the values that stand for 0 among it."""
         values = tuple(map(int, self._fs.read(self.path).split()))
         if len(values) != len(self._cpus):
@@ -43,7 +43,7 @@ class MultiRuntime:
                              f'{len(self._cpus)} CPUs')
         return values
 
-    def set(self, value: tree.Lanes) -> None:
+    def set(self, value: base.Lanes) -> None:
         changed = [(cpu, new) for cpu, old, new
                    in zip(self._cpus, self.get(), value, strict=True)
                    if old != new]
@@ -55,7 +55,7 @@ class MultiRuntime:
                 raise
             self._write([(cpu, new or _TOKEN_US) for cpu, new in changed])
 
-    def takes(self, old: tree.Lanes, new: tree.Lanes) -> bool:
+    def takes(self, old: base.Lanes, new: base.Lanes) -> bool:
         return two_files.takes(old, new)
 
     def _write(self, pairs: list[tuple[int, int]]) -> None:
@@ -64,11 +64,14 @@ class MultiRuntime:
 
 
 class HcbsMulti(two_files.TwoFiles):
-    """See KernelInterface."""
+    """F2m as a kernel interface; see KernelInterface."""
 
     name = 'hcbs_multi'
+    label = 'F2m'
+    file = two_files.MULTI
     replicated = False
     drains = True
+    deadline_servers = True
     #: more than the value that stands for 0
     min_runtime_us = _TOKEN_US + 1
 
@@ -85,11 +88,11 @@ class HcbsMulti(two_files.TwoFiles):
             # What stands for 0 counts next to nothing in a long period.
             journal.set(self._period(path), self.max_period_us)
 
-    def _counted(self, path: str) -> tree.Held:
-        return tree.Held(self._runtime(path).raw(), self._period(path).get())
+    def _counted(self, path: str) -> base.Held:
+        return base.Held(self._runtime(path).raw(), self._period(path).get())
 
-    def _expected(self, path: str, held: tree.Held) -> tree.Lanes:
-        return tree.Held(
+    def _expected(self, path: str, held: base.Held) -> base.Lanes:
+        return base.Held(
             tuple(new or min(old, _TOKEN_US) for old, new in zip(
                 self._runtime(path).raw(), held.runtimes, strict=True)),
             held.period_us).ppm

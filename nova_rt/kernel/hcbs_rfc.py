@@ -6,19 +6,27 @@ Deadline servers as in F2, and replicated.  New groups have neither runtime
 nor period; the root may start without a share and is given one.
 """
 
+from nova_rt.kernel import base
 from nova_rt.kernel import survey as rt_survey
 from nova_rt.kernel import two_files
 
 
 class HcbsRfc(two_files.TwoFiles):
-    """See KernelInterface."""
+    """F3 as a kernel interface; see KernelInterface."""
 
     name = 'hcbs_rfc'
+    label = 'F3'
+    file = two_files.RUNTIME
     replicated = True
     drains = True
+    deadline_servers = True
     min_runtime_us = 2
     #: kernel.sched_deadline_period_min_us, checked from v5 on
     min_period_us = 100
+
+    @classmethod
+    def evidence(cls, version: int) -> base.Evidence:
+        return base.Evidence.VALUES
 
     @classmethod
     def detect(cls, survey: rt_survey.Survey) -> bool:

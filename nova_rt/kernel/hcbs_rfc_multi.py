@@ -10,10 +10,10 @@ import posixpath
 
 from nova_rt.host import cgroup
 from nova_rt.host import cpulist
+from nova_rt.kernel import base
 from nova_rt.kernel import hcbs_rfc
 from nova_rt.kernel import journal as rt_journal
 from nova_rt.kernel import survey as rt_survey
-from nova_rt.kernel import tree
 from nova_rt.kernel import two_files
 
 
@@ -26,20 +26,20 @@ class ListRuntime:
         self._cpus = cpus
         self.path = posixpath.join(group, two_files.RUNTIME)
 
-    def get(self) -> tree.Lanes:
+    def get(self) -> base.Lanes:
         values = tuple(map(int, self._fs.read(self.path).split()))
         if len(values) not in (1, len(self._cpus)):
             raise ValueError(f'{self.path} has {len(values)} values for '
                              f'{len(self._cpus)} CPUs')
         return values * len(self._cpus) if len(values) == 1 else values
 
-    def set(self, value: tree.Lanes) -> None:
+    def set(self, value: base.Lanes) -> None:
         self._fs.write(self.path, self._text(value))
 
-    def takes(self, old: tree.Lanes, new: tree.Lanes) -> bool:
+    def takes(self, old: base.Lanes, new: base.Lanes) -> bool:
         return two_files.takes(old, new)
 
-    def _text(self, value: tree.Lanes) -> str:
+    def _text(self, value: base.Lanes) -> str:
         if len(set(value)) == 1:
             return str(value[0])  # the root takes no list
         lists = {
@@ -64,13 +64,20 @@ class ListPeriod(two_files.Period):
 
 
 class HcbsRfcMulti(two_files.TwoFiles):
-    """See KernelInterface."""
+    """F3m as a kernel interface; see KernelInterface."""
 
     name = 'hcbs_rfc_multi'
+    label = 'F3m'
+    file = two_files.RUNTIME
     replicated = False
     drains = True
+    deadline_servers = True
     min_runtime_us = 2
     min_period_us = 100
+
+    @classmethod
+    def evidence(cls, version: int) -> base.Evidence:
+        return base.Evidence.VALUES
 
     @classmethod
     def detect(cls, survey: rt_survey.Survey) -> bool:

@@ -17,8 +17,6 @@ from nova_rt.host import cgroup
 from nova_rt.kernel import base
 from nova_rt.kernel import deadline
 from nova_rt.kernel import detect
-from nova_rt.kernel import hcbs_multi
-from nova_rt.kernel import rt_max
 from nova_rt.kernel import survey
 from nova_rt.kernel import two_files
 
@@ -26,10 +24,6 @@ from nova_rt.kernel import two_files
 HCBS = 'hcbs'
 
 _FIRST = (*cgroup.PARTITIONS, '/system.slice')
-
-IDS = {'rt_group_sched': 'F1', 'hcbs': 'F2', 'hcbs_multi': 'F2m',
-       'hcbs_rfc': 'F3', 'hcbs_rfc_multi': 'F3m', 'rt_max': 'F4',
-       'rt_max_cpuset': 'F5'}
 
 
 class PassiveSurvey(survey.Survey):
@@ -69,7 +63,7 @@ class PassiveSurvey(survey.Survey):
             ) from error
 
     def _values(self, name: str) -> list[str]:
-        """Of all groups that have the file, and are still there."""
+        """The values of all groups that have the file and are still there."""
         found = []
         for group in self._groups:
             try:
@@ -147,14 +141,8 @@ def _find(fs: cgroup.CgroupFS, forced: str | None) -> Detection:
     if found is None or hierarchy is None:
         return Detection(file=_root_file(fs, hierarchy))
     how = ('forced by [nova_rt] kernel_interface' if forced
-           else _how(fs, found.name, PassiveSurvey(fs, hierarchy)))
-    return Detection(found, seen, how, _file(found.name))
-
-
-def _file(name: str) -> str:
-    if name == hcbs_multi.HcbsMulti.name:
-        return two_files.MULTI
-    return rt_max.MAX if name.startswith('rt_max') else two_files.RUNTIME
+           else _how(fs, found, hierarchy))
+    return Detection(found, seen, how, found.file)
 
 
 def _root_file(fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy | None) -> str:
@@ -162,18 +150,21 @@ def _root_file(fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy | None) -> str:
     if hierarchy is None:
         return ''
     look = survey.Survey(fs, hierarchy)
-    return next((name for name in (rt_max.MAX, two_files.MULTI,
-                                   two_files.RUNTIME)
-                 if look.in_root(name)), '')
+    files = dict.fromkeys(kind.file for _, kind
+                          in sorted(detect.known().items(), reverse=True))
+    return next(filter(look.in_root, files), '')
 
 
-def _how(fs: cgroup.CgroupFS, name: str, look: survey.Survey) -> str:
-    if IDS.get(name) in ('F1', 'F2') and look.version == 1:
+def _how(fs: cgroup.CgroupFS, interface: base.KernelInterface,
+         hierarchy: cgroup.Hierarchy) -> str:
+    version = survey.Survey(fs, hierarchy).version
+    evidence = interface.evidence(version)
+    if evidence is base.Evidence.RELEASE:
         release = fs.read('/proc/sys/kernel/osrelease')
         mark = 'has' if HCBS in release else 'lacks'
         return (f'likely, because the release {release} {mark} "{HCBS}"; '
                 f'nova-compute makes sure with a scratch group')
-    if IDS.get(name) in ('F2', 'F3', 'F3m'):
-        return ('likely, by the values of the groups that exist; '
-                'nova-compute makes sure with a scratch group')
-    return 'sure, by the names of its files'
+    if evidence is base.Evidence.VALUES:
+        return (f'likely, by {evidence.value}; nova-compute makes sure with '
+                f'a scratch group')
+    return f'sure, by {evidence.value}'

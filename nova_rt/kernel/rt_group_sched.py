@@ -19,7 +19,6 @@ import dataclasses
 from nova_rt.host import ticks
 from nova_rt.kernel import base
 from nova_rt.kernel import survey as rt_survey
-from nova_rt.kernel import tree
 from nova_rt.kernel import two_files
 
 #: Of a period, in halves: below, refills are lost while run time is not yet
@@ -28,9 +27,11 @@ _LEAST_HALF_TICKS = 5
 
 
 class RtGroupSched(two_files.TwoFiles):
-    """See KernelInterface."""
+    """F1 as a kernel interface; see KernelInterface."""
 
     name = 'rt_group_sched'
+    label = 'F1'
+    file = two_files.RUNTIME
     replicated = True
     fixed_priorities = True
 
@@ -43,7 +44,7 @@ class RtGroupSched(two_files.TwoFiles):
     def keeps_room(self, group: str) -> bool:
         return '/' not in group.strip('/')
 
-    def _parent_lanes(self, path: str, total: tree.Lanes) -> tree.Lanes:
+    def _parent_lanes(self, path: str, total: base.Lanes) -> base.Lanes:
         group = path.removeprefix(self._root)
         if not self.keeps_room(group) or not any(total):
             return super()._parent_lanes(path, total)
@@ -52,6 +53,10 @@ class RtGroupSched(two_files.TwoFiles):
         return tuple(
             max(own, limit - other) for own, limit, other
             in zip(total, self._limits(), others, strict=True))
+
+    @classmethod
+    def evidence(cls, version: int) -> base.Evidence:
+        return base.Evidence.RELEASE
 
     @classmethod
     def detect(cls, survey: rt_survey.Survey) -> bool:

@@ -15,6 +15,7 @@ import posixpath
 from typing import ClassVar
 
 from nova_rt.host import cgroup
+from nova_rt.kernel import base
 from nova_rt.kernel import journal as rt_journal
 from nova_rt.kernel import survey as rt_survey
 from nova_rt.kernel import tree
@@ -63,11 +64,14 @@ class Max:
 
 
 class RtMax(tree.TreeInterface):
-    """See KernelInterface."""
+    """F4 as a kernel interface; see KernelInterface."""
 
     name = 'rt_max'
+    label = 'F4'
+    file = MAX
     replicated = True
     drains = True
+    deadline_servers = True
     inherits = True
     min_runtime_us = 2
     min_period_us = 100
@@ -95,11 +99,11 @@ class RtMax(tree.TreeInterface):
             self._fs.make(self._path(group))
         super().settle(group)
 
-    def _get(self, path: str) -> tree.Held:
+    def _get(self, path: str) -> base.Held:
         value = Max(self._fs, path).get()
-        return tree.Held((value.runtime_us or 0,), value.period_us)
+        return base.Held((value.runtime_us or 0,), value.period_us)
 
-    def _put(self, journal: rt_journal.Journal, path: str, held: tree.Held
+    def _put(self, journal: rt_journal.Journal, path: str, held: base.Held
              ) -> None:
         journal.set(Max(self._fs, path),
                     Value(held.runtimes[0], held.period_us))

@@ -14,7 +14,6 @@ from nova_rt.host import cpulist
 from nova_rt.kernel import base
 from nova_rt.kernel import journal as rt_journal
 from nova_rt.kernel import rt_max
-from nova_rt.kernel import tree
 
 LOCAL = 'cpu.rt.max.effective.local'
 EFFECTIVE = 'cpuset.cpus.effective'
@@ -23,9 +22,10 @@ _LINE = re.compile(r'(\d+) runtime=(\d+|max) period=(\d+)')
 
 
 class RtMaxCpuset(rt_max.RtMax):
-    """See KernelInterface."""
+    """F5 as a kernel interface; see KernelInterface."""
 
     name = 'rt_max_cpuset'
+    label = 'F5'
     replicated = False
     binds_cpus = True
 
@@ -45,14 +45,14 @@ class RtMaxCpuset(rt_max.RtMax):
                         if match and match[2] not in ('0', 'max')}
         return base.Budget(runtimes, asked.period_us)
 
-    def _get(self, path: str) -> tree.Held:
+    def _get(self, path: str) -> base.Held:
         value = rt_max.Max(self._fs, path).get()
         own = self._pinned(path) if value.runtime_us else ()
-        return tree.Held(
+        return base.Held(
             tuple((value.runtime_us or 0) if cpu in own else 0
                   for cpu in self._cpus), value.period_us)
 
-    def _put(self, journal: rt_journal.Journal, path: str, held: tree.Held
+    def _put(self, journal: rt_journal.Journal, path: str, held: base.Held
              ) -> None:
         wanted = tuple(cpu for cpu, runtime
                        in zip(self._cpus, held.runtimes, strict=True)
@@ -66,11 +66,11 @@ class RtMaxCpuset(rt_max.RtMax):
         journal.set(rt_max.Max(self._fs, path),
                     rt_max.Value(max(held.runtimes), held.period_us))
 
-    def _limits(self) -> tree.Lanes:
+    def _limits(self) -> base.Lanes:
         # What is offline has no servers, and nobody claims it.
         return (max(super()._limits()),) * len(self._cpus)
 
-    def _parent_lanes(self, path: str, total: tree.Lanes) -> tree.Lanes:
+    def _parent_lanes(self, path: str, total: base.Lanes) -> base.Lanes:
         # A group has one runtime on all its CPUs.
         return super()._parent_lanes(path, (max(total),) * len(total))
 

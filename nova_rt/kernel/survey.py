@@ -30,7 +30,7 @@ class Outcome(enum.Enum):
 
 
 def hierarchy_of(fs: cgroup.CgroupFS) -> cgroup.Hierarchy | None:
-    """Where the cpu controller is; None where it is mounted nowhere.
+    """The place of the cpu controller; None where it is not mounted.
 
     :raises KernelError: it cannot be found out
     """
@@ -79,7 +79,7 @@ class Survey:
 
     @property
     def version(self) -> int:
-        """Of cgroups: 1 or 2."""
+        """The version of the cgroups: 1 or 2."""
         return 1 if self.hierarchy.controller else 2
 
     def in_root(self, name: str) -> bool:

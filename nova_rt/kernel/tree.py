@@ -47,29 +47,6 @@ _REASONS = {
     errno.EACCES: 'no permission (EACCES)',
 }
 
-Lanes = tuple[int, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Held:
-    """What a group holds: us of runtime by lane, and the period in us."""
-
-    runtimes: Lanes
-    period_us: int
-
-    @property
-    def ppm(self) -> Lanes:
-        """Bandwidth by lane, rounded up; all of it for a runtime of -1."""
-        return tuple(
-            reservation.PPM if runtime < 0
-            else -(-runtime * reservation.PPM // max(1, self.period_us))
-            for runtime in self.runtimes)
-
-    @property
-    def none(self) -> 'Held':
-        """The same without a runtime."""
-        return Held((0,) * len(self.runtimes), self.period_us)
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Level:
@@ -80,17 +57,17 @@ class _Level:
     """
 
     path: str
-    old: Lanes
-    new: Lanes
-    slack: Lanes
+    old: base.Lanes
+    new: base.Lanes
+    slack: base.Lanes
 
     @property
-    def peak(self) -> Lanes:
+    def peak(self) -> base.Lanes:
         """While old and new leaves are mixed."""
         return tuple(map(max, self.old, self.new))
 
     @property
-    def wide(self) -> Lanes:
+    def wide(self) -> base.Lanes:
         """The same next to what was removed."""
         return _add(self.peak, self.slack)
 
@@ -98,18 +75,19 @@ class _Level:
 class TreeInterface(base.KernelInterface):
     """The parts that all interfaces share; see KernelInterface."""
 
-    min_runtime_us = 1
-    min_period_us = 1
     max_period_us = reservation.MAX_PERIOD_US
+
+    def held(self, group: str) -> base.Held:
+        return self._get(self._path(group))
 
     # What the interfaces differ in.
 
     @abc.abstractmethod
-    def _get(self, path: str) -> Held:
+    def _get(self, path: str) -> base.Held:
         """What a group holds; all zero for none of its own."""
 
     @abc.abstractmethod
-    def _put(self, journal: rt_journal.Journal, path: str, held: Held
+    def _put(self, journal: rt_journal.Journal, path: str, held: base.Held
              ) -> None:
         """Make a group hold this, by steps the kernel admits."""
 
@@ -117,11 +95,11 @@ class TreeInterface(base.KernelInterface):
         """Take what a leaf holds."""
         self._put(journal, path, self._get(path).none)
 
-    def _counted(self, path: str) -> Held:
+    def _counted(self, path: str) -> base.Held:
         """What the kernel counts of a group."""
         return self._get(path)
 
-    def _expected(self, path: str, held: Held) -> Lanes:
+    def _expected(self, path: str, held: base.Held) -> base.Lanes:
         """ppm that a leaf may count once it holds this."""
         return held.ppm
 
@@ -135,7 +113,7 @@ class TreeInterface(base.KernelInterface):
         """The groups whose budget is part of that of *path*."""
         return self._fs.children(path)
 
-    def _parent_lanes(self, path: str, total: Lanes) -> Lanes:
+    def _parent_lanes(self, path: str, total: base.Lanes) -> base.Lanes:
         """The runtimes a parent holds for the *total* of its children."""
         return tuple(max(lane, self.min_runtime_us) if lane else 0
                      for lane in total)
@@ -188,7 +166,7 @@ class TreeInterface(base.KernelInterface):
 
     # Admission.
 
-    def _set(self, journal: rt_journal.Journal, leaves: Mapping[str, Held]
+    def _set(self, journal: rt_journal.Journal, leaves: Mapping[str, base.Held]
              ) -> None:
         levels = self._levels(leaves)
         removed = any(any(level.slack) for level in levels)
@@ -207,8 +185,8 @@ class TreeInterface(base.KernelInterface):
                 raise  # else the next settle does it
 
     def _raise(self, journal: rt_journal.Journal,
-               parents: Mapping[str, Lanes], leaves: Mapping[str, Held]
-               ) -> None:
+               parents: Mapping[str, base.Lanes],
+               leaves: Mapping[str, base.Held]) -> None:
         for path, runtimes in parents.items():
             # Top down: a child must fit its parent.
             self._put_parent(journal, path, runtimes)
@@ -216,13 +194,13 @@ class TreeInterface(base.KernelInterface):
                 leaf, leaves[leaf])):
             _retry(functools.partial(self._put, journal, path, leaves[path]))
 
-    def _levels(self, leaves: Mapping[str, Held]) -> list[_Level]:
+    def _levels(self, leaves: Mapping[str, base.Held]) -> list[_Level]:
         """The parents of *leaves* once these hold so much, top down."""
         held = {path: self._expected(path, leaf)
                 for path, leaf in leaves.items()}
         parents = {parent for path in leaves
                    for parent in self._parents(path)}
-        slack: dict[str, Lanes] = {}
+        slack: dict[str, base.Lanes] = {}
         ppm = functools.cache(self._ppm)  # each group is read once
         levels = []
         for path in sorted(parents, key=_depth, reverse=True):
@@ -252,11 +230,11 @@ class TreeInterface(base.KernelInterface):
                     self._put_parent(journal, path, wanted)
 
     def _put_parent(self, journal: rt_journal.Journal, path: str,
-                    runtimes: Lanes) -> None:
+                    runtimes: base.Lanes) -> None:
         _retry(functools.partial(self._put, journal, path,
-                                 Held(runtimes, PARENT_PERIOD_US)))
+                                 base.Held(runtimes, PARENT_PERIOD_US)))
 
-    def _parent(self, path: str) -> Lanes:
+    def _parent(self, path: str) -> base.Lanes:
         held = self._get(path)
         if any(held.runtimes) and held.period_us != PARENT_PERIOD_US:
             raise OSError(
@@ -264,17 +242,17 @@ class TreeInterface(base.KernelInterface):
                 f'else must have set; set it back to {PARENT_PERIOD_US}')
         return held.runtimes
 
-    def _growth(self, path: str, held: Held) -> int:
+    def _growth(self, path: str, held: base.Held) -> int:
         return sum(held.ppm) - sum(self._get(path).ppm)
 
-    def _total(self, paths: Iterable[str]) -> Lanes:
+    def _total(self, paths: Iterable[str]) -> base.Lanes:
         return self._sum(map(self._ppm, paths))
 
-    def _sum(self, shares: Iterable[Lanes]) -> Lanes:
+    def _sum(self, shares: Iterable[base.Lanes]) -> base.Lanes:
         return functools.reduce(_add, shares, (0,) * len(self._lanes))
 
-    def _ppm(self, path: str) -> Lanes:
-        """Of a group; nothing for one that is gone."""
+    def _ppm(self, path: str) -> base.Lanes:
+        """What a group is counted for; nothing where it is gone."""
         try:
             return self._counted(path).ppm
         except OSError as error:
@@ -282,7 +260,7 @@ class TreeInterface(base.KernelInterface):
                 return (0,) * len(self._lanes)
             raise
 
-    def _limits(self) -> Lanes:
+    def _limits(self) -> base.Lanes:
         """ppm by lane that the root group may hand out."""
         held = self._get(self._root)
         limit = self._limit()
@@ -319,13 +297,14 @@ class TreeInterface(base.KernelInterface):
         """A pCPU id for each lane."""
         return self._cpus[:1] if self.replicated else self._cpus
 
-    def _held(self, budget: base.Budget) -> Held:
+    def _held(self, budget: base.Budget) -> base.Held:
         if self.replicated:
-            return Held((max(budget.runtime_us.values()),), budget.period_us)
-        return Held(tuple(budget.runtime_us.get(cpu, 0)
-                          for cpu in self._cpus), budget.period_us)
+            return base.Held((max(budget.runtime_us.values()),),
+                             budget.period_us)
+        return base.Held(tuple(budget.runtime_us.get(cpu, 0)
+                               for cpu in self._cpus), budget.period_us)
 
-    def _budget(self, held: Held) -> base.Budget | None:
+    def _budget(self, held: base.Held) -> base.Budget | None:
         if not any(held.runtimes):
             return None
         lanes = [held.period_us if runtime < 0 else runtime
@@ -419,7 +398,7 @@ class TreeInterface(base.KernelInterface):
             reason=reason)
 
 
-def _add(one: Lanes, other: Lanes) -> Lanes:
+def _add(one: base.Lanes, other: base.Lanes) -> base.Lanes:
     return tuple(map(int.__add__, one, other))
 
 

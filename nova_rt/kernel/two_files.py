@@ -9,6 +9,7 @@ import errno
 import posixpath
 
 from nova_rt.host import cgroup
+from nova_rt.kernel import base
 from nova_rt.kernel import journal as rt_journal
 from nova_rt.kernel import tree
 from nova_rt import reservation
@@ -29,13 +30,13 @@ class Runtime:
         self._fs = fs
         self.path = posixpath.join(group, RUNTIME)
 
-    def get(self) -> tree.Lanes:
+    def get(self) -> base.Lanes:
         return (int(self._fs.read(self.path)),)
 
-    def set(self, value: tree.Lanes) -> None:
+    def set(self, value: base.Lanes) -> None:
         self._fs.write(self.path, str(value[0]))
 
-    def takes(self, old: tree.Lanes, new: tree.Lanes) -> bool:
+    def takes(self, old: base.Lanes, new: base.Lanes) -> bool:
         return takes(old, new)
 
 
@@ -63,7 +64,7 @@ def takes(old: Sequence[int], new: Sequence[int]) -> bool:
 
 
 class TwoFiles(tree.TreeInterface):
-    """See TreeInterface."""
+    """A tree with two files for each group; see TreeInterface."""
 
     def _runtime(self, path: str) -> rt_journal.Cell:
         return Runtime(self._fs, path)
@@ -71,10 +72,10 @@ class TwoFiles(tree.TreeInterface):
     def _period(self, path: str) -> rt_journal.Cell:
         return Period(self._fs, path)
 
-    def _get(self, path: str) -> tree.Held:
-        return tree.Held(self._runtime(path).get(), self._period(path).get())
+    def _get(self, path: str) -> base.Held:
+        return base.Held(self._runtime(path).get(), self._period(path).get())
 
-    def _put(self, journal: rt_journal.Journal, path: str, held: tree.Held
+    def _put(self, journal: rt_journal.Journal, path: str, held: base.Held
              ) -> None:
         # Each write is admitted alone, with the other value as it stands:
         # a period that grows lowers the share, one that shrinks raises it.
@@ -93,7 +94,7 @@ class TwoFiles(tree.TreeInterface):
                 return
             seed(lambda share: self._put(
                 journal, self._root,
-                tree.Held((share,) * len(self._lanes),
+                base.Held((share,) * len(self._lanes),
                           tree.PARENT_PERIOD_US)), min(ppm, self._limit()))
 
 

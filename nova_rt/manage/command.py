@@ -12,6 +12,7 @@ import nova.conf
 from nova_rt.manage.compare import differences
 from nova_rt.manage import errors
 from nova_rt.manage import heal as rt_heal
+from nova_rt.manage import hints
 from nova_rt.manage.read import load
 from nova_rt.manage import report
 from nova_rt.manage import snapshot
@@ -67,6 +68,14 @@ def heal(args: argparse.Namespace) -> int:
     return _status(found, ours)
 
 
+def hint(args: argparse.Namespace) -> int:
+    instance = hints.server(args.server)
+    if args.clear or args.set:
+        hints.change(instance, dict(args.set or ()))
+    print(hints.sentence(instance))
+    return CLEAN
+
+
 def _heal(difference: snapshot.Difference, apply: bool) -> bool:
     """Whether something was changed."""
     if difference.repair is None:
@@ -107,4 +116,4 @@ def _status(found: report.Report, left: list[snapshot.Difference]) -> int:
 
 #: By the name of the subcommand.
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    'check': check, 'heal': heal}
+    'check': check, 'heal': heal, 'hint': hint}

@@ -50,7 +50,7 @@ class Holding:
 
 
 class Fate(enum.Enum):
-    """Of a consumer with an allocation on a host that it is not on."""
+    """What became of a consumer that has an allocation on another host."""
 
     EXPECTED = 'its allocation is in order'
     GONE = 'there is no such server or migration any more'

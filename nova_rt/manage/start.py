@@ -55,6 +55,8 @@ def configure(prog: str, files: Sequence[str], directories: Sequence[str],
     else:
         # What concerns the operator is printed; not to say it twice.
         python_logging.disable()
+    # There is no notifier here, which saving a server would look for.
+    CONF.set_override('notify_on_state_change', None, 'notifications')
     for group in ('database', 'api_database'):
         # An operator waits: ten times ten seconds are too long.
         CONF.set_override('max_retries', 1, group)

@@ -88,7 +88,7 @@ class RoundTrip:
         return self._survival(max(0.0, time_us - self._constant_us))
 
     def _survival(self, time: float) -> float:
-        """Of a sum of two exponential times."""
+        """Returns Pr[sum of two exponential times > time]."""
         one, other = self._server_us, self._network_us
         if not other:
             return math.exp(-time / one)

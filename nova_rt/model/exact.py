@@ -89,7 +89,7 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
                         period_us: int, max_share: float = 1.0,
                         network: rt_load.Network = rt_load.NO_NETWORK,
                         overhead_us: float = 0.0) -> int:
-    """As the two above.
+    """Returns the smallest runtime for a target, as the two above do.
 
     It also keeps the load within search.MAX_UTILISATION.
 

@@ -76,7 +76,10 @@ class Kernel:
         return 1
 
     def largest_share(self, period_us: int) -> float:
-        """Of what it keeps: a used budget must be seen before the refill."""
+        """The largest share that the kernel keeps, for a period in us.
+
+        It must see that a budget is used up before it refills it.
+        """
         if self.rule is Rule.RT_GROUP_SCHED:
             return 1 - self.tick_us / period_us
         return 1.0

@@ -158,7 +158,7 @@ def check_stable(load: Load, reservation: rt_reservation.Reservation
 
 
 def check_served(load: Load, rate_hz: float) -> None:
-    """As ``check_stable``, of a server that takes *rate_hz*."""
+    """Checks the same of a server that takes *rate_hz* requests a second."""
     _check_rate(load, 'reservation', rate_hz, 'give more runtime')
 
 

@@ -160,7 +160,7 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
                         period_us: int, max_share: float = 1.0,
                         network: rt_load.Network = rt_load.NO_NETWORK
                         ) -> int:
-    """As the two above: Q = P (lambda + 1 / queued) / mu.
+    """Returns the smallest runtime: Q = P (lambda + 1 / queued) / mu.
 
     queued is what the target leaves to the mean of the server.
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Where functions cross 0, of the standard library only."""
+"""Finds where functions cross 0, with the standard library only."""
 
 from collections.abc import Callable
 import math
@@ -10,7 +10,7 @@ _ITERATIONS = 100
 
 def root(function: Callable[[float], float], low: float, high: float,
          tolerance: float) -> float:
-    """Where an increasing function crosses 0 (the Illinois method).
+    """Finds where an increasing function crosses 0 (Illinois method).
 
     :param tolerance: of the root
     :returns: low or high where the function has one sign in between

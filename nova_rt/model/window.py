@@ -114,7 +114,7 @@ class _Step:
 
     @classmethod
     def short(cls, arrivals: float, size: int, length: float) -> '_Step':
-        """By their power series; for steps below 1."""
+        """Makes a step below 1, by the power series."""
         generator = np.diag(np.full(size, -1.0 - arrivals))
         generator += arrivals * np.eye(size, k=1) + np.eye(size, k=-1)
         generator[0, 0] = -arrivals

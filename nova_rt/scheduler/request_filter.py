@@ -29,17 +29,19 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
     :raises RequestFilterFailed: a reservation that makes no sense; becomes
         NoValidHost with this reason
     """
+    if not request.asks(spec):
+        return False
     try:
-        wanted = request.reservation_of(spec)
+        wanted = request.admitted(spec)
     except exception.InvalidReservation as error:
         LOG.info('Refused: %s', error, instance_uuid=spec.instance_uuid)
         # The sentence says it all; Nova logs the chain of causes.
         raise nova_exception.RequestFilterFailed(
             reason=str(error)) from None
+    request.settle(spec, wanted)
     if wanted is None:
         return False
     amounts = hostmap.amounts(spec.flavor.vcpus, wanted.bandwidth)
-    # This copy of the flavor is the scheduler's own, its dict may not be.
     # Amounts set by the operator give way: the hint may have changed them.
     spec.flavor.extra_specs = dict(spec.flavor.extra_specs) | {
         f'resources:{name}': str(amount)

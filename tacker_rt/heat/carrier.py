@@ -17,14 +17,14 @@ Values = dict[str, Any]
 
 
 def hints(vdu: descriptor.Vdu) -> Values:
-    """For OS::Nova::Server; empty where the flavor alone says it."""
+    """The hints of an OS::Nova::Server; none where the flavor says it all."""
     if vdu.carrier is descriptor.Carrier.FLAVOR:
         return {}
     return _heat(vdu.hints)
 
 
 def extra_specs(vdu: descriptor.Vdu) -> Values:
-    """For an OS::Nova::Flavor that is made for this VDU."""
+    """The extra specs of an OS::Nova::Flavor that is made for this VDU."""
     specs: Values = dict(vdu.extra_specs)
     if vdu.carrier is not descriptor.Carrier.HINTS:
         specs.update({reservation.FLAVOR_PREFIX + key: value

@@ -114,7 +114,7 @@ def opened(path: str, found: list[problem.Problem]) -> Iterator[Package]:
 
 
 def _check_size(path: str) -> None:
-    """Before the list of members is read, which may be longer than memory.
+    """Looks at the count before the list, which may exceed memory, is read.
 
     :raises InvalidVnfd: there are too many
     """

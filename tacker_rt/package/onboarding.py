@@ -70,7 +70,7 @@ def _check(place: problem.Place, tosca: Any) -> None:
 
 
 def _is_vnf(node: Any) -> bool:
-    """Of the type, or of one that is derived from it at once."""
+    """Whether it has the type, or one that is derived from it at once."""
     return any(
         _VNF in (kind, (node.custom_def.get(kind) or {}).get('derived_from'))
         for kind in (one.get('type') for one in node.templates.values())

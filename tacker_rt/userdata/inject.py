@@ -74,7 +74,7 @@ def _merged(vdu: descriptor.Vdu, template: Template, before: Any,
 
 
 def _servers(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
-    """With those that a group repeats; a removed one is None."""
+    """Yields servers, those that a group repeats too; None if removed."""
     for name, resource in (template.get('resources') or {}).items():
         kind = _get(resource, 'type')
         if kind in syntax.GROUPS:

@@ -65,7 +65,7 @@ def _vdus(package: Any, flavour: str, asked: _Asked, inst: Json
 
 
 def _size(package: Any, flavour: str, name: str) -> dict[str, int]:
-    """As heat-translator makes a flavor of a VDU.
+    """The size of a flavor, as heat-translator makes it of a VDU.
 
     :raises InvalidVnfd: it is not there, or no number
     """
@@ -107,7 +107,10 @@ def _inject(fields: Json, vdus: Mapping[str, descriptor.Vdu],
 
 def _reserve(fields: Json, vnfd_id: str, asked: _Asked, inst: Json,
              tmp_csar_dir: str, numbered: bool = False) -> Json:
-    """Where fields have no template, the stack keeps the one it has."""
+    """Puts reservations into the template of *fields*, if that has one.
+
+    Without one the stack keeps the one it has.
+    """
     if 'template' not in fields:
         return fields
     package = common_script_utils.get_vnfd(vnfd_id, tmp_csar_dir)
@@ -121,7 +124,7 @@ def _reserve(fields: Json, vnfd_id: str, asked: _Asked, inst: Json,
 
 
 def _flavour(asked: _Asked, inst: Json) -> str:
-    """Only a request to instantiate names one."""
+    """The deployment flavour; only a request to instantiate names one."""
     named = [one['flavourId'] for one in asked if one.get('flavourId')]
     flavour: str = (named[0] if named
                     else inst['instantiatedVnfInfo']['flavourId'])
@@ -130,7 +133,7 @@ def _flavour(asked: _Asked, inst: Json) -> str:
 
 def _reserve_anew(fields: Json, vnfd_id: str, asked: _Asked, inst: Json,
                   tmp_csar_dir: str) -> Json:
-    """With the templates of a package, as a patch of the stack's."""
+    """Does it with the templates of a package, to patch the stack's."""
     package = common_script_utils.get_vnfd(vnfd_id, tmp_csar_dir)
     hot = package.get_base_hot(_flavour(asked, inst))
     common_script_utils.apply_ext_managed_vls_from_inst(hot['template'], inst)

@@ -5,6 +5,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from nova_rt import conflicts as nova_conflicts
 from nova_rt import exception as rt_exception
 from nova_rt import reservation as nova_reservation
 
@@ -21,7 +22,7 @@ _SPECS_KEY = 'nova_extra_specs'
 
 
 def check(part: topology.Part, specs: Mapping[str, str]) -> None:
-    """For a VDU that has a reservation; *specs* are from cpu_allocation."""
+    """Checks a VDU with a reservation; *specs* are of its cpu_allocation."""
     place = part.place
     _check_specs(place, specs, allocation.POLICY_KEY)
     pinning = place.section(part.body, *_PINNING).get(_PINNING_KEY)
@@ -54,7 +55,7 @@ def _own_specs(part: topology.Part) -> dict[Any, Any]:
 def _check_specs(place: problem.Place, specs: Mapping[Any, Any], name: str
                  ) -> None:
     try:
-        nova_reservation.check_conflicts(specs)
+        nova_conflicts.check(specs)
     except rt_exception.InvalidReservation as error:
         said = error.kwargs
         key = name if name == allocation.POLICY_KEY else said['key']

@@ -54,7 +54,7 @@ class Inputs:
         return value
 
     def known(self, place: problem.Place, key: str, raw: Any) -> Any:
-        """As *resolve*, where a value must be known now; else None."""
+        """The value as *resolve* has it, if it is known now; else None."""
         value = self.resolve(place, key, raw)
         if isinstance(value, statements.Input):
             place.add(key, raw, 'its input has no value',

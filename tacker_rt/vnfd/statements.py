@@ -22,7 +22,7 @@ CARRIER_KEY = 'cpu.rt_carrier'
 
 
 class Source(enum.StrEnum):
-    """Where a reservation stands, the strongest first."""
+    """The place where a reservation stands, the strongest first."""
 
     REQUEST = 'request'
     POLICY = 'policy'

@@ -67,7 +67,7 @@ def _check(place: problem.Place, parts: topology.Topology, path: _Path,
 
 
 def _is_of_policy(ours: set[str], path: _Path) -> bool:
-    """Of one of ours?  Their readers take no key that they do not know."""
+    """Whether it is one of ours: their readers refuse unknown keys."""
     return (path[:2] == _POLICIES and path[3:] == ('properties',)
             and path[2] in ours)
 

@@ -16,7 +16,8 @@ ROOTWRAP = 'rootwrap.d/nova-rt.filters'
 
 #: A good value of each option that is not its default.
 VALUES = {
-    'hint_override': 'lower', 'max_share': '0.5', 'min_runtime_us': '200',
+    'hint_override': 'any', 'hints_on_plain_flavors': 'True',
+    'max_share': '0.5', 'min_runtime_us': '200',
     'min_period_us': '2000', 'max_period_us': '500000',
     'rt_share_weight_multiplier': '-2.0',
     'hcbs_scheduler_available': 'False', 'cpu_cap': '0.7',
@@ -24,8 +25,8 @@ VALUES = {
     'kernel_interface': 'sched_deadline', 'guest_policy': 'fifo',
     'guest_priority': '20', 'guest_priority_max': '40',
     'drop_capabilities': "['mknod']"}
-TENANT = {'hint_override', 'max_share', 'min_runtime_us', 'min_period_us',
-          'max_period_us'}
+TENANT = {'hint_override', 'hints_on_plain_flavors', 'max_share',
+          'min_runtime_us', 'min_period_us', 'max_period_us'}
 SCHEDULER = TENANT | {'rt_share_weight_multiplier'}
 COMPUTE = set(VALUES) - SCHEDULER | TENANT
 
@@ -478,10 +479,12 @@ class TestConfigTest(base.DevStackTestCase):
     def test_tempest(self):
         tempest = self.etc / 'tempest.conf'
         self.variables |= {'TEMPEST_CONFIG': tempest,
-                           'NOVA_RT_HINT_OVERRIDE': 'lower'}
+                           'NOVA_RT_HINT_OVERRIDE': 'none',
+                           'NOVA_RT_HINTS_ON_PLAIN_FLAVORS': 'True'}
         self.configure(*base.CONTROLLER)
         self.run_plugin('stack/test-config')
         self.assertFalse(tempest.exists())
         self.configure(*base.CONTROLLER, 'tempest')
         self.run_plugin('stack/test-config')
-        self.assertIn('hint_override = lower', tempest.read_text())
+        for line in ('hint_override = none', 'hints_on_plain_flavors = True'):
+            self.assertIn(line, tempest.read_text())

@@ -172,7 +172,12 @@ def mounted(kernel: emulation.Kernel) -> Iterator[MountedFS]:
         server.start()
         try:
             _wait_for(point)
+            # The hierarchies are directories of one mount here.
+            names = {where.removeprefix(_TOP).strip('/')
+                     for where, _kind, _options in kernel.mounts()}
             with (mock.patch.object(nova_rt.privsep, 'CGROUP_ROOT', point),
+                  mock.patch.object(nova_rt.privsep, '_is_hierarchy',
+                                    names.__contains__),
                   mock.patch.object(nova_rt.privsep.cgroup_pctxt,
                                     'client_mode', False)):
                 yield MountedFS(kernel, point)

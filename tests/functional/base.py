@@ -49,12 +49,17 @@ class TestCase(base.ServersTestBase):
     microversion = 'latest'
     #: the paste middleware
     MIDDLEWARE = True
+    #: of [nova_rt]: hints count on each flavor, as in the paper
+    TENANTS: Mapping[str, Any] = {
+        'hint_override': 'any', 'hints_on_plain_flavors': True}
     #: of [libvirt]: lxc, or qemu
     VIRT_TYPE = 'lxc'
     #: which of tests.emulation.kernels the hosts have
     KERNEL = 'F1'
     #: RTShareFilter and RTShareWeigher
     SCHEDULING = True
+    #: more of Nova's
+    FILTERS: tuple[str, ...] = ()
     WEIGHERS: tuple[str, ...] = (
         'nova.scheduler.weights.all_weighers',
         'nova_rt.scheduler.weights.RTShareWeigher')
@@ -78,6 +83,7 @@ class TestCase(base.ServersTestBase):
             host_manager.HostManager.host_state_cls))
         self._one_cell()
         rt_conf.register_opts(base.CONF)
+        self.flags(group='nova_rt', **self.TENANTS)
         self.flags(api_paste_config=self._paste(), group='wsgi')
         self.flags(virt_type=self.VIRT_TYPE, group='libvirt')
         self.flags(cpu_allocation_ratio=64.0)
@@ -128,7 +134,7 @@ class TestCase(base.ServersTestBase):
                     'nova_rt.scheduler.filters.RTShareFilter'],
                 enabled_filters=[
                     'ComputeFilter', 'ImagePropertiesFilter',
-                    'RTShareFilter'],
+                    *self.FILTERS, 'RTShareFilter'],
                 weight_classes=list(self.WEIGHERS))
         return self.start_service('scheduler')
 
@@ -174,13 +180,18 @@ class TestCase(base.ServersTestBase):
 
     # Hosts.
 
-    def start_host(self, name: str = 'host1') -> str:
-        """A compute with PCPUS pCPUs and a kernel of its own."""
+    def start_host(self, name: str = 'host1', cell: str | None = None
+                   ) -> str:
+        """A compute with PCPUS pCPUs and a kernel of its own.
+
+        :param cell: None for the first
+        """
         if name not in self.guests.hosts:
             self.guests.hosts[name] = emulated.Guests(
                 kernels.KERNELS[self.KERNEL](PCPUS, self.clock))
         self.start_compute(name, fakelibvirt.HostInfo(
-            cpu_nodes=1, cpu_sockets=1, cpu_cores=PCPUS, cpu_threads=1))
+            cpu_nodes=1, cpu_sockets=1, cpu_cores=PCPUS, cpu_threads=1),
+            cell_name=cell)
         return name
 
     def kernel(self, host: str = 'host1') -> Any:

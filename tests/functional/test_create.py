@@ -11,6 +11,7 @@ from nova import objects
 from nova.tests.functional.api import client
 import oslo_messaging
 
+from nova_rt.compute import kept
 from nova_rt import hostmap
 from nova_rt import reservation
 from tests.emulation import numbers
@@ -114,6 +115,19 @@ class CreateTest(base.TestCase):
                          self.instance(server).system_metadata)
         self.audit()
         self.assert_nothing_left()
+
+    def test_starts_of_ordinary_servers_are_not_looked_up(self) -> None:
+        flavor = self.rt_flavor(None, None)
+        looked_up = self.useFixture(fixtures.MockPatch(
+            'nova_rt.compute.kept.instance',
+            side_effect=kept.instance)).mock
+        server = self.boot(flavor)
+        self.api.post_server_action(server['id'], {'reboot': {
+            'type': 'HARD'}})
+        self._wait_for_state_change(server, 'ACTIVE')
+        looked_up.assert_not_called()
+        self.boot(self.rt_flavor())
+        self.assertTrue(looked_up.called)
 
     def test_bad_hints_are_refused_by_the_api(self) -> None:
         flavor = self.rt_flavor(100_000, 200_000)

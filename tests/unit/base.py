@@ -61,10 +61,11 @@ def hints(runtime=None, period=None):
     return {key: [str(value)] for key, value in values.items() if value}
 
 
-def flavor(specs=None, vcpus=1):
+def flavor(specs=None, vcpus=1, number=1):
     return objects.Flavor(
-        id=1, name='f', flavorid='1', vcpus=vcpus, memory_mb=512, root_gb=1,
-        ephemeral_gb=0, swap=0, extra_specs=specs or {})
+        id=number, name='f', flavorid=str(number), vcpus=vcpus,
+        memory_mb=512, root_gb=1, ephemeral_gb=0, swap=0,
+        extra_specs=specs or {})
 
 
 def request_spec(specs=None, scheduler_hints=None, vcpus=1, image=None,

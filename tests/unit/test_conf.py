@@ -28,12 +28,13 @@ class ConfTest(base.BaseTestCase):
             reservation.Limits(
                 min_runtime_us=100, min_period_us=1000,
                 max_period_us=1_000_000, max_bandwidth=950_000,
-                hint_override=reservation.HintOverride.ANY),
+                hint_override=reservation.HintOverride.LOWER,
+                plain_hints=False),
             rt_conf.limits(self.conf))
 
     def test_each_limit_is_its_option(self):
         values = {'min_runtime_us': 7, 'min_period_us': 8,
-                  'max_period_us': 9, 'hint_override': 'lower'}
+                  'max_period_us': 9, 'hint_override': 'any'}
         for name, value in values.items():
             self.conf.set_override(name, value, group='nova_rt')
         self.conf.set_override('max_share', 0.29, group='nova_rt')
@@ -41,6 +42,9 @@ class ConfTest(base.BaseTestCase):
         self.assertEqual(
             values, {name: getattr(limits, name) for name in values})
         self.assertEqual(290_000, limits.max_bandwidth)
+        self.conf.set_override('hints_on_plain_flavors', True,
+                               group='nova_rt')
+        self.assertTrue(rt_conf.limits(self.conf).plain_hints)
 
     def test_every_choice_of_hints_has_a_meaning(self):
         option = next(opt for opt in rt_conf.ALL_OPTS

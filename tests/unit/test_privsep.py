@@ -14,6 +14,7 @@ from oslotest import base
 
 from nova_rt.host import cgroup
 from nova_rt import privsep
+from tests.emulation.eighth import installed
 
 
 TEXTS = {
@@ -63,6 +64,27 @@ class WriteTest(_Case):
                 self.assertEqual(text + '\n', path.read_text())
         self.assertEqual(set(privsep.FILES), set(TEXTS))
 
+    def test_files_of_an_installed_interface(self):
+        path = self.group / 'cpu.guarantee'
+        path.touch()
+        self.refused(path, '5 10')
+        privsep._installed_forms.cache_clear()
+        self.addCleanup(privsep._installed_forms.cache_clear)
+        self.useFixture(installed.Installed())
+        privsep.write_cgroup_file(str(path), '5 10')
+        self.assertEqual('5 10\n', path.read_text())
+        self.refused(path, '5')
+        self.refused(self.top / 'cpu.guarantee', '5 10')
+
+    def test_an_installed_interface_writes_no_other_controller(self):
+        self.useFixture(fixtures.MonkeyPatch(
+            'tests.emulation.eighth.interface.Guarantee.writes',
+            {'memory.max': '[0-9]+', '../x': '.*', 'cpu.x': '[0-9]'}))
+        privsep._installed_forms.cache_clear()
+        self.addCleanup(privsep._installed_forms.cache_clear)
+        self.useFixture(installed.Installed())
+        self.assertEqual({'cpu.x': '[0-9]'}, privsep._installed_forms())
+
     def test_values_of_other_files(self):
         for name, texts in (('cpu.rt.max', ('500', 'max', '-1 5', '5 max',
                                             '5 5 5', 'max 0\n', '0x5 5')),
@@ -101,6 +123,35 @@ class WriteTest(_Case):
         privsep.write_cgroup_file(
             str(self.root / 'cpu' / 'cpu.rt_runtime_us'), '500')
         self.assertEqual('500\n', self.file.read_text())
+
+    def test_other_groups_of_the_host(self):
+        for name in ('system.slice', 'system.slice/machine', 'machine2',
+                     'nova-rt-probe/below'):
+            group = self.root / name
+            group.mkdir(parents=True)
+            for file in privsep.FILES:
+                (group / file).write_text('old')
+                self.refused(group / file, TEXTS[file][0])
+
+    def test_the_root_of_a_hierarchy(self):
+        for name in privsep.FILES:
+            path = self.root / name
+            path.write_text('old')
+            if name in privsep.ROOT_FILES:
+                privsep.write_cgroup_file(str(path), TEXTS[name][0])
+            else:
+                self.refused(path, TEXTS[name][0])
+
+    def test_hierarchies_of_version_1(self):
+        path = self.root / 'cpu,cpuacct' / 'machine' / 'a' / self.file.name
+        path.parent.mkdir(parents=True)
+        path.write_text('old')
+        self.refused(path)
+        self.useFixture(fixtures.MockPatchObject(
+            os.path, 'ismount',
+            lambda path: path == str(self.root / 'cpu,cpuacct')))
+        privsep.write_cgroup_file(str(path), '500')
+        self.assertEqual('500\n', path.read_text())
 
     def test_values(self):
         for text in ('', '1\n', '1\n2', 'x', '0x1', '\u0661', '1' * 65537):
@@ -150,6 +201,8 @@ class WriteTest(_Case):
         for call, path in (
                 (privsep.make_group, self.root / 'other'),
                 (privsep.make_group, self.top / 'machine'),
+                (privsep.make_group, self.group / 'machine.slice'),
+                (privsep.remove_group, self.group / 'nova-rt-probe'),
                 (privsep.remove_group, self.group),
                 (privsep.remove_group, self.top / 'nova-rt-probe')):
             error = self.assertRaises(OSError, call, str(path))
@@ -163,7 +216,7 @@ class WriteTest(_Case):
 
 
 class SetPolicyTest(_Case):
-    """On this very process; only the system call is replaced."""
+    """On this very process, whose group stands for a guest's."""
 
     def setUp(self):
         super().setUp()
@@ -171,10 +224,12 @@ class SetPolicyTest(_Case):
         self.useFixture(fixtures.MockPatchObject(
             os, 'sched_setscheduler', lambda thread, policy, param:
             self.calls.append((thread, policy, param.sched_priority))))
-        line = pathlib.Path('/proc/self/cgroup').read_text().splitlines()[0]
-        _, controllers, self.group = line.split(':', 2)
-        self.controller = controllers.split(',')[-1]
+        self.group, self.controller = '/machine/guest', 'cpuacct'
         self.me = os.getpid()
+        self.useFixture(fixtures.MockPatchObject(
+            privsep, '_groups_of', lambda thread: [
+                f'1:name=systemd:/elsewhere{thread}',
+                f'4:cpu,cpuacct:{self.group}']))
 
     def set(self, policy='rr', group=None, controller=None):
         privsep.set_policy(
@@ -190,12 +245,20 @@ class SetPolicyTest(_Case):
             self.assertEqual((self.me, number, priority), self.calls.pop())
 
     def test_thread_below_the_group(self):
-        self.set(group='/')
+        self.set(group='/machine')
         self.assertEqual(1, len(self.calls))
 
+    def test_threads_of_the_host(self):
+        for group in ('/', '', '/system.slice', '/machine2', '//machine'):
+            error = self.assertRaises(PermissionError, self.set, group=group)
+            self.assertIn('is not of a server', str(error))
+            self.assertRaises(PermissionError, privsep.set_deadline, group,
+                              self.controller, self.me, 1000, 10_000)
+        self.assertEqual([], self.calls)
+
     def test_thread_elsewhere(self):
-        for group in ('/no/such', self.group + 'x', self.group[:-1] + '?',
-                      self.group.rstrip('/') + '/below'):
+        for group in ('/machine/no/such', self.group + 'x',
+                      self.group[:-1] + '?', self.group + '/below'):
             error = self.assertRaises(ProcessLookupError, self.set,
                                       group=group)
             self.assertEqual(errno.ESRCH, error.errno)
@@ -284,5 +347,5 @@ class GoneThreadTest(_Case):
 
     def test_esrch(self):
         # Above the kernel's largest pid.
-        self.assertRaises(ProcessLookupError, privsep.set_policy, '/', '',
-                          2 ** 22 + 5, 'none', 0)
+        self.assertRaises(ProcessLookupError, privsep.set_policy,
+                          '/machine', '', 2 ** 22 + 5, 'none', 0)

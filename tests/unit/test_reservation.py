@@ -182,11 +182,97 @@ class RefusalTest(base.BaseTestCase):
                      {RUNTIME: 150_000}, **lower)
         self.refused([f'{PERIOD}=100000', '1.000', '0.500'], SPECS,
                      {PERIOD: 100_000}, **lower)
-        self.refused(['has none'], {}, {RUNTIME: 1000, PERIOD: 2000},
-                     **lower)
         self.assertEqual(
             reservation.Reservation(200_000, 400_000),
             parse(SPECS, {RUNTIME: 200_000, PERIOD: 400_000}, **lower))
+
+
+class CeilingTest(base.BaseTestCase):
+    """How much a hint may ask for."""
+
+    PLAIN = {RUNTIME: 1000, PERIOD: 2000}
+
+    def refused(self, words, specs, hints, **limits):
+        error = self.assertRaises(exception.InvalidReservation, parse, specs,
+                                  hints, **limits)
+        self.assertIn(words, str(error))
+
+    def test_a_plain_flavor_takes_hints_where_the_operator_says_so(self):
+        for override in ('any', 'lower'):
+            limits = {'hint_override': reservation.HintOverride(override)}
+            self.assertIsNotNone(parse({}, self.PLAIN, **limits))
+            self.refused(
+                'a hint counts only on a flavor that has a reservation or '
+                'takes hints, and this one does not; choose a flavor', {},
+                self.PLAIN, plain_hints=False, **limits)
+            self.refused('this one does not',
+                         {'hw:' + RUNTIME: '1000'}, {PERIOD: 2000},
+                         plain_hints=False, **limits)
+
+    def test_a_flavor_has_its_own_ceiling(self):
+        for specs in ({}, SPECS):
+            specs = specs | {reservation.HINT_SHARE_KEY: '0.6'}
+            for override in ('any', 'lower'):
+                limits = {'hint_override':
+                          reservation.HintOverride(override),
+                          'plain_hints': False}
+                self.assertEqual(600_000, parse(specs, {
+                    RUNTIME: 60, PERIOD: 100}, **limits).bandwidth)
+                self.refused(
+                    'it raises the share to 0.610000, above the 0.600000 '
+                    'that the flavor lets hints ask for', specs,
+                    {RUNTIME: 61, PERIOD: 100}, **limits)
+
+    def test_a_flavor_takes_no_hints(self):
+        for zero in ('0', '0.0'):
+            self.refused('this flavor takes no hints', SPECS | {
+                reservation.HINT_SHARE_KEY: zero}, {RUNTIME: 1000})
+
+    def test_no_hints_in_the_cloud_is_stronger(self):
+        self.refused('this cloud does not accept', SPECS | {
+            reservation.HINT_SHARE_KEY: '1'}, {RUNTIME: 1000},
+            hint_override=reservation.HintOverride.NONE)
+
+    def test_the_ceiling_does_not_concern_the_flavor(self):
+        self.assertIsNotNone(parse(
+            SPECS | {reservation.HINT_SHARE_KEY: '0.1'}))
+
+    def test_shares(self):
+        for text, ppm in (('0', 0), ('0.5', 500_000), ('0.000001', 1),
+                          ('1', 1_000_000), ('1.0', 1_000_000)):
+            self.assertEqual(ppm, reservation.hint_share(text))
+
+    def test_bad_shares(self):
+        for value in ('', 'x', '2', '1.1', '-0.5', '.5', '0.', '0.1234567',
+                      '0.5\n', 0.5, None):
+            error = self.assertRaises(exception.InvalidReservation,
+                                      reservation.hint_share, value)
+            self.assertIn(f'{value!r}: it must be a share', str(error))
+
+
+class CarriedTest(base.BaseTestCase):
+    """Which hints go along with a resize."""
+
+    def carried(self, specs, hints, **limits):
+        return reservation.carried_hints(
+            specs, hints, reservation.Limits(**limits))
+
+    def test_they_go_along(self):
+        for hints in ({RUNTIME: 1}, {RUNTIME: 1, PERIOD: 2}, {}):
+            self.assertEqual(hints, self.carried(SPECS, hints))
+
+    def test_half_a_reservation(self):
+        self.assertEqual({}, self.carried({}, {RUNTIME: 1}))
+        both = {RUNTIME: 1, PERIOD: 2}
+        self.assertEqual(both, self.carried({}, both))
+
+    def test_a_flavor_that_takes_none(self):
+        both = {RUNTIME: 1, PERIOD: 2}
+        self.assertEqual({}, self.carried({}, both, plain_hints=False))
+        self.assertEqual({}, self.carried(
+            SPECS | {reservation.HINT_SHARE_KEY: '0'}, both))
+        self.assertEqual({}, self.carried(
+            SPECS, both, hint_override=reservation.HintOverride.NONE))
 
 
 class ParserPropertyTest(base.BaseTestCase):
@@ -219,33 +305,6 @@ class ParserPropertyTest(base.BaseTestCase):
             reservation.Reservation(runtime, period),
             parse({}, {RUNTIME: runtime, PERIOD: str(period)},
                   max_bandwidth=cap))
-
-
-class ConflictTest(base.BaseTestCase):
-
-    def refused(self, words, *args):
-        error = self.assertRaises(exception.InvalidReservation,
-                                  reservation.check_conflicts, *args)
-        for word in words:
-            self.assertIn(word, str(error))
-
-    def test_dedicated_pcpus(self):
-        for policy in ('dedicated', 'mixed'):
-            self.refused([f"hw:cpu_policy='{policy}'", 'shared pCPUs'],
-                         {'hw:cpu_policy': policy})
-            self.refused([f"image property hw_cpu_policy='{policy}'"], {},
-                         {'hw_cpu_policy': policy})
-        self.refused(["resources:PCPU='1'"], {'resources:PCPU': '1'})
-
-    def test_realtime(self):
-        for value in ('yes', 'True', ' 1 ', 'on'):
-            self.refused([f'hw:cpu_realtime={value!r}'],
-                         {'hw:cpu_realtime': value})
-
-    def test_no_conflict(self):
-        self.assertIsNone(reservation.check_conflicts(
-            SPECS | {'hw:cpu_policy': 'shared', 'hw:cpu_realtime': 'no'},
-            {'hw_cpu_policy': None}))
 
 
 class StoredHintsTest(base.BaseTestCase):

@@ -9,7 +9,6 @@ from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 from nova_rt.host import files as host_files
 from nova_rt.kernel import deadline
-from nova_rt.kernel import passive
 
 _ID = 'kernel.interface'
 _PATCHED = 'or run a kernel with HCBS'
@@ -54,11 +53,10 @@ def interface(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield _nothing(view)
     else:
         version = 1 if view.hierarchy.controller else 2
-        name = found.interface.name
         yield findings.ok(
-            _ID, f'{passive.IDS.get(name, "Plug-in")} {name}: {found.file} '
-                 f'on cgroup v{version} at {view.hierarchy.mount} '
-                 f'({found.how}).')
+            _ID, f'{found.interface.label} {found.interface.name}: '
+                 f'{found.file} on cgroup v{version} at '
+                 f'{view.hierarchy.mount} ({found.how}).')
 
 
 def forced(view: doctor_view.View) -> Iterator[findings.Finding]:

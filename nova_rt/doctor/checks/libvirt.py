@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Where libvirt and systemd put things."""
+"""Looks at where libvirt and systemd put things."""
 
 from collections.abc import Iterator
 import posixpath
@@ -75,7 +75,7 @@ def systemd(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def controller(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """On HCBS with two files, ``+cpu`` fails with RT tasks outside."""
+    """With two files of HCBS ``+cpu`` fails while RT tasks are outside."""
     if (view.interface is None or view.hierarchy is None
             or view.hierarchy.controller or view.interface.inherits):
         return

@@ -37,7 +37,7 @@ def orphans(view: doctor_view.View) -> Iterator[findings.Finding]:
 def room(view: doctor_view.View) -> Iterator[findings.Finding]:
     if view.groups is None:
         return
-    loose = [(path, view.groups.room(path)) for path in parents(view.groups)]
+    loose = [(path, view.groups.room(path)) for path in view.groups.parents()]
     found = [f'{path} ({findings.share(ppm)} more)'
              for path, ppm in loose if ppm > 0]
     if found:
@@ -53,7 +53,7 @@ def period(view: doctor_view.View) -> Iterator[findings.Finding]:
     if view.groups is None:
         return
     found = []
-    for path in parents(view.groups):
+    for path in view.groups.parents():
         group = view.groups.get(path)
         if group is not None and group.budget and (
                 group.held.period_us != tree.PARENT_PERIOD_US):
@@ -65,15 +65,6 @@ def period(view: doctor_view.View) -> Iterator[findings.Finding]:
             f'to work with: {findings.some(found)}.',
             f'Set it to {tree.PARENT_PERIOD_US} us, and their runtime to '
             f'the same share.')
-
-
-def parents(groups: kernel_groups.Groups) -> list[str]:
-    """The groups that only hand out: a guest's own may keep a part."""
-    top = [groups.partition] if groups.partition in groups.all else []
-    return top + [
-        group.path for group in groups.below(groups.partition)
-        if group.budget and groups.charged(group.path)
-        and not groups.occupied(group.path)]
 
 
 CHECKS: dict[str, doctor_view.Check] = {

@@ -49,7 +49,7 @@ def rt_runtime(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def root_group(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Both limit; to change one of them is a common half measure."""
+    """The two limits; people often change only one of them."""
     value, period = limit(view.host)
     if view.groups is None or value < 0 or not view.groups.root.budget:
         return
@@ -94,7 +94,7 @@ def timeslice(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def _deadline_servers(view: doctor_view.View) -> bool:
     """An HCBS kernel: it has other means against a runaway."""
-    return view.interface is not None and view.interface.drains
+    return view.interface is not None and view.interface.deadline_servers
 
 
 CHECKS: dict[str, doctor_view.Check] = {

@@ -33,7 +33,7 @@ def no_budget(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def middle(view: doctor_view.View) -> Iterator[findings.Finding]:
     """The leaf rule of HCBS, which the kernel itself does not keep."""
-    if (view.interface is None or not view.interface.drains
+    if (view.interface is None or not view.interface.deadline_servers
             or view.interface.inherits):
         return
     found = list(_in_groups(view, _is_middle))
@@ -103,7 +103,7 @@ def _without(groups: kernel_groups.Groups, path: str) -> bool:
 
 
 def _starved(groups: kernel_groups.Groups, path: str) -> bool:
-    """Where groups inherit: the nearest with numbers has none left."""
+    """Says where the group that others inherit from has nothing left."""
     while path.strip('/'):
         group = groups.get(path)
         if group is not None and group.configured:

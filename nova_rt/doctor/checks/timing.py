@@ -9,7 +9,6 @@ from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 from nova_rt.host import files as host_files
 from nova_rt.host import ticks
-from nova_rt.kernel import tree
 
 _DEADLINE_MIN = '/proc/sys/kernel/sched_deadline_period_min_us'
 
@@ -59,11 +58,12 @@ def tick(view: doctor_view.View) -> Iterator[findings.Finding]:
 def limits(view: doctor_view.View) -> Iterator[findings.Finding]:
     """What the API lets pass must not fail at the kernel."""
     kernel = view.interface
-    if not isinstance(kernel, tree.TreeInterface):
+    if kernel is None:
         return
     period = kernel.min_period_us
-    if kernel.drains and view.host.optional(_DEADLINE_MIN) is not None and (
-            period > 1):  # these kernels check it
+    # A kernel that has a least period checks the sysctl, where it is there.
+    if kernel.deadline_servers and period > 1 and (
+            view.host.optional(_DEADLINE_MIN) is not None):
         period = view.host.number(_DEADLINE_MIN)
     for name, own, least in (
             ('runtime', view.options.min_runtime_us, kernel.min_runtime_us),

@@ -129,7 +129,10 @@ def _instance(context: Any, uuid: str) -> Any:
 
 
 def _counts(instance: Any) -> bool:
-    """As _instance_in_resize_state and _instance_is_live_migrating."""
+    """Whether Nova counts the claim of a move, as its tracker says it.
+
+    See _instance_in_resize_state and _instance_is_live_migrating there.
+    """
     vm, task = instance.vm_state, instance.task_state
     return bool(
         vm == vm_states.RESIZED
@@ -141,7 +144,7 @@ def _counts(instance: Any) -> bool:
 
 
 def _own(node: Node, instance: Any, migration: Any) -> snapshot.Holding:
-    """Of a server that is on this node by its record."""
+    """Returns the holding of a server that is on this node by its record."""
     resources = instance.resources
     if (migration is not None and _ends(node, migration)
             and not _starts(node, migration)):

@@ -11,7 +11,6 @@ from typing import Any
 import nova.conf
 
 from nova_rt.compute import claims
-from nova_rt.doctor.checks import orphans
 from nova_rt import exception
 from nova_rt.host import files as host_files
 from nova_rt.host import sched
@@ -59,7 +58,7 @@ def look(holdings: Sequence[snapshot.Holding]) -> snapshot.Kernel:
             found.interface.replicated, guests,
             _strays(groups, [leaf.group for leaves in guests.values()
                              for leaf in leaves]),
-            {path: groups.room(path) for path in orphans.parents(groups)
+            {path: groups.room(path) for path in groups.parents()
              if groups.room(path) > 0})
     except (OSError, ValueError) as error:
         raise Unseen(reason=str(error)) from error
@@ -110,7 +109,7 @@ def _pid(domain: Any) -> int:
 def _layouts(files: host_files.Host, controller: str,
              held: dict[str, snapshot.Holding]
              ) -> Iterator[tuple[snapshot.Holding, layout.Layout]]:
-    """Of the guests of Nova's servers that run here."""
+    """Yields the guests of Nova's servers that run here."""
     tasks = kernel_tasks.Tasks(files)
     for uuid, pid in running_guests():
         if uuid in held:

@@ -30,7 +30,7 @@ class PlacementError(exception.RTError):
 
 
 class Placement:
-    """Of the configuration of Nova.
+    """The Placement that the configuration of Nova names.
 
     :raises keystoneauth1.exceptions.ClientException: of all methods, where
         Placement or Keystone cannot be reached
@@ -49,7 +49,7 @@ class Placement:
                 in answer['allocations'].items()}
 
     def inventories(self, provider: str) -> dict[str, dict[str, Any]]:
-        """Of our classes; none for no such provider."""
+        """Returns those of our classes; none where there is no provider."""
         answer = self._get(f'/resource_providers/{provider}/inventories')
         found = answer['inventories'] if answer else {}
         return {name: found[name] for name in hostmap.CLASSES

@@ -9,8 +9,6 @@ is in doubt, what was noted when the server was built is asked first.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oslo_serialization import jsonutils
-
 from nova_rt.compute import claims
 from nova_rt.compute import request
 from nova_rt import exception
@@ -26,15 +24,15 @@ def reservation_of(instance: Any, flavor: Any, held: Sequence[claims.RTClaim]
     """
     try:
         return reservation.from_flavor_and_hints(
-            flavor.extra_specs, _hints(instance, held)), ''
+            flavor.extra_specs, _hints(instance, flavor, held)), ''
     except (exception.InvalidReservation, ValueError, TypeError) as error:
         return None, ' '.join(str(error).split()).rstrip('.')
 
 
-def _hints(instance: Any, held: Sequence[claims.RTClaim]
+def _hints(instance: Any, flavor: Any, held: Sequence[claims.RTClaim]
            ) -> Mapping[str, Any]:
-    noted = (instance.system_metadata or {}).get(request.HINTS_KEY)
-    if noted:
-        return dict(jsonutils.loads(noted))
+    noted = request.of_note(instance, flavor)
+    if noted is not None:
+        return noted
     # A stale write of the metadata may have lost the note.
     return held[0].hints if held else {}

@@ -77,7 +77,7 @@ def _summary(responses: numeric.Floats, percentiles: Sequence[float]
 
 def _controlled(values: numeric.Floats, errors: numeric.Floats,
                 confidence: float) -> Estimate:
-    """Where the regression line of values on errors has no error."""
+    """Estimates the value where a regression on errors has no error."""
     centred = errors - errors.mean()
     squares = float(centred @ centred)
     slope = float(centred @ values) / squares

@@ -39,7 +39,7 @@ _VCPUs = list[tuple[str, int]]
 
 
 class DeadlineEnforcer(enforcer.Enforcer):
-    """See Enforcer.
+    """Enforces claims by SCHED_DEADLINE; see Enforcer.
 
     :param containers: whether the guests are containers, which have tasks
         that come and go: they cannot be reserved like this

@@ -117,6 +117,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         return kernel_fs.RealFS()
 
     def rt_claim(self, uuid: str) -> claims.RTClaim | None:
+        if self.virtapi._compute.rt.rt_is_plain(uuid):
+            return None
         instance = _instance(uuid)
         if instance is None:
             return None  # not a server of this cloud
@@ -131,7 +133,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         return claim
 
     def _rt_known(self, uuid: str) -> claims.RTClaim | None:
-        """As rt_claim, from memory where the tracker is in no doubt."""
+        """The same as rt_claim, from memory if the tracker is in no doubt."""
         known = self.virtapi._compute.rt.rt_known(uuid)
         if known is None or len(known) > 1:
             return self.rt_claim(uuid)
@@ -383,7 +385,7 @@ def _pid(domain: Any) -> int:
 
 
 def _priority_by_period(wanted: reservation.Reservation) -> int:
-    """Of a guest's tasks, by the options alone: it must never waver."""
+    """The priority of a guest, by options alone, so that it never wavers."""
     return int(CONF.nova_rt.guest_priority) + schedulability.level(
         wanted.period_us, rt_conf.levels(CONF))
 

@@ -45,7 +45,7 @@ class Enforcer(abc.ABC):
 
     @abc.abstractmethod
     def guard(self) -> None:
-        """Before a guest starts: nothing is there for it to take."""
+        """Sees to it, before a guest starts, that it finds no room to take."""
 
     @abc.abstractmethod
     def apply(self, pid: int, claim: claims.RTClaim) -> None:
@@ -57,7 +57,7 @@ class Enforcer(abc.ABC):
 
     @abc.abstractmethod
     def settle(self) -> None:
-        """After guests ended: leave no room behind."""
+        """Takes the room that guests leave behind when they have ended."""
 
     def release_orphans(self) -> list[str]:
         """Take what nothing runs in; the groups that held it."""
@@ -73,7 +73,7 @@ class Enforcer(abc.ABC):
 
 
 class GroupEnforcer(Enforcer):
-    """By a kernel interface of control groups.
+    """Enforces claims by a kernel interface of control groups.
 
     :param policy: of the tasks of guests: rr, fifo or none
     :param priority: that goes with it, by reservation

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Where libvirt puts the tasks of a guest, and which groups hold a budget.
+"""Says where libvirt puts the tasks of a guest, and what holds a budget.
 
 A container has all its tasks in one group.  A virtual machine has a group
 for each vCPU below that of the domain, and its other threads in

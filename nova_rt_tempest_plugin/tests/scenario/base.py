@@ -17,6 +17,12 @@ CONF = config.CONF
 Body = dict[str, Any]
 
 
+def hints_alone() -> bool:
+    """Whether hints count on any flavor, whatever they ask for."""
+    return bool(CONF.nova_rt.hint_override == 'any'
+                and CONF.nova_rt.hints_on_plain_flavors)
+
+
 class ReservationTest(base.BaseV2ComputeAdminTest):
     """Servers need no network; flavors and Placement need an admin."""
 

@@ -54,7 +54,7 @@ class RefusalsTest(base.ReservationTest):
 
     @decorators.attr(type=['negative'])
     @decorators.idempotent_id('162526d5-63fe-42c8-87ff-cca80ebfff76')
-    @testtools.skipUnless(CONF.nova_rt.hint_override == 'any',
+    @testtools.skipUnless(base.hints_alone(),
                           'This cloud refuses the hint for another reason.')
     def test_no_period(self) -> None:
         self.refused_hints(
@@ -81,6 +81,18 @@ class RefusalsTest(base.ReservationTest):
             'this cloud does not accept reservations in hints',
             self.rt_flavor(CONF.nova_rt.runtime_us),
             rt_runtime_us=str(CONF.nova_rt.runtime_us))
+
+    @decorators.attr(type=['negative'])
+    @decorators.idempotent_id('6f0c1d52-0b0e-4d0a-9a5f-7c1f0d3b2e84')
+    @testtools.skipIf(base.hints_alone()
+                      or CONF.nova_rt.hint_override == 'none',
+                      'This cloud says something else of hints alone.')
+    def test_hints_alone(self) -> None:
+        self.refused_hints(
+            'a hint counts only on a flavor that has a reservation',
+            self.rt_flavor(),
+            rt_runtime_us=str(CONF.nova_rt.runtime_us),
+            rt_period_us=str(CONF.nova_rt.period_us))
 
     @decorators.attr(type=['negative'])
     @decorators.idempotent_id('164a798f-cd6e-4e18-aced-a38f75ad2818')

@@ -37,7 +37,7 @@ class ServersTest(base.ReservationTest):
             server, base.bandwidth(CONF.nova_rt.larger_runtime_us))
 
     @decorators.idempotent_id('a5fd302d-06d3-4aa1-ada2-1240b12cd5ab')
-    @testtools.skipUnless(CONF.nova_rt.hint_override == 'any',
+    @testtools.skipUnless(base.hints_alone(),
                           'This cloud takes no reservation from hints alone.')
     def test_hints_alone(self) -> None:
         server = self.server(

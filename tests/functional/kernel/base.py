@@ -77,11 +77,12 @@ class RealKernelTest(unittest.TestCase):
         # The scratch group is no top group of servers: these get all.
         modest = mock.patch.object(rt_group_sched.RtGroupSched, 'keeps_room',
                                    return_value=False)
-        for patch in (client, modest):
+        self.name = f'nova-rt-test-{os.getpid()}-{next(_numbers)}'
+        ours = mock.patch.object(nova_rt.privsep, 'TOPS', {self.name})
+        for patch in (client, modest, ours):
             patch.start()
             self.addCleanup(patch.stop)
         self.fs = nova_rt.kernel.fs.RealFS()
-        self.name = f'nova-rt-test-{os.getpid()}-{next(_numbers)}'
         self.cpu = mount('cpu')
         self.before = self._foreign()
         self.children: list[subprocess.Popen[bytes]] = []

@@ -86,13 +86,15 @@ class DeadlineTest(unittest.TestCase):
             self.skipTest(reason)
         client = mock.patch.object(nova_rt.privsep.cgroup_pctxt,
                                    'client_mode', False)
-        client.start()
-        self.addCleanup(client.stop)
+        self.name = f'nova-rt-test-{os.getpid()}-{next(_numbers)}'
+        ours = mock.patch.object(nova_rt.privsep, 'TOPS', {self.name})
+        for patch in (client, ours):
+            patch.start()
+            self.addCleanup(patch.stop)
         fs = nova_rt.kernel.fs.RealFS()
         self.tasks = tasks.Tasks(fs)
         self.enforcer = deadline.DeadlineEnforcer(
             fs, self.tasks, False, lambda: os.sched_getaffinity(0))
-        self.name = f'nova-rt-test-{os.getpid()}-{next(_numbers)}'
         self.vcpus = self._start_guest()
         self.holder = Holder()
         self.addCleanup(self.holder.end)

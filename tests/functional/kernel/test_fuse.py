@@ -48,6 +48,8 @@ class FuseTest(unittest.TestCase):
         self.kernel = kernels.KERNELS[name](4, self.clock)
         self.fs = self.enterContext(mount.mounted(self.kernel))
         self.enterContext(mock.patch.object(tree, 'time', self.clock))
+        self.enterContext(mock.patch.object(
+            nova_rt.privsep, 'TOPS', {'machine', 'a'}))
         self.top = self.fs.mounts()[1][0]
 
     def path(self, *parts: str) -> str:

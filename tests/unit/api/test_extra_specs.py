@@ -25,6 +25,14 @@ class ExtraSpecsTest(base.BaseTestCase):
                 self.assertRaises(nova_exception.ValidationError,
                                   validators.validate, key, value)
 
+    def test_what_hints_may_ask_for(self):
+        key = reservation.HINT_SHARE_KEY
+        for value in ('0', '0.5', '1'):
+            self.assertIsNone(validators.validate(key, value))
+        for value in ('', '2', 'x', '0.5x', '-1'):
+            self.assertRaises(nova_exception.ValidationError,
+                              validators.validate, key, value)
+
     def test_unknown_key_is_still_refused(self):
         self.assertRaises(nova_exception.ValidationError,
                           validators.validate, 'hw:cpu.rt_budget_us', '5')

@@ -2,7 +2,7 @@
 
 """What is tested here: requests through the middleware, to an app behind.
 
-Only the database is replaced, at Flavor.get_by_flavor_id.
+Only the databases and Glance are replaced, where they are asked.
 """
 
 import json
@@ -17,6 +17,7 @@ import webob
 import webob.dec
 
 from nova_rt.api import middleware
+from nova_rt.compute import request
 from tests.unit import base
 
 RUNTIME, PERIOD = 'cpu.rt_runtime_us', 'cpu.rt_period_us'
@@ -31,6 +32,9 @@ class _Case(base.TestCase):
         self.flavors = {'1': SPECS, 'plain': {}, uuids.flavor: SPECS}
         self.useFixture(fixtures.MockPatchObject(
             objects.Flavor, 'get_by_flavor_id', self._flavor))
+        self.images = {}
+        self.useFixture(fixtures.MockPatchObject(
+            middleware.glance.API, 'get', self._image))
         self.passed = []
         self.pipeline = middleware.filter_factory({})(self._nova)
 
@@ -39,6 +43,11 @@ class _Case(base.TestCase):
         if flavor_id not in self.flavors:
             raise nova_exception.FlavorNotFound(flavor_id=flavor_id)
         return base.flavor(self.flavors[flavor_id])
+
+    def _image(self, ctxt, image_id):
+        if image_id not in self.images:
+            raise nova_exception.ImageNotFound(image_id=image_id)
+        return {'properties': self.images[image_id]}
 
     @webob.dec.wsgify
     def _nova(self, request):
@@ -102,6 +111,7 @@ class ServerTest(_Case):
             "for 100 ms.", response.json['badRequest']['message'])
 
     def test_runtime_above_period(self):
+        self.config(hint_override='any')
         self.refused([f'{RUNTIME}=200001', 'period of 200000'], '/servers',
                      server({RUNTIME: 200_001}))
 
@@ -110,6 +120,7 @@ class ServerTest(_Case):
                      server({'cpu.rt_budget': 5}))
 
     def test_no_period_anywhere(self):
+        self.config(hints_on_plain_flavors=True)
         self.refused([f'{RUNTIME}=5000', f'gives {PERIOD}'], '/servers',
                      server({RUNTIME: 5000}, 'plain'))
 
@@ -122,6 +133,7 @@ class ServerTest(_Case):
                          server({RUNTIME: 'x'}, key=key))
 
     def test_all_forms_of_flavor_ref(self):
+        self.config(hint_override='any')
         for ref in ('1', 1, uuids.flavor, f'http://c/flavors/{uuids.flavor}',
                     'http://cloud/v2.1/p/flavors/1'):
             self.refused([RUNTIME, 'period of 200000'], '/servers',
@@ -158,6 +170,31 @@ class ServerTest(_Case):
                      server({RUNTIME: 150_000}))
         self.accepted('/servers', server({RUNTIME: 50_000}))
 
+    def test_a_plain_flavor(self):
+        hints = {RUNTIME: 1000, PERIOD: 2000}
+        self.refused(['counts only on a flavor'], '/servers',
+                     server(hints, 'plain'))
+        self.flavors['plain'] = {'hw:cpu.rt_hint_max_share': '0.5'}
+        self.accepted('/servers', server(hints, 'plain'))
+        self.flavors['plain'] = {}
+        self.config(hints_on_plain_flavors=True)
+        self.accepted('/servers', server(hints, 'plain'))
+
+    def test_an_image(self):
+        self.images = {'numa': {'hw_numa_nodes': '1'}, 'plain': {}}
+        body = server()
+        body['server']['imageRef'] = 'numa'
+        self.refused(["image property hw_numa_nodes='1'"], '/servers', body)
+        for ref in ('plain', 'gone', '', None, 5):
+            body['server']['imageRef'] = ref
+            self.accepted('/servers', body)
+
+    def test_the_image_of_an_ordinary_server(self):
+        self.images = {'numa': {'hw_numa_nodes': '1'}}
+        body = server(flavor='plain')
+        body['server']['imageRef'] = 'numa'
+        self.accepted('/servers', body)
+
     def test_hints_switched_off(self):
         self.config(hint_override='none')
         self.refused([f'{RUNTIME}=50000', 'does not accept'], '/servers',
@@ -173,11 +210,69 @@ class ServerTest(_Case):
     def test_conflicts(self):
         for key, value in (('hw:cpu_policy', 'dedicated'),
                            ('hw:cpu_policy', 'mixed'),
+                           ('hw:numa_nodes', '1'),
                            ('hw:cpu_realtime', 'yes')):
             self.flavors['1'] = SPECS | {key: value}
             self.refused([f'{key}={value!r}'], '/servers', server())
             self.flavors['1'] = {key: value}
             self.accepted('/servers', server())
+
+
+class ResizeTest(_Case):
+
+    def setUp(self):
+        super().setUp()
+        self.server = base.instance(SPECS)
+        self.useFixture(fixtures.MockPatchObject(
+            middleware.servers, 'find', self._find))
+
+    def _find(self, ctxt, uuid):
+        self.assertFalse(ctxt.is_admin)
+        return self.server if uuid == 'mine' else None
+
+    def resize(self, flavor, server='mine'):
+        return f'/v/servers/{server}/action', {
+            'resize': {'flavorRef': flavor}}
+
+    def hint(self, **hints):
+        request.note_hints(self.server, base.hints(**hints))
+
+    def test_without_hints(self):
+        for flavor in self.flavors:
+            self.accepted(*self.resize(flavor))
+
+    def test_the_hint_asks_for_more_than_the_new_flavor_has(self):
+        self.hint(runtime=90_000)
+        self.flavors['small'] = base.extra_specs(50_000, 200_000)
+        self.refused(['cpu.rt_runtime_us=90000', 'above the 0.250000 of'],
+                     *self.resize('small'))
+
+    def test_no_hint_goes_to_a_plain_flavor(self):
+        self.hint(runtime=90_000)
+        self.accepted(*self.resize('plain'))
+
+    def test_limits_and_conflicts_of_the_new_flavor(self):
+        self.flavors['numa'] = SPECS | {'hw:numa_nodes': '1'}
+        self.refused(['hw:numa_nodes'], *self.resize('numa'))
+        self.flavors['large'] = base.extra_specs(96_000, 100_000)
+        self.refused(['0.960000'], *self.resize('large'))
+
+    def test_the_image(self):
+        self.server.system_metadata['image_hw_numa_nodes'] = '1'
+        self.refused(['hw_numa_nodes'], *self.resize('1'))
+
+    def test_what_is_for_nova(self):
+        self.hint(runtime=90_000)
+        self.flavors['small'] = base.extra_specs(50_000, 200_000)
+        self.accepted(*self.resize('gone'))
+        self.accepted(*self.resize('small', 'of-another'))
+        path, _body = self.resize('small')
+        for body in ({}, {'resize': None}, {'reboot': {'type': 'HARD'}}):
+            self.accepted(path, body)
+
+    def test_a_damaged_note_is_not_shown(self):
+        self.server.system_metadata[request.HINTS_KEY] = '{'
+        self.accepted(*self.resize('1'))
 
 
 class ExtraSpecsTest(_Case):

@@ -43,7 +43,8 @@ class MissingTest(base.BaseTestCase):
         (_TACKER, 'toscaparser', 1, 'tosca-parser', 'translate', _SAMPLE),
         (_TACKER, 'translator', 1, 'heat-translator', 'translate', _SAMPLE),
         (_TACKER, 'toscaparser', 1, 'tosca-parser', 'pack', _SAMPLE, 'x'),
-        (_MANAGE, 'keystoneauth1', 2, 'keystoneauth1', 'check'))
+        (_STATUS, 'keystoneauth1', 255, 'Nova', 'upgrade', 'check'),
+        (_MANAGE, 'oslo_config', 2, 'oslo_config', 'check'))
     @ddt.unpack
     def test_one_sentence(self, script, package, status, name, *argv):
         done = self._run(script, (package,), *argv)

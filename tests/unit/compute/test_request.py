@@ -52,13 +52,12 @@ class RequestTest(base.TestCase):
 
     def test_hints_of_the_claim_outlive_the_note(self):
         server = base.instance(SPECS, resources=self.claimed(runtime=70_000))
-        request.note_hints(server, base.hints(runtime=50_000))
         self.assertEqual(reservation.Reservation(70_000, 200_000),
                          request.reservation_of(server))
 
     def test_resize_takes_the_new_flavor_and_the_hint(self):
         server = base.instance(SPECS, resources=self.claimed(runtime=70_000))
-        new = base.flavor(base.extra_specs(300_000, 400_000))
+        new = base.flavor(base.extra_specs(300_000, 400_000), number=2)
         self.assertEqual(reservation.Reservation(70_000, 400_000),
                          request.reservation_of(server, new))
 
@@ -84,6 +83,11 @@ class RequestTest(base.TestCase):
         self.assertRaises(exception.InvalidReservation,
                           request.reservation_of, server)
 
+    def test_numa_of_the_image(self):
+        server = base.instance(SPECS, image_hw_numa_nodes='1')
+        self.assertRaises(exception.InvalidReservation,
+                          request.reservation_of, server)
+
     def test_conflicts(self):
         for server in (
                 base.instance(SPECS | {'hw:cpu_policy': 'dedicated'}),
@@ -92,3 +96,60 @@ class RequestTest(base.TestCase):
                               request.reservation_of, server)
         self.assertIsNone(request.reservation_of(
             base.instance(image_hw_cpu_policy='dedicated')))
+
+
+class ResizeTest(base.TestCase):
+    """What becomes of the hints with other flavors."""
+
+    def setUp(self):
+        super().setUp()
+        self.server = base.instance()
+        request.note_hints(self.server, base.hints(5000, 10_000))
+        self.reserved = base.flavor(SPECS, number=2)
+        self.plain = base.flavor(number=3)
+
+    def resize(self, flavor):
+        request.note_left(self.server, flavor)
+        self.server.flavor = flavor
+
+    def test_they_go_along(self):
+        self.resize(self.reserved)
+        self.assertEqual(reservation.Reservation(5000, 10_000),
+                         request.reservation_of(self.server))
+
+    def test_they_are_left_behind(self):
+        self.assertIsNone(request.reservation_of(self.server, self.plain))
+        self.resize(self.plain)
+        self.assertIsNone(request.reservation_of(self.server))
+        self.resize(self.reserved)
+        self.assertEqual(reservation.Reservation(100_000, 200_000),
+                         request.reservation_of(self.server))
+        self.assertNotIn(request.LEFT_KEY, self.server.system_metadata)
+
+    def test_a_revert_brings_them_back(self):
+        old = self.server.flavor
+        self.resize(self.plain)
+        self.server.flavor = old
+        self.assertIsNotNone(request.reservation_of(self.server))
+
+    def test_the_second_resize_takes_them_along(self):
+        old = self.server.flavor
+        self.resize(self.plain)
+        self.server.flavor = old
+        self.config(hints_on_plain_flavors=True)
+        self.resize(self.plain)
+        self.assertIsNotNone(request.reservation_of(self.server))
+
+    def test_half_a_reservation_is_left_behind(self):
+        self.config(hints_on_plain_flavors=True)
+        server = base.instance(SPECS)
+        request.note_hints(server, base.hints(runtime=5000))
+        self.assertIsNone(request.reservation_of(server, self.plain))
+
+    def test_a_move_changes_nothing(self):
+        request.note_left(self.server, self.server.flavor)
+        request.note_left(self.server, None)
+        self.assertEqual({request.HINTS_KEY},
+                         self.server.system_metadata.keys())
+        self.assertIsNotNone(request.reservation_of(
+            self.server, self.server.flavor))

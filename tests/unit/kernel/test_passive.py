@@ -57,9 +57,6 @@ class PassiveTest(base.DoctorTest):
                            ('rt_max', 'cpu.rt.max')):
             self.assertEqual(file, self.found(kernels.ALL[name]).file)
 
-    def test_the_names_of_all_are_known(self):
-        self.assertEqual(set(detect.known()), set(passive.IDS))
-
     def test_forced(self):
         found = self.found(kernels.F2, forced='rt_group_sched')
         self.assertEqual('rt_group_sched', found.interface.name)

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 from hypothesis import given
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from lab import initrd
@@ -73,6 +74,7 @@ class BuildTest(unittest.TestCase):
 
 class ArchiveTest(unittest.TestCase):
 
+    @settings(deadline=None)
     @given(st.dictionaries(_NAMES, st.binary(max_size=9), max_size=5))
     def test_others_read_it(self, contents):
         archive = initrd.archive({name: (stat.S_IFREG | 0o644, content)

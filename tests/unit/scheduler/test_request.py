@@ -12,6 +12,7 @@ import testtools
 from nova_rt import exception
 from nova_rt import reservation
 from nova_rt.scheduler import request
+from nova_rt import servers
 from tests.unit import base
 
 SPECS = base.extra_specs(100_000, 200_000)
@@ -51,33 +52,33 @@ class RequestTest(base.TestCase):
     def test_limits_are_the_operators(self):
         self.config(max_share=0.4)
         self.assertRaises(exception.InvalidReservation,
-                          request.reservation_of, base.request_spec(SPECS))
+                          request.admitted, base.request_spec(SPECS))
 
     def test_conflict_with_the_image(self):
         spec = base.request_spec(SPECS, image={'hw_cpu_policy': 'dedicated'})
         error = self.assertRaises(exception.InvalidReservation,
-                                  request.reservation_of, spec)
+                                  request.admitted, spec)
         self.assertIn("image property hw_cpu_policy='dedicated'", str(error))
 
     def test_conflict_with_the_flavor(self):
         spec = base.request_spec(SPECS | {'hw:cpu_policy': 'mixed'})
         self.assertRaises(exception.InvalidReservation,
-                          request.reservation_of, spec)
+                          request.admitted, spec)
 
     def test_dedicated_without_a_reservation_is_fine(self):
         spec = base.request_spec(image={'hw_cpu_policy': 'dedicated'})
-        self.assertIsNone(request.reservation_of(spec))
+        self.assertIsNone(request.admitted(spec))
 
-    def _stored(self, flavorid, cell=True):
-        """The server of the request exists, with a flavor."""
+    def _stored(self, flavorid, cell=True, **noted):
+        """The server of the request exists, with a flavor and a note."""
         mapping = objects.InstanceMapping(cell_mapping=objects.CellMapping(
             uuid=uuids.cell) if cell else None)
-        server = base.instance()
+        server = base.instance(**noted)
         server.flavor.flavorid = flavorid
         for owner, name, value in (
                 (objects.InstanceMapping, 'get_by_instance_uuid', mapping),
                 (objects.Instance, 'get_by_uuid', server),
-                (request.nova_context, 'target_cell', mock.MagicMock())):
+                (servers.nova_context, 'target_cell', mock.MagicMock())):
             self.useFixture(fixtures.MockPatchObject(
                 owner, name, return_value=value))
 
@@ -85,13 +86,13 @@ class RequestTest(base.TestCase):
         self.config(max_share=0.1)
         spec = base.request_spec(base.extra_specs(50_000, 100_000))
         self._stored(spec.flavor.flavorid)
-        self.assertEqual(500_000, request.reservation_of(spec).bandwidth)
+        self.assertEqual(500_000, request.admitted(spec).bandwidth)
 
     def test_limits_hold_for_a_new_flavor(self):
         self.config(max_share=0.1)
         self._stored('another')
         with testtools.ExpectedException(exception.InvalidReservation):
-            request.reservation_of(base.request_spec(
+            request.admitted(base.request_spec(
                 base.extra_specs(50_000, 100_000)))
 
     def test_limits_hold_while_it_is_created(self):
@@ -99,10 +100,63 @@ class RequestTest(base.TestCase):
         spec = base.request_spec(base.extra_specs(50_000, 100_000))
         self._stored(spec.flavor.flavorid, cell=False)
         with testtools.ExpectedException(exception.InvalidReservation):
-            request.reservation_of(spec)
+            request.admitted(spec)
 
     def test_nonsense_is_refused_for_any_server(self):
         spec = base.request_spec(base.extra_specs(50_000, 40_000))
         self._stored(spec.flavor.flavorid)
         with testtools.ExpectedException(exception.InvalidReservation):
-            request.reservation_of(spec)
+            request.admitted(spec)
+
+    def _admitted(self, specs, hints, flavorid, **noted):
+        self._stored(flavorid, **noted)
+        return request.admitted(base.request_spec(specs, hints))
+
+    def test_hints_of_a_server_are_those_noted_with_it(self):
+        found = self._admitted(
+            SPECS, base.hints(runtime=20_000), '1',
+            nova_rt_hint='{"cpu.rt_runtime_us": 30000}')
+        self.assertEqual(30_000, found.runtime_us)
+
+    def test_hints_that_were_left_behind_stay_there(self):
+        self.assertIsNone(self._admitted(
+            {}, base.hints(5000, 10_000), '1', nova_rt_hint_left='1',
+            nova_rt_hint='{"cpu.rt_runtime_us": 5000}'))
+
+    def test_hints_of_a_server_without_a_note(self):
+        found = self._admitted(SPECS, base.hints(20_000), '1')
+        self.assertEqual(20_000, found.runtime_us)
+
+    def test_hints_are_left_behind_in_a_resize(self):
+        self.assertIsNone(self._admitted(
+            {}, base.hints(5000, 10_000), 'another'))
+        self.assertIsNotNone(self._admitted(
+            {}, base.hints(5000, 10_000), '1'))
+
+    def test_hints_of_a_new_server(self):
+        with testtools.ExpectedException(exception.InvalidReservation):
+            request.admitted(base.request_spec(
+                {}, base.hints(5000, 10_000)))
+
+    def test_a_conflict_with_numa(self):
+        with testtools.ExpectedException(exception.InvalidReservation):
+            request.admitted(base.request_spec(
+                SPECS, image={'hw_numa_nodes': 1}))
+
+
+class SettleTest(base.TestCase):
+
+    def test_the_flavor_says_all(self):
+        spec = base.request_spec(
+            SPECS | {'hw:x': 'y'}, base.hints(5000) | {'group': ['g']})
+        wanted = request.reservation_of(spec)
+        request.settle(spec, wanted)
+        self.assertEqual({'group': ['g']}, spec.scheduler_hints)
+        self.assertEqual(base.extra_specs(5000, 200_000) | {'hw:x': 'y'},
+                         spec.flavor.extra_specs)
+        self.assertEqual(wanted, request.reservation_of(spec))
+
+    def test_hints_that_were_left_behind(self):
+        spec = base.request_spec({'hw:x': 'y'}, base.hints(5000, 10_000))
+        request.settle(spec, None)
+        self.assertFalse(request.asks(spec))

@@ -47,6 +47,7 @@ class RequestFilterTest(base.TestCase):
         self.assertNotIn('trait:CUSTOM_HCBS', shared)
 
     def test_amounts_follow_the_hint_and_not_the_operator(self):
+        self.config(hint_override='any')
         names = [f'resources:{name}' for name in hostmap.CLASSES]
         spec = base.request_spec(
             base.extra_specs(1000, 2000) | dict.fromkeys(names, '1'),
@@ -55,6 +56,14 @@ class RequestFilterTest(base.TestCase):
         self.assertEqual(
             ['1500000', '750000'],
             [spec.flavor.extra_specs[name] for name in names])
+
+    def test_hints_give_way_to_what_was_decided(self):
+        spec = base.request_spec(base.extra_specs(1000, 2000),
+                                 base.hints(runtime=500))
+        self.ask(spec)
+        self.assertEqual({}, spec.scheduler_hints)
+        self.assertEqual('500', spec.flavor.extra_specs[
+            'hw:cpu.rt_runtime_us'])
 
     def test_operator_is_told_what_is_asked(self):
         logged = self.useFixture(fixtures.FakeLogger())

@@ -18,6 +18,7 @@ from nova.api.validation import validators as schemas  # noqa: E402
 from nova import objects  # noqa: E402
 import serving  # noqa: E402
 
+from nova_rt import conflicts  # noqa: E402
 from nova_rt import reservation  # noqa: E402
 
 _HINTS = 'os:scheduler_hints'
@@ -48,7 +49,7 @@ def examine(case):
         {key: str(value) for key, value in extra_specs.items()}, hints)
     if found is None:
         return None
-    reservation.check_conflicts(extra_specs)
+    conflicts.check(extra_specs)
     return [found.runtime_us, found.period_us]
 
 

@@ -40,6 +40,12 @@ class RequestedTest(base.TestCase):
         self.assertEqual((reservation.Reservation(5000, 200_000), ''),
                          self.of(held=[claim(runtime=5000)]))
 
+    def test_hints_that_were_left_behind(self):
+        self.assertEqual(
+            (reservation.Reservation(100_000, 200_000), ''),
+            self.of(held=[claim(runtime=5000)], nova_rt_hint_left='1',
+                    nova_rt_hint='{"cpu.rt_runtime_us": "120000"}'))
+
     def test_no_sense(self):
         for specs, noted in (({'hw:cpu.rt_runtime_us': '5'}, {}),
                              (SPECS, {'nova_rt_hint': 'rubbish'}),

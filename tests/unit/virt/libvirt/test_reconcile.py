@@ -88,6 +88,37 @@ class ReconcilerTest(base.BaseTestCase):
         self.assertEqual({1: (100, 1000)}, self.run_once(
             Kernel({1: (200, 2000)}), guest(1, 100, 1000)))
 
+    def test_builds_do_not_wait_for_all_that_fail(self):
+        """Some are left to later audits, and all have their turn."""
+        kernel = Kernel()
+        kernel.broken = set(range(1, 8))
+        reconciler = reconcile.Reconciler(kernel)
+        guests = [guest(pid, 100) for pid in range(1, 10)]
+        tried = []
+        apply = kernel.apply
+
+        def record(pid, claim):
+            tried.append(pid)
+            apply(pid, claim)
+        kernel.apply = record
+        reconciler.run(guests)
+        self.assertEqual(3, len(set(tried) & kernel.broken))
+        for _ in range(2):
+            reconciler.run(guests)
+        self.assertEqual(set(range(1, 10)), set(tried))
+        self.assertEqual(3 * 3 + 2, len(tried))
+        kernel.broken = set()
+        reconciler.run(guests)
+        self.assertEqual(set(range(1, 10)), set(kernel.budgets))
+
+    def test_a_failed_guest_that_is_gone_is_forgotten(self):
+        kernel = Kernel()
+        kernel.broken = {1}
+        reconciler = reconcile.Reconciler(kernel)
+        for guests in ([guest(1, 100)], [], [guest(1, 100)]):
+            reconciler.run(guests)
+        self.assertEqual(2, self.log.output.count('Cannot bring'))
+
     def test_lower_first(self):
         before = {1: (100_000, PERIOD), 2: (800_000, PERIOD)}
         for order in ((1, 2), (2, 1)):
