@@ -14,8 +14,6 @@ from openstack import exceptions
 from oslotest import base
 
 from nova_rt.compute import claims
-from nova_rt.kernel import fs
-from nova_rt.kernel import survey
 
 PROJECT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(PROJECT / 'tools'))
@@ -24,11 +22,12 @@ from cloud import processes  # noqa: E402, F401
 from cloud import qemu_images  # noqa: E402
 from cloud import sdk  # noqa: E402
 from cloud import settings  # noqa: E402
+from demo import groups  # noqa: E402
 from demo import guests  # noqa: E402
 from demo import host  # noqa: E402
 from demo import measure  # noqa: E402, F401
 
-PATIENCE = 60
+PATIENCE = int(settings.patience(60))
 RAM_MIB = {'lxc': 64, 'qemu': 96}
 
 
@@ -45,10 +44,8 @@ def lacking(guest: str) -> str:
     """What this machine has not got, '' where nothing is missing."""
     if os.geteuid():
         return 'the embedded cloud needs root'
-    hierarchy = survey.hierarchy_of(fs.RealFS())
-    if hierarchy is None or not pathlib.Path(
-            hierarchy.mount, 'cpu.rt_runtime_us').exists():
-        return 'the kernel has no RT_GROUP_SCHED on cgroup v1'
+    if not groups.has_budgets():
+        return 'the kernel has no budgets for groups'
     if guest == 'qemu' and not qemu_images.KERNEL.exists():
         return 'there is no kernel for virtual machines here'
     return ''
@@ -177,8 +174,8 @@ class CloudTestCase(base.BaseTestCase):
 
     def assert_parent_holds_all(self) -> None:
         """The kernel would throttle one that holds what its children do."""
-        parent, root = (int((group / 'cpu.rt_runtime_us').read_text())
-                        for group in (host.MACHINE, host.MACHINE.parent))
+        parent, root = map(groups.runtime, (host.MACHINE,
+                                            host.MACHINE.parent))
         self.assertEqual(root, parent)
 
     def assert_in_step(self) -> None:

@@ -19,8 +19,7 @@ BUDGET = {'runtime_us': 100_000, 'period_us': 200_000}
 
 def tasks(group: str) -> list[int]:
     """Of a container, the process that keeps it included."""
-    return [int(task) for task in
-            (MACHINE / group / 'tasks').read_text().split()]
+    return base.groups.tasks(MACHINE / group)
 
 
 def policies(group: str) -> set[int]:

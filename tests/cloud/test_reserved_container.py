@@ -9,7 +9,7 @@ from openstack import exceptions
 from tests.cloud import base
 
 MACHINE = base.host.MACHINE
-CPUSET = base.host.CGROUPS / 'cpuset' / 'machine'
+CPUSET = base.groups.tree('cpuset') / 'machine'
 
 
 def policies(group: str) -> set[tuple[str, str]]:

@@ -9,7 +9,7 @@ from tests.cloud import base
 
 ROOT = base.host.MACHINE.parent
 MACHINE = base.host.MACHINE
-CPUSET = base.host.CGROUPS / 'cpuset' / 'machine'
+CPUSET = base.groups.tree('cpuset') / 'machine'
 
 RT_INSIDE_ONLY = {'guest': ['SCHED_RR'], 'host': ['SCHED_OTHER']}
 

@@ -22,6 +22,7 @@ from cloud import settings
 from cloud import web
 
 START_PATIENCE = 60
+LIBVIRTD_PATIENCE = 20
 # Nothing is worth waiting for when everything is thrown away.
 DOWN_PATIENCE = 2
 # More than Nova's own limit, see nova_aio.py.
@@ -118,14 +119,15 @@ def _libvirtd(cloud: settings.Settings) -> int:
         return pid
     libvirtd.start(cloud)
     try:
-        return libvirtd.wait(cloud, patience=20)
+        return libvirtd.wait(cloud, settings.patience(LIBVIRTD_PATIENCE))
     except TimeoutError as error:
         raise PartFailed('libvirtd', str(error)) from error
 
 
 def _wait_ready(cloud: settings.Settings, services: Sequence[str],
                 progress: Progress) -> None:
-    deadline = time.monotonic() + START_PATIENCE
+    deadline = time.monotonic() + settings.patience(
+        START_PATIENCE)
     pending = list(services)
     while pending:
         time.sleep(0.2)
@@ -218,7 +220,7 @@ def _remove_guests(cloud: settings.Settings) -> None:
     if pid is None and libvirtd.has_domain_files(cloud):
         # Ours has crashed; guests outlive it and a new one finds them.
         libvirtd.start(cloud)
-        pid = libvirtd.wait(cloud, patience=20)
+        pid = libvirtd.wait(cloud, settings.patience(LIBVIRTD_PATIENCE))
     if pid is not None:
         libvirtd.remove_domains(cloud)
         cleanup.unmount(cloud, libvirtd.inside(pid))

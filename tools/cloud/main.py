@@ -37,7 +37,8 @@ def _parser() -> argparse.ArgumentParser:
         prog='cloud.sh', description=__doc__,
         epilog=f'Environment: {settings.DIR_VARIABLE} (directory), '
                f'{settings.PORT_VARIABLE} (first of five ports), '
-               f'{settings.PLUGIN_VARIABLE} (0: plain Nova).')
+               f'{settings.PLUGIN_VARIABLE} (0: plain Nova), '
+               f'{settings.PATIENCE_VARIABLE} (times as patient).')
     commands = parser.add_subparsers(dest='command', required=True)
     up = commands.add_parser('up', help='start what does not run')
     up.add_argument('--guest', choices=guests.KINDS,

@@ -19,6 +19,7 @@ PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DIR_VARIABLE = 'NOVA_RT_CLOUD_DIR'
 PORT_VARIABLE = 'NOVA_RT_CLOUD_PORT_BASE'
 PLUGIN_VARIABLE = 'NOVA_RT_CLOUD_PLUGIN'
+PATIENCE_VARIABLE = 'NOVA_RT_CLOUD_PATIENCE'
 # Set only for what we start, so that strays can be told from anything else.
 MARK_VARIABLE = 'NOVA_RT_CLOUD_PART_OF'
 
@@ -31,6 +32,16 @@ WSGI_SERVICES = ('keystone', 'placement', 'glance', 'neutron')
 SERVICES = (*WSGI_SERVICES, 'nova')
 # What the full cloud has besides, in the order of the ports.
 FULL_SERVICES = ('heat', 'tacker', 'mariadb', 'rabbitmq', 'epmd', 'erlang')
+
+
+def patience(seconds: float) -> float:
+    """How long to wait for what takes *seconds* at most elsewhere.
+
+    Everything is slower in an emulated machine.
+
+    :raises ValueError: the environment holds no number
+    """
+    return seconds * float(os.environ.get(PATIENCE_VARIABLE) or 1)
 
 
 @dataclasses.dataclass(frozen=True)

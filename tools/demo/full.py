@@ -10,7 +10,7 @@ from demo import tacker
 
 from cloud import settings
 
-PATIENCE = 120
+PATIENCE = settings.patience(120)
 VNF = 'sol001-hints'
 
 

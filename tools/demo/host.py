@@ -19,12 +19,12 @@ import pymysql
 from cloud.full import nodes
 from cloud import settings
 
+from demo import groups
 from demo import guests
 from nova_rt.compute import claims
 from nova_rt import hostmap
 
-CGROUPS = pathlib.Path('/sys/fs/cgroup')
-MACHINE = CGROUPS / 'cpu' / 'machine'
+MACHINE = groups.tree('cpu') / 'machine'
 POLICIES = {getattr(os, name): name for name in (
     'SCHED_OTHER', 'SCHED_FIFO', 'SCHED_RR', 'SCHED_BATCH', 'SCHED_IDLE')}
 
@@ -43,7 +43,7 @@ class Server:
 
     def below(self, controller: str) -> pathlib.Path:
         """The group of all guests of its compute node."""
-        return CGROUPS / controller / self.node / 'machine'
+        return groups.tree(controller) / self.node / 'machine'
 
     @property
     def own_groups(self) -> list[str]:
@@ -64,13 +64,9 @@ class Server:
         # All vCPUs share the first one's budget.
         path = self.below('cpu') / self.own_groups[0]
         with contextlib.suppress(FileNotFoundError):
-            return {'runtime_us': _number(path / 'cpu.rt_runtime_us'),
-                    'period_us': _number(path / 'cpu.rt_period_us')}
+            runtime_us, period_us = groups.budget(path)
+            return {'runtime_us': runtime_us, 'period_us': period_us}
         return {}
-
-
-def _number(path: pathlib.Path) -> int:
-    return int(path.read_text())
 
 
 def _select(cloud: settings.Settings, query: str) -> list[tuple[Any, ...]]:
@@ -146,17 +142,12 @@ def charged(cloud: settings.Settings) -> int:
 
 def budgets() -> int:
     """us of runtime that the kernel holds for guests, parents included."""
-    machines = [MACHINE, *(CGROUPS / 'cpu' / nodes.group(guest) / 'machine'
+    root = groups.tree('cpu')
+    machines = [MACHINE, *(root / nodes.group(guest) / 'machine'
                            for guest in guests.KINDS)]
     # Groups come and go meanwhile, which a walk does not mind.
-    return sum(_runtime(pathlib.Path(group)) for machine in machines
+    return sum(groups.runtime(pathlib.Path(group)) for machine in machines
                for group, _, _ in os.walk(machine))
-
-
-def _runtime(group: pathlib.Path) -> int:
-    with contextlib.suppress(OSError):
-        return _number(group / 'cpu.rt_runtime_us')
-    return 0
 
 
 def busy_tasks(server: Server) -> int:
@@ -167,19 +158,15 @@ def busy_tasks(server: Server) -> int:
 def _own_tasks(server: Server) -> set[int]:
     keeper = server.kind.keeper(server.group)
     return {task for group in server.own_groups
-            for task in _tasks(server.below('cpu') / group)
+            for task in groups.tasks(server.below('cpu') / group)
             if keeper is None or _process_of(task) != keeper}
-
-
-def _tasks(group: pathlib.Path) -> list[int]:
-    return [int(task) for task in (group / 'tasks').read_text().split()]
 
 
 def policies(server: Server) -> dict[str, list[str]]:
     """Scheduling policies: of its own tasks, and of those that serve it."""
     top = server.below('cpu') / server.group
     every = {task for path in top.glob('**/')
-             for task in _tasks(path)}
+             for task in groups.tasks(path)}
     own = _own_tasks(server)
     return {'guest': _policies(own), 'host': _policies(every - own)}
 

@@ -7,6 +7,7 @@ import contextlib
 import os
 import time
 
+from demo import groups
 from demo import host
 
 from nova_rt.compute import claims
@@ -88,7 +89,7 @@ def _punctual() -> Iterator[None]:
 def _open(server: host.Server, stack: contextlib.ExitStack) -> list[int]:
     """The counters of a server's own tasks."""
     machine = server.below('cpuacct')
-    handles = [os.open(machine / group / 'cpuacct.usage', os.O_RDONLY)
+    handles = [groups.open_usage(machine / group)
                for group in server.own_groups]
     for handle in handles:
         stack.callback(os.close, handle)
@@ -97,4 +98,4 @@ def _open(server: host.Server, stack: contextlib.ExitStack) -> list[int]:
 
 def _usage(counters: Sequence[int]) -> int:
     """CPU time of a server, in ns."""
-    return sum(int(os.pread(handle, 64, 0)) for handle in counters)
+    return sum(map(groups.usage_ns, counters))

@@ -20,7 +20,7 @@ from demo import report
 # What each server is watched for, in whole periods of its own.
 SECONDS = 5
 # Emulated machines boot in what their reservation leaves of 5 s.
-PATIENCE = 120
+PATIENCE = settings.patience(120)
 
 
 class Demo:

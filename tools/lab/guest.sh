@@ -5,6 +5,8 @@
 # shellcheck source=/dev/null
 . /lab/settings.sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+# All is slow here.
+export NOVA_RT_CLOUD_PATIENCE=20
 export HOME=/root LANG=C.UTF-8 TMPDIR=/tmp
 
 mkdir -p /dev/pts /dev/shm /dev/mqueue

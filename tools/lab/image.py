@@ -26,9 +26,12 @@ PACKAGES = (
     'mount', 'pkg-config', 'procps', 'python3-dev', 'python3-venv',
     'qemu-system-x86', 'qemu-utils', 'util-linux')
 _SIZE = '6G'
+# All ends with its first process, and mounts are never seen outside.
+_APART = ('unshare', '--mount', '--pid', '--mount-proc', '--fork',
+          '--kill-child')
 _FILE = 'root.ext4'
-# As root or in a user namespace. Arguments: the Debian as a tar file, a
-# scratch directory, the project, our init and the file to make.
+# Arguments: the Debian as a tar file, a scratch directory, the project, our
+# init and the file to make.
 _BUILD = """
 root=$2/root
 mkdir -p "$root"
@@ -44,7 +47,7 @@ rm -rf "$root"
 def find(cache: pathlib.Path) -> pathlib.Path:
     """The disk, made if there is none for what is installed here now.
 
-    :raises LabError: if a program or the release of Debian is not there
+    :raises LabError: if it cannot be made: a program is missing, no root
     """
     directory = cache / f'root-{_key()}'
     disk = directory / _FILE
@@ -63,37 +66,20 @@ def _key() -> str:
 
 def _make(directory: pathlib.Path, cache: pathlib.Path) -> None:
     programs.require('mmdebstrap', 'mke2fs')
+    if os.geteuid():
+        raise programs.LabError(
+            'the disk of the machine is made as root: run tools/lab.sh once '
+            'as root with the same --cache, or give one that has the disk')
     with caches.scratch(cache) as scratch:
         work = pathlib.Path(scratch)
         debian = work / 'debian.tar'
-        programs.run([*_apart(), 'mmdebstrap', '--quiet', '--variant=minbase',
+        programs.run([*_APART, 'mmdebstrap', '--quiet', '--variant=minbase',
                       f'--include={",".join(PACKAGES)}', SUITE, debian,
                       apt.mirror()], scratch=work)
         (work / 'disk').mkdir()
-        programs.run([*_apart(), *_as_root(), 'sh', '-ec',
-                      _BUILD.format(size=_SIZE), 'sh', debian, work, PROJECT,
-                      INIT, work / 'disk' / _FILE])
+        programs.run([*_APART, 'sh', '-ec', _BUILD.format(size=_SIZE), 'sh',
+                      debian, work, PROJECT, INIT, work / 'disk' / _FILE])
         (work / 'disk').rename(directory)
-
-
-def _apart() -> list[str]:
-    """The command prefix with which all ends with its first process.
-
-    The mounts of mmdebstrap are never seen outside; without root it makes
-    such namespaces by itself.
-    """
-    if os.geteuid():
-        return []
-    return ['unshare', '--mount', '--pid', '--mount-proc', '--fork',
-            '--kill-child']
-
-
-def _as_root() -> list[str]:
-    """The command prefix with which files keep their owners."""
-    if os.geteuid() == 0:
-        return []
-    return ['unshare', '--map-root-user', '--map-auto', '--setuid=0',
-            '--setgid=0']
 
 
 def _forget_others(current: pathlib.Path, cache: pathlib.Path) -> None:

@@ -17,6 +17,7 @@ from lab import kernels
 from lab import machine
 from lab import programs
 from lab import session
+from lab import table
 from lab import verdict
 
 _BAD_INPUT = 2
@@ -73,6 +74,11 @@ def _parser() -> argparse.ArgumentParser:
                         help='kernels and the disk (default: '
                              f'${cache.VARIABLE}, or nova-rt-lab in the '
                              'cache of the user)')
+    parser.add_argument('--record', type=pathlib.Path, metavar='FILE',
+                        help='put the boot into this table (CSV)')
+    parser.add_argument('--label', metavar='TEXT',
+                        help='what the table calls the kernel (default: as '
+                             'it was asked for)')
     parser.add_argument('-f', '--format', choices=('text', 'json'),
                         default='text')
     return parser
@@ -89,6 +95,8 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
         raise programs.LabError(
             f'--timeout {options.timeout:g} is no time: give seconds, more '
             'than 0')
+    if options.record is not None and options.record.exists():
+        table.parse(options.record.read_text())
     programs.require('qemu-system-x86_64')
     directory = options.cache or cache.default()
     with cache.opened(directory):
@@ -96,6 +104,8 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
         disk = image.find(directory)
     found = session.Session(kernel, wanted, disk, scripts, options.timeout,
                             options.output).run()
+    if options.record is not None:
+        table.record(options.record, options.label or kernel.name, found)
     print(verdict.as_json(found) if options.format == 'json'
           else verdict.as_text(found))
     return found.outcome

@@ -10,7 +10,7 @@ import re
 
 from lab import jobs
 
-_DEATH = re.compile(r'kernel BUG at .*|Kernel panic - .*|BUG: .*|Oops: .*')
+_DEATH = re.compile(r'[Kk]ernel BUG at .*|Kernel panic - .*|BUG: .*|Oops: .*')
 _WARNING = re.compile(r'WARNING: .*')
 _INDENT = '    '
 _LINES = 12

@@ -46,6 +46,11 @@ class ConsoleTest(unittest.TestCase):
             verdict.deaths(_CONSOLE))
         self.assertEqual(1, len(verdict.warnings(_CONSOLE)))
 
+    def test_without_verbose_bugs(self):
+        self.assertEqual(
+            ('Kernel BUG at replenish_dl_entity+0x100/0x180',),
+            verdict.deaths('Kernel BUG at replenish_dl_entity+0x100/0x180'))
+
     def test_quiet(self):
         self.assertEqual(((), ()), (verdict.deaths('[1.0] Debugging'),
                                     verdict.warnings('')))

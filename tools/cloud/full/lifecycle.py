@@ -108,7 +108,8 @@ def _clear_nodes(cloud: Cloud) -> None:
 
 def _wait_ready(cloud: Cloud, started: Services,
                 progress: lifecycle.Progress) -> None:
-    deadline = time.monotonic() + START_PATIENCE
+    deadline = time.monotonic() + settings.patience(
+        START_PATIENCE)
     pending = list(started)
     while pending:
         processes.reap()

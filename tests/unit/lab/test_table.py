@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""lab.table: the table of kernels, kept by what booted."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+from lab import jobs
+from lab import programs
+from lab import table
+from lab import verdict
+
+_DOCTOR = json.dumps({
+    'findings': [{'id': 'kernel.interface', 'level': 'problem',
+                  'text': 'There is none', 'remedy': None}],
+    'summary': {'problems': 1, 'warnings': 0, 'ok': 3}, 'interface': None,
+}, indent=2)
+_CONFORMANCE = json.dumps({'interface': 'hcbs', 'cases': [
+    {'case': 'share', 'level': 'kept'}, {'case': 'cap', 'level': 'broken'},
+]}, indent=2)
+
+
+def booted(*results: jobs.Result, died: tuple[str, ...] = (),
+           cgroup: str = 'v1') -> verdict.Verdict:
+    return verdict.Verdict(
+        '/a/path', '5.10.1', cgroup, 2, False, 7.0, 20.0,
+        verdict.Outcome.PANIC if died else verdict.Outcome.PASSED, results,
+        died, ())
+
+
+class RowTest(unittest.TestCase):
+
+    def test_what_was_found(self):
+        found = booted(jobs.Result('doctor', 0, 1, f'noise\n{_DOCTOR}\n'),
+                       jobs.Result('conformance', 1, 1, _CONFORMANCE),
+                       jobs.Result('kernel', 0, 9, '', 5, 1, 2))
+        self.assertEqual(
+            ('HCBS', '5.10.1', 'v1', 'hcbs',
+             '1 problems, 0 warnings. There is none',
+             '1 kept, 1 broken (cap)',
+             'kernel: 5 passed, 1 failed, 2 skipped', 'passed'),
+            table.row('HCBS', found))
+
+    def test_death(self):
+        found = booted(jobs.Result('doctor', None, 0, '{\n cut'),
+                       died=('kernel BUG at x', 'panic'))
+        self.assertEqual(('none', '-', '-', '-', 'kernel BUG at x'),
+                         table.row('HCBS', found)[3:])
+
+
+class RecordTest(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = pathlib.Path(directory.name, 'kernels.csv')
+
+    def test_one_row_for_each(self):
+        table.record(self.path, 'b', booted(died=('x, "y"',)))
+        table.record(self.path, 'a', booted())
+        table.record(self.path, 'b', booted(cgroup='v2'))
+        table.record(self.path, 'b', booted(died=('x, "z"',)))
+        self.assertEqual(
+            [('a', 'v1', 'passed'), ('b', 'v1', 'x, "z"'),
+             ('b', 'v2', 'passed')],
+            [(one[0], one[2], one[-1])
+             for one in table.parse(self.path.read_text())])
+
+    def test_another_file(self):
+        self.path.write_text('a,b\n')
+        with self.assertRaisesRegex(programs.LabError, 'no table'):
+            table.record(self.path, 'a', booted())
+        self.assertEqual('a,b\n', self.path.read_text())

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The table of kernels in the documentation: what each gave in the lab."""
+
+from collections.abc import Iterable
+import csv
+import io
+import json
+import pathlib
+from typing import Any
+
+from lab import jobs
+from lab import programs
+from lab import verdict
+
+HEADER = ('Kernel', 'Release', 'cgroup', 'Interface', 'Doctor',
+          'Conformance', 'Tests', 'Outcome')
+_NONE = '-'
+
+Row = tuple[str, ...]
+
+
+def record(path: pathlib.Path, label: str, found: verdict.Verdict) -> None:
+    """Put a boot into the table, in place of an earlier one of its kind.
+
+    :param label: what readers call this kernel
+    :raises LabError: the file is no such table
+    """
+    rows = parse(path.read_text()) if path.exists() else []
+    path.write_text(text(merged(rows, row(label, found))))
+
+
+def parse(content: str) -> list[Row]:
+    """The rows below the header.
+
+    :raises LabError: it is another table
+    """
+    rows = [tuple(one) for one in csv.reader(io.StringIO(content))]
+    if not rows or rows[0] != HEADER:
+        raise programs.LabError(
+            'the file of --record is no table of the lab: name one that it '
+            'wrote, or one that is not there')
+    return rows[1:]
+
+
+def merged(rows: Iterable[Row], new: Row) -> list[Row]:
+    """Rows in order, with one for each kernel and version of cgroups."""
+    return sorted([*(one for one in rows
+                     if (one[0], one[2]) != (new[0], new[2])), new])
+
+
+def text(rows: Iterable[Row]) -> str:
+    """As a file of comma-separated values."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator='\n').writerows([HEADER, *rows])
+    return file.getvalue()
+
+
+def row(label: str, found: verdict.Verdict) -> Row:
+    """What one boot adds to the table."""
+    results = {one.name: one for one in found.results}
+    doctor = _json(results.get('doctor'))
+    conformance = _json(results.get('conformance'))
+    interface = conformance.get('interface') or doctor.get('interface')
+    return (label, found.release or _NONE, found.cgroup,
+            interface or 'none', _doctor(doctor), _levels(conformance),
+            _tests(found.results),
+            '; '.join(found.deaths[:1]) or found.outcome.name.lower())
+
+
+def _json(result: jobs.Result | None) -> dict[str, Any]:
+    """The object that a job printed, after whatever else it said."""
+    if result is None:
+        return {}
+    begin = result.output.find('{\n')
+    try:
+        content, _ = json.JSONDecoder().raw_decode(result.output[begin:])
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _doctor(content: dict[str, Any]) -> str:
+    """Counts, and what it says of the interface where there is none."""
+    if 'summary' not in content:
+        return _NONE
+    counts = ', '.join(f'{content["summary"][name]} {name}'
+                       for name in ('problems', 'warnings'))
+    kernel = [one['text'] for one in content['findings']
+              if one['id'] == 'kernel.interface' and one['level'] != 'OK']
+    return '. '.join([counts, *kernel])
+
+
+def _levels(content: dict[str, Any]) -> str:
+    cases = content.get('cases', [])
+    levels = [one['level'] for one in cases]
+    counts = ', '.join(f'{levels.count(level)} {level}' for level
+                       in ('kept', 'known', 'broken') if level in levels)
+    broken = ', '.join(one['case'] for one in cases
+                       if one['level'] == 'broken')
+    return (f'{counts} ({broken})' if broken else counts) or _NONE
+
+
+def _tests(results: Iterable[jobs.Result]) -> str:
+    counted = [f'{one.name}: {one.passed} passed, {one.failed} failed, '
+               f'{one.skipped} skipped' for one in results
+               if one.passed or one.failed]
+    return '; '.join(counted) or _NONE
