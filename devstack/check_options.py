@@ -48,7 +48,7 @@ def names(option: str) -> set[str]:
         return set(metadata.entry_points(group=PACKING).names)
     if option == 'kernel_interface':
         return {*metadata.entry_points(group=detect.GROUP).names,
-                deadline.DEADLINE}
+                deadline.NAME}
     return set()
 
 

@@ -3,7 +3,8 @@
 #
 # All set-up, then all checks and tests.  The last line counts them.
 # usage: tools/test.sh [style|types|docs|unit|functional|devstack|experiments|
-#                       cloud|demo|chain|lab|full ...]
+#                       cloud|demo|chain|lab|full|quick ...]
+# "quick" is style, types and unit tests, for while one writes.
 # "chain" is five tests on the full cloud.  "lab" boots the kernels of Debian
 # in virtual machines, with both versions of cgroups.  "full" is what a change
 # cannot wait for, and only when asked for: all points of the kill matrix and
@@ -107,6 +108,12 @@ full() {
     tests full --serial
     check 'demo, a VNF package' tools/demo.sh --full
     lab
+}
+
+quick() {
+    style
+    types
+    unit
 }
 
 for part in "${@:-style types docs unit functional devstack cloud demo chain}"; do

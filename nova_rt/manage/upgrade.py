@@ -16,7 +16,6 @@ from oslo_upgradecheck import upgradecheck
 from oslo_utils import importutils
 
 from nova_rt.compute import loader
-from nova_rt.compute import selfcheck
 from nova_rt import exception
 from nova_rt import hostmap
 from nova_rt.manage import command
@@ -25,6 +24,7 @@ from nova_rt.manage.read import load
 from nova_rt.manage.read import placement
 from nova_rt.manage import report
 from nova_rt.manage import snapshot
+from nova_rt import selfcheck
 
 CONF = nova.conf.CONF
 

@@ -13,7 +13,7 @@ import ddt
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _SERVICES = 'nova_rt.api nova_rt.scheduler nova_rt.compute nova_rt.virt'
-_TOOLS = 'nova_rt.doctor nova_rt.manage nova_rt.cmd'
+_TOOLS = 'nova_rt.conformance nova_rt.doctor nova_rt.manage nova_rt.cmd'
 #: Of these and those below them: no other packages than these.
 _PACKAGES = {
     'nova_rt.exception': '',

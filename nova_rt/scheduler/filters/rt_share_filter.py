@@ -11,7 +11,6 @@ from nova.scheduler import filters
 from nova.scheduler import utils
 from oslo_log import log as logging
 
-from nova_rt.compute import selfcheck
 from nova_rt import conf as rt_conf
 from nova_rt import cpus
 from nova_rt import exception
@@ -20,6 +19,7 @@ from nova_rt import reservation
 from nova_rt.scheduler import host_state as rt_host_state
 from nova_rt.scheduler import request
 from nova_rt.scheduler import request_filter
+from nova_rt import selfcheck
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)

@@ -24,7 +24,6 @@ from nova_rt.compute import entitled
 from nova_rt.compute import kept
 from nova_rt.compute import manager as rt_manager
 from nova_rt.compute import request
-from nova_rt.compute import selfcheck
 from nova_rt.compute import tracker
 from nova_rt import conf as rt_conf
 from nova_rt import exception
@@ -37,6 +36,7 @@ from nova_rt.kernel import tasks as kernel_tasks
 import nova_rt.privsep
 from nova_rt import reservation
 from nova_rt import schedulability
+from nova_rt import selfcheck
 from nova_rt.virt.libvirt import confinement
 from nova_rt.virt.libvirt import deadline
 from nova_rt.virt.libvirt import enforcer

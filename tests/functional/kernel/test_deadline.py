@@ -20,7 +20,7 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nova_rt.compute import claims
 from nova_rt import exception
-import nova_rt.kernel.deadline as kernel
+from nova_rt.host import sched
 import nova_rt.kernel.fs
 from nova_rt.kernel import survey
 from nova_rt.kernel import tasks
@@ -65,12 +65,12 @@ class Holder:
         thread.start()
         self._threads.append(thread)
         assert thread.native_id is not None
-        kernel.start(thread.native_id, ppm, 1_000_000)
+        sched.start(thread.native_id, ppm, 1_000_000)
 
     def end(self) -> None:
         for thread in self._threads:
             assert thread.native_id is not None
-            kernel.stop(thread.native_id)
+            sched.stop(thread.native_id)
         self._end.set()
         for thread in self._threads:
             thread.join()
@@ -124,7 +124,7 @@ class DeadlineTest(unittest.TestCase):
     def _end_guest(self, child: subprocess.Popen[str], vcpus: list[int]
                    ) -> None:
         for thread in vcpus:
-            kernel.stop(thread)
+            sched.stop(thread)
         child.communicate()
 
     def claim(self, runtime: int, vcpus: int = 2) -> claims.RTClaim:
@@ -132,11 +132,11 @@ class DeadlineTest(unittest.TestCase):
             uuids.server, 0, reservation.Reservation(runtime, PERIOD_US),
             tuple(range(vcpus)))
 
-    def policies(self) -> list[kernel.Policy]:
-        return [kernel.get(thread) for thread in self.vcpus]
+    def policies(self) -> list[sched.Policy]:
+        return [sched.get(thread) for thread in self.vcpus]
 
     def assert_ordinary(self) -> None:
-        self.assertEqual([kernel.Policy(os.SCHED_OTHER)] * 2, self.policies())
+        self.assertEqual([sched.Policy(os.SCHED_OTHER)] * 2, self.policies())
 
     def leave(self, ppm: int) -> None:
         """Hold all of the pool but *ppm* of one CPU."""
@@ -156,7 +156,7 @@ class DeadlineTest(unittest.TestCase):
         self.assertEqual(0, self.enforcer.bandwidth(self.pid))
         self.enforcer.apply(self.pid, claim)
         self.assertEqual(
-            [kernel.Policy(6, 0, 20_000_000, 100_000_000, 100_000_000)] * 2,
+            [sched.Policy(6, 0, 20_000_000, 100_000_000, 100_000_000)] * 2,
             self.policies())
         self.assertTrue(self.enforcer.holds(self.pid, claim))
         self.assertFalse(self.enforcer.holds(self.pid, self.claim(20_001)))
@@ -170,7 +170,7 @@ class DeadlineTest(unittest.TestCase):
         self.enforcer.apply(self.pid, self.claim(20_000))
         for thread in self.vcpus:
             self.assertEqual(
-                kernel.SCHED_DEADLINE | os.SCHED_RESET_ON_FORK,
+                sched.SCHED_DEADLINE | os.SCHED_RESET_ON_FORK,
                 os.sched_getscheduler(thread))
 
     def test_resize(self) -> None:
@@ -213,6 +213,7 @@ class DeadlineTest(unittest.TestCase):
         timer.start()
         self.addCleanup(timer.join)
         self.enforcer.apply(self.pid, self.claim(30_000))
+        self.assertTrue(self.enforcer.holds(self.pid, self.claim(30_000)))
 
     def test_release_gives_the_bandwidth_back(self) -> None:
         """Also of threads that sleep, again and again."""
@@ -220,6 +221,9 @@ class DeadlineTest(unittest.TestCase):
             for _ in range(10):
                 self.enforcer.apply(self.pid, self.claim(40_000))
                 self.enforcer.release(self.pid)
+        # All of it: beside as much again there is still as much room.
+        self.enforcer.apply(self.pid, self.claim(40_000))
+        self.assertTrue(self.enforcer.holds(self.pid, self.claim(40_000)))
 
     def test_restricted_affinity(self) -> None:
         cpu = min(os.sched_getaffinity(0))

@@ -12,12 +12,13 @@ from tests.unit import commands
 
 USAGE = 3
 COMMANDS = {
-    'nova-rt': (main, ('doctor', 'plan', 'predict')),
-    'nova-rt-manage': (manage, ('check', 'heal')),
+    'nova-rt': (main, ('conformance', 'doctor', 'plan', 'predict',
+                       'release')),
+    'nova-rt-manage': (manage, ('check', 'heal', 'hint')),
     'nova-rt-status': (status, ('upgrade', 'upgrade check')),
     'tacker-rt': (tacker, ('validate', 'translate', 'pack', 'check'))}
 #: They change something, or have subcommands, and print no result.
-NO_JSON = ('heal', 'upgrade', 'translate', 'pack')
+NO_JSON = ('heal', 'hint', 'release', 'upgrade', 'translate', 'pack')
 
 
 class UsageTest(testscenarios.WithScenarios, commands.CommandTest):

@@ -216,9 +216,11 @@ class DeathTest(base.EmulationTest):
         self.assert_ok(self.runtime('/a', 2))
 
     def test_remove_it_at_once(self) -> None:
+        """As libvirt does; the kernel lives, and forgets the groups."""
         self.kernel.exit(7)
         for group in ('/a/b', '/a/c', '/a'):
             self.kernel.rmdir(group)
+            self.assertNotIn(group, self.kernel.budgets())
 
     def test_a_refused_zero(self) -> None:
         self.kernel.fork(7, 8)

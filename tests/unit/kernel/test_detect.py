@@ -19,6 +19,8 @@ from tests.emulation import rt_group_sched
 from tests.unit.kernel import base
 
 SCRATCH = '/' + survey.SCRATCH
+#: Kernels whose files tell all by their names.
+_BY_NAMES = ('F2m', 'F2m-v2', 'F4', 'F5')
 
 
 def fails(when: Callable[[str], bool], number: int, call: Callable[..., str]
@@ -120,9 +122,10 @@ class DetectTest(base.EveryKernelTest):
                     raise base.refuse(number)
 
                 kernel.intercept = intercept
-                if self.kind in ('F2m', 'F2m-v2', 'F4', 'F5', 'F2-v2'):
-                    continue  # told by what can be read
-                self._refused(kernel)
+                if self.kind in (*_BY_NAMES, 'F2-v2'):
+                    self._found(kernel)  # told by what can be read
+                else:
+                    self._refused(kernel)
 
     def test_unreadable(self) -> None:
         for number in (errno.EPERM, errno.EACCES, errno.EIO):
@@ -135,8 +138,6 @@ class DetectTest(base.EveryKernelTest):
     def test_nonsense(self) -> None:
         """Also nothing at all."""
         for text in ('', 'abc', '1.5', '\N{ARABIC-INDIC DIGIT THREE}x'):
-            if self.kind in ('F2m', 'F2m-v2', 'F4', 'F5'):
-                continue  # told by the names of the files
             kernel = self.new_kernel()
             read = kernel.read
 
@@ -144,7 +145,10 @@ class DetectTest(base.EveryKernelTest):
                 return text if path.endswith('period_us') else read(path)
 
             kernel.read = nonsense  # type: ignore[method-assign]
-            self._refused(kernel)
+            if self.kind in _BY_NAMES:
+                self._found(kernel)
+            else:
+                self._refused(kernel)
 
     def test_no_files(self) -> None:
         self.kernel.read = fails(  # type: ignore[method-assign]
@@ -156,6 +160,12 @@ class DetectTest(base.EveryKernelTest):
         with mock.patch.object(self.kernel, 'mounts', return_value=[
                 ('/proc', 'proc', 'rw')]):
             self.assertIsNone(detect.detect(self.kernel))
+
+    def _found(self, kernel: emulation.Kernel) -> None:
+        found = detect.detect(kernel)
+        assert found is not None
+        self.assertEqual(self.interface_name, found.name)
+        self.assertNotIn(SCRATCH, kernel.budgets())
 
     def _refused(self, kernel: emulation.Kernel) -> None:
         with self.assertRaises(exception.KernelError) as caught:

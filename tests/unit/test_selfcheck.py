@@ -4,8 +4,8 @@
 
 from oslotest import base
 
-from nova_rt.compute import selfcheck
 from nova_rt import exception
+from nova_rt import selfcheck
 
 HERE = __name__ + '.Owner.'
 
