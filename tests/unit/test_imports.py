@@ -44,6 +44,7 @@ _NEVER = {
     'nova_rt.compute': f'nova_rt.api nova_rt.scheduler nova_rt.virt {_TOOLS}',
     'nova_rt.virt': f'nova_rt.api nova_rt.scheduler {_TOOLS}',
     'nova_rt.doctor': f'nova_rt.manage {_SERVICES}',
+    'nova_rt.manage': 'nova_rt.doctor',
     'nova_rt': 'tacker_rt',
     'tacker_rt': _SERVICES,
     'tacker_rt.vnfd': 'tacker_rt.heat tacker_rt.package tacker_rt.userdata',
