@@ -52,6 +52,12 @@ class EighthTest(test_manage.ManageTestCase):
             kernels.KERNELS | {'F8': kernel.KERNEL}))
         super().setUp()
 
+    def reserved_here(self) -> dict[str, Any]:
+        body = self.request(self.rt_flavor(100_000, 200_000))
+        body['server']['host'] = self.this_host
+        return dict(self._wait_for_state_change(
+            self.api.post_server(body), 'ACTIVE'))
+
     def look(self) -> dict[str, str]:
         """What the doctor says of the kernel and its groups, by id."""
         found = examine.examine(view.View(
@@ -64,7 +70,7 @@ class EighthTest(test_manage.ManageTestCase):
         self.assertIs(interface.Guarantee, detect.known()['guarantee'])
 
     def test_a_server(self) -> None:
-        server = self.boot(self.rt_flavor(100_000, 200_000))
+        server = self.reserved_here()
         self.assertEqual((100_000, 200_000), self.budget(server))
         self.assert_clean()
         self._delete_server(server)
@@ -72,7 +78,7 @@ class EighthTest(test_manage.ManageTestCase):
         self.assert_clean()
 
     def test_the_doctor(self) -> None:
-        self.boot(self.rt_flavor(100_000, 200_000))
+        self.reserved_here()
         found = self.look()
         self.assertIn('OK F8 guarantee: cpu.guarantee',
                       found['kernel.interface'])
@@ -81,7 +87,7 @@ class EighthTest(test_manage.ManageTestCase):
             self.assertNotIn('cpu.rt', text, name)
 
     def test_check_finds_what_is_lost(self) -> None:
-        server = self.boot(self.rt_flavor(100_000, 200_000))
+        server = self.reserved_here()
         group = self.group(server)
         self.kernel().write(
             f'/sys/fs/cgroup{group}/{interface.FILE}', '50000 200000')
