@@ -34,8 +34,9 @@ SYSCTL = '/proc/sys/kernel/sched_rt_{}_us'
 #: in this one the runtime in us is the bandwidth in ppm.
 PARENT_PERIOD_US = reservation.PPM
 
-#: A removed group gives its budget back some 20 ms later (RCU).
-_RETRIES = 10
+#: A removed group gives its budget back some 20 ms later (RCU), on a host
+#: under heavy load more than 200 ms.
+_RETRIES = 50
 _RETRY_SECONDS = 0.02
 _SECOND_US = 1_000_000
 
@@ -421,7 +422,8 @@ class TreeInterface(base.KernelInterface):
         if isinstance(error, ValueError):
             reason = f'the kernel shows what we cannot read: {error}'
         elif cgroup.is_short(error):
-            reason = 'the kernel cut the write short, its way to refuse it'
+            reason = ('there is no room for it: the kernel cut the write '
+                      'short, its way to refuse it')
         else:
             reason = _REASONS.get(error.errno or 0, str(error))
         return exception.KernelError(

@@ -23,21 +23,29 @@ def chrt(view: doctor_view.View) -> Iterator[findings.Finding]:
     containers = [guest for guest in view.guests if guest.init is not None]
     if not containers:
         yield findings.ok(
-            name, 'No container runs; in one without a budget chrt gets '
-            'EPERM, for root too.')
+            name, f'No container runs; in one without a budget chrt '
+            f'{_without(view)}.')
         return
     with_budget = [(guest, _stops(view.host, guest)) for guest in containers
                    if _budget(view, guest)]
     stopped = [f'{guest} ({", ".join(why)})'
                for guest, why in with_budget if why]
     yield _finding(name, view.options.guest_policy, stopped, len(with_budget),
-                   len(containers) - len(with_budget))
+                   len(containers) - len(with_budget), _without(view))
+
+
+def _without(view: doctor_view.View) -> str:
+    """What it does in a group without a budget of its own."""
+    if view.interface is not None and view.interface.inherits:
+        return ('gets EPERM, for root too, unless a group above has a '
+                'budget to run within')
+    return 'gets EPERM, for root too'
 
 
 def _finding(name: str, policy: str, stopped: list[str], reserved: int,
-             rest: int) -> findings.Finding:
+             rest: int, without: str) -> findings.Finding:
     aside = (f'; in {findings.count(rest, "container")} without a budget it '
-             f'gets EPERM, for root too' if rest else '')
+             f'{without}' if rest else '')
     text = (f'chrt fails in containers with a budget, '
             f'{findings.some(stopped)}')
     if not stopped:

@@ -9,6 +9,7 @@ from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 from nova_rt.host import files as host_files
 from nova_rt.kernel import deadline
+from nova_rt.kernel import survey
 
 _ID = 'kernel.interface'
 _PATCHED = 'or run a kernel with HCBS'
@@ -77,11 +78,19 @@ def _nothing(view: doctor_view.View) -> findings.Finding:
     if view.detection.file:
         return findings.warning(
             _ID, f'The kernel has {view.detection.file}, but no group below '
-                 f'the root shows which version it is.',
+                 f'the root shows which version it is{_not_handed_on(view)}.',
             'Start nova-compute, which asks a scratch group, or set '
             '[nova_rt] kernel_interface.')
     return _missing(*(_on_v1 if view.hierarchy.controller else _on_v2)(
         view.host))
+
+
+def _not_handed_on(view: doctor_view.View) -> str:
+    """Why no group of cgroup v2 has files of the controller at all."""
+    words = view.host.optional(view.path('/', survey.SUBTREE))
+    if words is None or 'cpu' in words.split():
+        return ''
+    return f': {survey.SUBTREE} of the root lacks cpu'
 
 
 def _missing(why: str, remedy: str) -> findings.Finding:

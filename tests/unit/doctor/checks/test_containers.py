@@ -32,6 +32,12 @@ class ContainersTest(base.DoctorTest):
         self.assert_ok(found, _ID, '0 containers with', 'in 1 container '
                        'without a budget', 'EPERM')
 
+    def test_inherited_budgets(self):
+        found = self.examine(kernels.F4, base.put(
+            base.LXC, base.V2, max='max 0'))
+        self.assert_ok(found, _ID, '0 containers with',
+                       'unless a group above has a budget')
+
     def test_no_capability(self):
         found = self.examine(kernels.F1, _BOUND, guest_policy='none')
         self.assert_warns(found, _ID, 'lxc-7-a.libvirt-lxc (no CAP_SYS_NICE',

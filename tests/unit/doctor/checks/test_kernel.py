@@ -80,7 +80,14 @@ class KernelTest(base.DoctorTest):
     def test_only_the_root_has_a_file(self):
         found = self.examine(base.MAINLINE,
                              base.put('/', base.V2, max='0 1000000'))
-        self.assert_warns(found, _ID, 'cpu.rt.max', 'Start nova-compute')
+        self.assert_warns(found, _ID, 'cpu.rt.max', 'which version it is.',
+                          'Start nova-compute')
+
+    def test_the_controller_is_not_handed_on(self):
+        found = self.examine(base.MAINLINE, base.put(
+            '/', base.V2, max='0 1000000', subtree='memory'))
+        self.assert_warns(found, _ID, 'cgroup.subtree_control of the root '
+                          'lacks cpu')
 
     def test_cannot_be_told(self):
         found = self.examine(kernels.F1,
