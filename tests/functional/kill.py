@@ -279,7 +279,7 @@ class Operator(fixtures.Fixture):
                 # Nothing happens meanwhile: a second look shows the same.
                 ('command.examine', command._look),
                 ('start.configure', lambda *args: None),
-                ('load.Loader._kernel', lambda *args: None)):
+                ('read.load.Loader._kernel', lambda *args: None)):
             self.useFixture(fixtures.MonkeyPatch(
                 f'nova_rt.manage.{name}', new))
 

@@ -50,6 +50,8 @@ class CloudTest(base.TestCase):
             weight_classes=['nova_rt.scheduler.weights.RTShareWeigher'],
             group='filter_scheduler')
         self.config(virt_type=self.VIRT_TYPE, group='libvirt')
+        self.config(hint_override='any', hints_on_plain_flavors=True,
+                    group='nova_rt')
         self.clock = clock.Clock()
         self._isolate()
         self._emulate()
