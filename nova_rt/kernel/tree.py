@@ -36,7 +36,7 @@ PARENT_PERIOD_US = reservation.PPM
 
 #: A removed group gives its budget back some 20 ms later (RCU), on a host
 #: under heavy load more than 200 ms.
-_RETRIES = 50
+_RETRIES = 20
 _RETRY_SECONDS = 0.02
 _SECOND_US = 1_000_000
 
