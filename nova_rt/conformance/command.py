@@ -80,6 +80,8 @@ def run(args: argparse.Namespace) -> int:
     from nova_rt.kernel import fs
     import nova_rt.privsep
     nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
+    # In this process only, where nothing else of nova-rt runs.
+    nova_rt.privsep.TOPS = frozenset((stage.TOP,))
     files = fs.RealFS()
     interface = detect.detect(files)
     hierarchy = survey.hierarchy_of(files)
