@@ -36,6 +36,7 @@ from tests.emulation import paths
 from tests.full.kernel import calls
 
 _SEQUENCE = 40
+_SHARE_PPM = 900_000
 #: Longer than any period that is written here, with its overrun.
 _QUIET_SECONDS = 5.0
 _SLEEPER = 'import signal; print(flush=True); signal.pause()'
@@ -77,6 +78,8 @@ class Pair:
         interface = detect.detect(self.files)
         if hierarchy is None or interface is None:
             raise SystemExit('the kernel has no interface for reservations')
+        # Where the root starts without a share, none of ours could have one.
+        interface.prepare(_SHARE_PPM)
         self.version = 1 if hierarchy.controller else 2
         self.name = interface.name
         self.mount = hierarchy.mount
