@@ -27,8 +27,9 @@ class ConformanceTest(base.RealKernelTest):
              '--this-host-may-crash', '--case', 'release',
              '--tolerance', '0.9', '-f', 'json'],
             capture_output=True, text=True)
-        self.assertEqual((0, ''), (done.returncode, done.stderr),
-                         done.stdout)
-        self.assertIn('kept', {each['level'] for each
-                               in json.loads(done.stdout)['cases']})
+        self.assertEqual('', done.stderr)
+        # What the kernel logs meanwhile may be about anything.
+        found = {each['case']: each['level'] for each
+                 in json.loads(done.stdout)['cases']}
+        self.assertEqual('kept', found['release'], done.stdout)
         self.assertFalse(pathlib.Path(self.cpu, stage.TOP).exists())
