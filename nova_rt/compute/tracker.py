@@ -113,6 +113,18 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         # tells so much later: leave no room behind.
         self.driver.rt_settle()
 
+    def rt_abandon(self, context: Any, instance: Any, nodename: str) -> None:
+        """Release the claim of a live migration that does not come here.
+
+        Other servers are left as Nova leaves them.
+        """
+        if hostmap.RESOURCE_CLASS in (
+                each.resource_class for each
+                in instance.migration_context.new_resources or ()):
+            self.drop_move_claim(context, instance, nodename,
+                                 flavor=instance.flavor)
+            instance.drop_migration_context()
+
     @contextlib.contextmanager
     def _rt_claiming(self, instance: Any, flavor: Any, nodename: str,
                      move: int) -> Iterator[None]:

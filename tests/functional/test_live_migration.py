@@ -7,9 +7,11 @@ from typing import Any
 import fixtures
 from lxml import etree
 from nova.compute import resource_tracker
+from nova import exception
 from nova import thread_pool_factory
 from nova.virt.libvirt import driver
 
+from nova_rt import hostmap
 from tests.functional import live
 from tests.functional import operations
 from tests import proof
@@ -172,6 +174,29 @@ class LiveMigrationTest(TestCase):
         self.assertIn('CPU reservation refused', self.stdlog.logger.output)
         self._delete_server(other)
         self.assert_invariants()
+        self.assert_stayed(server, before)
+
+    @proof.proves('Live migration, a check at the destination fails after '
+                  'the claim', 'refused; as before, and the claim is released '
+                  'before any audit')
+    def test_check_fails_after_the_claim(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+
+        def fail(*args: Any) -> None:
+            claimed.append(self.tracked('host2'))
+            raise exception.MigrationPreCheckError(reason='for a test')
+
+        claimed: list[Any] = []
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.driver.LibvirtDriver.'
+            'cleanup_live_migration_destination_check', fail))
+        self.ask(server)
+        self._wait_for_migration_status(server, ['error'])
+        self.assertEqual([1], list(map(len, claimed)))
+        self.assertEqual(set(), self.tracked('host2'))
+        self.assertEqual('0.000', self.stats('host2')[hostmap.SHARE_USED])
+        self.assert_ended(server, 'error')
         self.assert_stayed(server, before)
 
     @proof.proves('Live migration to a host without the plugin', 'refused by '
