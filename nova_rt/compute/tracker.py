@@ -116,11 +116,10 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
     def rt_abandon(self, context: Any, instance: Any, nodename: str) -> None:
         """Release the claim of a live migration that does not come here.
 
-        Other servers are left as Nova leaves them.
+        A server without a claim that counts is left as Nova leaves it.
         """
-        if hostmap.RESOURCE_CLASS in (
-                each.resource_class for each
-                in instance.migration_context.new_resources or ()):
+        made = instance.migration_context
+        if made and self._rt_resources() & set(made.new_resources or ()):
             self.drop_move_claim(context, instance, nodename,
                                  flavor=instance.flavor)
             instance.drop_migration_context()

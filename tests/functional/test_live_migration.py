@@ -16,6 +16,8 @@ from tests.functional import live
 from tests.functional import operations
 from tests import proof
 
+_counted = resource_tracker.ResourceTracker._update_usage_from_migration
+
 
 class TestCase(operations.TestCase):
     """From host1 to host2, with a runtime for each CPU."""
@@ -196,6 +198,28 @@ class LiveMigrationTest(TestCase):
         self.assertEqual([1], list(map(len, claimed)))
         self.assertEqual(set(), self.tracked('host2'))
         self.assertEqual('0.000', self.stats('host2')[hostmap.SHARE_USED])
+        self.assert_ended(server, 'error')
+        self.assert_stayed(server, before)
+
+    @proof.proves('Live migration, the claim at the destination breaks off',
+                  'refused; as before')
+    def test_claim_breaks_off(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+
+        def fail(*args: Any) -> None:
+            raise exception.MigrationPreCheckError(reason='for a test')
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.compute.resource_tracker.ResourceTracker.'
+            '_update_usage_from_migration', fail))
+        self.ask(server)
+        self._wait_for_migration_status(server, ['error'])
+        self.assertEqual(set(), self.tracked('host2'))
+        self.assertNotIn('KeyError', self.stdlog.logger.output)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.compute.resource_tracker.ResourceTracker.'
+            '_update_usage_from_migration', _counted))
         self.assert_ended(server, 'error')
         self.assert_stayed(server, before)
 
