@@ -50,13 +50,18 @@ class Workload:
 NOTHING = Workload()
 
 
+def is_type(text: str) -> bool:
+    """Whether it may name a type of network function."""
+    return re.fullmatch(TYPE_PATTERN, text) is not None
+
+
 def parse_type(source: str, key: str, value: Any) -> str:
     """The name of a type of network function.
 
     :param source: where it stands, for messages
     :raises InvalidWorkload: one sentence with key, value, rule, advice
     """
-    if isinstance(value, str) and re.fullmatch(TYPE_PATTERN, value):
+    if isinstance(value, str) and is_type(value):
         return value
     near = re.sub(r'[^A-Za-z0-9_.-]+', '-', str(value))[:_LONGEST].strip('-')
     raise _error(source, key, value,

@@ -8,7 +8,6 @@ What a bad file says is one sentence that names the cell.
 from collections.abc import Mapping
 import difflib
 import os
-import re
 from typing import Any
 
 from nova_rt import exception
@@ -79,7 +78,7 @@ class _Reader:
         found = self._mapping('types')
         for name in found:
             if not (isinstance(name, str)
-                    and re.fullmatch(workload.TYPE_PATTERN, name)):
+                    and workload.is_type(name)):
                 raise self._bad(
                     f'types.{str(name)[:80]}', 'a type has 1 to 32 letters, '
                     'digits, _, . or -', 'rename it, with quotes if it is a '

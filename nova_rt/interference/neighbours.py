@@ -7,11 +7,10 @@ in ``ComputeNode.stats``.
 """
 
 import collections
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 import dataclasses
 import functools
 import json
-import re
 from typing import Any, NamedTuple, Self
 
 from nova_rt.interference import matrix
@@ -93,12 +92,9 @@ def _decode(text: str) -> Neighbours | None:
         return None
 
 
-_is_type: Callable[[str], Any] = re.compile(workload.TYPE_PATTERN).fullmatch
-
-
 def _is_count(name: str, count: Any) -> bool:
     """:raises ValueError: it is none of a type, or of more than a host runs"""
-    if (not _is_type(name) or not isinstance(count, int)
+    if (not workload.is_type(name) or not isinstance(count, int)
             or isinstance(count, bool) or not 0 < count <= _MAX_COUNT):
         raise ValueError(f'{name}: {count}')
     return True
