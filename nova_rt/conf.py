@@ -90,6 +90,35 @@ reservation go to the host with the most free share (spread).  Negative: to
 the one with the least (pack).  0: no weighing.  The aggregate metadata
 ``rt_share_weight_multiplier`` overrides it for the hosts of an aggregate.
 """),
+    cfg.FloatOpt(
+        'interference_weight_multiplier', default=10.0,
+        help="""
+Multiplier of RTInterferenceWeigher (nova-scheduler): what the throughput of
+one undisturbed server counts, where Nova's own weighers count 0 to 1 each.  It
+is for servers with a type (``hw:cpu.vnf_type``).  0: no weighing.  The
+aggregate metadata ``interference_weight_multiplier`` overrides it.
+"""),
+    cfg.FloatOpt(
+        'chr_weight_multiplier', default=1.0,
+        help="""
+Multiplier of RTCHRWeigher (nova-scheduler), which prefers hosts of a size that
+suits servers with a class (``hw:cpu.app_class``) and no reservation.  0: no
+weighing.  The aggregate metadata ``chr_weight_multiplier`` overrides it.
+"""),
+    cfg.StrOpt(
+        'interference_matrix',
+        help="""
+The file that says how much throughput a server without a reservation keeps
+beside each type of neighbour (nova-scheduler); ``nova-rt interference check``
+tells whether it is good.  Unset: the one that comes with nova-rt, of which
+most cells are estimates.  With a bad file nothing is weighed.
+"""),
+    cfg.StrOpt(
+        'interference_matrix_reserved',
+        help="""
+The same for servers with a reservation (nova-scheduler).  Unset: they lose
+nothing beside others.
+"""),
 ]
 
 COMPUTE_OPTS = [

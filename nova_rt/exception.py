@@ -33,6 +33,24 @@ class InvalidReservation(RTError):
     msg_fmt = 'Invalid %(source)s %(key)s=%(value)s: %(rule)s; %(advice)s.'
 
 
+class InvalidWorkload(RTError):
+    """A flavor, a hint or a descriptor names no type or class.
+
+    Arguments: source, key, value, rule (what is wrong) and advice.
+    """
+
+    msg_fmt = 'Invalid %(source)s %(key)s=%(value)s: %(rule)s; %(advice)s.'
+
+
+class InvalidMatrix(RTError):
+    """A file says nothing clear about who disturbs whom.
+
+    Arguments: path, where (a line or a cell), rule and advice.
+    """
+
+    msg_fmt = '%(path)s: %(where)s: %(rule)s; %(advice)s.'
+
+
 class InvalidConfiguration(RTError):
     """An option of [nova_rt] contradicts the host or another option."""
 

@@ -8,9 +8,11 @@ from nova.scheduler import host_manager
 
 from nova_rt import cpus
 from nova_rt import hostmap
+from nova_rt.interference import neighbours as rt_neighbours
 from nova_rt import packing
 from nova_rt.packing import policies
 from nova_rt import reservation
+from nova_rt.scheduler import neighbours
 from nova_rt.scheduler import request
 
 _UNREAD = object()
@@ -23,6 +25,7 @@ class RTHostState(host_manager.HostState):
     """
 
     _rt_map: Any = _UNREAD
+    _rt_neighbours: Any = _UNREAD
 
     @property
     def rt_map(self) -> hostmap.HostMap | None:
@@ -30,6 +33,14 @@ class RTHostState(host_manager.HostState):
         if self._rt_map is _UNREAD:
             self._rt_map = of_stats(self)
         found: hostmap.HostMap | None = self._rt_map
+        return found
+
+    @property
+    def rt_neighbours(self) -> rt_neighbours.Neighbours | None:
+        """Who runs there; None where the host does not tell."""
+        if self._rt_neighbours is _UNREAD:
+            self._rt_neighbours = rt_neighbours.from_stats(self.stats or {})
+        found: rt_neighbours.Neighbours | None = self._rt_neighbours
         return found
 
     @property
@@ -50,6 +61,7 @@ class RTHostState(host_manager.HostState):
     def _update_from_compute_node(self, compute: Any) -> None:
         super()._update_from_compute_node(compute)
         self._rt_map = _UNREAD
+        self._rt_neighbours = _UNREAD
 
     def _locked_consume_from_request(self, spec_obj: Any) -> None:
         super()._locked_consume_from_request(spec_obj)
@@ -57,6 +69,9 @@ class RTHostState(host_manager.HostState):
         if wanted is not None and self.rt_map is not None:
             self._rt_map = consumed(self.rt_map, spec_obj.flavor.vcpus,
                                     wanted)
+        placed = neighbours.placed(spec_obj)
+        if placed is not None and self.rt_neighbours is not None:
+            self._rt_neighbours = self.rt_neighbours.plus(placed[0])
 
 
 def of_stats(host_state: Any) -> hostmap.HostMap | None:
@@ -69,6 +84,27 @@ def map_of(host_state: Any) -> hostmap.HostMap | None:
     if isinstance(host_state, RTHostState):
         return host_state.rt_map
     return of_stats(host_state)
+
+
+def neighbours_of(host_state: Any) -> rt_neighbours.Neighbours | None:
+    """Who runs there, with what this request brought, where that is kept."""
+    if isinstance(host_state, RTHostState):
+        return host_state.rt_neighbours
+    return rt_neighbours.from_stats(getattr(host_state, 'stats', None) or {})
+
+
+def time_left(host_state: Any, taken: int) -> tuple[float, float]:
+    """The part of its CPU time that reservations leave: now, and then.
+
+    :param taken: ppm of a pCPU that a server would reserve in all
+    :returns: 1 and 1 for a host that tells nothing of reservations
+    """
+    known = map_of(host_state)
+    if known is None or not known.state.cpus:
+        return 1.0, 1.0
+    whole = reservation.PPM * len(known.state.cpus)
+    used = sum(known.state.used)
+    return max(0.0, 1 - used / whole), max(0.0, 1 - (used + taken) / whole)
 
 
 def consumed(host: hostmap.HostMap, vcpus: int,

@@ -20,6 +20,8 @@ _PACKAGES = {
     'nova_rt.host': '',
     'nova_rt.reservation': '',
     'nova_rt.conflicts': '',
+    'nova_rt.workload': '',
+    'nova_rt.interference': 'yaml',
     'nova_rt.schedulability': '',
     'nova_rt.cpus': '',
     'nova_rt.hostmap': '',
@@ -38,6 +40,8 @@ _NEVER = {
     'nova_rt.privsep': f'nova_rt.kernel {_SERVICES} {_TOOLS}',
     'nova_rt.kernel': f'nova_rt.conf {_SERVICES} {_TOOLS}',
     'nova_rt.model': f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}',
+    'nova_rt.interference': (
+        f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}'),
     'nova_rt.packing': f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}',
     'nova_rt.api': f'nova_rt.scheduler nova_rt.virt {_TOOLS}',
     'nova_rt.scheduler': f'nova_rt.api nova_rt.virt {_TOOLS}',
