@@ -109,3 +109,8 @@ class CannotPlot(RTError):
     """A drawing was asked for and cannot be made."""
 
     msg_fmt = 'Cannot draw %(path)s: %(reason)s.'
+
+
+def clause(error: object) -> str:
+    """What an error says, as a part of a sentence: one line, no full stop."""
+    return ' '.join(str(error).split()).rstrip('.')

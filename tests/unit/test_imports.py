@@ -30,6 +30,7 @@ _PACKAGES = {
     'nova_rt.model': 'numpy',
     'nova_rt.privsep': 'oslo_privsep',
     'nova_rt.conf': 'oslo_config',
+    'nova_rt.defaults': '',
     'nova_rt.doctor': 'oslo_config',
     'tacker_rt.vnfd': 'yaml',
     'tacker_rt.problem': '',
