@@ -42,6 +42,15 @@ class InvalidWorkload(RTError):
     msg_fmt = 'Invalid %(source)s %(key)s=%(value)s: %(rule)s; %(advice)s.'
 
 
+class InvalidPinning(RTError):
+    """What is asked of the advice on pinning makes no sense.
+
+    Arguments: name (of the option), value and rule.
+    """
+
+    msg_fmt = 'Invalid %(name)s %(value)s: %(rule)s.'
+
+
 class InvalidMatrix(RTError):
     """A file says nothing clear about who disturbs whom.
 

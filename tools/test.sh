@@ -8,8 +8,9 @@
 # "chain" is five tests on the full cloud.  "lab" boots the kernels of Debian
 # in virtual machines, with both versions of cgroups.  "full" is what a change
 # cannot wait for, and only when asked for: all points of the kill matrix and
-# the long soak, the experiments, more random sets of servers on one pCPU, all
-# tests of the full cloud, and the lab.
+# of the audits, the long soak, the campaign of mutants, Nova's own tests, the
+# experiments, more random sets of servers on one pCPU, all tests of the full
+# cloud, and the lab.
 # Samples change daily; NOVA_RT_DAY=2026-01-31 repeats those of a day.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -107,8 +108,10 @@ lab() {
 }
 full() {
     NOVA_RT_KILL=1 NOVA_RT_AUDIT=1 NOVA_RT_SOAK=2700 \
-        NOVA_RT_SOAK_SERVICES=200 NOVA_RT_LOAD=64 \
-        tests functional --concurrency 2 'test_(kill|audits|soak|load)'
+        NOVA_RT_SOAK_SERVICES=200 NOVA_RT_LOAD=64 TACKER_RT_FUZZ=50000 \
+        tests functional --concurrency 2 \
+        'test_(kill|audits|soak|load|fuzz)'
+    check "Nova's own tests, with the plugin" python -m tests.full.nova_own
     experiments
     NOVA_RT_SETS=20 NOVA_RT_SETS_QEMU=5 tests cloud --serial random_sets
     tests full --serial

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from nova_rt.cmd import base
 from nova_rt.cmd import interference
+from nova_rt.cmd import pinning
 from nova_rt.cmd import plan
 from nova_rt.cmd import predict
 from nova_rt.cmd import release
@@ -17,7 +18,8 @@ from nova_rt.conformance import command as conformance
 from nova_rt.doctor import command as doctor
 
 COMMANDS = (doctor.register, plan.register, predict.register,
-            release.register, conformance.register, interference.register)
+            release.register, conformance.register, interference.register,
+            pinning.register)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -17,9 +17,9 @@ from typing import Self
 from nova_rt.interference import matrix
 from nova_rt.interference import neighbours as rt_neighbours
 
-#: How much of what the next server would lose counts now.  In simulations 0
-#: loses a point of the best placement, and 1 does worse while hosts fill.
-LOOK_AHEAD = 0.5
+#: How much of what the next server would add counts now.  In simulations 0
+#: loses two points of the best placement, and 1 more where hosts stay free.
+LOOK_AHEAD = 0.6
 #: Forecasts that are kept; a host of five types has few hundred states.
 _KEPT = 8192
 
@@ -54,19 +54,22 @@ class Throughput:
         return left * self.shared + self.reserved
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Growth:
     """What one server more makes of a host.
 
+    A model gives the same one again for the same host and server.
+
     :ivar before: without it
     :ivar after: with it
-    :ivar ahead: how much less or more each sort of server would add as the
-        next one, because this one is there
+    :ivar next_before: what each sort of server would add without it
+    :ivar next_change: how much more (less) each would add after it
     """
 
     before: Throughput
     after: Throughput
-    ahead: tuple[tuple[Server, Throughput], ...]
+    next_before: Mapping[Server, Throughput]
+    next_change: Mapping[Server, Throughput]
 
     def gain(self, left: float, then: float) -> float:
         """The change of the throughput of the host.
@@ -76,11 +79,36 @@ class Growth:
         """
         return self.after.at(then) - self.before.at(left)
 
-    def score(self, left: float, then: float, mix: Mix) -> float:
-        """The gain, with a part of that of the next server."""
-        expected = sum([mix[server] * change.at(left)
-                        for server, change in self.ahead if server in mix])
-        return self.gain(left, then) + LOOK_AHEAD * expected
+    def ahead(self, mix: Mix, room: bool) -> Throughput:
+        """What it means for the gain of the next server, in the mean.
+
+        :param mix: what that is
+        :param room: whether there is a place for it after this one, which
+            else takes the last
+        """
+        if room:
+            return _mean(mix, self.next_change, _UNCHANGED)
+        return Throughput().minus(_mean(mix, self.next_before, _ALONE))
+
+    def score(self, left: float, then: float, ahead: Throughput) -> float:
+        """The gain, with a part of what is *ahead*."""
+        return self.gain(left, then) + LOOK_AHEAD * ahead.at(left)
+
+
+#: What a server adds of whose type nothing is known, and what that changes.
+_ALONE = {matrix.Kind.SHARED: Throughput(shared=1.0),
+          matrix.Kind.RESERVED: Throughput(reserved=1.0)}
+_UNCHANGED = dict.fromkeys(matrix.Kind, Throughput())
+
+
+def _mean(mix: Mix, known: Mapping[Server, Throughput],
+          unknown: Mapping[matrix.Kind, Throughput]) -> Throughput:
+    shared = reserved = 0.0
+    for server, part in mix.items():
+        one = known.get(server) or unknown[server.kind]
+        shared += part * one.shared
+        reserved += part * one.reserved
+    return Throughput(shared, reserved)
 
 
 class Model:
@@ -105,16 +133,15 @@ class Model:
     def _growth(self, there: Neighbours, server: Server) -> Growth:
         now = _Host.of(self, there)
         then = _Host.of(self, there.plus(server))
-        ahead = []
+        before, change = {}, {}
         for kind in matrix.Kind:
             for name in self._types:
                 following = Server(kind, name)
-                change = then.with_one(following).minus(
-                    then.throughput).minus(now.with_one(following).minus(
-                        now.throughput))
-                if change != Throughput():
-                    ahead.append((following, change))
-        return Growth(now.throughput, then.throughput, tuple(ahead))
+                added = now.with_one(following).minus(now.throughput)
+                before[following] = added
+                change[following] = then.with_one(following).minus(
+                    then.throughput).minus(added)
+        return Growth(now.throughput, then.throughput, before, change)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -104,11 +104,25 @@ def time_left(host_state: Any, taken: int) -> tuple[float, float]:
     :returns: 1 and 1 for a host that tells nothing of reservations
     """
     known = map_of(host_state)
-    if known is None or not known.state.cpus:
+    if known is None or not known.state.used:
         return 1.0, 1.0
-    whole = reservation.PPM * len(known.state.cpus)
-    used = sum(known.state.used)
-    return max(0.0, 1 - used / whole), max(0.0, 1 - (used + taken) / whole)
+    used = known.state.used
+    whole = reservation.PPM * len(used)
+    left = whole - sum(used)
+    # A cap that was lowered may have left less than nothing.
+    return max(0, left) / whole, max(0, left - taken) / whole
+
+
+def has_room(host_state: Any, vcpus: int, memory_mb: int) -> bool:
+    """Whether two such servers fit, by Nova's counts of vCPUs and memory.
+
+    That is, whether one is not the last.
+    """
+    return bool(
+        host_state.free_ram_mb + host_state.total_usable_ram_mb
+        * (host_state.ram_allocation_ratio - 1.0) >= 2 * memory_mb
+        and host_state.vcpus_total * host_state.cpu_allocation_ratio
+        - host_state.vcpus_used >= 2 * vcpus)
 
 
 def consumed(host: hostmap.HostMap, vcpus: int,

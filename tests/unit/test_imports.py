@@ -22,6 +22,7 @@ _PACKAGES = {
     'nova_rt.conflicts': '',
     'nova_rt.workload': '',
     'nova_rt.interference': 'yaml',
+    'nova_rt.pinning': '',
     'nova_rt.schedulability': '',
     'nova_rt.cpus': '',
     'nova_rt.hostmap': '',
@@ -43,6 +44,7 @@ _NEVER = {
     'nova_rt.model': f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}',
     'nova_rt.interference': (
         f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}'),
+    'nova_rt.pinning': f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}',
     'nova_rt.packing': f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}',
     'nova_rt.api': f'nova_rt.scheduler nova_rt.virt {_TOOLS}',
     'nova_rt.scheduler': f'nova_rt.api nova_rt.virt {_TOOLS}',

@@ -2,6 +2,7 @@
 
 """Places network functions beside those that they disturb least."""
 
+import functools
 import statistics
 from typing import Any
 
@@ -49,25 +50,37 @@ class RTInterferenceWeigher(weights.BaseHostWeigher):
     def weigh_objects(self, weighed_obj_list: list[Any],
                       weight_properties: Any) -> list[float]:
         """The weights; a host that does not tell gets the mean of others."""
-        found = self._weights([each.obj for each in weighed_obj_list],
-                              weight_properties)
+        found = self._weights(weighed_obj_list, weight_properties)
         told = [each for each in found if each is not None]
         neutral = statistics.fmean(told) if told else 0.0
         return [neutral if each is None else each for each in found]
 
-    def _weights(self, hosts: list[Any], spec: Any) -> list[float | None]:
+    def _weights(self, weighed: list[Any], spec: Any) -> list[float | None]:
         placed = neighbours.placed(spec) if self._model else None
         if self._model is None or placed is None:
-            return [0.0] * len(hosts)
+            return [0.0] * len(weighed)
         server, taken = placed
+        vcpus, memory_mb = spec.flavor.vcpus, spec.flavor.memory_mb
+        hosts = [each.obj for each in weighed]
         beside = list(map(rt_host_state.neighbours_of, hosts))
         mix = forecast.mix_of(beside, server)
-        return [
-            None if there is None else forecast.weight(
-                self._model.growth(there, server).score(
-                    *rt_host_state.time_left(host, taken), mix))
-            for host, there in zip(hosts, beside, strict=True)]
+
+        @functools.cache  # many hosts are alike
+        def ahead(growth: forecast.Growth, room: bool
+                  ) -> forecast.Throughput:
+            return growth.ahead(mix, room)
+        found: list[float | None] = []
+        for host, there in zip(hosts, beside, strict=True):
+            if there is None:
+                found.append(None)
+                continue
+            growth = self._model.growth(there, server)
+            room = rt_host_state.has_room(host, vcpus, memory_mb)
+            found.append(forecast.weight(growth.score(
+                *rt_host_state.time_left(host, taken), ahead(growth, room))))
+        return found
 
     def _weigh_object(self, host_state: Any, weight_properties: Any
                       ) -> float:
-        return self._weights([host_state], weight_properties)[0] or 0.0
+        return self.weigh_objects([weights.WeighedHost(host_state, 0.0)],
+                                  weight_properties)[0]

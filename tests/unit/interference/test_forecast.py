@@ -71,16 +71,29 @@ class ForecastTest(base.BaseTestCase):
                                   neighbours.Server(SHARED, 'y'))
         self.assertAlmostEqual(1.0, growth.gain(1.0, 1.0))
 
-    def test_the_next_server_counts_by_half(self):
+    def test_the_next_server_counts_in_part(self):
         """I beside nothing takes from the II that may come."""
         first, next_ = (neighbours.Server(SHARED, each)
                         for each in ('I', 'II'))
         growth = PUBLISHED.growth(neighbours.NONE, first)
         loss = 0.935 + 0.576 - 2
-        self.assertAlmostEqual(1 + loss / 2,
-                               growth.score(1.0, 1.0, {next_: 1.0}))
-        self.assertAlmostEqual(1 + loss / 8,
-                               growth.score(1.0, 1.0, {next_: 0.25}))
+        unknown = neighbours.Server(RESERVED, 'unknown')
+        for mix, part in (({next_: 1.0}, 0.6),
+                          ({next_: 0.25, unknown: 0.75}, 0.15)):
+            self.assertAlmostEqual(1 + part * loss, growth.score(
+                1.0, 1.0, growth.ahead(mix, room=True)))
+
+    def test_the_last_place_is_what_the_next_would_have_had(self):
+        server = neighbours.Server(SHARED, 'II')
+        growth = PUBLISHED.growth(shared('I'), server)
+        gain = 0.935 + 0.576 - 1
+        self.assertAlmostEqual(gain, growth.gain(1.0, 1.0))
+        unknown = neighbours.Server(SHARED, 'unknown')
+        for mix, score in (({server: 1.0}, 0.4 * gain),
+                           ({server: 0.4, unknown: 0.6},
+                            0.76 * gain - 0.36)):
+            self.assertAlmostEqual(score, growth.score(
+                1.0, 1.0, growth.ahead(mix, room=False)))
 
     def test_mix(self):
         server = neighbours.Server(SHARED, 'I')
@@ -107,10 +120,14 @@ class ForecastTest(base.BaseTestCase):
         sums = [model.throughput(each).at(left) for each in (
             there, both, there.plus(following), both.plus(following))]
         self.assertAlmostEqual(sums[1] - sums[0], growth.gain(left, left), 9)
-        score = growth.gain(left, left) + forecast.LOOK_AHEAD * (
-            sums[3] - sums[1] - (sums[2] - sums[0]))
-        self.assertAlmostEqual(
-            score, growth.score(left, left, {following: 1.0}), 9)
+        for room, ahead in (
+                (True, sums[3] - sums[1] - (sums[2] - sums[0])),
+                (False, -(sums[2] - sums[0]))):
+            found = growth.ahead({following: 1.0}, room)
+            self.assertAlmostEqual(ahead, found.at(left), 9)
+            self.assertAlmostEqual(
+                sums[1] - sums[0] + forecast.LOOK_AHEAD * ahead,
+                growth.score(left, left, found), 9)
 
     @unit.PROPERTY
     @hypothesis.given(st.floats(-100, 3), st.floats(-100, 3))

@@ -57,10 +57,10 @@ class RTInterferenceWeigherTest(_Case):
                              typed('II'))
         self.assertEqual(['none', 'I', 'V'], list(found))
 
-    def test_the_next_one_counts_by_half(self):
+    def test_the_next_one_counts_in_part(self):
         """Here only II were seen: beside II it would have 0.587."""
         found = self.weights([host('a'), host('b')], typed('II'))
-        self.assertAlmostEqual(1 - 0.5 * (2 - 2 * 0.587), found['a'], 4)
+        self.assertAlmostEqual(1 - 0.6 * (2 - 2 * 0.587), found['a'], 4)
 
     def test_a_hundredth_is_not_stretched(self):
         path = self.matrix('{x: {x: 0.99, y: 0.99}, y: {x: 1.0, y: 1.0}}')
@@ -140,6 +140,19 @@ class RTInterferenceWeigherTest(_Case):
                  host('b', published=base.host_map([500_000, 100_000]))]
         found = self.weights(hosts, typed('unknown'))
         self.assertEqual({'a': 1.0, 'b': 0.7}, found)
+
+    def test_the_last_place_of_a_host(self):
+        """What the next server would have had there is gone with it."""
+        hosts = [host('room'), host('last')]
+        hosts[1].free_ram_mb = 1023
+        found = self.weights(hosts, typed('unknown'))
+        self.assertEqual({'room': 1.0, 'last': 0.4167}, found)
+        hosts[1].free_ram_mb = 1024
+        self.assertEqual(1.0, self.weights(hosts, typed('unknown'))['last'])
+        hosts[1].vcpus_used = 7
+        self.assertEqual(0.4167, self.weights(hosts, typed('unknown'))['last'])
+        hosts[1].cpu_allocation_ratio = 2.0
+        self.assertEqual(1.0, self.weights(hosts, typed('unknown'))['last'])
 
     def test_multi_create_sees_what_was_placed(self):
         hosts = [host('a'), host('b')]
