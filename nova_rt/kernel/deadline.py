@@ -84,7 +84,10 @@ class Admission:
         ids = self.cpus()
         if not ids:
             return 0
-        left = len(ids) * self._limit() - self._servers(held, ids)
+        servers = [self._held_by(*server, ids) for server in SERVERS]
+        # One of them runs, be it counted or not.
+        left = min(len(ids) * self._limit() - self._counted(held, ids, servers),
+                   len(ids) * UNIT - max(servers))
         each = left // len(ids) - held.others if pinned else (
             (left - held.others) // len(ids))
         # The most ppm that are, truncated to units, not more than these.
@@ -107,13 +110,14 @@ class Admission:
                 'of SCHED_DEADLINE off; set it to 950000')
         return units(runtime, int(self._fs.read(SYSCTL.format('period'))))
 
-    def _servers(self, held: Held, ids: tuple[int, ...]) -> int:
-        """Units of the servers on all CPUs, as far as the kernel counts them.
+    def _counted(self, held: Held, ids: tuple[int, ...],
+                 servers: list[int]) -> int:
+        """Units of the servers that the kernel counts in its sum.
 
-        Kernels before 7.1 count each server that exists; later ones those
-        in use.  Where the kernel does not tell its sum, all are counted.
+        Those of 6.12 are not once a root domain was rebuilt, and later
+        kernels only count the ones in use.  Where the kernel does not tell,
+        all are.
         """
-        servers = [self._held_by(*server, ids) for server in SERVERS]
         try:
             rest = self._read_total(ids[0]) - held.ours - held.others
         except (OSError, ValueError):

@@ -84,11 +84,15 @@ class Threads:
             return self._pins is None or self._pins.is_spared(process)
 
     def stop(self, vcpu: VCPU) -> None:
-        """Make it ordinary; one that has ended is."""
-        with (self._explained(vcpu),
-              contextlib.suppress(ProcessLookupError)):
-            nova_rt.privsep.set_deadline(
-                vcpu.group, self._controller, vcpu.thread, 0, 0)
+        """Make it ordinary where it is; one that has ended is."""
+        with contextlib.ExitStack() as undo:
+            with contextlib.suppress(exception.KernelError):
+                # Else it sleeps on what it held, see sched.stop.
+                self._free(vcpu, undo)
+            with (self._explained(vcpu),
+                  contextlib.suppress(ProcessLookupError)):
+                nova_rt.privsep.set_deadline(
+                    vcpu.group, self._controller, vcpu.thread, 0, 0)
 
     def _free(self, vcpu: VCPU, undo: contextlib.ExitStack) -> None:
         """Let it run on the whole root domain, as the kernel demands."""
@@ -103,7 +107,13 @@ class Threads:
         if self._pins is not None:
             with self._explained(vcpu):
                 before = self._pins.confine(vcpu.thread, cpus)
-                undo.callback(self._pins.confine, vcpu.thread, before)
+            undo.callback(self._put_back, self._pins, vcpu, before)
+
+    def _put_back(self, pins: kernel_pins.Pins, vcpu: VCPU,
+                  before: tuple[int, ...]) -> None:
+        with (self._explained(vcpu),
+              contextlib.suppress(LookupError, ProcessLookupError)):
+            pins.confine(vcpu.thread, before)
 
     def _start(self, vcpu: VCPU, wanted: reservation.Reservation) -> None:
         with self._explained(vcpu):

@@ -17,6 +17,7 @@ import contextlib
 import json
 import os
 import platform
+import signal
 import sys
 import time
 import traceback
@@ -37,7 +38,9 @@ from nova_rt.virt.libvirt import deadline
 from tests.full.kernel import machines
 
 _NOISE = 2
-_SECONDS = 2.0
+_SECONDS = 4.0
+#: A change gives a full budget at once: two of the longest period.
+_SETTLE_SECONDS = 0.2
 _NOBODY = 65534
 
 
@@ -97,6 +100,7 @@ class Host:
     def check_all(self, name: str, wanted: dict[machines.Machine, float],
                   seconds: float = _SECONDS) -> None:
         """The shares of first vCPUs, all over the same time."""
+        time.sleep(_SETTLE_SECONDS)
         begin = time.monotonic_ns()
         before = [guest.vcpus[0].used_ns() for guest in wanted]
         time.sleep(seconds)
@@ -183,6 +187,17 @@ def refusal(host: Host) -> None:
         host.found['capacity of each pCPU'] = ppm / 1_000_000
 
 
+def asleep(host: Host) -> None:
+    """Nothing is lost of threads that sleep, as those of a paused guest."""
+    ppm = host.enforcer.capacity().ppm
+    most = claim(ppm // 10, 100_000, host.cpu)
+    for _ in range(2 * len(host.cpus)):
+        with host.guest() as guest:
+            os.kill(guest.vcpus[0].pid, signal.SIGSTOP)
+            host.enforcer.apply(guest.pid, most)
+            host.enforcer.release(guest.pid)
+
+
 def repair(host: Host) -> None:
     """A thread that lost its policy, or its pCPU, gets it back."""
     with host.guest() as guest:
@@ -229,7 +244,7 @@ def fifo_from_inside(host: Host) -> None:
 
 CASES: dict[str, Callable[[Host], None]] = {
     case.__name__: case for case in (
-        probe, share, two_on_one, resize, refusal, repair, spare,
+        probe, share, two_on_one, resize, refusal, asleep, repair, spare,
         fifo_from_inside)}
 
 
