@@ -195,7 +195,8 @@ def _policies(tasks: Iterable[int]) -> list[str]:
     found = set()
     for task in tasks:
         with contextlib.suppress(ProcessLookupError):
-            found.add(POLICIES[os.sched_getscheduler(task)])
+            found.add(POLICIES[os.sched_getscheduler(task)
+                               & ~os.SCHED_RESET_ON_FORK])
     return sorted(found)
 
 
