@@ -15,11 +15,11 @@ import random
 import time
 from typing import Any
 
-from experiments import walk
 from experiments.probe import costs
 from experiments.probe import records
 from experiments.probe import shares
 from experiments.probe import table
+from experiments import walk
 
 _Row = tuple[Callable[[], Iterator[Any]], Callable[[Any], records.Record]]
 ROWS: dict[str, _Row] = {**shares.ROWS, **costs.ROWS}
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> str:
     for name in options.rows:
         cells, measure = ROWS[name]
         wanted = [cell for cell in cells() if _is_wanted(
-            data, name, getattr(cell, 'name', cell), options.cells)]
+            data, name, str(cell), options.cells)]
         # What the machine does for a while is not all in cells of one kind.
         random.shuffle(wanted)
         for cell in wanted:

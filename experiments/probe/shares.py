@@ -32,8 +32,7 @@ class Cell:
     beside: float = 0.0
     load: float = 1.0
 
-    @property
-    def name(self) -> str:
+    def __str__(self) -> str:
         return (f'{self.kind} P={self.period_us // 1000} s={self.share} '
                 f'neighbour={self.beside:g} vnf={self.load:g}')
 
@@ -102,7 +101,7 @@ def burst(cell: Cell) -> records.Record:
 
 def _record(row: str, cell: Cell, said: agent.Said, truth: float
             ) -> records.Record:
-    return records.Record(row, cell.name, said['available'], truth,
+    return records.Record(row, str(cell), said['available'], truth,
                           said['lower'], said['upper'], said['method'])
 
 

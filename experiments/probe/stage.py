@@ -27,8 +27,9 @@ QUOTA, BUDGET, THREAD = 'quota', 'rt-group', 'deadline'
 SHARES = 'shares'
 #: Stands in for a guarantee: others on the CPU hardly count.
 _SHARES = 100_000
-#: Of SCHED_RR, as nova-compute gives to containers; ours is above.
-_PRIORITY, _ABOVE = 10, 50
+#: Of SCHED_RR, as nova-compute gives to containers.
+_PRIORITY = 10
+_BEFORE_OTHERS = -20
 _LIFETIME = 400.0
 _MOUNT = pathlib.Path('/sys/fs/cgroup')
 _TREES = ('cpu', 'cpuacct')
@@ -195,14 +196,16 @@ class Stage:
 
 @contextlib.contextmanager
 def watching() -> Iterator[None]:
-    """This process reads when it wants to, beside whatever runs."""
+    """This process reads before others that are ordinary, its children not."""
     affinity = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {OUTSIDE})
-    os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK,
-                          os.sched_param(_ABOVE))
+    os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK,
+                          os.sched_param(0))
+    os.setpriority(os.PRIO_PROCESS, 0, _BEFORE_OTHERS)
     try:
         yield
     finally:
+        os.setpriority(os.PRIO_PROCESS, 0, 0)
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         os.sched_setaffinity(0, affinity)
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 import dataclasses
 import statistics
 
-from experiments import report
 from experiments.probe import changes
 from experiments.probe import costs
 from experiments.probe import records
 from experiments.probe import shares
+from experiments import report
 
 HEADER = ('Row', 'Bar', 'n', 'Measured', 'Worst', 'Met')
 Numbers = Sequence[float]
