@@ -25,20 +25,23 @@ PIECE_S, PIECES = 60.0, 10
 def halved() -> Iterator[str]:
     """So many times with each demand and both kinds."""
     for kind, demand, number in itertools.product(
-            (rt_stage.QUOTA, rt_stage.BUDGET), _DEMANDS, range(4)):
+            (rt_stage.QUOTA, rt_stage.BUDGET), _DEMANDS, range(3)):
         yield f'{kind} P=100 vnf={demand} #{number + 1}'
 
 
 def idle() -> Iterator[str]:
+    """Those of 100 ms take a minute each."""
     for kind, period_ms, number in itertools.product(
-            (rt_stage.QUOTA, rt_stage.BUDGET), (10, 20, 100), range(2)):
+            (rt_stage.QUOTA, rt_stage.BUDGET), (10, 20), range(3)):
         yield f'{kind} P={period_ms} #{number + 1}'
+    yield from (f'{rt_stage.QUOTA} P=100 #{number}' for number in (1, 2))
 
 
 def alarms() -> Iterator[str]:
+    """Most of a minute each are of a quota, which disturbs nobody here."""
     for number in range(PIECES):
-        kind = (rt_stage.QUOTA, rt_stage.BUDGET)[number % 2]
-        yield f'{kind} P=100 s=0.2 neighbour=0.5 #{number + 1}'
+        kind = rt_stage.BUDGET if number % 5 == 4 else rt_stage.QUOTA
+        yield f'{kind} P=100 s=0.1 #{number + 1}'
 
 
 @contextlib.contextmanager
@@ -93,10 +96,9 @@ def measure_idle(cell: str) -> records.Record:
 def measure_alarms(cell: str) -> records.Record:
     """How often it says that something changed while nothing does."""
     kind = cell.split()[0]
-    with (_stage(kind, 0.2, 100_000) as stage,
-          rt_stage.task(1.0, stage.cpus) as task,
-          rt_stage.task(0.5, {rt_stage.CPU})):
-        stage.enter(task, 0.2, 100_000)
+    with (_stage(kind, 0.1, 100_000) as stage,
+          rt_stage.task(1.0, stage.cpus) as task):
+        stage.enter(task, 0.1, 100_000)
         with agent.running(stage) as probe:
             count = sum(said['changed_from'] is not None
                         for said in probe.reports(

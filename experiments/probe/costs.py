@@ -25,8 +25,8 @@ _POD_S = 5.0
 
 
 def passive() -> Iterator[str]:
-    yield from (f'{kind} P=100 s=0.5 vnf={load} #{number}'
-                for load in (0.25, 1.0) for number in (1, 2)
+    yield from (f'{kind} P=100 s=0.2 vnf={load} #{number}'
+                for load in (0.05, 1.0) for number in (1, 2)
                 for kind in (rt_stage.QUOTA, rt_stage.BUDGET))
 
 
@@ -36,8 +36,9 @@ def memory() -> Iterator[str]:
 
 
 def bursts() -> Iterator[str]:
-    yield from (f'{kind} P={period} s=0.5' for period in (10, 20, 100)
-                for kind in (rt_stage.QUOTA, rt_stage.BUDGET))
+    yield from (f'{rt_stage.QUOTA} P={period} s=0.5'
+                for period in (10, 20, 100))
+    yield f'{rt_stage.BUDGET} P=20 s=0.5'
 
 
 def measure_passive(cell: str) -> records.Record:
@@ -45,9 +46,9 @@ def measure_passive(cell: str) -> records.Record:
     kind, load = cell.split()[0], float(cell.split()[3].partition('=')[2])
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(rt_stage.Stage(kind).up())
-        stage.reserve(0.5, 100_000)
+        stage.reserve(0.2, 100_000)
         task = stack.enter_context(rt_stage.task(load, stage.cpus))
-        stage.enter(task, 0.5, 100_000)
+        stage.enter(task, 0.2, 100_000)
         probe = stack.enter_context(agent.running(stage))
         spent = _spent(probe, _SECONDS)
     return records.Record(PASSIVE, cell, spent)
@@ -139,7 +140,7 @@ def measure_pod(cell: str) -> records.Record:
         options = [word for pid in pids for word in ('--pid', pid)]
         before = _both(stage, options)
         other = rt_stage.Stage(rt_stage.SHARES,
-                               f'{rt_stage.NAME}-external')
+                               f'{rt_stage.NAME}-other')
         stack.enter_context(other.up())
         other.weigh(_EXTERNAL)
         for _ in range(_STRESSORS):

@@ -73,7 +73,7 @@ def throttled(cell: Cell) -> records.Record:
         stage = stack.enter_context(rt_stage.Stage(cell.kind).up())
         stage.reserve(cell.share, cell.period_us)
         if cell.beside:
-            stack.enter_context(rt_stage.task(cell.beside, {rt_stage.CPU}))
+            stack.enter_context(rt_stage.task(cell.beside, {stage.cpu}))
         vnf = stack.enter_context(_loaded(stage, cell, 1.0))
         options = ['--interval', str(_SECONDS)]
         if cell.kind == rt_stage.THREAD and vnf is not None:

@@ -20,7 +20,8 @@ from nova_rt.kernel import survey
 from nova_rt import privsep
 
 NAME = 'nova-rt-probe'
-CPU, OUTSIDE = 1, 0
+#: Two kinds may be measured at once.
+_CPUS = {'quota': 0, 'rt-group': 1}
 #: How reservations are held: a quota, a budget for real-time tasks, a thread.
 #: Or nothing is reserved, and groups compete by their weights.
 QUOTA, BUDGET, THREAD = 'quota', 'rt-group', 'deadline'
@@ -106,28 +107,29 @@ class Stage:
     """A group in the trees of cpu and cpuacct."""
 
     kind: str
-    name: str = NAME
+    name: str = ''
 
     def __post_init__(self) -> None:
+        self.name = self.name or f'{NAME}-{self.kind}'
         self._paths = [_MOUNT / tree / self.name for tree in _TREES]
         self._interface: base.KernelInterface | None = None
         if self.kind == BUDGET:
             privsep.cgroup_pctxt.set_client_mode(False)
-            privsep.TOPS = frozenset((NAME,))
+            privsep.TOPS = frozenset((self.name,))
             files = fs.RealFS()
             self._interface = detect.detect(files)
             if (self._interface is None
                     or survey.hierarchy_of(files) is None):
                 raise exception.KernelError(
-                    interface='any', group=NAME,
+                    interface='any', group=self.name,
                     reason='this kernel has none that reserves for groups')
 
     def reserve(self, share: float, period_us: int) -> None:
         """Give the group, which may have another, this reservation."""
         runtime_us = round(share * period_us)
         if self._interface is not None:
-            self._interface.reserve({f'/{NAME}': base.Budget(
-                {CPU: runtime_us}, period_us)})
+            self._interface.reserve({f'/{self.name}': base.Budget(
+                {self.cpu: runtime_us}, period_us)})
         elif self.kind == QUOTA:
             path = self._paths[0]
             (path / 'cpu.shares').write_text(str(_SHARES))
@@ -159,13 +161,18 @@ class Stage:
                           for path in self._paths)
         prefix = f'chrt --rr {_PRIORITY} ' if self.kind == BUDGET else ''
         if self.cpus:
-            prefix += f'taskset -c {CPU} '
+            prefix += f'taskset -c {self.cpu} '
         return ('sh', '-c', f'{enter}; exec {prefix}"$@"', 'sh')
+
+    @property
+    def cpu(self) -> int:
+        """The CPU that it is measured on."""
+        return _CPUS.get(self.kind, 1)
 
     @property
     def cpus(self) -> set[int] | None:
         """Where its tasks are bound to; deadline threads cannot be."""
-        return {CPU} if self.kind in (QUOTA, BUDGET) else None
+        return {self.cpu} if self.kind in _CPUS else None
 
     def used_ns(self) -> int:
         """What the group has used, from outside."""
@@ -177,7 +184,7 @@ class Stage:
 
     def release(self) -> None:
         if self._interface is not None:
-            self._interface.release([f'/{NAME}'])
+            self._interface.release([f'/{self.name}'])
 
     @contextlib.contextmanager
     def up(self) -> Iterator['Stage']:
@@ -196,9 +203,12 @@ class Stage:
 
 @contextlib.contextmanager
 def watching() -> Iterator[None]:
-    """This process reads before others that are ordinary, its children not."""
+    """This process reads before others that are ordinary, its children not.
+
+    It does so where no real-time tasks of ours are.
+    """
     affinity = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {OUTSIDE})
+    os.sched_setaffinity(0, {_CPUS[QUOTA]})
     os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK,
                           os.sched_param(0))
     os.setpriority(os.PRIO_PROCESS, 0, _BEFORE_OTHERS)

@@ -75,9 +75,11 @@ class Listener:
         try:
             self._socket = socket.create_server((host, port))
         except OSError as error:
+            # Python adds the address, and what it did with it.
+            number = error.errno or 0
+            why = os.strerror(number) if number > 0 else error.strerror
             raise errors.ProbeError(
-                f'{host}:{port} cannot be listened on: {error.strerror}'
-            ) from error
+                f'{host}:{port} cannot be listened on: {why}') from error
 
     @property
     def port(self) -> int:

@@ -111,7 +111,7 @@ class Window:
         return self.estimate() if self._steps else None
 
     def estimate(self) -> Estimate:
-        """Of all steps: the law, and what they differ by.
+        """What all steps come to: the law, and what they differ by.
 
         :raises IndexError: there is none
         """
