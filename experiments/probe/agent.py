@@ -14,9 +14,7 @@ from typing import Any
 
 from experiments.probe import stage as rt_stage
 
-COMMAND = (sys.executable, '-S', '-W', 'ignore', '-c',
-           'from nova_rt.probe import command\n'
-           'raise SystemExit(command.main())')
+COMMAND = (sys.executable, '-S', '-W', 'ignore', '-m', 'nova_rt.probe')
 Said = dict[str, Any]
 
 

@@ -8,7 +8,7 @@ import zipapp
 
 from nova_rt.probe import errors
 
-_MAIN = 'from nova_rt.probe import command\nraise SystemExit(command.main())\n'
+_MAIN = 'from nova_rt.probe import __main__\n'
 #: Of the package: what the probe imports.
 _ROOMS = ('host', 'probe')
 

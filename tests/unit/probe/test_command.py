@@ -12,9 +12,7 @@ import fixtures
 from nova_rt.probe import command
 from tests.unit import commands
 
-_PROBE = (sys.executable, '-W', 'ignore', '-c',
-          'from nova_rt.probe import command\n'
-          'raise SystemExit(command.main())')
+_PROBE = (sys.executable, '-W', 'ignore', '-m', 'nova_rt.probe')
 
 
 @ddt.ddt
