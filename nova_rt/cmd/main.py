@@ -9,6 +9,7 @@ one does.
 from collections.abc import Sequence
 
 from nova_rt.cmd import base
+from nova_rt.cmd import monitor
 from nova_rt.cmd import plan
 from nova_rt.cmd import predict
 from nova_rt.cmd import release
@@ -16,7 +17,8 @@ from nova_rt.conformance import command as conformance
 from nova_rt.doctor import command as doctor
 
 COMMANDS = (doctor.register, plan.register, predict.register,
-            release.register, conformance.register)
+            release.register, conformance.register, monitor.register,
+            monitor.register_top)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
