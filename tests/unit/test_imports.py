@@ -31,6 +31,7 @@ _PACKAGES = {
     'nova_rt.kernel': '',
     'nova_rt.probe': '',
     'nova_rt.model': 'numpy',
+    'nova_rt.monitor': 'networkx',
     'nova_rt.privsep': 'oslo_privsep',
     'nova_rt.conf': 'oslo_config',
     'nova_rt.defaults': '',
@@ -49,6 +50,7 @@ _NEVER = {
     'nova_rt.interference': (
         f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}'),
     'nova_rt.pinning': f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}',
+    'nova_rt.monitor': f'nova_rt.privsep {_SERVICES} {_TOOLS}',
     'nova_rt.packing': f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}',
     'nova_rt.api': f'nova_rt.scheduler nova_rt.virt {_TOOLS}',
     'nova_rt.scheduler': f'nova_rt.api nova_rt.virt {_TOOLS}',
