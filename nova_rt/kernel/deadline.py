@@ -86,8 +86,9 @@ class Admission:
             return 0
         servers = [self._held_by(*server, ids) for server in SERVERS]
         # One of them runs, be it counted or not.
-        left = min(len(ids) * self._limit() - self._counted(held, ids, servers),
-                   len(ids) * UNIT - max(servers))
+        left = min(
+            len(ids) * self._limit() - self._counted(held, ids, servers),
+            len(ids) * UNIT - max(servers))
         each = left // len(ids) - held.others if pinned else (
             (left - held.others) // len(ids))
         # The most ppm that are, truncated to units, not more than these.
