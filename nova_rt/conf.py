@@ -155,9 +155,10 @@ They must lie within the CPUs Nova gives to unpinned servers
         'kernel_interface',
         help="""
 The kernel interface to use (nova-compute), an entry point of group
-``nova_rt.kernel``.  Unset: probed at start.  ``sched_deadline``, which is
-never probed, makes the vCPU threads of virtual machines SCHED_DEADLINE, for
-kernels without budgets for groups; containers have no reservation then.
+``nova_rt.kernel``.  Unset: probed at start.  ``sched_deadline`` makes the
+vCPU threads of virtual machines SCHED_DEADLINE, each on its pCPU where the
+kernel allows that, as is done unset where the kernel has no budgets for
+groups; containers have no reservation then.
 """),
     cfg.StrOpt(
         'guest_policy', default=defaults.GUEST_POLICY,

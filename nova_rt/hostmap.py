@@ -25,6 +25,9 @@ RESOURCE_CLASS = 'CUSTOM_RT_BANDWIDTH'
 SHARE_CLASS = 'CUSTOM_RT_SHARE'
 CLASSES = (RESOURCE_CLASS, SHARE_CLASS)
 TRAIT = 'CUSTOM_HCBS'
+#: And of hosts where each vCPU is SCHED_DEADLINE on its pCPU.
+PINNED_TRAIT = 'CUSTOM_SCHED_DEADLINE_PINNED'
+TRAITS = frozenset((TRAIT, PINNED_TRAIT))
 
 #: Keys of ComputeNode.stats; the first two are the paper's columns.
 SHARE = 'rt_share'

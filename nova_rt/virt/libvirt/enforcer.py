@@ -36,6 +36,8 @@ class Enforcer(abc.ABC):
     replicated: bool
     #: guests must be kept on the pCPUs of their claim
     pins: bool
+    #: what a host has in Placement besides hostmap.TRAIT
+    traits: frozenset[str] = frozenset()
     #: a budget may be taken before its guest is ended
     releases_early: bool
 
