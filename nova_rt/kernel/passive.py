@@ -127,7 +127,7 @@ def find(fs: cgroup.CgroupFS, forced: str | None, machines: bool
         return found
     except (exception.KernelError, LookupError, OSError, ValueError,
             ImportError) as error:
-        text = ' '.join(str(error).split()).rstrip('.')
+        text = exception.clause(error)
         if forced and isinstance(error, LookupError):
             text = f'[nova_rt] kernel_interface is {forced}: {text}'
         return Detection(trouble=text)

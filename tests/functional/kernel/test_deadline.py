@@ -7,7 +7,6 @@ libvirt names those of a domain.  Its threads sleep, as in a paused guest.
 Most of the bandwidth of this machine is taken for some milliseconds.
 """
 
-import itertools
 import os
 import pathlib
 import subprocess
@@ -25,7 +24,6 @@ import nova_rt.kernel.fs
 from nova_rt.kernel import pins
 from nova_rt.kernel import survey
 from nova_rt.kernel import tasks
-import nova_rt.privsep
 from nova_rt import reservation
 from nova_rt.virt.libvirt import deadline
 from tests.functional.kernel import base
@@ -40,7 +38,6 @@ print(*(thread.native_id for thread in threads), flush=True)
 sys.stdin.read()
 '''
 PERIOD_US = 100_000
-_numbers = itertools.count()
 
 
 def why_not() -> str:
@@ -91,13 +88,7 @@ class DeadlineTest(unittest.TestCase):
         reason = why_not()
         if reason:
             self.skipTest(reason)
-        client = mock.patch.object(nova_rt.privsep.cgroup_pctxt,
-                                   'client_mode', False)
-        self.name = f'nova-rt-test-{os.getpid()}-{next(_numbers)}'
-        ours = mock.patch.object(nova_rt.privsep, 'TOPS', {self.name})
-        for patch in (client, ours):
-            patch.start()
-            self.addCleanup(patch.stop)
+        self.name = base.scratch(self)
         fs = nova_rt.kernel.fs.RealFS()
         self.tasks = tasks.Tasks(fs)
         self.enforcer = deadline.DeadlineEnforcer(

@@ -218,6 +218,34 @@ class ServerTest(_Case):
             self.accepted('/servers', server())
 
 
+class WorkloadTest(_Case):
+    """Types and classes, which are no reservation."""
+
+    def test_good(self):
+        hints = {'cpu.vnf_type': 'dpi', 'cpu.app_class': 'io'}
+        self.accepted('/servers', server(hints, 'plain'))
+        self.accepted('/servers', server(hints, 'nowhere'))
+
+    def test_bad_hints(self):
+        for hints, words in (
+                ({'cpu.app_class': 'ultra'},
+                 ["cpu.app_class='ultra': ", 'the nearest is ultra-io.']),
+                ({'cpu.vnf_type': 'a box'},
+                 ["cpu.vnf_type='a box': ", 'give for example a-box.'])):
+            for flavor in ('plain', 'nowhere', '1'):
+                self.refused(words, '/servers', server(hints, flavor))
+
+    def test_bad_flavor(self):
+        self.refused(
+            ["hw:cpu.app_class='disk': ", 'the nearest is io.'],
+            '/flavors/plain/os-extra_specs',
+            {'extra_specs': {'hw:cpu.app_class': 'disk'}})
+        self.refused(
+            ["hw:cpu.vnf_type='': "],
+            '/flavors/plain/os-extra_specs/hw:cpu.vnf_type',
+            {'hw:cpu.vnf_type': ''}, 'PUT')
+
+
 class ResizeTest(_Case):
 
     def setUp(self):
