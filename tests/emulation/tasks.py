@@ -331,6 +331,6 @@ def _task(thread: int) -> emulation.Task:
     return task
 
 
-__all__ = ['DEADLINE', 'EmulatedTasks', 'Guests', 'adopt', 'belongs', 'is_child',
-           'new_id', 'parameters_of', 'place_vcpu', 'policy_of',
+__all__ = ['DEADLINE', 'EmulatedTasks', 'Guests', 'adopt', 'belongs',
+           'is_child', 'new_id', 'parameters_of', 'place_vcpu', 'policy_of',
            'set_policy']

@@ -86,8 +86,8 @@ class CapacityTest(base.DoctorTest):
         self.assert_problem(found, 'capacity.offered', 'is -1')
 
     def test_no_interface(self):
-        self.assertFalse([name for name in self.examine(
-                              base.MAINLINE, virt_type='lxc')
+        found = self.examine(base.MAINLINE, virt_type='lxc')
+        self.assertFalse([name for name in found
                           if name.startswith(('capacity', 'orphans'))])
 
     def test_garbage(self):

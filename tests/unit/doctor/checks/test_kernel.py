@@ -58,7 +58,7 @@ class KernelTest(base.DoctorTest):
 
     def test_v1_switched_off_at_boot(self):
         found = self.containers(WITHOUT, YES,
-                             {'/proc/cmdline': 'quiet rt_group_sched=0'})
+                                {'/proc/cmdline': 'quiet rt_group_sched=0'})
         self.assert_problem(found, _ID, 'booted with rt_group_sched=0')
 
     def test_v1_not_switched_on_at_boot(self):
@@ -68,7 +68,7 @@ class KernelTest(base.DoctorTest):
         self.assert_problem(self.containers(WITHOUT, config), _ID,
                             'without rt_group_sched=1')
         found = self.containers(WITHOUT, config,
-                             {'/proc/cmdline': 'rt_group_sched=1'})
+                                {'/proc/cmdline': 'rt_group_sched=1'})
         self.assert_problem(found, _ID, 'lack cpu.rt_runtime_us')
 
     def test_v1_built_with_it(self):
