@@ -9,7 +9,7 @@ again later, change the budget of a guest that runs on, or leave room beyond
 a cap.
 
 ``NOVA_RT_AUDIT``: the share of the seams that is taken, 1 for all of them;
-``NOVA_RT_AUDIT_SEED`` chooses which.
+``tests.seeds`` says which.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,6 @@ import contextlib
 import dataclasses
 import logging
 import os
-import random
 import time
 from typing import Any
 
@@ -27,6 +26,7 @@ from oslo_concurrency import lockutils
 
 from tests.functional import kill
 from tests.functional import operations
+from tests import seeds
 
 Server = operations.Server
 
@@ -70,7 +70,7 @@ class Audits:
 
     HOSTS = ('host1', 'host2')
     #: of the seams, unless NOVA_RT_AUDIT says otherwise
-    SHARE = 0.25
+    SHARE = 0.12
 
     def setUp(self) -> None:
         super().setUp()
@@ -79,10 +79,8 @@ class Audits:
         self.wrong: list[str] = []
         self.audits = 0
         self.share = float(os.environ.get('NOVA_RT_AUDIT') or self.SHARE)
-        seed = os.environ.get('NOVA_RT_AUDIT_SEED') or str(
-            random.SystemRandom().randrange(1 << 16))
-        print(f'{self.id()}: NOVA_RT_AUDIT_SEED={seed}')
-        self.chance = random.Random(f'{seed} {self.id()}')  # noqa: S311
+        print(f'{self.id()}: NOVA_RT_DAY={seeds.day()}')
+        self.chance = seeds.sample(self.id())
         self.killer = self.useFixture(Auditor(self.look, self.at_seam))
         # Each message would be formatted.
         logging.getLogger().setLevel(logging.WARNING)

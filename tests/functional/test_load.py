@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Many creates at once against hosts that are nearly full."""
+"""Many creates at once against hosts that are nearly full.
+
+NOVA_RT_LOAD is how many there are.
+"""
 
 import collections
+import os
 import re
 import threading
 import time
@@ -16,7 +20,7 @@ from nova_rt.compute import tracker
 from nova_rt import hostmap
 from tests.functional import base
 
-IN_FLIGHT = 64
+IN_FLIGHT = int(os.environ.get('NOVA_RT_LOAD', '32'))
 CAP = 950_000
 _IDENTIFIER = re.compile(r';r=(\d+);p=(\d+);.*;c=([0-9,]+)$')
 
