@@ -118,3 +118,17 @@ class CannotPlot(RTError):
     """A drawing was asked for and cannot be made."""
 
     msg_fmt = 'Cannot draw %(path)s: %(reason)s.'
+
+
+class CannotMonitor(RTError):
+    """A source of the monitor cannot be had on this host.
+
+    Arguments: what (the source), reason (why, and what to do).
+    """
+
+    msg_fmt = 'Cannot monitor %(what)s: %(reason)s.'
+
+
+def clause(error: object) -> str:
+    """What an error says, as a part of a sentence: one line, no full stop."""
+    return ' '.join(str(error).split()).rstrip('.')

@@ -48,6 +48,10 @@ TESTED = (
      'self, context, instance, nodename, flavor, prefix'),
     ('nova.compute.manager.ComputeManager.build_and_run_instance',
      'self, context, instance, image, request_spec, ...'),
+    ('nova.compute.manager.ComputeManager.check_can_live_migrate_destination',
+     'self, ctxt, instance, ...'),
+    ('nova.compute.manager.ComputeManager._get_nodename',
+     'self, instance, ...'),
     ('nova.compute.manager.ComputeManager.'
      'finish_snapshot_based_resize_at_dest', 'self, ctxt, instance, ...'),
     (_DRIVER + '__init__', 'self, virtapi, read_only'),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from nova_rt.cmd import base
 from nova_rt.cmd import interference
+from nova_rt.cmd import monitor
 from nova_rt.cmd import pinning
 from nova_rt.cmd import plan
 from nova_rt.cmd import predict
@@ -19,7 +20,7 @@ from nova_rt.doctor import command as doctor
 
 COMMANDS = (doctor.register, plan.register, predict.register,
             release.register, conformance.register, interference.register,
-            pinning.register)
+            pinning.register, monitor.register, monitor.register_top)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

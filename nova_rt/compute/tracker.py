@@ -114,6 +114,17 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         # tells so much later: leave no room behind.
         self.driver.rt_settle()
 
+    def rt_abandon(self, context: Any, instance: Any, nodename: str) -> None:
+        """Release the claim of a live migration that does not come here.
+
+        A server without a claim that counts is left as Nova leaves it.
+        """
+        made = instance.migration_context
+        if made and self._rt_resources() & set(made.new_resources or ()):
+            self.drop_move_claim(context, instance, nodename,
+                                 flavor=instance.flavor)
+            instance.drop_migration_context()
+
     @contextlib.contextmanager
     def _rt_claiming(self, instance: Any, flavor: Any, nodename: str,
                      move: int) -> Iterator[None]:

@@ -46,12 +46,12 @@ class RTHostState(host_manager.HostState):
     @property
     def rt_share(self) -> float:
         """pCPUs that reservations may use."""
-        return self.rt_map.state.total / 1e6 if self.rt_map else 0.0
+        return _pcpus(self.rt_map.state.total) if self.rt_map else 0.0
 
     @property
     def rt_share_used(self) -> float:
         """pCPUs that reservations use."""
-        return self.rt_map.state.total_used / 1e6 if self.rt_map else 0.0
+        return _pcpus(self.rt_map.state.total_used) if self.rt_map else 0.0
 
     @property
     def free_rt_share(self) -> float:
@@ -72,6 +72,10 @@ class RTHostState(host_manager.HostState):
         placed = neighbours.placed(spec_obj)
         if placed is not None and self.rt_neighbours is not None:
             self._rt_neighbours = self.rt_neighbours.plus(placed[0])
+
+
+def _pcpus(ppm: int) -> float:
+    return ppm / reservation.PPM
 
 
 def of_stats(host_state: Any) -> hostmap.HostMap | None:

@@ -68,11 +68,11 @@ def _end_with_the_tests() -> None:
     atexit.register(cloud, 'down', '--keep-logs')
 
 
-def lacking(guest: str) -> str:
+def lacking(guest: str, budgets: bool = True) -> str:
     """What this machine has not got, '' where nothing is missing."""
     if os.geteuid():
         return 'the embedded cloud needs root'
-    if not groups.has_budgets():
+    if budgets and not groups.has_budgets():
         return 'the kernel has no budgets for groups'
     if guest == 'qemu' and not qemu_images.KERNEL.exists():
         return 'there is no kernel for virtual machines here'
@@ -86,11 +86,13 @@ class CloudTestCase(base.BaseTestCase):
     GUEST = 'lxc'
     #: SECTION.OPTION=VALUE, besides what the cloud has by itself
     SETTINGS: tuple[str, ...] = ()
+    #: whether the kernel must have budgets for groups
+    BUDGETS = True
 
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        reason = lacking(cls.GUEST)
+        reason = lacking(cls.GUEST, cls.BUDGETS)
         if reason:
             cls.skipTest(cls, reason)
         bring_up(cls.GUEST, cls.SETTINGS)

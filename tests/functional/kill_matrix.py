@@ -14,7 +14,6 @@ still runs has its reservation.
 
 from collections.abc import Callable
 import dataclasses
-import logging
 import math
 import os
 import time
@@ -28,6 +27,7 @@ from nova import objects
 from nova_rt import hostmap
 from tests.functional import kill
 from tests.functional import operations
+from tests.functional import watched
 from tests import seeds
 
 Server = operations.Server
@@ -46,37 +46,24 @@ class Operation:
     after: Callable[[], None] = lambda: None
 
 
-class KillTests:
+class KillTests(watched.Watched):
     """The same for containers and for virtual machines."""
 
-    HOSTS = ('host1', 'host2')
     #: of the seams, unless NOVA_RT_KILL says otherwise: all take an hour
     SHARE = 0.1
 
     def setUp(self) -> None:
         super().setUp()
-        self.beyond: list[str] = []
         self.healed = 0
         self.lost: Any = None
         self.killer = self.useFixture(kill.Killer(self.look))
-        # Each message would be formatted.
-        logging.getLogger().setLevel(logging.WARNING)
         self.operator = self.useFixture(kill.Operator(self))
-        self.small, self.large = self.flavor(300), self.flavor(600)
 
     def _configure(self) -> None:
         super()._configure()
         # A compute that is killed again and again may never tell that it
         # is there.
         self.flags(service_down_time=3600)
-
-    def look(self, host: str) -> None:
-        """At any instant: nothing is beyond the cap."""
-        self.beyond += self.kernel(host).over_cap(self.CAP)
-        if host in self.computes:
-            self.beyond += [f'{host}: pCPU {cpu} is claimed for {ppm}'
-                            for cpu, ppm in self.used(host).items()
-                            if ppm > self.CAP]
 
     # The matrix.
 

@@ -57,8 +57,7 @@ class LoadTest(base.TestCase):
         if max(used.values(), default=0) > CAP:
             self.beyond.append(f'{rt.host}: {dict(used)}')
 
-    @staticmethod
-    def used_on(rt: Any) -> collections.Counter[str]:
+    def used_on(self, rt: Any) -> collections.Counter[str]:
         """By the stored identifiers, with no code of nova_rt."""
         used: collections.Counter[str] = collections.Counter()
         for provider in list(rt.assigned_resources.values()):
@@ -66,9 +65,13 @@ class LoadTest(base.TestCase):
                 match = _IDENTIFIER.search(found.identifier)
                 assert match is not None
                 ppm = -(-int(match[1]) * 1_000_000 // int(match[2]))
-                # Replicated: all pCPUs are charged alike.
-                used['all'] += ppm
+                for cpu in self.charged(match[3]):
+                    used[cpu] += ppm
         return used
+
+    def charged(self, cpus: str) -> list[str]:
+        """Replicated: all pCPUs are charged alike."""
+        return ['all']
 
     def settled(self, count: int) -> list[dict[str, Any]]:
         """All *count* servers, when none is being built any more."""
@@ -174,17 +177,8 @@ class PerCpuLoadTest(base.PerCpuTestCase, LoadTest):
     PER_HOST = 8
     FLAVOR = (47_500, 100_000)
 
-    @staticmethod
-    def used_on(rt: Any) -> collections.Counter[str]:
-        used: collections.Counter[str] = collections.Counter()
-        for provider in list(rt.assigned_resources.values()):
-            for found in list(provider.get(hostmap.RESOURCE_CLASS, ())):
-                match = _IDENTIFIER.search(found.identifier)
-                assert match is not None
-                for cpu in match[3].split(','):
-                    used[cpu] += -(
-                        -int(match[1]) * 1_000_000 // int(match[2]))
-        return used
+    def charged(self, cpus: str) -> list[str]:
+        return cpus.split(',')
 
     def check_budget(self, server: dict[str, Any], host: str) -> None:
         claim = self.claim(server)

@@ -26,8 +26,9 @@ PATIENCE = settings.patience(120)
 class Demo:
     """Runs commands, watches the host, fills the report."""
 
-    def __init__(self, guest: str) -> None:
+    def __init__(self, guest: str, interface: str | None = None) -> None:
         self.guest = guest
+        self.interface = interface
         self.kind = guests.KINDS[guest]
         self.report = report.Report(guest)
         self.reserved, self.hostile = (

@@ -118,7 +118,7 @@ def _free(state: cpus.CpuBandwidth) -> str:
         return 'no pCPU for reservations'
     best = max(map(state.free, state.cpus))
     return (f'{len(state.cpus)} pCPUs, the emptiest with '
-            f'{max(0, best) / reservation.PPM:.3f} free')
+            f'{reservation.decimal(max(0, best))} free')
 
 
 def _late(state: cpus.CpuBandwidth, vcpus: int,

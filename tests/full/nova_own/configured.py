@@ -15,6 +15,7 @@ from typing import Any
 
 from nova import test
 from nova.tests import fixtures as nova_fixtures
+from nova.tests.functional import integrated_helpers
 
 import nova_rt.privsep
 from nova_rt import selfcheck
@@ -32,6 +33,7 @@ _ADDED = {
     'enabled_filters': 'RTShareFilter',
     'weight_classes': 'nova_rt.scheduler.weights.RTShareWeigher',
 }
+_PATIENCE = 20
 _DRIVERS = {'libvirt.LibvirtDriver': 'nova_rt.RTLibvirtDriver'}
 
 
@@ -51,17 +53,27 @@ def nova(folder: str, plugin: bool) -> None:
     path = os.path.join(folder, 'api-paste.ini')
     with open(path, 'w') as target:
         target.write(text)
+    _around(integrated_helpers.InstanceHelperMixin,
+            '_wait_for_server_parameter', _patient)
     _around(nova_fixtures.ConfFixture, 'setUp',
             functools.partial(_defaults, path, plugin))
 
 
-def _around(owner: Any, name: str, new: Callable[..., None]) -> None:
+def _around(owner: Any, name: str, new: Callable[..., Any]) -> None:
     """Let a method be called by *new*, as its first argument."""
     old = getattr(owner, name)
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> None:
-        new(functools.partial(old, self), self, *args, **kwargs)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return new(functools.partial(old, self), self, *args, **kwargs)
     setattr(owner, name, method)
+
+
+def _patient(old: Callable[..., Any], case: Any, server: Any,
+             expected_params: Any, max_retries: int = 10,
+             **kwargs: Any) -> Any:
+    """Nova's tests wait for five seconds, which a busy machine takes."""
+    return old(server, expected_params, max_retries=_PATIENCE * max_retries,
+               **kwargs)
 
 
 def _defaults(paste: str, plugin: bool, old: Callable[[], None],

@@ -57,7 +57,7 @@ def main(variant, names):
     """Run the tests and return what became of them."""
     # Nova looks at the environment when its tests are imported.
     os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
-    os.environ.setdefault('OS_TEST_TIMEOUT', '300')
+    os.environ.setdefault('OS_TEST_TIMEOUT', '600')
     from nova import monkey_patch
     monkey_patch.patch(backend='threading')
     from tests.full.nova_own import configured

@@ -36,6 +36,7 @@ PACKAGES = {
     'sol001-individual': 'sol001-individual/package',
     'sol001-p99': 'sol001-p99/package',
     'sol001-workload': 'sol001-workload/package',
+    'sol001-probe': 'sol001-probe/package',
     'v1-tosca': 'v1-tosca/package',
     'v1-userdata': 'v1-userdata/package',
     'before': 'change-vnfpkg/before',
@@ -55,6 +56,7 @@ LIVES = (
      ('instantiate', 'scale-out', 'scale-in', 'heal')),
     ('sol001-p99', 'sol001-p99', 1, ('instantiate',)),
     ('sol001-workload', 'sol001-workload', 1, ('instantiate',)),
+    ('sol001-probe', 'sol001-probe', 1, ('instantiate',)),
     ('change-vnfpkg', 'before', 1, ('instantiate', 'change')),
     *(('sol001-hints', f'legacy-{name}', 1, ('instantiate',))
       for name in PACKAGED),

@@ -120,6 +120,13 @@ class SamplesTest(unittest.TestCase):
         for text in ('cpu.vnf_type: III', 'cpu.app_class: io'):
             self.assertIn(text, str(files))
 
+    def test_probe(self):
+        """The user data is not lost on the way to Heat."""
+        name = 'sol001-probe: instantiate'
+        self.assert_seen({name: [[60000, 100000]]})
+        self.assertIn('nova_rt.probe run',
+                      str(self.results.stacks[name]['files']))
+
     def test_change_of_package(self):
         self.assert_seen({'before: instantiate': [[60000, 100000]],
                           'before: change': [[80000, 100000]],
