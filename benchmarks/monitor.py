@@ -68,8 +68,8 @@ def cpu_s(load: Callable[[], None]) -> float:
 @contextlib.contextmanager
 def watched() -> Iterator[None]:
     with contextlib.closing(sched.Scheduler()) as scheduler:
-        scheduler.watch([servers.Server(
-            'bench', {servers.WHOLE: os.stat(GROUP).st_ino})])
+        scheduler.apply(servers.Register().update([servers.Server(
+            'bench', {servers.WHOLE: os.stat(GROUP).st_ino})]))
         yield
 
 
