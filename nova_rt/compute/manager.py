@@ -8,6 +8,7 @@ from nova.compute import manager
 from nova import objects
 from oslo_utils import excutils
 
+from nova_rt.compute import neighbours
 from nova_rt.compute import request
 
 
@@ -19,6 +20,7 @@ class RTComputeManager(manager.ComputeManager):
                                ) -> Any:
         if request_spec is not None and 'scheduler_hints' in request_spec:
             request.note_hints(instance, request_spec.scheduler_hints)
+            neighbours.note_hints(instance, request_spec.scheduler_hints)
         return super().build_and_run_instance(
             context, instance, image, request_spec, *args, **kwargs)
 
