@@ -92,7 +92,11 @@ class Growth:
 
     def score(self, left: float, then: float, ahead: Throughput) -> float:
         """The gain, with a part of what is *ahead*."""
-        return self.gain(left, then) + LOOK_AHEAD * ahead.at(left)
+        # Written out, as this is done for each host of each request.
+        before, after = self.before, self.after
+        return (then * after.shared + after.reserved
+                - left * before.shared - before.reserved
+                + LOOK_AHEAD * (left * ahead.shared + ahead.reserved))
 
 
 #: What a server adds of whose type nothing is known, and what that changes.
