@@ -85,10 +85,10 @@ class Admission:
         if not ids:
             return 0
         servers = [self._held_by(*server, ids) for server in SERVERS]
+        counted = self._counted(held, ids, servers)
         # One of them runs, be it counted or not.
-        left = min(
-            len(ids) * self._limit() - self._counted(held, ids, servers),
-            len(ids) * UNIT - max(servers))
+        left = min(len(ids) * self._limit() - counted,
+                   len(ids) * UNIT - max(servers))
         each = left // len(ids) - held.others if pinned else (
             (left - held.others) // len(ids))
         # The most ppm that are, truncated to units, not more than these.

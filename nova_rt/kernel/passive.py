@@ -110,7 +110,7 @@ class Detection:
         return self.interface.name if self.interface else None
 
 
-def find(fs: cgroup.CgroupFS, forced: str | None, machines: bool
+def find(fs: cgroup.CgroupFS, forced: str | None, machines: bool = False
          ) -> Detection:
     """The interface that nova-compute would likely find.
 

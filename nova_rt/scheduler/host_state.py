@@ -55,7 +55,10 @@ class RTHostState(host_manager.HostState):
 
     @property
     def free_rt_share(self) -> float:
-        """pCPUs that are left, over all of them."""
+        """pCPUs that are left, over all of them.
+
+        As the paper's filter reads it; a filter of an operator may, too.
+        """
         return self.rt_share - self.rt_share_used
 
     def _update_from_compute_node(self, compute: Any) -> None:

@@ -82,6 +82,7 @@ def share_a_cpu(demo: stage.Demo) -> None:
 
 def refuse(demo: stage.Demo) -> None:
     with demo.step('no_room', 'One more that does not fit'):
+        demo.fill()
         demo.no_room('rt4', *UNPLACED)
     with demo.step('bad_input', 'What makes no sense is refused at once'):
         demo.bad('flavor set flavor_rt1 '

@@ -52,7 +52,7 @@ def interface(view: doctor_view.View) -> Iterator[findings.Finding]:
             _ID, f'{found.name}: vCPU threads of virtual machines become '
                  f'SCHED_DEADLINE, each on its pCPU if nova-compute, which '
                  f'tries it at its start, finds that the kernel keeps them '
-                 f'there ({why}).')
+                 f'there; containers have no reservations ({why}).')
     elif found.interface is None or view.hierarchy is None:
         yield _nothing(view)
     else:
