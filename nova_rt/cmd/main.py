@@ -9,6 +9,7 @@ one does.
 from collections.abc import Sequence
 
 from nova_rt.cmd import base
+from nova_rt.cmd import graph
 from nova_rt.cmd import monitor
 from nova_rt.cmd import plan
 from nova_rt.cmd import predict
@@ -18,7 +19,7 @@ from nova_rt.doctor import command as doctor
 
 COMMANDS = (doctor.register, plan.register, predict.register,
             release.register, conformance.register, monitor.register,
-            monitor.register_top)
+            monitor.register_top, graph.register)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
