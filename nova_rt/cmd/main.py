@@ -8,6 +8,7 @@ one does.
 
 from collections.abc import Sequence
 
+from nova_rt.cmd import advise
 from nova_rt.cmd import base
 from nova_rt.cmd import graph
 from nova_rt.cmd import monitor
@@ -19,7 +20,8 @@ from nova_rt.doctor import command as doctor
 
 COMMANDS = (doctor.register, plan.register, predict.register,
             release.register, conformance.register, monitor.register,
-            monitor.register_top, graph.register)
+            monitor.register_top, graph.register,
+            advise.register)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

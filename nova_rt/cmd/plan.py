@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     given = response.answer(args, kernel, note, reservation,
                             (*response.PERCENTILES, args.percentile),
                             target=target)
-    flavor = _flavor_command(reservation, args.vcpus, args.ram)
+    flavor = flavor_command(reservation, args.vcpus, args.ram)
     response.show(args, given, f'\n\n{flavor}', flavor=flavor)
     return 0
 
@@ -69,7 +69,7 @@ def _target(args: argparse.Namespace) -> rt_load.Target:
     return rt_load.Target(args.target_ms * _US_PER_MS, args.percentile)
 
 
-def _flavor_command(reservation: rt_reservation.Reservation, vcpus: int,
+def flavor_command(reservation: rt_reservation.Reservation, vcpus: int,
                     ram_mb: int) -> str:
     """Returns the command that makes the flavor (paper, section 5)."""
     prefix = rt_reservation.FLAVOR_PREFIX

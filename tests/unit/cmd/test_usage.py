@@ -12,8 +12,8 @@ from tests.unit import commands
 
 USAGE = 3
 COMMANDS = {
-    'nova-rt': (main, ('conformance', 'doctor', 'graph', 'monitor', 'plan',
-                       'predict', 'release', 'top')),
+    'nova-rt': (main, ('advise', 'conformance', 'doctor', 'graph', 'monitor',
+                       'plan', 'predict', 'release', 'top')),
     'nova-rt-manage': (manage, ('check', 'heal', 'hint')),
     'nova-rt-status': (status, ('upgrade', 'upgrade check')),
     'tacker-rt': (tacker, ('validate', 'translate', 'pack', 'check'))}
