@@ -70,7 +70,7 @@ def _target(args: argparse.Namespace) -> rt_load.Target:
 
 
 def flavor_command(reservation: rt_reservation.Reservation, vcpus: int,
-                    ram_mb: int) -> str:
+                   ram_mb: int) -> str:
     """Returns the command that makes the flavor (paper, section 5)."""
     prefix = rt_reservation.FLAVOR_PREFIX
     return shlex.join((
