@@ -4,12 +4,13 @@
 
 usage: .venv/bin/python benchmarks/monitor.py [rounds]
 
-A context switch (two processes that pass a byte to and fro on one CPU) and a
-load that only computes, in a group that is watched and without the programs
-in the kernel, in turn: CPU time of the processes, minimum and median of the
-rounds with the spread of the middle half.  Where that is wider than what is
-measured, the line says "too noisy".  Needs root and cgroup v1; exits 1 for a
-context switch above 300 ns or a computation 0.5 % slower, unless too noisy.
+A context switch (two processes that pass a byte to and fro on one CPU) and
+the loads of loads.c, in a group that is watched and without the programs in
+the kernel, in turn: CPU time of the processes, minimum and median of the
+rounds, with the spread of the middle half.  Where that is wider than the
+limit and than what is measured, the line says "too noisy".  Needs root, gcc
+and cgroup v1; exits 1 for a context switch above 300 ns or a load 0.5 %
+slower, unless too noisy.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +18,9 @@ import contextlib
 import os
 import pathlib
 import statistics
+import subprocess
 import sys
+import tempfile
 
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers
@@ -28,6 +31,7 @@ EXCHANGES = 20_000
 #: Each exchange is two switches.
 SWITCHES = 2 * EXCHANGES
 CPU = 1
+LOADS = pathlib.Path(__file__).with_name('loads.c')
 GROUP = pathlib.Path('/sys/fs/cgroup/cpu/nova-rt-bench-monitor')
 
 
@@ -44,13 +48,6 @@ def ping_pong() -> None:
         os.write(there[1], b'x')
         os.read(back[0], 1)
     os.waitpid(child, 0)
-
-
-def compute() -> None:
-    """Compute for half a second, about."""
-    total = 0
-    for number in range(6_000_000):
-        total += number & 7
 
 
 def cpu_s(load: Callable[[], None]) -> float:
@@ -94,26 +91,36 @@ def report(name: str, found: tuple[list[float], list[float]],
         [b - a for a, b in zip(without, under, strict=True)], n=4)
     spread = unit(high - low)
     noisy = spread > max(limit, abs(extra))
-    print(f'{name}: minimum +{extra:{shown}}, median {middle:+{shown}}, '
+    print(f'{name}: minimum {extra:+{shown}}, median {middle:+{shown}}, '
           f'spread {spread:{shown}}, at most {limit:{shown}}'
           + (': too noisy' if noisy else ''))
     return noisy or extra <= limit
+
+
+def switches(rounds: int) -> bool:
+    return report('context switch, ns', measure(ping_pong, rounds),
+                  lambda extra: extra / SWITCHES * 1e9, '.0f', LIMIT_NS)
+
+
+def load(program: str, name: str, rounds: int) -> bool:
+    found = measure(lambda: os.execv(  # noqa: S606
+        program, [program, name]), rounds)
+    return report(f'load {name}', found,
+                  lambda extra: extra / min(found[0]), '.2%', LIMIT_PART)
 
 
 def main() -> int:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     GROUP.mkdir()
     try:
-        switches = measure(ping_pong, rounds)
-        loads = measure(compute, rounds)
+        with tempfile.TemporaryDirectory() as folder:
+            program = f'{folder}/loads'
+            subprocess.run(['gcc', '-O2', '-o', program, LOADS], check=True)
+            within = [switches(rounds), *(
+                load(program, name, rounds) for name in ('ep', 'cg', 'mg'))]
     finally:
         GROUP.rmdir()
-    return 0 if all((
-        report('context switch, ns', switches,
-               lambda extra: extra / SWITCHES * 1e9, '.0f', LIMIT_NS),
-        report('computation', loads,
-               lambda extra: extra / min(loads[0]), '.2%', LIMIT_PART),
-    )) else 1
+    return 0 if all(within) else 1
 
 
 if __name__ == '__main__':

@@ -26,6 +26,7 @@ class Domain:
     name: str = ''
     project: str = ''
     flavor: str = ''
+    addresses: tuple[str, ...] = ()
 
 
 def find(host: host_files.Host, pid: int) -> Domain:
@@ -66,4 +67,6 @@ def _parse(root: ElementTree.Element) -> Domain:
         domain.findtext('uuid', ''), int(vcpus) if vcpus.isdecimal() else 0,
         nova.findtext(f'{_NOVA}name', ''),
         '' if project is None else project.get('uuid', ''),
-        '' if flavor is None else flavor.get('name', ''))
+        '' if flavor is None else flavor.get('name', ''),
+        tuple(address.get('address', '') for address in nova.iterfind(
+            f'{_NOVA}ports/{_NOVA}port/{_NOVA}ip')))
