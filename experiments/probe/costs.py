@@ -140,7 +140,7 @@ def measure_pod(cell: str) -> records.Record:
         options = [word for pid in pids for word in ('--pid', pid)]
         before = _both(stage, options)
         other = rt_stage.Stage(rt_stage.SHARES,
-                               f'{rt_stage.NAME}-other')
+                               f'{rt_stage.NAME}-other-{os.getpid()}')
         stack.enter_context(other.up())
         other.weigh(_EXTERNAL)
         for _ in range(_STRESSORS):
