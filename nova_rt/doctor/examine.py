@@ -13,6 +13,7 @@ from nova_rt.doctor.checks import deadline_servers
 from nova_rt.doctor.checks import hardware
 from nova_rt.doctor.checks import kernel
 from nova_rt.doctor.checks import libvirt
+from nova_rt.doctor.checks import monitor
 from nova_rt.doctor.checks import orphans
 from nova_rt.doctor.checks import sysctl
 from nova_rt.doctor.checks import tasks
@@ -22,7 +23,8 @@ from nova_rt.doctor import view as doctor_view
 
 #: In the order in which an operator would ask.
 TOPICS = (kernel, config, capacity, deadline, sysctl, deadline_servers,
-          timing, hardware, libvirt, tasks, orphans, containers, confinement)
+          timing, hardware, libvirt, tasks, orphans, containers, confinement,
+          monitor)
 
 
 def examine(view: doctor_view.View) -> list[findings.Finding]:

@@ -63,6 +63,16 @@ class Host:
         except OSError as error:
             raise OSError(error.errno, error.strerror, path) from error
 
+    def inode(self, path: str) -> int:
+        """The number of a file or directory.
+
+        :raises OSError: with *path* as its filename
+        """
+        try:
+            return os.stat(self._root + path).st_ino
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from error
+
     def read(self, path: str) -> str:
         return self.data(path).decode(errors='replace').rstrip()
 

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``nova-rt monitor`` and ``nova-rt top``: servers seen from outside."""
+
+import argparse
+from collections.abc import Iterator
+import contextlib
+import itertools
+import time
+from typing import Any
+
+from nova_rt.cmd import base
+from nova_rt import exception
+from nova_rt.host import files as host_files
+from nova_rt.monitor import groups
+from nova_rt.monitor import look as monitor_look
+from nova_rt.monitor import table
+
+_EPILOG = 'Exit status: 0 done, 1 no answer, 3 wrong usage.'
+_CLEAR = '\x1b[H\x1b[2J'
+#: The longest and shortest time between two looks, in seconds.
+_LEAST, _MOST = 0.1, 86_400.0
+
+
+def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    parser = commands.add_parser(
+        'monitor', help='what the servers of this host use and wait for',
+        description='Watch the servers of this host from outside for some '
+                    'seconds, and say what each used of its reservation and '
+                    'waited for.  Needs root; changes nothing.',
+        epilog=_EPILOG)
+    base.add_format(parser)
+    _add_seconds(parser, 5.0)
+    parser.set_defaults(run=run)
+
+
+def register_top(commands: 'argparse._SubParsersAction[Any]') -> None:
+    parser = commands.add_parser(
+        'top', help='the same, again and again',
+        description='Watch the servers of this host from outside until '
+                    'interrupted.  Needs root; changes nothing.',
+        epilog=_EPILOG)
+    _add_seconds(parser, 2.0)
+    parser.add_argument(
+        '--rounds', type=_rounds, metavar='N',
+        help='end after so many (default: when interrupted)')
+    parser.set_defaults(run=run_top)
+
+
+def _add_seconds(parser: argparse.ArgumentParser, default: float) -> None:
+    parser.add_argument(
+        '--seconds', type=_seconds, default=default, metavar='N',
+        help='how long to watch (default: %(default)g)')
+
+
+def _seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if _LEAST <= float(text) <= _MOST:
+            return float(text)
+    raise argparse.ArgumentTypeError(
+        f'{text} is no number between {_LEAST:g} and {_MOST:g}')
+
+
+def _rounds(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f'{text} is no number from 1')
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    look = next(_looks(args.seconds))
+    print(table.as_json(look) if args.format == 'json' else table.text(look))
+    return 0
+
+
+def run_top(args: argparse.Namespace) -> int:
+    for look in itertools.islice(_looks(args.seconds), args.rounds):
+        print(f'{_CLEAR}{table.text(look)}', flush=True)
+    return 0
+
+
+def _looks(seconds: float) -> Iterator[monitor_look.Look]:
+    """Yields what came after the look before, every so many seconds.
+
+    :raises CannotMonitor: no source is there
+    """
+    with contextlib.closing(monitor_look.Monitor()) as monitor:
+        if all(source.reason for source in monitor.sources):
+            raise exception.CannotMonitor(
+                what='this host', reason=monitor.sources[0].reason)
+        finder = groups.Finder(host_files.Host())
+        monitor.watch(finder.find())
+        before = monitor.look()
+        while True:
+            time.sleep(seconds)
+            now = monitor.look()
+            yield now.since(before)
+            monitor.watch(finder.find())
+            before = now

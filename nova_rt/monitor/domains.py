@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Whose a guest is, as libvirt keeps it for those that run.
+
+libvirt is not asked: it may be what is broken.  Its files are root's, and a
+guest cannot write to them.
+"""
+
+from collections.abc import Iterator
+import dataclasses
+import posixpath
+from xml.etree import ElementTree
+
+from nova_rt.host import files as host_files
+
+_FOLDERS = ('/run/libvirt/lxc', '/run/libvirt/qemu')
+_NOVA = '{http://openstack.org/xmlns/libvirt/nova/1.1}'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Domain:
+    """A domain; '' and 0 for what is not known."""
+
+    uuid: str = ''
+    vcpus: int = 0
+    name: str = ''
+    project: str = ''
+    flavor: str = ''
+
+
+def find(host: host_files.Host, pid: int) -> Domain:
+    """The domain that a process of libvirt or QEMU keeps."""
+    for path in _files(host):
+        try:
+            root = ElementTree.fromstring(host.read(path))  # noqa: S314
+        except (OSError, ElementTree.ParseError):
+            continue  # has ended, or is just being written
+        if root.get('pid') == str(pid):
+            return _parse(root)
+    return Domain()
+
+
+def _files(host: host_files.Host) -> Iterator[str]:
+    for folder in _FOLDERS:
+        try:
+            names = host.names(folder)
+        except OSError:
+            continue  # no such guests, or not ours to see
+        yield from (posixpath.join(folder, name) for name in names
+                    if name.endswith('.xml'))
+
+
+def _parse(root: ElementTree.Element) -> Domain:
+    domain = root.find('domain')
+    if domain is None:
+        return Domain()
+    vcpus = domain.findtext('vcpu', '')
+    nova = domain.find(f'metadata/{_NOVA}instance')
+    if nova is None:
+        return Domain(domain.findtext('uuid', ''),
+                      int(vcpus) if vcpus.isdecimal() else 0,
+                      domain.findtext('name', ''))
+    flavor = nova.find(f'{_NOVA}flavor')
+    project = nova.find(f'{_NOVA}owner/{_NOVA}project')
+    return Domain(
+        domain.findtext('uuid', ''), int(vcpus) if vcpus.isdecimal() else 0,
+        nova.findtext(f'{_NOVA}name', ''),
+        '' if project is None else project.get('uuid', ''),
+        '' if flavor is None else flavor.get('name', ''))

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The process that finds servers for the one that listens.
+
+It keeps the privileges that this takes, has no socket, and is told nothing:
+it writes a line for each look into a pipe, and ends with its reader.
+"""
+
+from collections.abc import Callable, Iterable
+import dataclasses
+import json
+import os
+import select
+import sys
+import threading
+from typing import Any
+
+from nova_rt import exception
+from nova_rt.host import files as host_files
+from nova_rt.monitor import groups
+from nova_rt.monitor import servers
+
+#: Between two looks, in seconds.
+INTERVAL_S = 5
+
+
+def start() -> int:
+    """Start the process; the pipe to read from.
+
+    Called before there are threads.
+    """
+    reader, writer = os.pipe()
+    if os.fork():
+        os.close(writer)
+        return reader
+    status = 1
+    try:
+        os.close(reader)
+        _write(writer)
+    except (BrokenPipeError, KeyboardInterrupt):
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _write(writer: int) -> None:
+    finder = groups.Finder(host_files.Host())
+    reader_gone = select.poll()
+    reader_gone.register(writer, 0)
+    with os.fdopen(writer, 'w', buffering=1) as pipe:
+        while not reader_gone.poll(0):
+            try:
+                print(encode(finder.find()), file=pipe, flush=True)
+            except (exception.RTError, ValueError) as error:
+                print(f'nova-rt-monitor: servers are not found: {error}',
+                      file=sys.stderr, flush=True)
+            reader_gone.poll(INTERVAL_S * 1000)
+
+
+def encode(found: Iterable[servers.Server]) -> str:
+    """Servers as a line."""
+    return json.dumps([{
+        **{name: getattr(server, name) for name in _PLAIN},
+        'groups': [*server.groups.items()],
+        'reservation': server.reservation and [
+            server.reservation.runtime_us, server.reservation.period_us],
+    } for server in found])
+
+
+def decode(line: str) -> list[servers.Server]:
+    """Servers of a line that :func:`encode` made."""
+    return [_decoded(one) for one in json.loads(line)]
+
+
+_PLAIN = tuple(field.name for field in dataclasses.fields(servers.Server)
+               if field.name not in ('groups', 'reservation'))
+
+
+def _decoded(one: dict[str, Any]) -> servers.Server:
+    granted = one.pop('reservation')
+    return servers.Server(
+        groups=dict(map(tuple, one.pop('groups'))), **one,
+        reservation=servers.Reservation(*granted) if granted else None)
+
+
+def follow(reader: int, take: Callable[[list[servers.Server]], None],
+           ended: Callable[[], None]) -> threading.Thread:
+    """Pass on each line of the pipe until it ends; in a thread."""
+    def run() -> None:
+        with os.fdopen(reader) as pipe:
+            for line in pipe:
+                take(decode(line))
+        ended()
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""One look at all servers of this host, by all sources that it has."""
+
+from collections.abc import Iterable, Mapping
+import dataclasses
+import time
+from typing import TypeVar
+
+from nova_rt import exception
+from nova_rt.monitor import objects
+from nova_rt.monitor import sched
+from nova_rt.monitor import servers as monitor_servers
+from nova_rt.monitor import transactions
+
+_Kind = TypeVar('_Kind', bound=objects.Source)
+BUILD = ('its programs are not compiled; install clang and libbpf-dev, and '
+         'run nova_rt/monitor/programs/build.sh')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Source:
+    """Where numbers come from.
+
+    :ivar reason: why it is off, '' where it is on
+    """
+
+    name: str
+    reason: str = ''
+
+    @property
+    def state(self) -> str:
+        return 'off' if self.reason else 'on'
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """What was seen, from the beginning or since an earlier look.
+
+    :ivar at_s: on the monotonic clock
+    :ivar span_s: how long the numbers are the sum of
+    :ivar seen: by UUID, and ``other`` for those beyond the bounds
+    :ivar beyond: how many those are
+    :ivar unseen: switches of tasks that no event was sent for
+    :ivar answered: transactions by UUID
+    """
+
+    at_s: float
+    span_s: float
+    sources: tuple[Source, ...]
+    servers: Mapping[str, monitor_servers.Server]
+    seen: Mapping[str, sched.Seen] = dataclasses.field(default_factory=dict)
+    beyond: int = 0
+    unseen: int = 0
+    answered: Mapping[str, transactions.Seen] = dataclasses.field(
+        default_factory=dict)
+    network: transactions.Stats = transactions.Stats()
+
+    def since(self, before: 'Look') -> 'Look':
+        """What came after an earlier look."""
+        return dataclasses.replace(
+            self, span_s=self.at_s - before.at_s,
+            unseen=self.unseen - before.unseen,
+            seen={uuid: found.since(before.seen[uuid])
+                  if uuid in before.seen else found
+                  for uuid, found in self.seen.items()},
+            answered={uuid: found.since(before.answered[uuid])
+                      if uuid in before.answered else found
+                      for uuid, found in self.answered.items()})
+
+
+class Monitor:
+    """All sources of this host; those it lacks say why."""
+
+    def __init__(self) -> None:
+        self._begun_s = time.monotonic()
+        self._register = monitor_servers.Register()
+        self._scheduler, scheduler = _start(sched.Scheduler)
+        self._network, network = _start(transactions.Transactions)
+        self.sources = (scheduler, network)
+
+    def watch(self, servers: Iterable[monitor_servers.Server]) -> None:
+        """Watch these servers, and no others."""
+        change = self._register.update(servers)
+        for source in (self._scheduler, self._network):
+            if source:
+                source.apply(change)
+
+    def look(self) -> Look:
+        now, register = time.monotonic(), self._register
+        found = Look(now, now - self._begun_s, self.sources,
+                     dict(register.servers), beyond=register.beyond)
+        if self._scheduler:
+            found = dataclasses.replace(
+                found, seen=self._scheduler.read(register),
+                unseen=self._scheduler.unseen())
+        if self._network:
+            found = dataclasses.replace(
+                found, answered=self._network.read(register),
+                network=self._network.stats())
+        return found
+
+    def close(self) -> None:
+        """Take all programs out of the kernel."""
+        for source in (self._scheduler, self._network):
+            if source:
+                source.close()
+        self._scheduler = self._network = None
+
+
+def _start(kind: type[_Kind]) -> tuple[_Kind | None, Source]:
+    """A source, or why it is off."""
+    if not objects.path(kind.name).exists():
+        return None, Source(kind.name, BUILD)
+    try:
+        return kind(), Source(kind.name)
+    except exception.CannotMonitor as error:
+        return None, Source(kind.name, error.kwargs['reason'])

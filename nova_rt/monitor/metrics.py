@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The metrics of a look: the only place that names them.
+
+Labels have a server's UUID; its name, project and flavor are labels of one
+metric, which the others are joined with.
+"""
+
+from collections.abc import Callable, Iterator
+
+from nova_rt.monitor import exposition
+from nova_rt.monitor import histogram
+from nova_rt.monitor import look as monitor_look
+from nova_rt.monitor import waits
+
+_NS = 1e9
+_US = 1e6
+_SERVER = 'nova_rt_server_'
+
+#: Sums of a server: name, help, and the number (times in ns).
+_SUMS: tuple[tuple[str, str, Callable[[waits.Usage], float]], ...] = (
+    ('cpu_seconds_total', 'CPU time of its tasks, ended ones included.',
+     lambda usage: usage.totals.ran / _NS),
+    ('runnable_seconds_total', 'Time its tasks could have run and did not.',
+     lambda usage: usage.totals.waited / _NS),
+    ('lost_seconds_total', 'Part of the runnable time with budget: others '
+     'ran.', lambda usage: usage.lost_ns / _NS),
+    ('throttled_seconds_total', 'Time without budget, while a task could '
+     'have run.', lambda usage: usage.counts.starved / _NS),
+    ('exhausted_periods_total', 'Periods in which the budget ran out, of '
+     'each pCPU or thread.', lambda usage: usage.counts.exhausted),
+    ('switches_total', 'Switches to one of its tasks.',
+     lambda usage: usage.counts.switches),
+    ('preemptions_total', 'Switches away from a task that could have run '
+     'on.', lambda usage: usage.counts.preempted),
+)
+
+
+def families(look: monitor_look.Look) -> list[exposition.Family]:
+    """All metrics of a look."""
+    return [*_monitor(look), *_servers(look), *_sums(look), *_parts(look),
+            *_times(look)]
+
+
+def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    sources = exposition.Family(
+        'nova_rt_monitor_source', 'gauge',
+        '1 for the state that a source is in, and why it is off.')
+    for source in look.sources:
+        sources.add(1, {'source': source.name, 'state': source.state,
+                        'reason': source.reason})
+    watched = exposition.Family(
+        'nova_rt_monitor_servers', 'gauge', 'Servers that are watched.')
+    watched.add(len(look.servers), {})
+    beyond = exposition.Family(
+        'nova_rt_monitor_servers_beyond', 'gauge',
+        'Servers that are counted together, as other.')
+    beyond.add(look.beyond, {})
+    unseen = exposition.Family(
+        'nova_rt_monitor_unseen_switches_total', 'counter',
+        'Switches of tasks that the kernel sent no event for.')
+    unseen.add(look.unseen, {})
+    yield from (sources, watched, beyond, unseen)
+
+
+def _servers(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    info = exposition.Family(
+        f'{_SERVER}info', 'gauge', 'What people call a server; always 1.')
+    share = exposition.Family(
+        f'{_SERVER}reserved_share', 'gauge',
+        'Part of a pCPU that each vCPU has reserved.')
+    runtime = exposition.Family(
+        f'{_SERVER}reserved_runtime_seconds', 'gauge',
+        'CPU time that each vCPU has reserved in every period.')
+    period = exposition.Family(
+        f'{_SERVER}reserved_period_seconds', 'gauge',
+        'The period of the reservation.')
+    vcpus = exposition.Family(f'{_SERVER}vcpus', 'gauge', 'Its vCPUs.')
+    for uuid, server in look.servers.items():
+        labels = {'server': exposition.clean(uuid)}
+        info.add(1, {**labels, **{
+            name: exposition.clean(getattr(server, name))
+            for name in ('name', 'project', 'flavor')}})
+        if server.vcpus:
+            vcpus.add(server.vcpus, labels)
+        if server.reservation:
+            share.add(server.reservation.share, labels)
+            runtime.add(server.reservation.runtime_us / _US, labels)
+            period.add(server.reservation.period_us / _US, labels)
+    yield from (info, vcpus, share, runtime, period)
+
+
+def _sums(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    for name, about, number in _SUMS:
+        family = exposition.Family(f'{_SERVER}{name}', 'counter', about)
+        for uuid, seen in look.seen.items():
+            family.add(number(seen.whole), _labels(uuid))
+        yield family
+    seen_for = exposition.Family(
+        f'{_SERVER}seen_seconds', 'gauge',
+        'From the first time that a task of it was seen to the last.')
+    for uuid, seen in look.seen.items():
+        seen_for.add(seen.whole.counts.seen_ns / _NS, _labels(uuid))
+    yield seen_for
+
+
+def _parts(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    by_vcpu = exposition.Family(
+        'nova_rt_vcpu_cpu_seconds_total', 'counter', 'CPU time of a vCPU.')
+    throttled = exposition.Family(
+        'nova_rt_vcpu_throttled_seconds_total', 'counter',
+        'Time of a vCPU without budget.')
+    by_cpu = exposition.Family(
+        'nova_rt_server_pcpu_seconds_total', 'counter',
+        'CPU time of a server on a pCPU, by the switches there.')
+    for uuid, seen in look.seen.items():
+        for vcpu, usage in seen.vcpus.items():
+            labels = {**_labels(uuid), 'vcpu': str(vcpu)}
+            by_vcpu.add(usage.totals.ran / _NS, labels)
+            throttled.add(usage.counts.starved / _NS, labels)
+        for cpu, counts in seen.whole.cpus.items():
+            by_cpu.add(counts.ran / _NS, {**_labels(uuid), 'cpu': str(cpu)})
+    yield from (by_vcpu, throttled, by_cpu)
+
+
+def _times(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    yield from _histogram(
+        look, 'wait', 'From being runnable with budget to running.',
+        lambda usage: usage.waits)
+    yield from _histogram(
+        look, 'period_use', 'CPU time used of the budget in a period.',
+        lambda usage: usage.uses)
+
+
+def _histogram(look: monitor_look.Look, name: str, about: str,
+               part: Callable[[waits.Usage], histogram.Histogram]
+               ) -> Iterator[exposition.Family]:
+    """A histogram with few bounds, and quantiles from its fine buckets."""
+    coarse = exposition.Family(f'{_SERVER}{name}_seconds', 'histogram', about)
+    fine = exposition.Family(
+        f'{_SERVER}{name}_quantile_seconds', 'gauge',
+        f'{about}  A quantile of all times until now.')
+    for uuid, seen in look.seen.items():
+        found = part(seen.whole)
+        if not found.count:
+            continue
+        coarse.observe(found, _labels(uuid))
+        for quantile in exposition.QUANTILES:
+            fine.add(found.quantile_ns(quantile) / _NS,
+                     {**_labels(uuid), 'quantile': repr(quantile)})
+    yield from (coarse, fine)
+
+
+def _labels(uuid: str) -> dict[str, str]:
+    return {'server': exposition.clean(uuid)}

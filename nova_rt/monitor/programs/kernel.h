@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The parts of the kernel's types that the programs read.  Loading relocates
+ * each field to where the running kernel has it (CO-RE), so that neither
+ * order nor completeness matters here, only names.
+ */
+#ifndef NOVA_RT_KERNEL_H
+#define NOVA_RT_KERNEL_H
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef int __s32;
+typedef unsigned long long __u64;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef __u64 u64;
+typedef __u32 u32;
+typedef __s64 s64;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u8 bool;
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+/* Of the interface of the kernel, which never changes. */
+enum {
+	MAP_HASH = 1,
+	MAP_ARRAY = 2,
+	MAP_PERCPU_ARRAY = 6,
+	MAP_LRU_HASH = 9,
+	MAP_SK_STORAGE = 24,
+	MAP_TASK_STORAGE = 29,
+
+	NO_PREALLOC = 1,	/* BPF_F_NO_PREALLOC */
+	CLONE = 512,		/* BPF_F_CLONE */
+	STORAGE_CREATE = 1,	/* BPF_LOCAL_STORAGE_GET_F_CREATE */
+	ANY = 0,		/* BPF_ANY */
+	NEW = 1,		/* BPF_NOEXIST */
+
+	AF_INET6 = 10,
+	TCP = 6,
+	PEEK = 2,		/* MSG_PEEK */
+	ESTABLISHED = 1,
+	SYN_SENT = 2,
+	CLOSED = 7,
+	LISTEN = 10,
+
+	TASK_DEAD = 0x80,
+
+	SCHED_FIFO = 1,
+	SCHED_RR = 2,
+	SCHED_DEADLINE = 6,
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), \
+			     apply_to = record)
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[16];
+};
+
+struct timerqueue_node {
+	s64 expires;
+};
+
+struct hrtimer {
+	struct timerqueue_node node;
+};
+
+struct rt_bandwidth {
+	s64 rt_period;
+	u64 rt_runtime;
+	struct hrtimer rt_period_timer;
+};
+
+struct rt_rq {
+	int rt_throttled;
+	u64 rt_time;
+	u64 rt_runtime;
+};
+
+struct task_group {
+	struct task_group *parent;
+	struct rt_rq **rt_rq;
+	struct rt_bandwidth rt_bandwidth;
+};
+
+struct rq {
+	u64 clock;
+	u64 clock_task;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+	u64 sum_exec_runtime;
+};
+
+struct sched_dl_entity {
+	u64 deadline;
+	unsigned int dl_throttled:1;
+	unsigned int dl_yielded:1;
+};
+
+struct sched_info {
+	unsigned long pcount;
+	u64 run_delay;
+	u64 last_arrival;
+	u64 last_queued;
+};
+
+struct task_struct {
+	unsigned int __state;
+	unsigned int policy;
+	int pid;
+	struct sched_entity se;
+	struct sched_dl_entity dl;
+	struct sched_info sched_info;
+	struct css_set *cgroups;
+	struct task_group *sched_task_group;
+};
+
+/* As kernels before 5.14 have it. */
+struct task_struct___before {
+	long state;
+};
+
+struct bpf_iter__task {
+	struct task_struct *task;
+};
+
+struct file;
+
+struct bpf_iter__task_file {
+	struct task_struct *task;
+	struct file *file;
+};
+
+struct in6_addr {
+	u8 s6_addr[16];
+};
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be16 skc_dport;
+	u16 skc_num;
+	u16 skc_family;
+	volatile u8 skc_state;
+	struct in6_addr skc_v6_daddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	u16 sk_protocol;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct sk_buff {
+	char cb[48];
+};
+
+#pragma clang attribute pop
+
+/* Its values depend on how the kernel was built. */
+enum cgroup_subsys_id {
+	cpu_cgrp_id,
+};
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Whose a task is, by the control group of the cpu controller it is in. */
+#ifndef NOVA_RT_LANES_H
+#define NOVA_RT_LANES_H
+
+#include "kernel.h"
+
+/* The groups right below one of a server belong to it too, so far down. */
+#define DEPTH 6
+#define SERVERS 258
+#define LANES 1024
+#define GROUPS 4096
+/* Of what no group says: the host's own. */
+#define HOST 0
+
+/*
+ * A vCPU of a server, or all of a server that has no groups for them.
+ * lane: index of what is counted for it; server: of what its server shares.
+ */
+struct lane {
+	u32 lane;
+	u32 server;
+};
+
+struct {
+	__uint(type, MAP_HASH);
+	__uint(max_entries, GROUPS);
+	__type(key, u64);
+	__type(value, struct lane);
+} groups SEC(".maps");
+
+static __always_inline struct lane lane_of(struct task_struct *task)
+{
+	struct lane host = { HOST, HOST }, *found;
+	struct cgroup_subsys_state *css, *parent;
+	u64 id;
+
+	css = task->cgroups->subsys[bpf_core_enum_value(
+		enum cgroup_subsys_id, cpu_cgrp_id)];
+	for (int depth = 0; depth < DEPTH; depth++) {
+		parent = css->parent;
+		if (!parent)
+			break;
+		id = css->cgroup->kn->id;
+		found = bpf_map_lookup_elem(&groups, &id);
+		if (found)
+			return *found;
+		css = parent;
+	}
+	return host;
+}
+
+#endif

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * CPU time, waiting and budgets of servers, summed up in the kernel.
+ *
+ * Times of a CPU are on its run queue's clock; when a budget ends and comes
+ * back is on the monotonic one, which the timers of periods are set by.
+ */
+#include "kernel.h"
+#include "histogram.h"
+#include "lanes.h"
+
+/* No more than so many periods pass while a task runs without a break. */
+#define PERIODS 64
+/* How deep a group without a budget of its own may be below one that has. */
+#define PARENTS 4
+#define NO_LIMIT (~0ULL)
+
+/* What happened to a lane on one CPU; all times in ns. */
+struct counts {
+	u64 ran;
+	u64 switches;
+	u64 preempted;
+	u64 exhausted;
+	u64 starved;		/* runnable without budget */
+	u64 apart;		/* of what its tasks waited, without budget */
+	u64 first, last;	/* seen, on the clock of the queue */
+	/* The last time that a budget of the group ran out, and its end. */
+	u64 from, until, open;
+	/* The period that runs now, by its end, and what was used of it. */
+	u64 period, used;
+};
+
+/* From the kernel's own counters of tasks, those that ended included. */
+struct totals {
+	u64 ran;
+	u64 waited;
+	u64 slices;
+};
+
+/* What runs on this CPU. */
+struct cpu {
+	u64 since;
+	struct lane lane;
+	int pid;
+	u32 known;
+	u64 unseen;	/* switches that no event was sent for */
+};
+
+/* What is in the totals already, and the state of SCHED_DEADLINE tasks. */
+struct task {
+	struct totals seen;
+	struct lane lane;
+	/* Since when it is without budget, and what it had waited by then. */
+	u64 from, waited;
+	u64 period, used;
+};
+
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, LANES);
+	__type(key, u32);
+	__type(value, struct counts);
+} counts SEC(".maps");
+
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cpu);
+} cpus SEC(".maps");
+
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, LANES);
+	__type(key, u32);
+	__type(value, struct totals);
+} totals SEC(".maps");
+
+/* Not of the host, which nothing waits for. */
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, SERVERS);
+	__type(key, u32);
+	__type(value, struct histogram);
+} waits SEC(".maps");
+
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, SERVERS);
+	__type(key, u32);
+	__type(value, struct histogram);
+} uses SEC(".maps");
+
+struct {
+	__uint(type, MAP_TASK_STORAGE);
+	__uint(map_flags, NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task);
+} tasks SEC(".maps");
+
+static __always_inline struct counts *counts_of(u32 lane)
+{
+	return bpf_map_lookup_elem(&counts, &lane);
+}
+
+static __always_inline struct rt_rq *queue_of(struct task_group *group,
+					      u32 cpu)
+{
+	struct rt_rq **queues = group->rt_rq, *found = 0;
+
+	bpf_probe_read_kernel(&found, sizeof(found), &queues[cpu]);
+	return found;
+}
+
+/* The group whose budget a SCHED_FIFO or SCHED_RR task runs in. */
+static __always_inline bool budget_of(struct task_struct *task, u32 cpu,
+				      s64 *end, s64 *period, struct rt_rq **of)
+{
+	struct task_group *group = task->sched_task_group;
+	u64 runtime;
+
+	if (!bpf_core_field_exists(group->rt_bandwidth.rt_period_timer
+				   .node.expires) ||
+	    !bpf_core_field_exists(group->rt_rq))
+		return 0;
+	for (int depth = 0; depth < PARENTS; depth++) {
+		if (!group || !group->parent)
+			return 0;
+		runtime = group->rt_bandwidth.rt_runtime;
+		if (runtime && runtime != NO_LIMIT) {
+			*end = group->rt_bandwidth.rt_period_timer
+				.node.expires;
+			*period = group->rt_bandwidth.rt_period;
+			*of = queue_of(group, cpu);
+			return *period > 0;
+		}
+		group = group->parent;
+	}
+	return 0;
+}
+
+static __always_inline void use(struct counts *of, u32 server, s64 end,
+				s64 period, u64 ran, u64 now)
+{
+	struct histogram *into;
+	u64 early;
+
+	if (of->period == end) {
+		of->used += ran;
+		return;
+	}
+	into = bpf_map_lookup_elem(&uses, &server);
+	if (of->period) {
+		/* What ran before the period's end is of the one before. */
+		early = of->period > now - ran ? of->period - (now - ran) : 0;
+		if (early > ran)
+			early = ran;
+		record(into, of->used + early);
+		ran -= early;
+		for (int i = 0; i < PERIODS && ran > (u64)period; i++) {
+			record(into, period);
+			ran -= period;
+		}
+	}
+	of->period = end;
+	of->used = ran;
+}
+
+static __always_inline void leave_fixed(struct task_struct *task,
+					struct counts *of, u32 server,
+					bool runnable, u64 ran)
+{
+	u64 now = bpf_ktime_get_ns(), runtime, left;
+	u32 cpu = bpf_get_smp_processor_id();
+	struct rt_rq *queue = 0;
+	s64 end, period;
+	int throttled = 0;
+
+	if (!budget_of(task, cpu, &end, &period, &queue))
+		return;
+	use(of, server, end, period, ran, now);
+	if (!runnable || of->open || !queue)
+		return;
+	bpf_core_read(&throttled, sizeof(throttled), &queue->rt_throttled);
+	if (!throttled)
+		return;
+	bpf_core_read(&left, sizeof(left), &queue->rt_time);
+	bpf_core_read(&runtime, sizeof(runtime), &queue->rt_runtime);
+	of->exhausted++;
+	of->from = now;
+	/* Each period takes one runtime off; below one, it runs again. */
+	of->until = end + (runtime && left > runtime ?
+			   (left / runtime - 1) * period : 0);
+	of->open = 1;
+}
+
+static __always_inline void leave_deadline(struct task_struct *task,
+					   struct counts *of, u32 server,
+					   bool runnable, u64 ran)
+{
+	struct task *state = bpf_task_storage_get(&tasks, task, 0,
+						  STORAGE_CREATE);
+	u64 deadline = task->dl.deadline;
+
+	if (!state)
+		return;
+	if (state->period != deadline) {
+		if (state->period)
+			record(bpf_map_lookup_elem(&uses, &server),
+			       state->used);
+		state->period = deadline;
+		state->used = 0;
+	}
+	state->used += ran;
+	if (runnable && BPF_CORE_READ_BITFIELD(task, dl.dl_throttled) &&
+	    !BPF_CORE_READ_BITFIELD(task, dl.dl_yielded)) {
+		of->exhausted++;
+		state->from = task->se.cfs_rq->rq->clock;
+		state->waited = task->sched_info.run_delay;
+	}
+}
+
+static __always_inline void use_budget(struct task_struct *task,
+				       struct counts *of, u32 server,
+				       bool runnable, u64 ran)
+{
+	if (task->policy == SCHED_DEADLINE)
+		leave_deadline(task, of, server, runnable, ran);
+	else if (task->policy == SCHED_FIFO || task->policy == SCHED_RR)
+		leave_fixed(task, of, server, runnable, ran);
+}
+
+/* Ends a time without budget at now, or when the budget came back. */
+static __always_inline void restore(struct counts *of, u64 now)
+{
+	if (!of->open)
+		return;
+	if (of->until > now)
+		of->until = now;
+	if (of->until > of->from)
+		of->starved += of->until - of->from;
+	of->open = 0;
+}
+
+static __always_inline u64 without_budget(struct task_struct *task,
+					  struct counts *of, u64 waited)
+{
+	u64 now, from;
+
+	if (!of->from ||
+	    (task->policy != SCHED_FIFO && task->policy != SCHED_RR))
+		return 0;
+	now = bpf_ktime_get_ns();
+	restore(of, now);
+	from = now - waited > of->from ? now - waited : of->from;
+	return of->until > from ? of->until - from : 0;
+}
+
+/* It is queued anew when its budget is back. */
+static __always_inline void enter_deadline(struct task_struct *task,
+					   struct counts *of)
+{
+	struct task *state = bpf_task_storage_get(&tasks, task, 0, 0);
+
+	if (!state || !state->from)
+		return;
+	if (task->sched_info.last_queued > state->from)
+		of->starved += task->sched_info.last_queued - state->from;
+	/* Some kernels take that time for waiting, others do not. */
+	of->apart += task->sched_info.run_delay - state->waited;
+	state->from = 0;
+}
+
+static __always_inline void enter(struct task_struct *next, struct lane lane,
+				  u64 clock)
+{
+	struct counts *of = counts_of(lane.lane);
+	u64 queued = next->sched_info.last_queued, waited = 0, apart = 0;
+
+	if (!of)
+		return;
+	of->switches++;
+	if (lane.server == HOST)
+		return;
+	if (!of->first)
+		of->first = clock;
+	of->last = clock;
+	if (queued && clock > queued)
+		waited = clock - queued;
+	if (next->policy == SCHED_DEADLINE)
+		enter_deadline(next, of);
+	else
+		apart = without_budget(next, of, waited);
+	if (apart > waited)
+		apart = waited;
+	of->apart += apart;
+	waited -= apart;
+	if (queued)
+		record(bpf_map_lookup_elem(&waits, &lane.server), waited);
+}
+
+static __always_inline void add(u64 *into, u64 *seen, u64 value)
+{
+	if (value > *seen)
+		__sync_fetch_and_add(into, value - *seen);
+	*seen = value;
+}
+
+/* Adds to the totals of its lane what a task used since the last time. */
+static __always_inline void settle(struct task_struct *task,
+				   struct task *state)
+{
+	struct totals *into = bpf_map_lookup_elem(&totals, &state->lane.lane);
+
+	if (!into)
+		return;
+	add(&into->ran, &state->seen.ran, task->se.sum_exec_runtime);
+	add(&into->waited, &state->seen.waited, task->sched_info.run_delay);
+	add(&into->slices, &state->seen.slices, task->sched_info.pcount);
+}
+
+static __always_inline u64 state_of(struct task_struct *task)
+{
+	struct task_struct___before *old = (void *)task;
+
+	if (bpf_core_field_exists(task->__state))
+		return task->__state;
+	return old->state;
+}
+
+static __always_inline void finish(struct task_struct *task)
+{
+	struct task *state = bpf_task_storage_get(&tasks, task, 0, 0);
+
+	if (state && state->lane.server != HOST)
+		settle(task, state);
+}
+
+static __always_inline void leave(struct task_struct *prev, struct lane lane,
+				  u64 ran, u64 clock, bool preempt)
+{
+	struct counts *of = counts_of(lane.lane);
+	u64 state = state_of(prev);
+	bool runnable = preempt || !state;
+
+	if (!of)
+		return;
+	of->ran += ran;
+	of->preempted += runnable;
+	if (lane.server == HOST)
+		return;
+	of->last = clock;
+	if (state & TASK_DEAD)
+		finish(prev);
+	use_budget(prev, of, lane.server, runnable, ran);
+}
+
+static __always_inline u64 ran_since(struct cpu *here, struct task_struct *prev,
+				     struct rq *rq)
+{
+	u64 arrival = prev->sched_info.last_arrival;
+
+	if (here->pid == prev->pid && here->known)
+		return rq->clock_task > here->since ?
+		       rq->clock_task - here->since : 0;
+	if (here->known)
+		here->unseen++;
+	here->lane = lane_of(prev);
+	return arrival && rq->clock > arrival ? rq->clock - arrival : 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev,
+	     struct task_struct *next)
+{
+	struct rq *rq = next->se.cfs_rq->rq;
+	u32 zero = 0;
+	struct cpu *here = bpf_map_lookup_elem(&cpus, &zero);
+	u64 ran;
+
+	if (!here)
+		return 0;
+	if (prev->pid || !here->known) {
+		ran = ran_since(here, prev, rq);
+		if (prev->pid)
+			leave(prev, here->lane, ran, rq->clock, preempt);
+	}
+	here->since = rq->clock_task;
+	here->pid = next->pid;
+	here->known = 1;
+	if (!next->pid)
+		return 0;
+	here->lane = lane_of(next);
+	enter(next, here->lane, rq->clock);
+	return 0;
+}
+
+/* Charges the task that runs here, and looks again whose it is. */
+static __always_inline void charge(struct task_struct *task)
+{
+	u32 zero = 0;
+	struct cpu *here = bpf_map_lookup_elem(&cpus, &zero);
+	struct counts *of;
+	struct rq *rq;
+	u64 ran;
+
+	if (!here || !here->known || here->pid != task->pid || !task->pid)
+		return;
+	rq = task->se.cfs_rq->rq;
+	ran = ran_since(here, task, rq);
+	of = counts_of(here->lane.lane);
+	here->since += ran;
+	if (of) {
+		of->ran += ran;
+		if (here->lane.server != HOST)
+			use_budget(task, of, here->lane.server, 0, ran);
+	}
+	here->lane = lane_of(task);
+}
+
+/* Is run on each CPU before its counters are read. */
+SEC("raw_tp")
+int flush(void *context)
+{
+	charge(bpf_get_current_task_btf());
+	return 0;
+}
+
+static __always_inline void begin(struct task_struct *task,
+				  struct task *state, struct lane lane)
+{
+	state->lane = lane;
+	state->seen.ran = task->se.sum_exec_runtime;
+	state->seen.waited = task->sched_info.run_delay;
+	state->seen.slices = task->sched_info.pcount;
+}
+
+static __always_inline void look(struct task_struct *task)
+{
+	struct task *state = bpf_task_storage_get(&tasks, task, 0, 0);
+	struct lane lane = lane_of(task);
+
+	if (state && state->lane.server != HOST) {
+		settle(task, state);
+		state->lane = lane;
+		return;
+	}
+	if (lane.server == HOST)
+		return;
+	state = bpf_task_storage_get(&tasks, task, 0, STORAGE_CREATE);
+	if (state)
+		begin(task, state, lane);
+}
+
+/* Is run over all tasks before the totals are read. */
+SEC("iter/task")
+int walk(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+
+	if (task)
+		look(task);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct lane lane = lane_of(child);
+	struct task *state;
+
+	if (lane.server == HOST)
+		return 0;
+	state = bpf_task_storage_get(&tasks, child, 0, STORAGE_CREATE);
+	if (state)
+		begin(child, state, lane);
+	return 0;
+}
+
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(on_attach, struct cgroup *group, const char *path,
+	     struct task_struct *task)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+
+	look(task);
+	/* It runs on, as one of another server. */
+	if (current->pid == task->pid)
+		charge(current);
+	return 0;
+}
+
+/* Once nothing more is added to its counters. */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(on_free, struct task_struct *task)
+{
+	finish(task);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

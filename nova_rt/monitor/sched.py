@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The programs at the scheduler, from their object to numbers of servers."""
+
+from collections.abc import Mapping
+import contextlib
+import dataclasses
+import struct
+
+from nova_rt.monitor import histogram
+from nova_rt.monitor import objects
+from nova_rt.monitor import servers as monitor_servers
+from nova_rt.monitor import waits
+
+#: ``struct cpu``: since, lane, server, pid, known, unseen.
+_CPU = struct.Struct('=QIIiIQ')
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """A server at the scheduler.
+
+    :ivar whole: all of it
+    :ivar vcpus: its vCPUs, where each has a control group; without waits
+        and uses, which only servers have
+    """
+
+    whole: waits.Usage
+    vcpus: Mapping[int, waits.Usage]
+
+    def since(self, before: 'Seen') -> 'Seen':
+        """What came after an earlier look."""
+        none = waits.Usage()
+        return Seen(self.whole.since(before.whole), {
+            vcpu: usage.since(before.vcpus.get(vcpu, none))
+            for vcpu, usage in self.vcpus.items()})
+
+
+class Scheduler(objects.Source):
+    """What servers use and wait for, from now on."""
+
+    name = 'sched'
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counts = self.object.map('counts', per_cpu=True)
+        self._totals = self.object.map('totals')
+        self._cpus = self.object.map('cpus', per_cpu=True)
+        self._histograms = {name: self.object.map(name)
+                            for name in ('waits', 'uses')}
+
+    def forget(self, change: monitor_servers.Change) -> None:
+        for lane in change.lanes:
+            self._counts.clear(objects.key(lane))
+            self._totals.clear(objects.key(lane))
+        for server in change.servers:
+            for each in self._histograms.values():
+                each.clear(objects.key(server))
+
+    def begin(self) -> None:
+        # What they have used until now is not counted.
+        self.object.walk('iter/task')
+
+    def read(self, register: monitor_servers.Register) -> dict[str, Seen]:
+        """All servers by their UUID, and ``other`` where there is any."""
+        for cpu in range(self._cpus.width):
+            with contextlib.suppress(OSError):  # offline
+                self.object.run('flush', cpu)
+        self.object.walk('iter/task')
+        return {uuid: self._seen(place)
+                for uuid, place in register.shown.items()}
+
+    def unseen(self) -> int:
+        """Switches of tasks that the kernel sent no event for."""
+        data = self._cpus.get(objects.key(0)) or b''
+        return sum(fields[-1] for fields in _CPU.iter_unpack(data))
+
+    def _seen(self, place: monitor_servers.Place) -> Seen:
+        lanes = {vcpu: self._lane(lane)
+                 for vcpu, lane in place.lanes.items()}
+        shared = waits.Usage(waits=self._histogram('waits', place.index),
+                             uses=self._histogram('uses', place.index))
+        return Seen(sum(lanes.values(), shared), {
+            vcpu: usage for vcpu, usage in lanes.items()
+            if vcpu != monitor_servers.WHOLE})
+
+    def _lane(self, lane: int) -> waits.Usage:
+        key = objects.key(lane)
+        counts = enumerate(waits.by_cpu(self._counts.get(key) or b''))
+        totals = self._totals.get(key)
+        return waits.Usage(
+            waits.Totals.decode(totals) if totals else waits.Totals(),
+            {cpu: found for cpu, found in counts if found.last})
+
+    def _histogram(self, name: str, server: int) -> histogram.Histogram:
+        data = self._histograms[name].get(objects.key(server))
+        return histogram.Histogram.decode(data or bytes(histogram.SIZE))

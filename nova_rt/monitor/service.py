@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The service: Prometheus asks, the programs answer.
+
+The process that listens has no privileges and nothing but open maps; the
+one that finds servers has no socket.
+"""
+
+import contextlib
+import dataclasses
+import http.server
+import os
+import pwd
+import signal
+import ssl
+import sys
+import threading
+from typing import Any
+
+from nova_rt import exception
+from nova_rt.monitor import exposition
+from nova_rt.monitor import finding
+from nova_rt.monitor import look as monitor_look
+from nova_rt.monitor import metrics
+from nova_rt.monitor import servers
+
+PATH = '/metrics'
+#: How long a client may take, in seconds.
+_PATIENCE = 10
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """How the service runs.
+
+    :ivar user: whom the listening process runs as
+    :ivar certificate, key: for TLS, '' for none
+    :ivar clients: the authority that clients' certificates must be from
+    """
+
+    address: str = '127.0.0.1'
+    port: int = 9760
+    user: str = 'nobody'
+    certificate: str = ''
+    key: str = ''
+    clients: str = ''
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: 'Server'
+    timeout = _PATIENCE
+    server_version = 'nova-rt-monitor'
+    sys_version = ''
+
+    def do_GET(self) -> None:  # noqa: N802
+        if self.path.partition('?')[0] != PATH:
+            self.send_error(404, f'Only {PATH} is here')
+            return
+        body = self.server.answer().encode()
+        self.send_response(200)
+        self.send_header('Content-Type', exposition.CONTENT_TYPE)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nobody reads a line for each scrape."""
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Answers scrapes, one at a time."""
+
+    daemon_threads = True
+
+    def __init__(self, options: Options, monitor: monitor_look.Monitor
+                 ) -> None:
+        """Listen, not yet answering.
+
+        :raises CannotMonitor: the address cannot be had, for one
+        """
+        self._monitor = monitor
+        self._lock = threading.Lock()
+        try:
+            super().__init__((options.address, options.port), _Handler)
+            if options.certificate:
+                self.socket = _context(options).wrap_socket(
+                    self.socket, server_side=True,
+                    do_handshake_on_connect=False)
+        except (OSError, ValueError) as error:
+            raise exception.CannotMonitor(
+                what=f'for others at {options.address}:{options.port}',
+                reason=str(error)) from error
+
+    def answer(self) -> str:
+        """All metrics, as they are now."""
+        with self._lock:
+            look = self._monitor.look()
+        return exposition.text(metrics.families(look))
+
+    def watch(self, found: list[servers.Server]) -> None:
+        with self._lock:
+            self._monitor.watch(found)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is no news."""
+
+
+def _context(options: Options) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(options.certificate, options.key or None)
+    if options.clients:
+        context.load_verify_locations(options.clients)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def run(options: Options) -> int:
+    """Serve until SIGTERM or SIGINT; the exit status.
+
+    :raises CannotMonitor: there is no such user, for one
+    """
+    try:
+        account = pwd.getpwnam(options.user)
+    except KeyError as error:
+        raise exception.CannotMonitor(
+            what=f'as user {options.user}', reason='there is none of this '
+            'name; choose one with --user') from error
+    reader = finding.start()
+    with (contextlib.closing(monitor_look.Monitor()) as monitor,
+          Server(options, monitor) as server):
+        _drop(account)
+        return _serve(server, reader)
+
+
+def _drop(account: pwd.struct_passwd) -> None:
+    """Become an ordinary user, without any capability, for good."""
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(account.pw_gid)
+        os.setuid(account.pw_uid)
+
+
+def _serve(server: Server, reader: int) -> int:
+    """Answer until a signal, 0, or until nobody finds servers, 1."""
+    statuses = [0]
+
+    def end(*_: object) -> None:
+        # Not from the thread that serves, which would wait for itself.
+        threading.Thread(target=server.shutdown, daemon=True).start()
+
+    def alone() -> None:
+        print('nova-rt-monitor: the process that finds servers has ended',
+              file=sys.stderr, flush=True)
+        statuses.append(1)
+        end()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    finding.follow(reader, server.watch, alone)
+    server.serve_forever()
+    return statuses[-1]

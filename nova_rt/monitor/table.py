@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A look between two moments, as text for a person and as JSON."""
+
+from collections.abc import Iterable, Iterator, Sequence
+import json
+from typing import Any
+
+from nova_rt.monitor import look as monitor_look
+from nova_rt.monitor import sched
+from nova_rt.monitor import servers
+from nova_rt.monitor import waits
+
+_NS = 1e9
+_MS_NS = 1e6
+_HEADINGS = ('SERVER', 'NAME', 'CPU', 'RESERVED', 'USED', 'EXHAUSTED',
+             'THROTTLED', 'LOST', 'WAIT p50', 'p99', 'SWITCHES')
+_QUANTILES = (0.5, 0.99)
+_NAME = 24
+
+
+def reserved(server: servers.Server | None) -> float | None:
+    """The CPUs that a server has reserved; None for no reservation."""
+    if server is None or server.reservation is None:
+        return None
+    vcpus = server.vcpus or max(1, len(server.groups) - 1)
+    return server.reservation.share * vcpus
+
+
+def text(look: monitor_look.Look) -> str:
+    """A line for each server, those that use most at the top."""
+    rows = [_row(look, uuid, seen) for uuid, seen in _ordered(look)]
+    widths = [max(map(len, column))
+              for column in zip(_HEADINGS, *rows, strict=True)]
+    lines = [_line(row, widths) for row in (_HEADINGS, *rows)]
+    if not rows and not any(source.reason for source in look.sources):
+        lines = ['No server runs on this host.']
+    return '\n'.join([*lines, *_notes(look)])
+
+
+def _ordered(look: monitor_look.Look) -> list[tuple[str, sched.Seen]]:
+    return sorted(look.seen.items(),
+                  key=lambda item: (-item[1].whole.totals.ran, item[0]))
+
+
+def _row(look: monitor_look.Look, uuid: str, seen: sched.Seen
+         ) -> tuple[str, ...]:
+    server = look.servers.get(uuid)
+    usage = seen.whole
+    cpus = usage.totals.ran / _NS / look.span_s
+    granted = reserved(server)
+    return (
+        uuid, (server.name if server else '')[:_NAME], f'{cpus:.3f}',
+        '-' if granted is None else f'{granted:.3f}',
+        '-' if not granted else f'{cpus / granted:.1%}',
+        str(usage.counts.exhausted), _part(usage.counts.starved, look),
+        _part(usage.lost_ns, look),
+        *(_ms(usage, quantile) for quantile in _QUANTILES),
+        str(usage.counts.switches))
+
+
+def _part(ns: int, look: monitor_look.Look) -> str:
+    return f'{ns / _NS / look.span_s:.1%}'
+
+
+def _ms(usage: waits.Usage, quantile: float) -> str:
+    if not usage.waits.count:
+        return '-'
+    return f'{usage.waits.quantile_ns(quantile) / _MS_NS:.3f} ms'
+
+
+def _line(row: Sequence[str], widths: Iterable[int]) -> str:
+    # The first two are text, the others are numbers.
+    return '  '.join(
+        cell.ljust(width) if column < 2 else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ).rstrip()
+
+
+def _notes(look: monitor_look.Look) -> Iterator[str]:
+    for source in look.sources:
+        if source.reason:
+            yield f'Without {source.name}: {source.reason}.'
+    if look.beyond:
+        yield (f'{look.beyond} servers beyond the first {servers.SERVERS} '
+               f'are counted together, as {servers.OTHER_NAME}.')
+
+
+def as_json(look: monitor_look.Look) -> str:
+    """The same numbers, exact; times in ns."""
+    return json.dumps({
+        'seconds': look.span_s,
+        'sources': [{'source': source.name, 'state': source.state,
+                     'reason': source.reason or None}
+                    for source in look.sources],
+        'servers': {uuid: _as_json(look.servers.get(uuid), seen)
+                    for uuid, seen in _ordered(look)},
+        'beyond': look.beyond, 'unseen_switches': look.unseen}, indent=2)
+
+
+def _as_json(server: servers.Server | None, seen: sched.Seen
+             ) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if server:
+        found = {'name': server.name, 'project': server.project,
+                 'flavor': server.flavor, 'vcpus': server.vcpus or None}
+        if server.reservation:
+            found |= {'runtime_us': server.reservation.runtime_us,
+                      'period_us': server.reservation.period_us}
+    return {**found, 'reserved_cpus': reserved(server),
+            **_usage(seen.whole), 'wait_ns': _times(seen.whole),
+            'by_vcpu': {vcpu: _usage(usage)
+                        for vcpu, usage in seen.vcpus.items()},
+            'by_pcpu': {cpu: counts.ran
+                        for cpu, counts in seen.whole.cpus.items()}}
+
+
+def _usage(usage: waits.Usage) -> dict[str, int]:
+    counts = usage.counts
+    return {'cpu_ns': usage.totals.ran, 'runnable_ns': usage.totals.waited,
+            'lost_ns': usage.lost_ns, 'throttled_ns': counts.starved,
+            'exhausted_periods': counts.exhausted,
+            'switches': counts.switches, 'preemptions': counts.preempted}
+
+
+def _times(usage: waits.Usage) -> dict[str, float]:
+    return {'count': usage.waits.count, 'mean': usage.waits.mean_ns,
+            **{f'p{quantile * 100:g}': usage.waits.quantile_ns(quantile)
+               for quantile in (0.5, 0.75, 0.9, 0.99, 0.999)}}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A group of this kernel's that is watched as a server would be."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from nova_rt.monitor import look
+from nova_rt.monitor import sched
+from nova_rt.monitor import servers
+from tests.functional.kernel import base
+
+UUID = 'watched'
+_SECONDS = 20
+
+#: Runs the rest of its arguments in the groups of the first, by commas.
+JOIN = ('groups=$1; shift; for each in $(echo $groups | tr , " "); do '
+        'echo 0 > $each/cgroup.procs; done; exec "$@"')
+
+
+class WatchedTest(base.RealKernelTest):
+    """Its scratch group, below ``cpu`` and ``cpuacct``, is a server."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.monitor = look.Monitor()
+        self.addCleanup(self.monitor.close)
+        for source in self.monitor.sources:
+            self.assertEqual('', source.reason, source)
+        self.accounts = self.scratch('cpuacct')
+        self.servers = [servers.Server(
+            UUID, {servers.WHOLE: os.stat(self.top).st_ino})]
+        self.monitor.watch(self.servers)
+        self.begun = self.monitor.look()
+
+    def inside(self, *command: str) -> subprocess.Popen[str]:
+        """Start a command in the group; it has two pipes."""
+        groups = f'{self.accounts},{self.top}'
+        child = subprocess.Popen(
+            ['sh', '-c', JOIN, 'sh', groups, *command], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            start_new_session=True)
+        self.addCleanup(self.stop, child)
+        return child
+
+    def python(self, program: str, *arguments: str) -> subprocess.Popen[str]:
+        """Start a program of Python in the group."""
+        return self.inside(sys.executable, '-c', program, *arguments)
+
+    def stop(self, child: subprocess.Popen[str]) -> None:
+        child.kill()
+        child.communicate()
+
+    def seen(self) -> sched.Seen:
+        """What came since the beginning of the test."""
+        return self.monitor.look().since(self.begun).seen[UUID]
+
+    def wait_for(self, condition: object) -> None:
+        """Until it holds, or fail.
+
+        :param condition: a function
+        """
+        assert callable(condition)
+        end = time.monotonic() + _SECONDS
+        while not condition():
+            self.assertLess(time.monotonic(), end, 'it never came to be')
+            time.sleep(0.01)
+
+
+def sleeps(pid: int) -> bool:
+    """Whether the kernel has a process asleep."""
+    stat = pathlib.Path(f'/proc/{pid}/stat').read_text()
+    return stat.rpartition(')')[2].split()[0] == 'S'

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is measured, beside what others say of the same.
+
+CPU time has cpuacct.usage, waiting the kernel's schedstat files, and budgets
+the clock of the task that lacks them.
+"""
+
+import os
+import pathlib
+
+from nova_rt.host import sched
+from nova_rt.kernel import two_files
+from tests.functional.monitor import base
+
+RUNTIME_US, PERIOD_US = 8_000, 100_000
+PERIODS = 20
+#: In ns: what no wait for others is as long as, and no budget comes back in.
+GAP = 40_000_000
+
+SHORT = 'i=0; while [ $i -lt 1000 ]; do /bin/true; i=$((i+1)); done'
+#: Works when told to, for so much CPU time, and says so.
+WORKER = '''
+import sys, time
+print(flush=True)
+for line in sys.stdin:
+    end = time.thread_time() + float(line)
+    while time.thread_time() < end:
+        pass
+    print(flush=True)
+'''
+#: Looks at the clock for so many ns; the gaps that it saw.
+GAPS = '''
+import sys, time
+print(flush=True)
+span, least = map(int, sys.stdin.readline().split())
+gaps, last = [], time.monotonic_ns()
+end = last + span
+while last < end:
+    now = time.monotonic_ns()
+    if now - last > least:
+        gaps.append(now - last)
+    last = now
+print(*gaps, flush=True)
+sys.stdin.read()
+'''
+
+
+class SumsTest(base.WatchedTest):
+
+    def usage(self):
+        return int((self.accounts / 'cpuacct.usage').read_text())
+
+    def test_cpu_time_of_a_thousand_short_tasks(self):
+        child = self.inside('sh', '-c', SHORT)
+        child.wait()
+        ours = self.seen().whole
+        golden = self.usage()
+        self.assertAlmostEqual(golden, ours.totals.ran, delta=golden / 1000)
+        # By the switches, all but those that the kernel has no event for.
+        self.assertAlmostEqual(golden, ours.counts.ran, delta=golden / 50)
+        self.assertGreater(ours.totals.slices, 1000)
+
+    def schedstat(self, child):
+        path = pathlib.Path(f'/proc/{child.pid}/schedstat')
+        return [int(word) for word in path.read_text().split()]
+
+    def test_cpu_time_and_waiting_of_tasks_that_compete(self):
+        children = [self.python(WORKER) for _ in range(4)]
+        for child in children:
+            child.stdout.readline()
+            self.wait_for(lambda child=child: base.sleeps(child.pid))
+        ours = self.monitor.look()
+        golden = [self.schedstat(child) for child in children]
+        for child in children:
+            child.stdin.write('0.2\n')
+            child.stdin.flush()
+        for child in children:
+            child.stdout.readline()
+            self.wait_for(lambda child=child: base.sleeps(child.pid))
+        found = self.monitor.look().since(ours).seen[base.UUID].whole
+        after = [self.schedstat(child) for child in children]
+        self.assertEqual(
+            [sum(child[part] for child in after)
+             - sum(child[part] for child in golden) for part in range(3)],
+            [found.totals.ran, found.totals.waited, found.totals.slices])
+        # One wait for each slice, but for switches without an event.
+        self.assertAlmostEqual(found.totals.slices, found.waits.count,
+                               delta=2 + found.totals.slices / 50)
+
+    def test_time_before_it_was_watched_is_not_counted(self):
+        child = self.python(WORKER)
+        child.stdout.readline()
+        child.stdin.write('0.2\n')
+        child.stdin.flush()
+        child.stdout.readline()
+        self.monitor.watch([])
+        self.monitor.watch(self.servers)
+        found = self.monitor.look().seen[base.UUID].whole
+        self.assertLess(found.totals.ran, 100_000_000)
+
+
+class BudgetTest(base.WatchedTest):
+
+    def gaps(self, start):
+        """Run a busy task for some periods; what it saw of its own gaps."""
+        child = self.python(GAPS)
+        child.stdout.readline()
+        start(child.pid)
+        self.addCleanup(self.ordinary, child.pid)
+        child.stdin.write(f'{PERIODS * PERIOD_US * 1000} {GAP}\n')
+        child.stdin.flush()
+        found = [int(word) for word in child.stdout.readline().split()]
+        return found, self.seen().whole
+
+    def ordinary(self, pid):
+        try:
+            sched.stop(pid)
+        except ProcessLookupError:
+            pass
+
+    def assert_right(self, gaps, ours):
+        self.assertGreaterEqual(len(gaps), PERIODS - 1)
+        self.assertEqual(len(gaps), ours.counts.exhausted)
+        self.assertAlmostEqual(sum(gaps), ours.counts.starved,
+                               delta=sum(gaps) * 0.002)
+        # Beside that, it waited only for what is above it.
+        self.assertLess(ours.lost_ns, ours.counts.starved)
+        self.assertGreaterEqual(ours.uses.count, PERIODS - 1)
+        self.assertAlmostEqual(RUNTIME_US * 1000, ours.uses.mean_ns,
+                               delta=RUNTIME_US * 1000 * 0.25)
+
+    def test_rt_group_sched(self):
+        (self.top / two_files.PERIOD).write_text(str(PERIOD_US))
+        (self.top / two_files.RUNTIME).write_text(str(RUNTIME_US))
+        self.assert_right(*self.gaps(lambda pid: os.sched_setscheduler(
+            pid, os.SCHED_RR, os.sched_param(10))))
+
+    def test_sched_deadline(self):
+        self.assert_right(*self.gaps(lambda pid: sched.start(
+            pid, RUNTIME_US, PERIOD_US)))
+
+    def test_a_task_within_its_budget(self):
+        (self.top / two_files.PERIOD).write_text(str(PERIOD_US))
+        (self.top / two_files.RUNTIME).write_text(str(RUNTIME_US))
+        child = self.python(WORKER)
+        child.stdout.readline()
+        os.sched_setscheduler(child.pid, os.SCHED_RR, os.sched_param(10))
+        self.addCleanup(self.ordinary, child.pid)
+        self.assertEqual(0, self.seen().whole.counts.starved)
+        for _ in range(3):
+            child.stdin.write('0.0001\n')
+            child.stdin.flush()
+            child.stdout.readline()
+        found = self.seen().whole.counts
+        self.assertEqual((0, 0), (found.exhausted, found.starved))

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""nova-rt-monitor as a process: privileges, answers, and a violent end."""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+from urllib import error
+from urllib import request
+
+from prometheus_client import parser
+
+_START = ('import sys; from nova_rt.cmd import serve; '
+          'sys.exit(serve.main(sys.argv[1:]))')
+_SECONDS = 20
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(('127.0.0.1', 0))
+        return found.getsockname()[1]
+
+
+def status(pid, name):
+    text = pathlib.Path(f'/proc/{pid}/status').read_text()
+    [line] = [line for line in text.splitlines()
+              if line.startswith(f'{name}:')]
+    return line.split()[1:]
+
+
+def children(pid):
+    path = pathlib.Path(f'/proc/{pid}/task/{pid}/children')
+    return [int(word) for word in path.read_text().split()]
+
+
+class ServiceTest(unittest.TestCase):
+
+    def setUp(self):
+        if os.geteuid() != 0:
+            self.skipTest('needs root')
+        self.port = free_port()
+        self.service = subprocess.Popen(
+            [sys.executable, '-W', 'ignore', '-c', _START, '--port',
+             str(self.port)], stdin=subprocess.DEVNULL)
+        self.addCleanup(self.service.wait)
+        self.addCleanup(self.service.kill)
+        self.end = time.monotonic() + _SECONDS
+        self.metrics = self.eventually(self.ask)
+
+    def eventually(self, look_for):
+        while True:
+            found = look_for()
+            if found:
+                return found
+            self.assertLess(time.monotonic(), self.end)
+            time.sleep(0.02)
+
+    def ask(self):
+        opener = request.build_opener(request.ProxyHandler({}))
+        try:
+            with opener.open(f'http://127.0.0.1:{self.port}/metrics') as got:
+                text = got.read().decode()
+        except error.URLError:
+            return None  # not yet
+        return {sample.name: sample for family
+                in parser.text_string_to_metric_families(text)
+                for sample in family.samples}
+
+    def test_answers_without_privileges(self):
+        source = self.metrics['nova_rt_monitor_source']
+        self.assertEqual('on', source.labels['state'], source)
+        self.assertNotIn('0', status(self.service.pid, 'Uid'))
+        self.assertEqual([f'{0:016x}'], status(self.service.pid, 'CapEff'))
+        self.assertEqual(['0'] * 4, status(
+            children(self.service.pid)[0], 'Uid'))
+
+    def test_listens_at_one_address(self):
+        with self.assertRaises(ConnectionRefusedError):
+            socket.create_connection(('127.0.0.2', self.port))
+
+    def test_ends_by_a_signal(self):
+        self.service.send_signal(signal.SIGTERM)
+        self.assertEqual(0, self.service.wait(_SECONDS))
+
+    def test_killed(self):
+        [finder] = children(self.service.pid)
+        self.service.kill()
+        self.service.wait()
+        self.eventually(lambda: not os.path.exists(f'/proc/{finder}'))
+
+    def test_ends_if_nobody_finds_servers(self):
+        os.kill(children(self.service.pid)[0], signal.SIGKILL)
+        self.assertEqual(1, self.service.wait(_SECONDS))

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``nova-rt monitor``, ``nova-rt top``, ``nova-rt-monitor``: words, output."""
+
+import json
+import pathlib
+from unittest import mock
+
+from nova_rt.cmd import main
+from nova_rt.cmd import serve
+from nova_rt import exception
+from nova_rt.monitor import groups
+from nova_rt.monitor import libbpf
+from nova_rt.monitor import look
+from nova_rt.monitor import objects
+from nova_rt.monitor import sched
+from nova_rt.monitor import servers
+from nova_rt.monitor import transactions
+from nova_rt.monitor import waits
+from tests.unit import commands
+
+_HERE = pathlib.Path(__file__)
+
+
+def seen(ran=0, exhausted=0):
+    usage = waits.Usage(waits.Totals(ran, 2 * ran, 5), {0: waits.Counts(
+        ran=ran, exhausted=exhausted, starved=ran, apart=ran, last=1)})
+    return sched.Seen(usage, {0: usage})
+
+
+class Scheduler:
+    """Two servers; each look finds more."""
+
+    name = 'sched'
+
+    def __init__(self):
+        self.looks = 0
+
+    def apply(self, change):
+        self.change = change
+
+    def read(self, register):
+        self.looks += 1
+        return {'u1': seen(1_000_000 * self.looks),
+                'u2': seen(5_000_000 * self.looks, self.looks)}
+
+    def unseen(self):
+        return 0
+
+    def close(self):
+        self.looks = -1
+
+
+SERVERS = [
+    servers.Server('u1', {servers.WHOLE: 1}, name='plain'),
+    servers.Server('u2', {servers.WHOLE: 2}, 2, 'reserved', 'p', 'f',
+                   servers.Reservation(20_000, 100_000))]
+
+
+class MonitorTest(commands.CommandTest):
+
+    main = staticmethod(main.main)
+
+    def setUp(self):
+        super().setUp()
+        self.scheduler = Scheduler()
+        for patch in (
+                mock.patch.object(objects, 'path', return_value=_HERE),
+                mock.patch.object(sched, 'Scheduler', self.start(
+                    'sched', lambda: self.scheduler)),
+                mock.patch.object(transactions, 'Transactions',
+                                  self.start('tcp', self.refuse)),
+                mock.patch.object(groups.Finder, 'find',
+                                  return_value=SERVERS)):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    @staticmethod
+    def start(name, function):
+        """What stands for the class of a source."""
+        kind = mock.Mock(side_effect=function)
+        kind.name = name
+        return kind
+
+    @staticmethod
+    def refuse():
+        raise exception.CannotMonitor(what='tcp', reason='of a reason')
+
+    def test_text(self):
+        status, out, err = self.run_main('monitor', '--seconds', '0.1')
+        self.assertEqual((0, ''), (status, err))
+        heading, first, second, note = out.splitlines()
+        self.assertEqual('Without tcp: of a reason.', note)
+        self.assertTrue(heading.startswith('SERVER'))
+        # The one that uses more.
+        self.assertRegex(first, r'^u2 +reserved +\d\.\d+ +0\.400 +\d+\.\d%')
+        self.assertRegex(second, r'^u1 +plain +\d\.\d+ +- +- +0')
+        self.assertEqual(-1, self.scheduler.looks)
+
+    def test_json(self):
+        status, out, _ = self.run_main('monitor', '--seconds', '0.1', '-f',
+                                       'json')
+        found = json.loads(out)
+        self.assertEqual(0, status)
+        server = found['servers']['u2']
+        self.assertEqual((5_000_000, 10_000_000, 5_000_000, 1, 0.4), (
+            server['cpu_ns'], server['runnable_ns'], server['lost_ns'],
+            server['exhausted_periods'], server['reserved_cpus']))
+        self.assertEqual(5_000_000, server['by_vcpu']['0']['cpu_ns'])
+        self.assertIsNone(found['servers']['u1']['reserved_cpus'])
+
+    def test_top(self):
+        status, out, err = self.run_main('top', '--seconds', '0.1',
+                                         '--rounds', '2')
+        self.assertEqual((0, ''), (status, err))
+        self.assertEqual(2, out.count('SERVER'))
+
+    def test_nonsense(self):
+        for argv in (('monitor', '--seconds', 'nan'), ('top', '--rounds', '0'),
+                     ('monitor', '--seconds', '0'), ('top', '--rounds', 'x')):
+            status, out, err = self.run_main(*argv)
+            self.assertEqual((3, ''), (status, out))
+            self.assertRegex(err, r': error: .*\n$')
+
+    def test_not_compiled(self):
+        with mock.patch.object(objects, 'path',
+                               return_value=_HERE / 'nosuch'):
+            status, out, err = self.run_main('monitor')
+        self.assertEqual((1, '', f'nova-rt: Cannot monitor this host: '
+                          f'{look.BUILD}.\n'), (status, out, err))
+
+    def test_refused(self):
+        for number, words in ((1, 'CAP_BPF'), (2, 'ENOENT'), (13, 'EACCES')):
+            error = exception.CannotMonitor(what='sched',
+                                            reason=libbpf.why(number))
+            with mock.patch.object(sched, 'Scheduler', self.start(
+                    'sched', mock.Mock(side_effect=error))):
+                status, out, err = self.run_main('monitor')
+            self.assertEqual((1, ''), (status, out))
+            self.assertIn(words, err)
+
+
+class ServiceTest(commands.CommandTest):
+
+    main = staticmethod(serve.main)
+
+    def test_nonsense(self):
+        for argv in (('--port', '65536'), ('--port', 'x'),
+                     ('--clients', 'x'), ('--nosuch',)):
+            status, out, err = self.run_main(*argv)
+            self.assertEqual((3, ''), (status, out))
+            self.assertIn('nova-rt-monitor: error: ', err)
+
+    def test_no_such_user(self):
+        status, out, err = self.run_main('--user', 'nosuch!')
+        self.assertEqual((1, ''), (status, out))
+        self.assertIn('nosuch!', err)

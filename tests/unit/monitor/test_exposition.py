@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""nova_rt.monitor.exposition and metrics, read by prometheus_client."""
+
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+from prometheus_client import parser
+
+from nova_rt.monitor import exposition
+from nova_rt.monitor import histogram
+from nova_rt.monitor import look
+from nova_rt.monitor import metrics
+from nova_rt.monitor import sched
+from nova_rt.monitor import servers
+from nova_rt.monitor import waits
+from tests.unit import base
+
+
+def usage(ran=2_000_000_000):
+    counts = [0] * histogram.BUCKETS
+    counts[histogram.bucket_of(3_000_000)] = 5
+    return waits.Usage(
+        waits.Totals(ran, 900_000_000, 10),
+        {1: waits.Counts(ran=ran, switches=7, preempted=3, exhausted=4,
+                         starved=600_000_000, apart=500_000_000, first=1,
+                         last=5)},
+        histogram.Histogram(tuple(counts), 15_000_000))
+
+
+def look_at(**seen):
+    names = {uuid: servers.Server(
+        uuid, {servers.WHOLE: 1}, 2, 'web "1"\n', 'p', 'f',
+        servers.Reservation(20_000, 100_000)) for uuid in seen}
+    return look.Look(10.0, 10.0, (look.Source('sched'),), names, seen, 3, 4)
+
+
+def parsed(text):
+    return {(sample.name, *sorted(sample.labels.items())): sample.value
+            for family in parser.text_string_to_metric_families(text)
+            for sample in family.samples}
+
+
+class ExpositionTest(unittest.TestCase):
+
+    def metrics(self):
+        seen = sched.Seen(usage(), {0: usage()})
+        return parsed(exposition.text(metrics.families(look_at(u1=seen))))
+
+    def value(self, name, *labels):
+        return self.metrics()[(f'nova_rt_{name}', *labels)]
+
+    def test_sums(self):
+        labels = ('server', 'u1')
+        self.assertEqual(2.0, self.value('server_cpu_seconds_total', labels))
+        self.assertEqual(0.4, self.value('server_lost_seconds_total',
+                                         labels))
+        self.assertEqual(0.6, self.value('server_throttled_seconds_total',
+                                         labels))
+        self.assertEqual(4, self.value('server_exhausted_periods_total',
+                                       labels))
+        self.assertEqual(0.2, self.value('server_reserved_share', labels))
+        self.assertEqual(2.0, self.value(
+            'server_pcpu_seconds_total', ('cpu', '1'), labels))
+        self.assertEqual(2.0, self.value(
+            'vcpu_cpu_seconds_total', labels, ('vcpu', '0')))
+
+    def test_names_are_labels_of_one_metric_alone(self):
+        self.assertEqual(1, self.value(
+            'server_info', ('flavor', 'f'), ('name', 'web "1"?'),
+            ('project', 'p'), ('server', 'u1')))
+        for name, *labels in self.metrics():
+            if name != 'nova_rt_server_info':
+                self.assertNotIn('name', dict(labels), name)
+
+    def test_histogram(self):
+        labels = ('server', 'u1')
+        self.assertEqual(5, self.value('server_wait_seconds_count', labels))
+        self.assertEqual(0.015, self.value('server_wait_seconds_sum',
+                                           labels))
+        self.assertEqual(0, self.value('server_wait_seconds_bucket',
+                                       ('le', '0.0025'), labels))
+        self.assertEqual(5, self.value('server_wait_seconds_bucket',
+                                       ('le', '0.005'), labels))
+        self.assertAlmostEqual(0.003, self.value(
+            'server_wait_quantile_seconds', ('quantile', '0.99'), labels),
+            delta=0.00005)
+
+    def test_of_the_monitor(self):
+        self.assertEqual(1, self.value('monitor_source', (
+            'reason', ''), ('source', 'sched'), ('state', 'on')))
+        self.assertEqual(3, self.value('monitor_servers_beyond'))
+        self.assertEqual(4, self.value('monitor_unseen_switches_total'))
+
+    def test_a_source_that_is_off_has_no_metric(self):
+        found = parsed(exposition.text(metrics.families(look.Look(
+            1.0, 1.0, (look.Source('sched', 'EPERM'),), {}, {}))))
+        self.assertFalse([key for key in found if 'server_' in key[0]])
+        self.assertIn(('nova_rt_monitor_source', ('reason', 'EPERM'),
+                       ('source', 'sched'), ('state', 'off')), found)
+
+    @hypothesis.given(st.text(max_size=100), st.floats(0, 1e12))
+    @base.PROPERTY
+    def test_any_text(self, text, value):
+        family = exposition.Family('nova_rt_x', 'gauge', 'About x.')
+        family.add(value, {'name': exposition.clean(text)})
+        [(key, found)] = parsed(exposition.text([family])).items()
+        self.assertEqual(value, found)
+        self.assertEqual(('name', exposition.clean(text)), key[1])
+        self.assertLessEqual(len(key[1][1]), exposition.LONGEST)
