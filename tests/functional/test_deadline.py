@@ -105,6 +105,8 @@ class MovesTest(Stock, test_moves.MachineTest):
 class LiveMigrationTest(Stock, test_live_migration.LiveMigrationTest):
     """And while they run."""
 
+    refuse = staticmethod(refuse)
+
 
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
