@@ -25,5 +25,14 @@ class BuildPrograms(build_py.build_py):
                        check=True)
 
 
+class Distribution(setuptools.Distribution):
+    """Has that command; pbr replaces what ``cmdclass`` would say."""
+
+    def get_command_class(self, command):
+        if command == 'build_py':
+            return BuildPrograms
+        return super().get_command_class(command)
+
+
 setuptools.setup(setup_requires=['pbr>=6.1.1'], pbr=True,
-                 cmdclass={'build_py': BuildPrograms})
+                 distclass=Distribution)

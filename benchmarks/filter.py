@@ -4,9 +4,8 @@
 
 usage: benchmarks/filter.py [n_hosts ...]     (default 1000 10000)
 
-Each line is the median over RUNS (default 7) of wall time per host.  The
-rounds of all candidates alternate, so that a noisy machine hits all alike.
-Exits 1 where a goal is missed.
+Each line is the median over RUNS (default 7) of CPU time per host.  Exits 1
+where a goal is missed.
 """
 
 import logging

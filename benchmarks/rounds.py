@@ -2,8 +2,9 @@
 
 """Jobs timed in alternating rounds, and goals, for the benchmarks.
 
-The rounds of all candidates alternate, so that a noisy machine hits all
-alike.  RUNS in the environment says how many there are.
+What is timed is the CPU time of the thread, which other work on the machine
+hardly lengthens.  The rounds of all candidates alternate, so that what does
+hits all alike.  RUNS in the environment says how many there are.
 """
 
 from collections.abc import Callable
@@ -30,15 +31,15 @@ def timed(job: Job) -> float:
     gc.collect()
     gc.disable()
     try:
-        start = time.perf_counter()
+        start = time.thread_time()
         job.run(given)
-        return time.perf_counter() - start
+        return time.thread_time() - start
     finally:
         gc.enable()
 
 
 class Rounds:
-    """Seconds of each job in alternating rounds."""
+    """CPU seconds of each job in alternating rounds."""
 
     def __init__(self, jobs: dict[str, Job]) -> None:
         self._rounds = [{name: timed(job) for name, job in jobs.items()}

@@ -4,7 +4,7 @@
 
 usage: benchmarks/weigher.py [n_hosts ...]     (default 1000)
 
-Each line is the median over RUNS (default 7) of wall time per host.  A typed
+Each line is the median over RUNS (default 7) of CPU time per host.  A typed
 host is one in a request of a server with a type; its own neighbours were seen
 by the scheduler before, or, worse than in any cloud, were not and are unlike
 those of all others.  Exits 1 where a goal is missed.

@@ -58,7 +58,7 @@ class ReservationHints:
             self._check(req)
         except (exception.InvalidReservation,
                 exception.InvalidWorkload) as error:
-            LOG.info('Refused: %s', error)
+            LOG.info('CPU reservation refused: %s', error)
             return wsgi.Fault(webob.exc.HTTPBadRequest(
                 explanation=str(error)))
         return req.get_response(self._app)

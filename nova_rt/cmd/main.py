@@ -20,8 +20,7 @@ from nova_rt.doctor import command as doctor
 
 COMMANDS = (doctor.register, plan.register, predict.register,
             release.register, conformance.register, interference.register,
-            pinning.register, monitor.register,
-            monitor.register_top)
+            pinning.register, monitor.register, monitor.register_top)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,12 +5,15 @@
 from collections.abc import Iterable, Mapping
 import dataclasses
 import time
+from typing import TypeVar
 
 from nova_rt import exception
+from nova_rt.monitor import objects
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers as monitor_servers
+from nova_rt.monitor import transactions
 
-SCHEDULER = 'sched'
+_Kind = TypeVar('_Kind', bound=objects.Source)
 BUILD = ('its programs are not compiled; install clang and libbpf-dev, and '
          'run nova_rt/monitor/programs/build.sh')
 
@@ -39,15 +42,19 @@ class Look:
     :ivar seen: by UUID, and ``other`` for those beyond the bounds
     :ivar beyond: how many those are
     :ivar unseen: switches of tasks that no event was sent for
+    :ivar answered: transactions by UUID
     """
 
     at_s: float
     span_s: float
     sources: tuple[Source, ...]
     servers: Mapping[str, monitor_servers.Server]
-    seen: Mapping[str, sched.Seen]
+    seen: Mapping[str, sched.Seen] = dataclasses.field(default_factory=dict)
     beyond: int = 0
     unseen: int = 0
+    answered: Mapping[str, transactions.Seen] = dataclasses.field(
+        default_factory=dict)
+    network: transactions.Stats = transactions.Stats()
 
     def since(self, before: 'Look') -> 'Look':
         """What came after an earlier look."""
@@ -56,7 +63,10 @@ class Look:
             unseen=self.unseen - before.unseen,
             seen={uuid: found.since(before.seen[uuid])
                   if uuid in before.seen else found
-                  for uuid, found in self.seen.items()})
+                  for uuid, found in self.seen.items()},
+            answered={uuid: found.since(before.answered[uuid])
+                      if uuid in before.answered else found
+                      for uuid, found in self.answered.items()})
 
 
 class Monitor:
@@ -64,39 +74,45 @@ class Monitor:
 
     def __init__(self) -> None:
         self._begun_s = time.monotonic()
-        self._scheduler: sched.Scheduler | None = None
-        self.sources = (self._start_scheduler(),)
-
-    def _start_scheduler(self) -> Source:
-        if not sched.object_path(SCHEDULER).exists():
-            return Source(SCHEDULER, BUILD)
-        try:
-            self._scheduler = sched.Scheduler()
-        except exception.CannotMonitor as error:
-            return Source(SCHEDULER, error.kwargs['reason'])
-        return Source(SCHEDULER)
-
-    @property
-    def register(self) -> monitor_servers.Register | None:
-        return self._scheduler.register if self._scheduler else None
+        self._register = monitor_servers.Register()
+        self._scheduler, scheduler = _start(sched.Scheduler)
+        self._network, network = _start(transactions.Transactions)
+        self.sources = (scheduler, network)
 
     def watch(self, servers: Iterable[monitor_servers.Server]) -> None:
         """Watch these servers, and no others."""
-        if self._scheduler:
-            self._scheduler.watch(servers)
+        change = self._register.update(servers)
+        for source in (self._scheduler, self._network):
+            if source:
+                source.apply(change)
 
     def look(self) -> Look:
-        now = time.monotonic()
-        span = now - self._begun_s
-        if self._scheduler is None:
-            return Look(now, span, self.sources, {}, {})
-        seen = self._scheduler.read()
-        register = self._scheduler.register
-        return Look(now, span, self.sources, dict(register.servers), seen,
-                    register.beyond, self._scheduler.unseen())
+        now, register = time.monotonic(), self._register
+        found = Look(now, now - self._begun_s, self.sources,
+                     dict(register.servers), beyond=register.beyond)
+        if self._scheduler:
+            found = dataclasses.replace(
+                found, seen=self._scheduler.read(register),
+                unseen=self._scheduler.unseen())
+        if self._network:
+            found = dataclasses.replace(
+                found, answered=self._network.read(register),
+                network=self._network.stats())
+        return found
 
     def close(self) -> None:
         """Take all programs out of the kernel."""
-        if self._scheduler:
-            self._scheduler.close()
-            self._scheduler = None
+        for source in (self._scheduler, self._network):
+            if source:
+                source.close()
+        self._scheduler = self._network = None
+
+
+def _start(kind: type[_Kind]) -> tuple[_Kind | None, Source]:
+    """A source, or why it is off."""
+    if not objects.path(kind.name).exists():
+        return None, Source(kind.name, BUILD)
+    try:
+        return kind(), Source(kind.name)
+    except exception.CannotMonitor as error:
+        return None, Source(kind.name, error.kwargs['reason'])

@@ -2,26 +2,18 @@
 
 """The programs at the scheduler, from their object to numbers of servers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 import contextlib
 import dataclasses
-import pathlib
 import struct
 
 from nova_rt.monitor import histogram
-from nova_rt.monitor import libbpf
+from nova_rt.monitor import objects
 from nova_rt.monitor import servers as monitor_servers
 from nova_rt.monitor import waits
 
-_PROGRAMS = pathlib.Path(__file__).parent / 'programs'
-_INDEX = struct.Struct('=I')
 #: ``struct cpu``: since, lane, server, pid, known, unseen.
 _CPU = struct.Struct('=QIIiIQ')
-
-
-def object_path(name: str) -> pathlib.Path:
-    """Where the compiled programs of a source are."""
-    return _PROGRAMS / f'{name}.bpf.o'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,61 +36,43 @@ class Seen:
             for vcpu, usage in self.vcpus.items()})
 
 
-class Scheduler:
+class Scheduler(objects.Source):
     """What servers use and wait for, from now on."""
 
+    name = 'sched'
+
     def __init__(self) -> None:
-        """Load and attach the programs.
-
-        :raises CannotMonitor: this host cannot
-        """
-        self._object = libbpf.Object(str(object_path('sched')))
-        self._object.attach()
-        self._groups = self._object.map('groups')
-        self._counts = self._object.map('counts', per_cpu=True)
-        self._totals = self._object.map('totals')
-        self._cpus = self._object.map('cpus', per_cpu=True)
-        self._histograms = {name: self._object.map(name)
+        super().__init__()
+        self._counts = self.object.map('counts', per_cpu=True)
+        self._totals = self.object.map('totals')
+        self._cpus = self.object.map('cpus', per_cpu=True)
+        self._histograms = {name: self.object.map(name)
                             for name in ('waits', 'uses')}
-        self.register = monitor_servers.Register()
 
-    def close(self) -> None:
-        self._object.close()
-
-    def watch(self, servers: Iterable[monitor_servers.Server]) -> None:
-        """Watch these servers, and no others."""
-        change = self.register.update(servers)
-        for key in change.remove:
-            self._groups.remove(key)
+    def forget(self, change: monitor_servers.Change) -> None:
         for lane in change.lanes:
-            self._counts.clear(_INDEX.pack(lane))
-            self._totals.clear(_INDEX.pack(lane))
+            self._counts.clear(objects.key(lane))
+            self._totals.clear(objects.key(lane))
         for server in change.servers:
             for each in self._histograms.values():
-                each.clear(_INDEX.pack(server))
-        for key, value in change.put.items():
-            self._groups.put(key, value)
-        if change.put:
-            # What they have used until now is not counted.
-            self._object.walk('iter/task')
+                each.clear(objects.key(server))
 
-    def read(self) -> dict[str, Seen]:
+    def begin(self) -> None:
+        # What they have used until now is not counted.
+        self.object.walk('iter/task')
+
+    def read(self, register: monitor_servers.Register) -> dict[str, Seen]:
         """All servers by their UUID, and ``other`` where there is any."""
         for cpu in range(self._cpus.width):
             with contextlib.suppress(OSError):  # offline
-                self._object.run('flush', cpu)
-        self._object.walk('iter/task')
-        found = {uuid: self._seen(place)
-                 for uuid, place in self.register.places.items()}
-        if self.register.beyond:
-            other = monitor_servers.Place(monitor_servers.OTHER, {
-                monitor_servers.WHOLE: monitor_servers.OTHER})
-            found[monitor_servers.OTHER_NAME] = self._seen(other)
-        return found
+                self.object.run('flush', cpu)
+        self.object.walk('iter/task')
+        return {uuid: self._seen(place)
+                for uuid, place in register.shown.items()}
 
     def unseen(self) -> int:
         """Switches of tasks that the kernel sent no event for."""
-        data = self._cpus.get(_INDEX.pack(0)) or b''
+        data = self._cpus.get(objects.key(0)) or b''
         return sum(fields[-1] for fields in _CPU.iter_unpack(data))
 
     def _seen(self, place: monitor_servers.Place) -> Seen:
@@ -111,7 +85,7 @@ class Scheduler:
             if vcpu != monitor_servers.WHOLE})
 
     def _lane(self, lane: int) -> waits.Usage:
-        key = _INDEX.pack(lane)
+        key = objects.key(lane)
         counts = enumerate(waits.by_cpu(self._counts.get(key) or b''))
         totals = self._totals.get(key)
         return waits.Usage(
@@ -119,5 +93,5 @@ class Scheduler:
             {cpu: found for cpu, found in counts if found.last})
 
     def _histogram(self, name: str, server: int) -> histogram.Histogram:
-        data = self._histograms[name].get(_INDEX.pack(server))
+        data = self._histograms[name].get(objects.key(server))
         return histogram.Histogram.decode(data or bytes(histogram.SIZE))

@@ -120,6 +120,13 @@ class Register:
                       tuple(lane for place in started
                             for lane in place.lanes.values()))
 
+    @property
+    def shown(self) -> dict[str, Place]:
+        """The places of all servers, and of ``other`` where there is any."""
+        if not self.beyond:
+            return self.places
+        return {**self.places, OTHER_NAME: Place(OTHER, {WHOLE: OTHER})}
+
     def _wanted(self) -> Iterable[tuple[int, tuple[int, int]]]:
         for uuid, server in self.servers.items():
             place = self.places.get(uuid)

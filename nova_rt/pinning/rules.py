@@ -10,7 +10,7 @@ import dataclasses
 import enum
 
 PAPER = 'paper 001, best practice {}'
-HERE = 'measured here: doc/source/experiments/papers'
+HERE = 'measured here: doc/source/reference/papers'
 _UPSTREAM = 'Kubernetes issues 67577 and 51135'
 
 

@@ -110,7 +110,8 @@ def wanting(before: sources.Sample, after: sources.Sample) -> int:
 
 def _wants(then: rt_threads.Thread, now: rt_threads.Thread, wall: int
            ) -> bool:
-    if then.runnable and now.runnable and then.slept == now.slept:
+    if (then.runnable and now.runnable and then.slept is not None
+            and then.slept == now.slept):
         return True
     asleep = wall - (now.run_ns - then.run_ns) - (now.wait_ns - then.wait_ns)
     return abs(asleep) <= SLACK * wall

@@ -17,6 +17,8 @@ from nova_rt.probe import threads as rt_threads
 #: Names of the sources, best first.
 THROTTLING, SCHEDSTAT, STEAL, PRESSURE = (
     'cpu.stat', 'schedstat', 'steal', 'psi')
+#: How many readings a list of threads is good for: it costs the most.
+_LISTED = 10
 #: A reading that took longer is made again, a few times.
 _SLOW_NS, _TRIES = 1_000_000, 3
 
@@ -69,6 +71,8 @@ class Sources:
             self.group = rt_group.limited(directories, True)
             self.real_time = self.group is not None
         self.period_ns = self._period(candidates)
+        self._list: list[int] = []
+        self._age = 0
         self._throttles = self._has_throttling()
         self._threads = self._open_threads()
         self._steal = self._open_steal()
@@ -133,8 +137,7 @@ class Sources:
                                       'with --pid')
             return None
         try:
-            return rt_threads.Threads(self.processes or (os.getpid(),),
-                                      self._root)
+            return rt_threads.Threads(self.processes, self._root)
         except FileNotFoundError:
             self.absent[SCHEDSTAT] = 'the kernel has no /proc/PID/schedstat'
             return None
@@ -219,11 +222,16 @@ class Sources:
     def _thread_samples(self) -> Mapping[int, rt_threads.Thread]:
         if self._threads is None:
             return {}
-        also = [] if self.processes or self.group is None else (
-            self._others(self.group))
-        found = dict(self._threads.sample(also))
-        found.pop(os.getpid(), None)
-        return found
+        return self._threads.sample(self._listed())
+
+    def _listed(self) -> list[int]:
+        """Threads of the group, where no processes are named."""
+        if self.processes or self.group is None:
+            return []
+        if not self._age:
+            self._list = self._others(self.group)
+        self._age = (self._age + 1) % _LISTED
+        return self._list
 
     def _full(self) -> int | None:
         if self._pressure is None:

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping
 import contextlib
 import dataclasses
 import os
+import time
 
 from nova_rt.host import sched
 from nova_rt.probe import counters
 
 #: More of them would cost more than a probe may.
 MOST = 64
+#: Who ran and waited for less of the time has slept, or began to wait.
+_PART = 0.5
 REAL_TIME = (os.SCHED_FIFO, os.SCHED_RR)
 _SWITCHES = b'\nvoluntary_ctxt_switches:'
 _STATE = b'\nState:'
@@ -24,14 +27,14 @@ class Thread:
     :ivar run_ns: CPU time
     :ivar wait_ns: run_delay, runnable without a CPU; also while its group
         is throttled.  It grows when the waiting ends.
-    :ivar slept: how often it gave up the CPU by itself
+    :ivar slept: how often it gave up the CPU by itself; None: not looked at
     :ivar runnable: whether it wants to run now
     """
 
     run_ns: int
     wait_ns: int
-    slept: int
-    runnable: bool
+    slept: int | None = None
+    runnable: bool = False
 
 
 class Threads:
@@ -45,7 +48,9 @@ class Threads:
         self._root = root
         self._processes = tuple(processes)
         self._open: dict[int, tuple[counters.Counter, counters.Counter]] = {}
-        for process in self._processes:
+        self._before: dict[int, Thread] = {}
+        self._before_ns = 0
+        for process in self._processes or (os.getpid(),):
             counters.Counter(f'{root}/proc/{process}/schedstat').close()
 
     def sample(self, also: Iterable[int] = ()) -> Mapping[int, Thread]:
@@ -57,10 +62,12 @@ class Threads:
         now = {*self._of_processes(), *also}
         for gone in self._open.keys() - now:
             self._close(gone)
+        at_ns = time.monotonic_ns()
         found = {}
         for thread in sorted(now)[:MOST]:
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                found[thread] = self._read(thread)
+                found[thread] = self._read(thread, at_ns - self._before_ns)
+        self._before, self._before_ns = found, at_ns
         return found
 
     def _of_processes(self) -> Iterable[int]:
@@ -72,19 +79,29 @@ class Threads:
                 raise ProcessLookupError(
                     0, f'process {process} is gone') from error
 
-    def _read(self, thread: int) -> Thread:
+    def _read(self, thread: int, passed_ns: int) -> Thread:
         if thread not in self._open:
             self._open[thread] = (
                 counters.Counter(f'{self._root}/proc/{thread}/schedstat'),
                 counters.Counter(f'{self._root}/proc/{thread}/status'))
+        times, status = self._open[thread]
         try:
-            times, status = (each.read() for each in self._open[thread])
+            run, wait, _ = map(int, times.read().split())
+            found = Thread(run, wait)
+            if self._may_want_all(thread, found, passed_ns):
+                text = status.read()
+                found = Thread(run, wait, int(_field(text, _SWITCHES)),
+                               _field(text, _STATE) == b'R')
         except OSError:
             self._close(thread)
             raise
-        run, wait, _ = map(int, times.split())
-        return Thread(run, wait, int(_field(status, _SWITCHES)),
-                      _field(status, _STATE) == b'R')
+        return found
+
+    def _may_want_all(self, thread: int, now: Thread, passed_ns: int) -> bool:
+        """Whether to read what costs most; one that has slept wants less."""
+        before = self._before.get(thread)
+        return before is None or _PART * passed_ns <= (
+            now.run_ns + now.wait_ns - before.run_ns - before.wait_ns)
 
     def _close(self, thread: int) -> None:
         for file in self._open.pop(thread):

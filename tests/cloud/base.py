@@ -8,9 +8,16 @@ import functools
 import os
 import pathlib
 import subprocess
-import sys
 import time
 
+from cloud import processes  # noqa: F401
+from cloud import qemu_images
+from cloud import sdk
+from cloud import settings
+from demo import groups
+from demo import guests
+from demo import host
+from demo import measure  # noqa: F401
 import openstack
 from openstack import exceptions
 from oslotest import base
@@ -19,17 +26,6 @@ from nova_rt.compute import claims
 from tests.cloud import forked
 
 PROJECT = pathlib.Path(__file__).parents[2]
-sys.path.insert(0, str(PROJECT / 'tools'))
-
-from cloud import processes  # noqa: E402, F401
-from cloud import qemu_images  # noqa: E402
-from cloud import sdk  # noqa: E402
-from cloud import settings  # noqa: E402
-from demo import groups  # noqa: E402
-from demo import guests  # noqa: E402
-from demo import host  # noqa: E402
-from demo import measure  # noqa: E402, F401
-
 PATIENCE = int(settings.patience(60))
 RAM_MIB = {'lxc': 64, 'qemu': 96}
 

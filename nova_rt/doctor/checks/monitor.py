@@ -12,6 +12,7 @@ from nova_rt.doctor import view as doctor_view
 from nova_rt.kernel import deadline
 from nova_rt.kernel import rt_group_sched
 from nova_rt.monitor import look
+from nova_rt.monitor import objects
 from nova_rt.monitor import sched
 
 _TYPES = '/sys/kernel/btf/vmlinux'
@@ -33,7 +34,7 @@ def scheduler(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def _why_not(view: doctor_view.View) -> str:
-    if not sched.object_path(look.SCHEDULER).exists():
+    if not objects.path(sched.Scheduler.name).exists():
         return look.BUILD
     try:
         view.host.inode(_TYPES)

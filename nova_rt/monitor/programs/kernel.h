@@ -19,6 +19,8 @@ typedef __u32 __wsum;
 typedef __u64 u64;
 typedef __u32 u32;
 typedef __s64 s64;
+typedef __u8 u8;
+typedef __u16 u16;
 typedef __u8 bool;
 
 #include <bpf/bpf_helpers.h>
@@ -35,8 +37,18 @@ enum {
 	MAP_TASK_STORAGE = 29,
 
 	NO_PREALLOC = 1,	/* BPF_F_NO_PREALLOC */
+	CLONE = 512,		/* BPF_F_CLONE */
 	STORAGE_CREATE = 1,	/* BPF_LOCAL_STORAGE_GET_F_CREATE */
 	ANY = 0,		/* BPF_ANY */
+	NEW = 1,		/* BPF_NOEXIST */
+
+	AF_INET6 = 10,
+	TCP = 6,
+	PEEK = 2,		/* MSG_PEEK */
+	ESTABLISHED = 1,
+	SYN_SENT = 2,
+	CLOSED = 7,
+	LISTEN = 10,
 
 	TASK_DEAD = 0x80,
 
@@ -136,6 +148,39 @@ struct task_struct___before {
 
 struct bpf_iter__task {
 	struct task_struct *task;
+};
+
+struct file;
+
+struct bpf_iter__task_file {
+	struct task_struct *task;
+	struct file *file;
+};
+
+struct in6_addr {
+	u8 s6_addr[16];
+};
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be16 skc_dport;
+	u16 skc_num;
+	u16 skc_family;
+	volatile u8 skc_state;
+	struct in6_addr skc_v6_daddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	u16 sk_protocol;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct sk_buff {
+	char cb[48];
 };
 
 #pragma clang attribute pop

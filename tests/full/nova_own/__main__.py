@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 from tests.full.nova_own import suites
 
@@ -22,16 +23,25 @@ _PREFIX = 'nova.tests.functional.'
 
 def outcomes(variant, names):
     """What became of each test, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, '-W', 'ignore', '-m', 'tests.full.nova_own.worker',
-         variant, *names], text=True, capture_output=True, check=False,
-        # Nova's fixtures refuse to run beside a proxy.
-        env={key: value for key, value in os.environ.items()
-             if not key.endswith('_proxy')})
-    if done.returncode:
-        raise SystemExit(f'{" ".join(names)}, {variant} the plugin: exit '
-                         f'status {done.returncode}\n{done.stderr[-3000:]}')
-    return json.loads(done.stdout)
+    found = {}
+    with tempfile.TemporaryFile('w+') as errors, subprocess.Popen(
+            [sys.executable, '-W', 'ignore', '-m',
+             'tests.full.nova_own.worker', variant, *names], text=True,
+            stdout=subprocess.PIPE, stderr=errors,
+            # Nova's fixtures refuse to run beside a proxy.
+            env={key: value for key, value in os.environ.items()
+                 if not key.endswith('_proxy')}) as worker:
+        for line in worker.stdout:
+            test, outcome, text = json.loads(line)
+            found[test] = [outcome, text]
+            print(f'  {variant} the plugin: {outcome} '
+                  f'{test.removeprefix(_PREFIX)}', flush=True)
+        if worker.wait():
+            errors.seek(0)
+            raise SystemExit(f'{" ".join(names)}, {variant} the plugin: exit '
+                             f'status {worker.returncode}\n'
+                             f'{errors.read()[-3000:]}')
+    return found
 
 
 def compared(name, both):

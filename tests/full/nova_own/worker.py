@@ -3,9 +3,9 @@
 """Runs some of Nova's tests in this process.
 
 Arguments: ``with`` or ``without`` the plugin, and names of modules, classes
-or tests below ``nova.tests.functional``.  JSON is written to the standard
-output: for each test its outcome, and for those that failed the end of what
-they told.
+or tests below ``nova.tests.functional``.  A line of JSON is written to the
+standard output for each test: its name, its outcome, and the end of what it
+told if it did not pass.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ import testtools
 
 
 class _Outcomes(testtools.TestResult):
-    """Of each test by its identifier: passed, failed or skipped."""
+    """Told as they come: passed, failed or skipped."""
 
-    def __init__(self):
+    def __init__(self, stream):
         super().__init__()
-        self.outcomes = {}
+        self._stream = stream
 
     def _note(self, test, outcome, err=None, details=None):
         text = ''
@@ -32,7 +32,8 @@ class _Outcomes(testtools.TestResult):
         elif details:
             text = '\n'.join(details[name].as_text() for name in details
                              if 'traceback' in name or name == 'reason')
-        self.outcomes[test.id()] = [outcome, text[-2000:]]
+        print(json.dumps([test.id(), outcome, text[-2000:]]),
+              file=self._stream, flush=True)
 
     def addSuccess(self, test, details=None):
         self._note(test, 'passed')
@@ -53,26 +54,24 @@ class _Outcomes(testtools.TestResult):
         self._note(test, 'skipped', details=details)
 
 
-def main(variant, names):
-    """Run the tests and return what became of them."""
+def main(stream, variant, names):
+    """Run the tests and tell *stream* what became of them."""
     # Nova looks at the environment when its tests are imported.
     os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
     os.environ.setdefault('OS_TEST_TIMEOUT', '600')
     from nova import monkey_patch
     monkey_patch.patch(backend='threading')
     from tests.full.nova_own import configured
-    result = _Outcomes()
     with tempfile.TemporaryDirectory() as folder:
         configured.nova(folder, plugin=variant == 'with')
         unittest.defaultTestLoader.loadTestsFromNames(
-            [f'nova.tests.functional.{name}' for name in names]).run(result)
-    return result.outcomes
+            [f'nova.tests.functional.{name}' for name in names]).run(
+                _Outcomes(stream))
 
 
 if __name__ == '__main__':
+    lines = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
-        found = main(sys.argv[1], sys.argv[2:])
-    json.dump(found, sys.stdout)
-    sys.stdout.flush()
+        main(lines, sys.argv[1], sys.argv[2:])
     # Threads that a test left behind do not hold the command up.
     os._exit(0)

@@ -26,14 +26,15 @@ class WatchedTest(base.RealKernelTest):
 
     def setUp(self) -> None:
         super().setUp()
-        if not sched.object_path(look.SCHEDULER).exists():
-            self.skipTest(look.BUILD)
+        self.monitor = look.Monitor()
+        self.addCleanup(self.monitor.close)
+        for source in self.monitor.sources:
+            self.assertEqual('', source.reason, source)
         self.accounts = self.scratch('cpuacct')
-        self.scheduler = sched.Scheduler()
-        self.addCleanup(self.scheduler.close)
-        self.scheduler.watch([servers.Server(
-            UUID, {servers.WHOLE: os.stat(self.top).st_ino})])
-        self.begun = self.scheduler.read()[UUID]
+        self.servers = [servers.Server(
+            UUID, {servers.WHOLE: os.stat(self.top).st_ino})]
+        self.monitor.watch(self.servers)
+        self.begun = self.monitor.look()
 
     def inside(self, *command: str) -> subprocess.Popen[str]:
         """Start a command in the group; it has two pipes."""
@@ -55,7 +56,7 @@ class WatchedTest(base.RealKernelTest):
 
     def seen(self) -> sched.Seen:
         """What came since the beginning of the test."""
-        return self.scheduler.read()[UUID].since(self.begun)
+        return self.monitor.look().since(self.begun).seen[UUID]
 
     def wait_for(self, condition: object) -> None:
         """Until it holds, or fail.

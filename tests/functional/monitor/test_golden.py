@@ -70,7 +70,7 @@ class SumsTest(base.WatchedTest):
         for child in children:
             child.stdout.readline()
             self.wait_for(lambda child=child: base.sleeps(child.pid))
-        ours = self.scheduler.read()[base.UUID]
+        ours = self.monitor.look()
         golden = [self.schedstat(child) for child in children]
         for child in children:
             child.stdin.write('0.2\n')
@@ -78,7 +78,7 @@ class SumsTest(base.WatchedTest):
         for child in children:
             child.stdout.readline()
             self.wait_for(lambda child=child: base.sleeps(child.pid))
-        found = self.scheduler.read()[base.UUID].since(ours).whole
+        found = self.monitor.look().since(ours).seen[base.UUID].whole
         after = [self.schedstat(child) for child in children]
         self.assertEqual(
             [sum(child[part] for child in after)
@@ -94,10 +94,9 @@ class SumsTest(base.WatchedTest):
         child.stdin.write('0.2\n')
         child.stdin.flush()
         child.stdout.readline()
-        servers = [*self.scheduler.register.servers.values()]
-        self.scheduler.watch([])
-        self.scheduler.watch(servers)
-        found = self.scheduler.read()[base.UUID].whole
+        self.monitor.watch([])
+        self.monitor.watch(self.servers)
+        found = self.monitor.look().seen[base.UUID].whole
         self.assertLess(found.totals.ran, 100_000_000)
 
 

@@ -6,6 +6,7 @@ Only the databases and Glance are replaced, where they are asked.
 """
 
 import json
+import logging
 
 import fixtures
 
@@ -72,7 +73,9 @@ class _Case(base.TestCase):
 
     def refused(self, words, path, body, method='POST'):
         """400, in Nova's form, with all *words*, and Nova never asked."""
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
         response = self.send(path, body, method)
+        self.assertIn('CPU reservation refused: ', log.output)
         self.assertEqual(400, response.status_int)
         self.assertEqual('application/json', response.content_type)
         self.assertEqual([], self.passed)

@@ -12,8 +12,10 @@ from nova_rt import exception
 from nova_rt.monitor import groups
 from nova_rt.monitor import libbpf
 from nova_rt.monitor import look
+from nova_rt.monitor import objects
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers
+from nova_rt.monitor import transactions
 from nova_rt.monitor import waits
 from tests.unit import commands
 
@@ -29,14 +31,15 @@ def seen(ran=0, exhausted=0):
 class Scheduler:
     """Two servers; each look finds more."""
 
+    name = 'sched'
+
     def __init__(self):
-        self.register = servers.Register()
         self.looks = 0
 
-    def watch(self, found):
-        self.register.update(found)
+    def apply(self, change):
+        self.change = change
 
-    def read(self):
+    def read(self, register):
         self.looks += 1
         return {'u1': seen(1_000_000 * self.looks),
                 'u2': seen(5_000_000 * self.looks, self.looks)}
@@ -62,18 +65,32 @@ class MonitorTest(commands.CommandTest):
         super().setUp()
         self.scheduler = Scheduler()
         for patch in (
-                mock.patch.object(sched, 'object_path', return_value=_HERE),
-                mock.patch.object(sched, 'Scheduler',
-                                  return_value=self.scheduler),
+                mock.patch.object(objects, 'path', return_value=_HERE),
+                mock.patch.object(sched, 'Scheduler', self.start(
+                    'sched', lambda: self.scheduler)),
+                mock.patch.object(transactions, 'Transactions',
+                                  self.start('tcp', self.refuse)),
                 mock.patch.object(groups.Finder, 'find',
                                   return_value=SERVERS)):
             patch.start()
             self.addCleanup(patch.stop)
 
+    @staticmethod
+    def start(name, function):
+        """What stands for the class of a source."""
+        kind = mock.Mock(side_effect=function)
+        kind.name = name
+        return kind
+
+    @staticmethod
+    def refuse():
+        raise exception.CannotMonitor(what='tcp', reason='of a reason')
+
     def test_text(self):
         status, out, err = self.run_main('monitor', '--seconds', '0.1')
         self.assertEqual((0, ''), (status, err))
-        heading, first, second = out.splitlines()
+        heading, first, second, note = out.splitlines()
+        self.assertEqual('Without tcp: of a reason.', note)
         self.assertTrue(heading.startswith('SERVER'))
         # The one that uses more.
         self.assertRegex(first, r'^u2 +reserved +\d\.\d+ +0\.400 +\d+\.\d%')
@@ -106,7 +123,7 @@ class MonitorTest(commands.CommandTest):
             self.assertRegex(err, r': error: .*\n$')
 
     def test_not_compiled(self):
-        with mock.patch.object(sched, 'object_path',
+        with mock.patch.object(objects, 'path',
                                return_value=_HERE / 'nosuch'):
             status, out, err = self.run_main('monitor')
         self.assertEqual((1, '', f'nova-rt: Cannot monitor this host: '
@@ -116,7 +133,8 @@ class MonitorTest(commands.CommandTest):
         for number, words in ((1, 'CAP_BPF'), (2, 'ENOENT'), (13, 'EACCES')):
             error = exception.CannotMonitor(what='sched',
                                             reason=libbpf.why(number))
-            with mock.patch.object(sched, 'Scheduler', side_effect=error):
+            with mock.patch.object(sched, 'Scheduler', self.start(
+                    'sched', mock.Mock(side_effect=error))):
                 status, out, err = self.run_main('monitor')
             self.assertEqual((1, ''), (status, out))
             self.assertIn(words, err)

@@ -5,7 +5,7 @@
 import pathlib
 from unittest import mock
 
-from nova_rt.monitor import sched
+from nova_rt.monitor import objects
 from tests.unit.doctor import base
 from tests.unit.doctor import kernels
 
@@ -16,7 +16,7 @@ _HERE = pathlib.Path(__file__)
 class MonitorTest(base.DoctorTest):
 
     def look(self, *files, compiled=_HERE):
-        with mock.patch.object(sched, 'object_path', return_value=compiled):
+        with mock.patch.object(objects, 'path', return_value=compiled):
             return self.examine(base.F1, *files)
 
     def test_scheduler(self):
@@ -30,7 +30,7 @@ class MonitorTest(base.DoctorTest):
         name = 'monitor.budgets'
         self.assert_ok(self.look(_BTF), name, 'can tell when')
         self.assertNotIn(name, self.look())
-        with mock.patch.object(sched, 'object_path', return_value=_HERE):
+        with mock.patch.object(objects, 'path', return_value=_HERE):
             self.assert_ok(self.examine(kernels.F4, _BTF), name, 'cannot tell')
 
     def test_power(self):

@@ -28,10 +28,11 @@ GOOD = policy(vnf_type='II', app_class='io')
 @ddt.ddt
 class WorkloadTest(base.BaseTestCase):
 
-    def examine(self, requirements=None, policies=(GOOD,), **sections):
+    def examine(self, requirements=None, policies=(GOOD,), request=None,
+                **sections):
         template = samples.sol001(requirements, policies=[*policies],
                                   **sections)
-        vdus, found = descriptor.examine({'f': template})
+        vdus, found = descriptor.examine({'f': template}, request=request)
         return vdus['VDU1'], list(map(str, found))
 
     def test_alone(self):
@@ -48,7 +49,8 @@ class WorkloadTest(base.BaseTestCase):
                          carrier.hints(vdu))
 
     def test_hints_whatever_carries_the_reservation(self):
-        vdu, _ = self.examine({**NUMBERS, 'cpu.rt_carrier': 'flavor'})
+        vdu, _ = self.examine(NUMBERS, request={'nfv': {'VDU': {
+            'VDU1': {'cpu.rt_carrier': 'flavor'}}}})
         self.assertEqual(HINTS, carrier.hints(vdu))
         self.assertEqual({'hw:cpu.rt_runtime_us': 60000,
                           'hw:cpu.rt_period_us': 100000},

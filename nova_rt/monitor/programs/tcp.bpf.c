@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Requests and answers over TCP, by who speaks when.
+ *
+ * A transaction is what goes one way, the request, and then the other, the
+ * answer; it is over when the next one begins, or the connection ends.  At
+ * the server it begins when the request arrives, be it read or not; at the
+ * client when it is sent.
+ */
+#include "kernel.h"
+#include "histogram.h"
+#include "lanes.h"
+
+#define EDGES 4096
+#define PEERS 64
+
+enum role { UNKNOWN, SERVER, CLIENT };
+enum phase { IDLE, REQUEST, ANSWER };
+
+/* Of a socket; a listening one hands it to those that it accepts. */
+struct flow {
+	u32 server;
+	u8 role, phase;
+	/* Begun, first read by a server, first and last of the answer. */
+	u64 begun, read, first, last;
+	/* Not yet added to an edge. */
+	u64 in, out;
+};
+
+/* One server with one peer; the port is that of the service. */
+struct edge_key {
+	u32 server;
+	u16 role;
+	u16 port;
+	u8 peer[16];
+};
+
+struct edge {
+	u64 in, out;
+	struct histogram took;
+};
+
+/* Only of servers. */
+struct parts {
+	struct histogram waiting;
+	struct histogram first;
+};
+
+struct stats {
+	u64 late;	/* connections that were older than the programs */
+	u64 beyond;	/* transactions with peers beyond the bounds */
+	u64 full;	/* transactions that no edge was left for */
+};
+
+struct {
+	__uint(type, MAP_SK_STORAGE);
+	__uint(map_flags, NO_PREALLOC | CLONE);
+	__type(key, int);
+	__type(value, struct flow);
+} flows SEC(".maps");
+
+struct {
+	__uint(type, MAP_HASH);
+	__uint(map_flags, NO_PREALLOC);
+	__uint(max_entries, EDGES);
+	__type(key, struct edge_key);
+	__type(value, struct edge);
+} edges SEC(".maps");
+
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, SERVERS);
+	__type(key, u32);
+	__type(value, u64);
+} peers SEC(".maps");
+
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, SERVERS);
+	__type(key, u32);
+	__type(value, struct parts);
+} parts SEC(".maps");
+
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct stats);
+} stats SEC(".maps");
+
+/* What new edges are copied from: too big for the stack. */
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct edge);
+} blank SEC(".maps");
+
+static __always_inline struct flow *flow_of(struct sock *sk)
+{
+	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
+
+	return flow && flow->server != HOST ? flow : 0;
+}
+
+static __always_inline void key_of(struct sock *sk, struct flow *flow,
+				   struct edge_key *key)
+{
+	struct sock_common *common = &sk->__sk_common;
+	u32 address;
+
+	__builtin_memset(key, 0, sizeof(*key));
+	key->server = flow->server;
+	key->role = flow->role;
+	key->port = flow->role == CLIENT ?
+		    __builtin_bswap16(common->skc_dport) : common->skc_num;
+	if (common->skc_family == AF_INET6) {
+		bpf_core_read(key->peer, sizeof(key->peer),
+			      &common->skc_v6_daddr);
+		return;
+	}
+	/* As IPv6 has it. */
+	address = common->skc_daddr;
+	key->peer[10] = key->peer[11] = 0xff;
+	__builtin_memcpy(&key->peer[12], &address, sizeof(address));
+}
+
+static __always_inline struct edge *edge_of(struct edge_key *key)
+{
+	struct edge *found = bpf_map_lookup_elem(&edges, key), *empty;
+	u32 zero = 0, server = key->server;
+	struct stats *counted = bpf_map_lookup_elem(&stats, &zero);
+	u64 *known = bpf_map_lookup_elem(&peers, &server);
+
+	if (found || !counted || !known)
+		return found;
+	if (*known >= PEERS) {
+		__sync_fetch_and_add(&counted->beyond, 1);
+		key->port = 0;
+		__builtin_memset(key->peer, 0, sizeof(key->peer));
+		found = bpf_map_lookup_elem(&edges, key);
+		if (found)
+			return found;
+	}
+	empty = bpf_map_lookup_elem(&blank, &zero);
+	if (!empty)
+		return 0;
+	if (!bpf_map_update_elem(&edges, key, empty, NEW))
+		__sync_fetch_and_add(known, 1);
+	found = bpf_map_lookup_elem(&edges, key);
+	if (!found)
+		__sync_fetch_and_add(&counted->full, 1);
+	return found;
+}
+
+static __always_inline u64 between(u64 from, u64 to)
+{
+	return from && to > from ? to - from : 0;
+}
+
+/* Adds what a connection carried, and its transaction if it is over. */
+static __always_inline void finish(struct sock *sk, struct flow *flow)
+{
+	u32 server = flow->server;
+	struct edge_key key;
+	struct edge *edge;
+	struct parts *of;
+
+	if (!flow->in && !flow->out)
+		return;
+	key_of(sk, flow, &key);
+	edge = edge_of(&key);
+	if (!edge)
+		return;
+	__sync_fetch_and_add(&edge->in, flow->in);
+	__sync_fetch_and_add(&edge->out, flow->out);
+	flow->in = flow->out = 0;
+	if (flow->phase != ANSWER)
+		return;
+	record(&edge->took, between(flow->begun, flow->last));
+	if (flow->role != SERVER)
+		return;
+	of = bpf_map_lookup_elem(&parts, &server);
+	if (!of)
+		return;
+	record(&of->waiting, between(flow->begun, flow->read));
+	record(&of->first, between(flow->begun, flow->first));
+}
+
+static __always_inline void begin(struct flow *flow)
+{
+	flow->phase = REQUEST;
+	flow->begun = bpf_ktime_get_ns();
+	flow->read = flow->first = flow->last = 0;
+}
+
+/* Something has arrived, before it is acknowledged or read. */
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
+{
+	u32 sequence[2] = {};	/* as TCP_SKB_CB has it: from, to */
+	struct flow *flow;
+
+	bpf_core_read(sequence, sizeof(sequence), &skb->cb);
+	if (sequence[0] == sequence[1])
+		return 0;	/* an acknowledgement alone */
+	flow = flow_of(sk);
+	if (!flow)
+		return 0;
+	if (flow->role == UNKNOWN)
+		flow->role = SERVER;
+	if (flow->role == SERVER) {
+		if (flow->phase == ANSWER)
+			finish(sk, flow);
+		if (flow->phase != REQUEST)
+			begin(flow);
+	} else if (flow->phase == REQUEST) {
+		flow->phase = ANSWER;
+		flow->first = flow->last = bpf_ktime_get_ns();
+	}
+	return 0;
+}
+
+/* Something is about to be sent. */
+SEC("tp_btf/tcp_sendmsg_locked")
+int BPF_PROG(on_send, struct sock *sk)
+{
+	struct flow *flow = flow_of(sk);
+
+	if (!flow)
+		return 0;
+	if (flow->role == UNKNOWN)
+		flow->role = CLIENT;
+	if (flow->role == CLIENT) {
+		if (flow->phase == ANSWER)
+			finish(sk, flow);
+		if (flow->phase != REQUEST)
+			begin(flow);
+	} else if (flow->phase == REQUEST) {
+		flow->phase = ANSWER;
+		flow->first = flow->last = bpf_ktime_get_ns();
+	}
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(on_sent, struct sock *sk, int length)
+{
+	struct flow *flow = length > 0 ? flow_of(sk) : 0;
+
+	if (!flow)
+		return 0;
+	flow->out += length;
+	if (flow->role == SERVER && flow->phase == ANSWER)
+		flow->last = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(on_read, struct sock *sk, int length, int flags)
+{
+	struct flow *flow = length > 0 && !(flags & PEEK) ? flow_of(sk) : 0;
+
+	if (!flow)
+		return 0;
+	flow->in += length;
+	if (flow->role == CLIENT && flow->phase == ANSWER)
+		flow->last = bpf_ktime_get_ns();
+	else if (flow->role == SERVER && flow->phase == REQUEST && !flow->read)
+		flow->read = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __always_inline void own(struct sock *sk, u32 server, enum role role)
+{
+	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0,
+					       STORAGE_CREATE);
+
+	if (!flow)
+		return;
+	flow->server = server;
+	flow->role = role;
+	flow->phase = IDLE;
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(on_state, struct sock *sk, int before, int after)
+{
+	struct flow *flow;
+	u32 server;
+
+	if (sk->sk_protocol != TCP)
+		return 0;
+	if (after == LISTEN || after == SYN_SENT) {
+		/* In a call of the task whose socket it is. */
+		server = lane_of(bpf_get_current_task_btf()).server;
+		if (server != HOST)
+			own(sk, server, after == LISTEN ? SERVER : CLIENT);
+		return 0;
+	}
+	if (after != CLOSED)
+		return 0;
+	flow = flow_of(sk);
+	if (flow) {
+		finish(sk, flow);
+		flow->phase = IDLE;
+	}
+	return 0;
+}
+
+/* Sockets that are older than the programs, or than their server here. */
+SEC("iter/task_file")
+int seed(struct bpf_iter__task_file *context)
+{
+	struct task_struct *task = context->task;
+	struct file *file = context->file;
+	struct stats *counted;
+	struct socket *socket;
+	struct sock *sk;
+	u32 zero = 0, server;
+	u8 state;
+
+	if (!task || !file)
+		return 0;
+	server = lane_of(task).server;
+	if (server == HOST)
+		return 0;
+	socket = bpf_sock_from_file(file);
+	if (!socket)
+		return 0;
+	sk = socket->sk;
+	if (!sk || sk->sk_protocol != TCP ||
+	    bpf_sk_storage_get(&flows, sk, 0, 0))
+		return 0;
+	state = sk->__sk_common.skc_state;
+	own(sk, server, state == LISTEN ? SERVER : UNKNOWN);
+	counted = bpf_map_lookup_elem(&stats, &zero);
+	if (counted && state == ESTABLISHED)
+		__sync_fetch_and_add(&counted->late, 1);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

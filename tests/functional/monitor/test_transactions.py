@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Requests and answers beside what both ends of them say themselves."""
+
+import ipaddress
+import json
+import statistics
+
+from nova_rt.monitor import transactions
+from tests.functional.monitor import base
+
+CONNECTIONS, REQUESTS = 4, 50
+ASKED, ANSWERED = 100, 5_000
+LARGE = 200_000
+
+#: Answers each connection in a thread; tells when requests were read and
+#: answered, by the connection's first byte.
+SERVER = '''
+import json, os, select, socket, sys, tempfile, threading, time
+asked, answered, sendfile = map(int, sys.argv[1:])
+file = tempfile.TemporaryFile()
+file.write(bytes(answered)); file.flush()
+log = {}
+def serve(connection):
+    name = None
+    while True:
+        select.select([connection], [], [])
+        time.sleep(0.002)
+        data = connection.recv(asked, socket.MSG_PEEK)
+        data = connection.recv(asked)
+        if not data:
+            return connection.close()
+        read = time.monotonic_ns()
+        time.sleep(0.001)
+        first = time.monotonic_ns()
+        if sendfile:
+            file.seek(0)
+            sent = 0
+            while sent < answered:
+                sent += os.sendfile(connection.fileno(), file.fileno(), sent,
+                                    answered - sent)
+        else:
+            connection.sendall(bytes(answered))
+        log.setdefault(data[0], []).append(
+            (read, first, time.monotonic_ns()))
+listener = socket.create_server(('127.0.0.1', 0))
+print(listener.getsockname()[1], flush=True)
+def accept():
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=serve, args=(connection,), daemon=True
+                         ).start()
+threading.Thread(target=accept, daemon=True).start()
+sys.stdin.readline()
+print(json.dumps(log), flush=True)
+sys.stdin.read()
+'''
+#: Asks over some connections at once; tells when it asked and had it all.
+CLIENT = '''
+import json, socket, sys, threading, time
+port, connections, requests, asked, answered = map(int, sys.argv[1:])
+log = {}
+def ask(name):
+    found = log[name] = []
+    with socket.create_connection(('127.0.0.1', port)) as connection:
+        for _ in range(requests):
+            begun = time.monotonic_ns()
+            connection.sendall(bytes([name]) * asked)
+            left = answered
+            while left:
+                left -= len(connection.recv(left))
+            found.append((begun, time.monotonic_ns()))
+threads = [threading.Thread(target=ask, args=(name,))
+           for name in range(connections)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(json.dumps(log), flush=True)
+sys.stdin.read()
+'''
+
+
+class TransactionsTest(base.WatchedTest):
+
+    def exchange(self, answered, requests=REQUESTS, sendfile=0):
+        """What both said of it, and what was seen."""
+        server = self.python(SERVER, str(ASKED), str(answered),
+                             str(sendfile))
+        self.port = int(server.stdout.readline())
+        client = self.python(CLIENT, *map(str, (
+            self.port, CONNECTIONS, requests, ASKED, answered)))
+        asked = json.loads(client.stdout.readline())
+        server.stdin.write('\n')
+        server.stdin.flush()
+        logged = json.loads(server.stdout.readline())
+        # The last of each connection ends with it, at both ends.
+        count = CONNECTIONS * requests
+        self.wait_for(lambda: all(
+            self.edge(role).took.count >= count
+            for role in transactions.Role))
+        return asked, logged
+
+    def answered(self):
+        return self.monitor.look().since(self.begun).answered[base.UUID]
+
+    def edge(self, role):
+        peer = transactions.Peer(
+            role, ipaddress.IPv4Address('127.0.0.1'), self.port)
+        return self.answered().edges.get(peer, transactions.Edge())
+
+    def assert_exact(self, answered, requests=REQUESTS):
+        count = CONNECTIONS * requests
+        server, client = map(self.edge, transactions.Role)
+        self.assertEqual((count, count * ASKED, count * answered), (
+            server.took.count, server.received, server.sent))
+        self.assertEqual((count, count * answered, count * ASKED), (
+            client.took.count, client.received, client.sent))
+
+    def assert_times(self, golden, found):
+        self.assertEqual(len(golden), found.count)
+        # Between the clocks of both are some calls, and Python.
+        self.assertAlmostEqual(statistics.mean(golden), found.mean_ns,
+                               delta=statistics.mean(golden) * 0.1)
+        for part in (0.5, 0.75, 0.9):
+            value = sorted(golden)[int(part * len(golden)) - 1]
+            self.assertAlmostEqual(value, found.quantile_ns(part),
+                                   delta=value * 0.1)
+
+    def test_small_answers(self):
+        asked, logged = self.exchange(ANSWERED)
+        self.assert_exact(ANSWERED)
+        begun = {name: [one[0] for one in each]
+                 for name, each in asked.items()}
+        pairs = [(start, *times) for name, each in logged.items()
+                 for start, times in zip(begun[name], each, strict=True)]
+        seen = self.answered()
+        self.assert_times([end - start for each in asked.values()
+                           for start, end in each],
+                          self.edge(transactions.Role.CLIENT).took)
+        self.assert_times([read - start for start, read, _, _ in pairs],
+                          seen.waiting)
+        self.assert_times([first - start for start, _, first, _ in pairs],
+                          seen.first)
+        self.assert_times([last - start for start, _, _, last in pairs],
+                          self.edge(transactions.Role.SERVER).took)
+
+    def test_large_answers_by_sendfile(self):
+        self.exchange(LARGE, 10, sendfile=1)
+        self.assert_exact(LARGE, 10)
+
+    def test_a_server_that_is_older_than_the_programs(self):
+        self.monitor.watch([])
+        server = self.python(SERVER, str(ASKED), str(ANSWERED), '0')
+        self.port = int(server.stdout.readline())
+        self.monitor.watch(self.servers)
+        self.begun = self.monitor.look()
+        client = self.python(CLIENT, *map(str, (
+            self.port, CONNECTIONS, 2, ASKED, ANSWERED)))
+        client.stdout.readline()
+        self.wait_for(lambda: self.edge(
+            transactions.Role.SERVER).took.count >= 2 * CONNECTIONS)
+        self.assert_exact(ANSWERED, 2)
