@@ -4,19 +4,12 @@
 
 usage: benchmarks/filter.py [n_hosts ...]     (default 1000 10000)
 
-Each line is the median over RUNS (default 7) of wall time per host.  The
-rounds of all candidates alternate, so that a noisy machine hits all alike.
-Exits 1 where a goal is missed.
+Each line is the median over RUNS (default 7) of CPU time per host.  Exits 1
+where a goal is missed.
 """
 
-from collections.abc import Callable
-import dataclasses
-import gc
 import logging
-import os
-import statistics
 import sys
-import time
 from typing import Any
 
 import nova.conf
@@ -36,44 +29,9 @@ import hosts
 from nova_rt.scheduler import filters as rt_filters
 from nova_rt.scheduler import host_state as rt_host_state
 from nova_rt.scheduler import weights as rt_weights
+import rounds
 
 CONF = nova.conf.CONF
-RUNS = int(os.environ.get('RUNS', 7))
-
-
-@dataclasses.dataclass(frozen=True)
-class Job:
-    """What is timed, and what gives it fresh input before."""
-
-    prepare: Callable[[], Any]
-    run: Callable[[Any], object]
-
-
-def timed(job: Job) -> float:
-    given = job.prepare()
-    gc.collect()
-    gc.disable()
-    try:
-        start = time.perf_counter()
-        job.run(given)
-        return time.perf_counter() - start
-    finally:
-        gc.enable()
-
-
-class Rounds:
-    """Seconds of each job in alternating rounds."""
-
-    def __init__(self, jobs: dict[str, Job]) -> None:
-        self._rounds = [{name: timed(job) for name, job in jobs.items()}
-                        for _ in range(RUNS)]
-
-    def median(self, name: str) -> float:
-        return statistics.median(one[name] for one in self._rounds)
-
-    def ratio(self, name: str, to: str) -> float:
-        """The median over the rounds: what slows a round slows both."""
-        return statistics.median(one[name] / one[to] for one in self._rounds)
 
 
 def changed(nodes: list[Any], fixed: bool = False) -> list[Any]:
@@ -84,17 +42,17 @@ def changed(nodes: list[Any], fixed: bool = False) -> list[Any]:
 
 
 def filter_job(filter_: Any, nodes: list[Any], reserved: bool,
-               new_maps: bool = True, fixed: bool = False) -> Job:
+               new_maps: bool = True, fixed: bool = False) -> rounds.Job:
     """One pass of a filter over hosts as fresh as in a real request."""
     spec = hosts.request(reserved)
-    return Job(
+    return rounds.Job(
         prepare=lambda: [
             hosts.host_state(rt_host_state.RTHostState, node)
             for node in (changed(nodes, fixed) if new_maps else nodes)],
         run=lambda states: len(list(filter_.filter_all(states, spec))))
 
 
-def pass_job(nodes: list[Any], ours: bool, reserved: bool) -> Job:
+def pass_job(nodes: list[Any], ours: bool, reserved: bool) -> rounds.Job:
     """HostStates, filters, weighers: what a request costs the scheduler."""
     state = rt_host_state.RTHostState if ours else host_manager.HostState
     chain = [compute_filter.ComputeFilter(),
@@ -115,28 +73,10 @@ def pass_job(nodes: list[Any], ours: bool, reserved: bool) -> Job:
         ranked = handler.get_weighed_objects(weighers, left, spec)
         ranked[0].obj.consume_from_request(spec)
         return len(ranked)
-    return Job(prepare=lambda: changed(nodes), run=run)
+    return rounds.Job(prepare=lambda: changed(nodes), run=run)
 
 
-class Report:
-    """Lines and goals."""
-
-    def __init__(self) -> None:
-        self.missed = 0
-
-    def lines(self, found: Rounds, jobs: dict[str, Job], count: int) -> None:
-        for name in jobs:
-            print(f'  {name:44} {found.median(name) / count * 1e6:9.2f} '
-                  f'us/host')
-
-    def goal(self, text: str, value: float, limit: float) -> None:
-        met = value <= limit
-        self.missed += not met
-        print(f'  {"met   " if met else "MISSED"} {text}: {value:.2f}, '
-              f'at most {limit:.2f}', flush=True)
-
-
-def bench_filters(report: Report, nodes: list[Any]) -> None:
+def bench_filters(report: rounds.Report, nodes: list[Any]) -> None:
     ours = rt_filters.RTShareFilter()
     count = len(nodes)
     jobs = {
@@ -153,7 +93,7 @@ def bench_filters(report: Report, nodes: list[Any]) -> None:
             ours, nodes, True, new_maps=False),
         'RTShareFilter, no reservation': filter_job(ours, nodes, False),
     }
-    found = Rounds(jobs)
+    found = rounds.Rounds(jobs)
     report.lines(found, jobs, count)
     report.goal('RTShareFilter, new maps / ImagePropertiesFilter',
                 found.ratio('RTShareFilter', 'ImagePropertiesFilter'), 1.0)
@@ -165,13 +105,14 @@ def bench_filters(report: Report, nodes: list[Any]) -> None:
                  - found.median('AllHostsFilter')) / count * 1e6, 1.0)
 
 
-def bench_pass(report: Report, nodes: list[Any], reserved: bool) -> None:
+def bench_pass(report: rounds.Report, nodes: list[Any], reserved: bool
+               ) -> None:
     title = 'with' if reserved else 'no'
     without, ours = (f'pass, {title} reservation, {which} nova_rt'
                      for which in ('without', 'with'))
     jobs = {without: pass_job(nodes, False, reserved),
             ours: pass_job(nodes, True, reserved)}
-    found = Rounds(jobs)
+    found = rounds.Rounds(jobs)
     report.lines(found, jobs, len(nodes))
     report.goal(f'pass, {title} reservation: with / without',
                 found.ratio(ours, without), 1.05)
@@ -182,9 +123,10 @@ def main() -> int:
     config.parse_args(['benchmark'], default_config_files=[],
                       configure_db=False, init_rpc=False)
     objects.register_all()
-    report = Report()
+    report = rounds.Report()
     for count in [int(text) for text in sys.argv[1:]] or [1000, 10000]:
-        print(f'{count} hosts, {hosts.PCPUS} pCPUs each, {RUNS} rounds:')
+        print(f'{count} hosts, {hosts.PCPUS} pCPUs each, {rounds.RUNS} '
+              f'rounds:')
         plain = [hosts.compute_node(number, None) for number in range(count)]
         bench_filters(report, plain)
         # Nova parses a NUMA topology for each libvirt host.

@@ -14,6 +14,8 @@ import sys
 
 from nova_rt import conf as rt_conf
 from nova_rt.doctor.checks import config as doctor_config
+from nova_rt import exception
+from nova_rt.interference import document
 from nova_rt.kernel import deadline
 from nova_rt.kernel import detect
 
@@ -35,7 +37,9 @@ def check(name: str, value: str) -> Iterator[str]:
         OPTIONS[name].type(value)
         if name == 'rt_cpus':
             doctor_config.parse(value)
-    except ValueError as error:
+        if name.startswith('interference_matrix'):
+            document.load(value)
+    except (ValueError, exception.InvalidMatrix) as error:
         yield f'{setting}: {error}'
     known = names(name)
     if known and value not in known:

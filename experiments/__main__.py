@@ -18,6 +18,7 @@ from experiments import fig6
 from experiments import fig7
 from experiments import fig8
 from experiments import measure
+from experiments.probe import campaign as probe
 from experiments import rtwalk
 from experiments import scheduling
 from experiments.sip import fig8 as sip_fig8
@@ -29,6 +30,8 @@ from nova_rt import exception
 CAMPAIGNS = {'table3': table3, 'fig6': fig6, 'fig7': fig7}
 EXPERIMENTS = {'fig8': fig8, 'fig8-sip': sip_fig8, 'containers': containers,
                'chance': chance}
+#: With options of their own.
+TOOLS = {'walk': walk, 'probe': probe}
 #: What holds the reservation of a server.
 PLACES = {'deadline': scheduling.reserved, 'group': scheduling.grouped}
 RESULTS = pathlib.Path(__file__).parent / 'build'
@@ -41,14 +44,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         about = (module.__doc__ or '').strip()
         _register(commands.add_parser(name, help=about, description=about),
                   name)
-    about = walk.__doc__.partition(':')[0]
-    walk.register(commands.add_parser('walk', help=about, description=about))
+    for name, module in TOOLS.items():
+        about = (module.__doc__ or '').partition(':')[0]
+        module.register(commands.add_parser(name, help=about,
+                                            description=about))
     options = parser.parse_args(arguments)
     # To leave no process, namespace or group behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        print(walk.run(options) if options.command == 'walk'
-              else run(options))
+        tool = TOOLS.get(options.command)
+        print(tool.run(options) if tool else run(options))
     except (exception.RTError, OSError,
             subprocess.SubprocessError) as error:
         print(f'{options.command}: {error}', file=sys.stderr)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The experiments of the paper: all set-up, then measure, plot and tabulate.
-# usage: experiments/run.sh table3|fig6|fig7|fig8|fig8-sip|containers|chance
+# usage: experiments/run.sh table3|fig6|fig7|fig8|fig8-sip|containers|chance|probe
 #        [--short]
 #        (--help)
 # Needs root: SCHED_DEADLINE, network namespaces, control groups.

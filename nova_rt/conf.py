@@ -11,6 +11,7 @@ from typing import Any
 from oslo_config import cfg
 from oslo_config import types
 
+from nova_rt import defaults
 from nova_rt import exception
 from nova_rt import reservation
 
@@ -65,12 +66,12 @@ The largest share (runtime / period) of one vCPU.  A share above ``cpu_cap``
 of every host is accepted by the API and finds no host.
 """),
     cfg.IntOpt(
-        'min_runtime_us', default=100, min=reservation.MIN_RUNTIME_US,
-        max=reservation.MAX_PERIOD_US,
+        'min_runtime_us', default=defaults.MIN_RUNTIME_US,
+        min=reservation.MIN_RUNTIME_US, max=reservation.MAX_PERIOD_US,
         help='The shortest runtime, in microseconds.'),
     cfg.IntOpt(
-        'min_period_us', default=1000, min=reservation.MIN_RUNTIME_US,
-        max=reservation.MAX_PERIOD_US,
+        'min_period_us', default=defaults.MIN_PERIOD_US,
+        min=reservation.MIN_RUNTIME_US, max=reservation.MAX_PERIOD_US,
         help="""
 The shortest period, in microseconds.  Short periods cost: the kernel switches
 contexts at least twice in each.
@@ -90,18 +91,48 @@ reservation go to the host with the most free share (spread).  Negative: to
 the one with the least (pack).  0: no weighing.  The aggregate metadata
 ``rt_share_weight_multiplier`` overrides it for the hosts of an aggregate.
 """),
+    cfg.FloatOpt(
+        'interference_weight_multiplier', default=10.0,
+        help="""
+Multiplier of RTInterferenceWeigher (nova-scheduler): what the throughput of
+one undisturbed server counts, where Nova's own weighers count 0 to 1 each.  It
+is for servers with a type (``hw:cpu.vnf_type``).  0: no weighing.  The
+aggregate metadata ``interference_weight_multiplier`` overrides it.
+"""),
+    cfg.FloatOpt(
+        'chr_weight_multiplier', default=1.0,
+        help="""
+Multiplier of RTCHRWeigher (nova-scheduler), which prefers hosts of a size that
+suits servers with a class (``hw:cpu.app_class``) and no reservation.  0: no
+weighing.  The aggregate metadata ``chr_weight_multiplier`` overrides it.
+"""),
+    cfg.StrOpt(
+        'interference_matrix',
+        help="""
+The file that says how much throughput a server without a reservation keeps
+beside each type of neighbour (nova-scheduler); ``nova-rt interference check``
+tells whether it is good.  Unset: the one that comes with nova-rt, of which
+most cells are estimates.  With a bad file nothing is weighed.
+"""),
+    cfg.StrOpt(
+        'interference_matrix_reserved',
+        help="""
+The same for servers with a reservation (nova-scheduler).  Unset: they lose
+nothing beside others.
+"""),
 ]
 
 COMPUTE_OPTS = [
     cfg.BoolOpt(
-        'hcbs_scheduler_available', default=True,
+        'hcbs_scheduler_available',
+        default=defaults.HCBS_SCHEDULER_AVAILABLE,
         help="""
 Whether this compute node offers reservations (nova-compute).  Set to false,
 the node advertises a total rt_share of 0 and gets no new server with a
 reservation; the ones it has keep theirs.
 """),
     cfg.FloatOpt(
-        'cpu_cap', default=0.95, min=0.001, max=1.0,
+        'cpu_cap', default=defaults.CPU_CAP, min=0.001, max=1.0,
         help="""
 The part of each pCPU that reservations may use (nova-compute).  The kernel's
 own limit, if lower, wins: see ``/proc/sys/kernel/sched_rt_runtime_us``.
@@ -124,12 +155,13 @@ They must lie within the CPUs Nova gives to unpinned servers
         'kernel_interface',
         help="""
 The kernel interface to use (nova-compute), an entry point of group
-``nova_rt.kernel``.  Unset: probed at start.  ``sched_deadline``, which is
-never probed, makes the vCPU threads of virtual machines SCHED_DEADLINE, for
-kernels without budgets for groups; containers have no reservation then.
+``nova_rt.kernel``.  Unset: probed at start.  ``sched_deadline`` makes the
+vCPU threads of virtual machines SCHED_DEADLINE, each on its pCPU where the
+kernel allows that, as is done unset where the kernel has no budgets for
+groups; containers have no reservation then.
 """),
     cfg.StrOpt(
-        'guest_policy', default='rr',
+        'guest_policy', default=defaults.GUEST_POLICY,
         choices=[
             ('rr', 'SCHED_RR'), ('fifo', 'SCHED_FIFO'),
             ('none', 'leave it to the guest to make its tasks real-time')],
@@ -138,14 +170,15 @@ The real-time policy given to the tasks of a server once its budget is in
 place (nova-compute).  A reservation binds SCHED_FIFO and SCHED_RR tasks only.
 """),
     cfg.IntOpt(
-        'guest_priority', default=10, min=1, max=99,
+        'guest_priority', default=defaults.GUEST_PRIORITY, min=1, max=99,
         help="""
 The priority that goes with ``guest_policy`` (nova-compute), and on mainline
 RT_GROUP_SCHED the lowest.  There priorities are compared across groups: keep
 it above every other real-time task that may run on the reserved pCPUs.
 """),
     cfg.IntOpt(
-        'guest_priority_max', default=57, min=1, max=99,
+        'guest_priority_max', default=defaults.GUEST_PRIORITY_MAX,
+        min=1, max=99,
         help="""
 The highest priority of a server (nova-compute).  On mainline RT_GROUP_SCHED,
 which knows no deadlines, the server with the shorter period must have the

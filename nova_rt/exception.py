@@ -33,6 +33,33 @@ class InvalidReservation(RTError):
     msg_fmt = 'Invalid %(source)s %(key)s=%(value)s: %(rule)s; %(advice)s.'
 
 
+class InvalidWorkload(RTError):
+    """A flavor, a hint or a descriptor names no type or class.
+
+    Arguments: source, key, value, rule (what is wrong) and advice.
+    """
+
+    msg_fmt = 'Invalid %(source)s %(key)s=%(value)s: %(rule)s; %(advice)s.'
+
+
+class InvalidPinning(RTError):
+    """What is asked of the advice on pinning makes no sense.
+
+    Arguments: name (of the option), value and rule.
+    """
+
+    msg_fmt = 'Invalid %(name)s %(value)s: %(rule)s.'
+
+
+class InvalidMatrix(RTError):
+    """A file says nothing clear about who disturbs whom.
+
+    Arguments: path, where (a line or a cell), rule and advice.
+    """
+
+    msg_fmt = '%(path)s: %(where)s: %(rule)s; %(advice)s.'
+
+
 class InvalidConfiguration(RTError):
     """An option of [nova_rt] contradicts the host or another option."""
 
@@ -100,3 +127,8 @@ class CannotMonitor(RTError):
     """
 
     msg_fmt = 'Cannot monitor %(what)s: %(reason)s.'
+
+
+def clause(error: object) -> str:
+    """What an error says, as a part of a sentence: one line, no full stop."""
+    return ' '.join(str(error).split()).rstrip('.')

@@ -25,6 +25,9 @@ RESOURCE_CLASS = 'CUSTOM_RT_BANDWIDTH'
 SHARE_CLASS = 'CUSTOM_RT_SHARE'
 CLASSES = (RESOURCE_CLASS, SHARE_CLASS)
 TRAIT = 'CUSTOM_HCBS'
+#: And of hosts where each vCPU is SCHED_DEADLINE on its pCPU.
+PINNED_TRAIT = 'CUSTOM_SCHED_DEADLINE_PINNED'
+TRAITS = frozenset((TRAIT, PINNED_TRAIT))
 
 #: Keys of ComputeNode.stats; the first two are the paper's columns.
 SHARE = 'rt_share'
@@ -84,10 +87,6 @@ _known: Callable[[tuple[int, ...]], frozenset[int]] = functools.lru_cache(
     frozenset)
 
 
-def _decimal(ppm: int) -> str:
-    return f'{ppm / reservation.PPM:.3f}'
-
-
 def to_stats(host: HostMap) -> dict[str, str]:
     """Stats of a host: shares in pCPUs, and the map as JSON.
 
@@ -97,8 +96,8 @@ def to_stats(host: HostMap) -> dict[str, str]:
     state, text = host.state, _encode(host)
     if len(text) > _MAX_LENGTH:
         text = _encode(HostMap(cpus.CpuBandwidth.empty((), 0), host.policy))
-    return {SHARE: _decimal(state.total), SHARE_USED: _decimal(
-        state.total_used), MAP: text}
+    return {SHARE: reservation.decimal(state.total),
+            SHARE_USED: reservation.decimal(state.total_used), MAP: text}
 
 
 def _encode(host: HostMap) -> str:

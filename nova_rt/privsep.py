@@ -17,8 +17,11 @@ import re
 from oslo_privsep import capabilities
 from oslo_privsep import priv_context
 
+from nova_rt.host import admitted
 from nova_rt.host import cgroup
+from nova_rt.host import cpulist
 from nova_rt.host import sched
+from nova_rt.host import scratch
 from nova_rt.host import timers
 
 CGROUP_ROOT = '/sys/fs/cgroup'
@@ -29,11 +32,12 @@ FILES = {
     'cpu.rt_multi_runtime_us': r'[-0-9, ]{1,65536}',
     'cpu.rt.max': r'(max|[0-9]+) [0-9]+',
     'cpuset.cpus': r'[-0-9,]{1,65536}',
-    'cgroup.subtree_control': r'\+cpu',
+    'cpuset.mems': r'[-0-9,]{1,65536}',
+    'cgroup.subtree_control': r'\+cpu(set)?',
 }
 #: Those of them that are written in the root of a hierarchy: what it has in
 #: all for groups, where the kernel starts with none of it.
-ROOT_FILES = frozenset(FILES) - {'cpuset.cpus'}
+ROOT_FILES = frozenset(FILES) - {'cpuset.cpus', 'cpuset.mems'}
 #: The groups at the top that have the servers below them.
 TOPS = frozenset(('machine', 'machine.slice'))
 #: And the one that is made and removed to probe the kernel.
@@ -242,6 +246,32 @@ def set_deadline(group: str, controller: str, thread: int, runtime_us: int,
 
 
 @cgroup_pctxt.entrypoint
+def free_vcpu(group: str, controller: str, thread: int) -> None:
+    """Let a thread of a control group run wherever its cpuset allows it.
+
+    :param group: as for :func:`set_policy`
+    :raises OSError: ESRCH where the thread is gone or elsewhere, EBUSY
+        where it is SCHED_DEADLINE and its cpuset is too small
+    """
+    _check_member(group, controller, thread)
+    possible = pathlib.Path(cpulist.POSSIBLE).read_text().strip()
+    os.sched_setaffinity(thread, cpulist.parse_ids(possible))
+
+
+@cgroup_pctxt.entrypoint
+def try_pinning(path: str, cpu: int) -> bool:
+    """Ask the kernel, see ``scratch.stays_pinned``.
+
+    :param path: of the group that was made to probe the kernel
+    :raises OSError: the kernel refuses
+    """
+    real = _checked(path)
+    if _place(real) != [PROBE]:
+        raise PermissionError(errno.EPERM, f'{path} is not ours to probe')
+    return scratch.stays_pinned(real, cpu)
+
+
+@cgroup_pctxt.entrypoint
 def read_deadline_timers() -> list[float]:
     """When the timers that replenish deadline servers will fire.
 
@@ -265,3 +295,13 @@ def read_server(server: str, cpu: int, name: str) -> int:
                               f'{server} {name} is not ours to read')
     path = pathlib.Path(SCHED_DEBUG, server, f'cpu{cpu:d}', name)
     return int(path.read_text())
+
+
+@cgroup_pctxt.entrypoint
+def read_deadline_total(cpu: int) -> int:
+    """What the kernel counts of SCHED_DEADLINE, see ``admitted.total``.
+
+    :raises OSError, ValueError: it does not tell
+    """
+    with open(admitted.PATH) as lines:
+        return admitted.total(lines, cpu)

@@ -107,6 +107,11 @@ def _error(source: str, key: str, value: Any, rule: str, advice: str
         advice=advice)
 
 
+def decimal(ppm: int) -> str:
+    """A share as it is shown: in parts of a pCPU, with three digits."""
+    return f'{ppm / PPM:.3f}'
+
+
 def is_whole_number(value: Any) -> bool:
     """A positive integer, or a string of its decimal digits?"""
     if isinstance(value, int) and not isinstance(value, bool):

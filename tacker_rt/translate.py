@@ -14,6 +14,7 @@ from typing import Any
 from tacker_rt import exception
 from tacker_rt import files
 from tacker_rt import problem
+from tacker_rt import request as tacker_request
 from tacker_rt.vnfd import descriptor
 from tacker_rt.vnfd import legacy_profile
 from tacker_rt.vnfd import parser
@@ -32,6 +33,7 @@ _NO_IMAGE = '#ADD_YOUR_IMAGE_HERE'
 
 def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
               image: str | None = None, etsi: Path | None = None,
+              request: tacker_request.Request = tacker_request.Request(),
               warnings: list[problem.Problem] | None = None
               ) -> dict[str, dict[str, Any]]:
     """The Heat template :data:`MAIN`, and those nested in it, by name.
@@ -39,16 +41,18 @@ def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
     :param inputs: values of the inputs, else their defaults
     :param image: of the servers for which the VNFD names none
     :param etsi: the directory of SOL001's types, else Tacker's
+    :param request: what it asks for wins over the VNFD
     :param warnings: filled with what is left out of a legacy VNFD
     :raises InvalidVnfd: one sentence
     """
     template = typefiles.load(path)
-    descriptor.read_vdus(template, where=path.name, inputs=inputs)
+    descriptor.read_vdus(template, where=path.name, inputs=inputs,
+                         request=request.parameters)
     _check_inputs(path, template, inputs or {})
     with tempfile.TemporaryDirectory() as directory, parser.quiet():
         staged = _stage(path, Path(directory), etsi,
                         [] if warnings is None else warnings)
-        templates = _run(path, staged, dict(inputs or {}))
+        templates = _run(path, staged, dict(inputs or {}), request)
     for name, template in templates.items():
         _check_name(path, name)
         _set_image(template, image)
@@ -88,18 +92,20 @@ def _add_legacy_types(directory: Path, template: dict[Any, Any]) -> None:
     template['imports'] = [typefiles.LEGACY, *(template.get('imports') or ())]
 
 
-def _run(path: Path, staged: Path, inputs: dict[str, Any]
-         ) -> dict[str, dict[str, Any]]:
+def _run(path: Path, staged: Path, inputs: dict[str, Any],
+         request: tacker_request.Request) -> dict[str, dict[str, Any]]:
     # Imported here: a Tacker host has them, another may do without.
     from toscaparser import tosca_template
     from translator.hot import tosca_translator
 
     from tacker_rt.heat import plain
+    from tacker_rt.heat import reading
     try:
         translator = tosca_translator.TOSCATranslator(
             tosca_template.ToscaTemplate(str(staged), inputs), inputs)
-        # Its public methods give texts in which values have changed.
-        translator._translate_to_hot_yaml()
+        with reading.asked(request):
+            # Its public methods give texts in which values have changed.
+            translator._translate_to_hot_yaml()
         return {**plain.nested(translator), MAIN: plain.main(translator)}
     except exception.InvalidVnfd:
         raise

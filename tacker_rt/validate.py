@@ -17,6 +17,7 @@ from tacker_rt.package import csar
 from tacker_rt.package import metadata
 from tacker_rt.package import onboarding
 from tacker_rt import problem
+from tacker_rt import request as tacker_request
 from tacker_rt.vnfd import descriptor
 from tacker_rt.vnfd import policies
 from tacker_rt.vnfd import topology
@@ -25,24 +26,27 @@ from tacker_rt.vnfd import yamlfile
 
 _YAML = ('.yaml', '.yml')
 _VERSION = 'tosca_definitions_version'
+_NO_REQUEST = tacker_request.Request()
 
 
-def validate(path: str) -> list[problem.Problem]:
+def validate(path: str, request: tacker_request.Request = _NO_REQUEST
+             ) -> list[problem.Problem]:
     """Problems of a VNFD, a directory of VNFDs or a package.
 
+    :param request: what will be asked for, if it is known
     :raises InvalidVnfd: there is nothing to read
     """
     found: list[problem.Problem] = []
     if os.path.isdir(path) and not csar.is_package(path):
         for file in _vnfds(path):
             of_file: list[problem.Problem] = []
-            _check_vnfd(file, of_file)
+            _check_vnfd(file, request, of_file)
             found += of_file
     elif os.path.isdir(path) or not path.endswith(_YAML):
         with csar.opened(path, found) as package:
-            _check_package(package, found)
+            _check_package(package, request, found)
     else:
-        _check_vnfd(path, found)
+        _check_vnfd(path, request, found)
     return list(dict.fromkeys(found))
 
 
@@ -59,7 +63,8 @@ def _nothing(path: str, rule: str) -> exception.InvalidVnfd:
         path, rule, 'give a VNFD, the directory of a package, or a CSAR'))
 
 
-def _check_vnfd(path: str, found: list[problem.Problem]) -> None:
+def _check_vnfd(path: str, request: tacker_request.Request,
+                found: list[problem.Problem]) -> None:
     """Checks a VNFD and what it imports, as far as that is there."""
     folder, top = os.path.split(path)
     templates: dict[str, Any] = {}
@@ -82,7 +87,8 @@ def _check_vnfd(path: str, found: list[problem.Problem]) -> None:
             if there and os.path.join(folder, imported) not in templates:
                 waiting.append(imported)
     for flavour in _flavours(templates) or (None,):
-        found += descriptor.examine(templates, flavour=flavour)[1]
+        found += descriptor.examine(templates, flavour=flavour,
+                                    request=request.of_flavour(flavour))[1]
 
 
 def _flavours(templates: Mapping[str, Any]) -> list[str]:
@@ -116,14 +122,14 @@ def _imports(template: Any) -> list[str]:
             if not files.is_address(name)]
 
 
-def _check_package(package: csar.Package, found: list[problem.Problem]
-                   ) -> None:
+def _check_package(package: csar.Package, request: tacker_request.Request,
+                   found: list[problem.Problem]) -> None:
     metadata.check(package, found)
     entry = metadata.entry(package)
     templates = _templates(package, entry, found)
     used = _used(entry, templates)
     _check_flavours(package, {package.name(member): templates[member]
-                              for member in used}, found)
+                              for member in used}, request, found)
     _check_policies(package, templates, found)
     if not found and entry in templates:
         onboarding.check(problem.Place(found, package.path), entry,
@@ -204,11 +210,13 @@ def _added(package: csar.Package, templates: Mapping[str, Any]
 
 
 def _check_flavours(package: csar.Package, templates: Mapping[str, Any],
+                    request: tacker_request.Request,
                     found: list[problem.Problem]) -> None:
     flavours = _flavours(templates)
     basehot.check_folders(package, flavours, found)
     for flavour in flavours or (None,):
-        vdus, problems = descriptor.examine(templates, flavour=flavour)
+        vdus, problems = descriptor.examine(
+            templates, flavour=flavour, request=request.of_flavour(flavour))
         found += problems
         basehot.check_absent(package, vdus, found)
         if flavour is not None:

@@ -3,8 +3,11 @@
 """Where random tests begin: at the same place in each run, unless told.
 
 NOVA_RT_SEED is a single seed, NOVA_RT_SEQUENCES a number of new ones.
+Tests that take a sample of something large take another one each day:
+NOVA_RT_DAY, as in 2026-01-31, repeats that of a day.
 """
 
+import datetime
 import os
 import random
 
@@ -23,3 +26,24 @@ def seeds(count: int) -> list[int]:
 def seed() -> int:
     """That of a test that has only one."""
     return seeds(1)[0]
+
+
+def day() -> str:
+    """NOVA_RT_DAY, or today (UTC)."""
+    return os.environ.get('NOVA_RT_DAY') or str(
+        datetime.datetime.now(datetime.UTC).date())
+
+
+def of_the_day() -> int:
+    """The one seed of a test that samples: another one each day.
+
+    :raises ValueError: the day is not as in 2026-01-31
+    """
+    if {'NOVA_RT_SEED', 'NOVA_RT_SEQUENCES'} & os.environ.keys():
+        return seed()
+    return datetime.date.fromisoformat(day()).toordinal()
+
+
+def sample(name: str) -> random.Random:
+    """What chooses from the points of *name*: the same for a whole day."""
+    return random.Random(f'{day()} {name}')  # noqa: S311

@@ -31,7 +31,7 @@ HEADER = """\
 #available_filters = nova_rt.scheduler.filters.RTShareFilter
 # Add RTShareFilter to the filters you have:
 #enabled_filters = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,RTShareFilter
-#weight_classes = nova.scheduler.weights.all_weighers,nova_rt.scheduler.weights.RTShareWeigher
+#weight_classes = nova.scheduler.weights.all_weighers,nova_rt.scheduler.weights.RTShareWeigher,nova_rt.scheduler.weights.RTInterferenceWeigher,nova_rt.scheduler.weights.RTCHRWeigher
 
 # ---- nova-compute ---------------------------------------------------------
 #[DEFAULT]

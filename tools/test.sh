@@ -8,13 +8,18 @@
 # "chain" is five tests on the full cloud.  "lab" boots the kernels of Debian
 # in virtual machines, with both versions of cgroups.  "full" is what a change
 # cannot wait for, and only when asked for: all points of the kill matrix and
-# the long soak, the experiments, more random sets of servers on one pCPU, all
-# tests of the full cloud, and the lab.
+# of the audits, the long soak, the campaign of mutants, Nova's own tests, the
+# experiments, more random sets of servers on one pCPU, all tests of the full
+# cloud, and the lab.
+# Samples change daily; NOVA_RT_DAY=2026-01-31 repeats those of a day.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 tools/setup.sh || exit 1
 export PATH="$PWD/.venv/bin:$PATH" PYTHONWARNINGS=ignore
+NOVA_RT_DAY=${NOVA_RT_DAY:-$(date -u +%F)}
+export NOVA_RT_DAY
 
+times="set-up $SECONDS"
 passed=0 failed=0 skipped=0
 log=$(mktemp) failures=$(mktemp)
 trap 'rm -f "$log" "$failures"' EXIT
@@ -37,7 +42,8 @@ number() { # word: from the totals that stestr prints
 tests() { # name, stestr arguments...
     echo "== $1 tests"
     # Nova's tests refuse to run beside a proxy.
-    env -u http_proxy -u https_proxy stestr --test-path "tests/$1" run --suppress-attachments "${@:2}" 2>&1 | tee "$log"
+    env -u http_proxy -u https_proxy stestr --test-path "tests/$1" run \
+        --suppress-attachments --slowest "${@:2}" 2>&1 | tee "$log"
     local status=$?
     passed=$((passed + $(number Passed)))
     skipped=$((skipped + $(number Skipped)))
@@ -66,8 +72,8 @@ style() {
 types() { check mypy mypy; }
 
 docs() {
-    check docs sphinx-build -q -W --keep-going -b html doc/source \
-        doc/build/html
+    check docs sphinx-build -q -W --keep-going -j auto -b html \
+        doc/source doc/build/html
     check 'release notes' sphinx-build -q -W -b html releasenotes/source \
         releasenotes/build/html
 }
@@ -102,7 +108,10 @@ lab() {
 }
 full() {
     NOVA_RT_KILL=1 NOVA_RT_AUDIT=1 NOVA_RT_SOAK=2700 \
-        tests functional --concurrency 2 'test_kill|test_audits|test_soak\.'
+        NOVA_RT_SOAK_SERVICES=200 NOVA_RT_LOAD=64 TACKER_RT_FUZZ=50000 \
+        tests functional --concurrency 2 \
+        'test_(kill|audits|soak|load|fuzz)'
+    check "Nova's own tests, with the plugin" python -m tests.full.nova_own
     experiments
     NOVA_RT_SETS=20 NOVA_RT_SETS_QEMU=5 tests cloud --serial random_sets
     tests full --serial
@@ -117,9 +126,14 @@ quick() {
 }
 
 for part in "${@:-style types docs unit functional devstack cloud demo chain}"; do
-    for one in $part; do "$one"; done
+    for one in $part; do
+        started=$SECONDS
+        "$one"
+        times+=", $one $((SECONDS - started))"
+    done
 done
 # Again, and last: the log of a long run is often cut at its beginning.
 tail -c 8000 "$failures"
+echo "NOVA_RT_DAY=$NOVA_RT_DAY; seconds: $times"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

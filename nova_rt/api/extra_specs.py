@@ -9,6 +9,7 @@ What two keys mean together is checked in ``nova_rt.api.middleware``.
 from nova.api.validation.extra_specs import base
 
 from nova_rt import reservation
+from nova_rt import workload
 
 
 def register() -> list[base.ExtraSpecValidator]:
@@ -36,4 +37,17 @@ def register() -> list[base.ExtraSpecValidator]:
                 'scheduler hints may ask for with this flavor, from 0 to 1. '
                 '0: it takes no hints.'),
             value={'type': str, 'pattern': reservation.SHARE_PATTERN}),
+        base.ExtraSpecValidator(
+            name=reservation.FLAVOR_PREFIX + workload.TYPE_KEY,
+            description=(
+                'The type of network function that the server runs, as the '
+                'matrix of nova-scheduler names it: who disturbs whom.'),
+            value={'type': str, 'pattern': workload.TYPE_PATTERN}),
+        base.ExtraSpecValidator(
+            name=reservation.FLAVOR_PREFIX + workload.CLASS_KEY,
+            description=(
+                'How the server uses its CPUs: the size of the host that '
+                'suits it, where it has no reservation.'),
+            value={'type': str, 'enum': [
+                str(each) for each in workload.AppClass]}),
     ]

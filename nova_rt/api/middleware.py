@@ -29,6 +29,7 @@ from nova_rt import conflicts
 from nova_rt import exception
 from nova_rt import reservation
 from nova_rt import servers
+from nova_rt import workload
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -55,8 +56,9 @@ class ReservationHints:
     def __call__(self, req: wsgi.Request) -> Any:
         try:
             self._check(req)
-        except exception.InvalidReservation as error:
-            LOG.info('Refused: %s', error)
+        except (exception.InvalidReservation,
+                exception.InvalidWorkload) as error:
+            LOG.info('CPU reservation refused: %s', error)
             return wsgi.Fault(webob.exc.HTTPBadRequest(
                 explanation=str(error)))
         return req.get_response(self._app)
@@ -82,6 +84,7 @@ def _check_server(req: wsgi.Request) -> None:
     # Nova reads the first of the two and no more.
     hints = _mapping(body, next((key for key in _HINTS if key in body), ''))
     specs = _extra_specs(req, server.get('flavorRef'))
+    workload.from_flavor_and_hints(specs or {}, hints)
     if specs is None:
         # Nova will say so; what can be told of the hints is told.
         reservation.hint_values(hints)
@@ -117,6 +120,7 @@ def _check_extra_specs(req: wsgi.Request, flavor_id: str) -> None:
     """What a flavor would have in all; one key alone may come first."""
     body = _body(req)
     added = _mapping(body, 'extra_specs') or body
+    workload.from_flavor_and_hints(added)
     if not any(key in added for key in _OURS):
         return
     specs = {**(_extra_specs(req, flavor_id) or {}), **added}

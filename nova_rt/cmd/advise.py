@@ -11,8 +11,8 @@ from typing import Any
 
 from nova_rt.cmd import answer as rt_answer
 from nova_rt.cmd import base
+from nova_rt.cmd import flavors
 from nova_rt.cmd import monitor
-from nova_rt.cmd import plan
 from nova_rt.cmd import this_host
 from nova_rt import exception
 from nova_rt.model import load as rt_load
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         monitor.looks(args.seconds / _PARTS), _PARTS)]
     measured = _measured(looks, _uuid(looks[-1], args.server))
     found = rt_advice.advise(measured, target, kernel)
-    flavor = plan.flavor_command(found.wanted, measured.vcpus, args.ram)
+    flavor = flavors.of_reservation(found.wanted, measured.vcpus, args.ram)
     if args.format == 'json':
         print(json.dumps({
             'requests': measured.requests, 'rate_hz': measured.rate_hz,

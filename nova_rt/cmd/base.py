@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 import os
 import sys
 from typing import Any, NoReturn
+import warnings
 
 from nova_rt.cmd import missing
 from nova_rt import exception
@@ -39,6 +40,16 @@ def add_format(parser: argparse.ArgumentParser) -> None:
                         const='json', help='the same as -f json')
 
 
+def silence() -> None:
+    """Leaves out what other packages say to their developers.
+
+    Eventlet, which Nova and oslo.privsep import, announces its end on
+    standard error.  With ``python -W`` or PYTHONWARNINGS it is all shown.
+    """
+    if not sys.warnoptions:
+        warnings.simplefilter('ignore')
+
+
 def run(prog: str, description: str, commands: Iterable[Register],
         argv: Sequence[str] | None = None) -> int:
     """Parse *argv*, run the subcommand in it, return its exit status.
@@ -46,6 +57,7 @@ def run(prog: str, description: str, commands: Iterable[Register],
     Our own errors, and a package that is not installed, are one sentence on
     standard error and status 1.
     """
+    silence()
     parser = Parser(prog=prog, description=description)
     subparsers = parser.add_subparsers(required=True, metavar='COMMAND')
     for register in commands:

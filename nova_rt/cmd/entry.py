@@ -5,8 +5,8 @@
 import importlib
 import sys
 from typing import Any
-import warnings
 
+from nova_rt.cmd import base
 from nova_rt.cmd import missing
 
 #: Exit statuses, as the pages of the commands have them.
@@ -17,29 +17,19 @@ _FAILED = 1
 
 def manage() -> Any:
     """Runs ``nova-rt-manage``."""
-    _silence()
+    base.silence()
     return _module('nova-rt-manage', _UNCHECKED).main()
 
 
 def status() -> Any:
     """Runs ``nova-rt-status``."""
-    _silence()
+    base.silence()
     return _module('nova-rt-status', _NO_STATUS).main()
 
 
 def compute() -> Any:
     """Runs ``nova-rt-compute``."""
     return _module('nova-rt-compute', _FAILED).main()
-
-
-def _silence() -> None:
-    """Leaves out what other packages say to their developers.
-
-    Nova imports eventlet, which announces its end on standard error.  With
-    ``python -W`` or PYTHONWARNINGS it is all shown.
-    """
-    if not sys.warnoptions:
-        warnings.simplefilter('ignore')
 
 
 def _module(prog: str, failed: int) -> Any:

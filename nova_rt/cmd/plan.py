@@ -3,14 +3,13 @@
 """``nova-rt plan``: from a target to a reservation and its flavor."""
 
 import argparse
-import shlex
 from typing import Any
 
+from nova_rt.cmd import flavors
 from nova_rt.cmd import response
 from nova_rt.cmd import this_host
 from nova_rt.model import load as rt_load
 from nova_rt.model import planner
-from nova_rt import reservation as rt_reservation
 
 _US_PER_MS = 1000
 
@@ -58,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     given = response.answer(args, kernel, note, reservation,
                             (*response.PERCENTILES, args.percentile),
                             target=target)
-    flavor = flavor_command(reservation, args.vcpus, args.ram)
+    flavor = flavors.of_reservation(reservation, args.vcpus, args.ram)
     response.show(args, given, f'\n\n{flavor}', flavor=flavor)
     return 0
 
@@ -67,17 +66,3 @@ def _target(args: argparse.Namespace) -> rt_load.Target:
     if args.mean_ms is not None:
         return rt_load.Target(args.mean_ms * _US_PER_MS)
     return rt_load.Target(args.target_ms * _US_PER_MS, args.percentile)
-
-
-def flavor_command(reservation: rt_reservation.Reservation, vcpus: int,
-                   ram_mb: int) -> str:
-    """Returns the command that makes the flavor (paper, section 5)."""
-    prefix = rt_reservation.FLAVOR_PREFIX
-    return shlex.join((
-        'openstack', 'flavor', 'create',
-        f'rt-{reservation.runtime_us}-{reservation.period_us}',
-        '--vcpus', str(vcpus), '--ram', str(ram_mb),
-        '--property',
-        f'{prefix}{rt_reservation.RUNTIME_KEY}={reservation.runtime_us}',
-        '--property',
-        f'{prefix}{rt_reservation.PERIOD_KEY}={reservation.period_us}'))

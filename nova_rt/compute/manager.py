@@ -6,7 +6,9 @@ from typing import Any
 
 from nova.compute import manager
 from nova import objects
+from oslo_utils import excutils
 
+from nova_rt.compute import neighbours
 from nova_rt.compute import request
 
 
@@ -18,8 +20,22 @@ class RTComputeManager(manager.ComputeManager):
                                ) -> Any:
         if request_spec is not None and 'scheduler_hints' in request_spec:
             request.note_hints(instance, request_spec.scheduler_hints)
+            neighbours.note_hints(instance, request_spec.scheduler_hints)
         return super().build_and_run_instance(
             context, instance, image, request_spec, *args, **kwargs)
+
+    def check_can_live_migrate_destination(
+            self, ctxt: Any, instance: Any, *args: Any, **kwargs: Any) -> Any:
+        # What fails after the claim leaves it to Nova's next audit.
+        before = instance.migration_context
+        try:
+            return super().check_can_live_migrate_destination(
+                ctxt, instance, *args, **kwargs)
+        except Exception:
+            with excutils.save_and_reraise_exception():
+                if instance.migration_context is not before:
+                    self.rt.rt_abandon(ctxt, instance,
+                                       self._get_nodename(instance))
 
     def finish_snapshot_based_resize_at_dest(
             self, ctxt: Any, instance: Any, *args: Any, **kwargs: Any) -> Any:

@@ -31,9 +31,10 @@ def describe(capacity: rt_capacity.Capacity,
         if state.free(cpu) < 0:
             here = [claim for claim in held
                     if state.replicated or cpu in claim.cpus]
-            yield (f'pCPU {cpu} is claimed for {_share(-state.free(cpu))} '
-                   f'more than its {_share(state.cap)}; migrate or resize '
-                   f'one of {_names(here)}')
+            beyond, cap = map(reservation.decimal,
+                              (-state.free(cpu), state.cap))
+            yield (f'pCPU {cpu} is claimed for {beyond} more than its {cap}; '
+                   f'migrate or resize one of {_names(here)}')
     yield from _unschedulable(state, held)
 
 
@@ -51,7 +52,3 @@ def _unschedulable(state: cpus.CpuBandwidth, held: Sequence[claims.RTClaim]
 def _names(held: Sequence[claims.RTClaim]) -> str:
     names = sorted({claim.instance_uuid for claim in held})
     return f'server{"s" * (len(names) > 1)} {", ".join(names)}'
-
-
-def _share(ppm: int) -> str:
-    return f'{ppm / reservation.PPM:.3f}'

@@ -20,6 +20,7 @@ from oslo_utils import excutils
 from nova_rt.compute import claims
 from nova_rt.compute import entitled
 from nova_rt.compute import kept
+from nova_rt.compute import neighbours
 from nova_rt.compute import overcommit
 from nova_rt.compute import request
 from nova_rt import cpus
@@ -33,7 +34,7 @@ synchronized = utils.synchronized(
     resource_tracker.COMPUTE_RESOURCE_SEMAPHORE, fair=True)
 
 
-class RTResourceTracker(resource_tracker.ResourceTracker):
+class RTResourceTracker(neighbours.NeighbourTracker):
     """Nova's tracker that also claims pCPUs for reservations.
 
     RTLibvirtDriver makes the tracker of its compute manager one of these;
@@ -112,6 +113,17 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         # libvirt has ended what came in, if a live migration failed, and
         # tells so much later: leave no room behind.
         self.driver.rt_settle()
+
+    def rt_abandon(self, context: Any, instance: Any, nodename: str) -> None:
+        """Release the claim of a live migration that does not come here.
+
+        A server without a claim that counts is left as Nova leaves it.
+        """
+        made = instance.migration_context
+        if made and self._rt_resources() & set(made.new_resources or ()):
+            self.drop_move_claim(context, instance, nodename,
+                                 flavor=instance.flavor)
+            instance.drop_migration_context()
 
     @contextlib.contextmanager
     def _rt_claiming(self, instance: Any, flavor: Any, nodename: str,
@@ -308,7 +320,8 @@ class RTResourceTracker(resource_tracker.ResourceTracker):
         except exception.InvalidClaim:
             published = capacity.nothing()
         compute_node.stats = (dict(compute_node.stats or {})
-                              | hostmap.to_stats(published))
+                              | hostmap.to_stats(published)
+                              | self.rt_neighbour_stats())
         super()._update(context, compute_node, startup)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 import dataclasses
 import enum
 
+from nova_rt import exception
 from nova_rt.host import cpulist
 from nova_rt import reservation
 
@@ -69,7 +70,7 @@ def count(number: int, one: str, many: str = '') -> str:
 
 def share(ppm: int) -> str:
     """A share as the project shows it, with the exact number."""
-    return f'{ppm / reservation.PPM:.3f} ({ppm} ppm)'
+    return f'{reservation.decimal(ppm)} ({ppm} ppm)'
 
 
 def shares(lanes: Sequence[int], ids: Sequence[int]) -> str:
@@ -89,5 +90,4 @@ def reason(error: BaseException) -> str:
         return f'{where}{error.strerror}'
     if isinstance(error, KeyError):
         return f'{error} is missing'
-    text = ' '.join(str(error).split()).rstrip('.')
-    return text or type(error).__name__
+    return exception.clause(error) or type(error).__name__

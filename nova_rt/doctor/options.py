@@ -10,10 +10,14 @@ import dataclasses
 import os
 from typing import Any
 
+from nova_rt import defaults
+from nova_rt import exception
 from nova_rt import reservation
 
 #: What nova-compute of a DevStack reads in place of nova.conf.
 NOVA_CPU_CONF = '/etc/nova/nova-cpu.conf'
+#: Nova's default
+_VIRT_TYPE = 'kvm'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,15 +29,15 @@ class Options:
     """
 
     kernel_interface: str | None = None
-    cpu_cap: float = 0.95
+    cpu_cap: float = defaults.CPU_CAP
     rt_cpus: str | None = None
-    hcbs_scheduler_available: bool = True
-    guest_policy: str = 'rr'
-    guest_priority: int = 10
-    guest_priority_max: int = 57
-    min_runtime_us: int = 100
-    min_period_us: int = 1000
-    virt_type: str = 'kvm'
+    hcbs_scheduler_available: bool = defaults.HCBS_SCHEDULER_AVAILABLE
+    guest_policy: str = defaults.GUEST_POLICY
+    guest_priority: int = defaults.GUEST_PRIORITY
+    guest_priority_max: int = defaults.GUEST_PRIORITY_MAX
+    min_runtime_us: int = defaults.MIN_RUNTIME_US
+    min_period_us: int = defaults.MIN_PERIOD_US
+    virt_type: str = _VIRT_TYPE
     source: str = 'nowhere (no nova.conf), so the defaults apply'
     trouble: str = ''
 
@@ -61,14 +65,14 @@ def load(files: Sequence[str]) -> Options:
     try:
         return _read(cfg, rt_conf, files)
     except (cfg.Error, OSError, ValueError, SystemExit) as error:
-        text = ' '.join(str(error).split()).rstrip('.')
-        return Options(trouble=text or type(error).__name__)
+        return Options(trouble=exception.clause(error)
+                       or type(error).__name__)
 
 
 def _read(cfg: Any, rt_conf: Any, files: Sequence[str]) -> Options:
     conf = cfg.ConfigOpts()
     rt_conf.register_opts(conf)
-    conf.register_opts([cfg.StrOpt('virt_type', default='kvm')],
+    conf.register_opts([cfg.StrOpt('virt_type', default=_VIRT_TYPE)],
                        group='libvirt')
     conf(args=[word for path in files for word in ('--config-file', path)],
          project='nova', prog='nova-compute')

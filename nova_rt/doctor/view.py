@@ -28,7 +28,8 @@ class View:
 
     @functools.cached_property
     def detection(self) -> passive.Detection:
-        return passive.find(self.host, self.options.kernel_interface)
+        return passive.find(self.host, self.options.kernel_interface,
+                            self.options.virt_type != 'lxc')
 
     @property
     def interface(self) -> base.KernelInterface | None:

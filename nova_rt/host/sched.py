@@ -28,7 +28,7 @@ NUMBERS = {
 
 #: A bandwidth of nothing: (runtime, period) in us, see :func:`stop`.  The
 #: kernel takes no runtime below 1024 ns and no period above 2^22 us.
-_NOTHING = (2, 1 << 22)
+NOTHING = (2, 1 << 22)
 
 
 class _Attributes(ctypes.Structure):
@@ -113,7 +113,7 @@ def stop(thread: int) -> None:
         # paused guest do, and that of a running one a period later.  A
         # change within SCHED_DEADLINE counts at once: first down to nothing.
         with contextlib.suppress(OSError):
-            start(thread, *_NOTHING)
+            start(thread, *NOTHING)
     os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
 
 

@@ -34,6 +34,19 @@ class Budget:
     runtime_us: Mapping[int, int]
     period_us: int
 
+    def gives(self, wanted: 'Budget', replicated: bool) -> bool:
+        """Whether a group that holds this has what was wanted, and no more.
+
+        :param replicated: a runtime is granted on every CPU, so on those
+            that were asked for, too
+        """
+        if self.period_us != wanted.period_us:
+            return False
+        if not replicated:
+            return dict(self.runtime_us) == dict(wanted.runtime_us)
+        return all(self.runtime_us.get(cpu) == runtime
+                   for cpu, runtime in wanted.runtime_us.items())
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Held:

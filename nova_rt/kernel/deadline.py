@@ -8,6 +8,7 @@ import functools
 import os
 import pathlib
 import re
+from typing import NamedTuple
 
 from nova_rt.host import cgroup
 from nova_rt.host import cpulist
@@ -33,6 +34,13 @@ _SERVER = (50_000_000, 1_000_000_000)
 _PF_KTHREAD = 0x00200000
 
 
+class Held(NamedTuple):
+    """What threads have of all CPUs, in units."""
+
+    ours: int
+    others: int
+
+
 class Admission:
     """The kernel's rule: one sum for all CPUs of the root domain.
 
@@ -42,13 +50,17 @@ class Admission:
     :param mount: of the hierarchy of the cpu controller
     :param read_server: (server, CPU, name) to the number in that file of
         /sys/kernel/debug/sched, which is root's
+    :param read_total: CPU to the units that the kernel counts in the root
+        domain of it, which is root's too
     """
 
     def __init__(self, fs: cgroup.CgroupFS, mount: str,
-                 read_server: Callable[[str, int, str], int]) -> None:
+                 read_server: Callable[[str, int, str], int],
+                 read_total: Callable[[int], int]) -> None:
         self._fs = fs
         self._mount = mount
         self._read_server = read_server
+        self._read_total = read_total
 
     def cpus(self) -> tuple[int, ...]:
         """The CPUs of the root domain.
@@ -60,20 +72,27 @@ class Admission:
         effective = self._optional(os.path.join(self._mount, EFFECTIVE))
         return tuple(sorted(found.intersection(effective or found)))
 
-    def ppm(self, others: int) -> int:
+    def ppm(self, held: Held, pinned: bool = False) -> int:
         """What is left of each CPU, in ppm.
 
         Where claims keep to it on each CPU, the kernel admits them.
 
-        :param others: units held by threads that are not ours
+        :param pinned: our threads are kept on one CPU each: those of others
+            may come to any of them, and count on all
         :raises OSError, ValueError: it cannot be told
         """
         ids = self.cpus()
-        left = len(ids) * self._limit() - others - sum(
-            self._held_by(*server, ids) for server in SERVERS)
+        if not ids:
+            return 0
+        servers = [self._held_by(*server, ids) for server in SERVERS]
+        counted = self._counted(held, ids, servers)
+        # One of them runs, be it counted or not.
+        left = min(len(ids) * self._limit() - counted,
+                   len(ids) * UNIT - max(servers))
+        each = left // len(ids) - held.others if pinned else (
+            (left - held.others) // len(ids))
         # The most ppm that are, truncated to units, not more than these.
-        each = max(0, left // len(ids)) if ids else 0
-        return -(-(each + 1) * reservation.PPM // UNIT) - 1
+        return -(-(max(0, each) + 1) * reservation.PPM // UNIT) - 1
 
     def periods(self) -> tuple[int, int]:
         """The least and the longest period in us.
@@ -91,6 +110,24 @@ class Admission:
                 'kernel.sched_rt_runtime_us is -1, which turns the admission '
                 'of SCHED_DEADLINE off; set it to 950000')
         return units(runtime, int(self._fs.read(SYSCTL.format('period'))))
+
+    def _counted(self, held: Held, ids: tuple[int, ...],
+                 servers: list[int]) -> int:
+        """Units of the servers that the kernel counts in its sum.
+
+        Those of 6.12 are not once a root domain was rebuilt, and later
+        kernels only count the ones in use.  Where the kernel does not tell,
+        all are.
+        """
+        try:
+            rest = self._read_total(ids[0]) - held.ours - held.others
+        except (OSError, ValueError):
+            return sum(servers)
+        counted = 0
+        for each in servers:
+            if counted + each <= rest:
+                counted += each
+        return counted
 
     def _held_by(self, server: str, since: tuple[int, int], sign: str,
                  ids: tuple[int, ...]) -> int:
@@ -116,15 +153,18 @@ def units(runtime: int, period: int) -> int:
     return runtime * UNIT // period if period else 0
 
 
-def held(ours: Collection[int]) -> int:
-    """Units that the threads of this machine hold, all but *ours*."""
-    found = 0
+def held(ours: Collection[int]) -> Held:
+    """Units that the threads of this machine hold.
+
+    :param ours: the threads that are
+    """
+    found = {True: 0, False: 0}
     for thread in _threads():
         with contextlib.suppress(OSError):
-            if thread not in ours and _is_charged(thread):
+            if _is_charged(thread):
                 policy = sched.get(thread)
-                found += units(policy.runtime, policy.period)
-    return found
+                found[thread in ours] += units(policy.runtime, policy.period)
+    return Held(found[True], found[False])
 
 
 def _threads() -> Iterator[int]:

@@ -2,7 +2,7 @@
 
 """F2m: HCBS patches with ``cpu.rt_multi_runtime_us``, a runtime by CPU.
 
-What the paper (004, section 5.2) drives.  Only the CPUs that a server was
+What the paper (section 5.2) drives.  Only the CPUs that a server was
 given are charged.  The period is one for all CPUs of a group.
 """
 

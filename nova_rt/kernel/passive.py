@@ -93,7 +93,7 @@ class Detection:
     :ivar how: what it was told by, for a sentence
     :ivar file: the file to reserve with, '' where none was found
     :ivar trouble: why it cannot be told, '' where it can
-    :ivar deadline: threads are made SCHED_DEADLINE, by the operator's wish
+    :ivar deadline: vCPU threads are made SCHED_DEADLINE
     """
 
     interface: base.KernelInterface | None = None
@@ -110,15 +110,24 @@ class Detection:
         return self.interface.name if self.interface else None
 
 
-def find(fs: cgroup.CgroupFS, forced: str | None) -> Detection:
-    """The interface that nova-compute would likely find."""
+def find(fs: cgroup.CgroupFS, forced: str | None, machines: bool = False
+         ) -> Detection:
+    """The interface that nova-compute would likely find.
+
+    :param machines: whether the guests are virtual machines, which need
+        none where the kernel has none
+    """
     if forced == deadline.NAME:
         return Detection(deadline=True)
     try:
-        return _find(fs, forced)
+        found = _find(fs, forced)
+        none = found.interface is None and not found.file
+        if none and machines and survey.hierarchy_of(fs) is not None:
+            return Detection(deadline=True)
+        return found
     except (exception.KernelError, LookupError, OSError, ValueError,
             ImportError) as error:
-        text = ' '.join(str(error).split()).rstrip('.')
+        text = exception.clause(error)
         if forced and isinstance(error, LookupError):
             text = f'[nova_rt] kernel_interface is {forced}: {text}'
         return Detection(trouble=text)

@@ -86,14 +86,20 @@ class Tasks:
         if self._fs.read(path) != _ids(cpus):
             self._fs.write(path, _ids(cpus))
 
+    def cpuset_group_of(self, pid: int) -> str:
+        """The group of a process or thread in the hierarchy of cpusets.
+
+        :raises LookupError: it has ended, or there are no cpusets
+        """
+        return self.group_of(pid, self.cpuset)
+
     def _cpuset_of(self, pid: int) -> str:
-        controller = self._cpuset
         return posixpath.join(
-            self.mount_of(controller),
-            self.group_of(pid, controller).strip('/'), CPUSET)
+            self.mount_of(self.cpuset),
+            self.cpuset_group_of(pid).strip('/'), CPUSET)
 
     @property
-    def _cpuset(self) -> str:
+    def cpuset(self) -> str:
         """The hierarchy of cpusets: a v1 controller, or v2."""
         try:
             self.mount_of('cpuset')

@@ -26,7 +26,7 @@ _LENGTH = 300
 def sentence(error: BaseException) -> str:
     """One line that says what failed."""
     # Without the statement, which says less than the reason.
-    text = ' '.join(str(error).partition('[SQL:')[0].split()).rstrip('.')
+    text = exception.clause(str(error).partition('[SQL:')[0])
     if len(text) > _LENGTH:
         text = text[:_LENGTH] + '...'
     if isinstance(error, _DATABASE):

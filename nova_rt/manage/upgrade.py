@@ -24,6 +24,7 @@ from nova_rt.manage.read import load
 from nova_rt.manage.read import placement
 from nova_rt.manage import report
 from nova_rt.manage import snapshot
+from nova_rt.scheduler import neighbours
 from nova_rt import selfcheck
 
 CONF = nova.conf.CONF
@@ -31,6 +32,7 @@ CONF = nova.conf.CONF
 _DRIVER = 'nova_rt.RTLibvirtDriver'
 _FILTER = 'RTShareFilter'
 _MODULE = 'nova_rt.scheduler.filters'
+_WEIGHER = 'nova_rt.scheduler.weights.RTInterferenceWeigher'
 #: Named in a sentence; the rest are counted.
 _NAMED = 5
 
@@ -116,6 +118,17 @@ class Checks(upgradecheck.UpgradeCommands):
         return Result(Code.SUCCESS, f'{_FILTER} is enabled.')
 
     @_guarded
+    def _matrices(self) -> Result:
+        if _WEIGHER not in CONF.filter_scheduler.weight_classes:
+            return Result(Code.SUCCESS, 'RTInterferenceWeigher is not used.')
+        try:
+            neighbours.model(CONF)
+        except exception.RTError as error:
+            return Result(Code.FAILURE, f'RTInterferenceWeigher weighs '
+                                        f'nothing: {error}')
+        return Result(Code.SUCCESS, 'RTInterferenceWeigher has its matrices.')
+
+    @_guarded
     def _classes(self) -> Result:
         found = placement.Placement(nova_context.get_admin_context())
         missing = [name for name in hostmap.CLASSES
@@ -173,6 +186,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Nova version', _nova),
         ('Compute driver of this host', _driver),
         ('Scheduler filter of this host', _filter),
+        ('Interference matrices of this host', _matrices),
         ('Resource classes', _classes),
         ('Servers without their claim', _unclaimed),
         ('Readable claims', _readable),

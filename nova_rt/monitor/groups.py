@@ -60,7 +60,7 @@ class Finder:
 
     @functools.cached_property
     def _interface(self) -> base.KernelInterface | None:
-        return passive.find(self._host, None).interface
+        return passive.find(self._host, None, machines=False).interface
 
     def _signs(self, hierarchy: cgroup.Hierarchy
                ) -> Iterator[tuple[str, int]]:

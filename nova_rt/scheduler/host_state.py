@@ -8,9 +8,11 @@ from nova.scheduler import host_manager
 
 from nova_rt import cpus
 from nova_rt import hostmap
+from nova_rt.interference import neighbours as rt_neighbours
 from nova_rt import packing
 from nova_rt.packing import policies
 from nova_rt import reservation
+from nova_rt.scheduler import neighbours
 from nova_rt.scheduler import request
 
 _UNREAD = object()
@@ -23,6 +25,7 @@ class RTHostState(host_manager.HostState):
     """
 
     _rt_map: Any = _UNREAD
+    _rt_neighbours: Any = _UNREAD
 
     @property
     def rt_map(self) -> hostmap.HostMap | None:
@@ -33,23 +36,35 @@ class RTHostState(host_manager.HostState):
         return found
 
     @property
+    def rt_neighbours(self) -> rt_neighbours.Neighbours | None:
+        """Who runs there; None where the host does not tell."""
+        if self._rt_neighbours is _UNREAD:
+            self._rt_neighbours = rt_neighbours.from_stats(self.stats or {})
+        found: rt_neighbours.Neighbours | None = self._rt_neighbours
+        return found
+
+    @property
     def rt_share(self) -> float:
         """pCPUs that reservations may use."""
-        return self.rt_map.state.total / 1e6 if self.rt_map else 0.0
+        return _pcpus(self.rt_map.state.total) if self.rt_map else 0.0
 
     @property
     def rt_share_used(self) -> float:
         """pCPUs that reservations use."""
-        return self.rt_map.state.total_used / 1e6 if self.rt_map else 0.0
+        return _pcpus(self.rt_map.state.total_used) if self.rt_map else 0.0
 
     @property
     def free_rt_share(self) -> float:
-        """pCPUs that are left, over all of them."""
+        """pCPUs that are left, over all of them.
+
+        As the paper's filter reads it; a filter of an operator may, too.
+        """
         return self.rt_share - self.rt_share_used
 
     def _update_from_compute_node(self, compute: Any) -> None:
         super()._update_from_compute_node(compute)
         self._rt_map = _UNREAD
+        self._rt_neighbours = _UNREAD
 
     def _locked_consume_from_request(self, spec_obj: Any) -> None:
         super()._locked_consume_from_request(spec_obj)
@@ -57,6 +72,13 @@ class RTHostState(host_manager.HostState):
         if wanted is not None and self.rt_map is not None:
             self._rt_map = consumed(self.rt_map, spec_obj.flavor.vcpus,
                                     wanted)
+        placed = neighbours.placed(spec_obj)
+        if placed is not None and self.rt_neighbours is not None:
+            self._rt_neighbours = self.rt_neighbours.plus(placed[0])
+
+
+def _pcpus(ppm: int) -> float:
+    return ppm / reservation.PPM
 
 
 def of_stats(host_state: Any) -> hostmap.HostMap | None:
@@ -69,6 +91,41 @@ def map_of(host_state: Any) -> hostmap.HostMap | None:
     if isinstance(host_state, RTHostState):
         return host_state.rt_map
     return of_stats(host_state)
+
+
+def neighbours_of(host_state: Any) -> rt_neighbours.Neighbours | None:
+    """Who runs there, with what this request brought, where that is kept."""
+    if isinstance(host_state, RTHostState):
+        return host_state.rt_neighbours
+    return rt_neighbours.from_stats(getattr(host_state, 'stats', None) or {})
+
+
+def time_left(host_state: Any, taken: int) -> tuple[float, float]:
+    """The part of its CPU time that reservations leave: now, and then.
+
+    :param taken: ppm of a pCPU that a server would reserve in all
+    :returns: 1 and 1 for a host that tells nothing of reservations
+    """
+    known = map_of(host_state)
+    if known is None or not known.state.used:
+        return 1.0, 1.0
+    used = known.state.used
+    whole = reservation.PPM * len(used)
+    left = whole - sum(used)
+    # A cap that was lowered may have left less than nothing.
+    return max(0, left) / whole, max(0, left - taken) / whole
+
+
+def has_room(host_state: Any, vcpus: int, memory_mb: int) -> bool:
+    """Whether two such servers fit, by Nova's counts of vCPUs and memory.
+
+    That is, whether one is not the last.
+    """
+    return bool(
+        host_state.free_ram_mb + host_state.total_usable_ram_mb
+        * (host_state.ram_allocation_ratio - 1.0) >= 2 * memory_mb
+        and host_state.vcpus_total * host_state.cpu_allocation_ratio
+        - host_state.vcpus_used >= 2 * vcpus)
 
 
 def consumed(host: hostmap.HostMap, vcpus: int,

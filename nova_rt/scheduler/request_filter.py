@@ -34,7 +34,8 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
     try:
         wanted = request.admitted(spec)
     except exception.InvalidReservation as error:
-        LOG.info('Refused: %s', error, instance_uuid=spec.instance_uuid)
+        LOG.info('CPU reservation refused: %s', error,
+                 instance_uuid=spec.instance_uuid)
         # The sentence says it all; Nova logs the chain of causes.
         raise nova_exception.RequestFilterFailed(
             reason=str(error)) from None

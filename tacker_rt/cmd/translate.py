@@ -12,6 +12,7 @@ import yaml
 
 from tacker_rt import exception
 from tacker_rt import problem
+from tacker_rt import request
 from tacker_rt import translate
 from tacker_rt.vnfd import yamlfile
 
@@ -29,6 +30,9 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         metavar='NAME=VALUE', help='value of an input; may be repeated')
     parser.add_argument(
         '--image', help='image of the VDUs that name none')
+    parser.add_argument(
+        '--request', type=Path, metavar='FILE', help='the body of a request '
+        'to instantiate, as JSON: what it asks for wins over the VNFD')
     parser.add_argument(
         '--etsi-types', type=Path, metavar='DIR',
         help='where the type files of SOL001 are (default: in Tacker)')
@@ -56,7 +60,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         templates = translate.translate(
             args.vnfd, inputs=dict(args.input), image=args.image,
-            etsi=args.etsi_types, warnings=warnings)
+            etsi=args.etsi_types, warnings=warnings,
+            request=(request.load(args.request) if args.request
+                     else request.Request()))
     except exception.TackerRTError as error:
         print(error, file=sys.stderr)
         return 1

@@ -5,10 +5,12 @@
 import argparse
 import dataclasses
 import json
+import pathlib
 from typing import Any
 
 from tacker_rt import exception
 from tacker_rt import problem
+from tacker_rt import request
 from tacker_rt import validate
 
 
@@ -21,13 +23,16 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     parser.add_argument('path', nargs='+', metavar='PATH', help='a VNFD, a '
                         'directory of them, or a package: a CSAR, or the '
                         'directory that it is made from')
+    parser.add_argument(
+        '--request', type=pathlib.Path, metavar='FILE', help='what will be '
+        'asked for, too: the body of a request to instantiate, as JSON')
     parser.add_argument('-f', '--format', choices=('text', 'json'),
                         default='text')
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    found = {path: _problems(path) for path in args.path}
+    found = {path: _problems(path, args.request) for path in args.path}
     problems = [one for own in found.values() for one in own]
     if args.format == 'json':
         print(json.dumps({'problems': list(map(_as_dict, problems))},
@@ -38,9 +43,11 @@ def run(args: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def _problems(path: str) -> list[problem.Problem]:
+def _problems(path: str, file: pathlib.Path | None
+              ) -> list[problem.Problem]:
     try:
-        return list(validate.validate(path))
+        asked = request.load(file) if file else request.Request()
+        return list(validate.validate(path, asked))
     except exception.InvalidVnfd as error:
         return [error.kwargs['problem']]
 

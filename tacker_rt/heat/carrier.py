@@ -17,10 +17,13 @@ Values = dict[str, Any]
 
 
 def hints(vdu: descriptor.Vdu) -> Values:
-    """The hints of an OS::Nova::Server; none where the flavor says it all."""
+    """The hints of an OS::Nova::Server.
+
+    A flavor may say all of its reservation, and nothing of its workload.
+    """
     if vdu.carrier is descriptor.Carrier.FLAVOR:
-        return {}
-    return _heat(vdu.hints)
+        return dict(vdu.workload)
+    return {**_heat(vdu.hints), **vdu.workload}
 
 
 def extra_specs(vdu: descriptor.Vdu) -> Values:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Policies that give a reservation to the VDUs they target.
+"""Policies that say something of the VDUs they target.
 
 heat-translator makes a resource of each policy, in the order of the
 template, and lets few of them see others: a policy that comes after one
@@ -33,7 +33,7 @@ def _target_nodes(policy: Any) -> Iterator[Any]:
             yield target
 
 
-class _Reservation(hot_resource.HotResource):
+class _Policy(hot_resource.HotResource):
     """No resource of Heat: without a type it is left out."""
 
     def __init__(self, policy: Any, csar_dir: str | None = None) -> None:
@@ -49,9 +49,13 @@ class _Reservation(hot_resource.HotResource):
         pass
 
 
-class CpuReservation(_Reservation):
+class CpuReservation(_Policy):
     toscatype = 'tacker_rt.policies.CpuReservation'
 
 
-class ResponseTime(_Reservation):
+class ResponseTime(_Policy):
     toscatype = 'tacker_rt.policies.ResponseTime'
+
+
+class Workload(_Policy):
+    toscatype = 'tacker_rt.policies.Workload'

@@ -3,13 +3,28 @@
 """From a node template of tosca-parser to what its VDU asks for."""
 
 from collections.abc import Iterator
+import contextlib
+import contextvars
 from typing import Any
 
 from tacker_rt.heat import policies
+from tacker_rt import request as tacker_request
 from tacker_rt.vnfd import descriptor
 from tacker_rt.vnfd import statements
 
 _INPUT = 'get_input'
+#: heat-translator makes the objects that read, and hands nothing on to them.
+_ASKED = contextvars.ContextVar('asked', default=tacker_request.Request())
+
+
+@contextlib.contextmanager
+def asked(request: tacker_request.Request) -> Iterator[None]:
+    """What is read within the block is read with a request for the VNF."""
+    token = _ASKED.set(request)
+    try:
+        yield
+    finally:
+        _ASKED.reset(token)
 
 
 def read(node: Any, node_type: str) -> descriptor.Vdu:
@@ -31,8 +46,9 @@ def read(node: Any, node_type: str) -> descriptor.Vdu:
     topology = {'inputs': {name: {} for name in _inputs(template)},
                 'node_templates': {node.name: template},
                 'policies': policies.of_node(node)}
-    return descriptor.read_vdus({'topology_template': topology},
-                                where='VNFD')[node.name]
+    return descriptor.read_vdus(
+        {'topology_template': topology}, where='VNFD',
+        request=_ASKED.get().of_vdu(node.name))[node.name]
 
 
 def has_reservation(node: Any) -> bool:

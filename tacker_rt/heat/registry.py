@@ -16,6 +16,7 @@ CLASSES = (
     scaling.ScalingAspects,
     policies.CpuReservation,
     policies.ResponseTime,
+    policies.Workload,
 )
 
 

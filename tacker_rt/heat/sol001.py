@@ -27,11 +27,11 @@ class VduCompute(tosca_nfv_vdu_compute.ToscaNfvVduCompute):
         self.named_flavor: str | None = None
 
     def _read(self) -> descriptor.Vdu | None:
-        """None without a reservation: all is as it would be without us."""
+        """None where we are not asked: all is as it would be without us."""
         if not reading.has_reservation(self.nodetemplate):
             return None
         vdu = reading.read(self.nodetemplate, self.toscatype)
-        return vdu if vdu.hints else None
+        return vdu if vdu.hints or vdu.workload else None
 
     def handle_properties(self) -> None:
         super().handle_properties()

@@ -157,8 +157,8 @@ def _check_hint(place: problem.Place, vdu: descriptor.Vdu, key: str, value: Any
                 ) -> None:
     """A literal must be what the VNFD says; a parameter may be."""
     if vdu.carrier is descriptor.Carrier.FLAVOR:
-        place.add(key, value, 'the VNFD has the flavor carry the reservation',
-                  'remove the hint')
+        place.add(key, value, 'the request has the flavor carry the '
+                  'reservation', 'remove the hint')
     elif key not in nova_reservation.KEYS:
         place.add(key, value, 'there is no such hint',
                   problem.nearest(key, nova_reservation.KEYS))

@@ -79,15 +79,10 @@ def _node(path: Path, vdu: descriptor.Vdu, resources: Json) -> Json:
     server = resources[vdu.name]['properties']
     if 'image' not in server:
         raise _error(path, 'it names no image', 'give --image', vdu.name)
-    if vdu.carrier is not descriptor.Carrier.HINTS and vdu.extra_specs:
-        raise _error(path, 'a package cannot have both a flavor as carrier '
-                     f'and {", ".join(vdu.extra_specs)}',
-                     'use the carrier hints', vdu.name)
     size = _size(path, vdu, resources)
-    if vdu.flavor or vdu.carrier is not descriptor.Carrier.HINTS:
+    if vdu.flavor:
         server['flavor'] = {
             'get_param': ['nfv', 'VDU', vdu.name, 'computeFlavourId']}
-        resources.pop(f'{vdu.name}_flavor', None)
     hints = {key: value
              for key, value in server.pop('scheduler_hints', {}).items()
              if key not in reservation.KEYS}
@@ -118,10 +113,8 @@ def _compute(path: Path, vdu: descriptor.Vdu, size: Json) -> Json:
         'virtual_cpu': {'num_virtual_cpu': size['vcpus']},
         'virtual_local_storage': [{'size_of_storage': f'{size["disk"]} GiB'}]}
     if vdu.hints:
-        said = _numbers(path, vdu)
-        if vdu.carrier is not descriptor.Carrier.HINTS:
-            said['cpu.rt_carrier'] = str(vdu.carrier)
-        properties['virtual_cpu']['vdu_cpu_requirements'] = said
+        properties['virtual_cpu']['vdu_cpu_requirements'] = _numbers(
+            path, vdu)
     if vdu.flavor:
         properties['requested_additional_capabilities'] = {'properties': {
             'requested_additional_capability_name': vdu.flavor,

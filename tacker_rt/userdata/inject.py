@@ -13,6 +13,7 @@ import re
 from typing import Any
 
 from nova_rt import reservation
+from nova_rt import workload
 from tacker_rt import exception
 from tacker_rt.heat import carrier
 from tacker_rt.heat import syntax
@@ -133,7 +134,8 @@ def as_patch(template: Template) -> None:
                 'write each hint on a line of its own, or in a nested '
                 'template', key=problem.name(name)))
         if properties.get(_HINTS):
-            properties[_HINTS] = {**dict.fromkeys(reservation.KEYS),
+            ours = (*reservation.KEYS, *workload.KEYS)
+            properties[_HINTS] = {**dict.fromkeys(ours),
                                   **properties[_HINTS]}
         else:
             properties[_HINTS] = None
@@ -155,7 +157,7 @@ def check(vdus: Vdus, served: set[str], made: set[str]) -> None:
     :raises InvalidVnfd: naming the first VDU that has none
     """
     for vdu in vdus.values():
-        if not vdu.hints:
+        if not (vdu.hints or vdu.workload):
             continue
         if vdu.open_inputs:
             raise _error(vdu, f'the input {vdu.open_inputs[0]} has no value '

@@ -57,7 +57,7 @@ class RtUserData(abstract_user_data.AbstractUserData):
                 LOG.info('VDU %s: %s from %s', vdu.name,
                          vdu.reservation or dict(vdu.hints), vdu.source)
             parameters['nfv']['VDU'].setdefault(vdu.name, {}).update(
-                vdu.hints)
+                {**vdu.hints, **vdu.workload})
         return parameters
 
 

@@ -48,7 +48,8 @@ class Vdu:
 
     *hints* in us, by the keys of Nova's hints; one key only, or none, where
     a *flavor* is named.  *source* is the strongest place that says anything.
-    *extra_specs* never have the reservation.
+    *extra_specs* never have the reservation.  *workload* are more hints,
+    which are no reservation (see nova_rt.workload).
     """
 
     name: str
@@ -57,6 +58,7 @@ class Vdu:
     flavor: str | None
     extra_specs: Mapping[str, str]
     carrier: Carrier
+    workload: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def reservation(self) -> nova_reservation.Reservation | None:
@@ -121,18 +123,20 @@ def examine(files: Mapping[str, Any], *, flavour: str | None = None,
     parts = topology.gather(files, found)
     values = tosca_inputs.Inputs(parts.inputs, inputs or {})
     stated = policies.read(parts, values)
+    workloads = policies.workloads(parts, values)
     asked = node.requests(parts, request or {}, found)
     vdus = {}
     for name, part in parts.vdus.items():
         own = node.read(part, values)
         said = [*asked.get(name, ()), *stated.get(name, ()), *own.statements]
-        vdus[name] = _combine(part, own, said)
+        vdus[name] = _combine(part, own, said, workloads.get(name, {}))
     unread.look(files, parts, found)
     return vdus, list(dict.fromkeys(found))
 
 
 def _combine(part: topology.Part, own: node.Node,
-             said: list[statements.Statement]) -> Vdu:
+             said: list[statements.Statement],
+             workload: Mapping[str, str]) -> Vdu:
     """Lay the statements over each other, the strongest on top."""
     hints: dict[str, int | Input] = {}
     carrier = Carrier.HINTS
@@ -140,7 +144,7 @@ def _combine(part: topology.Part, own: node.Node,
         hints |= statement.values
         carrier = statement.carrier or carrier
     vdu = Vdu(part.name, hints, _source(own, said), own.flavor,
-              own.extra_specs, carrier)
+              own.extra_specs, carrier, workload)
     node.check(part, hints, carrier, own)
     return vdu
 

@@ -68,9 +68,8 @@ def _check_equal(place: problem.Place,
                  said: list[statements.Statement]) -> None:
     """Several forms in one node template are of equal strength."""
     for first, second in itertools.combinations(said, 2):
-        before = statements.stated(first)
-        for key, value in statements.stated(second).items():
-            if before.get(key, value) != value:
+        for key, value in second.values.items():
+            if first.values.get(key, value) != value:
                 place.add(key, value, f'{second.source} contradicts '
                           f'{first.source}', 'keep one of them')
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The policies of tacker_rt, as statements about the VDUs they target."""
+"""The policies of tacker_rt, as what they say of the VDUs they target."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 import difflib
-from typing import Any
+from typing import Any, TypeVar
 
 from nova_rt import reservation as nova_reservation
 
@@ -13,14 +13,17 @@ from tacker_rt.vnfd import inputs as tosca_inputs
 from tacker_rt.vnfd import response_time
 from tacker_rt.vnfd import statements
 from tacker_rt.vnfd import topology
+from tacker_rt.vnfd import workload
 
 CPU_RESERVATION = 'tacker_rt.policies.CpuReservation'
 RESPONSE_TIME = 'tacker_rt.policies.ResponseTime'
+WORKLOAD = 'tacker_rt.policies.Workload'
 
 _PREFIX = 'tacker_rt.'
 
+Said = TypeVar('Said')
 Reader = Callable[[problem.Place, dict[Any, Any], tosca_inputs.Inputs],
-                  statements.Statement | None]
+                  Said | None]
 
 
 def _cpu_reservation(place: problem.Place, properties: dict[Any, Any],
@@ -34,42 +37,65 @@ def _cpu_reservation(place: problem.Place, properties: dict[Any, Any],
                            inputs.resolve)
 
 
-_READERS: dict[str, Reader] = {CPU_RESERVATION: _cpu_reservation,
-                               RESPONSE_TIME: response_time.read}
+_RESERVATIONS: dict[str, Reader[statements.Statement]] = {
+    CPU_RESERVATION: _cpu_reservation, RESPONSE_TIME: response_time.read}
+_WORKLOADS: dict[str, Reader[Mapping[str, str]]] = {WORKLOAD: workload.read}
+_TYPES = (*_RESERVATIONS, *_WORKLOADS)
 
 
 def is_ours(policy_type: str) -> bool:
     """Ours, or so much like ours that it cannot be meant otherwise?"""
     return policy_type.startswith(_PREFIX) or bool(
-        difflib.get_close_matches(policy_type, _READERS, n=1, cutoff=0.85))
+        difflib.get_close_matches(policy_type, _TYPES, n=1, cutoff=0.85))
 
 
 def read(parts: topology.Topology, inputs: tosca_inputs.Inputs
          ) -> dict[str, list[statements.Statement]]:
-    """The statement of each VDU that a policy targets."""
-    stated: dict[str, list[statements.Statement]] = {}
-    first: dict[str, str] = {}
+    """The statement of each VDU for which a policy reserves."""
+    for policy in _ours(parts):
+        if policy.type not in _TYPES:
+            targets = list(dict.fromkeys(_targets(policy, parts)))
+            policy.place.of(', '.join(targets) or None).add(
+                'type', policy.type, 'there is no such policy',
+                problem.nearest(policy.type, _TYPES))
+    return {name: [statement] for name, statement
+            in _read(parts, inputs, _RESERVATIONS).items()}
+
+
+def workloads(parts: topology.Topology, inputs: tosca_inputs.Inputs
+              ) -> dict[str, Mapping[str, str]]:
+    """The hints about its workload of each VDU that a policy targets."""
+    return _read(parts, inputs, _WORKLOADS)
+
+
+def _ours(parts: topology.Topology) -> Iterator[topology.Part]:
     for policy in parts.policies:
-        if not any(map(is_ours, parts.lineage(policy.type))):
+        if any(map(is_ours, parts.lineage(policy.type))):
+            yield policy
+
+
+def _read(parts: topology.Topology, inputs: tosca_inputs.Inputs,
+          readers: Mapping[str, Reader[Said]]) -> dict[str, Said]:
+    """What the policies of some types say, by VDU; one is enough."""
+    said: dict[str, Said] = {}
+    first: dict[str, str] = {}
+    for policy in _ours(parts):
+        reader = readers.get(policy.type)
+        if reader is None:
             continue
         targets = list(dict.fromkeys(_targets(policy, parts)))
         place = policy.place.of(', '.join(targets) or None)
-        reader = _READERS.get(policy.type)
-        if reader is None:
-            place.add('type', policy.type, 'there is no such policy',
-                      problem.nearest(policy.type, _READERS))
-            continue
-        statement = reader(place, place.section(policy.body, 'properties'),
-                           inputs)
+        found = reader(place, place.section(policy.body, 'properties'),
+                       inputs)
         for name in targets:
             if name in first:
                 policy.place.of(name).say(
                     f'policy {first[name]} is of this VDU, too',
                     'keep one of them')
-            elif statement is not None:
-                stated[name] = [statement]
+            elif found is not None:
+                said[name] = found
             first.setdefault(name, problem.name(policy.name))
-    return stated
+    return said
 
 
 def _targets(policy: topology.Part, parts: topology.Topology

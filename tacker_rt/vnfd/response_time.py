@@ -51,10 +51,8 @@ _PROPERTIES = {
         lambda value: rt_load.largest_runtime_us(_ANY_PERIOD_US, value),
         'give for example 0.95', 0.95),
 }
-_FORM = statements.Form(
-    statements.Source.POLICY,
-    {statements.PERIOD: 'period_us', statements.CARRIER_KEY: 'carrier'},
-    open=False)
+_FORM = statements.Form(statements.Source.POLICY,
+                        {statements.PERIOD: 'period_us'}, open=False)
 
 
 def read(place: problem.Place, properties: dict[Any, Any],
@@ -69,7 +67,6 @@ def read(place: problem.Place, properties: dict[Any, Any],
               for key in _PROPERTIES}
     period = statements.read_number(place, _FORM, statements.PERIOD,
                                     properties, inputs.known)
-    carrier = statements.read_carrier(place, 'carrier', properties)
     if len(place.found) > before or not isinstance(period, int):
         return None
     try:
@@ -86,7 +83,7 @@ def read(place: problem.Place, properties: dict[Any, Any],
         return None
     return statements.Statement(
         statements.Source.POLICY,
-        {statements.RUNTIME: runtime, statements.PERIOD: period}, carrier)
+        {statements.RUNTIME: runtime, statements.PERIOD: period})
 
 
 def _value(place: problem.Place, key: str, properties: dict[Any, Any],

@@ -19,6 +19,8 @@ from tacker_rt import problem
 
 RUNTIME, PERIOD = reservation.RUNTIME_KEY, reservation.PERIOD_KEY
 CARRIER_KEY = 'cpu.rt_carrier'
+#: In a descriptor, and in a policy.
+_CARRIER_KEYS = (CARRIER_KEY, 'carrier')
 
 
 class Source(enum.StrEnum):
@@ -60,8 +62,9 @@ class Statement:
 class Form:
     """How a place writes a reservation.
 
-    *names* are its words for RUNTIME, PERIOD and CARRIER_KEY.  In an *open*
-    mapping other keys belong to others, unless they look like one of these.
+    *names* are its words for RUNTIME and PERIOD, and for CARRIER_KEY in a
+    request.  In an *open* mapping other keys belong to others, unless they
+    look like one of these.
     *strings*: its TOSCA type takes numbers in quotes only.
     """
 
@@ -71,15 +74,13 @@ class Form:
     strings: bool = False
 
 
-_HINTS = {key: key for key in (RUNTIME, PERIOD, CARRIER_KEY)}
-REQUEST = Form(Source.REQUEST, _HINTS)
+_HINTS = {key: key for key in reservation.KEYS}
+REQUEST = Form(Source.REQUEST, {**_HINTS, CARRIER_KEY: CARRIER_KEY})
 REQUIREMENTS = Form(Source.REQUIREMENTS, _HINTS, strings=True)
-#: How it is carried is of no concern to who asks for a capability.
-CAPABILITY = Form(Source.CAPABILITY, {key: key for key in reservation.KEYS},
-                  strings=True)
+CAPABILITY = Form(Source.CAPABILITY, _HINTS, strings=True)
 ALLOCATION = Form(Source.ALLOCATION, _HINTS)
-POLICY = Form(Source.POLICY, {RUNTIME: 'runtime_us', PERIOD: 'period_us',
-                              CARRIER_KEY: 'carrier'}, open=False)
+POLICY = Form(Source.POLICY, {RUNTIME: 'runtime_us', PERIOD: 'period_us'},
+              open=False)
 
 #: Gives the value of an input, see :class:`tacker_rt.vnfd.inputs.Inputs`.
 Resolve = Callable[[problem.Place, str, Any], Any]
@@ -99,19 +100,12 @@ def read(place: problem.Place, form: Form, raw: Mapping[Any, Any],
             value = read_number(place, form, key, raw, resolve)
             if value is not None:
                 values[key] = value
-    carrier = (read_carrier(place, form.names[CARRIER_KEY], raw)
-               if CARRIER_KEY in form.names else None)
+    carrier = (_read_carrier(place, raw) if CARRIER_KEY in form.names
+               else None)
     check_pair(place, values, form.names)
     if len(place.found) > before or not (values or carrier):
         return None
     return Statement(form.source, values, carrier)
-
-
-def stated(statement: Statement) -> dict[str, int | Input | str]:
-    """Everything that a statement says, by the keys of a descriptor."""
-    carrier = ({CARRIER_KEY: str(statement.carrier)} if statement.carrier
-               else {})
-    return {**statement.values, **carrier}
 
 
 def check_names(place: problem.Place, form: Form, raw: Mapping[Any, Any],
@@ -121,8 +115,18 @@ def check_names(place: problem.Place, form: Form, raw: Mapping[Any, Any],
     for key, value in raw.items():
         if key in known or form.open and not is_like_ours(key):
             continue
+        if key in _CARRIER_KEYS:
+            refuse_carrier(place, key, value)
+            continue
         place.add(key, value, 'there is no such key',
                   problem.nearest(key, known))
+
+
+def refuse_carrier(place: problem.Place, key: str, value: Any) -> None:
+    """Leave the problem of a descriptor that names one."""
+    place.add(key, value, 'it is a matter of the cloud and not of the VNF',
+              f'remove it, and give {CARRIER_KEY} in additionalParams of the '
+              'request')
 
 
 def is_like_ours(key: Any) -> bool:
@@ -154,15 +158,15 @@ def read_number(place: problem.Place, form: Form, key: str,
     return number
 
 
-def read_carrier(place: problem.Place, name: str, raw: Mapping[Any, Any]
-                 ) -> Carrier | None:
-    """The carrier, where *name* is in *raw*."""
-    if name not in raw:
+def _read_carrier(place: problem.Place, raw: Mapping[Any, Any]
+                  ) -> Carrier | None:
+    """None where a request leaves it open."""
+    if CARRIER_KEY not in raw:
         return None
-    value = raw[name]
+    value = raw[CARRIER_KEY]
     if value in list(Carrier):
         return Carrier(value)
-    place.add(name, value, 'there is no such carrier',
+    place.add(CARRIER_KEY, value, 'there is no such carrier',
               problem.nearest(value, Carrier))
     return None
 

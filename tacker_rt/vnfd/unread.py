@@ -14,6 +14,7 @@ from nova_rt import reservation as nova_reservation
 from tacker_rt import problem
 from tacker_rt.vnfd import node
 from tacker_rt.vnfd import policies
+from tacker_rt.vnfd import statements
 from tacker_rt.vnfd import topology
 
 _READ = frozenset({('capabilities', *node.REQUIREMENTS),
@@ -53,17 +54,19 @@ def _is_definition(key: Any) -> bool:
 
 def _check(place: problem.Place, parts: topology.Topology, path: _Path,
            key: str, value: Any) -> None:
-    if path[:2] != _NODES or len(path) < 3:
+    if key == statements.CARRIER_KEY:
+        in_vdu = path[:2] == _NODES and path[2:3] and path[2] in parts.vdus
+        statements.refuse_carrier(place.of(path[2]) if in_vdu else place,
+                                  key, value)
+    elif path[:2] != _NODES or len(path) < 3:
         place.add(key, value, 'nobody reads it here', _ADVICE)
-        return
-    name = path[2]
-    if name not in parts.vdus:
-        place.add(key, value, f'{problem.name(name)} is no VDU',
+    elif path[2] not in parts.vdus:
+        place.add(key, value, f'{problem.name(path[2])} is no VDU',
                   'put it in a VDU, or import the file that derives its type '
                   'from one')
     elif path[3:] not in _READ and not (
             path[3:-2] == _CAPABILITIES and path[-1] == node.PARAMETERS):
-        place.of(name).add(key, value, 'nobody reads it here', _ADVICE)
+        place.of(path[2]).add(key, value, 'nobody reads it here', _ADVICE)
 
 
 def _is_of_policy(ours: set[str], path: _Path) -> bool:

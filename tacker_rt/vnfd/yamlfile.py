@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from tacker_rt import problem
+from tacker_rt.vnfd import spaces
 
 _DEPTH = 100
 #: Of all values as they are written.
@@ -82,7 +83,9 @@ def _load(place: problem.Place, text: str) -> Any:
         node = loader.get_single_node()
         if node is None or node.tag == _NULL:
             raise _Refused(0, 'it is empty', 'write a YAML mapping')
-        _Check(place).size(node)
+        check = _Check(place)
+        check.size(node)
+        check.spaces(text)
         return loader.construct_document(node)
     except (_Refused, yaml.YAMLError):
         raise
@@ -105,6 +108,15 @@ class _Check:
         self._place = place
         self._sizes: dict[int, int] = {}
         self._open: set[int] = set()
+        self._scalars: list[yaml.ScalarNode] = []
+
+    def spaces(self, text: str) -> None:
+        """To be called for the text after :meth:`size`."""
+        found = spaces.strange(text, self._scalars)
+        if found:
+            raise _Refused(found[0], f'{found[1]} stands outside of quotes, '
+                           'which other readers of YAML refuse',
+                           'write spaces')
 
     def size(self, node: yaml.Node) -> int:
         """How many values there are, with aliases written out."""
@@ -131,9 +143,11 @@ class _Check:
                 yield from pair
         elif isinstance(node, yaml.SequenceNode):
             yield from node.value
-        elif node.tag == _INT and len(node.value) > _DIGITS:
-            raise _Refused(node.start_mark.line, 'a number has more than '
-                           f'{_DIGITS} digits', 'quote it')
+        else:
+            self._scalars.append(node)
+            if node.tag == _INT and len(node.value) > _DIGITS:
+                raise _Refused(node.start_mark.line, 'a number has more than '
+                               f'{_DIGITS} digits', 'quote it')
 
     def _keys(self, node: yaml.MappingNode) -> None:
         seen = set()

@@ -1,32 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Brings the cloud up once for all tests here, and takes it down."""
+"""Brings a cloud up for the classes here that follow and want the same."""
 
+import atexit
 from collections.abc import Callable
+import functools
 import os
 import pathlib
 import subprocess
-import sys
 import time
 
+from cloud import processes  # noqa: F401
+from cloud import qemu_images
+from cloud import sdk
+from cloud import settings
+from demo import groups
+from demo import guests
+from demo import host
+from demo import measure  # noqa: F401
 import openstack
 from openstack import exceptions
 from oslotest import base
 
 from nova_rt.compute import claims
+from tests.cloud import forked
 
 PROJECT = pathlib.Path(__file__).parents[2]
-sys.path.insert(0, str(PROJECT / 'tools'))
-
-from cloud import processes  # noqa: E402, F401
-from cloud import qemu_images  # noqa: E402
-from cloud import sdk  # noqa: E402
-from cloud import settings  # noqa: E402
-from demo import groups  # noqa: E402
-from demo import guests  # noqa: E402
-from demo import host  # noqa: E402
-from demo import measure  # noqa: E402, F401
-
 PATIENCE = int(settings.patience(60))
 RAM_MIB = {'lxc': 64, 'qemu': 96}
 
@@ -40,11 +39,36 @@ def cloud(*arguments: str) -> None:
         raise RuntimeError(f'cloud.sh {arguments}:\n{done.stdout}')
 
 
-def lacking(guest: str) -> str:
+#: The guest and the settings of the cloud that is up, one pair or none.
+_up: list[tuple[str, tuple[str, ...]]] = []
+
+
+def bring_up(guest: str, overrides: tuple[str, ...]) -> None:
+    """A cloud with these settings; one that is left by others will do.
+
+    Starting it takes as long as two tests.
+    """
+    if _up == [(guest, overrides)]:
+        return
+    _end_with_the_tests()
+    if _up:
+        _up.clear()
+        cloud('down', '--keep-logs')
+    cloud('up', '--guest', guest,
+          *(f'--set={setting}' for setting in overrides))
+    _up.append((guest, overrides))
+
+
+@functools.cache
+def _end_with_the_tests() -> None:
+    atexit.register(cloud, 'down', '--keep-logs')
+
+
+def lacking(guest: str, budgets: bool = True) -> str:
     """What this machine has not got, '' where nothing is missing."""
     if os.geteuid():
         return 'the embedded cloud needs root'
-    if not groups.has_budgets():
+    if budgets and not groups.has_budgets():
         return 'the kernel has no budgets for groups'
     if guest == 'qemu' and not qemu_images.KERNEL.exists():
         return 'there is no kernel for virtual machines here'
@@ -58,16 +82,16 @@ class CloudTestCase(base.BaseTestCase):
     GUEST = 'lxc'
     #: SECTION.OPTION=VALUE, besides what the cloud has by itself
     SETTINGS: tuple[str, ...] = ()
+    #: whether the kernel must have budgets for groups
+    BUDGETS = True
 
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        reason = lacking(cls.GUEST)
+        reason = lacking(cls.GUEST, cls.BUDGETS)
         if reason:
             cls.skipTest(cls, reason)
-        cls.addClassCleanup(cloud, 'down', '--keep-logs')
-        cloud('up', '--guest', cls.GUEST,
-              *(f'--set={setting}' for setting in cls.SETTINGS))
+        bring_up(cls.GUEST, cls.SETTINGS)
 
     def setUp(self) -> None:
         super().setUp()
@@ -93,7 +117,7 @@ class CloudTestCase(base.BaseTestCase):
         if wanted == 'ACTIVE':
             return self._active(server)
         return self.cloud.compute.wait_for_server(
-            server, status=wanted, failures=[], wait=PATIENCE, interval=0.5)
+            server, status=wanted, failures=[], wait=PATIENCE, interval=0.1)
 
     def begin(self, flavor: str, hints: dict[str, object] | None = None
               ) -> openstack.compute.v2.server.Server:
@@ -111,7 +135,7 @@ class CloudTestCase(base.BaseTestCase):
                 ) -> openstack.compute.v2.server.Server:
         try:
             return self.cloud.compute.wait_for_server(
-                server, wait=PATIENCE, interval=0.5)
+                server, wait=PATIENCE, interval=0.1)
         except exceptions.ResourceFailure:
             fault = self.cloud.compute.get_server(server).fault
             raise self.failureException(
@@ -127,7 +151,7 @@ class CloudTestCase(base.BaseTestCase):
     def delete(self, server: openstack.compute.v2.server.Server) -> None:
         self.cloud.compute.delete_server(server, ignore_missing=True)
         self.cloud.compute.wait_for_delete(server, wait=PATIENCE,
-                                           interval=0.5)
+                                           interval=0.1)
 
     def on_host(self, server: openstack.compute.v2.server.Server
                 ) -> host.Server:
@@ -170,7 +194,7 @@ class CloudTestCase(base.BaseTestCase):
         while not condition():
             if time.monotonic() > deadline:
                 self.fail(f'never: {what}')
-            time.sleep(0.2)
+            time.sleep(0.1)
 
     def assert_parent_holds_all(self) -> None:
         """The kernel would throttle one that holds what its children do."""
@@ -180,12 +204,10 @@ class CloudTestCase(base.BaseTestCase):
 
     def assert_in_step(self) -> None:
         """nova-rt-manage finds no difference."""
-        done = subprocess.run(
-            [pathlib.Path(sys.prefix, 'bin', 'nova-rt-manage'),
-             '--config-file', self.settings.nova_conf, 'check', '--kernel'],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env=self.settings.environment())
-        self.assertEqual(0, done.returncode, done.stdout)
+        status, said = forked.manage(
+            self.settings.environment(), '--config-file',
+            str(self.settings.nova_conf), 'check', '--kernel')
+        self.assertEqual(0, status, said)
 
     def assert_nothing_remains(self) -> None:
         """All servers are deleted: nothing is left of them."""
@@ -198,11 +220,11 @@ class CloudTestCase(base.BaseTestCase):
         """No claim, no allocation, no budget."""
         # A server is gone for the API before Nova gives back what it held.
         nothing = (0, 0, (0, 0))
-        for _ in range(PATIENCE):
+        for _ in range(10 * PATIENCE):
             left = self._left()
             if left == nothing:
                 return
-            time.sleep(1)
+            time.sleep(0.1)
         self.assertEqual(nothing, left)
 
     def _left(self) -> tuple[int, int, tuple[int, int]]:

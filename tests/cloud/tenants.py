@@ -94,7 +94,7 @@ def start(cloud: settings.Settings) -> dict[str, 'Tenant']:
     compute = sdk.connect(cloud, compute_api_version='2.96')
     for server in [_create(compute, name, kind)
                    for name, kind in KINDS.items()]:
-        compute.compute.wait_for_server(server, wait=PATIENCE, interval=0.5)
+        compute.compute.wait_for_server(server, wait=PATIENCE, interval=0.1)
     return {found.name: Tenant(found) for found in host.servers(cloud)}
 
 

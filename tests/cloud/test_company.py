@@ -16,7 +16,7 @@ from nova_rt import reservation
 from tests.cloud import base
 from tests.cloud import company
 
-SETS = int(os.environ.get('NOVA_RT_SETS', '6'))
+SETS = int(os.environ.get('NOVA_RT_SETS', '4'))
 QEMU_SETS = int(os.environ.get('NOVA_RT_SETS_QEMU', '1'))
 SEED = int(os.environ.get('NOVA_RT_SETS_SEED', '1'))
 
@@ -128,7 +128,7 @@ class ContainersTest(TestCase):
             self.assert_company(server, neighbour)
         compute.resize_server(server, self.flavor(10_000, 50_000))
         compute.wait_for_server(server, status='VERIFY_RESIZE',
-                                wait=base.PATIENCE, interval=0.5)
+                                wait=base.PATIENCE, interval=0.1)
         self.assert_company(server, neighbour)
         compute.confirm_server_resize(server)
         self._active(server)

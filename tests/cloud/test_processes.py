@@ -18,6 +18,7 @@ echo $!
 wait
 '''
 PATIENCE = 10
+MARK = 'NOVA_RT_TEST_PROCESSES'
 
 
 class ProcessesTestCase(test_base.BaseTestCase):
@@ -29,7 +30,8 @@ class ProcessesTestCase(test_base.BaseTestCase):
         self.log = pathlib.Path(directory.name) / 'log'
         self.service = base.processes.Process(
             pathlib.Path(directory.name) / 'service.pid')
-        self.service.start(['sh', '-c', SERVICE], dict(os.environ), self.log)
+        self.service.start(['sh', '-c', SERVICE],
+                           {**os.environ, MARK: directory.name}, self.log)
         self.addCleanup(lambda: base.processes.kill(self.session))
         self._eventually('the worker runs', self.log.read_text)
         self.session = self.service.session()
@@ -39,6 +41,24 @@ class ProcessesTestCase(test_base.BaseTestCase):
         base.processes.end_sessions([self.service], PATIENCE)
         self._eventually('all have ended', lambda: not any(
             map(base.processes.start_time, self.session)))
+
+    def test_what_is_known_of_a_process(self) -> None:
+        pid, mark = self.service.pid, base.processes.variable
+        directory = str(self.log.parent)
+        self.assertEqual(directory, mark(pid, MARK))
+        self.assertIn(pid, base.processes.marked(MARK, directory))
+        self.assertGreater(base.processes.memory_kib(pid), 0)
+
+    def test_what_is_known_of_one_that_has_ended(self) -> None:
+        pid = self.service.pid
+        base.processes.kill(self.session)
+        self._eventually('it has ended', lambda: not self.service.pid)
+        base.processes.reap()
+        self.assertEqual((None, 0, None), (
+            base.processes.variable(pid, MARK),
+            base.processes.memory_kib(pid), base.processes.start_time(pid)))
+        self.assertEqual([], base.processes.marked(
+            MARK, str(self.log.parent)))
 
     def _eventually(self, what: str, reached) -> None:
         deadline = time.monotonic() + PATIENCE

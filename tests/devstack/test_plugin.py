@@ -6,10 +6,12 @@ import shutil
 from oslo_rootwrap import wrapper
 
 from nova_rt import conf as rt_conf
+from nova_rt.interference import document
 from tests.devstack import base
 
 RT_FILTER = 'nova_rt.scheduler.filters.RTShareFilter'
-RT_WEIGHER = 'nova_rt.scheduler.weights.RTShareWeigher'
+RT_WEIGHERS = [f'nova_rt.scheduler.weights.RT{name}Weigher'
+               for name in ('Share', 'Interference', 'CHR')]
 ALL_FILTERS = 'nova.scheduler.filters.all_filters'
 DRIVER = 'nova_rt.RTLibvirtDriver'
 ROOTWRAP = 'rootwrap.d/nova-rt.filters'
@@ -20,6 +22,9 @@ VALUES = {
     'max_share': '0.5', 'min_runtime_us': '200',
     'min_period_us': '2000', 'max_period_us': '500000',
     'rt_share_weight_multiplier': '-2.0',
+    'interference_weight_multiplier': '3.0', 'chr_weight_multiplier': '2.0',
+    'interference_matrix': document.SHIPPED,
+    'interference_matrix_reserved': document.SHIPPED,
     'hcbs_scheduler_available': 'False', 'cpu_cap': '0.7',
     'packing_policy': 'best_fit', 'rt_cpus': '2-15,^8',
     'kernel_interface': 'sched_deadline', 'guest_policy': 'fifo',
@@ -27,7 +32,10 @@ VALUES = {
     'drop_capabilities': "['mknod']"}
 TENANT = {'hint_override', 'hints_on_plain_flavors', 'max_share',
           'min_runtime_us', 'min_period_us', 'max_period_us'}
-SCHEDULER = TENANT | {'rt_share_weight_multiplier'}
+WEIGHTS = {'rt_share_weight_multiplier', 'interference_weight_multiplier',
+           'chr_weight_multiplier'}
+SCHEDULER = TENANT | WEIGHTS | {'interference_matrix',
+                                'interference_matrix_reserved'}
 COMPUTE = set(VALUES) - SCHEDULER | TENANT
 
 
@@ -50,8 +58,8 @@ class OneNodeTest(base.DevStackTestCase):
         self.assertEqual([ALL_FILTERS, RT_FILTER], group.available_filters)
         self.assertEqual([*base.FILTERS.split(','), 'RTShareFilter'],
                          group.enabled_filters)
-        self.assertEqual(['nova.scheduler.weights.all_weighers', RT_WEIGHER],
-                         group.weight_classes)
+        self.assertEqual(['nova.scheduler.weights.all_weighers',
+                          *RT_WEIGHERS], group.weight_classes)
 
     def test_lists_of_another_plugin_are_kept(self):
         self.conf_file.write_text(
@@ -64,7 +72,7 @@ class OneNodeTest(base.DevStackTestCase):
                          group.available_filters)
         self.assertEqual(['One', 'Two', 'RTShareFilter'],
                          group.enabled_filters)
-        self.assertEqual(['a.Weigher', RT_WEIGHER], group.weight_classes)
+        self.assertEqual(['a.Weigher', *RT_WEIGHERS], group.weight_classes)
 
     def test_compute(self):
         self.run_plugin(*base.STACK)
@@ -421,7 +429,7 @@ class SettingsTest(base.DevStackTestCase):
 
     def test_bad(self):
         self.configure(*base.CONTROLLER)
-        for name in VALUES.keys() - {'rt_share_weight_multiplier'}:
+        for name in VALUES.keys() - WEIGHTS:
             self.check(name, 'b,a d')
         self.check('cpu_cap', '2')
         self.check('guest_priority', '100')

@@ -7,17 +7,22 @@ ids of threads; here is what stands in for both.  Ids are unique over all
 kernels of a process, as the hosts of a functional test share it.
 """
 
+from collections.abc import Collection, Iterable
 import contextlib
 import errno
 import itertools
 import os
 import posixpath
 import threading
+from typing import Any
 
+from nova_rt.host import sched
+from nova_rt.kernel import deadline
 from nova_rt.kernel import tasks
 from nova_rt import privsep
 from tests.emulation import kernel as emulation
 from tests.emulation import paths
+from tests.emulation import stock
 
 #: Beyond any real pid, so that a mistake never meets a real process.
 _FIRST = 1 << 23
@@ -231,6 +236,93 @@ def place_vcpu(path: str, controller: str, thread: int, cpu: int) -> None:
     task.affinity = frozenset((cpu,))
 
 
+# SCHED_DEADLINE, where the kernel is a stock one.
+
+def attributes_of(thread: int) -> sched.Policy:
+    """For ``nova_rt.host.sched.get``."""
+    _task(thread)
+    found = _kernels[thread]
+    if isinstance(found, stock.Kernel):
+        return found.policy(thread)
+    return sched.Policy(_task(thread).policy, _task(thread).priority)
+
+
+def set_deadline(thread: int, runtime_us: int, period_us: int) -> None:
+    """For ``nova_rt.host.sched.start``."""
+    _task(thread)
+    _kernels[thread].set_deadline(thread, runtime_us, period_us)
+
+
+def set_scheduler(thread: int, policy: int, param: os.sched_param) -> None:
+    """For ``os.sched_setscheduler``."""
+    _task(thread)
+    _kernels[thread].set_policy(thread, policy, param.sched_priority)
+
+
+def affinity_of(thread: int) -> set[int]:
+    """For ``os.sched_getaffinity``."""
+    _task(thread)
+    return set(_stock(thread).allowed(thread))
+
+
+def set_affinity(thread: int, cpus: Iterable[int]) -> None:
+    """For ``os.sched_setaffinity``."""
+    _task(thread)
+    kernel = _stock(thread)
+    kernel.set_affinity(thread, frozenset(cpus) & frozenset(
+        range(kernel.cpus)))
+
+
+def groups_of(thread: int) -> list[str]:
+    """For ``nova_rt.privsep._groups_of``."""
+    _task(thread)
+    return [f'0:{key}:{group}' for key, group
+            in _task(thread).groups.items()]
+
+
+def held(ours: Collection[int]) -> deadline.Held:
+    """For ``nova_rt.kernel.deadline.held``: there is nobody else."""
+    return deadline.Held(sum(_task(thread).deadline for thread in ours), 0)
+
+
+def try_pinning(path: str, cpu: int) -> bool:
+    """For ``nova_rt.privsep.try_pinning``."""
+    return stock.Kernel.shrinks
+
+
+def read_server(server: str, cpu: int, name: str) -> int:
+    """For ``nova_rt.privsep.read_server``: there is a fair server."""
+    if server != 'fair_server':
+        return 0
+    return 50_000_000 if name == 'runtime' else 1_000_000_000
+
+
+def read_total(cpu: int) -> int:
+    """For ``nova_rt.privsep.read_deadline_total``: a locked-down kernel."""
+    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+def _stock(thread: int) -> stock.Kernel:
+    found = _kernels[thread]
+    assert isinstance(found, stock.Kernel)
+    return found
+
+
+#: What stands in for the system calls, and for the probe at start.
+DEADLINE: dict[str, Any] = {
+    'nova_rt.host.sched.get': attributes_of,
+    'nova_rt.host.sched.start': set_deadline,
+    'nova_rt.host.sched.os.sched_setscheduler': set_scheduler,
+    'nova_rt.kernel.pins.os.sched_getaffinity': affinity_of,
+    'nova_rt.privsep.os.sched_setaffinity': set_affinity,
+    'nova_rt.privsep._groups_of': groups_of,
+    'nova_rt.privsep.try_pinning': try_pinning,
+    'nova_rt.privsep.read_server': read_server,
+    'nova_rt.privsep.read_deadline_total': read_total,
+    'nova_rt.kernel.deadline.held': held,
+}
+
+
 def _task(thread: int) -> emulation.Task:
     kernel = _kernels.get(thread)
     task = kernel.tasks.get(thread) if kernel else None
@@ -239,6 +331,6 @@ def _task(thread: int) -> emulation.Task:
     return task
 
 
-__all__ = ['EmulatedTasks', 'Guests', 'adopt', 'belongs', 'is_child',
-           'new_id', 'parameters_of', 'place_vcpu', 'policy_of',
+__all__ = ['DEADLINE', 'EmulatedTasks', 'Guests', 'adopt', 'belongs',
+           'is_child', 'new_id', 'parameters_of', 'place_vcpu', 'policy_of',
            'set_policy']

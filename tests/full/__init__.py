@@ -5,8 +5,3 @@
 They need root and cgroup v1 with RT_GROUP_SCHED, and are skipped, saying so,
 where the machine lacks that.  Serially: there is one cloud.
 """
-
-import pathlib
-import sys
-
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / 'tools'))

@@ -9,15 +9,13 @@ again later, change the budget of a guest that runs on, or leave room beyond
 a cap.
 
 ``NOVA_RT_AUDIT``: the share of the seams that is taken, 1 for all of them;
-``NOVA_RT_AUDIT_SEED`` chooses which.
+``tests.seeds`` says which.
 """
 
 from collections.abc import Callable, Iterator
 import contextlib
 import dataclasses
-import logging
 import os
-import random
 import time
 from typing import Any
 
@@ -27,6 +25,8 @@ from oslo_concurrency import lockutils
 
 from tests.functional import kill
 from tests.functional import operations
+from tests.functional import watched
+from tests import seeds
 
 Server = operations.Server
 
@@ -65,36 +65,21 @@ class Auditor(kill.Killer):
                 self._act(self.seams[-1])
 
 
-class Audits:
+class Audits(watched.Watched):
     """To be mixed with operations.TestCase."""
 
-    HOSTS = ('host1', 'host2')
     #: of the seams, unless NOVA_RT_AUDIT says otherwise
-    SHARE = 0.25
+    SHARE = 0.12
 
     def setUp(self) -> None:
         super().setUp()
-        self.beyond: list[str] = []
         self.losses: list[Loss] = []
         self.wrong: list[str] = []
         self.audits = 0
         self.share = float(os.environ.get('NOVA_RT_AUDIT') or self.SHARE)
-        seed = os.environ.get('NOVA_RT_AUDIT_SEED') or str(
-            random.SystemRandom().randrange(1 << 16))
-        print(f'{self.id()}: NOVA_RT_AUDIT_SEED={seed}')
-        self.chance = random.Random(f'{seed} {self.id()}')  # noqa: S311
+        print(f'{self.id()}: NOVA_RT_DAY={seeds.day()}')
+        self.chance = seeds.sample(self.id())
         self.killer = self.useFixture(Auditor(self.look, self.at_seam))
-        # Each message would be formatted.
-        logging.getLogger().setLevel(logging.WARNING)
-        self.small, self.large = self.flavor(300), self.flavor(600)
-
-    def look(self, host: str) -> None:
-        """At any instant: nothing is beyond the cap."""
-        self.beyond += self.kernel(host).over_cap(self.CAP)
-        if host in self.computes:
-            self.beyond += [f'{host}: pCPU {cpu} is claimed for {ppm}'
-                            for cpu, ppm in self.used(host).items()
-                            if ppm > self.CAP]
 
     # At each seam.
 

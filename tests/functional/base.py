@@ -30,6 +30,7 @@ from tests.emulation import kernels
 from tests.emulation import rt_group_sched
 from tests.emulation import tasks as emulated
 from tests.functional import guests
+from tests.functional import waits
 
 PCPUS = 4
 RUNTIME = 'hw:cpu.rt_runtime_us'
@@ -41,7 +42,7 @@ _PASTE = os.path.join(sys.prefix, 'etc', 'nova', 'api-paste.ini')
 _APP = 'osapi_compute_app_v21\n'
 
 
-class TestCase(base.ServersTestBase):
+class TestCase(waits.Waits, base.ServersTestBase):
     """Computes with RTLibvirtDriver, loaded as in production."""
 
     ADMIN_API = True

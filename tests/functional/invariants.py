@@ -208,9 +208,14 @@ class TestCase(base.TestCase):
                    for thread in threads if tasks[thread].groups[
                        self.kernel(host).key('cpu')] in groups
                    and thread != domain.rt_pid}
-        self.assertEqual({(os.SCHED_RR, self._priority(
-            host, claim.reservation.period_us)) if claim
-            else (os.SCHED_OTHER, 0)}, tenants)
+        self.assertEqual({self._policy(host, claim)}, tenants)
+
+    def _policy(self, host: str, claim: claims.RTClaim | None
+                ) -> tuple[int, int]:
+        """The policy of what a guest runs, and its priority."""
+        if claim is None:
+            return os.SCHED_OTHER, 0
+        return os.SCHED_RR, self._priority(host, claim.reservation.period_us)
 
     def _priority(self, host: str, period_us: int) -> int:
         """On mainline four for each octave of periods, else one for all."""

@@ -8,16 +8,14 @@ After a restart and one audit nothing may be beyond a cap or leaked, and who
 still runs has its reservation.
 
 ``NOVA_RT_KILL``: the share of the seams that is taken, 1 for all of them;
-``NOVA_RT_KILL_SEED`` chooses which.
+``tests.seeds`` says which.
 ``NOVA_RT_KILL_POINT``: ``operation:number[,number...]`` for a few.
 """
 
 from collections.abc import Callable
 import dataclasses
-import logging
 import math
 import os
-import random
 import time
 import traceback
 from typing import Any
@@ -29,6 +27,8 @@ from nova import objects
 from nova_rt import hostmap
 from tests.functional import kill
 from tests.functional import operations
+from tests.functional import watched
+from tests import seeds
 
 Server = operations.Server
 #: Migrations that no compute counts any more.
@@ -46,37 +46,24 @@ class Operation:
     after: Callable[[], None] = lambda: None
 
 
-class KillTests:
+class KillTests(watched.Watched):
     """The same for containers and for virtual machines."""
 
-    HOSTS = ('host1', 'host2')
     #: of the seams, unless NOVA_RT_KILL says otherwise: all take an hour
-    SHARE: float
+    SHARE = 0.1
 
     def setUp(self) -> None:
         super().setUp()
-        self.beyond: list[str] = []
         self.healed = 0
         self.lost: Any = None
         self.killer = self.useFixture(kill.Killer(self.look))
-        # Each message would be formatted.
-        logging.getLogger().setLevel(logging.WARNING)
         self.operator = self.useFixture(kill.Operator(self))
-        self.small, self.large = self.flavor(300), self.flavor(600)
 
     def _configure(self) -> None:
         super()._configure()
         # A compute that is killed again and again may never tell that it
         # is there.
         self.flags(service_down_time=3600)
-
-    def look(self, host: str) -> None:
-        """At any instant: nothing is beyond the cap."""
-        self.beyond += self.kernel(host).over_cap(self.CAP)
-        if host in self.computes:
-            self.beyond += [f'{host}: pCPU {cpu} is claimed for {ppm}'
-                            for cpu, ppm in self.used(host).items()
-                            if ppm > self.CAP]
 
     # The matrix.
 
@@ -98,7 +85,8 @@ class KillTests:
                               f'{self.killer.seams[-1:]}: {error}')
                 print(failed[-1])
                 self.sweep()
-        print(f'{type(self).__name__} {operation.name}: {done} kill points '
+        print(f'NOVA_RT_DAY={seeds.day()} '
+              f'{type(self).__name__} {operation.name}: {done} kill points '
               f'of {len(names)} seams, {len(failed)} failed, '
               f'{self.healed} allocations of given-up moves to heal, '
               f'{time.monotonic() - started:.0f} s, '
@@ -121,9 +109,8 @@ class KillTests:
             return (list(map(int, numbers.split(',')))
                     if operation == name else [])
         every = range(1, seams + 1)
-        seed = os.environ.get('NOVA_RT_KILL_SEED', '1')
         share = float(os.environ.get('NOVA_RT_KILL') or self.SHARE)
-        return sorted(random.Random(f'{seed} {name}').sample(  # noqa: S311
+        return sorted(seeds.sample(f'{self.id()} {name}').sample(
             every, math.ceil(seams * share)))
 
     def kill_at(self, operation: Operation, number: int) -> bool:

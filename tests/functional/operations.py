@@ -74,14 +74,6 @@ class TestCase(invariants.TestCase):
         return str(self.api.get_server(server['id'])[
             'OS-EXT-SRV-ATTR:host'])
 
-    def _wait_for_migration_status(self, server: Server, expected: list[str]
-                                   ) -> Any:
-        # Nova's own gives a busy machine 5 seconds.
-        for _ in range(3):
-            with contextlib.suppress(AssertionError):
-                return super()._wait_for_migration_status(server, expected)
-        return super()._wait_for_migration_status(server, expected)
-
     # What it holds.
 
     def claimed(self, server: Server) -> claims.RTClaim:

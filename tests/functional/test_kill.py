@@ -13,8 +13,6 @@ from tests import proof
 class ContainerTest(kill_moves.MoveKillTests, operations.TestCase):
     """On a kernel that grants a runtime on every CPU."""
 
-    SHARE = 0.2
-
 
 class MachineTest(kill_live.LiveKillTests, operations.TestCase):
     """Virtual machines, on a kernel with a runtime for each CPU."""
@@ -22,7 +20,6 @@ class MachineTest(kill_live.LiveKillTests, operations.TestCase):
     VIRT_TYPE = 'qemu'
     KERNEL = 'F2m'
     VCPUS = 2
-    SHARE = 0.2
 
     @proof.proves('Live migration, nova-compute of an end is killed', 'at '
                   'each step: a guest keeps what was claimed for it where it '

@@ -260,4 +260,4 @@ class BuildingTest(operations.TestCase):
         server = self.post(self.flavor(600))
         self._wait_until_deleted(server)
         self.assertEqual([1], asked)
-        self._wait_for_assert(self.assert_nothing_left, max_retries=60)
+        self._wait_for_assert(self.assert_nothing_left)

@@ -7,12 +7,16 @@ from typing import Any
 import fixtures
 from lxml import etree
 from nova.compute import resource_tracker
+from nova import exception
 from nova import thread_pool_factory
 from nova.virt.libvirt import driver
 
+from nova_rt import hostmap
 from tests.functional import live
 from tests.functional import operations
 from tests import proof
+
+_counted = resource_tracker.ResourceTracker._update_usage_from_migration
 
 
 class TestCase(operations.TestCase):
@@ -172,6 +176,51 @@ class LiveMigrationTest(TestCase):
         self.assertIn('CPU reservation refused', self.stdlog.logger.output)
         self._delete_server(other)
         self.assert_invariants()
+        self.assert_stayed(server, before)
+
+    @proof.proves('Live migration, a check at the destination fails after '
+                  'the claim', 'refused; as before, and the claim is released '
+                  'before any audit')
+    def test_check_fails_after_the_claim(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+
+        def fail(*args: Any) -> None:
+            claimed.append(self.tracked('host2'))
+            raise exception.MigrationPreCheckError(reason='for a test')
+
+        claimed: list[Any] = []
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.driver.LibvirtDriver.'
+            'cleanup_live_migration_destination_check', fail))
+        self.ask(server)
+        self._wait_for_migration_status(server, ['error'])
+        self.assertEqual([1], list(map(len, claimed)))
+        self.assertEqual(set(), self.tracked('host2'))
+        self.assertEqual('0.000', self.stats('host2')[hostmap.SHARE_USED])
+        self.assert_ended(server, 'error')
+        self.assert_stayed(server, before)
+
+    @proof.proves('Live migration, the claim at the destination breaks off',
+                  'refused; as before')
+    def test_claim_breaks_off(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+
+        def fail(*args: Any) -> None:
+            raise exception.MigrationPreCheckError(reason='for a test')
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.compute.resource_tracker.ResourceTracker.'
+            '_update_usage_from_migration', fail))
+        self.ask(server)
+        self._wait_for_migration_status(server, ['error'])
+        self.assertEqual(set(), self.tracked('host2'))
+        self.assertNotIn('KeyError', self.stdlog.logger.output)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.compute.resource_tracker.ResourceTracker.'
+            '_update_usage_from_migration', _counted))
+        self.assert_ended(server, 'error')
         self.assert_stayed(server, before)
 
     @proof.proves('Live migration to a host without the plugin', 'refused by '

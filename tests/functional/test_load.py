@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Many creates at once against hosts that are nearly full."""
+"""Many creates at once against hosts that are nearly full.
+
+NOVA_RT_LOAD is how many there are.
+"""
 
 import collections
+import os
 import re
 import threading
 import time
@@ -16,7 +20,7 @@ from nova_rt.compute import tracker
 from nova_rt import hostmap
 from tests.functional import base
 
-IN_FLIGHT = 64
+IN_FLIGHT = int(os.environ.get('NOVA_RT_LOAD', '32'))
 CAP = 950_000
 _IDENTIFIER = re.compile(r';r=(\d+);p=(\d+);.*;c=([0-9,]+)$')
 
@@ -53,8 +57,7 @@ class LoadTest(base.TestCase):
         if max(used.values(), default=0) > CAP:
             self.beyond.append(f'{rt.host}: {dict(used)}')
 
-    @staticmethod
-    def used_on(rt: Any) -> collections.Counter[str]:
+    def used_on(self, rt: Any) -> collections.Counter[str]:
         """By the stored identifiers, with no code of nova_rt."""
         used: collections.Counter[str] = collections.Counter()
         for provider in list(rt.assigned_resources.values()):
@@ -62,9 +65,13 @@ class LoadTest(base.TestCase):
                 match = _IDENTIFIER.search(found.identifier)
                 assert match is not None
                 ppm = -(-int(match[1]) * 1_000_000 // int(match[2]))
-                # Replicated: all pCPUs are charged alike.
-                used['all'] += ppm
+                for cpu in self.charged(match[3]):
+                    used[cpu] += ppm
         return used
+
+    def charged(self, cpus: str) -> list[str]:
+        """Replicated: all pCPUs are charged alike."""
+        return ['all']
 
     def settled(self, count: int) -> list[dict[str, Any]]:
         """All *count* servers, when none is being built any more."""
@@ -170,17 +177,8 @@ class PerCpuLoadTest(base.PerCpuTestCase, LoadTest):
     PER_HOST = 8
     FLAVOR = (47_500, 100_000)
 
-    @staticmethod
-    def used_on(rt: Any) -> collections.Counter[str]:
-        used: collections.Counter[str] = collections.Counter()
-        for provider in list(rt.assigned_resources.values()):
-            for found in list(provider.get(hostmap.RESOURCE_CLASS, ())):
-                match = _IDENTIFIER.search(found.identifier)
-                assert match is not None
-                for cpu in match[3].split(','):
-                    used[cpu] += -(
-                        -int(match[1]) * 1_000_000 // int(match[2]))
-        return used
+    def charged(self, cpus: str) -> list[str]:
+        return cpus.split(',')
 
     def check_budget(self, server: dict[str, Any], host: str) -> None:
         claim = self.claim(server)

@@ -223,9 +223,9 @@ class RefusedTest(operations.TestCase):
         self.api.post_server_action(server['id'], {action: body})
         self._wait_for_server_parameter(
             server, {'status': 'ERROR', 'OS-EXT-STS:task_state': None},
-            max_retries=60, wait_for_fault_key=False)
+            wait_for_fault_key=False)
         # Nova tells of the error before it cleans up.
-        self._wait_for_assert(self.assert_invariants, max_retries=60)
+        self._wait_for_assert(self.assert_invariants)
         self.assertEqual([], self.alive('host2'))
         # Whoever starts a guest ends it: events are left alone meanwhile.
         self.assertNotIn('is ended, it would run', self.stdlog.logger.output)

@@ -117,7 +117,7 @@ class SoakTest(CloudTest):
         return run
 
     def test_soak(self) -> None:
-        seed = seeds.seed()
+        seed = seeds.of_the_day()
         operations = plan.plan(seed, COUNT)
         started = time.monotonic()
         try:
@@ -170,7 +170,7 @@ class BurstTest(CloudTest):
         return found
 
     def test_burst(self) -> None:
-        seed = seeds.seed()
+        seed = seeds.of_the_day()
         for flight in (16, self.REQUESTS):
             found = self.burst(seed, flight)
             self.say(f'NOVA_RT_SEED={seed}: {self.REQUESTS} creates, '

@@ -20,6 +20,11 @@ class RTErrorTest(base.BaseTestCase):
         self.assertRaises(
             KeyError, exception.InvalidConfiguration, option='rt_cpus')
 
+    def test_clause(self):
+        for said, clause in (('Two\n lines.', 'Two lines'), ('', ''),
+                             (ValueError('no. 1 ...'), 'no. 1 ')):
+            self.assertEqual(clause, exception.clause(said))
+
     def test_all_have_one_base(self):
         kinds = [kind for kind in vars(exception).values()
                  if isinstance(kind, type)

@@ -13,32 +13,43 @@ import ddt
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _SERVICES = 'nova_rt.api nova_rt.scheduler nova_rt.compute nova_rt.virt'
-_TOOLS = 'nova_rt.conformance nova_rt.doctor nova_rt.manage nova_rt.cmd'
+_TOOLS = ('nova_rt.conformance nova_rt.doctor nova_rt.manage nova_rt.cmd '
+          'nova_rt.probe')
 #: Of these and those below them: no other packages than these.
 _PACKAGES = {
     'nova_rt.exception': '',
     'nova_rt.host': '',
     'nova_rt.reservation': '',
     'nova_rt.conflicts': '',
+    'nova_rt.workload': '',
+    'nova_rt.interference': 'yaml',
+    'nova_rt.pinning': '',
     'nova_rt.schedulability': '',
     'nova_rt.cpus': '',
     'nova_rt.hostmap': '',
     'nova_rt.packing': '',
     'nova_rt.kernel': '',
+    'nova_rt.probe': '',
     'nova_rt.model': 'numpy',
     'nova_rt.monitor': 'networkx',
     'nova_rt.privsep': 'oslo_privsep',
     'nova_rt.conf': 'oslo_config',
+    'nova_rt.defaults': '',
     'nova_rt.doctor': 'oslo_config',
     'tacker_rt.vnfd': 'yaml',
     'tacker_rt.problem': '',
 }
+#: Of these: nothing of ours beside themselves and the ones named.
+_ONLY = {'nova_rt.probe': 'nova_rt.host'}
 #: These import none of those.
 _NEVER = {
     'nova_rt.host': f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}',
     'nova_rt.privsep': f'nova_rt.kernel {_SERVICES} {_TOOLS}',
     'nova_rt.kernel': f'nova_rt.conf {_SERVICES} {_TOOLS}',
     'nova_rt.model': f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}',
+    'nova_rt.interference': (
+        f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}'),
+    'nova_rt.pinning': f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}',
     'nova_rt.monitor': f'nova_rt.privsep {_SERVICES} {_TOOLS}',
     'nova_rt.packing': f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}',
     'nova_rt.api': f'nova_rt.scheduler nova_rt.virt {_TOOLS}',
@@ -102,6 +113,16 @@ class ImportsTest(unittest.TestCase):
         for module, names in self._of(room).items():
             others = {name.partition('.')[0] for name in names} - allowed
             self.assertEqual(set(), others, module)
+
+    @ddt.data(*_ONLY.items())
+    @ddt.unpack
+    def test_only(self, room, others):
+        """What is bundled runs without the rest of us."""
+        for module, names in self._of(room).items():
+            wrong = [name for name in names if _is_in(name, 'nova_rt')
+                     and not any(_is_in(name, one)
+                                 for one in (room, *others.split()))]
+            self.assertEqual([], wrong, module)
 
     @ddt.data(*_NEVER.items())
     @ddt.unpack

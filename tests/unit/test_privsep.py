@@ -23,7 +23,8 @@ TEXTS = {
     'cpu.rt_multi_runtime_us': ('0 700 1-2 500',),
     'cpu.rt.max': ('max 0', '500 1000', '0 1000000'),
     'cpuset.cpus': ('0-3,8', '5'),
-    'cgroup.subtree_control': ('+cpu',),
+    'cpuset.mems': ('0', '0-1'),
+    'cgroup.subtree_control': ('+cpu', '+cpuset'),
 }
 
 
@@ -90,7 +91,8 @@ class WriteTest(_Case):
                                             '5 5 5', 'max 0\n', '0x5 5')),
                             ('cpuset.cpus', ('0 1', 'all', '')),
                             ('cgroup.subtree_control',
-                             ('-cpu', '+memory', '+cpu +memory', ''))):
+                             ('-cpu', '+memory', '+cpu +memory',
+                              '+cpuset.cpus', ''))):
             path = self.group / name
             path.write_text('old')
             for text in texts:
@@ -323,6 +325,38 @@ class PlaceTest(_Case):
                       '/machine/other/vcpu1', '/guest/x/vcpu1'):
             self.is_in(group)
             self.refused(self.vcpu)
+
+
+class FreeTest(_Case):
+    """On this process."""
+
+    def setUp(self):
+        super().setUp()
+        self.thread = os.getpid()
+        self.affinity = os.sched_getaffinity(0)
+        self.addCleanup(os.sched_setaffinity, 0, self.affinity)
+        os.sched_setaffinity(0, {min(self.affinity)})
+
+    def test_thread_of_a_server(self):
+        self.useFixture(fixtures.MockPatchObject(
+            privsep, '_groups_of', lambda thread: ['1:cpuset:/machine/v/0']))
+        privsep.free_vcpu('/machine/v/0', 'cpuset', self.thread)
+        self.assertEqual(self.affinity, os.sched_getaffinity(0))
+
+    def test_threads_of_the_host(self):
+        for group in ('/', '/system.slice', '/machine/v'):
+            self.assertRaises(OSError, privsep.free_vcpu, group, 'cpuset',
+                              self.thread)
+        self.assertEqual({min(self.affinity)}, os.sched_getaffinity(0))
+
+
+class TryPinningTest(_Case):
+
+    def test_other_groups(self):
+        for path in ('/sys/fs/cgroup/machine', '/sys/fs/cgroup',
+                     '/tmp/nova-rt-probe',
+                     '/sys/fs/cgroup/machine/nova-rt-probe'):
+            self.assertRaises(PermissionError, privsep.try_pinning, path, 0)
 
 
 class PidTest(_Case):

@@ -15,6 +15,8 @@ import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
+import psutil
+
 PROC = pathlib.Path('/proc')
 
 
@@ -48,7 +50,8 @@ class Process:
             return []
         if start_time(int(pid)) not in (None, started):
             return []  # the kernel has given the pid to somebody else
-        return [other for other in _pids() if _session(other) == int(pid)]
+        return [other for other in psutil.pids()
+                if _session(other) == int(pid)]
 
     def start(self, command: Sequence[str], environment: Mapping[str, str],
               log: pathlib.Path) -> None:
@@ -64,24 +67,25 @@ class Process:
 
 
 def start_time(pid: int) -> str | None:
-    """Clock ticks from boot to the start; None if it does not run."""
-    fields = _stat(pid)
-    return None if not fields or fields[0] in 'ZX' else fields[19]
+    """Clock ticks from boot to the start; None if it does not run.
+
+    psutil's create_time() adds when the machine booted by the wall clock,
+    which may be set meanwhile: a record has to hold for the life of a cloud.
+    """
+    try:
+        text = (PROC / str(pid) / 'stat').read_text(errors='replace')
+    except OSError:
+        return None
+    # What follows the command, which may hold blanks and brackets.
+    fields = text.rpartition(')')[2].split()
+    return None if fields[0] in 'ZX' else fields[19]
 
 
 def _session(pid: int) -> int | None:
-    fields = _stat(pid)
-    return int(fields[3]) if fields else None
-
-
-def _stat(pid: int) -> list[str]:
-    """What follows the command, which may hold blanks and brackets."""
-    text = _read(PROC / str(pid) / 'stat').decode(errors='replace')
-    return text.rpartition(')')[2].split()
-
-
-def _pids() -> list[int]:
-    return [int(path.name) for path in PROC.iterdir() if path.name.isdigit()]
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return None
 
 
 def reap() -> None:
@@ -132,31 +136,24 @@ def _wait_gone(processes: Iterable[Process], patience: float) -> bool:
 
 def variable(pid: int, name: str) -> str | None:
     """A variable from the environment that a process was started with."""
-    prefix = os.fsencode(f'{name}=')
-    for entry in _read(PROC / str(pid) / 'environ').split(b'\0'):
-        if entry.startswith(prefix):
-            return os.fsdecode(entry.removeprefix(prefix))
-    return None
+    try:
+        found: str | None = psutil.Process(pid).environ().get(name)
+    except psutil.Error:
+        return None
+    return found
 
 
 def marked(name: str, value: str) -> list[int]:
     """The pids of all processes with this variable in their environment."""
-    return [pid for pid in _pids() if variable(pid, name) == value]
+    return [pid for pid in psutil.pids() if variable(pid, name) == value]
 
 
 def memory_kib(pid: int) -> int:
     """Memory of a process; pages it shares count in proportion (PSS)."""
-    for line in _read(PROC / str(pid) / 'smaps_rollup').splitlines():
-        if line.startswith(b'Pss:'):
-            return int(line.split()[1])
-    return 0
-
-
-def _read(path: pathlib.Path) -> bytes:
     try:
-        return path.read_bytes()
-    except OSError:
-        return b''
+        return int(psutil.Process(pid).memory_full_info().pss) // 1024
+    except psutil.Error:
+        return 0
 
 
 def kill_marked(name: str, value: str) -> None:

@@ -82,6 +82,7 @@ def share_a_cpu(demo: stage.Demo) -> None:
 
 def refuse(demo: stage.Demo) -> None:
     with demo.step('no_room', 'One more that does not fit'):
+        demo.fill()
         demo.no_room('rt4', *UNPLACED)
     with demo.step('bad_input', 'What makes no sense is refused at once'):
         demo.bad('flavor set flavor_rt1 '
@@ -142,7 +143,9 @@ def bring_up(demo: stage.Demo, is_full: bool) -> None:
              'Keystone, Placement, Glance, Neutron, Nova, libvirt')
     # Servers go where others are, as long as there is room.
     arguments = ['up', *(['--full'] if is_full else [
-        '--guest', demo.guest, '--set', 'nova_rt.packing_policy=best_fit'])]
+        '--guest', demo.guest, '--set', 'nova_rt.packing_policy=best_fit',
+        *(['--set', f'nova_rt.kernel_interface={demo.interface}']
+          if demo.interface else [])])]
     with demo.step('cloud', f'The cloud: {parts}'):
         print(f'$ tools/cloud.sh {" ".join(arguments)}', flush=True)
         if cloud_main.main(arguments):
@@ -167,12 +170,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                        help='containers (default) or virtual machines')
     which.add_argument('--full', action='store_true',
                        help='a VNF package, through Tacker and Heat')
+    parser.add_argument('--interface', metavar='NAME',
+                        help='[nova_rt] kernel_interface (default: probed)')
     parser.add_argument('--report', type=pathlib.Path, metavar='FILE',
                         help='write what was found as JSON')
     parser.add_argument('--keep', action='store_true',
                         help='leave the cloud up')
     options = parser.parse_args(arguments)
-    demo = stage.Demo(options.guest)
+    demo = stage.Demo(options.guest, options.interface)
     started = float(os.environ.get('DEMO_STARTED', time.time()))
     # Takes down itself what it cannot bring up, and leaves another one alone.
     bring_up(demo, options.full)

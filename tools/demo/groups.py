@@ -54,9 +54,11 @@ def runtime(group: pathlib.Path) -> int:
 
 
 def tasks(group: pathlib.Path) -> list[int]:
-    """The threads in a group."""
+    """The threads in a group; none in one that is gone."""
     name = 'cgroup.threads' if UNIFIED else 'tasks'
-    return [int(task) for task in (group / name).read_text().split()]
+    with contextlib.suppress(OSError):
+        return [int(task) for task in (group / name).read_text().split()]
+    return []
 
 
 def open_usage(below: pathlib.Path) -> int:

@@ -22,11 +22,13 @@ from cloud import settings
 from demo import groups
 from demo import guests
 from nova_rt.compute import claims
+from nova_rt.host import sched
 from nova_rt import hostmap
 
 MACHINE = groups.tree('cpu') / 'machine'
 POLICIES = {getattr(os, name): name for name in (
-    'SCHED_OTHER', 'SCHED_FIFO', 'SCHED_RR', 'SCHED_BATCH', 'SCHED_IDLE')}
+    'SCHED_OTHER', 'SCHED_FIFO', 'SCHED_RR', 'SCHED_BATCH', 'SCHED_IDLE')
+} | {sched.SCHED_DEADLINE: 'SCHED_DEADLINE'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +62,12 @@ class Server:
     def kernel(self) -> dict[str, int]:
         """The budget; empty while its group is about to come or to go."""
         if not self.own_groups:
+            return {}
+        by_threads = [_deadline(task) for task in _own_tasks(self)]
+        if any(by_threads):
+            # All alike, or it is none of what was claimed.
+            return by_threads[0] if by_threads[1:] == by_threads[:-1] else {}
+        if not groups.has_budgets():
             return {}
         # All vCPUs share the first one's budget.
         path = self.below('cpu') / self.own_groups[0]
@@ -146,8 +154,11 @@ def budgets() -> int:
     machines = [MACHINE, *(root / nodes.group(guest) / 'machine'
                            for guest in guests.KINDS)]
     # Groups come and go meanwhile, which a walk does not mind.
-    return sum(groups.runtime(pathlib.Path(group)) for machine in machines
-               for group, _, _ in os.walk(machine))
+    found = [pathlib.Path(group) for machine in machines
+             for group, _, _ in os.walk(machine)]
+    return sum(groups.runtime(group) + sum(
+        _deadline(task).get('runtime_us', 0) for task in groups.tasks(group))
+        for group in found)
 
 
 def busy_tasks(server: Server) -> int:
@@ -184,8 +195,19 @@ def _policies(tasks: Iterable[int]) -> list[str]:
     found = set()
     for task in tasks:
         with contextlib.suppress(ProcessLookupError):
-            found.add(POLICIES[os.sched_getscheduler(task)])
+            found.add(POLICIES[os.sched_getscheduler(task)
+                               & ~os.SCHED_RESET_ON_FORK])
     return sorted(found)
+
+
+def _deadline(task: int) -> dict[str, int]:
+    """What a task has as SCHED_DEADLINE; empty for others."""
+    with contextlib.suppress(OSError):
+        found = sched.get(task)
+        if found.is_deadline:
+            return {'runtime_us': found.runtime // 1000,
+                    'period_us': found.period // 1000}
+    return {}
 
 
 def _process_of(task: int) -> int | None:

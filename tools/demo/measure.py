@@ -63,12 +63,6 @@ def watching(found: Sequence[host.Server]
         yield lambda: [_usage(each) for each in counters]
 
 
-def _window_ns(claim: claims.RTClaim, seconds: float) -> int:
-    """Whole periods, at least one."""
-    period_ns = claim.reservation.period_us * 1000
-    return max(1, round(seconds * 1e9) // period_ns) * period_ns
-
-
 @contextlib.contextmanager
 def _punctual() -> Iterator[None]:
     """Be woken on time, and read all at one go, on the busiest host.

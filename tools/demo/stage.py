@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator
 import contextlib
+import json
 import os
 import re
 import time
@@ -16,6 +17,7 @@ from demo import guests
 from demo import host
 from demo import measure
 from demo import report
+from nova_rt import hostmap
 
 # What each server is watched for, in whole periods of its own.
 SECONDS = 5
@@ -26,8 +28,9 @@ PATIENCE = settings.patience(120)
 class Demo:
     """Runs commands, watches the host, fills the report."""
 
-    def __init__(self, guest: str) -> None:
+    def __init__(self, guest: str, interface: str | None = None) -> None:
         self.guest = guest
+        self.interface = interface
         self.kind = guests.KINDS[guest]
         self.report = report.Report(guest)
         self.reserved, self.hostile = (
@@ -65,6 +68,15 @@ class Demo:
     def create(self, name: str, extra: str = '', what: str = '') -> None:
         self.must(f'{what or self.reserved} {extra}{" " if extra else ""}'
                   f'{name}', '-f value -c name -c status')
+
+    def fill(self) -> None:
+        """Leave no room for half a pCPU, where each has room of its own."""
+        state = [json.loads(stats[hostmap.MAP])
+                 for stats in host.published(self.cloud)]
+        for number in range(sum(not used for each in state
+                                if not each['replicated']
+                                for used in each['used'])):
+            self.create(f'filler{number}', '--hint cpu.rt_runtime_us=120000')
 
     def built(self) -> None:
         """Wait until no server is being built, then list them.

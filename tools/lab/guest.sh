@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs in the machine: mounts what a Debian has, runs the jobs, switches off.
-# PROJECT and CGROUP (v1 or v2) are in settings.sh.
+# PROJECT, CGROUP (v1 or v2) and NOVA_RT_LAB_TOLERANCE, how far the share of a
+# busy task may be off, are in settings.sh.
 # shellcheck source=/dev/null
 . /lab/settings.sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin

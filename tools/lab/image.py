@@ -49,7 +49,7 @@ def find(cache: pathlib.Path) -> pathlib.Path:
 
     :raises LabError: if it cannot be made: a program is missing, no root
     """
-    directory = cache / f'root-{_key()}'
+    directory = cache / f'root-{_short(str(PROJECT))}-{_key()}'
     disk = directory / _FILE
     if not disk.is_file():
         _make(directory, cache)
@@ -61,7 +61,11 @@ def _key() -> str:
     """Changes with everything that is on the disk."""
     inputs = (STAMP.read_text(), INIT.read_text(), str(PROJECT), SUITE,
               ' '.join(PACKAGES), _SIZE, _BUILD)
-    return hashlib.sha256('\0'.join(inputs).encode()).hexdigest()[:16]
+    return _short('\0'.join(inputs))
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _make(directory: pathlib.Path, cache: pathlib.Path) -> None:
@@ -83,8 +87,8 @@ def _make(directory: pathlib.Path, cache: pathlib.Path) -> None:
 
 
 def _forget_others(current: pathlib.Path, cache: pathlib.Path) -> None:
-    """Remove the disk that this one replaces."""
-    for other in cache.glob('root-*'):
+    """Remove the disk that this one replaces; other projects keep theirs."""
+    for other in cache.glob(f'root-{_short(str(PROJECT))}-*'):
         if other != current:
             (other / _FILE).unlink(missing_ok=True)
             other.rmdir()

@@ -61,11 +61,11 @@ def _parser() -> argparse.ArgumentParser:
                         help='modules of a kernel given by path, if it needs '
                              'some to boot (as /lib/modules/RELEASE)')
     parser.add_argument('--cgroup', choices=('v1', 'v2'), default='v2')
-    parser.add_argument('--cpus', type=int, default=2, metavar='N')
+    parser.add_argument('--cpus', type=int, metavar='N',
+                        help=f'(default: {machine.CPUS}, or 1 with --icount)')
     parser.add_argument('--memory', type=int, default=3072, metavar='MIB')
     parser.add_argument('--icount', action='store_true',
-                        help='a deterministic clock, for tests of timing '
-                             '(one CPU)')
+                        help='a deterministic clock, for tests of timing')
     parser.add_argument('--timeout', type=float, default=1800,
                         metavar='SECONDS')
     parser.add_argument('--output', type=pathlib.Path, metavar='DIR',
@@ -112,7 +112,9 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
 
 
 def _machine(options: argparse.Namespace) -> machine.Machine:
-    cpus = 1 if options.icount else options.cpus
+    cpus = options.cpus
+    if cpus is None:
+        cpus = 1 if options.icount else machine.CPUS
     if not 1 <= cpus <= _MAX_CPUS:
         raise programs.LabError(
             f'--cpus {cpus} is not between 1 and {_MAX_CPUS}')

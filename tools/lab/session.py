@@ -72,7 +72,9 @@ class Session:
         shutil.copy(GUEST, shared / GUEST.name)
         (shared / 'settings.sh').write_text(
             f'PROJECT={shlex.quote(str(image.PROJECT))}\n'
-            f'CGROUP={self.machine.cgroup}\n')
+            f'CGROUP={self.machine.cgroup}\n'
+            'export NOVA_RT_LAB_TOLERANCE='
+            f'{machine.TOLERANCE[self.machine.icount]}\n')
         programs.run(['tar', '-c', '-f', shared / 'project.tar', '-C',
                       image.PROJECT,
                       *(f'--exclude=./{name}' for name in _LEFT_OUT), '.'])

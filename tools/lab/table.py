@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import csv
 import io
 import json
+import operator
 import pathlib
 from typing import Any
 
@@ -13,8 +14,10 @@ from lab import jobs
 from lab import programs
 from lab import verdict
 
-HEADER = ('Kernel', 'Release', 'cgroup', 'Interface', 'Doctor',
+HEADER = ('Kernel', 'Release', 'cgroup', 'CPUs', 'Interface', 'Doctor',
           'Conformance', 'Tests', 'Outcome')
+#: Columns that tell one kind of boot from another: kernel, cgroup, CPUs.
+_KIND = operator.itemgetter(0, 2, 3)
 _NONE = '-'
 
 Row = tuple[str, ...]
@@ -44,9 +47,9 @@ def parse(content: str) -> list[Row]:
 
 
 def merged(rows: Iterable[Row], new: Row) -> list[Row]:
-    """Rows in order, with one for each kernel and version of cgroups."""
+    """Rows in order, with one for each kind of boot."""
     return sorted([*(one for one in rows
-                     if (one[0], one[2]) != (new[0], new[2])), new])
+                     if _KIND(one) != _KIND(new)), new])
 
 
 def text(rows: Iterable[Row]) -> str:
@@ -63,8 +66,8 @@ def row(label: str, found: verdict.Verdict) -> Row:
     conformance = _json(results.get('conformance'))
     interface = conformance.get('interface') or doctor.get('interface')
     return (label, found.release or _NONE, found.cgroup,
-            interface or 'none', _doctor(doctor), _levels(conformance),
-            _tests(found.results),
+            verdict.cpus(found), interface or 'none',
+            _doctor(doctor), _levels(conformance), _tests(found.results),
             '; '.join(found.deaths[:1]) or found.outcome.name.lower())
 
 

@@ -72,6 +72,11 @@ def judge(results: Sequence[jobs.Result], died: Sequence[str],
             else Outcome.FAILED)
 
 
+def cpus(verdict: Verdict) -> str:
+    """How many CPUs, and whether time went by their instructions."""
+    return f'{verdict.cpus}{" by icount" if verdict.icount else ""}'
+
+
 def as_json(verdict: Verdict) -> str:
     """All of it, for a program."""
     content = dataclasses.asdict(verdict)
@@ -84,7 +89,7 @@ def as_text(verdict: Verdict) -> str:
     boot = ('never ready' if verdict.boot_seconds is None
             else f'ready after {verdict.boot_seconds:.0f} s')
     lines = [f'{verdict.kernel}: {verdict.release or "no release"}, '
-             f'cgroup {verdict.cgroup}, {verdict.cpus} CPUs, {boot}']
+             f'cgroup {verdict.cgroup}, CPUs: {cpus(verdict)}, {boot}']
     for one in verdict.results:
         lines += _of_job(one)
     lines += [f'died: {line}' for line in verdict.deaths]

@@ -4,12 +4,17 @@
 
 from collections.abc import Iterator
 import contextlib
+import os
 
 from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
+from nova_rt.host import admitted
 from nova_rt.host import files as host_files
+from nova_rt.host import proc
 from nova_rt.host import sched
 from nova_rt.kernel import deadline
+
+_HALT_POLL = '/sys/module/kvm/parameters/halt_poll_ns'
 
 
 def ppm(view: doctor_view.View) -> int:
@@ -21,20 +26,35 @@ def ppm(view: doctor_view.View) -> int:
         return view.host.number(
             f'{host_files.DEBUG}/sched/{server}/cpu{cpu}/{name}')
 
+    def total(cpu: int) -> int:
+        return admitted.total(view.host.read(admitted.PATH).splitlines(),
+                              cpu)
+
     mount = view.hierarchy.mount if view.hierarchy else '/sys/fs/cgroup'
-    return deadline.Admission(view.host, mount, read).ppm(_others(view))
+    admission = deadline.Admission(view.host, mount, read, total)
+    ours, others = _by_owner(view)
+    return admission.ppm(
+        deadline.Held(_units(ours), _units(others)), pinned=True)
 
 
-def _others(view: doctor_view.View) -> int:
-    """Units of threads that are no vCPUs."""
+def _by_owner(view: doctor_view.View
+              ) -> tuple[list[proc.Task], list[proc.Task]]:
+    """The SCHED_DEADLINE threads that are vCPUs, and the others."""
     guests = tuple(guest.domain + '/' for guest in view.guests)
-    found = 0
+    found: tuple[list[proc.Task], list[proc.Task]] = ([], [])
     for task in view.tasks.deadline:
-        if not task.kernel and not (view.group_of(task) + '/').startswith(
-                guests):
-            with contextlib.suppress(ProcessLookupError):
-                policy = sched.get(task.thread)
-                found += deadline.units(policy.runtime, policy.period)
+        if not task.kernel:
+            inside = (view.group_of(task) + '/').startswith(guests)
+            found[not inside].append(task)
+    return found
+
+
+def _units(tasks: list[proc.Task]) -> int:
+    found = 0
+    for task in tasks:
+        with contextlib.suppress(ProcessLookupError):
+            policy = sched.get(task.thread)
+            found += deadline.units(policy.runtime, policy.period)
     return found
 
 
@@ -47,6 +67,72 @@ def containers(view: doctor_view.View) -> Iterator[findings.Finding]:
             'Unset [nova_rt] kernel_interface, or run virtual machines.')
 
 
+def others(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Who else runs before ordinary tasks, and in what order."""
+    if not view.detection.deadline:
+        return
+    name = 'deadline.others'
+    _, found = _by_owner(view)
+    if found:
+        yield findings.warning(
+            name, f'Other threads are SCHED_DEADLINE, and may come to any '
+            f'pCPU: {findings.some([str(task) for task in found])}.',
+            'Have their services do without it: what they hold is taken '
+            'from each pCPU.')
+    else:
+        yield findings.ok(name, 'No thread but vCPUs is SCHED_DEADLINE.')
+    real_time = [str(task) for task in view.tasks.real_time
+                 if not task.kernel]
+    name = 'deadline.real_time'
+    if real_time:
+        yield findings.warning(
+            name, f'Processes are SCHED_FIFO or SCHED_RR: '
+            f'{findings.some(real_time)}. Reservations come before them, '
+            f'but emulators and guests without a reservation do not.',
+            'Keep them off the pCPUs of guests, or make them ordinary: '
+            'chrt -o -p 0 TID')
+    else:
+        yield findings.ok(name, 'No process is SCHED_FIFO or SCHED_RR.')
+
+
+def pinned(view: doctor_view.View) -> Iterator[findings.Finding]:
+    if not view.detection.deadline:
+        return
+    name = 'deadline.pinned'
+    ours, _ = _by_owner(view)
+    loose = []
+    for task in ours:
+        with contextlib.suppress(ProcessLookupError):
+            if len(os.sched_getaffinity(task.thread)) > 1:
+                loose.append(str(task))
+    if loose and len(view.host.online) > 1:
+        yield findings.warning(
+            name, f'vCPUs with a reservation may run on several pCPUs '
+            f'(global EDF), which promises less: {findings.some(loose)}.',
+            'Look in the log of nova-compute for why it cannot pin them.')
+    elif ours:
+        yield findings.ok(name, f'{findings.count(len(ours), "vCPU")} with '
+                          f'a reservation: each has its pCPU.')
+
+
+def polling(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """A vCPU that polls uses its runtime up."""
+    value = view.host.optional(_HALT_POLL)
+    if not view.detection.deadline or value is None:
+        return
+    name = 'deadline.halt_poll'
+    if value == '0':
+        yield findings.ok(name, 'KVM does not poll for halted vCPUs.')
+    else:
+        yield findings.warning(
+            name, f'KVM polls for up to {value} ns before a vCPU sleeps '
+            f'(halt_poll_ns), which its runtime pays for.',
+            f'echo 0 > {_HALT_POLL}')
+
+
 CHECKS: dict[str, doctor_view.Check] = {
     'deadline.containers': containers,
+    'deadline.pinned': pinned,
+    'deadline.others': others,
+    'deadline.halt_poll': polling,
 }

@@ -8,7 +8,6 @@ import zlib
 from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 from nova_rt.host import files as host_files
-from nova_rt.kernel import deadline
 from nova_rt.kernel import survey
 
 _ID = 'kernel.interface'
@@ -46,10 +45,14 @@ def interface(view: doctor_view.View) -> Iterator[findings.Finding]:
             'Correct what is named there, or set [nova_rt] '
             'kernel_interface.')
     elif found.deadline:
+        why = ('forced by [nova_rt] kernel_interface'
+               if view.options.kernel_interface
+               else 'the kernel has no budgets for groups')
         yield findings.ok(
             _ID, f'{found.name}: vCPU threads of virtual machines become '
-                 f'SCHED_DEADLINE, on any kernel (forced by [nova_rt] '
-                 f'kernel_interface).')
+                 f'SCHED_DEADLINE, each on its pCPU if nova-compute, which '
+                 f'tries it at its start, finds that the kernel keeps them '
+                 f'there; containers have no reservations ({why}).')
     elif found.interface is None or view.hierarchy is None:
         yield _nothing(view)
     else:
@@ -106,8 +109,8 @@ def _on_v2(host: host_files.Host) -> tuple[str, str]:
     if built is False:
         return (f'{why}, and the kernel was built without '
                 'CONFIG_RT_GROUP_SCHED',
-                'Run a kernel with HCBS; for virtual machines only, set '
-                f'[nova_rt] kernel_interface = {deadline.NAME}.')
+                'Run a kernel with HCBS, or virtual machines ([libvirt] '
+                'virt_type), which become SCHED_DEADLINE.')
     return why, f'{_LEGACY[0].upper()}{_LEGACY[1:]}.'
 
 

@@ -34,16 +34,9 @@ def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
 
 
 def _equal(leaf: snapshot.Leaf, replicated: bool) -> bool:
-    held, wanted = leaf.held, leaf.wanted
-    if held is None or wanted is None:
-        return held is wanted
-    if held.period_us != wanted.period_us:
-        return False
-    if not replicated:
-        return dict(held.runtime_us) == dict(wanted.runtime_us)
-    # Granted on every CPU, so on those of the claim, too.
-    return all(held.runtime_us.get(cpu) == runtime
-               for cpu, runtime in wanted.runtime_us.items())
+    if leaf.held is None or leaf.wanted is None:
+        return leaf.held is leaf.wanted
+    return leaf.held.gives(leaf.wanted, replicated)
 
 
 def _describe(budget: base.Budget | None) -> str:

@@ -5,6 +5,7 @@
 from collections.abc import Iterator, Sequence
 import contextlib
 import importlib
+import os
 import pathlib
 from typing import Any
 
@@ -21,7 +22,6 @@ from nova_rt.kernel import survey
 from nova_rt.kernel import tasks as kernel_tasks
 from nova_rt.manage import snapshot
 import nova_rt.privsep
-from nova_rt.virt.libvirt import deadline as virt_deadline
 from nova_rt.virt.libvirt import layout
 
 CONF = nova.conf.CONF
@@ -42,9 +42,10 @@ def look(holdings: Sequence[snapshot.Holding]) -> snapshot.Kernel:
     files = this_host()
     held = {holding.server: holding for holding in holdings
             if holding.current}
-    if CONF.nova_rt.kernel_interface == virt_deadline.DeadlineEnforcer.name:
+    found = passive.find(files, CONF.nova_rt.kernel_interface,
+                         CONF.libvirt.virt_type != 'lxc')
+    if found.deadline:
         return _deadlines(files, held)
-    found = passive.find(files, CONF.nova_rt.kernel_interface)
     if found.interface is None or (
             hierarchy := survey.hierarchy_of(files)) is None:
         if not found.trouble and not any(x.claims for x in holdings):
@@ -195,8 +196,10 @@ def _of_thread(group: str, thread: int, wanted: base.Budget | None
     policy = sched.get(thread)
     held = None
     if policy.is_deadline:
-        # Which pCPU it runs on is the scheduler's choice.
-        ids = wanted.runtime_us if wanted else (0,)
+        # With global EDF which pCPU it runs on is the scheduler's choice.
+        pinned = os.sched_getaffinity(thread)
+        ids = (wanted.runtime_us if wanted and len(pinned) > 1
+               else sorted(pinned)[:1])
         held = base.Budget(dict.fromkeys(ids, policy.runtime // 1000),
                            policy.period // 1000)
     return snapshot.Leaf(f'{group}, thread {thread}', wanted, held)

@@ -26,7 +26,7 @@ def reservation_of(instance: Any, flavor: Any, held: Sequence[claims.RTClaim]
         return reservation.from_flavor_and_hints(
             flavor.extra_specs, _hints(instance, flavor, held)), ''
     except (exception.InvalidReservation, ValueError, TypeError) as error:
-        return None, ' '.join(str(error).split()).rstrip('.')
+        return None, exception.clause(error)
 
 
 def _hints(instance: Any, flavor: Any, held: Sequence[claims.RTClaim]

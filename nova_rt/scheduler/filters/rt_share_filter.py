@@ -53,7 +53,7 @@ class RTShareFilter(filters.BaseHostFilter):
         try:
             wanted = request.reservation_of(spec_obj)
         except exception.InvalidReservation as error:
-            LOG.info('Refused: %s', error)
+            LOG.info('CPU reservation refused: %s', error)
             return []
         if wanted is None:
             return filter_obj_list
@@ -85,7 +85,7 @@ class RTShareFilter(filters.BaseHostFilter):
         """
         vcpus = spec.flavor.vcpus
         said = f'{wanted} does not fit on {vcpus} pCPU(s)'
-        LOG.info('RTShareFilter: %s of any host: %s', said,
+        LOG.info('CPU reservation refused: %s of any host: %s', said,
                  _found(hosts, vcpus, wanted))
         if spec.num_instances == 1:
             # In a multi-create Nova has claims to clean up first.
@@ -118,7 +118,7 @@ def _free(state: cpus.CpuBandwidth) -> str:
         return 'no pCPU for reservations'
     best = max(map(state.free, state.cpus))
     return (f'{len(state.cpus)} pCPUs, the emptiest with '
-            f'{max(0, best) / reservation.PPM:.3f} free')
+            f'{reservation.decimal(max(0, best))} free')
 
 
 def _late(state: cpus.CpuBandwidth, vcpus: int,

@@ -9,6 +9,7 @@ from nova.scheduler import utils
 from nova.scheduler import weights
 
 from nova_rt import conf as rt_conf
+from nova_rt import reservation
 from nova_rt.scheduler import host_state as rt_host_state
 from nova_rt.scheduler import request
 
@@ -44,4 +45,4 @@ class RTShareWeigher(weights.BaseHostWeigher):
         if known is None:
             return 0.0
         state = known.state
-        return (state.total - state.total_used) / 1e6
+        return (state.total - state.total_used) / reservation.PPM

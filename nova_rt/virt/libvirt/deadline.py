@@ -2,15 +2,16 @@
 
 """Reservations of virtual machines by SCHED_DEADLINE on the vCPU threads.
 
-For kernels that have no budget for groups.  Global EDF runs the threads on
-any CPU of the root domain: what a claim says about pCPUs is an account that
-never exceeds what the kernel admits, not a place.
+For kernels that have no budget for groups.  Where the kernel lets cpusets
+shrink around SCHED_DEADLINE, each vCPU runs on the pCPU of its claim, by EDF
+among those that share it.  Elsewhere global EDF runs the threads on any CPU
+of the root domain: what a claim says about pCPUs is an account then, that
+never exceeds what the kernel admits, and not a place.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 import contextlib
 import errno
-import os
 import time
 
 from nova_rt.compute import claims
@@ -19,23 +20,21 @@ from nova_rt.host import cgroup
 from nova_rt.host import cpulist
 from nova_rt.host import sched
 from nova_rt.host import ticks
+from nova_rt import hostmap
 from nova_rt.kernel import base
 from nova_rt.kernel import deadline
+from nova_rt.kernel import pins as kernel_pins
 from nova_rt.kernel import survey
 from nova_rt.kernel import tasks as kernel_tasks
 import nova_rt.privsep
 from nova_rt import reservation
 from nova_rt.virt.libvirt import enforcer
 from nova_rt.virt.libvirt import layout
+from nova_rt.virt.libvirt import vcpus
 
 #: The bandwidth of a guest that ended returns at the end of its period.
 _RETURN_SECONDS = 1.0
 _POLL_SECONDS = 0.02
-
-_POLICIES = {os.SCHED_FIFO: 'fifo', os.SCHED_RR: 'rr'}
-
-#: (group, thread) of each vCPU
-_VCPUs = list[tuple[str, int]]
 
 
 class DeadlineEnforcer(enforcer.Enforcer):
@@ -44,39 +43,40 @@ class DeadlineEnforcer(enforcer.Enforcer):
     :param containers: whether the guests are containers, which have tasks
         that come and go: they cannot be reserved like this
     :param shared: the CPUs that guests may run on
+    :param pins: None where :func:`can_pin` says no
     :raises KernelError: the cpu controller is mounted nowhere
     """
 
     name = deadline.NAME
     replicated = False
-    pins = False
     releases_early = True
 
     def __init__(self, fs: cgroup.CgroupFS, tasks: kernel_tasks.Tasks,
-                 containers: bool, shared: Callable[[], Collection[int]]
-                 ) -> None:
-        hierarchy = survey.hierarchy_of(fs)
-        if hierarchy is None:
-            raise self._error('/', 'the cgroup controller cpu, which tells '
-                              'the vCPU threads, is mounted nowhere')
+                 containers: bool, shared: Callable[[], Collection[int]],
+                 pins: kernel_pins.Pins | None) -> None:
+        hierarchy = _hierarchy(fs)
         self._fs = fs
         self._tasks = tasks
         self._controller = hierarchy.controller
         self._containers = containers
         self._shared = shared
-        self._admission = deadline.Admission(
-            fs, hierarchy.mount, nova_rt.privsep.read_server)
+        self.pins = pins is not None
+        if pins:
+            self.traits = frozenset((hostmap.PINNED_TRAIT,))
+        self._admission = _admission(fs, hierarchy)
+        self._threads = vcpus.Threads(self._controller, self._admission, pins)
 
     def capacity(self) -> base.Capacity:
         if self._containers:
-            raise self._error('/', _CONTAINERS)
-        with self._explained('/'):
+            raise vcpus.error('/', _CONTAINERS)
+        with vcpus.explained('/'):
             self._check_shared()
             ours = self._tasks.threads(
                 self._tasks.partition(self._controller), self._controller)
-            ppm = self._admission.ppm(deadline.held(frozenset(ours)))
+            ppm = self._admission.ppm(deadline.held(frozenset(ours)),
+                                      self.pins)
             if not ppm:
-                raise self._error('/', 'the SCHED_DEADLINE threads of others '
+                raise vcpus.error('/', 'the SCHED_DEADLINE threads of others '
                                   'hold all that the kernel gives')
             fine = ticks.high_resolution(self._fs)
             return base.Capacity(ppm, 0 if fine else ticks.tick_us())
@@ -89,156 +89,113 @@ class DeadlineEnforcer(enforcer.Enforcer):
 
     def apply(self, pid: int, claim: claims.RTClaim) -> None:
         """All vCPUs, or none of them."""
-        vcpus = self._vcpus_of(pid, claim)
+        guest = self._vcpus_of(pid, claim)
         end = time.monotonic() + _RETURN_SECONDS
         while True:
             try:
-                return self._set(vcpus, claim.reservation)
+                return self._set(pid, guest, claim)
             except exception.KernelError as error:
                 if not _is_full(error) or time.monotonic() > end:
                     raise
             time.sleep(_POLL_SECONDS)
 
-    def release(self, pid: int) -> None:
-        for group, thread in self._vcpus(pid):
-            self._stop(group, thread)
-
-    def holds(self, pid: int, claim: claims.RTClaim) -> bool:
-        return all(self._has(group, thread, claim.reservation)
-                   for group, thread in self._vcpus_of(pid, claim))
-
-    def bandwidth(self, pid: int) -> int:
-        return max((_ppm(self._policy(group, thread))
-                    for group, thread in self._vcpus(pid)), default=0)
-
-    # One thread.
-
-    def _set(self, vcpus: _VCPUs, wanted: reservation.Reservation) -> None:
+    def _set(self, pid: int, guest: list[vcpus.VCPU], claim: claims.RTClaim
+             ) -> None:
         with contextlib.ExitStack() as undo:
-            for group, thread in vcpus:
-                old = self._policy(group, thread)
-                self._start(group, thread, wanted)
-                undo.callback(self._restore, group, thread, old)
-                if not self._has(group, thread, wanted):
-                    raise self._error(
-                        group, f'thread {thread} reads back '
-                        f'{self._policy(group, thread)} instead of {wanted}')
+            self._threads.spare(pid, undo)
+            for vcpu, cpu in zip(guest, claim.cpus, strict=True):
+                self._threads.grant(vcpu, claim.reservation, cpu, undo)
             undo.pop_all()
 
-    def _has(self, group: str, thread: int, wanted: reservation.Reservation
-             ) -> bool:
-        return self._policy(group, thread).grants(
-            wanted.runtime_us, wanted.period_us)
+    def release(self, pid: int) -> None:
+        for vcpu in self._vcpus(pid):
+            self._threads.stop(vcpu)
 
-    def _policy(self, group: str, thread: int) -> sched.Policy:
-        with self._explained(group, thread):
-            return sched.get(thread)
+    def holds(self, pid: int, claim: claims.RTClaim) -> bool:
+        return all(self._threads.has(vcpu, claim.reservation, cpu)
+                   for vcpu, cpu in zip(self._vcpus_of(pid, claim),
+                                        claim.cpus, strict=True)
+                   ) and self._threads.is_spared(pid)
 
-    def _start(self, group: str, thread: int,
-               wanted: reservation.Reservation) -> None:
-        with self._explained(group, thread):
-            nova_rt.privsep.set_deadline(
-                group, self._controller, thread, wanted.runtime_us,
-                wanted.period_us)
-
-    def _stop(self, group: str, thread: int) -> None:
-        with (self._explained(group, thread),
-              contextlib.suppress(ProcessLookupError)):
-            nova_rt.privsep.set_deadline(group, self._controller, thread,
-                                         0, 0)
-
-    def _restore(self, group: str, thread: int, old: sched.Policy
-                 ) -> None:
-        if old.is_deadline:
-            self._start(group, thread, reservation.Reservation(
-                old.runtime // 1000, old.period // 1000))
-            return
-        self._stop(group, thread)
-        if old.number in _POLICIES:
-            # Of an interface for groups that was in use before.
-            with self._explained(group, thread):
-                nova_rt.privsep.set_policy(
-                    group, self._controller, thread, _POLICIES[old.number],
-                    old.priority)
+    def bandwidth(self, pid: int) -> int:
+        return max((_ppm(self._threads.policy(vcpu))
+                    for vcpu in self._vcpus(pid)), default=0)
 
     # Which threads.
 
-    def _vcpus_of(self, pid: int, claim: claims.RTClaim) -> _VCPUs:
+    def _vcpus_of(self, pid: int, claim: claims.RTClaim
+                  ) -> list[vcpus.VCPU]:
         """:raises KernelError: they are not those of the claim"""
         found = self._vcpus(pid)
         if not found:
-            raise self._error(f'of process {pid}', _CONTAINERS)
+            raise vcpus.error(f'of process {pid}', _CONTAINERS)
         if len(found) != len(claim.cpus):
-            raise self._error(
+            raise vcpus.error(
                 f'of process {pid}', f'the guest has threads for '
-                f'{len(found)} vCPUs and a claim for {len(claim.cpus)}; does '
-                f'its accelerator run a thread for each vCPU?')
+                f'{len(found)} vCPUs and a claim for {len(claim.cpus)}; its '
+                f'accelerator must run a thread for each vCPU, and no vCPU '
+                f'may be plugged or unplugged while it has a reservation: '
+                f'resize the server instead')
         return found
 
-    def _vcpus(self, pid: int) -> _VCPUs:
+    def _vcpus(self, pid: int) -> list[vcpus.VCPU]:
         """The threads of a guest's vCPUs in their order."""
-        with self._explained(f'of process {pid}'):
+        with vcpus.explained(f'of process {pid}'):
             guest = layout.find(self._tasks, self._controller, pid)
-            return [(group, thread) for group in guest.vcpus
+            return [vcpus.VCPU(group, thread) for group in guest.vcpus
                     for thread in self._tasks.threads(
                         group, self._controller)]
 
-    # What the kernel refuses.
+    # What the host lacks.
 
     def _check_shared(self) -> None:
-        domain, shared = self._admission.cpus(), sorted(self._shared())
-        if shared and tuple(shared) != domain:
-            raise self._error(
-                '/', f'guests run on the CPUs {cpulist.format_ids(shared)} '
-                f'and the root domain has {cpulist.format_ids(domain)}, but '
-                f'SCHED_DEADLINE needs all of it; make [compute] '
-                f'cpu_shared_set the same, or isolate the other CPUs')
+        domain, shared = self._admission.cpus(), set(self._shared())
+        if self.pins:
+            outside = sorted(shared.difference(domain))
+            if outside:
+                raise vcpus.error(
+                    '/', f'guests run on the CPUs '
+                    f'{cpulist.format_ids(outside)}, which are not of the '
+                    f'root domain {cpulist.format_ids(domain)}; take them '
+                    f'out of [compute] cpu_shared_set')
+        elif shared and shared != set(domain):
+            raise vcpus.error(
+                '/', f'guests run on the CPUs '
+                f'{cpulist.format_ids(sorted(shared))} and the root domain '
+                f'has {cpulist.format_ids(domain)}, but SCHED_DEADLINE '
+                f'needs all of it; make [compute] cpu_shared_set the same, '
+                f'or isolate the other CPUs')
 
-    @contextlib.contextmanager
-    def _explained(self, group: str, thread: int = 0) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, LookupError, ValueError) as error:
-            reason = f'thread {thread}: {error}' if thread else str(error)
-            with contextlib.suppress(OSError, ValueError):
-                reason = self._reason(error, thread) or reason
-            raise self._error(group, reason) from error
 
-    def _reason(self, error: Exception, thread: int) -> str:
-        """What to do; '' where we know no better than the kernel."""
-        number = error.errno if isinstance(error, OSError) else None
-        if number == errno.EBUSY:
-            return ('the kernel has no bandwidth left for SCHED_DEADLINE '
-                    '(EBUSY); stop what else uses it, or lower [nova_rt] '
-                    'cpu_cap')
-        if number == errno.EINVAL:
-            shortest, longest = self._admission.periods()
-            return (f'the kernel refuses the values (EINVAL): its runtimes '
-                    f'start at {reservation.MIN_RUNTIME_US} us, its periods '
-                    f'go from {shortest} to {longest} us; give such ones, or '
-                    f'change kernel.sched_deadline_period_min_us and '
-                    f'..._max_us')
-        if number == errno.EPERM and thread:
-            return self._forbidden(thread)
-        return ''
+def can_pin(fs: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
+    """Whether a vCPU can be SCHED_DEADLINE and on one pCPU; asks the kernel.
 
-    def _forbidden(self, thread: int) -> str:
-        mask = os.sched_getaffinity(thread)
-        if mask.issuperset(self._admission.cpus()):
-            return ('no permission (EPERM); the privileged process needs '
-                    'CAP_SYS_NICE')
-        return (f'thread {thread} may run on the CPUs '
-                f'{cpulist.format_ids(sorted(mask))} only, and SCHED_DEADLINE '
-                f'needs all CPUs of the root domain (EPERM); let no [compute] '
-                f'cpu_shared_set, NUMA topology or cpuset restrict it')
-
-    def _error(self, group: str, reason: str) -> exception.KernelError:
-        return exception.KernelError(interface=self.name, group=group,
-                                     reason=reason)
+    :raises KernelError: it cannot be found out
+    """
+    with vcpus.explained('/'):
+        controller = tasks.cpuset
+        return kernel_pins.try_out(
+            fs, tasks.mount_of(controller), bool(controller),
+            _admission(fs, _hierarchy(fs)).cpus())
 
 
 _CONTAINERS = ('SCHED_DEADLINE is for the vCPU threads of virtual machines; '
                'a container needs a kernel with budgets for groups')
+
+
+def _hierarchy(fs: cgroup.CgroupFS) -> cgroup.Hierarchy:
+    found = survey.hierarchy_of(fs)
+    if found is None:
+        raise vcpus.error('/', 'the cgroup controller cpu, which tells '
+                          'the vCPU threads, is mounted nowhere')
+    return found
+
+
+def _admission(fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
+               ) -> deadline.Admission:
+    return deadline.Admission(
+        fs, hierarchy.mount, nova_rt.privsep.read_server,
+        nova_rt.privsep.read_deadline_total)
 
 
 def _ppm(policy: sched.Policy) -> int:

@@ -32,6 +32,7 @@ from nova_rt import hostmap
 from nova_rt.kernel import base
 from nova_rt.kernel import detect
 from nova_rt.kernel import fs as kernel_fs
+from nova_rt.kernel import pins as kernel_pins
 from nova_rt.kernel import tasks as kernel_tasks
 import nova_rt.privsep
 from nova_rt import reservation
@@ -90,18 +91,32 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         """The way to enforce a reservation that this host offers."""
         files = self._rt_files()
         tasks = kernel_tasks.Tasks(files)
+        containers = CONF.libvirt.virt_type == 'lxc'
         if CONF.nova_rt.kernel_interface == deadline.DeadlineEnforcer.name:
-            return deadline.DeadlineEnforcer(
-                files, tasks, CONF.libvirt.virt_type == 'lxc',
-                self._get_vcpu_available)
+            return self._rt_by_deadline(files, tasks, containers)
         interface = _interface(files)
         if interface is None:
-            return None
+            return None if containers else self._rt_by_deadline(
+                files, tasks, containers)
         interface.prepare(rt_conf.ppm(CONF.nova_rt.cpu_cap))
         return enforcer.GroupEnforcer(
             interface, tasks, CONF.nova_rt.guest_policy,
             _priority_by_period if interface.fixed_priorities
             else lambda wanted: int(CONF.nova_rt.guest_priority))
+
+    def _rt_by_deadline(self, files: cgroup.CgroupFS,
+                        tasks: kernel_tasks.Tasks, containers: bool
+                        ) -> enforcer.Enforcer:
+        pins = None
+        if not containers and _can_pin(files, tasks):
+            pins = kernel_pins.Pins(tasks, self._rt_spare)
+        return deadline.DeadlineEnforcer(
+            files, tasks, containers, self._get_vcpu_available, pins)
+
+    def _rt_spare(self) -> frozenset[int]:
+        """The pCPUs that Nova shares and no reservation may have."""
+        return frozenset(self._get_vcpu_available()).difference(
+            self.rt_capacity.empty.cpus)
 
     def _rt_measure(self) -> None:
         """What may be reserved: others may have taken of it, or given."""
@@ -326,10 +341,16 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         inventory = dict(provider_tree.data(nodename).inventory)
         provider_tree.update_inventory(
             nodename, inventory | self._rt_inventory(before))
-        if self.rt_capacity.available:
-            provider_tree.add_traits(nodename, hostmap.TRAIT)
-        else:
-            provider_tree.remove_traits(nodename, hostmap.TRAIT)
+        traits = self._rt_traits()
+        provider_tree.remove_traits(
+            nodename, *hostmap.TRAITS.difference(traits))
+        provider_tree.add_traits(nodename, *traits)
+
+    def _rt_traits(self) -> frozenset[str]:
+        target = self._rt_enforcer
+        if target is None or not self.rt_capacity.available:
+            return frozenset()
+        return target.traits | {hostmap.TRAIT}
 
     def _rt_inventory(self, before: Mapping[str, dict[str, Any]]
                       ) -> dict[str, dict[str, Any]]:
@@ -382,6 +403,19 @@ def _pid(domain: Any) -> int:
     except (OSError, ValueError) as error:
         raise LookupError(
             f'domain {domain.name()} has no pid: {error}') from error
+
+
+def _can_pin(files: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
+    """Whether vCPUs by SCHED_DEADLINE can each have a pCPU here."""
+    trouble = 'the kernel does not let their cpusets shrink'
+    try:
+        if deadline.can_pin(files, tasks):
+            return True
+    except exception.KernelError as error:
+        trouble = str(error)
+    LOG.warning('vCPUs with a reservation run on any CPU of the root domain '
+                '(global EDF): %s', trouble)
+    return False
 
 
 def _priority_by_period(wanted: reservation.Reservation) -> int:

@@ -36,6 +36,8 @@ class Enforcer(abc.ABC):
     replicated: bool
     #: guests must be kept on the pCPUs of their claim
     pins: bool
+    #: what a host has in Placement besides hostmap.TRAIT
+    traits: frozenset[str] = frozenset()
     #: a budget may be taken before its guest is ended
     releases_early: bool
 
@@ -221,12 +223,7 @@ class GroupEnforcer(Enforcer):
 
     def _has(self, group: str, wanted: base.Budget) -> bool:
         found = self._interface.read(group)
-        if found is None or found.period_us != wanted.period_us:
-            return False
-        if not self.replicated:
-            return dict(found.runtime_us) == dict(wanted.runtime_us)
-        return all(found.runtime_us.get(cpu) == runtime
-                   for cpu, runtime in wanted.runtime_us.items())
+        return found is not None and found.gives(wanted, self.replicated)
 
     def _layout(self, pid: int) -> layout.Layout:
         try:

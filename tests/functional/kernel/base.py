@@ -65,6 +65,18 @@ def eventually(action: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
+def scratch(test: unittest.TestCase) -> str:
+    """The name of a top group that *test* may write to, in this process."""
+    name = f'nova-rt-test-{os.getpid()}-{next(_numbers)}'
+    for patch in (
+            mock.patch.object(nova_rt.privsep.cgroup_pctxt, 'client_mode',
+                              False),
+            mock.patch.object(nova_rt.privsep, 'TOPS', {name})):
+        patch.start()
+        test.addCleanup(patch.stop)
+    return name
+
+
 class RealKernelTest(unittest.TestCase):
     """A scratch group ``nova-rt-test-PID`` in the cpu hierarchy."""
 
@@ -72,16 +84,12 @@ class RealKernelTest(unittest.TestCase):
         reason = why_not()
         if reason:
             self.skipTest(reason)
-        client = mock.patch.object(nova_rt.privsep.cgroup_pctxt,
-                                   'client_mode', False)
+        self.name = scratch(self)
         # The scratch group is no top group of servers: these get all.
         modest = mock.patch.object(rt_group_sched.RtGroupSched, 'keeps_room',
                                    return_value=False)
-        self.name = f'nova-rt-test-{os.getpid()}-{next(_numbers)}'
-        ours = mock.patch.object(nova_rt.privsep, 'TOPS', {self.name})
-        for patch in (client, modest, ours):
-            patch.start()
-            self.addCleanup(patch.stop)
+        modest.start()
+        self.addCleanup(modest.stop)
         self.fs = nova_rt.kernel.fs.RealFS()
         self.cpu = mount('cpu')
         self.before = self._foreign()

@@ -7,7 +7,6 @@ libvirt names those of a domain.  Its threads sleep, as in a paused guest.
 Most of the bandwidth of this machine is taken for some milliseconds.
 """
 
-import itertools
 import os
 import pathlib
 import subprocess
@@ -22,9 +21,9 @@ from nova_rt.compute import claims
 from nova_rt import exception
 from nova_rt.host import sched
 import nova_rt.kernel.fs
+from nova_rt.kernel import pins
 from nova_rt.kernel import survey
 from nova_rt.kernel import tasks
-import nova_rt.privsep
 from nova_rt import reservation
 from nova_rt.virt.libvirt import deadline
 from tests.functional.kernel import base
@@ -39,7 +38,6 @@ print(*(thread.native_id for thread in threads), flush=True)
 sys.stdin.read()
 '''
 PERIOD_US = 100_000
-_numbers = itertools.count()
 
 
 def why_not() -> str:
@@ -78,23 +76,24 @@ class Holder:
 
 
 class DeadlineTest(unittest.TestCase):
-    """A guest in ``nova-rt-test-PID-N/{emulator,vcpu0,vcpu1}``."""
+    """A guest in ``nova-rt-test-PID-N/{emulator,vcpu0,vcpu1}``.
+
+    :cvar CONTROLLERS: with these groups
+    """
+
+    CONTROLLERS: tuple[str, ...] = ('cpu',)
+    PINNED = False
 
     def setUp(self) -> None:
         reason = why_not()
         if reason:
             self.skipTest(reason)
-        client = mock.patch.object(nova_rt.privsep.cgroup_pctxt,
-                                   'client_mode', False)
-        self.name = f'nova-rt-test-{os.getpid()}-{next(_numbers)}'
-        ours = mock.patch.object(nova_rt.privsep, 'TOPS', {self.name})
-        for patch in (client, ours):
-            patch.start()
-            self.addCleanup(patch.stop)
+        self.name = base.scratch(self)
         fs = nova_rt.kernel.fs.RealFS()
         self.tasks = tasks.Tasks(fs)
         self.enforcer = deadline.DeadlineEnforcer(
-            fs, self.tasks, False, lambda: os.sched_getaffinity(0))
+            fs, self.tasks, False, lambda: os.sched_getaffinity(0),
+            pins.Pins(self.tasks, frozenset) if self.PINNED else None)
         self.vcpus = self._start_guest()
         self.holder = Holder()
         self.addCleanup(self.holder.end)
@@ -106,7 +105,7 @@ class DeadlineTest(unittest.TestCase):
         return top
 
     def _start_guest(self) -> list[int]:
-        top = self._scratch('cpu')
+        tops = [self._scratch(each) for each in self.CONTROLLERS]
         child = subprocess.Popen(
             [sys.executable, '-c', GUEST], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True)
@@ -114,9 +113,12 @@ class DeadlineTest(unittest.TestCase):
         vcpus = [int(word) for word in child.stdout.readline().split()]
         for name, thread in zip(('emulator', 'vcpu0', 'vcpu1'),
                                 (child.pid, *vcpus), strict=True):
-            (top / name).mkdir()
-            self.addCleanup(base.eventually, (top / name).rmdir)
-            (top / name / 'tasks').write_text(str(thread))
+            for top in tops:
+                (top / name).mkdir()
+                self.addCleanup(base.eventually, (top / name).rmdir)
+                _give_cpus(top)
+                _give_cpus(top / name)
+                (top / name / 'tasks').write_text(str(thread))
         self.addCleanup(self._end_guest, child, vcpus)
         self.pid = child.pid
         return vcpus
@@ -225,6 +227,19 @@ class DeadlineTest(unittest.TestCase):
         self.enforcer.apply(self.pid, self.claim(40_000))
         self.assertTrue(self.enforcer.holds(self.pid, self.claim(40_000)))
 
+    def test_values_out_of_range(self) -> None:
+        self._refused_values(5_000_000, 5_000_000)
+        self._refused_values(10, 50)
+        self._refused_values(1, 1_000)
+
+    def _refused_values(self, runtime: int, period: int) -> None:
+        claim = claims.RTClaim(
+            uuids.server, 0, reservation.Reservation(runtime, period), (0, 1))
+        with self.assertRaisesRegex(exception.KernelError,
+                                    'EINVAL.*from 100 to 4194304 us'):
+            self.enforcer.apply(self.pid, claim)
+        self.assert_ordinary()
+
     def test_restricted_affinity(self) -> None:
         cpu = min(os.sched_getaffinity(0))
         if len(self.enforcer._admission.cpus()) < 2:
@@ -251,19 +266,6 @@ class DeadlineTest(unittest.TestCase):
             self.enforcer.apply(self.pid, self.claim(20_000))
         self.assert_ordinary()
 
-    def test_values_out_of_range(self) -> None:
-        self._refused_values(5_000_000, 5_000_000)
-        self._refused_values(10, 50)
-        self._refused_values(1, 1_000)
-
-    def _refused_values(self, runtime: int, period: int) -> None:
-        claim = claims.RTClaim(
-            uuids.server, 0, reservation.Reservation(runtime, period), (0, 1))
-        with self.assertRaisesRegex(exception.KernelError,
-                                    'EINVAL.*from 100 to 4194304 us'):
-            self.enforcer.apply(self.pid, claim)
-        self.assert_ordinary()
-
     def test_it_cannot_be_pinned_any_more(self) -> None:
         self.enforcer.apply(self.pid, self.claim(20_000))
         cpus = self.enforcer._admission.cpus()
@@ -271,3 +273,56 @@ class DeadlineTest(unittest.TestCase):
             self.skipTest('needs two CPUs')
         with self.assertRaises(OSError):
             os.sched_setaffinity(self.vcpus[0], cpus[:1])
+
+
+class PinnedTest(DeadlineTest):
+    """Each thread is kept on its pCPU by the cpuset of its group."""
+
+    CONTROLLERS = ('cpu', 'cpuset')
+    PINNED = True
+
+    def setUp(self) -> None:
+        super().setUp()
+        if len(self.enforcer._admission.cpus()) < 2:
+            self.skipTest('needs two CPUs')
+
+    def test_probe(self) -> None:
+        self.assertTrue(deadline.can_pin(nova_rt.kernel.fs.RealFS(),
+                                         self.tasks))
+        mount = pathlib.Path(self.tasks.mount_of('cpuset'))
+        self.assertFalse((mount / survey.SCRATCH).exists())
+
+    def test_restricted_affinity(self) -> None:
+        """Where libvirt had pinned them, too."""
+        os.sched_setaffinity(self.vcpus[0], {1})
+        self.enforcer.apply(self.pid, self.claim(20_000))
+        self.assertEqual([{0}, {1}],
+                         [os.sched_getaffinity(x) for x in self.vcpus])
+        self.enforcer.apply(self.pid, self.claim(30_000))
+        self.assertTrue(self.enforcer.holds(self.pid, self.claim(30_000)))
+
+    def test_restricted_cpuset(self) -> None:
+        """None of libvirt's: it is of others, too, and stays as it is."""
+        for thread in self.vcpus:
+            (self.cpusets / 'tasks').write_text(str(thread))
+        with self.assertRaisesRegex(exception.KernelError,
+                                    'cgroup_controllers'):
+            self.enforcer.apply(self.pid, self.claim(20_000))
+        self.assert_ordinary()
+
+    @property
+    def cpusets(self) -> pathlib.Path:
+        return pathlib.Path(self.tasks.mount_of('cpuset'), self.name)
+
+    def test_refusal_leaves_cpusets(self) -> None:
+        with self.assertRaises(exception.KernelError):
+            self.enforcer.apply(self.pid, self.claim(5_000_000))
+        self.assertEqual([{0, 1}] * 2,
+                         [os.sched_getaffinity(x) for x in self.vcpus])
+
+
+def _give_cpus(group: pathlib.Path) -> None:
+    """As libvirt does with a new cpuset."""
+    for name in ('cpuset.mems', 'cpuset.cpus'):
+        if (group / name).exists() and not (group / name).read_text().strip():
+            (group / name).write_text((group.parent / name).read_text())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What holds after each operation (design, section 5).
+"""What holds after each operation.
 
 Told from what the database, Placement and the kernels store, with none of
 the code that keeps them.

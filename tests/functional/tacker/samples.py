@@ -15,7 +15,7 @@ FLAVORS = {'flavor_rt1': {'hw:cpu.rt_runtime_us': '60000',
                           'hw:cpu.rt_period_us': '100000'}}
 
 #: Legacy VNFDs, with runtime and period of each VDU.
-LEGACY = {
+LEGACY: dict[str, dict[str, list[int] | None]] = {
     'inputs': {'VDU_A': [60000, 100000]},
     'named-flavor': {'VDU_A': [60000, 100000]},
     'override': {'VDU_A': [80000, 100000]},
@@ -23,6 +23,7 @@ LEGACY = {
     'ports': {'VDU_A': [30000, 100000]},
     'two-vdus-placement': {'VDU_A': [30000, 100000],
                            'VDU_B': [5000, 10000]},
+    'workload': {'VDU1': None},
 }
 #: Those that are made into packages, too.
 PACKAGED = ('named-flavor', 'override', 'paper-5.1')
@@ -34,6 +35,8 @@ PACKAGES = {
     'sol001-scaling': 'sol001-scaling/package',
     'sol001-individual': 'sol001-individual/package',
     'sol001-p99': 'sol001-p99/package',
+    'sol001-workload': 'sol001-workload/package',
+    'sol001-probe': 'sol001-probe/package',
     'v1-tosca': 'v1-tosca/package',
     'v1-userdata': 'v1-userdata/package',
     'before': 'change-vnfpkg/before',
@@ -52,6 +55,8 @@ LIVES = (
     ('sol001-individual', 'sol001-individual', 2,
      ('instantiate', 'scale-out', 'scale-in', 'heal')),
     ('sol001-p99', 'sol001-p99', 1, ('instantiate',)),
+    ('sol001-workload', 'sol001-workload', 1, ('instantiate',)),
+    ('sol001-probe', 'sol001-probe', 1, ('instantiate',)),
     ('change-vnfpkg', 'before', 1, ('instantiate', 'change')),
     *(('sol001-hints', f'legacy-{name}', 1, ('instantiate',))
       for name in PACKAGED),

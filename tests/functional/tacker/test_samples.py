@@ -113,6 +113,20 @@ class SamplesTest(unittest.TestCase):
     def test_response_time(self):
         self.assert_seen({'sol001-p99: instantiate': [P99]})
 
+    def test_workload(self):
+        """Hints that are no reservation, beside one and alone."""
+        self.assert_seen({'sol001-workload: instantiate': [[60000, 100000]]})
+        files = self.results.stacks['sol001-workload: instantiate']['files']
+        for text in ('cpu.vnf_type: III', 'cpu.app_class: io'):
+            self.assertIn(text, str(files))
+
+    def test_probe(self):
+        """The user data is not lost on the way to Heat."""
+        name = 'sol001-probe: instantiate'
+        self.assert_seen({name: [[60000, 100000]]})
+        self.assertIn('nova_rt.probe run',
+                      str(self.results.stacks[name]['files']))
+
     def test_change_of_package(self):
         self.assert_seen({'before: instantiate': [[60000, 100000]],
                           'before: change': [[80000, 100000]],

@@ -33,6 +33,18 @@ class ExtraSpecsTest(base.BaseTestCase):
             self.assertRaises(nova_exception.ValidationError,
                               validators.validate, key, value)
 
+    def test_workload(self):
+        for key, good, bad in (
+                ('hw:cpu.vnf_type', ('II', 'dpi-2.1', 'x' * 32),
+                 ('', 'a b', 'x' * 33, 'a/b')),
+                ('hw:cpu.app_class', ('cpu', 'io', 'ultra-io'),
+                 ('', 'CPU', 'disk'))):
+            for value in good:
+                self.assertIsNone(validators.validate(key, value))
+            for value in bad:
+                self.assertRaises(nova_exception.ValidationError,
+                                  validators.validate, key, value)
+
     def test_unknown_key_is_still_refused(self):
         self.assertRaises(nova_exception.ValidationError,
                           validators.validate, 'hw:cpu.rt_budget_us', '5')

@@ -6,6 +6,7 @@ Only the databases and Glance are replaced, where they are asked.
 """
 
 import json
+import logging
 
 import fixtures
 
@@ -72,7 +73,9 @@ class _Case(base.TestCase):
 
     def refused(self, words, path, body, method='POST'):
         """400, in Nova's form, with all *words*, and Nova never asked."""
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
         response = self.send(path, body, method)
+        self.assertIn('CPU reservation refused: ', log.output)
         self.assertEqual(400, response.status_int)
         self.assertEqual('application/json', response.content_type)
         self.assertEqual([], self.passed)
@@ -216,6 +219,34 @@ class ServerTest(_Case):
             self.refused([f'{key}={value!r}'], '/servers', server())
             self.flavors['1'] = {key: value}
             self.accepted('/servers', server())
+
+
+class WorkloadTest(_Case):
+    """Types and classes, which are no reservation."""
+
+    def test_good(self):
+        hints = {'cpu.vnf_type': 'dpi', 'cpu.app_class': 'io'}
+        self.accepted('/servers', server(hints, 'plain'))
+        self.accepted('/servers', server(hints, 'nowhere'))
+
+    def test_bad_hints(self):
+        for hints, words in (
+                ({'cpu.app_class': 'ultra'},
+                 ["cpu.app_class='ultra': ", 'the nearest is ultra-io.']),
+                ({'cpu.vnf_type': 'a box'},
+                 ["cpu.vnf_type='a box': ", 'give for example a-box.'])):
+            for flavor in ('plain', 'nowhere', '1'):
+                self.refused(words, '/servers', server(hints, flavor))
+
+    def test_bad_flavor(self):
+        self.refused(
+            ["hw:cpu.app_class='disk': ", 'the nearest is io.'],
+            '/flavors/plain/os-extra_specs',
+            {'extra_specs': {'hw:cpu.app_class': 'disk'}})
+        self.refused(
+            ["hw:cpu.vnf_type='': "],
+            '/flavors/plain/os-extra_specs/hw:cpu.vnf_type',
+            {'hw:cpu.vnf_type': ''}, 'PUT')
 
 
 class ResizeTest(_Case):

@@ -19,6 +19,21 @@ module, _, function = {entry!r}.partition(':')
 sys.argv[0] = {prog!r}
 sys.exit(getattr(importlib.import_module(module), function)())
 """
+#: A script with a command that has something to say to its developers.
+_WARNS = """
+import warnings
+
+from nova_rt.cmd import base
+
+
+def warn(args):
+    warnings.warn('it goes', DeprecationWarning)
+    return 0
+
+
+base.run('x', 'X.', [lambda commands: commands.add_parser(
+    'warn').set_defaults(run=warn)], ['warn'])
+"""
 _MANAGE = 'nova-rt-manage', 'nova_rt.cmd.entry:manage'
 _STATUS = 'nova-rt-status', 'nova_rt.cmd.entry:status'
 _COMPUTE = 'nova-rt-compute', 'nova_rt.cmd.entry:compute'
@@ -62,3 +77,11 @@ class MissingTest(base.BaseTestCase):
         self.assertEqual((2, ''), (done.returncode, done.stdout))
         self.assertEqual(1, done.stderr.count('\n'), done.stderr)
         self.assertTrue(done.stderr.startswith('nova-rt-manage: '))
+
+    def test_nothing_of_what_is_imported(self):
+        """Packages that warn: oslo.privsep brings eventlet, too."""
+        for options, shown in (((), False), (('-W', 'default'), True)):
+            done = subprocess.run(
+                [sys.executable, *options, '-c', _WARNS],
+                capture_output=True, text=True, check=True)
+            self.assertEqual(shown, 'it goes' in done.stderr, done.stderr)

@@ -43,6 +43,8 @@ class AdmissionTest(unittest.TestCase):
         #: ns by server; a server that is not there cannot be read
         self.servers: dict[str, tuple[int, int]] = {}
         self.asked: list[tuple[str, int]] = []
+        #: units that the kernel counts, if it tells
+        self.total: int | None = None
         self.kernel(6, 18)
 
     def kernel(self, *version: int, sched_ext: bool = False) -> None:
@@ -64,17 +66,28 @@ class AdmissionTest(unittest.TestCase):
     @property
     def admission(self) -> deadline.Admission:
         return deadline.Admission(self.files, '/sys/fs/cgroup',  # type: ignore
-                                  self.read_server)
+                                  self.read_server, self.read_total)
 
-    def assert_ppm(self, wanted: int, others: int = 0) -> None:
+    def read_total(self, cpu: int) -> int:
+        if self.total is None:
+            raise PermissionError(errno.EPERM, 'locked down')
+        return self.total
+
+    def ppm(self, others: int = 0, pinned: bool = False, ours: int = 0
+            ) -> int:
+        return self.admission.ppm(deadline.Held(ours, others), pinned)
+
+    def assert_ppm(self, wanted: int, others: int = 0, pinned: bool = False,
+                   ours: int = 0) -> None:
         """Within the rounding of the kernel's units."""
-        self.assertAlmostEqual(wanted, self.admission.ppm(others), delta=2)
+        self.assertAlmostEqual(wanted, self.ppm(others, pinned, ours),
+                               delta=2)
 
     def test_assumed_servers(self) -> None:
         self.assert_ppm(900_000)
         self.assertEqual([('fair_server', 0), ('ext_server', 0)], self.asked)
         self.kernel(6, 11)
-        self.assertEqual(950_000, self.admission.ppm(0))
+        self.assertEqual(950_000, self.ppm())
         self.kernel(7, 0)
         self.assert_ppm(900_000)
         self.kernel(7, 0, sched_ext=True)
@@ -88,17 +101,35 @@ class AdmissionTest(unittest.TestCase):
         self.servers['ext_server'] = (0, 1_000_000_000)
         self.assert_ppm(850_000)
         self.servers['fair_server'] = (0, 0)
-        self.assertEqual(950_000, self.admission.ppm(0))
+        self.assertEqual(950_000, self.ppm())
 
     def test_others(self) -> None:
         half = deadline.units(1, 2)
         self.assert_ppm(775_000, others=half)
         self.assert_ppm(0, others=8 * half)
 
+    def test_others_may_come_to_any_pinned_cpu(self) -> None:
+        self.assert_ppm(400_000, deadline.units(1, 2), pinned=True)
+        self.assert_ppm(0, deadline.units(1, 1), pinned=True)
+
+    def test_servers_as_the_kernel_counts_them(self) -> None:
+        """4 CPUs; ours and others hold half a CPU each."""
+        half, each = deadline.units(1, 2), deadline.units(50, 1000)
+        self.servers['fair_server'] = (50_000_000, 1_000_000_000)
+        self.servers['ext_server'] = (50_000_000, 1_000_000_000)
+        for counted, limit, wanted in (
+                (0, 950_000, 950_000), (1, 950_000, 900_000),
+                (2, 950_000, 850_000), (0, 1_000_000, 950_000),
+                (1, 1_000_000, 950_000), (2, 1_000_000, 900_000)):
+            self.files.files[deadline.SYSCTL.format('runtime')] = str(limit)
+            # A little of a guest that ended has not returned.
+            self.total = 2 * half + 4 * counted * each + 1000
+            self.assert_ppm(wanted - 125_000, half, ours=half)
+
     def test_admission_is_off(self) -> None:
         self.files.files[deadline.SYSCTL.format('runtime')] = '-1'
         with self.assertRaisesRegex(OSError, 'set it to 950000'):
-            self.admission.ppm(0)
+            self.ppm()
 
     def test_cpus(self) -> None:
         self.assertEqual((0, 1, 2, 3), self.admission.cpus())
@@ -126,7 +157,7 @@ class AdmissionTest(unittest.TestCase):
         """Claims that keep to capacity() on each CPU; exact integers."""
         self.files = Files(cpus)
         self.files.files[deadline.SYSCTL.format('runtime')] = str(runtime)
-        cap = self.admission.ppm(0)
+        cap = self.ppm()
         room = cpus * (deadline.units(runtime, 1_000_000)
                        - deadline.units(50_000, 1_000_000))
         used = [0] * cpus
@@ -148,7 +179,7 @@ class HeldTest(unittest.TestCase):
         self.policies = {1: six, 2: six, 3: os.SCHED_RR, 4: 6}
         for target, name, new in (
                 (deadline, '_threads', lambda: iter(range(1, 6))),
-                (deadline, '_flags', {2: 0, 4: 0x00200040}.__getitem__),
+                (deadline, '_flags', {1: 0, 2: 0, 4: 0x00200040}.__getitem__),
                 (sched, 'get', lambda thread: sched.Policy(
                     6, 0, 250_000, 10 ** 6, 10 ** 6)),
                 (os, 'sched_getscheduler', self.policy)):
@@ -162,7 +193,9 @@ class HeldTest(unittest.TestCase):
         return self.policies[thread]
 
     def test_held(self) -> None:
-        self.assertEqual(deadline.UNIT // 4, deadline.held({1}))
+        quarter = deadline.UNIT // 4
+        self.assertEqual((quarter, quarter), deadline.held({1}))
+        self.assertEqual((0, 2 * quarter), deadline.held(()))
 
 
 class ThreadsTest(unittest.TestCase):

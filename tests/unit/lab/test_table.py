@@ -23,9 +23,9 @@ _CONFORMANCE = json.dumps({'interface': 'hcbs', 'cases': [
 
 
 def booted(*results: jobs.Result, died: tuple[str, ...] = (),
-           cgroup: str = 'v1') -> verdict.Verdict:
+           cgroup: str = 'v1', cpus: int = 2) -> verdict.Verdict:
     return verdict.Verdict(
-        '/a/path', '5.10.1', cgroup, 2, False, 7.0, 20.0,
+        '/a/path', '5.10.1', cgroup, cpus, False, 7.0, 20.0,
         verdict.Outcome.PANIC if died else verdict.Outcome.PASSED, results,
         died, ())
 
@@ -37,7 +37,7 @@ class RowTest(unittest.TestCase):
                        jobs.Result('conformance', 1, 1, _CONFORMANCE),
                        jobs.Result('kernel', 0, 9, '', 5, 1, 2))
         self.assertEqual(
-            ('HCBS', '5.10.1', 'v1', 'hcbs',
+            ('HCBS', '5.10.1', 'v1', '2', 'hcbs',
              '1 problems, 0 warnings. There is none',
              '1 kept, 1 broken (cap)',
              'kernel: 5 passed, 1 failed, 2 skipped', 'passed'),
@@ -47,7 +47,7 @@ class RowTest(unittest.TestCase):
         found = booted(jobs.Result('doctor', None, 0, '{\n cut'),
                        died=('kernel BUG at x', 'panic'))
         self.assertEqual(('none', '-', '-', '-', 'kernel BUG at x'),
-                         table.row('HCBS', found)[3:])
+                         table.row('HCBS', found)[4:])
 
 
 class RecordTest(unittest.TestCase):
@@ -62,11 +62,12 @@ class RecordTest(unittest.TestCase):
         table.record(self.path, 'b', booted(died=('x, "y"',)))
         table.record(self.path, 'a', booted())
         table.record(self.path, 'b', booted(cgroup='v2'))
+        table.record(self.path, 'b', booted(cpus=4))
         table.record(self.path, 'b', booted(died=('x, "z"',)))
         self.assertEqual(
-            [('a', 'v1', 'passed'), ('b', 'v1', 'x, "z"'),
-             ('b', 'v2', 'passed')],
-            [(one[0], one[2], one[-1])
+            [('a', 'v1', '2', 'passed'), ('b', 'v1', '2', 'x, "z"'),
+             ('b', 'v1', '4', 'passed'), ('b', 'v2', '2', 'passed')],
+            [(one[0], *one[2:4], one[-1])
              for one in table.parse(self.path.read_text())])
 
     def test_another_file(self):

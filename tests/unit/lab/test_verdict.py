@@ -77,7 +77,7 @@ class ReportTest(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.verdict = verdict.Verdict(
-            'debian:12', '6.1.0', 'v2', 2, False, 7.4, 21.0, Outcome.FAILED,
+            'debian:12', '6.1.0', 'v2', 1, True, 7.4, 21.0, Outcome.FAILED,
             (result(1),), (), ('WARNING: x',))
 
     def test_json(self):
@@ -87,7 +87,7 @@ class ReportTest(unittest.TestCase):
 
     def test_text(self):
         self.assertEqual([
-            'debian:12: 6.1.0, cgroup v2, 2 CPUs, ready after 7 s',
+            'debian:12: 6.1.0, cgroup v2, CPUs: 1 by icount, ready after 7 s',
             'unit: exit status 1 in 3 s, 4 passed, 2 failed, 1 skipped',
             '    a', '    b', 'warned: WARNING: x', 'failed in 21 s'],
             verdict.as_text(self.verdict).splitlines())

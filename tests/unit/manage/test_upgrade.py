@@ -67,6 +67,17 @@ class ChecksTest(unit_base.TestCase):
             'nova_rt.scheduler.filters.RTShareFilter'])
         self.assert_check(name, SUCCESS, 'enabled')
 
+    def test_matrices(self):
+        name = 'Interference matrices of this host'
+        self.config(interference_matrix='/nowhere')
+        self.assert_check(name, SUCCESS, 'is not used')
+        self.config(group='filter_scheduler', weight_classes=[
+            'nova_rt.scheduler.weights.RTInterferenceWeigher'])
+        self.assert_check(name, FAILURE, 'weighs nothing: /nowhere: the '
+                          'file: it cannot be read')
+        self.config(interference_matrix=None)
+        self.assert_check(name, SUCCESS, 'has its matrices')
+
     def test_classes(self):
         name, client = 'Resource classes', mock.Mock()
         self.patch('placement.Placement', lambda context: client)

@@ -68,11 +68,11 @@ class PredictTest(base.BaseTestCase):
         self.assertEqual(one.mean_us, other.mean_us)
 
     def test_far_neighbours(self):
-        """A request in a million of their periods ends in time."""
+        """A request in a thousand of their periods ends in time."""
         rare = rt_load.Load(1, 5)
         simulated.predict(rare, rt_reservation.Reservation(
             2_000_000, 4_000_000), beside=[
-                rt_reservation.Reservation(20, 100)], runs=1)
+                rt_reservation.Reservation(200, 1000)], runs=1)
 
     @ddt.data(
         ({'load': rt_load.Load(99, 250)}, 'nothing can be said'),

@@ -2,6 +2,8 @@
 
 """What is tested here: what Placement is asked for."""
 
+import logging
+
 import fixtures
 from nova import context
 from nova import exception as nova_exception
@@ -80,9 +82,11 @@ class RequestFilterTest(base.TestCase):
     def test_nonsense_has_the_reason(self):
         spec = base.request_spec(
             base.extra_specs(1000, 2000), base.hints(runtime='abc'))
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
         error = self.assertRaises(
             nova_exception.RequestFilterFailed, self.ask, spec)
         self.assertIn("cpu.rt_runtime_us='abc'", str(error))
+        self.assertIn('CPU reservation refused: Invalid', log.output)
 
     def test_it_is_the_first(self):
         self.useFixture(fixtures.MockPatchObject(

@@ -82,7 +82,7 @@ class Vdu:
         if kind == 'tacker_rt.policies.CpuReservation':
             self.numbers = {RUNTIME: _number(given['runtime_us'], inputs),
                             PERIOD: _number(given['period_us'], inputs)}
-        else:
+        elif kind != 'tacker_rt.policies.Workload':
             self.numbers = {PERIOD: int(given['period_us'])}
             self.about = _response_time(given)
 

@@ -22,6 +22,7 @@ from translator.hot import translate_node_templates
 import yaml
 
 from tacker_rt import exception
+from tacker_rt import request
 from tacker_rt import translate
 from tacker_rt.vnfd import typefiles
 from tests.unit.tacker_rt import samples
@@ -87,7 +88,10 @@ class TranslateTest(base.BaseTestCase):
     def test_golden(self, name):
         golden = {path.name.removeprefix(f'{name}.'): yaml.safe_load(
             path.read_text()) for path in GOLDEN.glob(f'{name}.*.yaml')}
-        made = translate.translate(SOURCES[name])
+        asked = samples.SAMPLES / name / 'requests' / 'instantiate.json'
+        made = translate.translate(
+            SOURCES[name], request=request.load(asked) if asked.exists()
+            else request.Request())
         self.assertEqual(golden, made)
 
     def test_every_template_is_golden(self):
@@ -123,12 +127,28 @@ class TranslateTest(base.BaseTestCase):
             'VDU_A']['properties']
         self.assertEqual(HINTS, server['scheduler_hints'])
 
+    def asking(self, vdu, **asked):
+        return request.Request(parameters={'nfv': {'VDU': {vdu: {
+            f'cpu.rt_{key}': value for key, value in asked.items()}}}})
+
+    def test_what_a_request_asks_for(self):
+        made = translate.translate(PAPER, request=self.asking(
+            'VDU_A', runtime_us=70_000))
+        self.assertEqual(
+            {**HINTS, 'cpu.rt_runtime_us': 70_000},
+            made[translate.MAIN]['resources']['VDU_A']['properties'][
+                'scheduler_hints'])
+        # It is of that translation alone.
+        again = translate.translate(PAPER)[translate.MAIN]['resources']
+        self.assertEqual(HINTS,
+                         again['VDU_A']['properties']['scheduler_hints'])
+        self.refused('additionalParams: VDU VDU_B: there is no such VDU; did '
+                     'you mean VDU_A?', PAPER,
+                     request=self.asking('VDU_B', runtime_us=70_000))
+
     def test_both_carriers(self):
-        path = self.replaced(
-            '              cpu.rt_runtime_us: 60000\n',
-            '              cpu.rt_runtime_us: 60000\n'
-            '              cpu.rt_carrier: both\n')
-        resources = translate.translate(path)[translate.MAIN]['resources']
+        resources = translate.translate(PAPER, request=self.asking(
+            'VDU_A', carrier='both'))[translate.MAIN]['resources']
         self.assertEqual(
             HINTS, resources['VDU_A']['properties']['scheduler_hints'])
         self.assertEqual(
@@ -164,7 +184,8 @@ class TranslateTest(base.BaseTestCase):
             '            compute_requirements:\n'
             "              nova_extra_specs: '{hw:cpu_sockets: 1}'\n"
             '            virtual_memory:', SOURCES['sol001-made-flavor'])
-        resources = translate.translate(path)[translate.MAIN]['resources']
+        resources = translate.translate(path, request=self.asking(
+            'VDU1', carrier='flavor'))[translate.MAIN]['resources']
         self.assertEqual(
             {'hw:cpu_sockets': 1, 'hw:cpu.rt_runtime_us': 60000,
              'hw:cpu.rt_period_us': 100000},

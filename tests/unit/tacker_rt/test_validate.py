@@ -5,6 +5,7 @@
 The samples in tosca-samples/invalid begin with the lines that are expected.
 """
 
+import dataclasses
 import os
 import pathlib
 import re
@@ -17,11 +18,13 @@ import yaml
 
 import tacker_rt
 from tacker_rt import exception
+from tacker_rt import request
 from tacker_rt import validate
 from tacker_rt.vnfd import typefiles
 from tests.unit.tacker_rt import samples
 
 _EXPECT = re.compile(rb'# expect: (.*)\n')
+_NOTHING = request.Request()
 _META = """TOSCA-Meta-File-Version: 1.0
 Created-By: me
 CSAR-Version: 1.1
@@ -79,14 +82,14 @@ class PackageTest(base.BaseTestCase):
         self.assertIn(old, path.read_text())
         path.write_text(path.read_text().replace(old, new))
 
-    def problems(self, directory=False):
+    def problems(self, asked=_NOTHING, directory=False):
         """Of the CSAR; the same of the *directory* that it is made from."""
         path = self.folder / 'p.csar'
         with zipfile.ZipFile(path, 'w') as archive:
             for file in sorted(self.package.rglob('*')):
                 archive.write(file, file.relative_to(self.package))
         found = [[str(one).removeprefix(f'{where}').lstrip('/: ')
-                  for one in validate.validate(str(where))]
+                  for one in validate.validate(str(where), asked)]
                  for where in ([path, self.package] if directory else [path])]
         self.assertEqual(found[0], found[-1])
         return found[0]
@@ -164,7 +167,26 @@ class PackageTest(base.BaseTestCase):
             ['BaseHOT/simple: VDU VDU1: the flavor that carries its '
              'reservation has no place: nothing takes [nfv, VDU, VDU1, '
              'computeFlavourId]; let the server, or use the carrier hints.'],
-            self.problems())
+            self.problems(self.asking('flavor')))
+        self.assertEqual([], self.problems())
+        self.assertEqual([], self.problems(
+            dataclasses.replace(self.asking('flavor'), flavour='other')))
+
+    def test_a_hint_beside_the_flavor_of_a_request(self):
+        self.edit('BaseHOT/simple/nested/VDU1.yaml', '      image:',
+                  '      scheduler_hints: {cpu.rt_runtime_us: 60000}\n'
+                  '      image:')
+        self.assertEqual([], self.problems())
+        self.assertIn(
+            'BaseHOT/simple/nested/VDU1.yaml: VDU VDU1: '
+            'cpu.rt_runtime_us=60000: the request has the flavor carry the '
+            'reservation; remove the hint.',
+            self.problems(self.asking('flavor')))
+
+    @staticmethod
+    def asking(carrier):
+        return request.Request('simple', {'nfv': {'VDU': {'VDU1': {
+            'cpu.rt_carrier': carrier}}}})
 
     def test_an_input_without_a_value(self):
         """Tacker hands none on."""

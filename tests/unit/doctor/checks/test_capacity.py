@@ -32,7 +32,8 @@ class CapacityTest(base.DoctorTest):
         self.assertEqual(950_000, capacity.offered(self.view(base.F1)))
         self.assertEqual(
             500_000, capacity.offered(self.view(base.F1, cpu_cap=0.5)))
-        self.assertIsNone(capacity.offered(self.view(base.MAINLINE)))
+        self.assertIsNone(capacity.offered(self.view(
+            base.MAINLINE, virt_type='lxc')))
 
     def test_what_is_left(self):
         for options, left in (({}, '0.650 (650000 ppm) of it is left'),
@@ -85,7 +86,8 @@ class CapacityTest(base.DoctorTest):
         self.assert_problem(found, 'capacity.offered', 'is -1')
 
     def test_no_interface(self):
-        self.assertFalse([name for name in self.examine(base.MAINLINE)
+        found = self.examine(base.MAINLINE, virt_type='lxc')
+        self.assertFalse([name for name in found
                           if name.startswith(('capacity', 'orphans'))])
 
     def test_garbage(self):

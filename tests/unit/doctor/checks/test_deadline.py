@@ -4,6 +4,7 @@
 
 from unittest import mock
 
+from nova_rt.host import admitted
 from nova_rt.host import cpulist
 from nova_rt.host import sched
 from nova_rt.kernel import deadline as kernel_deadline
@@ -50,8 +51,50 @@ class DeadlineTest(base.DoctorTest):
                   sched, 'get', lambda tid: sched.Policy(
                       6, 0, policies[tid][0], 0, policies[tid][1]))):
             found = self.look(tasks)
-        # 0.900 - 0.300 / 2
-        self.assert_ok(found, 'capacity.offered', '0.750')
+        # It may come to any pCPU: 0.900 - 0.300.
+        self.assert_ok(found, 'capacity.offered', '0.600')
+        self.assert_warns(found, 'deadline.others', 'other')
+
+    def test_chosen_by_itself(self):
+        """Nobody asked for it, and the kernel has nothing else."""
+        found = self.examine(base.MAINLINE, _ISOLATED, test_kernel.NO)
+        self.assert_ok(found, 'kernel.interface', 'sched_deadline',
+                       'no budgets for groups')
+        self.assert_ok(found, 'deadline.others')
+        self.assert_ok(found, 'deadline.real_time')
+        found = self.examine(base.MAINLINE, test_kernel.NO, virt_type='lxc')
+        self.assert_problem(found, 'kernel.interface', 'virt_type')
+        self.assertNotIn('deadline.others', found)
+
+    def test_servers_that_the_kernel_counts(self):
+        """The kernel says that it counts none."""
+        found = self.look({admitted.PATH: 'dl_rq[0]:\n'
+                           '  .dl_bw->total_bw               : 0'})
+        self.assert_ok(found, 'capacity.offered', '0.950')
+
+    def test_real_time_tasks_of_the_host(self):
+        found = self.look(base.process(90, 'spinner', '/system.slice/x', 1,
+                                       v2=True))
+        self.assert_warns(found, 'deadline.real_time', 'spinner')
+
+    def test_pinned(self):
+        group = '/machine/qemu-1-a.libvirt-qemu'
+        tasks = {
+            **base.process(80, 'qemu-kvm', f'{group}/emulator', v2=True),
+            **base.process(90, 'CPU 0/KVM', f'{group}/vcpu0', 6, v2=True)}
+        with mock.patch.object(sched, 'get', return_value=sched.Policy(
+                6, 0, 300, 1000, 1000)):
+            for cpus, check in (({1}, self.assert_ok),
+                                ({0, 1}, self.assert_warns)):
+                with mock.patch('os.sched_getaffinity', return_value=cpus):
+                    check(self.look(tasks), 'deadline.pinned')
+
+    def test_polling(self):
+        self.assertNotIn('deadline.halt_poll', self.look())
+        for value, check in (('0', self.assert_ok),
+                             ('200000', self.assert_warns)):
+            check(self.look({'/sys/module/kvm/parameters/halt_poll_ns':
+                             value}), 'deadline.halt_poll')
 
     def test_not_enforced(self):
         self.assert_problem(self.look({base.SYSCTL: '-1'}),

@@ -92,9 +92,11 @@ class RTShareFilterTest(base.TestCase):
             hosts, HALF, {'_nova_check_type': ['rebuild']}))
 
     def test_nonsense_passes_nowhere(self):
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
         hosts = self.hosts(base.host_map([0]))
         self.assertEqual([], self.passing(hosts, HALF,
                                           base.hints(runtime='abc')))
+        self.assertIn('CPU reservation refused: Invalid', log.output)
 
     def refused(self, hosts, vcpus=1, specs=HALF):
         """What the owner is told, and what the operator."""

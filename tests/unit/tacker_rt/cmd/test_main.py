@@ -72,6 +72,26 @@ class ValidateTest(CommandTest):
         self.assertEqual([f'{path}: no problem' for path in paths],
                          out.splitlines())
 
+    def test_with_a_request(self):
+        folder = samples.SAMPLES / 'sol001-hints'
+        package, asked = folder / 'package', folder / 'requests'
+        for name, told in (
+                ('instantiate-more', f'{package}: no problem'),
+                ('none', 'none.json: it cannot be read (No such file or '
+                 'directory); give a file.')):
+            status, out, _ = self.run_main(
+                'validate', str(package), '--request',
+                str(asked / f'{name}.json'))
+            self.assertEqual((int(name == 'none'), told),
+                             (status, out.strip()))
+        made = samples.SAMPLES / 'sol001-made-flavor/requests'
+        status, out, _ = self.run_main(
+            'validate', str(samples.SAMPLES / 'legacy' / 'named-flavor.yaml'),
+            '--request', str(made / 'instantiate.json'))
+        self.assertEqual(
+            (1, 'additionalParams: VDU VDU1: there is no such VDU; use '
+             'VDU_A.\n'), (status, out))
+
     def test_json(self):
         path = str(samples.INVALID / 'policy-unit.yaml')
         status, out, _ = self.run_main('validate', path, '-f', 'json')

@@ -49,6 +49,20 @@ class TranslateTest(Base):
         self.assertEqual({'VDU_A', 'VDU_A_flavor'},
                          set(yaml.safe_load(out)['resources']))
 
+    def test_with_a_request(self):
+        folder = samples.SAMPLES / 'sol001-made-flavor'
+        status, out, err = self.run_command(
+            'translate', '--request', folder / 'requests/instantiate.json',
+            folder / 'package/Definitions/vnfd.yaml')
+        self.assertEqual((0, ''), (status, err))
+        self.assertIn('hw:cpu.rt_runtime_us: 60000', out)
+        self.assertNotIn('scheduler_hints', out)
+        status, out, err = self.run_command(
+            'translate', '--request', self.folder / 'none', PAPER)
+        self.assertEqual(
+            (1, '', 'none: it cannot be read (No such file or directory); '
+             'give a file.\n'), (status, out, err))
+
     def test_image_and_input(self):
         _, out, _ = self.run_command('translate', '--image', 'i', PAPER)
         self.assertIn('image: i\n', out)

@@ -215,37 +215,19 @@ class LegacyTest(Base):
              'networks': [{'allocate_network': 'none'}]},
             hot['resources']['VDU_A']['properties'])
 
-    def test_flavor_as_carrier_is_left_to_the_user_data(self):
-        path = self.changed('paper-5.1.yaml', '60000\n',
-                            '60000\n              cpu.rt_carrier: flavor\n')
-        members = legacy.members(path, image='i', etsi=self.etsi)
-        resources = self.loaded(members, 'BaseHOT/simple/hot.yaml')[
-            'resources']
-        self.assertEqual(['VDU_A'], list(resources))
-        self.assertEqual(
-            {'get_param': ['nfv', 'VDU', 'VDU_A', 'computeFlavourId']},
-            resources['VDU_A']['properties']['flavor'])
-
     def test_other_hints_stay(self):
-        path = self.changed('two-vdus-placement.yaml',
-                            '              cpu.rt_carrier: flavor\n', '')
-        members = legacy.members(path, etsi=self.etsi)
+        members = self.members('two-vdus-placement.yaml')
         resources = self.loaded(members, 'BaseHOT/simple/hot.yaml')[
             'resources']
         self.assertEqual(
             {'group': {'get_resource': 'apart'}},
             resources['VDU_B']['properties']['scheduler_hints'])
+        self.assertEqual('2', resources['VDU_B_flavor']['properties'][
+            'extra_specs']['hw:cpu_sockets'])
 
     def test_no_image(self):
         self.refused('paper-5.1.yaml: VDU VDU_A: it names no image; give '
                      '--image.', self.members, 'paper-5.1.yaml')
-
-    def test_extra_specs_with_a_carrier_of_ours(self):
-        self.refused(
-            'two-vdus-placement.yaml: VDU VDU_B: a package cannot have both '
-            'a flavor as carrier and hw:cpu_policy, hw:cpu_sockets, '
-            'hw:cpu_cores, hw:cpu_threads; use the carrier hints.',
-            self.members, 'two-vdus-placement.yaml')
 
     def test_an_input_without_a_value(self):
         path = self.changed('inputs.yaml', '      default: 60000\n', '')

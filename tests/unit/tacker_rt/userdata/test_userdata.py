@@ -21,6 +21,8 @@ from tacker_rt.userdata import v2
 from tests.unit.tacker_rt import samples
 
 HINTS = {'cpu.rt_runtime_us': 60000, 'cpu.rt_period_us': 100000}
+#: Of a request that has a flavor made.
+_MADE = {'VDU': {'VDU1': {'cpu.rt_carrier': 'flavor'}}}
 
 
 class V1Test(base.BaseTestCase):
@@ -170,7 +172,8 @@ class V2Test(base.BaseTestCase):
 
         for change in (without, as_input, odd):
             folder = self.edited('sol001-made-flavor/package', change)
-            error = self.assertRaises(SystemExit, self.instantiate, folder)
+            error = self.assertRaises(SystemExit, self.instantiate, folder,
+                                      asked=_MADE)
             self.assertEqual(
                 'tacker_rt: VNFD: VDU VDU1: virtual_compute does not say the '
                 'size of the flavor that carries its reservation; give '
@@ -185,7 +188,8 @@ class V2Test(base.BaseTestCase):
             'VDU1.yaml'])
 
     def test_members_keep_their_made_flavor_during_the_roll(self):
-        fields = self.changed('sol001-made-flavor/package', self.instance())
+        fields = self.changed('sol001-made-flavor/package',
+                              self.instance(nfv=_MADE))
         self.assertEqual('made-before', fields['parameters']['nfv']['VDU'][
             'VDU1']['computeFlavourId'])
         self.assertEqual(

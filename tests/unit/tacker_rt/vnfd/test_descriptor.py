@@ -157,15 +157,6 @@ class PrecedenceTest(VnfdTest):
         self.assertEqual(descriptor.Source.REQUIREMENTS,
                          self.read(template).source)
 
-    def test_carriers_of_requirements_and_allocation(self):
-        template = samples.sol001({**STRINGS, 'cpu.rt_carrier': 'both'})
-        samples.node(template)['capabilities']['nfv_compute'] = {
-            'properties': {'cpu_allocation': {
-                **INTEGERS, 'cpu.rt_carrier': 'flavor'}}}
-        self.refused(template, "f: VDU VDU1: cpu.rt_carrier='flavor': "
-                     'cpu_allocation contradicts vdu_cpu_requirements; keep '
-                     'one of them.')
-
     def test_policy_over_requirements(self):
         vdu = self.read(samples.sol001(STRINGS, policies=[
             samples.policy({**POLICY, 'runtime_us': 5_000})]))
@@ -213,15 +204,43 @@ class PrecedenceTest(VnfdTest):
             'of 4; give at most the period.')
 
     def test_carrier(self):
-        carried = {**STRINGS, 'cpu.rt_carrier': 'flavor'}
-        template = samples.sol001(carried)
-        self.assertEqual(descriptor.Carrier.FLAVOR,
+        template = samples.sol001(STRINGS)
+        self.assertEqual(descriptor.Carrier.HINTS,
                          self.read(template).carrier)
-        self.assertEqual(descriptor.Carrier.BOTH, self.read(
-            template, request=self.request(carrier='both')).carrier)
-        policies = [samples.policy({**POLICY, 'carrier': 'both'})]
-        self.assertEqual(descriptor.Carrier.BOTH, self.read(
-            samples.sol001(carried, policies=policies)).carrier)
+        for carrier in descriptor.Carrier:
+            self.assertEqual(carrier, self.read(
+                template, request=self.request(carrier=str(carrier))).carrier)
+
+    def test_wrong_carrier(self):
+        self.refused(
+            samples.sol001(STRINGS), "additionalParams: VDU VDU1: "
+            "cpu.rt_carrier='flavour': there is no such carrier; did you "
+            'mean flavor?', request=self.request(carrier='flavour'))
+
+    def test_carrier_of_a_named_flavor(self):
+        template = samples.legacy({RUNTIME: 60_000})
+        samples.node(template)['properties'] = {'flavor': 'flavor_rt1'}
+        self.refused(
+            template, "f: VDU VDU1: cpu.rt_carrier='flavor': the flavor "
+            'flavor_rt1 is named and cannot be another one; use hints, or '
+            'name no flavor.', request=self.request(carrier='flavor'))
+
+    def test_carrier_in_a_descriptor(self):
+        """It is a matter of the cloud."""
+        carried = {'cpu.rt_carrier': 'flavor'}
+        elsewhere = samples.sol001(STRINGS)
+        samples.node(elsewhere)['properties'] = carried
+        for template, key in (
+                (samples.sol001({**STRINGS, **carried}), 'cpu.rt_carrier'),
+                (samples.legacy({**INTEGERS, **carried}), 'cpu.rt_carrier'),
+                (elsewhere, 'cpu.rt_carrier'),
+                (samples.sol001(policies=[samples.policy(
+                    {**POLICY, 'carrier': 'flavor'})]), 'carrier')):
+            where = 'policy reserved: ' if key == 'carrier' else ''
+            self.refused(
+                template, f"f: VDU VDU1: {where}{key}='flavor': it is a "
+                'matter of the cloud and not of the VNF; remove it, and give '
+                'cpu.rt_carrier in additionalParams of the request.')
 
     def test_carrier_alone_is_no_source(self):
         vdu = self.read(samples.sol001(STRINGS),
@@ -445,8 +464,9 @@ class PackageTest(base.BaseTestCase):
                  'contradicts vdu_cpu_requirements; keep one of them.'),
                 ({**samples.hints('50000', '100000'),
                   'cpu.rt_carrier': 'flavor'}, None,
-                 "cpu.rt_carrier='flavor': there is no such key; use "
-                 'cpu.rt_period_us or cpu.rt_runtime_us.'),
+                 "cpu.rt_carrier='flavor': it is a matter of the cloud and "
+                 'not of the VNF; remove it, and give cpu.rt_carrier in '
+                 'additionalParams of the request.'),
                 (samples.hints(50000, '100000'), None,
                  "cpu.rt_runtime_us=50000: it must be a string in SOL001; "
                  "write '50000'.")):

@@ -57,8 +57,11 @@ class ResponseTimeTest(base.BaseTestCase):
             self.assertEqual({}, vdu.hints)
 
     def test_carrier(self):
-        self.assertEqual(descriptor.Carrier.BOTH,
-                         self.examine(carrier='both')[0].carrier)
+        self.assertEqual(
+            ["f: VDU VDU1: policy reserved: carrier='both': it is a matter "
+             'of the cloud and not of the VNF; remove it, and give '
+             'cpu.rt_carrier in additionalParams of the request.'],
+            self.examine(carrier='both')[1])
 
     def test_every_problem(self):
         _, found = self.examine(target_us=-1, percentile='x', max_share=2,

@@ -2,10 +2,14 @@
 
 """What is tested here: YAML is read, or refused in one sentence."""
 
+import hypothesis
+from hypothesis import strategies as st
 from oslotest import base
+import yaml
 
 from tacker_rt import problem
 from tacker_rt.vnfd import yamlfile
+from tests.unit import base as unit
 
 #: Ten lists, each of ten times the one before.
 _LAUGHS = b'a0: &a0 [1]\n' + b''.join(
@@ -94,3 +98,29 @@ class LoadTest(base.BaseTestCase):
         for data in (b'x_us: 0', b'x_us: -5', b'x_us: "060000"',
                      b'mode: 0644', b'default: 10'):
             self.assertEqual([], self.load(data)[1])
+
+    def test_tabs(self):
+        for data, line in (
+                (b'a: b\tc', 1), (b'x:\n  a:\tb', 2), (b'a: b\t', 1),
+                (b'a: "\t"\nb: c\td', 2), (b'a: &x\t"b"', 1),
+                (b'\xef\xbb\xbf"a":\tb', 1), (b'a: |\n  x\t\nb: c\t# d', 3)):
+            self.refused(data, f'line {line}: a tab stands outside of quotes, '
+                         'which other readers of YAML refuse; write spaces.')
+        self.refused(b'\n\xef\xbb\xbfc: d', 'line 2: a byte order mark '
+                     'stands outside of quotes, which other readers of YAML '
+                     'refuse; write spaces.')
+        for data in (b'a: "b\tc"', b"a: 'b\t'", b'a: |\n  b\tc\n',
+                     b'a: >\r\n  b\tc\r\nd: e # \tf\r\n', b'#\t\na: b'):
+            self.assertEqual((yaml.safe_load(data), []), self.load(data))
+
+    @hypothesis.given(st.lists(st.sampled_from(
+        ['a', 'b', ': ', ':', ' ', '  ', '\t', '\n', '\n  ', '- ', '"', "'",
+         '# ', '#', '|\n ', '>\n ', '{', '}', '[', ']', ', ', '&x ', '*x',
+         '!!str', '? ', '\r', '\ufeff', 'é']), max_size=25).map(''.join))
+    @hypothesis.settings(unit.PROPERTY, max_examples=1000)
+    def test_as_python_reads_it(self, text):
+        """libyaml takes more than the parser that is written in Python."""
+        value, found = self.load(text.encode())
+        if not found:
+            self.assertEqual(yaml.load(text.encode(), yaml.SafeLoader),
+                             value)

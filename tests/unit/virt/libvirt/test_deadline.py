@@ -7,6 +7,7 @@ a sleeping thread had when it leaves SCHED_DEADLINE, as Linux does.
 """
 
 import errno
+import functools
 import os
 from unittest import mock
 
@@ -14,6 +15,7 @@ import fixtures
 from oslotest import base
 
 from nova_rt import exception
+from nova_rt.host import admitted
 from nova_rt.host import cpulist
 from nova_rt.host import sched
 from nova_rt.kernel import base as kernel_base
@@ -133,6 +135,7 @@ class _Case(base.BaseTestCase):
                 (os, 'sched_setscheduler', self.threads.set_policy),
                 (os, 'sched_getaffinity', self.threads.affinity),
                 (privsep, '_groups_of', self.groups_of),
+                (admitted, 'PATH', '/nowhere'),
                 (privsep, 'SCHED_DEBUG', self.useFixture(
                     fixtures.TempDir()).path),
                 (deadline, 'time', self)):
@@ -142,11 +145,11 @@ class _Case(base.BaseTestCase):
 
     def made(self, containers=False, shared=(0, 1)):
         return deadline.DeadlineEnforcer(
-            self.files, self.files, containers, lambda: shared)
+            self.files, self.files, containers, lambda: shared, None)
 
     def held(self, ours):
         self.assertEqual(set(GUEST.values()), ours)
-        return self.others
+        return kernel.Held(0, self.others)
 
     def groups_of(self, thread):
         return [f'1:cpu:{group}' for group, found
@@ -356,18 +359,33 @@ class CapacityTest(_Case):
 
 class SelectionTest(tests_base.TestCase):
 
-    def find(self, virt_type):
-        self.config(kernel_interface='sched_deadline')
+    def find(self, virt_type, name='sched_deadline', pins=True):
+        self.config(kernel_interface=name)
         self.config(group='libvirt', virt_type=virt_type)
-        host = mock.Mock()
+        host = mock.Mock(spec=driver.RTLibvirtDriver)
         host._rt_files.return_value = Files()
+        host._rt_by_deadline.side_effect = functools.partial(
+            driver.RTLibvirtDriver._rt_by_deadline, host)
         host._get_vcpu_available.return_value = {0, 1}
-        return driver.RTLibvirtDriver._rt_find(host)
+        with (mock.patch.object(deadline, 'can_pin', side_effect=pins),
+              mock.patch.object(driver, '_interface', return_value=None)):
+            return driver.RTLibvirtDriver._rt_find(host)
 
     def test_selected(self):
-        found = self.find('kvm')
+        found = self.find('kvm', pins=[True])
         self.assertIsInstance(found, deadline.DeadlineEnforcer)
         self.assertEqual({0, 1}, found._shared())
+        self.assertTrue(found.pins)
+
+    def test_nothing_else_is_there(self):
+        self.assertTrue(self.find('qemu', None, [True]).pins)
+        self.assertIsNone(self.find('lxc', None))
+
+    def test_cannot_pin(self):
+        for answer in ([False], fakes.refusal()):
+            found = self.find('kvm', pins=answer)
+            self.assertFalse(found.pins)
+            self.assertEqual(frozenset(), found.traits)
 
     def test_selected_for_containers(self):
         error = self.assertRaises(exception.KernelError,

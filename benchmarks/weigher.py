@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What RTInterferenceWeigher and RTCHRWeigher cost nova-scheduler.
+
+usage: benchmarks/weigher.py [n_hosts ...]     (default 1000)
+
+Each line is the median over RUNS (default 7) of CPU time per host.  A typed
+host is one in a request of a server with a type; its own neighbours were seen
+by the scheduler before, or, worse than in any cloud, were not and are unlike
+those of all others.  Exits 1 where a goal is missed.
+"""
+
+import logging
+import random
+import sys
+from typing import Any
+
+from nova import config
+from nova import objects
+from nova.scheduler.filters import compute_capabilities_filter
+from nova.scheduler.filters import compute_filter
+from nova.scheduler.filters import image_props_filter
+from nova.scheduler import host_manager
+from nova.scheduler import weights
+from nova.scheduler.weights import cpu as cpu_weigher
+from nova.scheduler.weights import disk
+from nova.scheduler.weights import ram
+
+import hosts
+from nova_rt.interference import matrix
+from nova_rt.interference import neighbours
+from nova_rt.scheduler import host_state as rt_host_state
+from nova_rt.scheduler import weights as rt_weights
+import rounds
+
+TYPES = ('I', 'II', 'III', 'IV', 'V')
+
+
+def beside(states: int) -> str:
+    """Up to eight servers, in one of so many ways."""
+    rng = random.Random(random.randrange(states))  # noqa: S311
+    return neighbours.to_text(neighbours.Neighbours.of(
+        neighbours.Server(matrix.Kind.SHARED, name) for name
+        in rng.choices(TYPES, k=rng.randrange(9))))
+
+
+def published(nodes: list[Any], states: int) -> list[Any]:
+    """The hosts with neighbours, drawn from so many sets of them."""
+    for node in nodes:
+        node.stats = dict(node.stats) | {neighbours.KEY: beside(states)}
+    return nodes
+
+
+def request(typed: bool) -> Any:
+    spec = hosts.request(False)
+    if typed:
+        spec.flavor.extra_specs = {'hw:cpu.vnf_type': 'II',
+                                   'hw:cpu.app_class': 'io'}
+    return spec
+
+
+def weigher_job(weigher: type, nodes: list[Any], typed: bool,
+                fresh: bool = False) -> rounds.Job:
+    """One weigher over hosts as fresh as in a real request.
+
+    :param fresh: it has seen none of the neighbours before
+    """
+    spec, kept = request(typed), weigher()
+
+    def prepare() -> tuple[Any, list[Any]]:
+        # All states that there are: none is the same as another's.
+        found = published(nodes, 1 << 40) if fresh else nodes
+        return (weigher() if fresh else kept), [
+            weights.WeighedHost(hosts.host_state(
+                rt_host_state.RTHostState, node), 0.0) for node in found]
+    return rounds.Job(prepare, lambda given: given[0].weigh_objects(
+        given[1], spec))
+
+
+def pass_job(nodes: list[Any], ours: bool, typed: bool) -> rounds.Job:
+    """HostStates, filters, weighers: what a request costs the scheduler."""
+    state = rt_host_state.RTHostState if ours else host_manager.HostState
+    chain = [compute_filter.ComputeFilter(),
+             compute_capabilities_filter.ComputeCapabilitiesFilter(),
+             image_props_filter.ImagePropertiesFilter()]
+    weighers = [cpu_weigher.CPUWeigher(), ram.RAMWeigher(),
+                disk.DiskWeigher()]
+    if ours:
+        weighers += [rt_weights.RTInterferenceWeigher(),
+                     rt_weights.RTCHRWeigher()]
+    handler = weights.HostWeightHandler()
+
+    def run(_: None) -> int:
+        spec = request(typed)
+        left = [hosts.host_state(state, node) for node in nodes]
+        for filter_ in chain:
+            left = list(filter_.filter_all(left, spec))
+        ranked = handler.get_weighed_objects(weighers, left, spec)
+        ranked[0].obj.consume_from_request(spec)
+        return len(ranked)
+    return rounds.Job(lambda: None, run)
+
+
+def bench(report: rounds.Report, count: int) -> None:
+    topologies = [hosts.numa_json(number) for number in range(30)]
+    nodes = published([hosts.compute_node(number, topologies[number % 30])
+                       for number in range(count)], 300)
+    interference = rt_weights.RTInterferenceWeigher
+    jobs = {
+        'RTInterferenceWeigher, no type': weigher_job(
+            interference, nodes, False),
+        'RTInterferenceWeigher, seen before': weigher_job(
+            interference, nodes, True),
+        'RTCHRWeigher, no class': weigher_job(
+            rt_weights.RTCHRWeigher, nodes, False),
+        'RTCHRWeigher': weigher_job(rt_weights.RTCHRWeigher, nodes, True)}
+    found = rounds.Rounds(jobs)
+    report.lines(found, jobs, count)
+    per_host = 1e6 / count
+    report.goal('us a typed host, seen before', found.median(
+        'RTInterferenceWeigher, seen before') * per_host, 5.0)
+    for name in ('RTInterferenceWeigher, no type', 'RTCHRWeigher, no class'):
+        report.goal(f'us an untyped host, {name.partition(",")[0]}',
+                    found.median(name) * per_host, 0.1)
+    for typed in (False, True):
+        title = 'typed' if typed else 'untyped'
+        without, ours = (f'pass, {title}, {which} our weighers'
+                         for which in ('without', 'with'))
+        jobs = {without: pass_job(nodes, False, typed),
+                ours: pass_job(nodes, True, typed)}
+        found = rounds.Rounds(jobs)
+        report.lines(found, jobs, count)
+        report.goal(f'pass, {title}: with / without',
+                    found.ratio(ours, without), 1.05)
+    jobs = {'RTInterferenceWeigher, all hosts new': weigher_job(
+        interference, nodes, True, fresh=True)}
+    report.lines(rounds.Rounds(jobs), jobs, count)
+
+
+def main() -> int:
+    logging.disable(logging.CRITICAL)
+    config.parse_args(['benchmark'], default_config_files=[],
+                      configure_db=False, init_rpc=False)
+    objects.register_all()
+    report = rounds.Report()
+    for count in [int(text) for text in sys.argv[1:]] or [1000]:
+        print(f'{count} hosts, {hosts.PCPUS} pCPUs each, {rounds.RUNS} '
+              f'rounds:')
+        bench(report, count)
+    return 1 if report.missed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""How far ``rt-probe`` is from the truth, and what it costs: ``run.sh probe``.
+
+Each cell is in the data as soon as it is measured; the same command goes on
+where it was ended.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+import fnmatch
+import math
+import pathlib
+import random
+import time
+from typing import Any
+
+from experiments.probe import costs
+from experiments.probe import records
+from experiments.probe import shares
+from experiments.probe import table
+from experiments import walk
+
+_Row = tuple[Callable[[], Iterator[Any]], Callable[[Any], records.Record]]
+ROWS: dict[str, _Row] = {**shares.ROWS, **costs.ROWS}
+RESULTS = pathlib.Path(__file__).parents[1] / 'build/probe'
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument('--rows', nargs='+', choices=ROWS, default=[*ROWS],
+                        help='measure only these (default: all)')
+    parser.add_argument('--cells', default='*', metavar='PATTERN',
+                        help='of them only those of such names')
+    parser.add_argument('--seconds', type=walk.seconds, default=math.inf,
+                        help='begin no cell later than this; 0: only the '
+                        'table (default: no limit)')
+    parser.add_argument('--data', type=pathlib.Path, metavar='FILE',
+                        default=RESULTS / 'probe.csv', help='%(default)s')
+
+
+def run(options: argparse.Namespace) -> str:
+    """Measure what is missing; returns the table of all that is known."""
+    options.data.parent.mkdir(parents=True, exist_ok=True)
+    data = records.Data(options.data)
+    end = time.monotonic() + options.seconds
+    for name in options.rows:
+        cells, measure = ROWS[name]
+        wanted = [cell for cell in cells() if _is_wanted(
+            data, name, str(cell), options.cells)]
+        # What the machine does for a while is not all in cells of one kind.
+        random.shuffle(wanted)
+        for cell in wanted:
+            if time.monotonic() >= end:
+                break
+            data.add(measure(cell))
+    return table.text(data)
+
+
+def _is_wanted(data: records.Data, row: str, cell: str, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(cell, pattern) and not data.has(row, cell)

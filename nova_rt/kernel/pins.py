@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""SCHED_DEADLINE threads on one pCPU each, by the cpusets of their groups.
+
+The kernel makes a thread SCHED_DEADLINE, or changes what it has, only while
+the thread may run on all CPUs of its root domain.  It lets the cpuset of the
+thread's group shrink afterwards, and the thread keeps policy and bandwidth:
+set first, shrink then.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+import contextlib
+import os
+import posixpath
+
+from nova_rt.host import cgroup
+from nova_rt.host import cpulist
+from nova_rt.kernel import survey
+from nova_rt.kernel import tasks as kernel_tasks
+import nova_rt.privsep
+
+_MEMS = 'cpuset.mems'
+_VCPU = 'vcpu'
+_EMULATOR = 'emulator'
+
+
+class Pins:
+    """Widens and shrinks the cpusets of a guest's threads.
+
+    Methods raise OSError with the kernel's errno, LookupError where a
+    thread has ended or libvirt gave it no cpuset.
+
+    :param spare: the CPUs of guests that no reservation may have
+    """
+
+    def __init__(self, tasks: kernel_tasks.Tasks,
+                 spare: Callable[[], Collection[int]]) -> None:
+        self._tasks = tasks
+        self._spare = spare
+
+    def confine(self, thread: int, cpus: tuple[int, ...]) -> tuple[int, ...]:
+        """Keep a vCPU on *cpus*; where it is, for none.
+
+        :returns: what it was kept on before; () for no CPUs of its own
+        """
+        self._group_of(thread, _VCPU)
+        return self._tasks.confine(thread, cpus) if cpus else ()
+
+    def free(self, thread: int, cpus: Collection[int]) -> None:
+        """Let a vCPU itself, which libvirt restricts too, run on *cpus*."""
+        if not os.sched_getaffinity(thread).issuperset(cpus):
+            nova_rt.privsep.free_vcpu(self._group_of(thread, _VCPU),
+                                      self._tasks.cpuset, thread)
+
+    def are(self, thread: int, cpu: int) -> bool:
+        """Whether a thread runs on *cpu* only."""
+        return os.sched_getaffinity(thread) == {cpu}
+
+    def spare(self, process: int, before: tuple[int, ...] = ()
+              ) -> tuple[int, ...]:
+        """Keep what QEMU does beside its vCPUs off the pCPUs of others.
+
+        It would live on what these leave.  Its threads, of I/O and vhost
+        too, are in one group.
+
+        :param before: in place of the spare CPUs, to undo it
+        :returns: what they were kept on before; () where nothing was done
+        """
+        cpus = before or self._spare_cpus
+        if not cpus:
+            return ()
+        self._group_of(process, _EMULATOR)
+        return self._tasks.confine(process, cpus)
+
+    def is_spared(self, process: int) -> bool:
+        """Whether there is nothing left to do for :meth:`spare`."""
+        return not self._spare_cpus or self._tasks.is_confined(
+            process, self._spare_cpus)
+
+    @property
+    def _spare_cpus(self) -> tuple[int, ...]:
+        return tuple(sorted(self._spare()))
+
+    def _group_of(self, thread: int, kind: str) -> str:
+        """Never another than libvirt makes for such a thread."""
+        group = self._tasks.cpuset_group_of(thread)
+        if not posixpath.basename(group).startswith(kind):
+            raise LookupError(
+                f'it is in the cpuset {group}, which is not that of its '
+                f'{kind}; have libvirt manage cpusets (cgroup_controllers '
+                f'in qemu.conf)')
+        return group
+
+
+def try_out(fs: cgroup.CgroupFS, mount: str, v1: bool, cpus: Sequence[int]
+            ) -> bool:
+    """Whether the kernel lets cpusets shrink around SCHED_DEADLINE.
+
+    :param mount: of the hierarchy with cpusets
+    :param cpus: of the root domain, ascending
+    :raises OSError: the kernel refuses a step
+    """
+    group = posixpath.join(mount, survey.SCRATCH)
+    with fs.locked(mount):
+        if not v1:
+            _hand_on(fs, mount)
+        with contextlib.suppress(FileNotFoundError):
+            fs.remove(group)  # left by a crash
+        fs.make(group)
+        try:
+            if v1:
+                fs.write(posixpath.join(group, _MEMS),
+                         fs.read(posixpath.join(mount, _MEMS)))
+            fs.write(posixpath.join(group, kernel_tasks.CPUSET),
+                     cpulist.format_ids(cpus))
+            return bool(nova_rt.privsep.try_pinning(group, cpus[-1]))
+        finally:
+            fs.remove(group)
+
+
+def _hand_on(fs: cgroup.CgroupFS, mount: str) -> None:
+    """Groups of v2 have cpusets where the root hands them on."""
+    path = posixpath.join(mount, survey.SUBTREE)
+    if 'cpuset' not in fs.read(path).split():
+        fs.write(path, '+cpuset')

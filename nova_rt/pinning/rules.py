@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The rules of placement, as data with their sources.
+
+Five are those of paper 001, section VI; the others are what its measurements
+left out: neighbours, quotas on pinned CPUs, and the hypervisor's own threads.
+"""
+
+import dataclasses
+import enum
+
+PAPER = 'paper 001, best practice {}'
+HERE = 'measured here: doc/source/reference/papers'
+_UPSTREAM = 'Kubernetes issues 67577 and 51135'
+
+
+class Placement(enum.StrEnum):
+    """How a server may have its CPUs."""
+
+    RESERVED = 'reserved'
+    DEDICATED = 'dedicated'
+    SHARED = 'shared'
+    NESTED = 'container in VM'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rule:
+    """One sentence, and who says so."""
+
+    name: str
+    text: str
+    source: str
+
+
+SMALL = Rule(
+    'small-container', 'A container of one or two cores must not be left to '
+    'share all cores of a host.', PAPER.format(1))
+PINNED_CONTAINER = Rule(
+    'cpu-pinned-container', 'A CPU-bound workload has the least overhead in '
+    'a container with CPUs of its own.', PAPER.format(2))
+VM_UNPINNED = Rule(
+    'cpu-vm-unpinned', 'A VM with a CPU-bound workload gains nothing from '
+    'pinning.', PAPER.format(3))
+IO_NESTED = Rule(
+    'io-container-in-vm', 'An IO-bound workload that cannot have a container '
+    'with CPUs of its own is better off in a container within a VM than in '
+    'a VM or a shared container.', PAPER.format(4))
+RANGES = Rule(
+    'chr', 'A shared container should have a CHR within the range of its '
+    'class.', PAPER.format(5))
+NOT_SHARED = Rule(
+    'no-pinning-to-shared-cpus', 'Never pin to CPUs that others use: that '
+    'was slower than not to pin at all.', HERE)
+NO_QUOTA = Rule(
+    'no-quota-on-dedicated-cpus', 'Set no quota on dedicated CPUs: it '
+    'throttles below the CPUs that are paid for.', _UPSTREAM)
+HEADROOM = Rule(
+    'emulator-threads', 'Leave CPU time for the threads of the hypervisor '
+    'beside those of the vCPUs.', 'cocoon issue 203')
+
+ALL = (SMALL, PINNED_CONTAINER, VM_UNPINNED, IO_NESTED, RANGES, NOT_SHARED,
+       NO_QUOTA, HEADROOM)

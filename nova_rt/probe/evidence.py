@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Between two readings: was all wanted that was to be had?
+
+Pure.  Only where it was is the CPU time used what was available.
+"""
+
+import dataclasses
+
+from nova_rt.probe import sources
+from nova_rt.probe import threads as rt_threads
+
+#: Part of the time that may pass without anything wanting to run.
+SLACK = 0.02
+#: How far the two clocks may drift apart in a step.
+_JUMP_NS = 100_000_000
+#: A step that lasts so many times as long as it should was no step.
+_LATE, _LATE_NS = 4, 1_000_000_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """What is known of the time between two readings.
+
+    :ivar source: by which all that was to be had was wanted; '': it was not,
+        as far as is known
+    """
+
+    wall_ns: int
+    used_ns: int
+    cpus: int
+    source: str
+
+    @property
+    def used(self) -> float:
+        """In CPUs."""
+        return self.used_ns / self.wall_ns
+
+
+def disturbance(before: sources.Sample, after: sources.Sample,
+                interval_ns: int) -> str:
+    """Why nothing can be told from these two readings; '': it can."""
+    wall = after.at_ns - before.at_ns
+    jump = after.wall_ns - before.wall_ns - wall
+    if abs(jump) > _JUMP_NS:
+        return (f'the clock jumped by {jump / 1e9:+.1f} s, as after a live '
+                'migration or a suspend')
+    if wall > max(_LATE * interval_ns, interval_ns + _LATE_NS):
+        return (f'nothing ran for {wall / 1e9:.1f} s, as in a live migration'
+                ' or on a CPU that others fill')
+    if before.cpus != after.cpus:
+        return (f'the CPUs changed from {_ids(before.cpus)} to '
+                f'{_ids(after.cpus)}')
+    if after.used_ns < before.used_ns or _backwards(before, after):
+        return 'a counter went backwards, so what is looked at is another'
+    if wall <= 0:
+        return 'no time passed'
+    return ''
+
+
+def _ids(cpus: frozenset[int]) -> str:
+    return ','.join(map(str, sorted(cpus)))
+
+
+def _backwards(before: sources.Sample, after: sources.Sample) -> bool:
+    if before.throttling is None or after.throttling is None:
+        return before.throttling is not after.throttling
+    return any(now < then for now, then in zip(
+        after.throttling, before.throttling, strict=True))
+
+
+def step(before: sources.Sample, after: sources.Sample,
+         period_ns: int | None, needed: int) -> Step:
+    """What happened between two readings that nothing disturbed.
+
+    :param period_ns: of the limit, if it is known
+    :param needed: so many threads must want to run all the time
+    """
+    wall = after.at_ns - before.at_ns
+    source = ''
+    if _throttled(before, after, period_ns):
+        source = sources.THROTTLING
+    elif wanting(before, after) >= needed > 0:
+        source = sources.SCHEDSTAT
+    elif _stolen(before, after):
+        source = sources.STEAL
+    elif _stalled(before, after):
+        source = sources.PRESSURE
+    return Step(wall, after.used_ns - before.used_ns, len(after.cpus), source)
+
+
+def _throttled(before: sources.Sample, after: sources.Sample,
+               period_ns: int | None) -> bool:
+    """In every period, and in no fewer than there were."""
+    if not before.throttling or not after.throttling or not period_ns:
+        return False
+    periods, throttled = (now - then for now, then in zip(
+        after.throttling, before.throttling, strict=True))
+    passed = (after.at_ns - before.at_ns) // period_ns
+    return throttled == periods >= max(1, passed - 1)
+
+
+def wanting(before: sources.Sample, after: sources.Sample) -> int:
+    """How many threads wanted to run all the time."""
+    wall = after.at_ns - before.at_ns
+    return sum(_wants(before.threads[name], thread, wall)
+               for name, thread in after.threads.items()
+               if name in before.threads)
+
+
+def _wants(then: rt_threads.Thread, now: rt_threads.Thread, wall: int
+           ) -> bool:
+    if (then.runnable and now.runnable and then.slept is not None
+            and then.slept == now.slept):
+        return True
+    asleep = wall - (now.run_ns - then.run_ns) - (now.wait_ns - then.wait_ns)
+    return abs(asleep) <= SLACK * wall
+
+
+def _stolen(before: sources.Sample, after: sources.Sample) -> bool:
+    if not before.machine or not after.machine:
+        return False
+    idle = after.machine.idle_ns - before.machine.idle_ns
+    wall = after.at_ns - before.at_ns
+    return idle <= SLACK * wall * len(after.cpus)
+
+
+def _stalled(before: sources.Sample, after: sources.Sample) -> bool:
+    """On one CPU the group runs, waits as a whole, or wants nothing."""
+    if before.full_ns is None or after.full_ns is None:
+        return False
+    wall = after.at_ns - before.at_ns
+    told = after.full_ns - before.full_ns + after.used_ns - before.used_ns
+    return len(after.cpus) == 1 and told >= (1 - SLACK) * wall

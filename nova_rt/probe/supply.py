@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""From CPU time received to what was available, with an interval.
+
+Pure.  The law is that of the periodic resource model (Shin and Lee, RTSS
+2003): a budget of Q in each P, wherever in the period it comes, is between
+s (w - 2 (P - Q)) and s (w + 2 (P - Q)) in any window w, with s = Q / P.
+"""
+
+from collections import deque
+import dataclasses
+import math
+import statistics
+
+#: How much of the past counts.
+LONGEST_NS = 10_000_000_000
+#: Steps of which the spread is part of the interval.
+_SPREAD_FROM = 4
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Estimate:
+    """CPU time available per wall time; 1 is one CPU.
+
+    :ivar lower: of the interval that holds the truth, with *upper*
+    """
+
+    available: float
+    lower: float
+    upper: float
+
+    def touches(self, other: 'Estimate') -> bool:
+        return self.lower <= other.upper and other.lower <= self.upper
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Supply:
+    """CPU time that came in a window while all of it was wanted.
+
+    :ivar cpus: how many CPUs it came from
+    :ivar error_ns: how far off readings may be, on each CPU: a tick where
+        budgets are charged at ticks
+    """
+
+    used_ns: int
+    wall_ns: int
+    period_ns: int
+    cpus: int = 1
+    error_ns: int = 0
+
+    def estimate(self) -> Estimate:
+        """:raises ZeroDivisionError: of a window of nothing"""
+        used, error = self.used_ns / self.cpus, self.error_ns
+        available = self.used_ns / self.wall_ns
+        lower = self.cpus * self._least(used - error)
+        upper = self.cpus * self._most(used + error)
+        return Estimate(available, min(lower, available),
+                        max(upper, available))
+
+    def _least(self, used: float) -> float:
+        """The s with s (w + 2 P (1 - s)) = used."""
+        period, wall = self.period_ns, self.wall_ns + 2 * self.period_ns
+        root = wall * wall - 8 * period * max(0.0, used)
+        return min(1.0, (wall - math.sqrt(max(0.0, root))) / (4 * period))
+
+    def _most(self, used: float) -> float:
+        """The s with s (w - 2 P (1 - s)) = used."""
+        period, wall = self.period_ns, self.wall_ns - 2 * self.period_ns
+        root = wall * wall + 8 * period * used
+        return min(1.0, (math.sqrt(root) - wall) / (4 * period))
+
+
+class Window:
+    """Consecutive supplies, as long as they are of the same reservation."""
+
+    def __init__(self) -> None:
+        self._steps: deque[Supply] = deque()
+        self._straddles = False
+
+    def clear(self) -> None:
+        self._steps.clear()
+        self._straddles = False
+
+    def add(self, step: Supply) -> float | None:
+        """Take one more.
+
+        :returns: what was available before, where that is no longer so
+        """
+        before = self._estimate()
+        if before is None or before.touches(step.estimate()):
+            if self._straddles:
+                # The change was somewhere in the step that showed it.
+                self._steps.popleft()
+                self._straddles = False
+            self._steps.append(step)
+            self._shorten()
+            return None
+        self._steps.clear()
+        self._steps.append(step)
+        if self._straddles:
+            # Still the change that was told.
+            return None
+        self._straddles = True
+        return before.available
+
+    def _shorten(self) -> None:
+        while sum(step.wall_ns for step in self._steps) > LONGEST_NS:
+            self._steps.popleft()
+
+    def _estimate(self) -> Estimate | None:
+        return self.estimate() if self._steps else None
+
+    def estimate(self) -> Estimate:
+        """What all steps come to: the law, and what they differ by.
+
+        :raises IndexError: there is none
+        """
+        last = self._steps[-1]
+        found = dataclasses.replace(
+            last, used_ns=sum(step.used_ns for step in self._steps),
+            wall_ns=sum(step.wall_ns for step in self._steps)).estimate()
+        if len(self._steps) < _SPREAD_FROM:
+            return found
+        half = 2 * statistics.stdev(
+            step.used_ns / step.wall_ns for step in self._steps
+        ) / math.sqrt(len(self._steps))
+        return Estimate(found.available, max(0.0, found.lower - half),
+                        found.upper + half)

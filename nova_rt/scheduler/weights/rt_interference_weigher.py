@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Places network functions beside those that they disturb least."""
+
+import functools
+import statistics
+from typing import Any
+
+import nova.conf
+from nova.scheduler import utils
+from nova.scheduler import weights
+from oslo_log import log as logging
+
+from nova_rt import conf as rt_conf
+from nova_rt import exception
+from nova_rt.interference import forecast
+from nova_rt.scheduler import host_state as rt_host_state
+from nova_rt.scheduler import neighbours
+
+CONF = nova.conf.CONF
+LOG = logging.getLogger(__name__)
+
+
+class RTInterferenceWeigher(weights.BaseHostWeigher):
+    """Weighs by the change of the predicted throughput of a host.
+
+    Nova stretches weights over the hosts of a request, so that a hundredth
+    would decide alone; the fixed ends keep a hundredth what it is.
+    """
+
+    minval = 0
+    maxval = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        rt_conf.register_opts(CONF)
+        rt_host_state.install()
+        self._model: forecast.Model | None = None
+        try:
+            self._model = neighbours.model(CONF)
+        except exception.RTError as error:
+            LOG.error('RTInterferenceWeigher weighs nothing: %s', error)
+
+    def weight_multiplier(self, host_state: Any) -> float:
+        """[nova_rt] interference_weight_multiplier or an aggregate's."""
+        return float(utils.get_weight_multiplier(
+            host_state, 'interference_weight_multiplier',
+            CONF.nova_rt.interference_weight_multiplier))
+
+    def weigh_objects(self, weighed_obj_list: list[Any],
+                      weight_properties: Any) -> list[float]:
+        """The weights; a host that does not tell gets the mean of others."""
+        found = self._weights(weighed_obj_list, weight_properties)
+        told = [each for each in found if each is not None]
+        neutral = statistics.fmean(told) if told else 0.0
+        return [neutral if each is None else each for each in found]
+
+    def _weights(self, weighed: list[Any], spec: Any) -> list[float | None]:
+        placed = neighbours.placed(spec) if self._model else None
+        if self._model is None or placed is None:
+            return [0.0] * len(weighed)
+        server, taken = placed
+        vcpus, memory_mb = spec.flavor.vcpus, spec.flavor.memory_mb
+        hosts = [each.obj for each in weighed]
+        beside = list(map(rt_host_state.neighbours_of, hosts))
+        mix = forecast.mix_of(beside, server)
+
+        @functools.cache  # many hosts are alike
+        def ahead(growth: forecast.Growth, room: bool
+                  ) -> forecast.Throughput:
+            return growth.ahead(mix, room)
+        found: list[float | None] = []
+        for host, there in zip(hosts, beside, strict=True):
+            if there is None:
+                found.append(None)
+                continue
+            growth = self._model.growth(there, server)
+            room = rt_host_state.has_room(host, vcpus, memory_mb)
+            found.append(forecast.weight(growth.score(
+                *rt_host_state.time_left(host, taken), ahead(growth, room))))
+        return found
+
+    def _weigh_object(self, host_state: Any, weight_properties: Any
+                      ) -> float:
+        return self.weigh_objects([weights.WeighedHost(host_state, 0.0)],
+                                  weight_properties)[0]

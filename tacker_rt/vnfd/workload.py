@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The policy Workload: what its VDUs run, for the weighers of nova-rt.
+
+It is no reservation, and travels as scheduler hints whatever the carrier
+of one is.
+"""
+
+from collections.abc import Callable, Mapping
+import dataclasses
+from typing import Any
+
+from nova_rt import exception as rt_exception
+from nova_rt import workload
+
+from tacker_rt import problem
+from tacker_rt.vnfd import inputs as tosca_inputs
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Property:
+    """The hint that it becomes, and its parser."""
+
+    key: str
+    parse: Callable[[str, str, Any], str]
+
+
+_PROPERTIES = {
+    'vnf_type': _Property(workload.TYPE_KEY, workload.parse_type),
+    'app_class': _Property(workload.CLASS_KEY, workload.parse_class),
+}
+
+
+def read(place: problem.Place, properties: dict[Any, Any],
+         inputs: tosca_inputs.Inputs) -> Mapping[str, str] | None:
+    """The hints by key; None with the problems left in *place*."""
+    before = len(place.found)
+    for key, value in properties.items():
+        if key not in _PROPERTIES:
+            place.add(key, value, 'there is no such key',
+                      problem.nearest(key, _PROPERTIES))
+    hints = {}
+    for name, expected in _PROPERTIES.items():
+        if name not in properties:
+            continue
+        value = inputs.known(place, name, properties[name])
+        if value is None:
+            continue
+        try:
+            hints[expected.key] = str(expected.parse('', name, value))
+        except rt_exception.InvalidWorkload as error:
+            place.add(name, value, error.kwargs['rule'],
+                      error.kwargs['advice'])
+    if not hints and len(place.found) == before:
+        place.say('it says nothing', 'give ' + ' or '.join(_PROPERTIES))
+    return hints if len(place.found) == before else None

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Virtual machines as libvirt lays them out, of busy processes.
+
+Each vCPU is a process: libvirt has a thread there, which makes no difference
+to groups and scheduling.
+"""
+
+import contextlib
+import itertools
+import os
+import pathlib
+import time
+
+from nova_rt.conformance import busy
+from tests.full.kernel import guests
+
+_PATIENCE_SECONDS = 60
+_POLL_SECONDS = 0.005
+
+
+class Machine:
+    """A virtual machine that runs, on the pCPUs of a claim.
+
+    :ivar vcpus: in their order
+    """
+
+    def __init__(self, paths: dict[str, tuple[pathlib.Path, ...]],
+                 domains: tuple[pathlib.Path, ...], v2: bool,
+                 cpus: tuple[int, ...], seconds: float) -> None:
+        everywhere = os.sched_getaffinity(0)
+        self._paths = [*itertools.chain(*paths.values()), *domains]
+        self.emulator = busy.Busy(everywhere, seconds)
+        self.vcpus = [busy.Busy({cpu}, seconds) for cpu in cpus]
+        for each, own in zip((self.emulator, *self.vcpus), paths.values(),
+                             strict=True):
+            for domain, path in zip(domains, own, strict=True):
+                if v2:  # a thread only moves within its domain
+                    (domain / 'cgroup.procs').write_text(str(each.pid))
+                name = 'cgroup.threads' if v2 else 'tasks'
+                (path / name).write_text(str(each.pid))
+        for cpu, own in zip(cpus, list(paths.values())[1:], strict=True):
+            for path in own:
+                if (path / 'cpuset.cpus').exists():
+                    (path / 'cpuset.cpus').write_text(str(cpu))
+
+    @property
+    def pid(self) -> int:
+        return self.emulator.pid
+
+    def cpuset(self, number: int) -> str:
+        """What the group of a vCPU is kept on."""
+        for path in self._paths:
+            file = path / 'cpuset.cpus'
+            if path.name == f'vcpu{number}' and file.exists():
+                return file.read_text().strip()
+        raise LookupError(f'vcpu{number} has no cpuset')
+
+    def end(self) -> None:
+        """Kill all, and remove the groups."""
+        for each in (*self.vcpus, self.emulator):
+            each.kill()
+        for path in self._paths:
+            _remove(path)
+
+
+class Machines(guests.Guests):
+    """Starts virtual machines on the kernel of this machine."""
+
+    def machine(self, cpus: tuple[int, ...], seconds: float = 3600
+                ) -> Machine:
+        """One with a vCPU for each of *cpus*, pinned as libvirt does."""
+        name = f'qemu-{next(self._numbers)}-pinned.libvirt-qemu'
+        domains = tuple(self._make(top, name) for top in self.tops)
+        groups = ['emulator', *(f'vcpu{number}' for number
+                                in range(len(cpus)))]
+        return Machine({group: tuple(self._below(domain, group)
+                                     for domain in domains)
+                        for group in groups}, domains, self.v2, cpus,
+                       seconds)
+
+    def _below(self, domain: pathlib.Path, name: str) -> pathlib.Path:
+        if not self.v2:
+            return self._make(domain, name)
+        path = domain / name
+        path.mkdir()
+        (path / 'cgroup.type').write_text('threaded')
+        (domain / 'cgroup.subtree_control').write_text('+cpu +cpuset')
+        return path
+
+
+def _remove(path: pathlib.Path) -> None:
+    """rmdir as soon as the last task is gone.
+
+    :raises TimeoutError: it does not go
+    """
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while path.exists():
+        with contextlib.suppress(OSError):
+            path.rmdir()
+            return
+        if time.monotonic() > end:
+            raise TimeoutError(f'{path} keeps tasks')
+        time.sleep(_POLL_SECONDS)

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Virtual machines by SCHED_DEADLINE, pinned: what a kernel really does.
+
+Guests of busy processes are reserved by the product's own enforcer, beside
+busy ordinary tasks.  Shares are only right to the last per mille where time
+is; in the lab, with one CPU and a clock of its own, as root::
+
+    tools/lab.sh debian:13 --icount -- python -m tests.full.kernel.pinned
+
+With several CPUs give a larger tolerance: what is pinned where counts then.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+import contextlib
+import json
+import os
+import platform
+import signal
+import sys
+import time
+import traceback
+from typing import Any
+
+from oslo_utils import uuidutils
+
+from nova_rt.compute import claims
+from nova_rt.conformance import busy
+from nova_rt import exception
+from nova_rt.host import sched
+from nova_rt.kernel import fs
+from nova_rt.kernel import pins
+from nova_rt.kernel import tasks as kernel_tasks
+import nova_rt.privsep
+from nova_rt import reservation
+from nova_rt.virt.libvirt import deadline
+from tests.full.kernel import machines
+
+_NOISE = 2
+_SECONDS = 4.0
+#: A change gives a full budget at once: two of the longest period.
+_SETTLE_SECONDS = 0.2
+_NOBODY = 65534
+
+
+class Wrong(Exception):
+    """The kernel, or the product, does not do what it shall."""
+
+
+class Host:
+    """This machine, its guests and what runs beside them.
+
+    :ivar found: what was measured, for the report
+    """
+
+    def __init__(self, tolerance: float) -> None:
+        nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
+        self.tolerance = tolerance
+        files = fs.RealFS()
+        self.tasks = kernel_tasks.Tasks(files)
+        self.cpus = tuple(sorted(os.sched_getaffinity(0)))
+        self.machines = machines.Machines()
+        self.pinned = deadline.can_pin(files, self.tasks)
+        self.enforcer = deadline.DeadlineEnforcer(
+            files, self.tasks, False, lambda: self.cpus,
+            pins.Pins(self.tasks, lambda: ()) if self.pinned else None)
+        self.found: dict[str, Any] = {}
+
+    @property
+    def cpu(self) -> int:
+        """The pCPU that all reservations are on."""
+        return self.cpus[-1]
+
+    @contextlib.contextmanager
+    def guest(self, *cpus: int) -> Iterator[machines.Machine]:
+        """A virtual machine that has no reservation yet."""
+        found = self.machines.machine(cpus or (self.cpu,))
+        try:
+            yield found
+        finally:
+            self.enforcer.release(found.pid)
+            found.end()
+
+    @contextlib.contextmanager
+    def noise(self) -> Iterator[None]:
+        """Busy ordinary tasks on each CPU."""
+        running = [busy.Busy({cpu}, 3600) for cpu in self.cpus
+                   for _ in range(_NOISE)]
+        try:
+            yield
+        finally:
+            for each in running:
+                each.kill()
+
+    def check(self, name: str, guest: machines.Machine, wanted: float,
+              seconds: float = _SECONDS) -> None:
+        self.check_all(name, {guest: wanted}, seconds)
+
+    def check_all(self, name: str, wanted: dict[machines.Machine, float],
+                  seconds: float = _SECONDS) -> None:
+        """The shares of first vCPUs, all over the same time."""
+        with _punctual():
+            time.sleep(_SETTLE_SECONDS)
+            begin = time.monotonic_ns()
+            before = [guest.vcpus[0].used_ns() for guest in wanted]
+            time.sleep(seconds)
+            after = [guest.vcpus[0].used_ns() for guest in wanted]
+            length = time.monotonic_ns() - begin
+        shares = [round((new - old) / length, 4) for old, new
+                  in zip(before, after, strict=True)]
+        self.found[name] = shares
+        for share, right in zip(shares, wanted.values(), strict=True):
+            if abs(share - right) > self.tolerance:
+                raise Wrong(f'{name}: {share} instead of {right}')
+
+
+@contextlib.contextmanager
+def _punctual() -> Iterator[None]:
+    """Wait for none but SCHED_DEADLINE: both looks are in one phase."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def claim(runtime_us: int, period_us: int, *cpus: int) -> claims.RTClaim:
+    return claims.RTClaim(
+        uuidutils.generate_uuid(), 0,
+        reservation.Reservation(runtime_us, period_us), cpus)
+
+
+def expect(holds: bool, text: str) -> None:
+    if not holds:
+        raise Wrong(text)
+
+
+# The cases.
+
+def probe(host: Host) -> None:
+    expect(host.pinned, 'the kernel does not let cpusets shrink')
+
+
+def share(host: Host) -> None:
+    """Several periods, one after the other, beside ordinary tasks."""
+    with host.noise(), host.guest() as guest:
+        for runtime, period in ((30_000, 100_000), (60_000, 100_000),
+                                (6_000, 10_000), (2_000, 10_000)):
+            held = claim(runtime, period, host.cpu)
+            host.enforcer.apply(guest.pid, held)
+            expect(host.enforcer.holds(guest.pid, held), f'{held} not held')
+            host.check(f'{runtime}/{period}', guest, runtime / period)
+
+
+def two_on_one(host: Host) -> None:
+    with host.noise(), host.guest() as first, host.guest() as second:
+        ppm = min(450_000, host.enforcer.capacity().ppm // 2)
+        each = claim(ppm // 10, 100_000, host.cpu)
+        for guest in (first, second):
+            host.enforcer.apply(guest.pid, each)
+        wanted = each.reservation.runtime_us / each.reservation.period_us
+        host.check_all('two on one pCPU', {first: wanted, second: wanted},
+                       5.0)
+
+
+def resize(host: Host) -> None:
+    """Keeps policy and pCPU through each change, while it is busy."""
+    with host.noise(), host.guest() as guest:
+        for runtime in (30_000, 50_000, 10_000):
+            held = claim(runtime, 100_000, host.cpu)
+            host.enforcer.apply(guest.pid, held)
+            thread = guest.vcpus[0].pid
+            expect(sched.get(thread).grants(runtime, 100_000),
+                   f'it has {sched.get(thread)}')
+            expect(os.sched_getaffinity(thread) == {host.cpu},
+                   f'it may run on {os.sched_getaffinity(thread)}')
+            host.check(f'resized to {runtime}', guest, runtime / 100_000)
+
+
+def refusal(host: Host) -> None:
+    """One that does not fit leaves nothing, and others as they were."""
+    ppm = host.enforcer.capacity().ppm
+    most = claim(ppm // 10, 100_000, *host.cpus)
+    with host.guest(*host.cpus) as full, host.guest() as late:
+        host.enforcer.apply(full.pid, most)
+        try:
+            host.enforcer.apply(late.pid, claim(2_000, 100_000, host.cpu))
+        except exception.KernelError as error:
+            expect('EBUSY' in str(error), str(error))
+        else:
+            raise Wrong('2 % more than the capacity was admitted')
+        expect(not host.enforcer.bandwidth(late.pid), 'it holds something')
+        expect(late.cpuset(0) == str(host.cpu), late.cpuset(0))
+        expect(host.enforcer.holds(full.pid, most), 'the other lost its own')
+        host.enforcer.release(full.pid)
+        host.enforcer.apply(late.pid, claim(ppm // 10, 100_000, host.cpu))
+        host.found['capacity of each pCPU'] = ppm / 1_000_000
+
+
+def asleep(host: Host) -> None:
+    """Nothing is lost of threads that sleep, as those of a paused guest."""
+    ppm = host.enforcer.capacity().ppm
+    most = claim(ppm // 10, 100_000, host.cpu)
+    for _ in range(2 * len(host.cpus)):
+        with host.guest() as guest:
+            os.kill(guest.vcpus[0].pid, signal.SIGSTOP)
+            host.enforcer.apply(guest.pid, most)
+            host.enforcer.release(guest.pid)
+
+
+def repair(host: Host) -> None:
+    """A thread that lost its policy, or its pCPU, gets it back."""
+    with host.guest() as guest:
+        held = claim(30_000, 100_000, host.cpu)
+        host.enforcer.apply(guest.pid, held)
+        sched.stop(guest.vcpus[0].pid)
+        expect(not host.enforcer.holds(guest.pid, held), 'not seen')
+        host.enforcer.apply(guest.pid, held)
+        expect(host.enforcer.holds(guest.pid, held), 'not repaired')
+        if len(host.cpus) > 1:
+            host.tasks.confine(guest.vcpus[0].pid, host.cpus)
+            expect(not host.enforcer.holds(guest.pid, held), 'not seen')
+            host.enforcer.apply(guest.pid, held)
+            expect(host.enforcer.holds(guest.pid, held), 'not repaired')
+
+
+def spare(host: Host) -> None:
+    """The emulator is kept off the pCPUs of reservations."""
+    files = fs.RealFS()
+    enforcer = deadline.DeadlineEnforcer(
+        files, host.tasks, False, lambda: host.cpus,
+        pins.Pins(host.tasks, lambda: host.cpus[:1]))
+    with host.guest() as guest:
+        enforcer.apply(guest.pid, claim(10_000, 100_000, host.cpu))
+        expect(os.sched_getaffinity(guest.pid) == {host.cpus[0]},
+               f'it runs on {os.sched_getaffinity(guest.pid)}')
+
+
+def fifo_from_inside(host: Host) -> None:
+    """What has QEMU's rights cannot become SCHED_FIFO."""
+    with host.guest() as guest:
+        host.enforcer.apply(guest.pid, claim(30_000, 100_000, host.cpu))
+        child = os.fork()
+        if not child:
+            os.setgroups([])
+            os.setgid(_NOBODY)
+            os.setuid(_NOBODY)
+            with contextlib.suppress(PermissionError):
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+                os._exit(1)
+            os._exit(0)
+        expect(not os.waitpid(child, 0)[1], 'it became SCHED_FIFO')
+
+
+CASES: dict[str, Callable[[Host], None]] = {
+    case.__name__: case for case in (
+        probe, share, two_on_one, resize, refusal, asleep, repair, spare,
+        fifo_from_inside)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog='python -m tests.full.kernel.pinned')
+    parser.add_argument('--tolerance', type=float, default=0.005,
+                        help='of a share (default: %(default)s of a CPU)')
+    parser.add_argument('cases', nargs='*', choices=[[], *CASES],
+                        default=[])
+    args = parser.parse_args()
+    host = Host(args.tolerance)
+    failed = {}
+    for name in args.cases or CASES:
+        try:
+            CASES[name](host)
+        except Exception as error:
+            traceback.print_exc()
+            failed[name] = f'{type(error).__name__}: {error}'
+    host.machines.close()
+    json.dump({'release': platform.release(), 'cpus': len(host.cpus),
+               'shares': host.found, 'failed': failed}, sys.stdout, indent=1)
+    print()
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

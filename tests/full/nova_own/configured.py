@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Configures what Nova's tests start as an operator configures Nova.
+
+Nova's tests choose filters, weighers and drivers of their own.  What they
+choose stays, and the plugin is added as ``etc/nova-rt.conf`` tells.  Kernels
+are emulated, so that each fake host offers reservations.
+"""
+
+from collections.abc import Callable
+import functools
+import os
+import sys
+from typing import Any
+
+from nova import test
+from nova.tests import fixtures as nova_fixtures
+from nova.tests.functional import integrated_helpers
+
+import nova_rt.privsep
+from nova_rt import selfcheck
+from nova_rt.virt.libvirt import driver
+from tests.emulation import kernels
+
+_PASTE = os.path.join(sys.prefix, 'etc', 'nova', 'api-paste.ini')
+_APP = 'osapi_compute_app_v21\n'
+_KERNEL = 'F2m'
+#: as many CPUs as the fake hosts have at most
+_CPUS = 16
+#: What options of [filter_scheduler] name beside what they name already.
+_ADDED = {
+    'available_filters': 'nova_rt.scheduler.filters.RTShareFilter',
+    'enabled_filters': 'RTShareFilter',
+    'weight_classes': 'nova_rt.scheduler.weights.RTShareWeigher',
+}
+_PATIENCE = 20
+_DRIVERS = {'libvirt.LibvirtDriver': 'nova_rt.RTLibvirtDriver'}
+
+
+def nova(folder: str, plugin: bool) -> None:
+    """Prepare this process for Nova's tests, once and for all.
+
+    :param folder: where api-paste.ini is written
+    :param plugin: whether Nova has the plugin
+    """
+    with open(_PASTE) as source:
+        text = source.read()
+    if plugin:
+        text = text.replace(_APP, 'nova_rt ' + _APP) + (
+            '\n[filter:nova_rt]\nuse = egg:nova-rt#reservation_hints\n')
+        _emulate()
+        _around(test.TestCase, 'flags', _flags)
+    path = os.path.join(folder, 'api-paste.ini')
+    with open(path, 'w') as target:
+        target.write(text)
+    _around(integrated_helpers.InstanceHelperMixin,
+            '_wait_for_server_parameter', _patient)
+    _around(nova_fixtures.ConfFixture, 'setUp',
+            functools.partial(_defaults, path, plugin))
+
+
+def _around(owner: Any, name: str, new: Callable[..., Any]) -> None:
+    """Let a method be called by *new*, as its first argument."""
+    old = getattr(owner, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return new(functools.partial(old, self), self, *args, **kwargs)
+    setattr(owner, name, method)
+
+
+def _patient(old: Callable[..., Any], case: Any, server: Any,
+             expected_params: Any, max_retries: int = 10,
+             **kwargs: Any) -> Any:
+    """Nova's tests wait for five seconds, which a busy machine takes."""
+    return old(server, expected_params, max_retries=_PATIENCE * max_retries,
+               **kwargs)
+
+
+def _defaults(paste: str, plugin: bool, old: Callable[[], None],
+              fixture: Any) -> None:
+    old()
+    # A wheel has the file elsewhere than a checkout.
+    fixture.conf.set_default('api_paste_config', paste, group='wsgi')
+    if plugin:
+        for name, value in _ADDED.items():
+            fixture.conf.set_default(
+                name, [*fixture.conf.filter_scheduler[name], value],
+                group='filter_scheduler')
+
+
+def _flags(old: Callable[..., None], case: Any, **options: Any) -> None:
+    for name in _ADDED.keys() & options.keys():
+        if _ADDED[name] not in options[name]:
+            options[name] = [*options[name], _ADDED[name]]
+    name = options.get('compute_driver')
+    if name in _DRIVERS:
+        options['compute_driver'] = _DRIVERS[name]
+    old(**options)
+
+
+def _emulate() -> None:
+    # Nova's tests replace methods that the driver's check looks at.
+    verify = selfcheck.verify
+    verify()
+    selfcheck.verify = lambda tested=(): verify(tested)
+    nova_rt.privsep.cgroup_pctxt.client_mode = False
+    driver.RTLibvirtDriver._rt_files = (
+        lambda self: kernels.KERNELS[_KERNEL](_CPUS))

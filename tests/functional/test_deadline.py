@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Virtual machines on a stock kernel: SCHED_DEADLINE, found by probing."""
+
+import errno
+import os
+import random
+import unittest
+
+import fixtures
+
+from nova_rt.compute import claims
+from nova_rt.host import sched
+from nova_rt import hostmap
+from tests.emulation import groups
+from tests.emulation import kernels
+from tests.emulation import stock
+from tests.emulation import tasks as emulated
+from tests.functional import invariants
+from tests.functional import operations
+from tests.functional import test_lifecycle
+from tests.functional import test_live_migration
+from tests.functional import test_moves
+from tests import seeds
+
+#: How many of the inherited tests a change has to wait for.
+_SAMPLE = 3
+
+
+class Stock(invariants.TestCase):
+    """A mixin: hosts whose kernel has no budget for groups."""
+
+    KERNEL = 'stock'
+    VIRT_TYPE = 'qemu'
+    #: what the kernel leaves beside its fair server
+    CAP = 900_001
+
+    def setUp(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch(
+            'tests.emulation.kernels.KERNELS', kernels.KERNELS | {
+                'stock': kernels.Emulated(stock.Kernel, 'sched_deadline')}))
+        for name, new in emulated.DEADLINE.items():
+            self.useFixture(fixtures.MonkeyPatch(name, new))
+        super().setUp()
+
+    def _policy(self, host: str, claim: claims.RTClaim | None
+                ) -> tuple[int, int]:
+        if claim is None:
+            return super()._policy(host, claim)
+        return groups.DEADLINE, 0
+
+
+class DeadlineTest(Stock, operations.TestCase):
+    """What differs from kernels with budgets for groups."""
+
+    HOSTS = ('host1',)
+
+    def test_chosen_by_probing(self) -> None:
+        self.assertLessEqual(hostmap.TRAITS, set(self.traits()))
+        server = self.reserved(share=450)
+        other = self.reserved(share=450)
+        self.assertEqual({0, 1}, {self.claimed(each).cpus[0]
+                                  for each in (server, other)})
+
+    def test_not_pinned(self) -> None:
+        """The kernel does not let cpusets shrink: global EDF, and told."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'tests.emulation.stock.Kernel.shrinks', False))
+        found = self.traits(self.start_host('host2'))
+        self.assertIn(hostmap.TRAIT, found)
+        self.assertNotIn(hostmap.PINNED_TRAIT, found)
+
+    def test_refused_by_the_kernel(self) -> None:
+        """The server does not run, and nothing is left."""
+        self.kernel().intercept = refuse
+        self.boot_on('host1', self.flavor(600), 'ERROR')
+        self.kernel().intercept = None
+        self.assertEqual([], self.alive('host1'))
+        self.assert_invariants()
+
+    def test_audit_repairs(self) -> None:
+        server = self.reserved()
+        pid = self.domain(server).rt_pid
+        thread = self.guests.hosts['host1'].running[pid][2]
+        sched.stop(thread)
+        self.audit()
+        self.assert_runs(server, 'host1', 600)
+
+
+def refuse(path: str, text: str) -> None:
+    if path.startswith('sched_setattr'):
+        raise OSError(errno.EINVAL, 'refused', path)
+
+
+class LifecycleTest(Stock, test_lifecycle.MachineTest):
+    """Servers on one host."""
+
+    refuse = staticmethod(refuse)
+
+
+class MovesTest(Stock, test_moves.MachineTest):
+    """Between hosts, while they are off."""
+
+
+class LiveMigrationTest(Stock, test_live_migration.LiveMigrationTest):
+    """And while they run."""
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """All that other kernels go through with NOVA_RT_STOCK, else some."""
+    inherited = [
+        test for case in (LifecycleTest, MovesTest, LiveMigrationTest)
+        for test in loader.loadTestsFromTestCase(case)]
+    if not os.environ.get('NOVA_RT_STOCK'):
+        inherited = random.Random(seeds.seed()).sample(  # noqa: S311
+            inherited, _SAMPLE)
+    return unittest.TestSuite(
+        [*loader.loadTestsFromTestCase(DeadlineTest), *inherited])

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is made of bursts; the bursts themselves are traces."""
+
+from unittest import mock
+
+from oslotest import base
+
+from nova_rt.probe import bursts
+from nova_rt.probe import spin
+from tests.unit.probe import test_gaps
+
+_MS = 1_000_000
+ORDER = spin.Order(False, 100 * _MS, 4 * _MS, None)
+
+
+def trace(share, stopped=''):
+    return spin.Trace(
+        tuple(test_gaps.ends(0, 100, 200, 300, share=share)),
+        round(share * 400 * _MS), round(share * 400 * _MS), 400 * _MS,
+        stopped)
+
+
+class BurstsTest(base.BaseTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.bursts = bursts.Bursts(0.01)
+
+    def take(self, *traces):
+        with mock.patch.object(spin.Burst, 'run', side_effect=traces):
+            return [self.bursts.take(ORDER) for _ in traces]
+
+    def test_median(self):
+        self.take(*map(trace, (0.3, 0.31, 0.29, 0.305, 0.32)))
+        found = self.bursts.known.estimate
+        self.assertAlmostEqual(0.305, found.available)
+        self.assertLess(found.lower, 0.29)
+        self.assertGreater(found.upper, 0.32)
+
+    def test_the_last_five(self):
+        self.take(*map(trace, (0.30,) * 5 + (0.31,) * 5))
+        self.assertAlmostEqual(0.31, self.bursts.known.estimate.available)
+        self.assertEqual(5, self.bursts.count)
+
+    def test_halved(self):
+        told = self.take(*map(trace, (0.6, 0.6, 0.3)))
+        self.assertEqual([None, None], told[:2])
+        self.assertAlmostEqual(0.6, told[2])
+        self.assertAlmostEqual(0.3, self.bursts.known.estimate.available)
+
+    def test_stopped_tells_nothing(self):
+        self.take(trace(0.3, 'the VNF became busy'))
+        self.assertIsNone(self.bursts.known)
+        self.assertEqual('the VNF became busy', self.bursts.reason)
+
+    def test_no_grid(self):
+        self.take(spin.Trace((), 100 * _MS, 100 * _MS, 100 * _MS))
+        self.assertIn('did not end often enough', self.bursts.reason)
+
+    def test_load(self):
+        """A burst of 400 ms is 1 % of what there is in 40 s."""
+        with mock.patch.object(bursts.time, 'monotonic_ns') as clock:
+            clock.return_value = 10 ** 9
+            self.assertTrue(self.bursts.due(0))
+            self.take(trace(0.3))
+            clock.return_value += 39_900 * _MS
+            self.assertFalse(self.bursts.due(0))
+            clock.return_value += 200 * _MS
+            self.assertTrue(self.bursts.due(0))
+
+    def test_not_while_the_vnf_uses_most_of_it(self):
+        self.take(trace(0.3))
+        with mock.patch.object(bursts.time, 'monotonic_ns',
+                               return_value=10 ** 18):
+            self.assertFalse(self.bursts.due(0.25))
+            self.assertTrue(self.bursts.due(0.15))
+
+    def test_clear(self):
+        self.take(trace(0.3))
+        self.bursts.clear()
+        self.assertIsNone(self.bursts.known)
