@@ -21,6 +21,7 @@ enum phase { IDLE, REQUEST, ANSWER };
 struct flow {
 	u32 server;
 	u8 role, phase;
+	u16 port;	/* of the service; one that closes has none any more */
 	/* Begun, first read by a server, first and last of the answer. */
 	u64 begun, read, first, last;
 	/* Not yet added to an edge. */
@@ -116,6 +117,13 @@ static __always_inline struct flow *flow_of(struct sock *sk)
 	return flow && flow->server != HOST ? flow : 0;
 }
 
+static __always_inline u16 port_of(struct sock *sk, struct flow *flow)
+{
+	return flow->role == CLIENT ?
+	       __builtin_bswap16(sk->__sk_common.skc_dport) :
+	       sk->__sk_common.skc_num;
+}
+
 static __always_inline void key_of(struct sock *sk, struct flow *flow,
 				   struct edge_key *key)
 {
@@ -125,8 +133,7 @@ static __always_inline void key_of(struct sock *sk, struct flow *flow,
 	__builtin_memset(key, 0, sizeof(*key));
 	key->server = flow->server;
 	key->role = flow->role;
-	key->port = flow->role == CLIENT ?
-		    __builtin_bswap16(common->skc_dport) : common->skc_num;
+	key->port = flow->port ? flow->port : port_of(sk, flow);
 	if (common->skc_family == AF_INET6) {
 		bpf_core_read(key->peer, sizeof(key->peer),
 			      &common->skc_v6_daddr);
@@ -200,8 +207,9 @@ static __always_inline void finish(struct sock *sk, struct flow *flow)
 	record(&of->first, between(flow->begun, flow->first));
 }
 
-static __always_inline void begin(struct flow *flow)
+static __always_inline void begin(struct sock *sk, struct flow *flow)
 {
+	flow->port = port_of(sk, flow);
 	flow->phase = REQUEST;
 	flow->begun = bpf_ktime_get_ns();
 	flow->read = flow->first = flow->last = 0;
@@ -226,7 +234,7 @@ int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
 		if (flow->phase == ANSWER)
 			finish(sk, flow);
 		if (flow->phase != REQUEST)
-			begin(flow);
+			begin(sk, flow);
 	} else if (flow->phase == REQUEST) {
 		flow->phase = ANSWER;
 		flow->first = flow->last = bpf_ktime_get_ns();
@@ -248,7 +256,7 @@ int BPF_PROG(on_send, struct sock *sk)
 		if (flow->phase == ANSWER)
 			finish(sk, flow);
 		if (flow->phase != REQUEST)
-			begin(flow);
+			begin(sk, flow);
 	} else if (flow->phase == REQUEST) {
 		flow->phase = ANSWER;
 		flow->first = flow->last = bpf_ktime_get_ns();

@@ -59,6 +59,21 @@ sys.stdin.readline()
 print(json.dumps(log), flush=True)
 sys.stdin.read()
 '''
+#: Reads a request, answers it when told to, and then the next one.
+LATE = '''
+import socket, sys
+with socket.create_server(('127.0.0.1', 0)) as listener:
+    print(listener.getsockname()[1], flush=True)
+    connection, _ = listener.accept()
+    connection.recv(100)
+    print(flush=True)
+    sys.stdin.readline()
+    connection.send(b'x')
+    connection.recv(100)
+    connection.send(b'x')
+    connection.close()
+    sys.stdin.read()
+'''
 #: Asks over some connections at once; tells when it asked and had it all.
 CLIENT = '''
 import json, socket, sys, threading, time
@@ -155,22 +170,25 @@ class TransactionsTest(base.WatchedTest):
         self.exchange(LARGE, 10, sendfile=1)
         self.assert_exact(LARGE, 10)
 
-    def test_connections_that_are_older_than_the_programs(self):
+    def test_a_connection_that_is_older_than_the_programs(self):
         self.monitor.watch([])
-        server = self.python(SERVER, str(ASKED), str(ANSWERED), '0')
+        server = self.python(LATE)
         self.port = int(server.stdout.readline())
-        client = self.python(CLIENT, *map(str, (
-            self.port, CONNECTIONS, 200, ASKED, ANSWERED)))
-        with socket.create_connection(('127.0.0.1', self.port)) as early:
-            early.sendall(bytes(ASKED))
-            early.recv(ANSWERED, socket.MSG_WAITALL)
+        with socket.create_connection(('127.0.0.1', self.port)) as client:
+            client.sendall(bytes(ASKED))
+            server.stdout.readline()
+            # What it does next is to answer, as a client would ask.
             self.monitor.watch(self.servers)
-            client.stdout.readline()
-            edges = self.answered().edges
-        self.assertGreaterEqual(self.monitor.look().network.late, 1)
-        # All at the port that the server listens at: nobody is taken for
-        # the other end.
-        self.assertEqual({self.port}, {peer.port for peer in edges})
+            server.stdin.write('\n')
+            server.stdin.flush()
+            client.recv(1)
+            client.sendall(bytes(ASKED))
+            client.recv(1)
+        self.wait_for(lambda: self.answered().edges)
+        [peer] = self.answered().edges
+        self.assertEqual((transactions.Role.SERVER, self.port),
+                         (peer.role, peer.port))
+        self.assertEqual(1, self.monitor.look().network.late)
 
     def test_a_server_that_is_older_than_the_programs(self):
         self.monitor.watch([])
@@ -181,6 +199,7 @@ class TransactionsTest(base.WatchedTest):
         client = self.python(CLIENT, *map(str, (
             self.port, CONNECTIONS, 2, ASKED, ANSWERED)))
         client.stdout.readline()
-        self.wait_for(lambda: self.edge(
-            transactions.Role.SERVER).took.count >= 2 * CONNECTIONS)
+        self.wait_for(lambda: all(
+            self.edge(role).took.count >= 2 * CONNECTIONS
+            for role in transactions.Role))
         self.assert_exact(ANSWERED, 2)
