@@ -4,30 +4,35 @@
 
 usage: .venv/bin/python benchmarks/monitor.py [rounds]
 
-A context switch (two processes that pass a byte to and fro on one CPU) and
-the loads of loads.c, in a group that is watched and without the programs in
-the kernel, in turn: CPU time of the processes, minimum and median of the
-rounds, with the spread of the middle half.  Where that is wider than the
-limit and than what is measured, the line says "too noisy".  Needs root, gcc
-and cgroup v1; exits 1 for a context switch above 300 ns or a load 0.5 %
-slower, unless too noisy.
+A context switch (two processes that pass a byte to and fro on one CPU), a
+request over loopback and its answer, and the loads of loads.c, in a group
+that is watched and without the programs in the kernel, in turn: CPU time of
+the processes, minimum and median of the rounds, with the spread of the
+middle half.  Where that is wider than the limit and than what is measured,
+the line says "too noisy".  Needs root, gcc
+and cgroup v1; exits 1 for a context switch above 300 ns, a request above
+800 ns at each end, or a load 0.5 % slower, unless too noisy.
 """
 
 from collections.abc import Callable, Iterator
 import contextlib
 import os
 import pathlib
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 
+from nova_rt.monitor import objects
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers
+from nova_rt.monitor import transactions
 
 ROUNDS = 20
-LIMIT_NS, LIMIT_PART = 300, 0.005
+LIMIT_NS, REQUEST_NS, LIMIT_PART = 300, 800, 0.005
 EXCHANGES = 20_000
+REQUESTS = 8_000
 #: Each exchange is two switches.
 SWITCHES = 2 * EXCHANGES
 CPU = 1
@@ -50,6 +55,19 @@ def ping_pong() -> None:
     os.waitpid(child, 0)
 
 
+def requests() -> None:
+    """Ask over loopback, answer and read the answer, all in one process."""
+    with socket.create_server(('127.0.0.1', 0)) as listener, (
+            socket.create_connection(listener.getsockname())) as client:
+        server, _ = listener.accept()
+        for _ in range(REQUESTS):
+            client.sendall(bytes(100))
+            server.recv(100)
+            server.sendall(bytes(1000))
+            client.recv(1000)
+        server.close()
+
+
 def cpu_s(load: Callable[[], None]) -> float:
     """The CPU time of a load in a process of its own, in s."""
     child = os.fork()
@@ -63,20 +81,21 @@ def cpu_s(load: Callable[[], None]) -> float:
 
 
 @contextlib.contextmanager
-def watched() -> Iterator[None]:
-    with contextlib.closing(sched.Scheduler()) as scheduler:
-        scheduler.apply(servers.Register().update([servers.Server(
+def watched(kind: type[objects.Source]) -> Iterator[None]:
+    with contextlib.closing(kind()) as source:
+        source.apply(servers.Register().update([servers.Server(
             'bench', {servers.WHOLE: os.stat(GROUP).st_ino})]))
         yield
 
 
-def measure(load: Callable[[], None], rounds: int
+def measure(load: Callable[[], None], rounds: int,
+            kind: type[objects.Source] = sched.Scheduler
             ) -> tuple[list[float], list[float]]:
     """CPU times without and with the programs, in s."""
     without, under = [], []
     for _ in range(rounds):
         without.append(cpu_s(load))
-        with watched():
+        with watched(kind):
             under.append(cpu_s(load))
     return without, under
 
@@ -102,6 +121,12 @@ def switches(rounds: int) -> bool:
                   lambda extra: extra / SWITCHES * 1e9, '.0f', LIMIT_NS)
 
 
+def transaction(rounds: int) -> bool:
+    return report('request, each end, ns', measure(
+        requests, rounds, transactions.Transactions),
+        lambda extra: extra / REQUESTS / 2 * 1e9, '.0f', REQUEST_NS)
+
+
 def load(program: str, name: str, rounds: int) -> bool:
     found = measure(lambda: os.execv(  # noqa: S606
         program, [program, name]), rounds)
@@ -116,7 +141,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             program = f'{folder}/loads'
             subprocess.run(['gcc', '-O2', '-o', program, LOADS], check=True)
-            within = [switches(rounds), *(
+            within = [switches(rounds), transaction(rounds), *(
                 load(program, name, rounds) for name in ('ep', 'cg', 'mg'))]
     finally:
         GROUP.rmdir()

@@ -62,6 +62,7 @@ style() {
     check ruff ruff check .
     check flake8 flake8
     check shellcheck shellcheck -x .ci/run tools/*.sh experiments/run.sh \
+        nova_rt/monitor/programs/build.sh \
         devstack/plugin.sh devstack/settings devstack/lib/nova-rt \
         tests/devstack/*.sh
     check bashate bashate devstack/plugin.sh devstack/settings \

@@ -38,7 +38,17 @@ def find(host: host_files.Host, pid: int) -> Domain:
             continue  # has ended, or is just being written
         if root.get('pid') == str(pid):
             return _parse(root)
-    return Domain()
+    return _running(host, pid)
+
+
+def _running(host: host_files.Host, pid: int) -> Domain:
+    """What the command line of QEMU says; libvirt's files are elsewhere."""
+    try:
+        words = host.data(f'/proc/{pid}/cmdline').split(b'\0')
+        uuid = words[words.index(b'-uuid') + 1]
+    except (OSError, ValueError, IndexError):
+        return Domain()  # a container, or has ended
+    return Domain(uuid.decode(errors='replace'))
 
 
 def _files(host: host_files.Host) -> Iterator[str]:

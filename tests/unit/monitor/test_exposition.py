@@ -42,6 +42,11 @@ def look_at(**seen):
                      transactions.Stats(1, 2, 3))
 
 
+def full():
+    """A look with all that there is."""
+    return look_at(u1=sched.Seen(usage(), {0: usage()}))
+
+
 def parsed(text):
     return {(sample.name, *sorted(sample.labels.items())): sample.value
             for family in parser.text_string_to_metric_families(text)
@@ -51,8 +56,7 @@ def parsed(text):
 class ExpositionTest(unittest.TestCase):
 
     def metrics(self):
-        seen = sched.Seen(usage(), {0: usage()})
-        return parsed(exposition.text(metrics.families(look_at(u1=seen))))
+        return parsed(exposition.text(metrics.families(full())))
 
     def value(self, name, *labels):
         return self.metrics()[(f'nova_rt_{name}', *labels)]

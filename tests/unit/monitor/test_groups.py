@@ -103,6 +103,14 @@ class FinderTest(unittest.TestCase):
         self.assertEqual('qemu-1-instance-00000001.libvirt-qemu',
                          server.uuid)
 
+    def test_a_machine_by_its_command_line(self):
+        host = self.host(*V1)
+        self.put('/run/libvirt/qemu/instance-00000001.xml')
+        self.put('/proc/70/cmdline', f'qemu\0-uuid\0{UUID}\0-smp\0')
+        [server] = groups.Finder(host).find()
+        self.assertEqual((UUID, 0, ''), (server.uuid, server.vcpus,
+                                         server.name))
+
     def test_no_cgroups(self):
         self.put('/proc/self/mounts')
         self.assertEqual([], groups.Finder(
