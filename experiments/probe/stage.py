@@ -110,7 +110,7 @@ class Stage:
     name: str = ''
 
     def __post_init__(self) -> None:
-        self.name = self.name or f'{NAME}-{self.kind}'
+        self.name = self.name or f'{NAME}-{self.kind}-{os.getpid()}'
         self._paths = [_MOUNT / tree / self.name for tree in _TREES]
         self._interface: base.KernelInterface | None = None
         if self.kind == BUDGET:

@@ -24,12 +24,14 @@ class Step:
 
     :ivar source: by which all that was to be had was wanted; '': it was not,
         as far as is known
+    :ivar unwanted_ns: for how long it may not have been, for all that
     """
 
     wall_ns: int
     used_ns: int
     cpus: int
     source: str
+    unwanted_ns: int = 0
 
     @property
     def used(self) -> float:
@@ -70,23 +72,29 @@ def _backwards(before: sources.Sample, after: sources.Sample) -> bool:
 
 
 def step(before: sources.Sample, after: sources.Sample,
-         period_ns: int | None, needed: int) -> Step:
+         period_ns: int | None, needed: int,
+         since: sources.Sample | None = None) -> Step:
     """What happened between two readings that nothing disturbed.
 
     :param period_ns: of the limit, if it is known
     :param needed: so many threads must want to run all the time
+    :param since: an earlier reading, from which on they did
     """
     wall = after.at_ns - before.at_ns
-    source = ''
+    since = since or before
+    source, unwanted = '', 0
+    asleep = _asleep(since, after, period_ns or 0)[:needed]
     if _throttled(before, after, period_ns):
         source = sources.THROTTLING
-    elif wanting(before, after) >= needed > 0:
+    elif len(asleep) == needed > 0:
         source = sources.SCHEDSTAT
+        unwanted = asleep[-1] * wall // (after.at_ns - since.at_ns)
     elif _stolen(before, after):
         source = sources.STEAL
     elif _stalled(before, after):
         source = sources.PRESSURE
-    return Step(wall, after.used_ns - before.used_ns, len(after.cpus), source)
+    return Step(wall, after.used_ns - before.used_ns, len(after.cpus), source,
+                unwanted)
 
 
 def _throttled(before: sources.Sample, after: sources.Sample,
@@ -100,21 +108,32 @@ def _throttled(before: sources.Sample, after: sources.Sample,
     return throttled == periods >= max(1, passed - 1)
 
 
-def wanting(before: sources.Sample, after: sources.Sample) -> int:
-    """How many threads wanted to run all the time."""
+def _asleep(before: sources.Sample, after: sources.Sample, pending_ns: int
+            ) -> list[int]:
+    """For how long each thread slept that wanted to run all the time."""
     wall = after.at_ns - before.at_ns
-    return sum(_wants(before.threads[name], thread, wall)
-               for name, thread in after.threads.items()
-               if name in before.threads)
+    found = (_slept(before.threads[name], thread, wall, pending_ns)
+             for name, thread in after.threads.items()
+             if name in before.threads)
+    return sorted(one for one in found if one is not None)
 
 
-def _wants(then: rt_threads.Thread, now: rt_threads.Thread, wall: int
-           ) -> bool:
-    if (then.runnable and now.runnable and then.slept is not None
-            and then.slept == now.slept):
-        return True
+def _slept(then: rt_threads.Thread, now: rt_threads.Thread, wall: int,
+           pending_ns: int) -> int | None:
+    """For how long a thread slept, in ns; None: it does not want all.
+
+    :param pending_ns: the longest that it waits at once.  The kernel counts
+        that when it ends, so one that waits now may have waited longer.  In
+        the long run nothing is left of it, and of sleep there is.
+    """
+    both = then.runnable and now.runnable
+    if both and then.slept is not None and then.slept == now.slept:
+        return 0
     asleep = wall - (now.run_ns - then.run_ns) - (now.wait_ns - then.wait_ns)
-    return abs(asleep) <= SLACK * wall
+    if -pending_ns <= asleep + SLACK * wall and (
+            asleep <= SLACK * wall + (pending_ns if both else 0)):
+        return max(0, asleep)
+    return None
 
 
 def _stolen(before: sources.Sample, after: sources.Sample) -> bool:

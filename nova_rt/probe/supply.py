@@ -40,6 +40,8 @@ class Supply:
     :ivar cpus: how many CPUs it came from
     :ivar error_ns: how far off readings may be, on each CPU: a tick where
         budgets are charged at ticks
+    :ivar unwanted_ns: for how long it may not have been wanted, which is
+        the most that could have been had on top
     """
 
     used_ns: int
@@ -47,13 +49,14 @@ class Supply:
     period_ns: int
     cpus: int = 1
     error_ns: int = 0
+    unwanted_ns: int = 0
 
     def estimate(self) -> Estimate:
         """:raises ZeroDivisionError: of a window of nothing"""
         used, error = self.used_ns / self.cpus, self.error_ns
         available = self.used_ns / self.wall_ns
         lower = self.cpus * self._least(used - error)
-        upper = self.cpus * self._most(used + error)
+        upper = self.cpus * self._most(used + error + self.unwanted_ns)
         return Estimate(available, min(lower, available),
                         max(upper, available))
 
@@ -118,7 +121,9 @@ class Window:
         last = self._steps[-1]
         found = dataclasses.replace(
             last, used_ns=sum(step.used_ns for step in self._steps),
-            wall_ns=sum(step.wall_ns for step in self._steps)).estimate()
+            wall_ns=sum(step.wall_ns for step in self._steps),
+            unwanted_ns=sum(step.unwanted_ns for step in self._steps)
+        ).estimate()
         if len(self._steps) < _SPREAD_FROM:
             return found
         half = 2 * statistics.stdev(

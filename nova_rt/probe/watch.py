@@ -54,6 +54,7 @@ class Watch:
         self._root = root
         self._sources: sources.Sources | None = None
         self._before: sources.Sample | None = None
+        self._since: sources.Sample | None = None
         self._window = supply.Window()
         self.bursts = bursts.Bursts(options.max_load)
         self._tick_ns = ticks.tick_us() * 1000
@@ -63,7 +64,7 @@ class Watch:
 
     def start(self) -> str:
         """Take the first reading; returns why that cannot be, or ''."""
-        self._before = None
+        self._before = self._since = None
         self._window.clear()
         self.bursts.clear()
         try:
@@ -110,8 +111,21 @@ class Watch:
             self.start()
             return self._bound(None, reason)
         self._before = after
-        step = evidence.step(before, after, self.period_ns, needed)
-        return self._told(step, most_bursts)
+        return self._told(self._step(before, after, needed), most_bursts)
+
+    def _step(self, before: sources.Sample, after: sources.Sample,
+              needed: int) -> evidence.Step:
+        """Judged from when on all was wanted, or else by itself."""
+        found = evidence.step(before, after, self.period_ns, needed,
+                              self._since)
+        if self._since is not None and not found.source:
+            self._since = None
+            found = evidence.step(before, after, self.period_ns, needed)
+        if found.source != sources.SCHEDSTAT:
+            self._since = None
+        elif self._since is None:
+            self._since = before
+        return found
 
     def _told(self, step: evidence.Step, most_bursts: int) -> report.Report:
         if step.source:
@@ -133,7 +147,8 @@ class Watch:
         assert self._sources is not None  # noqa: S101
         self._changed = self._window.add(supply.Supply(
             step.used_ns, step.wall_ns, self.period_ns or DEFAULT_PERIOD_NS,
-            step.cpus, self._tick_ns + self._sources.unit_ns))
+            step.cpus, self._tick_ns + self._sources.unit_ns,
+            step.unwanted_ns))
         return self._report(
             report.THROTTLED, self._window.estimate(), step.used,
             step.source, 0.0, '' if self.period_ns else

@@ -98,7 +98,7 @@ class CommandTest(commands.CommandTest):
         os_cpu = min(os.sched_getaffinity(0))
         with subprocess.Popen(
                 ['taskset', '-c', str(os_cpu), *_PROBE, 'run', '--interval',
-                 '0.05', '--burst', 'idle', '--period-us', '4000000'],
+                 '0.05', '--burst', 'idle', '--max-load', '0.5'],
                 stdout=subprocess.PIPE, text=True) as process:
             while not self._children(process.pid):
                 self.assertIsNone(process.poll())

@@ -81,7 +81,26 @@ class StepTest(base.BaseTestCase):
 
     def test_thread_that_slept(self):
         self.assertEqual('', self.threads(
-            thread(), thread(run=150, wait=300, slept=3)))
+            thread(), thread(run=150, wait=230, slept=3)))
+
+    def test_thread_that_waits_now(self):
+        """Up to a period of it is not counted yet."""
+        before = dataclasses.replace(START, threads={7: thread()})
+        found = evidence.step(before, after(threads={
+            7: thread(run=150, wait=280, slept=3)}), _PERIOD, 1)
+        self.assertEqual((sources.SCHEDSTAT, 70 * _MS),
+                         (found.source, found.unwanted_ns))
+
+    def test_thread_that_slept_again_and_again(self):
+        """Of what a thread waits nothing is left over; of sleep there is."""
+        start, before = (dataclasses.replace(
+            START, at_ns=ms * _MS, threads={7: thread(
+                run=0.3 * ms, wait=0.55 * ms, slept=ms)}) for ms in (0, 500))
+        now = after(ms=1000, threads={
+            7: thread(run=300, wait=550, slept=1000)})
+        self.assertEqual(sources.SCHEDSTAT, self.source(before, now))
+        self.assertEqual('', evidence.step(before, now, _PERIOD, 1, start
+                                           ).source)
 
     def test_thread_that_sleeps_now(self):
         self.assertEqual('', self.threads(

@@ -84,6 +84,12 @@ class LawTest(base.BaseTestCase):
         self.assertLess(long.upper - long.lower,
                         (short.upper - short.lower) / 5)
 
+    def test_what_was_not_wanted_could_have_been_had(self):
+        sure, unsure = (of_ms(300, 1000, unwanted_ns=ms * _MS).estimate()
+                        for ms in (0, 50))
+        self.assertEqual(sure.lower, unsure.lower)
+        self.assertGreater(unsure.upper, sure.upper + 0.05)
+
     def test_several_cpus(self):
         found = of_ms(1200, 1000, cpus=2).estimate()
         self.assertAlmostEqual(1.2, found.available)

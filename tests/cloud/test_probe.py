@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The bundle of rt-probe in a container made of namespaces alone."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import ddt
+import fixtures
+from oslotest import base
+
+from experiments.probe import stage as rt_stage
+from nova_rt.probe import bundle
+
+#: As container runtimes do it: only the own part of the tree is mounted.
+_INSIDE = '''\
+set -e
+mount -t tmpfs none /sys/fs/cgroup
+for tree in cpu cpuacct; do
+    mkdir /sys/fs/cgroup/$tree
+    mount -t cgroup -o $tree none /sys/fs/cgroup/$tree
+done
+exec "$@"
+'''
+_CONTAINER = ('unshare', '--mount', '--pid', '--fork', '--mount-proc',
+              '--cgroup', 'sh', '-c', _INSIDE, 'sh')
+SHARE, PERIOD_US = 0.2, 50_000
+
+
+@ddt.ddt
+class ContainerTest(base.BaseTestCase):
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() or not pathlib.Path(
+                '/sys/fs/cgroup/cpuacct/cpuacct.usage').exists():
+            self.skipTest('needs root, and cgroup v1')
+        self.bundle = self.useFixture(fixtures.TempDir()).join('probe.pyz')
+        bundle.write(self.bundle)
+
+    def once(self, stage, *options):
+        done = subprocess.run(
+            [*stage.inside, *_CONTAINER, sys.executable, '-I', '-S',
+             self.bundle, 'once', *options],
+            stdout=subprocess.PIPE, text=True, check=True)
+        return json.loads(done.stdout)
+
+    @ddt.data(rt_stage.QUOTA, rt_stage.BUDGET)
+    def test_busy(self, kind):
+        """What it says holds what is read outside."""
+        with rt_stage.Stage(kind).up() as stage, rt_stage.task(
+                cpus=stage.cpus) as vnf:
+            stage.reserve(SHARE, PERIOD_US)
+            stage.enter(vnf, SHARE, PERIOD_US)
+            said = self.once(stage, '--interval', '1')
+            truth = rt_stage.truth(stage, 1, PERIOD_US)
+        self.assertEqual(('throttled', PERIOD_US),
+                         (said['method'], said['period_us']), said)
+        self.assertLessEqual(said['lower'], truth, said)
+        self.assertGreaterEqual(said['upper'], truth, said)
+
+    @ddt.data(rt_stage.QUOTA, rt_stage.BUDGET)
+    def test_idle(self, kind):
+        """Bursts find what a busy loop gets right after."""
+        with rt_stage.Stage(kind).up() as stage:
+            stage.reserve(SHARE, PERIOD_US)
+            said = self.once(stage, '--burst', 'idle')
+            with rt_stage.task(cpus=stage.cpus) as vnf:
+                stage.enter(vnf, SHARE, PERIOD_US)
+                truth = rt_stage.truth(stage, 1, PERIOD_US)
+        self.assertEqual('burst', said['method'], said)
+        self.assertLessEqual(said['lower'], truth, said)
+        self.assertGreaterEqual(said['upper'], truth, said)
