@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         monitor.looks(args.seconds / _PARTS), _PARTS)]
     measured = _measured(looks, _uuid(looks[-1], args.server))
     found = rt_advice.advise(measured, target, kernel)
-    flavor = flavors.of_reservation(found.wanted, measured.vcpus, args.ram)
+    flavor = flavors.reserved(found.wanted, measured.vcpus, args.ram)
     if args.format == 'json':
         print(json.dumps({
             'requests': measured.requests, 'rate_hz': measured.rate_hz,

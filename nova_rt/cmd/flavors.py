@@ -21,15 +21,14 @@ def command(name: str, vcpus: int, ram_mb: int,
     return shlex.join(words)
 
 
-def of_reservation(reservation: rt_reservation.Reservation, vcpus: int,
-                   ram_mb: int) -> str:
-    """Returns the command for a flavor with a reservation.
+def reserved(reservation: rt_reservation.Reservation, vcpus: int,
+             ram_mb: int) -> str:
+    """Returns the command for a flavor with a reservation for each vCPU.
 
     :param ram_mb: memory in MB
     """
     prefix = rt_reservation.FLAVOR_PREFIX
     return command(
-        f'rt-{reservation.runtime_us}-{reservation.period_us}', vcpus,
-        ram_mb, {
-            prefix + rt_reservation.RUNTIME_KEY: str(reservation.runtime_us),
-            prefix + rt_reservation.PERIOD_KEY: str(reservation.period_us)})
+        f'rt-{reservation.runtime_us}-{reservation.period_us}', vcpus, ram_mb,
+        {prefix + rt_reservation.RUNTIME_KEY: str(reservation.runtime_us),
+         prefix + rt_reservation.PERIOD_KEY: str(reservation.period_us)})

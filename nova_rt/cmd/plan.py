@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     given = response.answer(args, kernel, note, reservation,
                             (*response.PERCENTILES, args.percentile),
                             target=target)
-    flavor = flavors.of_reservation(reservation, args.vcpus, args.ram)
+    flavor = flavors.reserved(reservation, args.vcpus, args.ram)
     response.show(args, given, f'\n\n{flavor}', flavor=flavor)
     return 0
 
