@@ -16,7 +16,7 @@ def policies(group: str) -> set[tuple[str, str]]:
     """(policy, name) of the guest's tasks, without the one that keeps it."""
     keeper = group.split('-')[1]
     found = set()
-    for task in (MACHINE / group / 'tasks').read_text().split():
+    for task in base.groups.tasks(MACHINE / group):
         stat = pathlib.Path(f'/proc/{task}/stat').read_text()
         rest = stat.rpartition(')')[2].split()
         status = pathlib.Path(f'/proc/{task}/status').read_text()
@@ -112,10 +112,11 @@ class ReservedContainerTestCase(base.CloudTestCase):
 
     def test_audit_mends_the_kernel(self):
         server = self.boot(self.flavor())
-        path = MACHINE / self.on_host(server).group / 'cpu.rt_runtime_us'
-        path.write_text('50000\n')
-        self.eventually('the budget of the claim',
-                        lambda: path.read_text().strip() == '100000')
+        group = MACHINE / self.on_host(server).group
+        base.take(group, 50_000)
+        self.eventually(
+            'the budget of the claim',
+            lambda: base.groups.budget(group) == (100_000, 200_000))
 
     def test_host_without_reservations(self):
         flavor = self.flavor()

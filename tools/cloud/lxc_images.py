@@ -57,7 +57,7 @@ def ensure(images: glance.Glance, name: str, inittab: str,
 def _build(name: str, inittab: str, scratch: pathlib.Path,
            *programs: pathlib.Path) -> pathlib.Path:
     root = scratch / name
-    _fill(root, inittab, programs)
+    fill(root, inittab, programs)
     image = scratch / f'{name}.raw'
     subprocess.run(
         ['mkfs.ext4', '-q', '-O', '^has_journal', '-d', root, image, SIZE],
@@ -65,8 +65,9 @@ def _build(name: str, inittab: str, scratch: pathlib.Path,
     return image
 
 
-def _fill(root: pathlib.Path, inittab: str,
-          programs: Iterable[pathlib.Path]) -> None:
+def fill(root: pathlib.Path, inittab: str,
+         programs: Iterable[pathlib.Path]) -> None:
+    """Put busybox, which comes with *programs*, below a new *root*."""
     # libvirt can make the last one only where a container has a network.
     for directory in ('bin', 'dev', 'etc', 'proc', 'sbin', 'tmp',
                       'sys/fs/cgroup'):

@@ -40,6 +40,10 @@ else
             "/sys/fs/cgroup/$controllers" 2>/dev/null ||
             rmdir "/sys/fs/cgroup/$controllers"
     done
+    # As on any Debian.
+    for controller in cpu cpuacct; do
+        ln -s cpu,cpuacct "/sys/fs/cgroup/$controller"
+    done
 fi
 
 mkdir -p "$PROJECT"

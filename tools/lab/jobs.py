@@ -10,17 +10,21 @@ import shlex
 
 from lab import programs
 
+#: Brings the logs of the embedded cloud, which says more than its tests.
+_LOGS = '; status=$?; cp -r .cloud/log /lab/out/; exit $status'
 #: Shell commands by name, run at the project's root.
 NAMED = {
     'unit': 'stestr --test-path tests/unit run',
     'kernel': 'stestr --test-path tests/functional run --serial '
               'functional.kernel',
     'functional': 'stestr --test-path tests/functional run',
-    'cloud': 'stestr --test-path tests/cloud run --serial',
-    'demo': 'tools/demo.sh --report /lab/out/demo.json',
+    'cloud': f'stestr --test-path tests/cloud run --serial{_LOGS}',
+    'demo': f'tools/demo.sh --report /lab/out/demo.json{_LOGS}',
     'conformance': 'nova-rt conformance --this-host-may-crash -f json '
                    '--log /lab/out/conformance.log '
                    '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
+    'domains': 'python -W ignore -m tests.full.kernel.domains '
+               '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
     # An answer is what counts here: not every kernel has an interface.
     'doctor': 'nova-rt doctor -f json || [ $? -le 2 ]',
 }

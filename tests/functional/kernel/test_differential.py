@@ -144,7 +144,9 @@ def _write(path: pathlib.Path, text: str) -> None:
 
 
 class DifferentialTest(base.RealKernelTest):
-    """Zero disagreements."""
+    """Zero disagreements; tests.full.kernel has those of other kernels."""
+
+    interfaces = ('rt_group_sched',)
 
     def setUp(self) -> None:
         super().setUp()
@@ -261,6 +263,8 @@ class DifferentialTest(base.RealKernelTest):
 
 class CpusetTest(base.RealKernelTest):
     """The few rules of cpuset that confining a guest meets."""
+
+    interfaces = ('rt_group_sched',)
 
     def setUp(self) -> None:
         super().setUp()

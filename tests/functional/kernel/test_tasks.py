@@ -3,14 +3,10 @@
 """nova_rt.kernel.tasks and the interface F1 on real processes."""
 
 import os
-import pathlib
 
 from nova_rt import exception
 from nova_rt.kernel import base as kernel_base
-from nova_rt.kernel import detect
-from nova_rt.kernel import rt_group_sched
 from nova_rt.kernel import tasks
-from nova_rt.kernel import two_files as f1
 from tests.functional.kernel import base
 
 #: A process with a second thread that starts children, when told to.
@@ -25,7 +21,7 @@ for _ in range(200):
     time.sleep(0.001)
 signal.pause()
 '''
-BUDGET = kernel_base.Budget({0: 100}, 100_000)
+PERIOD = 100_000
 
 
 class TasksTest(base.RealKernelTest):
@@ -34,45 +30,49 @@ class TasksTest(base.RealKernelTest):
     def setUp(self) -> None:
         super().setUp()
         self.tasks = tasks.Tasks(self.fs)
-        found = detect.detect(self.fs)
-        assert isinstance(found, rt_group_sched.RtGroupSched)
-        self.interface = found
-        self.guest = self.top / 'guest'
-        self.guest.mkdir()
+        self.guest = self.make(self.top / 'guest')
         self.group = f'/{self.name}/guest'
+        self.runtime = max(100, self.interface.least_runtime_us())
         self.keeper = self.start()
         self.init = self.start()
         for child in (self.keeper, self.init):
             (self.guest / 'cgroup.procs').write_text(str(child.pid))
 
-    def make(self) -> int:
+    def reserve(self) -> None:
+        self.interface.reserve({self.group: kernel_base.Budget(
+            {0: self.runtime}, PERIOD)})
+
+    def make_real_time(self) -> int:
         return self.tasks.make_real_time(
-            self.group, 'cpu', self.keeper.pid, 'rr', 1)
+            self.group, self.interface.controller, self.keeper.pid, 'rr', 1)
 
     def test_group_of(self) -> None:
-        self.assertEqual(self.group,
-                         self.tasks.group_of(self.init.pid, 'cpu'))
+        self.assertEqual(self.group, self.tasks.group_of(
+            self.init.pid, self.interface.controller))
 
     def test_group_of_a_process_that_has_ended(self) -> None:
         self.end(self.init)
         with self.assertRaises(LookupError):
-            self.tasks.group_of(self.init.pid, 'cpu')
+            self.tasks.group_of(self.init.pid, self.interface.controller)
 
     def test_reserve_make_real_time_and_back(self) -> None:
-        self.interface.reserve({self.group: BUDGET})
-        self.assertEqual('100\n', (self.guest / f1.RUNTIME).read_text())
-        self.assertEqual('1000\n', (self.top / f1.RUNTIME).read_text())
-        self.assertEqual(1, self.make())
+        self.reserve()
+        self.assertEqual((self.runtime, PERIOD), base.budget(self.guest))
+        self.assertEqual((10 * self.runtime, 10 * PERIOD),
+                         base.budget(self.top))
+        self.assertEqual(1, self.make_real_time())
         self.assertEqual(os.SCHED_RR, os.sched_getscheduler(self.init.pid))
         self.assertEqual(os.SCHED_OTHER,
                          os.sched_getscheduler(self.keeper.pid))
-        with self.assertRaisesRegex(exception.KernelError, 'EBUSY'):
-            self.interface.release([self.group])
-        self.tasks.make_ordinary(self.group, 'cpu', self.keeper.pid)
+        if not self.interface.inherits:
+            with self.assertRaisesRegex(exception.KernelError, 'EBUSY'):
+                self.interface.release([self.group])
+        self.tasks.make_ordinary(
+            self.group, self.interface.controller, self.keeper.pid)
         self.assertEqual(os.SCHED_OTHER, os.sched_getscheduler(self.init.pid))
         self.interface.release([self.group])
         for group in (self.guest, self.top):
-            self.assertEqual('0\n', (group / f1.RUNTIME).read_text())
+            self.assertEqual(0, base.budget(group)[0])
 
     def test_init_is_a_child_of_the_keeper(self) -> None:
         self.assertTrue(self.tasks.is_init(self.init.pid, os.getpid()))
@@ -81,7 +81,7 @@ class TasksTest(base.RealKernelTest):
         self.assertFalse(self.tasks.is_init(self.init.pid, os.getpid()))
 
     def test_read_has_all_cpus(self) -> None:
-        self.interface.reserve({self.group: BUDGET})
+        self.reserve()
         found = self.interface.read(self.group)
         assert found is not None
         self.assertLessEqual(os.sched_getaffinity(0),
@@ -89,48 +89,56 @@ class TasksTest(base.RealKernelTest):
         self.assertEqual(100_000, found.period_us)
 
     def test_without_budget(self) -> None:
+        # Where groups inherit, none has more than the top of the servers.
+        base.give(self.top, 0)
         with self.assertRaisesRegex(exception.KernelError,
                                     f'thread {self.init.pid} cannot'):
-            self.make()
+            self.make_real_time()
 
     def test_a_guest_that_forks(self) -> None:
         """Also its threads, and children born while we walk."""
-        self.interface.reserve({self.group: BUDGET})
+        self.reserve()
         forker = self.start(FORKER)
         (self.guest / 'cgroup.procs').write_text(str(forker.pid))
         assert forker.stdin is not None
         forker.stdin.write(b'!')
         forker.stdin.flush()
-        self.assertGreaterEqual(self.make(), 3)
+        self.assertGreaterEqual(self.make_real_time(), 3)
         ordinary = [
-            thread for thread in self._threads()
+            thread for thread in self.threads(self.guest)
             if os.sched_getscheduler(thread) == os.SCHED_OTHER]
         self.assertEqual([self.keeper.pid], ordinary)
 
     def test_another_guest_with_the_same_id(self) -> None:
         """A thread that is elsewhere by now is left alone."""
-        self.interface.reserve({self.group: BUDGET})
-        (self.top / 'tasks').write_text(str(self.init.pid))
+        self.reserve()
+        other = self.make(self.top / 'other')
+        (other / 'cgroup.procs').write_text(str(self.init.pid))
         with self.assertRaises(ProcessLookupError):
             tasks.nova_rt.privsep.set_policy(
-                self.group, 'cpu', self.init.pid, 'rr', 1)
+                self.group, self.interface.controller, self.init.pid, 'rr', 1)
         self.assertEqual(os.SCHED_OTHER,
                          os.sched_getscheduler(self.init.pid))
 
     def test_room_of_a_removed_guest(self) -> None:
         """The kernel returns it late; production code outlasts that."""
-        self.interface.reserve({self.group: BUDGET})
+        self.reserve()
         for child in (self.keeper, self.init):
             self.end(child)
         base.eventually(self.guest.rmdir)
         self.interface.settle('/' + self.name)
-        self.assertEqual('0\n', (self.top / f1.RUNTIME).read_text())
+        self.assertEqual(0, base.budget(self.top)[0])
 
     def test_confine(self) -> None:
-        cpuset = self.scratch('cpuset')
-        for name in ('cpuset.cpus', 'cpuset.mems'):
-            (cpuset / name).write_text((cpuset.parent / name).read_text())
-        (cpuset / 'tasks').write_text(str(self.init.pid))
+        if self.interface.controller:
+            cpuset = self.scratch('cpuset')
+            for name in ('cpuset.cpus', 'cpuset.mems'):
+                (cpuset / name).write_text((cpuset.parent / name).read_text())
+        else:
+            for parent in (self.cpu, self.top):
+                self.hand_on(parent, 'cpuset')
+            cpuset = self.guest
+        (cpuset / 'cgroup.procs').write_text(str(self.init.pid))
         last = max(os.sched_getaffinity(self.init.pid))
         self.tasks.confine(self.init.pid, (last,))
         self.assertEqual({last}, os.sched_getaffinity(self.init.pid))
@@ -138,8 +146,3 @@ class TasksTest(base.RealKernelTest):
         with self.assertRaises(OSError):
             self.tasks.confine(self.init.pid, (1023,))
         self.assertEqual({last}, os.sched_getaffinity(self.init.pid))
-
-    def _threads(self) -> list[int]:
-        return [int(thread) for thread
-                in (self.guest / 'tasks').read_text().split()
-                if pathlib.Path(f'/proc/{thread}').exists()]

@@ -4,6 +4,7 @@
 
 import json
 import pathlib
+import subprocess
 import tempfile
 import unittest
 
@@ -117,6 +118,14 @@ class JobsTest(unittest.TestCase):
     def test_words_of_a_command_stay_apart(self):
         self.assertEqual("echo 'a b' ';'",
                          jobs.script(jobs.COMMAND, ['echo', 'a b', ';']))
+
+    def test_a_cloud_that_fails_brings_its_logs(self):
+        script = jobs.script('demo').replace(
+            'tools/demo.sh', 'mkdir -p .cloud/log; touch .cloud/log/nova.log;'
+            ' sh -c "exit 7" --').replace('/lab/out', '.')
+        done = subprocess.run(['bash', '-c', script], cwd=self.directory)
+        self.assertEqual(7, done.returncode)
+        self.assertTrue((self.directory / 'log' / 'nova.log').exists())
 
     def test_unknown(self):
         with self.assertRaisesRegex(programs.LabError, 'speed is no test'):
