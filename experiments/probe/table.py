@@ -77,8 +77,7 @@ def _most(limit: float, unit: str, digits: int, scale: float = 1.0
 def _none(of: Sequence[records.Record]) -> tuple[str, str, bool]:
     count = sum(one.value or 0 for one in of)
     return (f'{count:.0f} in {len(of) * changes.PIECE_S / 60:.0f} min',
-            f'{count:.0f}', not count
-            and len(of) >= changes.PIECES)
+            f'{count:.0f}', not count and len(of) * changes.PIECE_S >= 600)
 
 
 def _points(of: Sequence[records.Record]) -> tuple[str, str, bool]:
@@ -89,13 +88,15 @@ def _points(of: Sequence[records.Record]) -> tuple[str, str, bool]:
 
 
 def _spread(of: Sequence[records.Record]) -> tuple[str, str, bool]:
+    """From the first to the last decile, and from least to most."""
     found = [one.value for one in of if one.value is not None]
     middle = statistics.median(found)
-    spread = 100 * (max(found) - min(found)) / middle
-    return (f'median {middle:.2f} us at load average '
+    deciles = statistics.quantiles(found, n=10, method='inclusive')
+    spread = 100 * (deciles[-1] - deciles[0]) / middle
+    return (f'p10 to p90 {spread:.2f} %, median {middle:.2f} us, load average '
             f'{min(one.load_average for one in of):.0f} to '
             f'{max(one.load_average for one in of):.0f}',
-            f'spread {spread:.2f} %', spread <= 2)
+            f'{100 * (max(found) - min(found)) / middle:.2f} %', spread <= 2)
 
 
 BARS = (
