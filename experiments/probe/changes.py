@@ -89,7 +89,8 @@ def measure_idle(cell: str) -> records.Record:
     with _stage(kind, _BEFORE, period_us) as stage, agent.running(
             stage, ('--burst', 'idle')) as probe:
         for said in probe.reports(time.monotonic() + 30):
-            if said['method'] == 'burst':
+            if said['method'] == 'burst' and (
+                    said['available'] > (_BEFORE + _AFTER) / 2):
                 break
         stage.reserve(_AFTER, period_us)
         found = _seen(probe, time.monotonic(), _PATIENCE_PERIODS * periods_s,
