@@ -92,7 +92,11 @@ class Growth:
 
     def score(self, left: float, then: float, ahead: Throughput) -> float:
         """The gain, with a part of what is *ahead*."""
-        return self.gain(left, then) + LOOK_AHEAD * ahead.at(left)
+        # Written out, as this is done for each host of each request.
+        before, after = self.before, self.after
+        return (then * after.shared + after.reserved
+                - left * before.shared - before.reserved
+                + LOOK_AHEAD * (left * ahead.shared + ahead.reserved))
 
 
 #: What a server adds of whose type nothing is known, and what that changes.
@@ -115,16 +119,15 @@ class Model:
     """Forecasts from the matrices for shared and for reserved targets."""
 
     def __init__(self, matrices: Iterable[matrix.Matrix]) -> None:
-        by_kind = {each.kind: each for each in matrices}
-        self._rows = {kind: each.rows for kind, each in by_kind.items()}
-        self._types = sorted({name for each in by_kind.values()
+        self._by_kind = {each.kind: each for each in matrices}
+        self._types = sorted({name for each in self._by_kind.values()
                               for name in each.types})
         self.growth = functools.lru_cache(_KEPT)(self._growth)
 
     def cell(self, target: Server, competitor: str) -> float:
         """1 where nothing is known of one of the types."""
-        return self._rows.get(target.kind, {}).get(target.type, {}).get(
-            competitor, 1.0)
+        found = self._by_kind.get(target.kind)
+        return found.cell(target.type, competitor) if found else 1.0
 
     def throughput(self, there: Neighbours) -> Throughput:
         """All servers of a host."""

@@ -112,8 +112,9 @@ def time_left(host_state: Any, taken: int) -> tuple[float, float]:
     used = known.state.used
     whole = reservation.PPM * len(used)
     left = whole - sum(used)
-    # A cap that was lowered may have left less than nothing.
-    return max(0, left) / whole, max(0, left - taken) / whole
+    if not 0 <= taken <= left:  # a cap that was lowered
+        return max(0, left) / whole, 0.0
+    return left / whole, (left - taken) / whole
 
 
 def has_room(host_state: Any, vcpus: int, memory_mb: int) -> bool:

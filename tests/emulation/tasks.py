@@ -308,6 +308,15 @@ def _stock(thread: int) -> stock.Kernel:
     return found
 
 
+#: What is asked of threads, and changed, while guests have budgets.
+THREADS: dict[str, Any] = {
+    'nova_rt.kernel.tasks._belongs': belongs,
+    'nova_rt.kernel.tasks._is_child': is_child,
+    'nova_rt.kernel.tasks.os.sched_getparam': parameters_of,
+    'nova_rt.kernel.tasks.os.sched_getscheduler': policy_of,
+    'nova_rt.privsep.set_policy': set_policy,
+    'nova_rt.privsep.place_vcpu': place_vcpu,
+}
 #: What stands in for the system calls, and for the probe at start.
 DEADLINE: dict[str, Any] = {
     'nova_rt.host.sched.get': attributes_of,
@@ -331,6 +340,6 @@ def _task(thread: int) -> emulation.Task:
     return task
 
 
-__all__ = ['DEADLINE', 'EmulatedTasks', 'Guests', 'adopt', 'belongs',
-           'is_child', 'new_id', 'parameters_of', 'place_vcpu', 'policy_of',
-           'set_policy']
+__all__ = ['DEADLINE', 'THREADS', 'EmulatedTasks', 'Guests', 'adopt',
+           'belongs', 'is_child', 'new_id', 'parameters_of', 'place_vcpu',
+           'policy_of', 'set_policy']

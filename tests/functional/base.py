@@ -164,17 +164,10 @@ class TestCase(waits.Waits, base.ServersTestBase):
             'nova_rt.virt.libvirt.driver.RTLibvirtDriver._rt_files',
             lambda driver: hosts[driver.virtapi._compute.host].kernel))
         for name, new in (
+                *emulated.THREADS.items(),
                 ('nova_rt.privsep.cgroup_pctxt.client_mode', False),
                 ('nova_rt.kernel.tree.time', self.clock),
                 ('nova_rt.kernel.tasks.Tasks', emulated.EmulatedTasks),
-                ('nova_rt.kernel.tasks._belongs', emulated.belongs),
-                ('nova_rt.kernel.tasks._is_child', emulated.is_child),
-                ('nova_rt.kernel.tasks.os.sched_getparam',
-                 emulated.parameters_of),
-                ('nova_rt.kernel.tasks.os.sched_getscheduler',
-                 emulated.policy_of),
-                ('nova_rt.privsep.set_policy', emulated.set_policy),
-                ('nova_rt.privsep.place_vcpu', emulated.place_vcpu),
                 ('nova_rt.privsep.read_pid', guests.read_pid),
                 ('nova_rt.virt.libvirt.driver.libvirt', fakelibvirt)):
             self.useFixture(fixtures.MonkeyPatch(name, new))

@@ -164,6 +164,22 @@ class CreateTest(base.TestCase):
         self.assertEqual(set(), rt.tracked_instances)
         self.assertEqual([], rt.rt_claims())
 
+    def test_nova_breaks_its_claim_off(self) -> None:
+        """What was claimed until then counts no more, before any audit."""
+        rt = self.computes['host1'].manager.rt
+
+        def fail(*args: Any, **kwargs: Any) -> None:
+            claimed.append(len(rt.rt_claims()))
+            raise oslo_messaging.MessagingTimeout
+
+        claimed: list[int] = []
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.compute.resource_tracker.ResourceTracker.'
+            '_update_usage_from_instance', fail))
+        self.boot(self.rt_flavor(), status='ERROR')
+        self.assertEqual(1, claimed[0])
+        self.assertEqual([], rt.rt_claims())
+
     def test_an_audit_between_claim_and_spawn(self) -> None:
         """Nova saves the claim late: its audit would forget it."""
         seen = []

@@ -74,17 +74,12 @@ class CloudTest(base.TestCase):
 
     def _emulate(self) -> None:
         for name, new in (
+                *emulated.THREADS.items(),
                 ('nova_rt.privsep.cgroup_pctxt.client_mode', False),
                 ('nova_rt.kernel.tree.time', self.clock),
                 ('nova_rt.kernel.detect.known',
                  functools.cache(detect.known)),
                 ('nova_rt.kernel.tasks.Tasks', emulated.EmulatedTasks),
-                ('nova_rt.kernel.tasks._belongs', emulated.belongs),
-                ('nova_rt.kernel.tasks._is_child', emulated.is_child),
-                ('nova_rt.kernel.tasks.os.sched_getscheduler',
-                 emulated.policy_of),
-                ('nova_rt.privsep.set_policy', emulated.set_policy),
-                ('nova_rt.privsep.place_vcpu', emulated.place_vcpu),
                 ('nova_rt.privsep.read_pid', guests.read_pid)):
             self.useFixture(fixtures.MonkeyPatch(name, new))
 

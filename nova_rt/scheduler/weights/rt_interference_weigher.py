@@ -14,6 +14,7 @@ from oslo_log import log as logging
 from nova_rt import conf as rt_conf
 from nova_rt import exception
 from nova_rt.interference import forecast
+from nova_rt.interference import neighbours as rt_neighbours
 from nova_rt.scheduler import host_state as rt_host_state
 from nova_rt.scheduler import neighbours
 
@@ -50,18 +51,21 @@ class RTInterferenceWeigher(weights.BaseHostWeigher):
     def weigh_objects(self, weighed_obj_list: list[Any],
                       weight_properties: Any) -> list[float]:
         """The weights; a host that does not tell gets the mean of others."""
-        found = self._weights(weighed_obj_list, weight_properties)
+        placed = neighbours.placed(weight_properties) if self._model else None
+        if self._model is None or placed is None:
+            return [0.0] * len(weighed_obj_list)
+        found = self._weights(self._model, *placed, weight_properties.flavor,
+                              [each.obj for each in weighed_obj_list])
         told = [each for each in found if each is not None]
+        if len(told) == len(found):
+            return told
         neutral = statistics.fmean(told) if told else 0.0
         return [neutral if each is None else each for each in found]
 
-    def _weights(self, weighed: list[Any], spec: Any) -> list[float | None]:
-        placed = neighbours.placed(spec) if self._model else None
-        if self._model is None or placed is None:
-            return [0.0] * len(weighed)
-        server, taken = placed
-        vcpus, memory_mb = spec.flavor.vcpus, spec.flavor.memory_mb
-        hosts = [each.obj for each in weighed]
+    def _weights(self, model: forecast.Model,
+                 server: rt_neighbours.Server, taken: int, flavor: Any,
+                 hosts: list[Any]) -> list[float | None]:
+        vcpus, memory_mb = flavor.vcpus, flavor.memory_mb
         beside = list(map(rt_host_state.neighbours_of, hosts))
         mix = forecast.mix_of(beside, server)
 
@@ -74,7 +78,7 @@ class RTInterferenceWeigher(weights.BaseHostWeigher):
             if there is None:
                 found.append(None)
                 continue
-            growth = self._model.growth(there, server)
+            growth = model.growth(there, server)
             room = rt_host_state.has_room(host, vcpus, memory_mb)
             found.append(forecast.weight(growth.score(
                 *rt_host_state.time_left(host, taken), ahead(growth, room))))

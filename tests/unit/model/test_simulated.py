@@ -3,6 +3,7 @@
 """What is tested here: answers by simulation, against others."""
 
 import ddt
+import fixtures
 import numpy as np
 from oslotest import base
 
@@ -100,6 +101,8 @@ class PredictTest(base.BaseTestCase):
 class InverseTest(base.BaseTestCase):
 
     def test_meets(self):
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_rt.model.simulated.REQUESTS', 10_000))
         target = rt_load.Target(60_000, 0.9)
         runtime = simulated.smallest_runtime_us(
             LOAD, target, 20_000, 0.95, kernel=GROUPS)

@@ -33,12 +33,7 @@ class Emulation(fixtures.Fixture):
 
     def _setUp(self) -> None:
         for target, new in (
-                ('nova_rt.kernel.tasks._belongs', emulated.belongs),
-                ('nova_rt.kernel.tasks._is_child', emulated.is_child),
-                ('nova_rt.kernel.tasks.os.sched_getparam',
-                 emulated.parameters_of),
-                ('nova_rt.kernel.tasks.os.sched_getscheduler',
-                 emulated.policy_of),
+                *emulated.THREADS.items(),
                 ('nova_rt.privsep.set_policy',
                  self._stepped('policy', emulated.set_policy)),
                 ('nova_rt.privsep.place_vcpu',

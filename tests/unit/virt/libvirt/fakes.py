@@ -26,6 +26,9 @@ class Reservations:
     def __init__(self, held=None, error=None, interface=True, pauses=False,
                  pins=True, moved=None):
         self.events = []
+        #: whether nobody else touched the guest, at each apply and release
+        self.alone = []
+        self._handled = 0
         self._pauses = pauses
         self._pins = pins
         self._moved = moved
@@ -39,8 +42,13 @@ class Reservations:
     def rt_destination(self, uuid):
         return self._moved
 
+    @contextlib.contextmanager
     def rt_handling(self, uuid):
-        return contextlib.nullcontext()
+        self._handled += 1
+        try:
+            yield
+        finally:
+            self._handled -= 1
 
     def rt_guard(self):
         self.events.append('guard')
@@ -58,6 +66,7 @@ class Reservations:
 
     def apply(self, pid, held):
         self.events.append(('apply', pid, held))
+        self.alone.append(self._handled > 0)
         if self._error:
             raise self._error
 
@@ -66,6 +75,7 @@ class Reservations:
 
     def rt_release(self, uuid):
         self.events.append('release')
+        self.alone.append(self._handled > 0)
 
     def rt_settle(self):
         self.events.append('settle')

@@ -29,6 +29,14 @@ class RTGuestTest(base.BaseTestCase):
             ['guard', 'start 1', ('apply', 4711, held), 'resume'],
             self.driver.events)
 
+    def test_nobody_else_touches_it_meanwhile(self):
+        """Nor an audit, nor the event that it started."""
+        running = self.guest(fakes.claim(), fakes.refusal())
+        self.assertRaises(exception.KernelError, running.launch)
+        self.assertEqual([True, True], self.driver.alone)
+        running.poweroff()
+        self.assertEqual([True] * 3, self.driver.alone)
+
     def test_stays_paused_where_nova_wants_it(self):
         self.guest(fakes.claim(), pauses=True).launch(pause=True)
         self.assertNotIn('resume', self.driver.events)
