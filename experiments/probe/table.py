@@ -36,6 +36,8 @@ def _errors(of: Sequence[records.Record]) -> Numbers:
 def _throttled(of: Sequence[records.Record]) -> tuple[str, str, bool]:
     found = _errors(of)
     silent = len(of) - len(found)
+    if not found:
+        return 'none answered', '', False
     return (f'mean {statistics.mean(found):.2f} %, {silent} unanswered',
             f'{max(found):.2f} %',
             statistics.mean(found) <= 2 and max(found) <= 5 and not silent)
@@ -43,6 +45,8 @@ def _throttled(of: Sequence[records.Record]) -> tuple[str, str, bool]:
 
 def _burst(of: Sequence[records.Record]) -> tuple[str, str, bool]:
     found = _errors(of)
+    if not found:
+        return 'all bound', '', False
     near = sum(one <= 5 for one in found)
     return (f'{near} of {len(found)} within 5 %, mean '
             f'{statistics.mean(found):.2f} %, {len(of) - len(found)} bound',
@@ -53,6 +57,8 @@ def _burst(of: Sequence[records.Record]) -> tuple[str, str, bool]:
 def _interval(of: Sequence[records.Record]) -> tuple[str, str, bool]:
     known = [one for one in of if one.lower is not None
              and one.upper is not None and one.truth is not None]
+    if not known:
+        return 'no report has one', '', False
     held = sum((one.lower or 0) <= (one.truth or 0) <= (one.upper or 0)
                for one in known)
     widths = [((one.upper or 0) - (one.lower or 0)) / (one.truth or 1)
@@ -67,6 +73,8 @@ def _most(limit: float, unit: str, digits: int, scale: float = 1.0
     def judge(of: Sequence[records.Record]) -> tuple[str, str, bool]:
         found = [scale * one.value for one in of if one.value is not None]
         silent = len(of) - len(found)
+        if not found:
+            return 'none seen', '', False
         return (f'mean {statistics.mean(found):.{digits}f} {unit}'
                 + (f', {silent} not seen' if silent else ''),
                 f'{max(found):.{digits}f} {unit}',
