@@ -4,30 +4,39 @@
 
 usage: .venv/bin/python benchmarks/monitor.py [rounds]
 
-A context switch (two processes that pass a byte to and fro on one CPU) and a
-load that only computes, in a group that is watched and without the programs
-in the kernel, in turn: CPU time of the processes, minimum and median of the
-rounds with the spread of the middle half.  Where that is wider than what is
-measured, the line says "too noisy".  Needs root and cgroup v1; exits 1 for a
-context switch above 300 ns or a computation 0.5 % slower, unless too noisy.
+A context switch (two processes that pass a byte to and fro on one CPU), a
+request over loopback and its answer, and the loads of loads.c, in a group
+that is watched and without the programs in the kernel, in turn: CPU time of
+the processes, minimum and median of the rounds, with the spread of the
+middle half.  Where that is wider than the limit and than what is measured,
+the line says "too noisy".  Needs root, gcc
+and cgroup v1; exits 1 for a context switch above 300 ns, a request above
+800 ns at each end, or a load 0.5 % slower, unless too noisy.
 """
 
 from collections.abc import Callable, Iterator
 import contextlib
 import os
 import pathlib
+import socket
 import statistics
+import subprocess
 import sys
+import tempfile
 
+from nova_rt.monitor import objects
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers
+from nova_rt.monitor import transactions
 
 ROUNDS = 20
-LIMIT_NS, LIMIT_PART = 300, 0.005
+LIMIT_NS, REQUEST_NS, LIMIT_PART = 300, 800, 0.005
 EXCHANGES = 20_000
+REQUESTS = 8_000
 #: Each exchange is two switches.
 SWITCHES = 2 * EXCHANGES
 CPU = 1
+LOADS = pathlib.Path(__file__).with_name('loads.c')
 GROUP = pathlib.Path('/sys/fs/cgroup/cpu/nova-rt-bench-monitor')
 
 
@@ -46,11 +55,17 @@ def ping_pong() -> None:
     os.waitpid(child, 0)
 
 
-def compute() -> None:
-    """Compute for half a second, about."""
-    total = 0
-    for number in range(6_000_000):
-        total += number & 7
+def requests() -> None:
+    """Ask over loopback, answer and read the answer, all in one process."""
+    with socket.create_server(('127.0.0.1', 0)) as listener, (
+            socket.create_connection(listener.getsockname())) as client:
+        server, _ = listener.accept()
+        for _ in range(REQUESTS):
+            client.sendall(bytes(100))
+            server.recv(100)
+            server.sendall(bytes(1000))
+            client.recv(1000)
+        server.close()
 
 
 def cpu_s(load: Callable[[], None]) -> float:
@@ -66,20 +81,21 @@ def cpu_s(load: Callable[[], None]) -> float:
 
 
 @contextlib.contextmanager
-def watched() -> Iterator[None]:
-    with contextlib.closing(sched.Scheduler()) as scheduler:
-        scheduler.apply(servers.Register().update([servers.Server(
+def watched(kind: type[objects.Source]) -> Iterator[None]:
+    with contextlib.closing(kind()) as source:
+        source.apply(servers.Register().update([servers.Server(
             'bench', {servers.WHOLE: os.stat(GROUP).st_ino})]))
         yield
 
 
-def measure(load: Callable[[], None], rounds: int
+def measure(load: Callable[[], None], rounds: int,
+            kind: type[objects.Source] = sched.Scheduler
             ) -> tuple[list[float], list[float]]:
     """CPU times without and with the programs, in s."""
     without, under = [], []
     for _ in range(rounds):
         without.append(cpu_s(load))
-        with watched():
+        with watched(kind):
             under.append(cpu_s(load))
     return without, under
 
@@ -94,26 +110,42 @@ def report(name: str, found: tuple[list[float], list[float]],
         [b - a for a, b in zip(without, under, strict=True)], n=4)
     spread = unit(high - low)
     noisy = spread > max(limit, abs(extra))
-    print(f'{name}: minimum +{extra:{shown}}, median {middle:+{shown}}, '
+    print(f'{name}: minimum {extra:+{shown}}, median {middle:+{shown}}, '
           f'spread {spread:{shown}}, at most {limit:{shown}}'
           + (': too noisy' if noisy else ''))
     return noisy or extra <= limit
+
+
+def switches(rounds: int) -> bool:
+    return report('context switch, ns', measure(ping_pong, rounds),
+                  lambda extra: extra / SWITCHES * 1e9, '.0f', LIMIT_NS)
+
+
+def transaction(rounds: int) -> bool:
+    return report('request, each end, ns', measure(
+        requests, rounds, transactions.Transactions),
+        lambda extra: extra / REQUESTS / 2 * 1e9, '.0f', REQUEST_NS)
+
+
+def load(program: str, name: str, rounds: int) -> bool:
+    found = measure(lambda: os.execv(  # noqa: S606
+        program, [program, name]), rounds)
+    return report(f'load {name}', found,
+                  lambda extra: extra / min(found[0]), '.2%', LIMIT_PART)
 
 
 def main() -> int:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     GROUP.mkdir()
     try:
-        switches = measure(ping_pong, rounds)
-        loads = measure(compute, rounds)
+        with tempfile.TemporaryDirectory() as folder:
+            program = f'{folder}/loads'
+            subprocess.run(['gcc', '-O2', '-o', program, LOADS], check=True)
+            within = [switches(rounds), transaction(rounds), *(
+                load(program, name, rounds) for name in ('ep', 'cg', 'mg'))]
     finally:
         GROUP.rmdir()
-    return 0 if all((
-        report('context switch, ns', switches,
-               lambda extra: extra / SWITCHES * 1e9, '.0f', LIMIT_NS),
-        report('computation', loads,
-               lambda extra: extra / min(loads[0]), '.2%', LIMIT_PART),
-    )) else 1
+    return 0 if all(within) else 1
 
 
 if __name__ == '__main__':

@@ -62,6 +62,7 @@ style() {
     check ruff ruff check .
     check flake8 flake8
     check shellcheck shellcheck -x .ci/run tools/*.sh experiments/run.sh \
+        nova_rt/monitor/programs/build.sh \
         devstack/plugin.sh devstack/settings devstack/lib/nova-rt \
         tests/devstack/*.sh
     check bashate bashate devstack/plugin.sh devstack/settings \
@@ -110,13 +111,16 @@ lab() {
             check "lab, $kernel, cgroup $cgroup" \
                 tools/lab.sh "$kernel" --cgroup "$cgroup" doctor
         done
+        check "lab, $kernel, pinned virtual machines" \
+            tools/lab.sh "$kernel" --icount -- \
+            python -m tests.full.kernel.pinned
     done
 }
 full() {
     NOVA_RT_KILL=1 NOVA_RT_AUDIT=1 NOVA_RT_SOAK=2700 \
         NOVA_RT_SOAK_SERVICES=200 NOVA_RT_LOAD=64 TACKER_RT_FUZZ=50000 \
-        functional \
-        'test_(kill|audits|soak|load|fuzz)'
+        NOVA_RT_STOCK=1 functional \
+        'test_(kill|audits|soak|load|fuzz)|functional.test_deadline'
     check "Nova's own tests, with the plugin" python -m tests.full.nova_own
     experiments
     NOVA_RT_SETS=20 NOVA_RT_SETS_QEMU=5 tests cloud --serial random_sets

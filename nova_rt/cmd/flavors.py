@@ -5,6 +5,8 @@
 from collections.abc import Mapping
 import shlex
 
+from nova_rt import reservation as rt_reservation
+
 
 def command(name: str, vcpus: int, ram_mb: int,
             extra_specs: Mapping[str, str]) -> str:
@@ -17,3 +19,17 @@ def command(name: str, vcpus: int, ram_mb: int,
     for key, value in extra_specs.items():
         words += ['--property', f'{key}={value}']
     return shlex.join(words)
+
+
+def of_reservation(reservation: rt_reservation.Reservation, vcpus: int,
+                   ram_mb: int) -> str:
+    """Returns the command for a flavor with a reservation.
+
+    :param ram_mb: memory in MB
+    """
+    prefix = rt_reservation.FLAVOR_PREFIX
+    return command(
+        f'rt-{reservation.runtime_us}-{reservation.period_us}', vcpus,
+        ram_mb, {
+            prefix + rt_reservation.RUNTIME_KEY: str(reservation.runtime_us),
+            prefix + rt_reservation.PERIOD_KEY: str(reservation.period_us)})

@@ -8,7 +8,9 @@ one does.
 
 from collections.abc import Sequence
 
+from nova_rt.cmd import advise
 from nova_rt.cmd import base
+from nova_rt.cmd import graph
 from nova_rt.cmd import interference
 from nova_rt.cmd import monitor
 from nova_rt.cmd import pinning
@@ -20,7 +22,8 @@ from nova_rt.doctor import command as doctor
 
 COMMANDS = (doctor.register, plan.register, predict.register,
             release.register, conformance.register, interference.register,
-            pinning.register, monitor.register, monitor.register_top)
+            pinning.register, monitor.register, monitor.register_top,
+            graph.register, advise.register)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

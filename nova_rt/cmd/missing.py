@@ -5,6 +5,7 @@
 #: By the name of the import: what people call it, and our extra for it.
 _KNOWN = {
     'libvirt': ('libvirt-python', 'nova'),
+    'networkx': ('networkx', 'monitor'),
     # What comes with Nova is asked for before Nova itself, here and there.
     **dict.fromkeys(('keystoneauth1', 'nova', 'oslo_db', 'sqlalchemy'),
                     ('Nova', 'nova')),

@@ -16,7 +16,7 @@ from nova_rt.monitor import groups
 from nova_rt.monitor import look as monitor_look
 from nova_rt.monitor import table
 
-_EPILOG = 'Exit status: 0 done, 1 no answer, 3 wrong usage.'
+EPILOG = 'Exit status: 0 done, 1 no answer, 3 wrong usage.'
 _CLEAR = '\x1b[H\x1b[2J'
 #: The longest and shortest time between two looks, in seconds.
 _LEAST, _MOST = 0.1, 86_400.0
@@ -28,9 +28,9 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         description='Watch the servers of this host from outside for some '
                     'seconds, and say what each used of its reservation and '
                     'waited for.  Needs root; changes nothing.',
-        epilog=_EPILOG)
+        epilog=EPILOG)
     base.add_format(parser)
-    _add_seconds(parser, 5.0)
+    add_seconds(parser, 5.0)
     parser.set_defaults(run=run)
 
 
@@ -39,15 +39,15 @@ def register_top(commands: 'argparse._SubParsersAction[Any]') -> None:
         'top', help='the same, again and again',
         description='Watch the servers of this host from outside until '
                     'interrupted.  Needs root; changes nothing.',
-        epilog=_EPILOG)
-    _add_seconds(parser, 2.0)
+        epilog=EPILOG)
+    add_seconds(parser, 2.0)
     parser.add_argument(
         '--rounds', type=_rounds, metavar='N',
         help='end after so many (default: when interrupted)')
     parser.set_defaults(run=run_top)
 
 
-def _add_seconds(parser: argparse.ArgumentParser, default: float) -> None:
+def add_seconds(parser: argparse.ArgumentParser, default: float) -> None:
     parser.add_argument(
         '--seconds', type=_seconds, default=default, metavar='N',
         help='how long to watch (default: %(default)g)')
@@ -68,18 +68,18 @@ def _rounds(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    look = next(_looks(args.seconds))
+    look = next(looks(args.seconds))
     print(table.as_json(look) if args.format == 'json' else table.text(look))
     return 0
 
 
 def run_top(args: argparse.Namespace) -> int:
-    for look in itertools.islice(_looks(args.seconds), args.rounds):
+    for look in itertools.islice(looks(args.seconds), args.rounds):
         print(f'{_CLEAR}{table.text(look)}', flush=True)
     return 0
 
 
-def _looks(seconds: float) -> Iterator[monitor_look.Look]:
+def looks(seconds: float) -> Iterator[monitor_look.Look]:
     """Yields what came after the look before, every so many seconds.
 
     :raises CannotMonitor: no source is there

@@ -10,7 +10,6 @@ from nova_rt.cmd import response
 from nova_rt.cmd import this_host
 from nova_rt.model import load as rt_load
 from nova_rt.model import planner
-from nova_rt import reservation as rt_reservation
 
 _US_PER_MS = 1000
 
@@ -58,12 +57,7 @@ def run(args: argparse.Namespace) -> int:
     given = response.answer(args, kernel, note, reservation,
                             (*response.PERCENTILES, args.percentile),
                             target=target)
-    prefix = rt_reservation.FLAVOR_PREFIX
-    flavor = flavors.command(
-        f'rt-{reservation.runtime_us}-{reservation.period_us}', args.vcpus,
-        args.ram, {
-            prefix + rt_reservation.RUNTIME_KEY: str(reservation.runtime_us),
-            prefix + rt_reservation.PERIOD_KEY: str(reservation.period_us)})
+    flavor = flavors.of_reservation(reservation, args.vcpus, args.ram)
     response.show(args, given, f'\n\n{flavor}', flavor=flavor)
     return 0
 

@@ -26,6 +26,7 @@ class Domain:
     name: str = ''
     project: str = ''
     flavor: str = ''
+    addresses: tuple[str, ...] = ()
 
 
 def find(host: host_files.Host, pid: int) -> Domain:
@@ -37,7 +38,17 @@ def find(host: host_files.Host, pid: int) -> Domain:
             continue  # has ended, or is just being written
         if root.get('pid') == str(pid):
             return _parse(root)
-    return Domain()
+    return _running(host, pid)
+
+
+def _running(host: host_files.Host, pid: int) -> Domain:
+    """What the command line of QEMU says; libvirt's files are elsewhere."""
+    try:
+        words = host.data(f'/proc/{pid}/cmdline').split(b'\0')
+        uuid = words[words.index(b'-uuid') + 1]
+    except (OSError, ValueError, IndexError):
+        return Domain()  # a container, or has ended
+    return Domain(uuid.decode(errors='replace'))
 
 
 def _files(host: host_files.Host) -> Iterator[str]:
@@ -66,4 +77,6 @@ def _parse(root: ElementTree.Element) -> Domain:
         domain.findtext('uuid', ''), int(vcpus) if vcpus.isdecimal() else 0,
         nova.findtext(f'{_NOVA}name', ''),
         '' if project is None else project.get('uuid', ''),
-        '' if flavor is None else flavor.get('name', ''))
+        '' if flavor is None else flavor.get('name', ''),
+        tuple(address.get('address', '') for address in nova.iterfind(
+            f'{_NOVA}ports/{_NOVA}port/{_NOVA}ip')))

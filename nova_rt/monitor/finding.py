@@ -61,7 +61,7 @@ def encode(found: Iterable[servers.Server]) -> str:
     """Servers as a line."""
     return json.dumps([{
         **{name: getattr(server, name) for name in _PLAIN},
-        'groups': [*server.groups.items()],
+        'addresses': server.addresses, 'groups': [*server.groups.items()],
         'reservation': server.reservation and [
             server.reservation.runtime_us, server.reservation.period_us],
     } for server in found])
@@ -73,13 +73,14 @@ def decode(line: str) -> list[servers.Server]:
 
 
 _PLAIN = tuple(field.name for field in dataclasses.fields(servers.Server)
-               if field.name not in ('groups', 'reservation'))
+               if field.name not in ('addresses', 'groups', 'reservation'))
 
 
 def _decoded(one: dict[str, Any]) -> servers.Server:
     granted = one.pop('reservation')
     return servers.Server(
-        groups=dict(map(tuple, one.pop('groups'))), **one,
+        groups=dict(map(tuple, one.pop('groups'))),
+        addresses=tuple(one.pop('addresses')), **one,
         reservation=servers.Reservation(*granted) if granted else None)
 
 

@@ -92,7 +92,7 @@ class Finder:
         known = domains.find(self._host, guest.keeper.pid)
         return servers.Server(
             known.uuid or str(guest), groups, known.vcpus, known.name,
-            known.project, known.flavor)
+            known.project, known.flavor, addresses=known.addresses)
 
     def _groups(self, path: str) -> Iterator[tuple[int, int]]:
         whole = self._inode(path)

@@ -43,6 +43,7 @@ class Look:
     :ivar beyond: how many those are
     :ivar unseen: switches of tasks that no event was sent for
     :ivar answered: transactions by UUID
+    :ivar network: what is not exact of them; None without that source
     """
 
     at_s: float
@@ -54,7 +55,7 @@ class Look:
     unseen: int = 0
     answered: Mapping[str, transactions.Seen] = dataclasses.field(
         default_factory=dict)
-    network: transactions.Stats = transactions.Stats()
+    network: transactions.Stats | None = None
 
     def since(self, before: 'Look') -> 'Look':
         """What came after an earlier look."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from nova_rt.monitor import exposition
 from nova_rt.monitor import histogram
 from nova_rt.monitor import look as monitor_look
+from nova_rt.monitor import transactions
 from nova_rt.monitor import waits
 
 _NS = 1e9
@@ -39,7 +40,7 @@ _SUMS: tuple[tuple[str, str, Callable[[waits.Usage], float]], ...] = (
 def families(look: monitor_look.Look) -> list[exposition.Family]:
     """All metrics of a look."""
     return [*_monitor(look), *_servers(look), *_sums(look), *_parts(look),
-            *_times(look)]
+            *_times(look), *_transactions(look)]
 
 
 def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
@@ -61,6 +62,22 @@ def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
         'Switches of tasks that the kernel sent no event for.')
     unseen.add(look.unseen, {})
     yield from (sources, watched, beyond, unseen)
+    if look.network is not None:
+        yield from _network(look.network)
+
+
+def _network(stats: transactions.Stats) -> Iterator[exposition.Family]:
+    for name, about, value in (
+            ('late_connections_total', 'Connections older than their server '
+             'is watched.', stats.late),
+            ('peers_beyond_total', 'Transactions with peers beyond the '
+             'bounds.', stats.beyond),
+            ('missing_transactions_total', 'Transactions that there was no '
+             'room for.', stats.full)):
+        family = exposition.Family(f'nova_rt_monitor_{name}', 'counter',
+                                   about)
+        family.add(value, {})
+        yield family
 
 
 def _servers(look: monitor_look.Look) -> Iterator[exposition.Family]:
@@ -124,31 +141,64 @@ def _parts(look: monitor_look.Look) -> Iterator[exposition.Family]:
 
 
 def _times(look: monitor_look.Look) -> Iterator[exposition.Family]:
-    yield from _histogram(
-        look, 'wait', 'From being runnable with budget to running.',
-        lambda usage: usage.waits)
-    yield from _histogram(
-        look, 'period_use', 'CPU time used of the budget in a period.',
-        lambda usage: usage.uses)
-
-
-def _histogram(look: monitor_look.Look, name: str, about: str,
-               part: Callable[[waits.Usage], histogram.Histogram]
-               ) -> Iterator[exposition.Family]:
-    """A histogram with few bounds, and quantiles from its fine buckets."""
-    coarse = exposition.Family(f'{_SERVER}{name}_seconds', 'histogram', about)
-    fine = exposition.Family(
-        f'{_SERVER}{name}_quantile_seconds', 'gauge',
-        f'{about}  A quantile of all times until now.')
+    waited, used = _Times('wait', 'From being runnable with budget to '
+                          'running.'), _Times(
+        'period_use', 'CPU time used of the budget in a period.')
     for uuid, seen in look.seen.items():
-        found = part(seen.whole)
+        waited.add(seen.whole.waits, _labels(uuid))
+        used.add(seen.whole.uses, _labels(uuid))
+    yield from (*waited.families, *used.families)
+
+
+def _transactions(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    took = _Times('transaction', 'From the request, sent or arrived, to the '
+                  'last byte of its answer.')
+    waiting = _Times('request_wait', 'From the arrival of a request to its '
+                     'first read.')
+    first = _Times('first_byte', 'From the arrival of a request to the '
+                   'first byte of its answer.')
+    received = exposition.Family(
+        f'{_SERVER}received_bytes_total', 'counter', 'Bytes read over TCP.')
+    sent = exposition.Family(
+        f'{_SERVER}sent_bytes_total', 'counter', 'Bytes sent over TCP.')
+    for uuid, seen in look.answered.items():
+        for role in transactions.Role:
+            total = seen.total(role)
+            if not total.received and not total.sent:
+                continue
+            labels = {**_labels(uuid), 'role': role.name.lower()}
+            took.add(total.took, labels)
+            received.add(total.received, labels)
+            sent.add(total.sent, labels)
+        waiting.add(seen.waiting, _labels(uuid))
+        first.add(seen.first, _labels(uuid))
+    yield from (received, sent, *took.families, *waiting.families,
+                *first.families)
+
+
+class _Times:
+    """A histogram with few bounds, and quantiles from its fine buckets."""
+
+    def __init__(self, name: str, about: str) -> None:
+        self._coarse = exposition.Family(f'{_SERVER}{name}_seconds',
+                                         'histogram', about)
+        self._fine = exposition.Family(
+            f'{_SERVER}{name}_quantile_seconds', 'gauge',
+            f'{about}  A quantile of all times until now.')
+
+    def add(self, found: histogram.Histogram, labels: dict[str, str]
+            ) -> None:
+        """Nothing, where there was none."""
         if not found.count:
-            continue
-        coarse.observe(found, _labels(uuid))
+            return
+        self._coarse.observe(found, labels)
         for quantile in exposition.QUANTILES:
-            fine.add(found.quantile_ns(quantile) / _NS,
-                     {**_labels(uuid), 'quantile': repr(quantile)})
-    yield from (coarse, fine)
+            self._fine.add(found.quantile_ns(quantile) / _NS,
+                           {**labels, 'quantile': repr(quantile)})
+
+    @property
+    def families(self) -> tuple[exposition.Family, exposition.Family]:
+        return self._coarse, self._fine
 
 
 def _labels(uuid: str) -> dict[str, str]:

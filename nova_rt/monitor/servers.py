@@ -43,6 +43,7 @@ class Server:
         WHOLE; what is in a group below belongs to it too
     :ivar vcpus: how many it has, 0 where nobody tells
     :ivar name, project, flavor: as people call them; '' where nobody tells
+    :ivar addresses: fixed addresses, as Nova has told libvirt
     """
 
     uuid: str
@@ -52,6 +53,7 @@ class Server:
     project: str = ''
     flavor: str = ''
     reservation: Reservation | None = None
+    addresses: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,15 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 import json
 from typing import Any
 
+from nova_rt.monitor import histogram
 from nova_rt.monitor import look as monitor_look
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers
+from nova_rt.monitor import transactions
 from nova_rt.monitor import waits
 
 _NS = 1e9
 _MS_NS = 1e6
 _HEADINGS = ('SERVER', 'NAME', 'CPU', 'RESERVED', 'USED', 'EXHAUSTED',
-             'THROTTLED', 'LOST', 'WAIT p50', 'p99', 'SWITCHES')
+             'THROTTLED', 'LOST', 'WAIT p50', 'p99', 'REQUESTS', 'TOOK p99')
 _QUANTILES = (0.5, 0.99)
 _NAME = 24
 
@@ -55,18 +57,27 @@ def _row(look: monitor_look.Look, uuid: str, seen: sched.Seen
         '-' if not granted else f'{cpus / granted:.1%}',
         str(usage.counts.exhausted), _part(usage.counts.starved, look),
         _part(usage.lost_ns, look),
-        *(_ms(usage, quantile) for quantile in _QUANTILES),
-        str(usage.counts.switches))
+        *(_ms(usage.waits, quantile) for quantile in _QUANTILES),
+        *_answers(look, uuid))
 
 
 def _part(ns: int, look: monitor_look.Look) -> str:
     return f'{ns / _NS / look.span_s:.1%}'
 
 
-def _ms(usage: waits.Usage, quantile: float) -> str:
-    if not usage.waits.count:
+def _ms(found: histogram.Histogram, quantile: float) -> str:
+    if not found.count:
         return '-'
-    return f'{usage.waits.quantile_ns(quantile) / _MS_NS:.3f} ms'
+    return f'{found.quantile_ns(quantile) / _MS_NS:.3f} ms'
+
+
+def _answers(look: monitor_look.Look, uuid: str) -> tuple[str, str]:
+    """Requests that it answered a second, and how long the slow ones took."""
+    seen = look.answered.get(uuid)
+    if seen is None:
+        return '-', '-'
+    took = seen.total(transactions.Role.SERVER).took
+    return f'{took.count / look.span_s:.1f}/s', _ms(took, _QUANTILES[-1])
 
 
 def _line(row: Sequence[str], widths: Iterable[int]) -> str:
@@ -93,8 +104,11 @@ def as_json(look: monitor_look.Look) -> str:
         'sources': [{'source': source.name, 'state': source.state,
                      'reason': source.reason or None}
                     for source in look.sources],
-        'servers': {uuid: _as_json(look.servers.get(uuid), seen)
-                    for uuid, seen in _ordered(look)},
+        'servers': {uuid: {
+            **_as_json(look.servers.get(uuid), seen),
+            'transactions': _transactions(look.answered[uuid])
+            if uuid in look.answered else None}
+            for uuid, seen in _ordered(look)},
         'beyond': look.beyond, 'unseen_switches': look.unseen}, indent=2)
 
 
@@ -108,7 +122,7 @@ def _as_json(server: servers.Server | None, seen: sched.Seen
             found |= {'runtime_us': server.reservation.runtime_us,
                       'period_us': server.reservation.period_us}
     return {**found, 'reserved_cpus': reserved(server),
-            **_usage(seen.whole), 'wait_ns': _times(seen.whole),
+            **_usage(seen.whole), 'wait_ns': _times(seen.whole.waits),
             'by_vcpu': {vcpu: _usage(usage)
                         for vcpu, usage in seen.vcpus.items()},
             'by_pcpu': {cpu: counts.ran
@@ -123,7 +137,18 @@ def _usage(usage: waits.Usage) -> dict[str, int]:
             'switches': counts.switches, 'preemptions': counts.preempted}
 
 
-def _times(usage: waits.Usage) -> dict[str, float]:
-    return {'count': usage.waits.count, 'mean': usage.waits.mean_ns,
-            **{f'p{quantile * 100:g}': usage.waits.quantile_ns(quantile)
+def _times(found: histogram.Histogram) -> dict[str, float]:
+    return {'count': found.count, 'mean': found.mean_ns,
+            **{f'p{quantile * 100:g}': found.quantile_ns(quantile)
                for quantile in (0.5, 0.75, 0.9, 0.99, 0.999)}}
+
+
+def _transactions(seen: transactions.Seen) -> dict[str, Any]:
+    return {'request_wait_ns': _times(seen.waiting),
+            'first_byte_ns': _times(seen.first),
+            'peers': [{
+                'role': peer.role.name.lower(), 'port': peer.port,
+                'address': str(peer.address) if peer.address else None,
+                'received': edge.received, 'sent': edge.sent,
+                'took_ns': _times(edge.took)}
+                for peer, edge in seen.edges.items()]}

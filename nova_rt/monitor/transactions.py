@@ -126,7 +126,9 @@ class Transactions(objects.Source):
             self._peers.clear(objects.key(server))
 
     def begin(self) -> None:
-        self.object.walk('iter/task_file')
+        # Who listens, and then who is connected to whom.
+        for _ in range(2):
+            self.object.walk('iter/task_file')
 
     def read(self, register: monitor_servers.Register) -> dict[str, Seen]:
         """All servers by their UUID, and ``other`` where there is any."""

@@ -140,17 +140,17 @@ class LiveMigrationTest(TestCase):
     def test_refused_by_the_kernel(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
-
-        def refuse(path: str, text: str) -> None:
-            if '.libvirt-' in path and 'rt_' in path:
-                raise OSError(22, 'refused', path)
-
-        self.kernel('host2').intercept = refuse
+        self.kernel('host2').intercept = self.refuse
         self.libvirt.while_copying = (
             lambda incoming: self.assertEqual(0, incoming.rt_pid))
         self.migrate(server, 'failed')
         self.kernel('host2').intercept = None
         self.assert_stayed(server, before)
+
+    @staticmethod
+    def refuse(path: str, text: str) -> None:
+        if '.libvirt-' in path and 'rt_' in path:
+            raise OSError(22, 'refused', path)
 
     @proof.proves('Live migration, no room at the destination', 'refused; '
                   'as before')

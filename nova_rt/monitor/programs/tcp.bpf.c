@@ -21,6 +21,7 @@ enum phase { IDLE, REQUEST, ANSWER };
 struct flow {
 	u32 server;
 	u8 role, phase;
+	u16 port;	/* of the service; one that closes has none any more */
 	/* Begun, first read by a server, first and last of the answer. */
 	u64 begun, read, first, last;
 	/* Not yet added to an edge. */
@@ -88,6 +89,19 @@ struct {
 	__type(value, struct stats);
 } stats SEC(".maps");
 
+/* Ports that servers listen at, so that old connections tell who asks. */
+struct listener {
+	u32 server;
+	u32 port;
+};
+
+struct {
+	__uint(type, MAP_LRU_HASH);
+	__uint(max_entries, EDGES);
+	__type(key, struct listener);
+	__type(value, u32);
+} listeners SEC(".maps");
+
 /* What new edges are copied from: too big for the stack. */
 struct {
 	__uint(type, MAP_ARRAY);
@@ -103,6 +117,13 @@ static __always_inline struct flow *flow_of(struct sock *sk)
 	return flow && flow->server != HOST ? flow : 0;
 }
 
+static __always_inline u16 port_of(struct sock *sk, struct flow *flow)
+{
+	return flow->role == CLIENT ?
+	       __builtin_bswap16(sk->__sk_common.skc_dport) :
+	       sk->__sk_common.skc_num;
+}
+
 static __always_inline void key_of(struct sock *sk, struct flow *flow,
 				   struct edge_key *key)
 {
@@ -112,8 +133,7 @@ static __always_inline void key_of(struct sock *sk, struct flow *flow,
 	__builtin_memset(key, 0, sizeof(*key));
 	key->server = flow->server;
 	key->role = flow->role;
-	key->port = flow->role == CLIENT ?
-		    __builtin_bswap16(common->skc_dport) : common->skc_num;
+	key->port = flow->port ? flow->port : port_of(sk, flow);
 	if (common->skc_family == AF_INET6) {
 		bpf_core_read(key->peer, sizeof(key->peer),
 			      &common->skc_v6_daddr);
@@ -187,8 +207,9 @@ static __always_inline void finish(struct sock *sk, struct flow *flow)
 	record(&of->first, between(flow->begun, flow->first));
 }
 
-static __always_inline void begin(struct flow *flow)
+static __always_inline void begin(struct sock *sk, struct flow *flow)
 {
+	flow->port = port_of(sk, flow);
 	flow->phase = REQUEST;
 	flow->begun = bpf_ktime_get_ns();
 	flow->read = flow->first = flow->last = 0;
@@ -213,7 +234,7 @@ int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
 		if (flow->phase == ANSWER)
 			finish(sk, flow);
 		if (flow->phase != REQUEST)
-			begin(flow);
+			begin(sk, flow);
 	} else if (flow->phase == REQUEST) {
 		flow->phase = ANSWER;
 		flow->first = flow->last = bpf_ktime_get_ns();
@@ -235,7 +256,7 @@ int BPF_PROG(on_send, struct sock *sk)
 		if (flow->phase == ANSWER)
 			finish(sk, flow);
 		if (flow->phase != REQUEST)
-			begin(flow);
+			begin(sk, flow);
 	} else if (flow->phase == REQUEST) {
 		flow->phase = ANSWER;
 		flow->first = flow->last = bpf_ktime_get_ns();
@@ -308,35 +329,58 @@ int BPF_PROG(on_state, struct sock *sk, int before, int after)
 	return 0;
 }
 
-/* Sockets that are older than the programs, or than their server here. */
+static __always_inline void seed_connection(struct sock *sk,
+					    struct listener *at)
+{
+	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
+	bool answers = bpf_map_lookup_elem(&listeners, at) != 0;
+	struct stats *counted;
+	u32 zero = 0;
+
+	if (flow) {
+		if (answers && flow->role != SERVER)
+			own(sk, at->server, SERVER);
+		return;
+	}
+	own(sk, at->server, answers ? SERVER : UNKNOWN);
+	counted = bpf_map_lookup_elem(&stats, &zero);
+	if (counted)
+		__sync_fetch_and_add(&counted->late, 1);
+}
+
+/*
+ * Sockets that are older than the programs, or than their server here.  Is
+ * run twice: the first time finds who listens.
+ */
 SEC("iter/task_file")
 int seed(struct bpf_iter__task_file *context)
 {
 	struct task_struct *task = context->task;
 	struct file *file = context->file;
-	struct stats *counted;
+	struct listener at = {};
 	struct socket *socket;
 	struct sock *sk;
-	u32 zero = 0, server;
-	u8 state;
+	u32 one = 1;
 
 	if (!task || !file)
 		return 0;
-	server = lane_of(task).server;
-	if (server == HOST)
+	at.server = lane_of(task).server;
+	if (at.server == HOST)
 		return 0;
 	socket = bpf_sock_from_file(file);
 	if (!socket)
 		return 0;
 	sk = socket->sk;
-	if (!sk || sk->sk_protocol != TCP ||
-	    bpf_sk_storage_get(&flows, sk, 0, 0))
+	if (!sk || sk->sk_protocol != TCP)
 		return 0;
-	state = sk->__sk_common.skc_state;
-	own(sk, server, state == LISTEN ? SERVER : UNKNOWN);
-	counted = bpf_map_lookup_elem(&stats, &zero);
-	if (counted && state == ESTABLISHED)
-		__sync_fetch_and_add(&counted->late, 1);
+	at.port = sk->__sk_common.skc_num;
+	if (sk->__sk_common.skc_state == ESTABLISHED) {
+		seed_connection(sk, &at);
+	} else if (sk->__sk_common.skc_state == LISTEN) {
+		bpf_map_update_elem(&listeners, &at, &one, ANY);
+		if (!bpf_sk_storage_get(&flows, sk, 0, 0))
+			own(sk, at.server, SERVER);
+	}
 	return 0;
 }
 

@@ -12,14 +12,14 @@ from tests.unit import commands
 
 USAGE = 3
 COMMANDS = {
-    'nova-rt': (main, ('conformance', 'doctor', 'monitor', 'plan', 'predict',
-                       'release', 'top')),
+    'nova-rt': (main, ('advise', 'conformance', 'doctor', 'graph', 'monitor',
+                       'plan', 'predict', 'release', 'top')),
     'nova-rt-manage': (manage, ('check', 'heal', 'hint')),
     'nova-rt-status': (status, ('upgrade', 'upgrade check')),
     'tacker-rt': (tacker, ('validate', 'translate', 'pack', 'check'))}
 #: They change something, or have subcommands, and print no result.
 NO_JSON = ('heal', 'hint', 'release', 'upgrade', 'translate', 'pack',
-           'top')
+           'top', 'graph')
 
 
 class UsageTest(testscenarios.WithScenarios, commands.CommandTest):

@@ -14,6 +14,7 @@ from nova_rt.monitor import look
 from nova_rt.monitor import metrics
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers
+from nova_rt.monitor import transactions
 from nova_rt.monitor import waits
 from tests.unit import base
 
@@ -33,7 +34,17 @@ def look_at(**seen):
     names = {uuid: servers.Server(
         uuid, {servers.WHOLE: 1}, 2, 'web "1"\n', 'p', 'f',
         servers.Reservation(20_000, 100_000)) for uuid in seen}
-    return look.Look(10.0, 10.0, (look.Source('sched'),), names, seen, 3, 4)
+    edge = transactions.Edge(700, 5_000, usage().waits)
+    peer = transactions.Peer(transactions.Role.SERVER, None, 80)
+    answered = transactions.Seen({peer: edge}, usage().waits)
+    return look.Look(10.0, 10.0, (look.Source('sched'),), names, seen, 3, 4,
+                     dict.fromkeys(seen, answered),
+                     transactions.Stats(1, 2, 3))
+
+
+def full():
+    """A look with all that there is."""
+    return look_at(u1=sched.Seen(usage(), {0: usage()}))
 
 
 def parsed(text):
@@ -45,8 +56,7 @@ def parsed(text):
 class ExpositionTest(unittest.TestCase):
 
     def metrics(self):
-        seen = sched.Seen(usage(), {0: usage()})
-        return parsed(exposition.text(metrics.families(look_at(u1=seen))))
+        return parsed(exposition.text(metrics.families(full())))
 
     def value(self, name, *labels):
         return self.metrics()[(f'nova_rt_{name}', *labels)]
@@ -92,6 +102,20 @@ class ExpositionTest(unittest.TestCase):
             'reason', ''), ('source', 'sched'), ('state', 'on')))
         self.assertEqual(3, self.value('monitor_servers_beyond'))
         self.assertEqual(4, self.value('monitor_unseen_switches_total'))
+
+    def test_transactions(self):
+        labels = (('role', 'server'), ('server', 'u1'))
+        self.assertEqual(700, self.value('server_received_bytes_total',
+                                         *labels))
+        self.assertEqual(5_000, self.value('server_sent_bytes_total',
+                                           *labels))
+        self.assertEqual(5, self.value('server_transaction_seconds_count',
+                                       *labels))
+        self.assertEqual(5, self.value('server_request_wait_seconds_count',
+                                       ('server', 'u1')))
+        self.assertEqual([1, 2, 3], [self.value(f'monitor_{name}_total')
+                                     for name in (
+            'late_connections', 'peers_beyond', 'missing_transactions')])
 
     def test_a_source_that_is_off_has_no_metric(self):
         found = parsed(exposition.text(metrics.families(look.Look(

@@ -22,6 +22,8 @@ DOMAIN = '''<domstatus state='running' reason='booted' pid='{pid}'>
 <nova:instance xmlns:nova="http://openstack.org/xmlns/libvirt/nova/1.1">
 <nova:name>web &lt;1&gt;</nova:name><nova:flavor name="rt.small"/>
 <nova:owner><nova:project uuid="p1">demo</nova:project></nova:owner>
+<nova:ports><nova:port uuid="q"><nova:ip type="fixed"
+address="10.0.0.5" ipVersion="4"/></nova:port></nova:ports>
 </nova:instance></metadata><vcpu placement='static'>2</vcpu></domain>
 </domstatus>'''
 UUID = '7b2d0a4e-0b0c-4a57-9a5e-3f6f0f8f7c11'
@@ -75,7 +77,7 @@ class FinderTest(unittest.TestCase):
             servers.WHOLE: self.inode(mount + group),
             0: self.inode(f'{mount}{group}/vcpu0'),
             1: self.inode(f'{mount}{group}/vcpu1'),
-        }, 2, 'web <1>', 'p1', 'rt.small'), server)
+        }, 2, 'web <1>', 'p1', 'rt.small', addresses=('10.0.0.5',)), server)
 
     def test_comes_and_goes(self):
         finder = groups.Finder(self.host(*V1))
@@ -101,6 +103,14 @@ class FinderTest(unittest.TestCase):
         self.assertEqual('qemu-1-instance-00000001.libvirt-qemu',
                          server.uuid)
 
+    def test_a_machine_by_its_command_line(self):
+        host = self.host(*V1)
+        self.put('/run/libvirt/qemu/instance-00000001.xml')
+        self.put('/proc/70/cmdline', f'qemu\0-uuid\0{UUID}\0-smp\0')
+        [server] = groups.Finder(host).find()
+        self.assertEqual((UUID, 0, ''), (server.uuid, server.vcpus,
+                                         server.name))
+
     def test_no_cgroups(self):
         self.put('/proc/self/mounts')
         self.assertEqual([], groups.Finder(
@@ -109,5 +119,6 @@ class FinderTest(unittest.TestCase):
     def test_through_the_pipe(self):
         for reservation in (None, servers.Reservation(1, 2)):
             found = [servers.Server(UUID, {servers.WHOLE: 1, 0: 2}, 1,
-                                    'n\n', 'p', 'f', reservation)]
+                                    'n\n', 'p', 'f', reservation,
+                                    ('10.0.0.5',))]
             self.assertEqual(found, finding.decode(finding.encode(found)))

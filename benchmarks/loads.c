@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What benchmarks/monitor.py has compute: small kin of EP (only computes), CG
+ * (reads from everywhere) and MG (walks through much memory) of the NAS
+ * Parallel Benchmarks.  usage: loads ep|cg|mg
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS (1 << 21)
+
+static double ep(void)
+{
+	unsigned long long seed = 271828183, inside = 0;
+
+	for (int i = 0; i < 60000000; i++) {
+		double x, y;
+
+		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+		x = (double)(seed >> 32) / 4294967296.0;
+		y = (double)(seed & 0xffffffff) / 4294967296.0;
+		inside += x * x + y * y < 1;
+	}
+	return inside;
+}
+
+static double cg(double *from, double *to)
+{
+	unsigned int at = 12345;
+
+	for (int round = 0; round < 4; round++)
+		for (int i = 0; i < WORDS; i++) {
+			at = at * 1664525 + 1013904223;
+			to[i] += 0.5 * from[at % WORDS];
+		}
+	return to[WORDS / 2];
+}
+
+static double mg(double *from, double *to)
+{
+	for (int round = 0; round < 40; round++)
+		for (int i = 1; i < WORDS - 1; i++)
+			to[i] = 0.25 * from[i - 1] + 0.5 * from[i] +
+				0.25 * from[i + 1] + 0.001 * to[i];
+	return to[WORDS / 2];
+}
+
+int main(int argc, char **argv)
+{
+	double *from = calloc(WORDS, sizeof(*from));
+	double *to = calloc(WORDS, sizeof(*to));
+	double found;
+
+	if (argc != 2 || !from || !to)
+		return 2;
+	for (int i = 0; i < WORDS; i++)
+		from[i] = i;
+	found = !strcmp(argv[1], "ep") ? ep() :
+		!strcmp(argv[1], "cg") ? cg(from, to) : mg(from, to);
+	/* So that it has to be computed. */
+	return found == 0.125;
+}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``nova-rt graph``: who talks to whom."""
+
+import argparse
+import os
+from typing import Any
+
+from nova_rt.cmd import monitor
+from nova_rt import exception
+
+
+def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    parser = commands.add_parser(
+        'graph', help='who talks to whom, and which server saturates first',
+        description='Watch the servers of this host for some seconds, and '
+                    'say who talks to whom over TCP, how long answers take, '
+                    'and which server saturates first.  Needs root; changes '
+                    'nothing.',
+        epilog=monitor.EPILOG)
+    monitor.add_seconds(parser, 10.0)
+    parser.add_argument(
+        '-f', '--format', choices=('text', 'json', 'dot'),
+        default='text', help='(default: %(default)s)')
+    parser.add_argument(
+        '--percentile', type=_part, default=0.9, metavar='PART',
+        help='of the times of edges (default: %(default)s)')
+    parser.set_defaults(run=run)
+
+
+def _part(text: str) -> float:
+    try:
+        if 0 < float(text) < 1:
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f'{text} is no number between 0 and 1')
+
+
+def run(args: argparse.Namespace) -> int:
+    # Only here: they need networkx.
+    from nova_rt.monitor import drawing
+    from nova_rt.monitor import graph
+    look = next(monitor.looks(args.seconds))
+    if look.network is None:
+        raise exception.CannotMonitor(
+            what='transactions', reason=next(
+                source.reason for source in look.sources
+                if source.name == 'tcp'))
+    found = graph.build(look, os.cpu_count() or 1)
+    print({'text': drawing.text, 'json': drawing.as_json,
+           'dot': drawing.dot}[args.format](found, args.percentile))
+    return 0
