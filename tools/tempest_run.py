@@ -22,7 +22,7 @@ from demo import package
 from demo import tacker
 import openstack
 
-IMAGE = 'lxc-busybox'
+IMAGE, PAIR_IMAGE = 'lxc-busybox', 'qemu-idle'
 VNF = 'sol001-hints'
 # What the sample asks for would leave no room for other tests.
 VNF_RUNTIME_US = 20_000
@@ -38,7 +38,8 @@ def main(arguments: Sequence[str]) -> int:
         return cloud_main.NOT_RUNNING
     os.environ.update(cloud_main.environment(cloud))
     with openstack.connect() as connection, _flavor(connection) as flavor:
-        image = connection.image.find_image(IMAGE, ignore_missing=False)
+        image = connection.image.find_image(
+            PAIR_IMAGE if cloud.pair else IMAGE, ignore_missing=False)
         workspace = _workspace(cloud, {'image': image.id, 'flavor': flavor})
         return subprocess.run(
             ['tempest', 'run', '--regex', TESTS, *arguments], cwd=workspace,
@@ -61,18 +62,26 @@ def _workspace(cloud: settings.Settings, values: dict[str, str]
     etc, workspace = cloud.etc / 'tempest', cloud.directory / 'tempest'
     for left in (etc, workspace):
         shutil.rmtree(left, ignore_errors=True)
-    vnf, request = etc / 'vnf.csar', etc / 'request.json'
+    etc.mkdir()
     config.render_tempest(cloud, etc / 'tempest.conf', {
-        **values, 'vnf_package': str(vnf), 'vnf_request': str(request),
-        'vnf_bandwidth': str(VNF_BANDWIDTH)})
-    vnf.write_bytes(package.packed(VNF))
-    request.write_text(json.dumps(_request(cloud)))
+        **values, 'alike': '2' if cloud.pair else '1',
+        'two_alike': str(cloud.pair),
+        'vnf': '' if cloud.pair else _vnf(cloud, etc)})
     # Tempest would keep its list of workspaces in the home directory.
     subprocess.run(
         ['tempest', 'init', '--config-dir', etc, '--workspace-path',
          etc / 'workspaces.yaml', workspace], check=True,
         stdout=subprocess.DEVNULL)
     return workspace
+
+
+def _vnf(cloud: settings.Settings, etc: pathlib.Path) -> str:
+    """The package, and what tempest.conf says of it."""
+    vnf, request = etc / 'vnf.csar', etc / 'request.json'
+    vnf.write_bytes(package.packed(VNF))
+    request.write_text(json.dumps(_request(cloud)))
+    return (f'vnf_package = {vnf}\nvnf_request = {request}\n'
+            f'vnf_bandwidth = {VNF_BANDWIDTH}')
 
 
 def _request(cloud: settings.Settings) -> dict[str, object]:

@@ -3,9 +3,10 @@
 #
 # All set-up, then all checks and tests.  The last line counts them.
 # usage: tools/test.sh [style|types|docs|unit|functional|devstack|experiments|
-#                       cloud|demo|chain|lab|full|quick ...]
+#                       cloud|demo|chain|hosts|lab|full|quick ...]
 # "quick" is style, types and unit tests, for while one writes.
-# "chain" is five tests on the full cloud.  "lab" boots the kernels of Debian
+# "chain" is five tests on the full cloud.  "hosts" moves servers between two
+# computes.  "lab" boots the kernels of Debian
 # in virtual machines, with both versions of cgroups.  "full" is what a change
 # cannot wait for, and only when asked for: all points of the kill matrix and
 # of the audits, the long soak, the campaign of mutants, Nova's own tests, the
@@ -104,6 +105,7 @@ demo() {
         --report report-qemu.json
 }
 chain() { tests full --serial 'test_(both|hint_wins|hints|heal)$'; }
+hosts() { NOVA_RT_MOVES=50 tests hosts --serial; }
 lab() {
     local kernel cgroup
     for kernel in debian:12 debian:13 debian:13-backports; do
@@ -126,6 +128,7 @@ full() {
     NOVA_RT_SETS=20 NOVA_RT_SETS_QEMU=5 tests cloud --serial random_sets
     tests full --serial
     check 'demo, a VNF package' tools/demo.sh --full
+    hosts
     lab
 }
 

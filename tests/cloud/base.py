@@ -91,6 +91,10 @@ class CloudTestCase(base.BaseTestCase):
         reason = lacking(cls.GUEST, cls.BUDGETS)
         if reason:
             cls.skipTest(cls, reason)
+        cls.bring_up()
+
+    @classmethod
+    def bring_up(cls) -> None:
         bring_up(cls.GUEST, cls.SETTINGS)
 
     def setUp(self) -> None:

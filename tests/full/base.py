@@ -10,8 +10,8 @@ import subprocess
 import time
 from typing import Any
 
+from cloud import computes
 from cloud.full import lifecycle
-from cloud.full import nodes
 from cloud.full import services
 from cloud import guests
 from cloud import settings
@@ -40,21 +40,21 @@ def bring_up() -> None:
     client.warm_up()
 
 
-def begin_check(guest: str) -> subprocess.Popen[str]:
+def begin_check(node: computes.Node) -> subprocess.Popen[str]:
     """``nova-rt-manage check`` of a node, on it, its kernel included."""
     cloud = settings.load()
     return subprocess.Popen(
-        services.on_node(cloud, guest, [
+        services.on_node(cloud, node.name, [
             'nova-rt-manage', '--config-file', str(cloud.nova_conf),
-            '--config-file', str(cloud.compute_conf(guest)), 'check',
-            '--kernel', '--host', nodes.HOST_NAMES[guest]]),
+            '--config-file', str(cloud.compute_conf(node.name)), 'check',
+            '--kernel', '--host', node.host_name]),
         text=True, env=cloud.environment(), stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT)
 
 
 def differences() -> str:
     """What the check finds on either node, '' for nothing."""
-    begun = [begin_check(guest) for guest in guests.KINDS]
+    begun = [begin_check(node) for node in settings.load().nodes]
     found = [(each.communicate()[0], each.returncode) for each in begun]
     return '\n'.join(text for text, status in found if status)
 

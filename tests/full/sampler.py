@@ -11,8 +11,8 @@ import pathlib
 import threading
 
 from cloud import cleanup
-from cloud.full import nodes
-from cloud import guests
+from cloud import computes
+from cloud import settings
 
 PPM = 1_000_000
 INTERVAL = 0.1
@@ -22,13 +22,14 @@ class Sampler:
     """A thread that looks until the with-block ends.
 
     :ivar samples: how often it looked
-    :ivar highest: ppm of each pCPU, the most seen, by kind of guests
+    :ivar highest: ppm of each pCPU, the most seen, by node
     :ivar over: what was beyond the pool of its node
     """
 
     def __init__(self) -> None:
         self.samples = 0
-        self.highest = dict.fromkeys(guests.KINDS, 0)
+        self._nodes = settings.load().nodes
+        self.highest = {node.name: 0 for node in self._nodes}
         self.over: list[str] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -44,19 +45,19 @@ class Sampler:
     def _run(self) -> None:
         while not self._stop.wait(INTERVAL):
             self.samples += 1
-            for guest in guests.KINDS:
-                self._look(guest)
+            for node in self._nodes:
+                self._look(node)
 
-    def _look(self, guest: str) -> None:
-        held = handed_out(guest)
-        self.highest[guest] = max(self.highest[guest], held)
-        if held > nodes.POOL_US[guest]:
-            self.over.append(f'{guest}: {held} of {nodes.POOL_US[guest]}')
+    def _look(self, node: computes.Node) -> None:
+        held = handed_out(node)
+        self.highest[node.name] = max(self.highest[node.name], held)
+        if held > node.pool_us:
+            self.over.append(f'{node.name}: {held} of {node.pool_us}')
 
 
-def handed_out(guest: str) -> int:
+def handed_out(node: computes.Node) -> int:
     """ppm of each pCPU that the guests of a node hold."""
-    machine = cleanup.CGROUPS / 'cpu' / nodes.group(guest) / 'machine'
+    machine = cleanup.CGROUPS / 'cpu' / node.group / 'machine'
     return sum(map(_ppm, machine.glob('*')))
 
 

@@ -15,7 +15,8 @@ NONE = fakelibvirt.VIR_DOMAIN_JOB_NONE
 COMPLETED = fakelibvirt.VIR_DOMAIN_JOB_COMPLETED
 FAILED = fakelibvirt.VIR_DOMAIN_JOB_FAILED
 CANCELLED = fakelibvirt.VIR_DOMAIN_JOB_CANCELLED
-PATIENCE = 120
+PATIENCE = 60
+SLOW, UNLIMITED = 1, 2**53 - 1
 
 
 class Migrations(fixtures.Fixture):
@@ -28,6 +29,7 @@ class Migrations(fixtures.Fixture):
     :ivar while_copying: called with that domain, where all goes well
     :ivar trouble: what that raised
     :ivar xml: what was sent to the destination
+    :ivar speeds: MiB/s, as they were set one after the other
     """
 
     def __init__(self, groups: guests.GuestGroups,
@@ -36,21 +38,43 @@ class Migrations(fixtures.Fixture):
         super().__init__()
         self._groups, self._destination = groups, destination
         self.ends, self.raises, self.xml = COMPLETED, False, ''
+        self.speeds: list[int] = []
         self.copying = threading.Event()
         self._go_on = threading.Event()
+        self._fast = threading.Event()
         self.while_copying: Callable[[Any], None] = lambda incoming: None
         self.trouble: list[BaseException] = []
 
     def _setUp(self) -> None:
-        for name, new in (('migrateToURI3', self._migrate),
-                          ('abortJob', lambda domain: self._go_on.set())):
+        for name, new in (
+                ('migrateToURI3', self._migrate), ('jobStats', self._stats),
+                ('abortJob', self._abort),
+                # Which are new to the class.
+                ('migrateGetMaxSpeed', lambda domain: UNLIMITED),
+                ('migrateSetMaxSpeed',
+                 lambda domain, speed: self._set_speed(speed))):
             self.useFixture(fixtures.MonkeyPatch(
                 f'nova.tests.fixtures.libvirt.Domain.{name}', new))
         self.addCleanup(self._go_on.set)
+        self.addCleanup(self._fast.set)
+
+    def _stats(self, domain: Any, flags: int = 0) -> dict[str, int]:
+        return {'type': domain._job_type, 'memory_processed': 1}
+
+    def _set_speed(self, speed: int) -> None:
+        self.speeds.append(speed)
+        self._fast.set()
+
+    def _abort(self, domain: Any) -> None:
+        self.ends = CANCELLED
+        self._go_on.set()
+        self._fast.set()
 
     def _migrate(self, domain: Any, destination: str, params: Any,
                  flags: Any) -> None:
         self.xml = params['destination_xml']
+        self.speeds = [params['bandwidth']]
+        self._fast.clear()
         incoming = self._destination().createXML(self.xml, 'flags')
         if self.ends == COMPLETED:
             try:
@@ -60,6 +84,8 @@ class Migrations(fixtures.Fixture):
         self.copying.set()
         if self.ends == CANCELLED:
             self._go_on.wait(PATIENCE)
+        elif self.speeds == [SLOW] and incoming.rt_pid:
+            self._fast.wait(PATIENCE)
         if self.ends == COMPLETED and incoming.rt_pid:
             incoming.resume()
             self._groups.forget(domain)

@@ -152,6 +152,29 @@ class LiveMigrationTest(TestCase):
         if '.libvirt-' in path and 'rt_' in path:
             raise OSError(22, 'refused', path)
 
+    @proof.proves('Live migration, nova-compute of the destination hears of '
+                  'nothing', 'given up before the guest stops; as before')
+    def test_not_in_place(self) -> None:
+        server = self.reserved()
+        before = self.claimed(server)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_rt.virt.libvirt.holding.PATIENCE', 1.0))
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_rt.virt.libvirt.started.Starts.heed',
+            lambda self, uuid: False))
+        self.libvirt.while_copying = lambda incoming: None
+        self.migrate(server, 'cancelled')
+        self.assertEqual([live.SLOW], self.libvirt.speeds)
+        self.assertIn('is given up', self.stdlog.logger.output)
+        self.assert_stayed(server, before)
+
+    def test_speed(self) -> None:
+        """No faster than Nova lets it."""
+        self.flags(live_migration_bandwidth=7, group='libvirt')
+        server = self.reserved()
+        self.migrate(server, 'completed')
+        self.assertEqual([live.SLOW, 7], self.libvirt.speeds)
+
     @proof.proves('Live migration, no room at the destination', 'refused; '
                   'as before')
     def test_no_room(self) -> None:

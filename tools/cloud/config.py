@@ -67,11 +67,12 @@ def _render_full(cloud: settings.Settings, nova: Sequence[str],
         _append(cloud.etc / place, _fill(template, values))
     nova = [*nova, FULL_NOVA]
     _write_parts(cloud.nova_conf, [*nova, FULL_DATABASE], values)
-    for kind in guests.KINDS.values():
-        path = cloud.compute_conf(kind.virt_type)
+    for node in cloud.nodes:
+        path = cloud.compute_conf(node.name)
         _write_parts(path, [*nova, COMPUTE], {
-            **values, 'path': str(path), 'virt_type': kind.virt_type,
-            'libvirt_uri': kind.uri})
+            **values, 'path': str(path), 'node': node.name,
+            'virt_type': node.guest,
+            'libvirt_uri': guests.KINDS[node.guest].uri})
 
 
 def render_tempest(cloud: settings.Settings, path: pathlib.Path,
@@ -91,7 +92,8 @@ def override(cloud: settings.Settings, overrides: Iterable[str]) -> None:
 def _nova_files(cloud: settings.Settings) -> list[pathlib.Path]:
     if not cloud.full:
         return [cloud.nova_conf]
-    return [cloud.nova_conf, *map(cloud.compute_conf, guests.KINDS)]
+    return [cloud.nova_conf,
+            *(cloud.compute_conf(node.name) for node in cloud.nodes)]
 
 
 def parse_override(item: str) -> tuple[str, str, str]:

@@ -68,15 +68,15 @@ def start(cloud: settings.Settings) -> None:
     """
     process(cloud).start(
         ['unshare', '--mount', '--propagation', 'slave',
-         'sh', '-ec', PREPARE, 'sh', *binds(cloud), '--',
-         *command(cloud, cloud.run)],
+         'sh', '-ec', PREPARE, 'sh', *binds(cloud, configuration(cloud)), '--',
+         *command(configuration(cloud), cloud.run)],
         {**cloud.environment(), **environment(cloud)},
         cloud.log_file('libvirtd'))
 
 
-def command(cloud: settings.Settings, run: pathlib.Path) -> list[str]:
+def command(etc: pathlib.Path, run: pathlib.Path) -> list[str]:
     """libvirtd itself, with its pid in the directory *run*."""
-    return ['libvirtd', '--config', str(_etc(cloud) / 'libvirtd.conf'),
+    return ['libvirtd', '--config', str(etc / 'libvirtd.conf'),
             '--pid-file', str(run / 'libvirtd.own-pid')]
 
 
@@ -85,13 +85,17 @@ def environment(cloud: settings.Settings) -> dict[str, str]:
     return {'LIBVIRT_DRIVER_DIR': _driver_dir(cloud)}
 
 
-def _etc(cloud: settings.Settings) -> pathlib.Path:
+def configuration(cloud: settings.Settings) -> pathlib.Path:
+    """The directory of libvirt's files as they are rendered."""
     return cloud.etc / 'libvirt'
 
 
-def binds(cloud: settings.Settings) -> list[str]:
-    """Ours and what it hides: nothing is to be left on the machine."""
-    binds = [str(_etc(cloud)), '/etc/libvirt']
+def binds(cloud: settings.Settings, etc: pathlib.Path) -> list[str]:
+    """Ours and what it hides: nothing is to be left on the machine.
+
+    :param etc: the directory of libvirt's configuration
+    """
+    binds = [str(etc), '/etc/libvirt']
     for name, line in QEMU_USER.items():
         known = pathlib.Path('/etc', name)
         text = known.read_text()
@@ -144,7 +148,7 @@ def inside(pid: int) -> list[str]:
 
 def has_domain_files(cloud: settings.Settings) -> bool:
     """Whether libvirt would find domains of an embedded cloud."""
-    return any(path for directory in (_etc(cloud), RUN)
+    return any(path for directory in (configuration(cloud), RUN)
                for path in directory.glob(
                    f'{cloud.guest}/{settings.DOMAIN_PREFIX}*.xml'))
 

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 
+from cloud import computes
 from cloud import config
 from cloud.full import lifecycle as full_lifecycle
 from cloud.full import services
@@ -46,6 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument('--full', action='store_true',
                     help='MariaDB, RabbitMQ, Heat, Tacker and two '
                          'nova-computes, one for each kind of guests')
+    up.add_argument('--pair', action='store_true',
+                    help='as --full without Heat and Tacker, and both '
+                         'nova-computes have virtual machines, which move')
     _add_set(up)
     _add_set(commands.add_parser('restart', help='stop and start Nova only'))
     down = commands.add_parser('down', help='remove everything')
@@ -54,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser('env', help='print exports for the shell')
     on = commands.add_parser('on', help='run a command on a compute node of '
                              'the full cloud')
-    on.add_argument('node', choices=guests.KINDS)
+    on.add_argument('node', choices=[node.name for node in computes.ALL])
     on.add_argument('words', nargs=argparse.REMAINDER, metavar='command')
     return parser
 
@@ -75,7 +79,7 @@ def _override(item: str) -> str:
 
 
 def _up(cloud: settings.Settings, options: argparse.Namespace) -> int:
-    if cloud.full or options.full:
+    if cloud.full or options.full or options.pair:
         return _up_full(cloud, options)
     guest = options.guest or cloud.guest
     if guest != cloud.guest and cloud.is_saved:
@@ -88,11 +92,15 @@ def _up(cloud: settings.Settings, options: argparse.Namespace) -> int:
 def _up_full(cloud: settings.Settings, options: argparse.Namespace) -> int:
     if options.guest:
         raise lifecycle.PartFailed(
-            'nova', 'of the full cloud has both kinds of guests')
+            'nova', 'of the full cloud has guests of its own kinds')
     if cloud.is_saved and not cloud.full:
         raise lifecycle.PartFailed(
             'the embedded cloud', 'is up: take it down first')
-    full_lifecycle.up(dataclasses.replace(cloud, full=True),
+    if cloud.is_saved and cloud.pair < options.pair:
+        raise lifecycle.PartFailed(
+            'the full cloud', 'is up with other nodes: take it down first')
+    pair = cloud.pair or options.pair
+    full_lifecycle.up(dataclasses.replace(cloud, full=True, pair=pair),
                       options.overrides)
     return 0
 

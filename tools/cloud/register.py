@@ -50,11 +50,12 @@ def register(cloud: settings.Settings) -> None:
     roles = _bootstrap(cloud)
     known = {service['name']
              for service in PROVIDERS.catalog_api.list_services()}
-    catalogue = CATALOGUE | (FULL_CATALOGUE if cloud.full else {})
+    orchestrated = cloud.full and not cloud.pair
+    catalogue = CATALOGUE | (FULL_CATALOGUE if orchestrated else {})
     if known.issuperset(catalogue):
         return
     project = _create_service_project()
-    if cloud.full:
+    if orchestrated:
         _create_heat_domain(roles[0])
     for service, (service_type, path) in catalogue.items():
         _create_user(service, project, roles)

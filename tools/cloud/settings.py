@@ -12,6 +12,7 @@ import os
 import pathlib
 import sys
 
+from cloud import computes
 from cloud import guests
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
@@ -46,17 +47,26 @@ def patience(seconds: float) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """One cloud, the embedded one or the full one."""
+    """One cloud, the embedded one or the full one.
+
+    :ivar pair: the full one has two nodes of a kind, and no Heat nor Tacker
+    """
 
     directory: pathlib.Path
     port_base: int
     plugin: bool
     guest: str = 'lxc'
     full: bool = False
+    pair: bool = False
 
     @property
     def kind(self) -> guests.Kind:
         return guests.KINDS[self.guest]
+
+    @property
+    def nodes(self) -> tuple[computes.Node, ...]:
+        """The compute nodes of the full cloud."""
+        return computes.PAIR if self.pair else computes.KINDS
 
     @property
     def is_saved(self) -> bool:
@@ -83,9 +93,9 @@ class Settings:
     def nova_conf(self) -> pathlib.Path:
         return self.etc / 'nova' / 'nova.conf'
 
-    def compute_conf(self, guest: str) -> pathlib.Path:
+    def compute_conf(self, node: str) -> pathlib.Path:
         """What one nova-compute of the full cloud reads instead."""
-        return self.nova_conf.with_name(f'nova-compute-{guest}.conf')
+        return self.nova_conf.with_name(f'nova-compute-{node}.conf')
 
     @property
     def database_url(self) -> str:
@@ -128,7 +138,7 @@ class Settings:
     def save(self) -> None:
         """Remember what ``up`` was given for the commands that follow."""
         kept = {'port_base': self.port_base, 'plugin': self.plugin,
-                'guest': self.guest, 'full': self.full}
+                'guest': self.guest, 'full': self.full, 'pair': self.pair}
         _saved(self.directory).write_text(json.dumps(kept))
 
 

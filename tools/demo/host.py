@@ -16,7 +16,7 @@ from typing import Any
 
 import pymysql
 
-from cloud.full import nodes
+from cloud import computes
 from cloud import settings
 
 from demo import groups
@@ -77,7 +77,7 @@ class Server:
         return {}
 
 
-def _select(cloud: settings.Settings, query: str) -> list[tuple[Any, ...]]:
+def select(cloud: settings.Settings, query: str) -> list[tuple[Any, ...]]:
     """Rows of Nova's database of the cell."""
     with contextlib.closing(_database(cloud)) as database:
         cursor = database.cursor()
@@ -111,7 +111,7 @@ def servers(cloud: settings.Settings) -> list[Server]:
              'on e.instance_uuid = i.uuid where i.deleted = 0 '
              'order by i.display_name')
     found = []
-    for number, name, state, where, resources in _select(cloud, query):
+    for number, name, state, where, resources in select(cloud, query):
         held = [claims.RTClaim.parse(identifier)
                 for identifier in _resources(resources)]
         guest, node = _place(cloud, where)
@@ -125,9 +125,9 @@ def servers(cloud: settings.Settings) -> list[Server]:
 
 def _place(cloud: settings.Settings, where: str | None) -> tuple[str, str]:
     """The kind of guests of a host, and the group of its node."""
-    for guest, name in nodes.HOST_NAMES.items():
-        if name == where:
-            return guest, nodes.group(guest)
+    for node in computes.ALL:
+        if node.host_name == where:
+            return node.guest, node.group
     return cloud.guest, ''
 
 
@@ -138,7 +138,7 @@ def _group(server: Server, domain: str) -> str:
 
 def published(cloud: settings.Settings) -> list[dict[str, str]]:
     """The stats of all compute nodes."""
-    rows = _select(cloud, 'select stats from compute_nodes where deleted = 0')
+    rows = select(cloud, 'select stats from compute_nodes where deleted = 0')
     return [json.loads(stats) for stats, in rows]
 
 
@@ -151,8 +151,8 @@ def charged(cloud: settings.Settings) -> int:
 def budgets() -> int:
     """us of runtime that the kernel holds for guests, parents included."""
     root = groups.tree('cpu')
-    machines = [MACHINE, *(root / nodes.group(guest) / 'machine'
-                           for guest in guests.KINDS)]
+    machines = [MACHINE, *(root / node.group / 'machine'
+                           for node in computes.ALL)]
     # Groups come and go meanwhile, which a walk does not mind.
     found = [pathlib.Path(group) for machine in machines
              for group, _, _ in os.walk(machine)]

@@ -6,11 +6,12 @@ It wires the parts together in nova-compute: the tracker that claims, the
 host and guests that apply, the inventory for Placement.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 import contextlib
 from typing import Any
 
 import libvirt
+from nova.compute import task_states
 import nova.conf
 from nova import context as nova_context
 from nova import exception as nova_exception
@@ -41,6 +42,7 @@ from nova_rt import selfcheck
 from nova_rt.virt.libvirt import confinement
 from nova_rt.virt.libvirt import deadline
 from nova_rt.virt.libvirt import enforcer
+from nova_rt.virt.libvirt import holding
 from nova_rt.virt.libvirt import host as rt_host
 from nova_rt.virt.libvirt import reconcile
 from nova_rt.virt.libvirt import started
@@ -165,6 +167,11 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                 'made no claim for its CPU reservation; does that '
                 'nova-compute run RTLibvirtDriver?')
         return claim
+
+    def rt_awaited(self, uuid: str) -> Callable[[], bool]:
+        context = nova_context.get_admin_context()
+        before = holding.notes(context, uuid)
+        return lambda: bool(holding.notes(context, uuid) - before)
 
     def _get_guest_idmaps(self) -> list[Any]:
         return confinement.sendable(super()._get_guest_idmaps())
@@ -332,7 +339,15 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             self.rt_settle()
         elif (event.transition == virtevent.EVENT_LIFECYCLE_STARTED
               and event.uuid not in self._rt_handled):
-            self._rt_starts.heed(event.uuid)
+            if self._rt_starts.heed(event.uuid):
+                self._rt_note(event.uuid)
+
+    def _rt_note(self, uuid: str) -> None:
+        """Tell the source of a live migration that all is in place here."""
+        server, here = _instance(uuid), self.virtapi._compute.host
+        if (server is not None and server.host != here
+                and server.task_state == task_states.MIGRATING):
+            holding.note(nova_context.get_admin_context(), uuid, here)
 
     def update_provider_tree(self, provider_tree: Any, nodename: str,
                              allocations: Any = None) -> None:

@@ -6,6 +6,7 @@ Whatever starts a domain in Nova's libvirt driver (spawn, reboot, rescue,
 resume, migration ...) ends in Guest.launch.
 """
 
+from collections.abc import Callable
 import contextlib
 import time
 from typing import Any, Protocol
@@ -16,6 +17,7 @@ from oslo_utils import excutils
 
 from nova_rt.compute import claims
 from nova_rt.virt.libvirt import enforcer
+from nova_rt.virt.libvirt import holding
 from nova_rt.virt.libvirt import pinning
 
 LOG = logging.getLogger(__name__)
@@ -35,6 +37,9 @@ class Reservations(Protocol):
 
         :raises ReservationNotApplied: there should be one and is none
         """
+
+    def rt_awaited(self, uuid: str) -> Callable[[], bool]:
+        """Whether the destination is ready, in the migration that begins."""
 
     def rt_enforcer(self) -> enforcer.Enforcer:
         """:raises ReservationNotApplied: the kernel has no interface"""
@@ -98,13 +103,21 @@ class RTGuest(libvirt_guest.Guest):
         return result
 
     def migrate(self, destination: Any, *args: Any,
-                destination_xml: str | None = None, **kwargs: Any) -> Any:
+                destination_xml: str | None = None, bandwidth: int = 0,
+                **kwargs: Any) -> Any:
         claim = self._reservations.rt_destination(self.uuid)
-        if claim is not None and destination_xml and (
-                self._reservations.rt_pins()):
+        if claim is None:
+            return super().migrate(
+                destination, *args, destination_xml=destination_xml,
+                bandwidth=bandwidth, **kwargs)
+        if destination_xml and self._reservations.rt_pins():
             destination_xml = pinning.pinned(destination_xml, claim.cpus)
-        return super().migrate(destination, *args,
-                               destination_xml=destination_xml, **kwargs)
+        speed = bandwidth or self._domain.migrateGetMaxSpeed()
+        ready = self._reservations.rt_awaited(self.uuid)
+        with holding.Hold(self, ready, speed):
+            return super().migrate(
+                destination, *args, destination_xml=destination_xml,
+                bandwidth=holding.SPEED, **kwargs)
 
     def save_memory_state(self) -> None:
         try:

@@ -39,20 +39,25 @@ class Starts:
         self._server = server
         self._connection = connection
 
-    def heed(self, uuid: str) -> None:
-        """Give a guest that just started what it is owed, or end it."""
+    def heed(self, uuid: str) -> bool:
+        """Give a guest that just started what it is owed, or end it.
+
+        :returns: whether it has a reservation, in place
+        """
         try:
             pid = self._reservations.rt_pid(uuid)
         except (LookupError, libvirt.libvirtError):
-            return  # it has ended already
+            return False  # it has ended already
         try:
             claim = self._claim(uuid)
             if claim is not None:
                 self._give(uuid, claim)
+            return claim is not None
         except (LookupError, libvirt.libvirtError):
-            return
+            return False
         except exception.RTError as error:
             self._end(uuid, pid, error)
+            return False
 
     def _give(self, uuid: str, claim: claims.RTClaim) -> None:
         try:

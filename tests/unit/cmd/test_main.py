@@ -38,6 +38,8 @@ GOOD = {**kernels.F1, **base.MAPPED}
 
 class MainTest(base.DoctorTest):
 
+    virt_type = 'kvm'
+
     def run_main(self, *argv, files=GOOD):
         """(status, standard output, standard error)"""
         out, err = io.StringIO(), io.StringIO()
@@ -54,7 +56,8 @@ class MainTest(base.DoctorTest):
 
     def load(self, files):
         self.files = files
-        return options.Options(min_runtime_us=4_000)
+        return options.Options(min_runtime_us=4_000,
+                               virt_type=self.virt_type)
 
     def test_ok(self):
         status, out, err = self.run_main('doctor')
@@ -67,6 +70,7 @@ class MainTest(base.DoctorTest):
         self.assertEqual(1, self.run_main('doctor', files=files)[0])
 
     def test_problems(self):
+        self.virt_type = 'lxc'
         status, out, _ = self.run_main('doctor', files=base.MAINLINE)
         self.assertEqual(2, status)
         self.assertTrue(out.startswith('PROBLEMS\n'))
@@ -80,6 +84,7 @@ class MainTest(base.DoctorTest):
         self.assertEqual(len(found['findings']), found['summary']['ok'])
 
     def test_json_without_an_interface(self):
+        self.virt_type = 'lxc'
         status, out, _ = self.run_main('doctor', '-f', 'json',
                                        files=base.MAINLINE)
         self.assertEqual(2, status)

@@ -11,7 +11,6 @@ from cloud import cleanup
 from cloud.full import nodes
 from cloud.full import services
 from cloud.full import tables
-from cloud import guests
 from cloud import images
 from cloud import lifecycle
 from cloud import processes
@@ -21,17 +20,16 @@ START_PATIENCE = 120
 # RabbitMQ and MariaDB store what nobody wants any more.
 DOWN_PATIENCE = 2
 RESTART_PATIENCE = 15
-# Directories that Nova and Tacker do not make themselves.
-UNMADE = ('tacker/csar_files', 'tacker/vnfpackage',
-          *(f'{name}-{guest}' for name in ('nova', 'instances')
-            for guest in guests.KINDS))
+# Directories that Tacker does not make itself.
+UNMADE = ('tacker/csar_files', 'tacker/vnfpackage')
 
 Cloud = settings.Settings
 Services = Sequence[services.Service]
 
 
 def missing(cloud: Cloud) -> list[services.Service]:
-    return [service for service in services.ALL if not service.pid(cloud)]
+    return [service for service in services.of(cloud)
+            if not service.pid(cloud)]
 
 
 def up(cloud: Cloud, overrides: Sequence[str]) -> None:
@@ -51,7 +49,7 @@ def up(cloud: Cloud, overrides: Sequence[str]) -> None:
         except BaseException as error:
             if isinstance(error, lifecycle.PartFailed):
                 lifecycle.show_tail(cloud, error.name)
-            if len(wanted) == len(services.ALL):
+            if len(wanted) == len(services.of(cloud)):
                 _take_down(cloud, True, progress)
             raise
         progress.say('ready: eval "$(tools/cloud.sh env)"')
@@ -60,21 +58,27 @@ def up(cloud: Cloud, overrides: Sequence[str]) -> None:
 def _start_missing(cloud: Cloud, overrides: Sequence[str],
                    progress: lifecycle.Progress) -> None:
     lifecycle.prepare(cloud, overrides)
-    for name in UNMADE:
+    for name in (*UNMADE, *_unmade_by_nova(cloud)):
         (cloud.data / name).mkdir(parents=True, exist_ok=True)
     _clear_nodes(cloud)
     if not tables.restore(cloud):
         _make_tables(cloud, progress)
-    for stage in services.STAGES:
+    for stage in services.stages(cloud):
         missing_here = [service for service in stage
                         if not service.pid(cloud)]
         for service in missing_here:
             _start(cloud, service)
         _wait_ready(cloud, missing_here, progress)
     # What ran on has to find a broker or a database that was started anew.
-    _wait_ready(cloud, [service for service in services.ALL
+    _wait_ready(cloud, [service for service in services.of(cloud)
                         if not service.ready(cloud)], progress)
     _finish(cloud, progress)
+
+
+def _unmade_by_nova(cloud: Cloud) -> set[str]:
+    """Directories; those for guests of one kind have the same path."""
+    return {*(f'nova-{node.name}' for node in cloud.nodes),
+            *(f'instances-{node.guest}' for node in cloud.nodes)}
 
 
 def _make_tables(cloud: Cloud, progress: lifecycle.Progress) -> None:
@@ -101,9 +105,9 @@ def _start(cloud: Cloud, service: services.Service) -> None:
 
 def _clear_nodes(cloud: Cloud) -> None:
     """What runs on a node whose keeper was killed cannot be joined."""
-    for guest in guests.KINDS:
-        if services.BY_NAME[f'node-{guest}'].pid(cloud) is None:
-            nodes.clear(guest)
+    for node in cloud.nodes:
+        if services.BY_NAME[f'node-{node.name}'].pid(cloud) is None:
+            nodes.clear(node)
 
 
 def _wait_ready(cloud: Cloud, started: Services,
@@ -125,13 +129,13 @@ def _wait_ready(cloud: Cloud, started: Services,
 
 
 def _finish(cloud: Cloud, progress: lifecycle.Progress) -> None:
-    """Map the hosts, once; store the images of both kinds."""
+    """Map the hosts, once; store the images of their guests."""
     known = cloud.data / 'hosts-known'
     if not known.exists():
         _discover_hosts(cloud)
         known.touch()
         progress.say('hosts known')
-    for guest in guests.KINDS:
+    for guest in sorted({node.guest for node in cloud.nodes}):
         images.upload(dataclasses.replace(cloud, guest=guest))
     progress.say('images stored')
 
@@ -150,7 +154,8 @@ def restart(cloud: Cloud, overrides: Sequence[str]) -> None:
     """Stop and start Nova's services; databases and guests stay."""
     progress = lifecycle.Progress()
     with lifecycle.lock(cloud):
-        processes.end([service.process(cloud) for service in services.NOVA],
+        processes.end([service.process(cloud)
+                       for service in services.of_nova(cloud)],
                       RESTART_PATIENCE)
         progress.say('nova stopped')
         _start_missing(cloud, overrides, progress)
@@ -167,14 +172,14 @@ def down(cloud: Cloud, keep_logs: bool) -> None:
 def _take_down(cloud: Cloud, keep_logs: bool,
                progress: lifecycle.Progress) -> None:
     processes.end_sessions(
-        [service.process(cloud) for service in services.ALL
-         if service.name not in services.NODES], DOWN_PATIENCE)
+        [service.process(cloud) for service in services.of(cloud)
+         if service not in services.keepers(cloud)], DOWN_PATIENCE)
     progress.say('services ended')
-    for guest in guests.KINDS:
-        nodes.clear(guest)
+    for node in cloud.nodes:
+        nodes.clear(node)
     processes.kill_marked(settings.MARK_VARIABLE, str(cloud.directory))
-    for guest in guests.KINDS:
-        nodes.remove(guest)
+    for node in cloud.nodes:
+        nodes.remove(node)
     cleanup.unmount(cloud)
     cleanup.detach_loops(cloud)
     cleanup.remove_libvirt_traces(cloud)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The two compute nodes of the full cloud, on one machine and kernel.
+"""The compute nodes of the full cloud, on one machine and kernel.
 
 A node has a mount, a host name and a cgroup namespace, so that libvirt, Nova
 and nova_rt see a host of their own: another name, another libvirt, and as the
 root of the control groups one that the kernel gives a part of its real-time
-pool. Neither node can hand out what is the other's.
+pool. No node can hand out what is another's. Two of a kind have a libvirt
+with an identity of its own and disks of their own, below the same path, so
+that a virtual machine moves from one to the other.
 """
 
 from collections.abc import Iterator
@@ -15,18 +17,13 @@ import pathlib
 import shutil
 import signal
 import time
+import uuid
 
 from cloud import cleanup
-from cloud import guests
+from cloud import computes
 from cloud import libvirtd
 from cloud import processes
 from cloud import settings
-
-# us of each second, on every pCPU, of the 950 000 that kernels give out. The
-# paper's 60 % fit the first; the machine's own groups find some left.
-POOL_US = {'lxc': 650_000, 'qemu': 200_000}
-# Dotted, or libvirt would ask the resolver for it.
-HOST_NAMES = {guest: f'{guest}.example' for guest in guests.KINDS}
 
 _UNIFIED = 'unified'
 # Puts itself into a group, in every hierarchy.
@@ -50,24 +47,25 @@ class NoRoom(Exception):
     """The kernel has not enough real-time CPU left for a node."""
 
 
-def group(guest: str) -> str:
-    """The node's group, the same in every hierarchy."""
-    return f'nova-rt-{guest}'
+def directory(cloud: settings.Settings, node: computes.Node) -> pathlib.Path:
+    """What is private to the node; its host name tells others where."""
+    return cloud.run / node.host_name
 
 
-def directory(cloud: settings.Settings, guest: str) -> pathlib.Path:
-    """What is private to the node."""
-    return cloud.run / f'node-{guest}'
+def libvirt_etc(cloud: settings.Settings, node: computes.Node
+                ) -> pathlib.Path:
+    """The configuration of its libvirt, with the domains defined there."""
+    return directory(cloud, node) / 'etc'
 
 
-def command(cloud: settings.Settings, guest: str) -> list[str]:
+def command(cloud: settings.Settings, node: computes.Node) -> list[str]:
     """The command that makes the node, and keeps it as long as it runs."""
-    _make_groups(guest)
+    _make_groups(node)
     old, new = _cgroup_mounts()
-    return [*_joined(guest), 'unshare', '--mount', '--cgroup', '--uts',
+    return [*_joined(node), 'unshare', '--mount', '--cgroup', '--uts',
             '--propagation', 'slave', 'sh', '-euc', _ENTER, 'sh',
-            HOST_NAMES[guest], *old, '--', *new, '--',
-            *_binds(cloud, guest), '--', _HOLDER, 'infinity']
+            node.host_name, *old, '--', *new, '--',
+            *_binds(cloud, node), '--', _HOLDER, 'infinity']
 
 
 def ready(pid: int) -> bool:
@@ -84,16 +82,16 @@ def libvirt_socket(pid: int) -> str:
     return f'/proc/{pid}/root{libvirtd.SOCKETS[0]}'
 
 
-def inside(guest: str, pid: int) -> list[str]:
+def inside(node: computes.Node, pid: int) -> list[str]:
     """The command prefix that runs something on the node kept by *pid*."""
-    return [*_joined(guest), 'nsenter', '--target', str(pid), '--mount',
+    return [*_joined(node), 'nsenter', '--target', str(pid), '--mount',
             '--cgroup', '--uts', '--']
 
 
-def clear(guest: str) -> None:
+def clear(node: computes.Node) -> None:
     """Kill all that runs on the node: guests, libvirtd, nova-compute."""
     deadline = time.monotonic() + _PATIENCE
-    while (tasks := set(_tasks(guest))) and time.monotonic() < deadline:
+    while (tasks := set(_tasks(node))) and time.monotonic() < deadline:
         for task in tasks:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(task, signal.SIGKILL)
@@ -101,9 +99,9 @@ def clear(guest: str) -> None:
         time.sleep(0.05)
 
 
-def remove(guest: str) -> None:
+def remove(node: computes.Node) -> None:
     """Remove the node's groups; nothing runs there any more."""
-    for root in _groups(guest):
+    for root in _groups(node):
         cleanup.remove_cgroup(root)
 
 
@@ -113,33 +111,33 @@ def _hierarchies() -> list[pathlib.Path]:
             and path.name != _UNIFIED]
 
 
-def _groups(guest: str) -> list[pathlib.Path]:
-    found = (path / group(guest) for path in _hierarchies())
+def _groups(node: computes.Node) -> list[pathlib.Path]:
+    found = (path / node.group for path in _hierarchies())
     return [path for path in found if path.exists()]
 
 
-def _make_groups(guest: str) -> None:
+def _make_groups(node: computes.Node) -> None:
     for hierarchy in _hierarchies():
-        path = hierarchy / group(guest)
+        path = hierarchy / node.group
         path.mkdir(exist_ok=True)
         for name in ('cpuset.cpus', 'cpuset.mems'):
             if (hierarchy / name).exists():
                 (path / name).write_text((hierarchy / name).read_text())
         pool = path / 'cpu.rt_runtime_us'
         if pool.exists():
-            _fill(pool, guest)
+            _fill(pool, node)
 
 
-def _fill(pool: pathlib.Path, guest: str) -> None:
+def _fill(pool: pathlib.Path, node: computes.Node) -> None:
     try:
-        pool.write_text(f'{POOL_US[guest]}\n')
+        pool.write_text(f'{node.pool_us}\n')
     except OSError as error:
-        raise NoRoom(f'cannot have {POOL_US[guest]} us of each second, other '
+        raise NoRoom(f'cannot have {node.pool_us} us of each second, other '
                      f'groups hold too much: {error}') from error
 
 
-def _joined(guest: str) -> list[str]:
-    tasks = f'{cleanup.CGROUPS}/*/{group(guest)}/tasks'
+def _joined(node: computes.Node) -> list[str]:
+    tasks = f'{cleanup.CGROUPS}/*/{node.group}/tasks'
     return ['sh', '-euc', _JOIN.format(tasks=tasks), 'sh']
 
 
@@ -157,21 +155,45 @@ def _cgroup_mounts() -> tuple[list[str], list[str]]:
     return old[::-1], new
 
 
-def _binds(cloud: settings.Settings, guest: str) -> list[str]:
+def _binds(cloud: settings.Settings, node: computes.Node) -> list[str]:
     """libvirt's directories; a node starts without a trace of another."""
-    own = directory(cloud, guest)
+    own = directory(cloud, node)
     shutil.rmtree(own, ignore_errors=True)
-    binds = libvirtd.binds(cloud)
-    for number, path in enumerate(cleanup.LIBVIRT_DIRECTORIES):
-        private = own / str(number)
-        private.mkdir(parents=True)
+    _configure_libvirt(cloud, node)
+    private = dict(enumerate(cleanup.LIBVIRT_DIRECTORIES))
+    binds = [*libvirtd.binds(cloud, libvirt_etc(cloud, node)),
+             *_known_hosts(cloud)]
+    if cloud.pair:
+        private[len(private)] = cloud.data / f'instances-{node.guest}'
+    for number, path in private.items():
+        (own / str(number)).mkdir()
         path.mkdir(parents=True, exist_ok=True)
-        binds += [str(private), str(path)]
+        binds += [str(own / str(number)), str(path)]
     return binds
 
 
-def _tasks(guest: str) -> Iterator[int]:
-    for root in _groups(guest):
+def _configure_libvirt(cloud: settings.Settings, node: computes.Node
+                       ) -> None:
+    etc = libvirt_etc(cloud, node)
+    shutil.copytree(libvirtd.configuration(cloud), etc)
+    own = {'libvirtd.conf': ('host_uuid', uuid.uuid4()),
+           'qemu.conf': ('migration_address', node.address)}
+    for name, (key, value) in own.items():
+        with (etc / name).open('a') as file:
+            file.write(f'{key} = "{value}"\n')
+
+
+def _known_hosts(cloud: settings.Settings) -> list[str]:
+    """libvirt moves a guest to the name that the other node has."""
+    known = pathlib.Path('/etc/hosts')
+    extended = cloud.etc / known.name
+    names = (f'{node.address} {node.host_name}\n' for node in cloud.nodes)
+    extended.write_text(f'{known.read_text()}\n{"".join(names)}')
+    return [str(extended), str(known)]
+
+
+def _tasks(node: computes.Node) -> Iterator[int]:
+    for root in _groups(node):
         # Groups come and go meanwhile, which a walk does not mind.
         for below, _, _ in os.walk(root):
             with contextlib.suppress(OSError):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 import dataclasses
 import sys
 
+from cloud import computes
 from cloud.full import infra
 from cloud.full import nodes
-from cloud import guests
 from cloud import libvirtd
 from cloud import processes
 from cloud import settings
@@ -59,22 +59,22 @@ class Service:
                       MARK_VARIABLE: own}, cloud.log_file(self.name))
 
 
-def on_node(cloud: Cloud, guest: str, command: list[str]) -> list[str]:
+def on_node(cloud: Cloud, node: str, command: list[str]) -> list[str]:
     """The command that runs *command* on a node.
 
     :raises LookupError: the node does not run
     """
-    return [*nodes.inside(guest, _keeper(cloud, guest)), *command]
+    return [*nodes.inside(_NODES[node], _keeper(cloud, node)), *command]
 
 
-def libvirt_socket(cloud: Cloud, guest: str) -> str:
-    return nodes.libvirt_socket(_keeper(cloud, guest))
+def libvirt_socket(cloud: Cloud, node: str) -> str:
+    return nodes.libvirt_socket(_keeper(cloud, node))
 
 
-def _keeper(cloud: Cloud, guest: str) -> int:
-    pid = BY_NAME[f'node-{guest}'].pid(cloud)
+def _keeper(cloud: Cloud, node: str) -> int:
+    pid = BY_NAME[f'node-{node}'].pid(cloud)
     if pid is None:
-        raise LookupError(f'node-{guest} does not run')
+        raise LookupError(f'node-{node} does not run')
     return pid
 
 
@@ -97,35 +97,36 @@ def _program(name: str, project: str, topic: str) -> Service:
         lambda cloud: infra.listens(cloud, topic))
 
 
-def _node(guest: str) -> Service:
-    name = f'node-{guest}'
+def _node(node: computes.Node) -> Service:
+    name = f'node-{node.name}'
 
     def ready(cloud: Cloud) -> bool:
         pid = BY_NAME[name].pid(cloud)
         return pid is not None and nodes.ready(pid)
 
-    return Service(name, lambda cloud: nodes.command(cloud, guest), ready)
+    return Service(name, lambda cloud: nodes.command(cloud, node), ready)
 
 
-def _libvirtd(guest: str) -> Service:
+def _libvirtd(node: computes.Node) -> Service:
     def seen_by(cloud: Cloud) -> Cloud:
-        return dataclasses.replace(cloud, guest=guest)
+        return dataclasses.replace(cloud, guest=node.guest)
 
     return Service(
-        f'libvirtd-{guest}',
-        lambda cloud: libvirtd.command(cloud, nodes.directory(cloud, guest)),
-        lambda cloud: libvirtd.answers(libvirt_socket(cloud, guest)),
-        node=guest,
+        f'libvirtd-{node.name}',
+        lambda cloud: libvirtd.command(nodes.libvirt_etc(cloud, node),
+                                       nodes.directory(cloud, node)),
+        lambda cloud: libvirtd.answers(libvirt_socket(cloud, node.name)),
+        node=node.name,
         environment=lambda cloud: libvirtd.environment(seen_by(cloud)))
 
 
-def _compute(guest: str) -> Service:
+def _compute(node: computes.Node) -> Service:
     return Service(
-        f'nova-compute-{guest}',
+        f'nova-compute-{node.name}',
         lambda cloud: ['nova-compute', '--config-file',
-                       str(cloud.compute_conf(guest))],
-        lambda cloud: infra.listens(
-            cloud, f'compute.{nodes.HOST_NAMES[guest]}'), node=guest)
+                       str(cloud.compute_conf(node.name))],
+        lambda cloud: infra.listens(cloud, f'compute.{node.host_name}'),
+        node=node.name)
 
 
 def _tacker_server() -> Service:
@@ -136,28 +137,54 @@ def _tacker_server() -> Service:
         lambda cloud: web.answers(cloud.url('tacker')), api='tacker')
 
 
-#: What is below all others.
-BASE = (
+_NODES = {node.name: node for node in computes.ALL}
+_BASE = (
     Service('mariadb', infra.mariadb, infra.mariadb_answers, api='mariadb'),
     Service('rabbitmq', infra.rabbitmq, infra.rabbitmq_answers,
             api='rabbitmq', environment=infra.rabbitmq_environment),
-    *map(_node, guests.KINDS),
 )
-CONTROL = (
-    *map(_libvirtd, guests.KINDS),
+_CONTROL = (
     _program('nova-conductor', 'nova', 'conductor'),
     *map(_served, ('keystone', 'placement', 'glance', 'neutron')),
-    _served('nova-api', 'nova'), _served('heat-api', 'heat'),
+    _served('nova-api', 'nova'),
     _program('nova-scheduler', 'nova', 'scheduler'),
-    _program('heat-engine', 'heat', 'engine'), _tacker_server(),
-    _program('tacker-conductor', 'tacker', 'TACKER_CONDUCTOR'),
 )
-#: They wait long for a conductor that is not there yet.
-COMPUTES = tuple(map(_compute, guests.KINDS))
-STAGES = (BASE, CONTROL, COMPUTES)
-ALL = tuple(service for stage in STAGES for service in stage)
-BY_NAME = {service.name: service for service in ALL}
-#: They go last, with all that runs on them.
-NODES = tuple(f'node-{guest}' for guest in guests.KINDS)
-#: What tools/cloud.sh restart stops and starts.
-NOVA = tuple(service for service in ALL if service.name.startswith('nova-'))
+_ORCHESTRATION = (
+    _served('heat-api', 'heat'), _program('heat-engine', 'heat', 'engine'),
+    _tacker_server(), _program('tacker-conductor', 'tacker',
+                               'TACKER_CONDUCTOR'),
+)
+_KEEPERS, _LIBVIRTDS, _COMPUTES = (
+    {node: make(node) for node in computes.ALL}
+    for make in (_node, _libvirtd, _compute))
+#: Of any cloud.
+BY_NAME = {service.name: service for service in (
+    *_BASE, *_CONTROL, *_ORCHESTRATION, *_KEEPERS.values(),
+    *_LIBVIRTDS.values(), *_COMPUTES.values())}
+
+
+def stages(cloud: Cloud) -> tuple[tuple[Service, ...], ...]:
+    """What the cloud consists of; each stage needs those before it.
+
+    nova-compute waits long for a conductor that is not there yet.
+    """
+    return ((*_BASE, *keepers(cloud)),
+            (*(_LIBVIRTDS[node] for node in cloud.nodes), *_CONTROL,
+             *(() if cloud.pair else _ORCHESTRATION)),
+            tuple(_COMPUTES[node] for node in cloud.nodes))
+
+
+def of(cloud: Cloud) -> tuple[Service, ...]:
+    """All that the cloud consists of, in the order of their start."""
+    return tuple(service for stage in stages(cloud) for service in stage)
+
+
+def keepers(cloud: Cloud) -> tuple[Service, ...]:
+    """What keeps its nodes goes last, with all that runs on them."""
+    return tuple(_KEEPERS[node] for node in cloud.nodes)
+
+
+def of_nova(cloud: Cloud) -> tuple[Service, ...]:
+    """What tools/cloud.sh restart stops and starts."""
+    return tuple(service for service in of(cloud)
+                 if service.name.startswith('nova-'))

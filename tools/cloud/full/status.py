@@ -6,8 +6,8 @@ import contextlib
 
 import libvirt
 
+from cloud import computes
 from cloud.full import services
-from cloud import guests
 from cloud import processes
 from cloud import settings
 
@@ -15,25 +15,25 @@ from cloud import settings
 def show(cloud: settings.Settings) -> bool:
     """Print a line for each process; whether all of them run."""
     total = 0
-    for service in services.ALL:
+    for service in services.of(cloud):
         pid = service.pid(cloud)
         kib = sum(map(processes.memory_kib, service.members(cloud)))
         total += kib
         url = cloud.url(service.api) if service.api else ''
         print(f'{service.name:18} {f"pid {pid}" if pid else "down":12} '
               f'{kib // 1024:5} MiB  {url}'.rstrip())
-    for guest in guests.KINDS:
-        names = _domains(cloud, guest)
-        print(f'guests {guest:11} {len(names)} {" ".join(names)}'.rstrip())
+    for node in cloud.nodes:
+        names = _domains(cloud, node)
+        print(f'guests {node.name:11} {len(names)} {" ".join(names)}'.rstrip())
     print(f'memory             {total // 1024} MiB (sum of PSS)')
-    return all(service.pid(cloud) for service in services.ALL)
+    return all(service.pid(cloud) for service in services.of(cloud))
 
 
-def _domains(cloud: settings.Settings, guest: str) -> list[str]:
+def _domains(cloud: settings.Settings, node: computes.Node) -> list[str]:
     try:
-        path = services.libvirt_socket(cloud, guest)
+        path = services.libvirt_socket(cloud, node.name)
         connection = libvirt.openReadOnly(
-            f'{guest}+unix:///system?socket={path}')
+            f'{node.guest}+unix:///system?socket={path}')
     except (LookupError, libvirt.libvirtError):
         return []
     with contextlib.closing(connection):

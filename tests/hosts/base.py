@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Two hosts, up once for all tests of a run, and a server that moves."""
+
+import atexit
+import functools
+import os
+import pathlib
+import signal
+
+import libvirt
+import openstack
+
+from cloud.full import lifecycle
+from cloud.full import services
+from cloud import settings
+from demo import groups
+from nova_rt import hostmap
+
+from tests.cloud import base
+from tests.full import base as full_base
+
+Server = openstack.compute.v2.server.Server
+
+EAST, WEST = (node.host_name for node in settings.computes.PAIR)
+OTHER = {EAST: WEST, WEST: EAST}
+#: Of a host that was killed, Nova learns after a minute.
+PATIENCE = 90
+#: MiB/s, with which the smallest guest takes 20 s to move.
+SLOWLY = 1
+#: libvirt's own, that is no limit
+FAST = 2**53 - 1
+
+
+@functools.cache
+def bring_up() -> None:
+    """The cloud; one that was up already is used and left alone."""
+    cloud = settings.load()
+    if not (cloud.pair and not lifecycle.missing(cloud)):
+        atexit.register(base.cloud, 'down', '--keep-logs')
+        base.cloud('up', '--pair')
+
+
+class HostsTestCase(base.CloudTestCase):
+
+    GUEST = 'qemu'
+    TIMEOUT_SCALING_FACTOR = 20
+    #: The kernel gives it on every pCPU.
+    RESERVATION = (40_000, 200_000)
+
+    @classmethod
+    def bring_up(cls) -> None:
+        bring_up()
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.compute = self.cloud.compute
+        self.addCleanup(self.assert_nothing_remains)
+
+    def reserved(self, host: str, image: str = 'qemu-busy',
+                 runtime: int = RESERVATION[0]) -> Server:
+        """A server that has booted on *host*."""
+        server = self.compute.create_server(
+            name=self.getUniqueString(), networks='none', host=host,
+            flavor_id=self.flavor(runtime, self.RESERVATION[1]),
+            image_id=self.cloud.image.find_image(
+                image, ignore_missing=False).id)
+        self.addCleanup(self.delete, server)
+        self._active(server)
+        self.eventually('it has booted', lambda: 'nova-rt guest'
+                        in self.console(server))
+        return server
+
+    def ask(self, server: Server, host: str | None = None) -> None:
+        """Ask for a live migration; without a host one is chosen."""
+        self.compute.live_migrate_server(server, host=host,
+                                         block_migration='auto')
+
+    def move(self, server: Server, host: str | None = None,
+             ends: str = 'completed') -> None:
+        """Ask for a live migration and wait for its end."""
+        self.ask(server, host)
+        self.ended(server, ends)
+
+    def ended(self, server: Server, *ends: str) -> None:
+        """Wait until Nova is done with the migration that was asked for."""
+        self.eventually('Nova is done', lambda: self.compute.get_server(
+            server).task_state is None)
+        self.eventually(f'a migration that is {ends}', lambda: (
+            self.migration(server).status in ends))
+
+    def forgive(self, server: Server) -> None:
+        """Nova 34 takes one that was aborted, and runs on, for broken."""
+        if self.compute.get_server(server).status == 'ERROR':
+            self.compute.reset_server_state(server, 'active')
+
+    def migration(self, server: Server) -> openstack.resource.Resource:
+        """The latest."""
+        return max(self.compute.migrations(instance_uuid=server.id),
+                   key=lambda each: each.id)
+
+    def where(self, server: Server) -> str:
+        return str(self.compute.get_server(server).compute_host)
+
+    def runs_on(self, host: str, server: Server) -> bool:
+        """Whether libvirt has its guest there, running or arriving."""
+        return bool(groups_of(host, self.domain_name(server)))
+
+    def domain_name(self, server: Server) -> str:
+        return str(self.compute.get_server(server).instance_name)
+
+    def begins_to_move(self, server: Server) -> None:
+        """Ask for a migration that takes long; there are two guests then."""
+        here = self.where(server)
+        self.speed(server, here, SLOWLY)
+        self.ask(server, OTHER[here])
+        self.eventually('a guest at the destination', lambda: self.runs_on(
+            OTHER[here], server))
+        self.eventually('it is under way', lambda: self.migration(
+            server).status == 'running')
+
+    def stored_status(self) -> str:
+        """Of the latest migration of any server; looked up at once."""
+        rows = base.host.select(self.settings, 'select status from '
+                                'migrations order by id desc limit 1')
+        return str(rows[0][0]) if rows else ''
+
+    def speed(self, server: Server, host: str, mib_s: int) -> None:
+        """Limit what a migration of the guest sends."""
+        with connected(host) as connection:
+            connection.lookupByUUIDString(
+                server.id).migrateSetMaxSpeed(mib_s)
+
+    def assert_runs(self, server: Server, host: str) -> None:
+        """It is there alone, and has there what it was claimed."""
+        self.assertEqual(('ACTIVE', host), (
+            self.compute.get_server(server).status, self.where(server)))
+        found = self.on_host(server)
+        wanted = found.claim.reservation
+        self.assertEqual({'runtime_us': wanted.runtime_us,
+                          'period_us': wanted.period_us}, found.kernel)
+        self.assertEqual({'guest': ['SCHED_RR'], 'host': ['SCHED_OTHER']},
+                         base.host.policies(found))
+        self.assertFalse(self.runs_on(OTHER[host], server))
+        self.assert_agreed()
+
+    def assert_agreed(self) -> None:
+        """Claims, Placement and both kernels; Nova's audits may be due."""
+        self.eventually(
+            'both hosts agree', lambda: not full_base.differences())
+
+    def assert_in_step(self) -> None:
+        self.assert_agreed()
+
+    def _left(self) -> tuple[int, int, tuple[int, int]]:
+        held = [self.cloud.placement.get(
+            f'/resource_providers/{provider.id}/usages').json()['usages']
+            for provider in self.cloud.placement.resource_providers()]
+        return (base.host.charged(self.settings), base.host.budgets(), (
+            sum(each.get(hostmap.RESOURCE_CLASS, 0) for each in held),
+            sum(each.get('CUSTOM_RT_SHARE', 0) for each in held)))
+
+    def _last_words(self, server: Server) -> str:
+        return ''
+
+    def kill(self, name: str) -> None:
+        """End a service as the kernel would where memory runs out."""
+        service = services.BY_NAME[name]
+        pid = service.pid(self.settings)
+        assert pid is not None, name
+        os.kill(pid, signal.SIGKILL)
+        self.eventually('it has ended',
+                        lambda: service.pid(self.settings) is None)
+
+    def start_what_was_killed(self) -> None:
+        lifecycle.up(self.settings, [])
+
+
+def node_of(host: str) -> str:
+    return host.partition('.')[0]
+
+
+def connected(host: str) -> 'Connection':
+    return Connection(host)
+
+
+class Connection:
+    """libvirt of a host, while it is used."""
+
+    def __init__(self, host: str) -> None:
+        path = services.libvirt_socket(settings.load(), node_of(host))
+        self._uri = f'qemu+unix:///system?socket={path}'
+
+    def __enter__(self) -> libvirt.virConnect:
+        self._connection = libvirt.open(self._uri)
+        return self._connection
+
+    def __exit__(self, *error: object) -> None:
+        self._connection.close()
+
+
+def groups_of(host: str, domain: str) -> list[pathlib.Path]:
+    """The control groups of a guest on a host."""
+    machine = groups.tree('cpu') / f'nova-rt-{node_of(host)}' / 'machine'
+    return list(machine.glob(f'qemu-*-{domain}.libvirt-qemu'))

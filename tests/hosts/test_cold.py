@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A virtual machine is moved from one real host to another while it is off.
+
+The hosts share their disks here, as Nova wants it where it has no ssh.
+"""
+
+from tests.cloud import base as cloud_base
+from tests.hosts import base
+
+
+class ColdTestCase(base.HostsTestCase):
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cloud = base.settings.load()
+        own = cloud.data / 'instances-qemu'
+        cls.addClassCleanup(cls.restart, str(own))
+        cls.restart(str(cloud.data / 'instances-shared'))
+
+    @classmethod
+    def restart(cls, path: str) -> None:
+        cloud_base.cloud('restart', '--set', f'DEFAULT.instances_path={path}')
+
+    def resize(self, server: base.Server, runtime: int) -> None:
+        self.compute.resize_server(server, self.flavor(
+            runtime, self.RESERVATION[1]))
+        self.to_verify(server)
+
+    def to_verify(self, server: base.Server) -> None:
+        self.compute.wait_for_server(server, status='VERIFY_RESIZE',
+                                     wait=base.PATIENCE, interval=0.5)
+
+    def assert_reserves(self, server: base.Server, runtime: int) -> None:
+        claimed = self.claim(server).reservation
+        self.assertEqual((runtime, self.RESERVATION[1]),
+                         (claimed.runtime_us, claimed.period_us))
+
+    def test_migrated(self):
+        server = self.reserved(base.EAST, 'qemu-idle')
+        self.compute.migrate_server(server)
+        self.to_verify(server)
+        self.compute.confirm_server_resize(server)
+        self._active(server)
+        self.assert_runs(server, base.WEST)
+
+    def test_reverted(self):
+        server = self.reserved(base.EAST, 'qemu-idle')
+        before = self.claim(server)
+        self.compute.migrate_server(server)
+        self.to_verify(server)
+        self.compute.revert_server_resize(server)
+        self._active(server)
+        self.assertEqual(before, self.claim(server))
+        self.assert_runs(server, base.EAST)
+
+    def test_resized_elsewhere(self):
+        """There is no room for the larger one beside the other server."""
+        server = self.reserved(base.EAST, 'qemu-idle', 20_000)
+        self.reserved(base.EAST, 'qemu-idle', 30_000)
+        self.resize(server, 50_000)
+        self.compute.confirm_server_resize(server)
+        self._active(server)
+        self.assert_reserves(server, 50_000)
+        self.assert_runs(server, base.WEST)
+
+    def test_evacuated(self):
+        """The first host gives up its part when it is back."""
+        server = self.reserved(base.EAST, 'qemu-idle')
+        self.addCleanup(self.start_what_was_killed)
+        self.kill('nova-compute-east')
+        with base.connected(base.EAST) as connection:
+            connection.lookupByUUIDString(server.id).destroy()
+        service = next(each for each in self.compute.services(
+            binary='nova-compute', host=base.EAST))
+        self.compute.update_service_forced_down(service, forced=True)
+        self.compute.evacuate_server(server)
+        self.eventually('it is elsewhere',
+                        lambda: self.where(server) == base.WEST)
+        self._active(server)
+        self.compute.update_service_forced_down(service, forced=False)
+        self.start_what_was_killed()
+        self.assert_runs(server, base.WEST)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""An end of a live migration is lost while the guest is on its way."""
+
+import time
+
+from tests.hosts import base
+
+
+class KilledTestCase(base.HostsTestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.addCleanup(self.start_what_was_killed)
+        self.server = self.reserved(base.EAST)
+
+    def test_destination_before_the_guest_is_there(self):
+        """Nobody could give it its reservation: it stays where it is."""
+        before = self.claim(self.server)
+        self.ask(self.server, base.WEST)
+        # From here on QEMU is started there, which takes it much longer.
+        while self.stored_status() != 'running':
+            time.sleep(0.01)
+        self.kill('nova-compute-west')
+        self.eventually('it arrives', lambda: self.runs_on(
+            base.WEST, self.server))
+        self.eventually('it is given up', lambda: not self.runs_on(
+            base.WEST, self.server))
+        self.assertTrue(self.runs_on(base.EAST, self.server))
+        self.start_what_was_killed()
+        self.ended(self.server, 'cancelled', 'error', 'failed')
+        self.forgive(self.server)
+        self.assertEqual(before, self.claim(self.server))
+        self.assert_runs(self.server, base.EAST)
+
+    def test_destination_once_the_guest_is_there(self):
+        self.begins_to_move(self.server)
+        self.kill('nova-compute-west')
+        self.speed(self.server, base.EAST, base.FAST)
+        self.eventually('it has moved', lambda: not self.runs_on(
+            base.EAST, self.server))
+        self.start_what_was_killed()
+        self.ended(self.server, 'completed', 'error')
+        self.forgive(self.server)
+        self.eventually('Nova has it there',
+                        lambda: self.where(self.server) == base.WEST)
+        self.assert_runs(self.server, base.WEST)
+
+    def test_source(self):
+        """An operator ends the guest that Nova does not know of."""
+        self.begins_to_move(self.server)
+        self.kill('nova-compute-east')
+        self.speed(self.server, base.EAST, base.FAST)
+        self.eventually('it has moved', lambda: not self.runs_on(
+            base.EAST, self.server))
+        self.start_what_was_killed()
+        with base.connected(base.WEST) as connection:
+            arrived = connection.lookupByUUIDString(self.server.id)
+            arrived.destroy()
+            arrived.undefine()
+        self.compute.reset_server_state(self.server, 'active')
+        self.compute.reboot_server(self.server, 'HARD')
+        self.eventually('it runs again', lambda: self.runs_on(
+            base.EAST, self.server))
+        self._active(self.server)
+        self.assert_runs(self.server, base.EAST)
