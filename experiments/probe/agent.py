@@ -20,9 +20,8 @@ Said = dict[str, Any]
 
 def once(stage: rt_stage.Stage, options: Sequence[str], period_us: int,
          seconds: float) -> tuple[Said, float]:
-    """One report, and what the group used in the last seconds of it."""
+    """One report, and what the group used in the last seconds up to it."""
     period_ns = period_us * 1000
-    count = max(1, round(seconds * 1e9 / period_ns))
     readings: list[tuple[int, int]] = []
     process = subprocess.Popen([*stage.inside, *COMMAND, 'once', *options],
                                stdout=subprocess.PIPE, text=True)
@@ -34,8 +33,18 @@ def once(stage: rt_stage.Stage, options: Sequence[str], period_us: int,
     text, _ = process.communicate()
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, 'rt-probe')
-    (begin, first), (end, last) = readings[-count - 1:][0], readings[-1]
-    return json.loads(text), (last - first) / max(1, end - begin)
+    said = json.loads(text)
+    told_ns = 1e9 * said['at'] - time.time_ns() + time.monotonic_ns()
+    return said, _used(readings, told_ns - 1e9 * seconds, told_ns)
+
+
+def _used(readings: Sequence[tuple[int, int]], since_ns: float, until_ns: float
+          ) -> float:
+    """CPU time per wall time, between the readings nearest to these."""
+    (begin, first), (end, last) = (
+        min(readings, key=lambda one: abs(one[0] - wanted))
+        for wanted in (since_ns, until_ns))
+    return (last - first) / max(1, end - begin)
 
 
 class Running:

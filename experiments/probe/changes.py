@@ -5,6 +5,7 @@
 from collections.abc import Iterator
 import contextlib
 import itertools
+import statistics
 import time
 
 from experiments.probe import agent
@@ -18,8 +19,11 @@ _DEMANDS = {'0.35': 0.35, '0.5': 0.5, 'all': 1.0}
 #: Of --max-load and more: how long to wait for what should have come.
 _PATIENCE_S = 10.0
 _PATIENCE_PERIODS = 1500
+#: A step that differs so much from the usual one is a change.
+_REAL = 0.25
 #: Each piece of the time without a change, in s, of which there are many.
-PIECE_S, PIECES = 60.0, 10
+PIECE_S, PIECES = 60.0, 12
+_OF_QUOTA = 10
 
 
 def halved() -> Iterator[str]:
@@ -38,9 +42,9 @@ def idle() -> Iterator[str]:
 
 
 def alarms() -> Iterator[str]:
-    """Most of a minute each are of a quota, which disturbs nobody here."""
+    """A minute each; most of a quota, which disturbs nobody here."""
     for number in range(PIECES):
-        kind = rt_stage.BUDGET if number % 5 == 4 else rt_stage.QUOTA
+        kind = rt_stage.QUOTA if number < _OF_QUOTA else rt_stage.BUDGET
         yield f'{kind} P=100 s=0.1 #{number + 1}'
 
 
@@ -85,7 +89,8 @@ def measure_idle(cell: str) -> records.Record:
     with _stage(kind, _BEFORE, period_us) as stage, agent.running(
             stage, ('--burst', 'idle')) as probe:
         for said in probe.reports(time.monotonic() + 30):
-            if said['method'] == 'burst':
+            if said['method'] == 'burst' and (
+                    said['available'] > (_BEFORE + _AFTER) / 2):
                 break
         stage.reserve(_AFTER, period_us)
         found = _seen(probe, time.monotonic(), _PATIENCE_PERIODS * periods_s,
@@ -94,13 +99,25 @@ def measure_idle(cell: str) -> records.Record:
 
 
 def measure_alarms(cell: str) -> records.Record:
-    """How often it says that something changed while nothing does."""
+    """How often it says that something changed while nothing does.
+
+    A step in which the group really got another share, as from outside, is
+    no false alarm: a quota is no guarantee.
+    """
     kind = cell.split()[0]
+    shares: list[float] = []
+    count = 0
     with (_stage(kind, 0.1, 100_000) as stage,
           rt_stage.task(1.0, stage.cpus) as task):
         stage.enter(task, 0.1, 100_000)
         with agent.running(stage) as probe:
-            count = sum(said['changed_from'] is not None
-                        for said in probe.reports(
-                            time.monotonic() + PIECE_S))
-    return records.Record(ALARMS, cell, float(count))
+            at, used = time.monotonic(), stage.used_ns()
+            for said in probe.reports(at + PIECE_S):
+                now, now_used = time.monotonic(), stage.used_ns()
+                shares.append((now_used - used) / 1e9 / (now - at))
+                at, used = now, now_used
+                usual = statistics.median(shares)
+                count += (said['changed_from'] is not None
+                          and abs(shares[-1] / usual - 1) <= _REAL)
+    return records.Record(ALARMS, cell, float(count),
+                          min(shares[2:]) / statistics.median(shares))

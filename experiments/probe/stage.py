@@ -36,7 +36,8 @@ _MOUNT = pathlib.Path('/sys/fs/cgroup')
 _TREES = ('cpu', 'cpuacct')
 _NS = 1_000_000_000
 
-#: A busy loop, or one that wants a part of the CPU every 10 ms.
+#: A busy loop, or one that wants a part of the CPU every 10 ms, and later
+#: what it did not get then.
 _LOAD = '''\
 import sys, time
 print(flush=True)
@@ -46,7 +47,7 @@ while time.monotonic() < end:
     if part < 1:
         used = time.thread_time()
         while time.thread_time() - used < 0.01 * part: pass
-        turn = max(turn + 0.01, time.monotonic() - 0.01)
+        turn += 0.01
         time.sleep(max(0, turn - time.monotonic()))
 '''
 #: Waits until nobody holds the other end of its input.

@@ -36,6 +36,8 @@ def _errors(of: Sequence[records.Record]) -> Numbers:
 def _throttled(of: Sequence[records.Record]) -> tuple[str, str, bool]:
     found = _errors(of)
     silent = len(of) - len(found)
+    if not found:
+        return 'none answered', '', False
     return (f'mean {statistics.mean(found):.2f} %, {silent} unanswered',
             f'{max(found):.2f} %',
             statistics.mean(found) <= 2 and max(found) <= 5 and not silent)
@@ -43,6 +45,8 @@ def _throttled(of: Sequence[records.Record]) -> tuple[str, str, bool]:
 
 def _burst(of: Sequence[records.Record]) -> tuple[str, str, bool]:
     found = _errors(of)
+    if not found:
+        return 'all bound', '', False
     near = sum(one <= 5 for one in found)
     return (f'{near} of {len(found)} within 5 %, mean '
             f'{statistics.mean(found):.2f} %, {len(of) - len(found)} bound',
@@ -53,6 +57,8 @@ def _burst(of: Sequence[records.Record]) -> tuple[str, str, bool]:
 def _interval(of: Sequence[records.Record]) -> tuple[str, str, bool]:
     known = [one for one in of if one.lower is not None
              and one.upper is not None and one.truth is not None]
+    if not known:
+        return 'no report has one', '', False
     held = sum((one.lower or 0) <= (one.truth or 0) <= (one.upper or 0)
                for one in known)
     widths = [((one.upper or 0) - (one.lower or 0)) / (one.truth or 1)
@@ -67,6 +73,8 @@ def _most(limit: float, unit: str, digits: int, scale: float = 1.0
     def judge(of: Sequence[records.Record]) -> tuple[str, str, bool]:
         found = [scale * one.value for one in of if one.value is not None]
         silent = len(of) - len(found)
+        if not found:
+            return 'none seen', '', False
         return (f'mean {statistics.mean(found):.{digits}f} {unit}'
                 + (f', {silent} not seen' if silent else ''),
                 f'{max(found):.{digits}f} {unit}',
@@ -77,8 +85,7 @@ def _most(limit: float, unit: str, digits: int, scale: float = 1.0
 def _none(of: Sequence[records.Record]) -> tuple[str, str, bool]:
     count = sum(one.value or 0 for one in of)
     return (f'{count:.0f} in {len(of) * changes.PIECE_S / 60:.0f} min',
-            f'{count:.0f}', not count
-            and len(of) >= changes.PIECES)
+            f'{count:.0f}', not count and len(of) * changes.PIECE_S >= 600)
 
 
 def _points(of: Sequence[records.Record]) -> tuple[str, str, bool]:
@@ -89,13 +96,15 @@ def _points(of: Sequence[records.Record]) -> tuple[str, str, bool]:
 
 
 def _spread(of: Sequence[records.Record]) -> tuple[str, str, bool]:
+    """From the first to the last decile, and from least to most."""
     found = [one.value for one in of if one.value is not None]
     middle = statistics.median(found)
-    spread = 100 * (max(found) - min(found)) / middle
-    return (f'median {middle:.2f} us at load average '
+    deciles = statistics.quantiles(found, n=10, method='inclusive')
+    spread = 100 * (deciles[-1] - deciles[0]) / middle
+    return (f'p10 to p90 {spread:.2f} %, median {middle:.2f} us, load average '
             f'{min(one.load_average for one in of):.0f} to '
             f'{max(one.load_average for one in of):.0f}',
-            f'spread {spread:.2f} %', spread <= 2)
+            f'{100 * (max(found) - min(found)) / middle:.2f} %', spread <= 2)
 
 
 BARS = (

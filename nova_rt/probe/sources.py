@@ -167,10 +167,8 @@ class Sources:
             self.absent[PRESSURE] = 'the group has no cpu.pressure'
         return None
 
-    @property
-    def needed(self) -> int:
-        """How many threads must want to run for all CPUs to be wanted."""
-        cpus = len(os.sched_getaffinity(0))
+    def needed(self, cpus: int) -> int:
+        """How many threads must want to run for all *cpus* to be wanted."""
         if self.processes:
             return min(cpus, sum(len(self._tasks(process))
                                  for process in self.processes))

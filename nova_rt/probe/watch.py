@@ -98,7 +98,7 @@ class Watch:
         try:
             assert self._sources is not None  # noqa: S101
             after = self._sources.sample()
-            needed = self._sources.needed
+            needed = self._sources.needed(len(after.cpus))
         except OSError as error:
             reason = self._why(error)
             self._sources = None

@@ -25,8 +25,8 @@ for tree in cpu cpuacct; do
 done
 exec "$@"
 '''
-_CONTAINER = ('unshare', '--mount', '--pid', '--fork', '--mount-proc',
-              '--cgroup', 'sh', '-c', _INSIDE, 'sh')
+#: It shares the PID namespace of the VNF, as a container of a pod may.
+_CONTAINER = ('unshare', '--mount', '--cgroup', 'sh', '-c', _INSIDE, 'sh')
 SHARE, PERIOD_US = 0.2, 50_000
 
 
