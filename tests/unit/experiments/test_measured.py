@@ -51,8 +51,11 @@ class ValueTest(unittest.TestCase):
         point = base.measured_point(*runs)
         every = np.concatenate(runs)
         self.assertAlmostEqual(1, point.value('mean')[0] / every.mean())
-        self.assertAlmostEqual(
-            1, point.value('p99')[0] / np.quantile(every, 0.99), delta=0.02)
+        # Requests are counted in steps of their times, far from each other
+        # where they are few: within a few of them.
+        least, most = np.quantile(every, [0.985, 0.995])
+        self.assertLess(least, point.value('p99')[0])
+        self.assertLess(point.value('p99')[0], most)
 
     def test_longer_runs_weigh_more(self):
         point = base.measured_point([100] * 30, [200] * 10)

@@ -34,9 +34,11 @@ class BurstTest(base.BaseTestCase):
         def end():
             children.append(burst._child)
             burst.end()
-        threading.Timer(0.1, end).start()
+        timer = threading.Timer(0.1, end)
+        timer.start()
         error = self.assertRaises(errors.ProbeError, burst.run)
         self.assertEqual('the burst was ended from outside', str(error))
+        timer.join()
         self.assertRaises(ChildProcessError, os.waitpid, children[0], 0)
 
     def test_orphan(self):
