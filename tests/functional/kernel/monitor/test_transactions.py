@@ -9,7 +9,7 @@ import socket
 import statistics
 
 from nova_rt.monitor import transactions
-from tests.functional.monitor import base
+from tests.functional.kernel.monitor import base
 
 CONNECTIONS, REQUESTS = 4, 50
 ASKED, ANSWERED = 100, 5_000

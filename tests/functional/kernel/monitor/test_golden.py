@@ -11,7 +11,7 @@ import pathlib
 
 from nova_rt.host import sched
 from nova_rt.kernel import two_files
-from tests.functional.monitor import base
+from tests.functional.kernel.monitor import base
 
 RUNTIME_US, PERIOD_US = 8_000, 100_000
 PERIODS = 20
