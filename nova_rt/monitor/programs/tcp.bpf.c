@@ -215,6 +215,26 @@ static __always_inline void begin(struct sock *sk, struct flow *flow)
 	flow->read = flow->first = flow->last = 0;
 }
 
+/*
+ * Data passes: who *asks* by passing it begins a transaction, or another one;
+ * whoever passes it the other way answers.
+ */
+static __always_inline void pass_on(struct sock *sk, struct flow *flow,
+				    u8 asks)
+{
+	if (flow->role == UNKNOWN)
+		flow->role = asks;
+	if (flow->role == asks) {
+		if (flow->phase == ANSWER)
+			finish(sk, flow);
+		if (flow->phase != REQUEST)
+			begin(sk, flow);
+	} else if (flow->phase == REQUEST) {
+		flow->phase = ANSWER;
+		flow->first = flow->last = bpf_ktime_get_ns();
+	}
+}
+
 /* Something has arrived, before it is acknowledged or read. */
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
@@ -226,19 +246,8 @@ int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
 	if (sequence[0] == sequence[1])
 		return 0;	/* an acknowledgement alone */
 	flow = flow_of(sk);
-	if (!flow)
-		return 0;
-	if (flow->role == UNKNOWN)
-		flow->role = SERVER;
-	if (flow->role == SERVER) {
-		if (flow->phase == ANSWER)
-			finish(sk, flow);
-		if (flow->phase != REQUEST)
-			begin(sk, flow);
-	} else if (flow->phase == REQUEST) {
-		flow->phase = ANSWER;
-		flow->first = flow->last = bpf_ktime_get_ns();
-	}
+	if (flow)
+		pass_on(sk, flow, SERVER);
 	return 0;
 }
 
@@ -248,19 +257,8 @@ int BPF_PROG(on_send, struct sock *sk)
 {
 	struct flow *flow = flow_of(sk);
 
-	if (!flow)
-		return 0;
-	if (flow->role == UNKNOWN)
-		flow->role = CLIENT;
-	if (flow->role == CLIENT) {
-		if (flow->phase == ANSWER)
-			finish(sk, flow);
-		if (flow->phase != REQUEST)
-			begin(sk, flow);
-	} else if (flow->phase == REQUEST) {
-		flow->phase = ANSWER;
-		flow->first = flow->last = bpf_ktime_get_ns();
-	}
+	if (flow)
+		pass_on(sk, flow, CLIENT);
 	return 0;
 }
 
