@@ -56,7 +56,7 @@ class EventTest(operations.TestCase):
     def refuse(self, server: operations.Server, times: int,
                meanwhile: Any = lambda: None) -> None:
         """The kernel refuses what the event asks of it."""
-        target = self.driver._rt_enforcer
+        target = self.driver.rt_reservations.enforcer
         holds, refused = target.holds, []
 
         def refuse(pid: int, claim: Any) -> bool:

@@ -6,14 +6,10 @@ It wires the parts together in nova-compute: the tracker that claims, the
 host and guests that apply, the inventory for Placement.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-import contextlib
+from collections.abc import Mapping
 from typing import Any
 
-import libvirt
-from nova.compute import task_states
 import nova.conf
-from nova import context as nova_context
 from nova import exception as nova_exception
 from nova.virt import event as virtevent
 from nova.virt.libvirt import driver
@@ -22,9 +18,7 @@ from oslo_log import log as logging
 from nova_rt.compute import capacity
 from nova_rt.compute import claims
 from nova_rt.compute import entitled
-from nova_rt.compute import kept
 from nova_rt.compute import manager as rt_manager
-from nova_rt.compute import request
 from nova_rt.compute import tracker
 from nova_rt import conf as rt_conf
 from nova_rt import exception
@@ -42,9 +36,9 @@ from nova_rt import selfcheck
 from nova_rt.virt.libvirt import confinement
 from nova_rt.virt.libvirt import deadline
 from nova_rt.virt.libvirt import enforcer
-from nova_rt.virt.libvirt import holding
 from nova_rt.virt.libvirt import host as rt_host
 from nova_rt.virt.libvirt import reconcile
+from nova_rt.virt.libvirt import reservations
 from nova_rt.virt.libvirt import started
 
 CONF = nova.conf.CONF
@@ -55,7 +49,6 @@ class RTLibvirtDriver(driver.LibvirtDriver):
     """Nova's libvirt driver, with CPU reservations."""
 
     rt_capacity: capacity.Capacity
-    _rt_enforcer: enforcer.Enforcer | None = None
     _rt_reconciler: reconcile.Reconciler | None = None
     #: why the kernel's interface cannot be used
     _rt_trouble = ''
@@ -64,12 +57,11 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         selfcheck.verify()
         rt_conf.register_opts(CONF)
         super().__init__(virtapi, read_only)
-        self._rt_handled: set[str] = set()
+        self.rt_reservations = reservations.Reservations(virtapi, self._host)
         self._rt_starts = started.Starts(
-            self, self._rt_known, _instance,
-            lambda: self._host.get_connection())
+            self.rt_reservations, lambda: self._host.get_connection())
         self._host.__class__ = rt_host.RTHost
-        self._host.rt_reservations = self
+        self._host.rt_reservations = self.rt_reservations
         self._host.rt_dropped_capabilities = CONF.nova_rt.drop_capabilities
 
     def init_host(self, host: str) -> None:
@@ -82,11 +74,11 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         compute.rt.__class__ = tracker.RTResourceTracker
         nova_rt.privsep.ping()
         try:
-            self._rt_enforcer = self._rt_find()
+            target = self.rt_reservations.enforcer = self._rt_find()
+            if target is not None:
+                self._rt_reconciler = reconcile.Reconciler(target)
         except exception.KernelError as error:
             self._rt_trouble = str(error)
-        if self._rt_enforcer is not None:
-            self._rt_reconciler = reconcile.Reconciler(self._rt_enforcer)
         self._rt_measure()
 
     def _rt_find(self) -> enforcer.Enforcer | None:
@@ -123,7 +115,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
     def _rt_measure(self) -> None:
         """What may be reserved: others may have taken of it, or given."""
         found = capacity.measure(
-            CONF, self._rt_enforcer, self._get_vcpu_available(),
+            CONF, self.rt_reservations.enforcer, self._get_vcpu_available(),
             self._rt_trouble)
         if found != getattr(self, 'rt_capacity', None):
             LOG.info('CPU reservations: %s.', found)
@@ -133,104 +125,18 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         """A seam: functional tests give each host a kernel of its own."""
         return kernel_fs.RealFS()
 
-    def rt_claim(self, uuid: str) -> claims.RTClaim | None:
-        if self.virtapi._compute.rt.rt_is_plain(uuid):
-            return None
-        instance = _instance(uuid)
-        if instance is None:
-            return None  # not a server of this cloud
-        compute = self.virtapi._compute
-        claim = claims.on_host(
-            instance, compute.host, compute.rt.rt_providers()
-        ) or claims.of_instance(instance)
-        if claim is None and request.reservation_of(instance) is not None:
-            raise exception.ReservationNotApplied(
-                uuid=uuid, reason='it asks for a CPU reservation and holds '
-                'no claim; resize or rebuild it elsewhere')
-        return claim
-
-    def _rt_known(self, uuid: str) -> claims.RTClaim | None:
-        """The same as rt_claim, from memory if the tracker is in no doubt."""
-        known = self.virtapi._compute.rt.rt_known(uuid)
-        if known is None or len(known) > 1:
-            return self.rt_claim(uuid)
-        return known[0] if known else None
-
-    def rt_destination(self, uuid: str) -> claims.RTClaim | None:
-        instance = _instance(uuid)
-        if instance is None or claims.of_instance(instance) is None:
-            return None
-        claim = claims.of_destination(instance)
-        if claim is None:
-            raise exception.ReservationNotApplied(
-                uuid=uuid, reason='the destination of its live migration '
-                'made no claim for its CPU reservation; does that '
-                'nova-compute run RTLibvirtDriver?')
-        return claim
-
-    def rt_awaited(self, uuid: str) -> Callable[[], bool]:
-        context = nova_context.get_admin_context()
-        before = holding.notes(context, uuid)
-        return lambda: bool(holding.notes(context, uuid) - before)
-
     def _get_guest_idmaps(self) -> list[Any]:
         return confinement.sendable(super()._get_guest_idmaps())
 
-    def rt_enforcer(self) -> enforcer.Enforcer:
-        if self._rt_enforcer is None:
-            raise exception.ReservationNotApplied(
-                uuid='with a CPU reservation',
-                reason='the kernel offers no interface for it')
-        return self._rt_enforcer
-
-    def rt_starts_paused(self) -> bool:
-        return bool(CONF.libvirt.virt_type != 'lxc')
-
-    def rt_pins(self) -> bool:
-        return self._rt_enforcer is not None and self._rt_enforcer.pins
-
-    @contextlib.contextmanager
-    def rt_handling(self, uuid: str) -> Iterator[None]:
-        if uuid in self._rt_handled:
-            yield  # one that could not be started is ended
-            return
-        self._rt_handled.add(uuid)
-        try:
-            yield
-        finally:
-            self._rt_handled.discard(uuid)
-
-    def rt_guard(self) -> None:
-        try:
-            if self._rt_enforcer is not None:
-                self._rt_enforcer.guard()
-        except exception.KernelError as error:
-            LOG.warning('A server may run in real time without a '
-                        'reservation: %s', str(error))
-
-    def rt_pid(self, uuid: str) -> int:
-        # Looked up anew: for LXC libvirt leaves the id in a domain object
-        # as it was before the start.
-        domain = self._host.get_connection().lookupByUUIDString(uuid)
-        return _pid(domain)
-
-    def rt_release(self, uuid: str) -> None:
-        target = self._rt_enforcer
-        if target is None or not target.releases_early:
-            return
-        try:
-            target.release(self.rt_pid(uuid))
-        except (exception.KernelError, LookupError, OSError,
-                libvirt.libvirtError) as error:
-            LOG.info('The budget of server %s goes when its group does: %s',
-                     uuid, str(error))
+    # For the tracker.
 
     def rt_settle(self) -> None:
-        try:
-            if self._rt_enforcer is not None:
-                self._rt_enforcer.settle()
-        except exception.KernelError as error:
-            LOG.info('A budget is left until the next audit: %s', str(error))
+        """A guest ended; never raises."""
+        self.rt_reservations.settle()
+
+    def rt_running(self) -> list[str]:
+        """The uuids of the guests that run."""
+        return [uuid for uuid, _ in self.rt_reservations.running()]
 
     def rt_reconcile(self, entitlements: Mapping[str, entitled.Entitlement]
                      ) -> None:
@@ -245,30 +151,12 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             LOG.error('CPU reservations: kept as they were: %s', str(error))
         if self._rt_reconciler is None:
             return
+        ours = self.rt_reservations
         self._rt_reconciler.run([
-            reconcile.RunningGuest(uuid, pid, self._rt_preferred(
+            reconcile.RunningGuest(uuid, pid, ours.preferred(
                 uuid, entitlements[uuid].held), entitlements[uuid].settled)
-            for uuid, pid in self._rt_guests()
-            if uuid in entitlements and uuid not in self._rt_handled])
-
-    def _rt_preferred(self, uuid: str, found: tuple[claims.RTClaim, ...]
-                      ) -> tuple[claims.RTClaim, ...]:
-        """The claims, that of a guest which starts now first."""
-        if len(found) > 1:
-            with contextlib.suppress(exception.RTError):
-                now = self.rt_claim(uuid)
-                return tuple(sorted(found, key=lambda each: each != now))
-        return found
-
-    def _rt_guests(self) -> Iterator[tuple[str, int]]:
-        """(uuid, pid) of the guests that run."""
-        for guest in self._host.list_guests(only_running=True):
-            with contextlib.suppress(LookupError, libvirt.libvirtError):
-                yield guest.uuid, _pid(guest._domain)
-
-    def rt_running(self) -> list[str]:
-        """The uuids of the guests that run."""
-        return [uuid for uuid, _ in self._rt_guests()]
+            for uuid, pid in ours.running()
+            if uuid in entitlements and not ours.is_handled(uuid)])
 
     def check_can_live_migrate_destination(
             self, context: Any, instance: Any, *args: Any, **kwargs: Any
@@ -338,16 +226,9 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         if event.transition == virtevent.EVENT_LIFECYCLE_STOPPED:
             self.rt_settle()
         elif (event.transition == virtevent.EVENT_LIFECYCLE_STARTED
-              and event.uuid not in self._rt_handled):
+              and not self.rt_reservations.is_handled(event.uuid)):
             if self._rt_starts.heed(event.uuid):
-                self._rt_note(event.uuid)
-
-    def _rt_note(self, uuid: str) -> None:
-        """Tell the source of a live migration that all is in place here."""
-        server, here = _instance(uuid), self.virtapi._compute.host
-        if (server is not None and server.host != here
-                and server.task_state == task_states.MIGRATING):
-            holding.note(nova_context.get_admin_context(), uuid, here)
+                self.rt_reservations.note(event.uuid)
 
     def update_provider_tree(self, provider_tree: Any, nodename: str,
                              allocations: Any = None) -> None:
@@ -362,7 +243,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         provider_tree.add_traits(nodename, *traits)
 
     def _rt_traits(self) -> frozenset[str]:
-        target = self._rt_enforcer
+        target = self.rt_reservations.enforcer
         if target is None or not self.rt_capacity.available:
             return frozenset()
         return target.traits | {hostmap.TRAIT}
@@ -374,12 +255,6 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         # Servers may still be allocated from them: they must stay, full.
         return {name: found | {'reserved': found['total']}
                 for name, found in before.items() if name in hostmap.CLASSES}
-
-
-def _instance(uuid: str) -> Any:
-    """A server with what says its reservation; None where there is none."""
-    found = kept.instance(nova_context.get_admin_context(), uuid)
-    return None if found is None or found.deleted else found
 
 
 def _claims(instance: Any) -> bool:
@@ -401,23 +276,6 @@ def _makes_claims(checked: Any) -> bool:
     """
     name = 'dst_supports_numa_live_migration'
     return name in checked and bool(getattr(checked, name))
-
-
-def _pid(domain: Any) -> int:
-    """The process that keeps a running domain.
-
-    :raises LookupError: there is none
-    """
-    if CONF.libvirt.virt_type == 'lxc':
-        pid = int(domain.ID())
-        if pid <= 0:
-            raise LookupError(f'domain {domain.name()} does not run')
-        return pid
-    try:
-        return int(nova_rt.privsep.read_pid(domain.name()))
-    except (OSError, ValueError) as error:
-        raise LookupError(
-            f'domain {domain.name()} has no pid: {error}') from error
 
 
 def _can_pin(files: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:

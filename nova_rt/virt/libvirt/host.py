@@ -10,12 +10,13 @@ from nova.virt.libvirt import host as libvirt_host
 from nova_rt.virt.libvirt import confinement
 from nova_rt.virt.libvirt import guest
 from nova_rt.virt.libvirt import pinning
+from nova_rt.virt.libvirt import reservations
 
 
 class RTHost(libvirt_host.Host):
     """RTLibvirtDriver makes its Host one of these, after its __init__."""
 
-    rt_reservations: guest.Reservations
+    rt_reservations: reservations.Reservations
     #: what containers give up, by libvirt's names
     rt_dropped_capabilities: Sequence[str]
 
@@ -31,7 +32,7 @@ class RTHost(libvirt_host.Host):
 
     def _rt_confined(self, xml: str) -> str:
         xml = confinement.without(xml, self.rt_dropped_capabilities)
-        claim = self.rt_reservations.rt_claim(pinning.uuid_of(xml))
-        if claim is None or not self.rt_reservations.rt_pins():
+        claim = self.rt_reservations.claim(pinning.uuid_of(xml))
+        if claim is None or not self.rt_reservations.pins():
             return xml
         return pinning.pinned(xml, claim.cpus)

@@ -16,7 +16,7 @@ from oslo_log import log as logging
 
 from nova_rt.compute import claims
 from nova_rt import exception
-from nova_rt.virt.libvirt import guest
+from nova_rt.virt.libvirt import reservations
 
 LOG = logging.getLogger(__name__)
 
@@ -24,19 +24,12 @@ LOG = logging.getLogger(__name__)
 class Starts:
     """Heeds the starts of the guests of one host.
 
-    :param reservations: the driver
-    :param claim: of a server, as rt_claim of the driver
-    :param server: the Instance as it is stored now; None for no server
-    :param connection: libvirt's
+    :param connection: to libvirt, as it is now
     """
 
-    def __init__(self, reservations: guest.Reservations,
-                 claim: Callable[[str], claims.RTClaim | None],
-                 server: Callable[[str], Any],
+    def __init__(self, owed: reservations.Reservations,
                  connection: Callable[[], Any]) -> None:
-        self._reservations = reservations
-        self._claim = claim
-        self._server = server
+        self._reservations = owed
         self._connection = connection
 
     def heed(self, uuid: str) -> bool:
@@ -45,11 +38,11 @@ class Starts:
         :returns: whether it has a reservation, in place
         """
         try:
-            pid = self._reservations.rt_pid(uuid)
+            pid = self._reservations.pid(uuid)
         except (LookupError, libvirt.libvirtError):
             return False  # it has ended already
         try:
-            claim = self._claim(uuid)
+            claim = self._reservations.known(uuid)
             if claim is not None:
                 self._give(uuid, claim)
             return claim is not None
@@ -69,8 +62,8 @@ class Starts:
             self._apply(uuid, claim)
 
     def _apply(self, uuid: str, claim: claims.RTClaim) -> None:
-        target = self._reservations.rt_enforcer()
-        pid = self._reservations.rt_pid(uuid)
+        target = self._reservations.needed()
+        pid = self._reservations.pid(uuid)
         if not target.holds(pid, claim):
             target.apply(pid, claim)
             LOG.info('Server %s has %s on pCPUs %s.', uuid,
@@ -79,7 +72,7 @@ class Starts:
     def _end(self, uuid: str, pid: int, error: exception.RTError) -> None:
         """End the guest that was started, and no other."""
         with contextlib.suppress(LookupError, libvirt.libvirtError):
-            if self._is_ours(uuid) and pid == self._reservations.rt_pid(uuid):
+            if self._is_ours(uuid) and pid == self._reservations.pid(uuid):
                 LOG.error('Server %s is ended, it would run without its CPU '
                           'reservation: %s', uuid, str(error))
                 self._connection().lookupByUUIDString(uuid).destroy()
@@ -92,6 +85,6 @@ class Starts:
 
         Of a live migration it only waits for the end.
         """
-        server = self._server(uuid)
+        server = reservations.stored(uuid)
         return server is not None and server.task_state in (
             None, task_states.MIGRATING)

@@ -72,9 +72,9 @@ class Driver(driver.RTLibvirtDriver):
 
     def start(self) -> None:
         """As _rt_init, where the classes are what it makes of them."""
-        self._rt_enforcer = self._rt_find()
-        assert self._rt_enforcer is not None
-        self._rt_reconciler = reconcile.Reconciler(self._rt_enforcer)
+        target = self.rt_reservations.enforcer = self._rt_find()
+        assert target is not None
+        self._rt_reconciler = reconcile.Reconciler(target)
         self._rt_measure()
 
     def _rt_files(self) -> Any:
@@ -170,14 +170,15 @@ class Host:
                 yield self.guest(domain)
 
     def guest(self, domain: Domain) -> guest.RTGuest:
-        return guest.RTGuest(domain, self.driver)
+        return guest.RTGuest(domain, self.driver.rt_reservations)
 
     # For the cloud.
 
     def spawn(self, uuid: str, vcpus: int) -> None:
         """Define a domain and start it."""
-        claim = self.driver.rt_claim(uuid)
-        cpus = claim.cpus if claim and self.driver.rt_pins() else ()
+        ours = self.driver.rt_reservations
+        claim = ours.claim(uuid)
+        cpus = claim.cpus if claim and ours.pins() else ()
         domain = self.domains[uuid] = Domain(self, uuid, vcpus, cpus)
         self.guest(domain).launch()
 
@@ -188,14 +189,15 @@ class Host:
     def destroy(self, uuid: str) -> None:
         self.power_off(uuid)
         self.domains.pop(uuid, None)
-        self.driver.rt_settle()
+        self.driver.rt_reservations.settle()
 
     def arrive(self, uuid: str, vcpus: int) -> None:
         """libvirt starts the destination of a live migration."""
-        claim = self.driver.rt_destination(uuid)
-        cpus = claim.cpus if claim and self.driver.rt_pins() else ()
+        ours = self.driver.rt_reservations
+        claim = ours.destination(uuid)
+        cpus = claim.cpus if claim and ours.pins() else ()
         domain = self.domains[uuid] = Domain(self, uuid, vcpus, cpus)
-        self.driver.rt_guard()
+        ours.guard()
         domain.createWithFlags(0)
         self.driver._rt_starts.heed(uuid)
 
@@ -204,7 +206,7 @@ class Host:
         domain = self.domains.pop(uuid)
         if domain.pid:
             domain.destroy()
-        self.driver.rt_settle()
+        self.driver.rt_reservations.settle()
 
     def runs(self, uuid: str) -> bool:
         return uuid in self.domains and bool(self.domains[uuid].pid)

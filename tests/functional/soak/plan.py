@@ -245,7 +245,7 @@ class Run:
         if uuid is None:
             return None
         host = self.cloud.host_of(uuid)
-        host.driver.rt_enforcer().release(host.domains[uuid].pid)
+        host.driver.rt_reservations.needed().release(host.domains[uuid].pid)
         host.audit()
         return {host.name}
 

@@ -21,7 +21,7 @@ def refusal(group='g', reason='no room'):
 
 
 class Reservations:
-    """nova_rt.virt.libvirt.guest.Reservations; notes what happens."""
+    """nova_rt.virt.libvirt.reservations.Reservations; notes what happens."""
 
     def __init__(self, held=None, error=None, interface=True, pauses=False,
                  pins=True, moved=None):
@@ -36,30 +36,30 @@ class Reservations:
         self._error = error
         self._interface = interface
 
-    def rt_claim(self, uuid):
+    def claim(self, uuid):
         return self._held
 
-    def rt_destination(self, uuid):
+    def destination(self, uuid):
         return self._moved
 
     @contextlib.contextmanager
-    def rt_handling(self, uuid):
+    def handling(self, uuid):
         self._handled += 1
         try:
             yield
         finally:
             self._handled -= 1
 
-    def rt_guard(self):
+    def guard(self):
         self.events.append('guard')
 
-    def rt_starts_paused(self):
+    def starts_paused(self):
         return self._pauses
 
-    def rt_pins(self):
+    def pins(self):
         return self._pins
 
-    def rt_enforcer(self):
+    def needed(self):
         if not self._interface:
             raise exception.ReservationNotApplied(uuid='u', reason='none')
         return self
@@ -70,14 +70,14 @@ class Reservations:
         if self._error:
             raise self._error
 
-    def rt_pid(self, uuid):
+    def pid(self, uuid):
         return 4711
 
-    def rt_release(self, uuid):
+    def release(self, uuid):
         self.events.append('release')
         self.alone.append(self._handled > 0)
 
-    def rt_settle(self):
+    def settle(self):
         self.events.append('settle')
 
 
