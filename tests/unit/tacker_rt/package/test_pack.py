@@ -236,6 +236,20 @@ class LegacyTest(Base):
             'cpu.rt_runtime_us has no value; give it a default.',
             legacy.members, path, etsi=self.etsi)
 
+    def test_no_size(self):
+        """Of SOL001, where the capability is not required."""
+        tree = yaml.safe_load(
+            (PACKAGE / 'Definitions' / 'vnfd.yaml').read_text())
+        topology = tree['topology_template']
+        del topology['node_templates']['VDU1']['capabilities']
+        topology['policies'] = []
+        path = self.folder / 'vnfd.yaml'
+        path.write_text(yaml.safe_dump(tree))
+        self.refused(
+            'vnfd.yaml: VDU VDU1: it says neither CPUs nor memory; give it '
+            'the capability virtual_compute.', legacy.members, path,
+            image='i')
+
     def test_vcpus_as_an_input(self):
         path = self.changed('inputs.yaml', 'num_cpus: 1',
                             'num_cpus: {get_input: rt_runtime_us}')
