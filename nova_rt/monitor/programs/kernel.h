@@ -118,6 +118,7 @@ struct sched_entity {
 };
 
 struct sched_dl_entity {
+	u64 dl_deadline, dl_period;
 	u64 deadline;
 	unsigned int dl_throttled:1;
 	unsigned int dl_yielded:1;

@@ -50,8 +50,8 @@ struct cpu {
 struct task {
 	struct totals seen;
 	struct lane lane;
-	/* Since when it is without budget, and what it had waited by then. */
-	u64 from, waited;
+	/* When its budget ran out and comes back, what it had waited then. */
+	u64 from, until, waited;
 	u64 period, used;
 };
 
@@ -216,6 +216,8 @@ static __always_inline void leave_deadline(struct task_struct *task,
 	    !BPF_CORE_READ_BITFIELD(task, dl.dl_yielded)) {
 		of->exhausted++;
 		state->from = task->se.cfs_rq->rq->clock;
+		state->until = deadline - task->dl.dl_deadline +
+			       task->dl.dl_period;
 		state->waited = task->sched_info.run_delay;
 	}
 }
@@ -256,19 +258,34 @@ static __always_inline u64 without_budget(struct task_struct *task,
 	return of->until > from ? of->until - from : 0;
 }
 
-/* It is queued anew when its budget is back. */
-static __always_inline void enter_deadline(struct task_struct *task,
-					   struct counts *of)
+/*
+ * Of its waiting until now, what it had no budget for.  The kernel has it
+ * wait from the switch on; only if another CPU took it since then is that in
+ * its run_delay already.
+ */
+static __always_inline u64 enter_deadline(struct task_struct *task,
+					  struct counts *of, u64 queued,
+					  u64 clock)
 {
 	struct task *state = bpf_task_storage_get(&tasks, task, 0, 0);
+	u64 from, until, without;
 
 	if (!state || !state->from)
-		return;
-	if (task->sched_info.last_queued > state->from)
-		of->starved += task->sched_info.last_queued - state->from;
-	/* Some kernels take that time for waiting, others do not. */
-	of->apart += task->sched_info.run_delay - state->waited;
+		return 0;
+	from = state->from;
+	until = state->until < clock ? state->until : clock;
 	state->from = 0;
+	if (until <= from)
+		return 0;
+	without = until - from;
+	of->starved += without;
+	if (task->sched_info.run_delay - state->waited >= without) {
+		of->apart += without;
+		return 0;
+	}
+	if (queued > from)
+		from = queued;
+	return queued && until > from ? until - from : 0;
 }
 
 static __always_inline void enter(struct task_struct *next, struct lane lane,
@@ -288,7 +305,7 @@ static __always_inline void enter(struct task_struct *next, struct lane lane,
 	if (queued && clock > queued)
 		waited = clock - queued;
 	if (next->policy == SCHED_DEADLINE)
-		enter_deadline(next, of);
+		apart = enter_deadline(next, of, queued, clock);
 	else
 		apart = without_budget(next, of, waited);
 	if (apart > waited)

@@ -140,6 +140,31 @@ class BudgetTest(base.WatchedTest):
         self.assert_right(*self.gaps(lambda pid: sched.start(
             pid, RUNTIME_US, PERIOD_US)))
 
+    def on_one_cpu(self, pid):
+        """As nova-compute keeps it on the pCPU of its claim."""
+        group = self.scratch('cpuset')
+        for name in ('cpuset.mems', 'cpuset.cpus'):
+            (group / name).write_text((group.parent / name).read_text())
+        (group / 'cgroup.procs').write_text(str(pid))
+        (group / 'cpuset.cpus').write_text(str(max(os.sched_getaffinity(0))))
+
+    def test_sched_deadline_on_one_cpu(self):
+        def start(pid):
+            sched.start(pid, RUNTIME_US, PERIOD_US)
+            self.on_one_cpu(pid)
+
+        self.assert_right(*self.gaps(start))
+
+    def test_rt_group_sched_on_one_cpu(self):
+        (self.top / two_files.PERIOD).write_text(str(PERIOD_US))
+        (self.top / two_files.RUNTIME).write_text(str(RUNTIME_US))
+
+        def start(pid):
+            os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(10))
+            self.on_one_cpu(pid)
+
+        self.assert_right(*self.gaps(start))
+
     def test_a_task_within_its_budget(self):
         (self.top / two_files.PERIOD).write_text(str(PERIOD_US))
         (self.top / two_files.RUNTIME).write_text(str(RUNTIME_US))
