@@ -139,6 +139,22 @@ static __always_inline bool budget_of(struct task_struct *task, u32 cpu,
 	return 0;
 }
 
+/* Ends a time without budget at now, or when the budget came back. */
+static __always_inline u64 restore(struct counts *of, u64 now)
+{
+	u64 without = 0;
+
+	if (!of->open)
+		return 0;
+	if (of->until > now)
+		of->until = now;
+	if (of->until > of->from)
+		without = of->until - of->from;
+	of->starved += without;
+	of->open = 0;
+	return without;
+}
+
 static __always_inline void use(struct counts *of, u32 server, s64 end,
 				s64 period, u64 ran, u64 now)
 {
@@ -178,8 +194,10 @@ static __always_inline void leave_fixed(struct task_struct *task,
 
 	if (!budget_of(task, cpu, &end, &period, &queue))
 		return;
+	/* It runs, so its budget is back, though no event said so. */
+	of->apart += restore(of, now - ran);
 	use(of, server, end, period, ran, now);
-	if (!runnable || of->open || !queue)
+	if (!runnable || !queue)
 		return;
 	bpf_core_read(&throttled, sizeof(throttled), &queue->rt_throttled);
 	if (!throttled)
@@ -194,6 +212,23 @@ static __always_inline void leave_fixed(struct task_struct *task,
 	of->open = 1;
 }
 
+/* The same for a SCHED_DEADLINE task; from is 0 where it has its budget. */
+static __always_inline u64 replenish(struct task *state, struct counts *of,
+				     u64 now)
+{
+	u64 without = 0;
+
+	if (!state->from)
+		return 0;
+	if (state->until > now)
+		state->until = now;
+	if (state->until > state->from)
+		without = state->until - state->from;
+	of->starved += without;
+	state->from = 0;
+	return without;
+}
+
 static __always_inline void leave_deadline(struct task_struct *task,
 					   struct counts *of, u32 server,
 					   bool runnable, u64 ran)
@@ -204,6 +239,8 @@ static __always_inline void leave_deadline(struct task_struct *task,
 
 	if (!state)
 		return;
+	/* It ran, so its budget was back, though no event said so. */
+	of->apart += replenish(state, of, task->se.cfs_rq->rq->clock - ran);
 	if (state->period != deadline) {
 		if (state->period)
 			record(bpf_map_lookup_elem(&uses, &server),
@@ -232,18 +269,6 @@ static __always_inline void use_budget(struct task_struct *task,
 		leave_fixed(task, of, server, runnable, ran);
 }
 
-/* Ends a time without budget at now, or when the budget came back. */
-static __always_inline void restore(struct counts *of, u64 now)
-{
-	if (!of->open)
-		return;
-	if (of->until > now)
-		of->until = now;
-	if (of->until > of->from)
-		of->starved += of->until - of->from;
-	of->open = 0;
-}
-
 static __always_inline u64 without_budget(struct task_struct *task,
 					  struct counts *of, u64 waited)
 {
@@ -268,24 +293,19 @@ static __always_inline u64 enter_deadline(struct task_struct *task,
 					  u64 clock)
 {
 	struct task *state = bpf_task_storage_get(&tasks, task, 0, 0);
-	u64 from, until, without;
+	u64 from, without;
 
 	if (!state || !state->from)
 		return 0;
 	from = state->from;
-	until = state->until < clock ? state->until : clock;
-	state->from = 0;
-	if (until <= from)
-		return 0;
-	without = until - from;
-	of->starved += without;
+	without = replenish(state, of, clock);
 	if (task->sched_info.run_delay - state->waited >= without) {
 		of->apart += without;
 		return 0;
 	}
 	if (queued > from)
 		from = queued;
-	return queued && until > from ? until - from : 0;
+	return queued && state->until > from ? state->until - from : 0;
 }
 
 static __always_inline void enter(struct task_struct *next, struct lane lane,

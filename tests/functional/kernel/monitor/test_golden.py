@@ -121,9 +121,12 @@ class BudgetTest(base.WatchedTest):
 
     def assert_right(self, gaps, ours):
         self.assertGreaterEqual(len(gaps), PERIODS - 1)
-        self.assertEqual(len(gaps), ours.counts.exhausted)
-        self.assertAlmostEqual(sum(gaps), ours.counts.starved,
-                               delta=sum(gaps) * 0.002)
+        self.assertEqual(len(gaps), ours.counts.exhausted,
+                         (gaps, ours.counts))
+        # A gap ends when it runs: what others took before that is in it.
+        late = sum(gaps) - ours.counts.starved
+        self.assertGreater(late, -sum(gaps) * 0.002)
+        self.assertLess(late, sum(gaps) * 0.002 + ours.lost_ns)
         # Beside that, it waited only for what is above it.
         self.assertLess(ours.lost_ns, ours.counts.starved)
         self.assertGreaterEqual(ours.uses.count, PERIODS - 1)
