@@ -17,6 +17,7 @@ from tests.emulation import stock
 from tests.emulation import tasks as emulated
 from tests.functional import invariants
 from tests.functional import operations
+from tests.functional import test_kill
 from tests.functional import test_lifecycle
 from tests.functional import test_live_migration
 from tests.functional import test_moves
@@ -107,11 +108,16 @@ class LiveMigrationTest(Stock, test_live_migration.LiveMigrationTest):
     refuse = staticmethod(refuse)
 
 
+class KillTest(Stock, test_kill.MachineTest):
+    """nova-compute is killed at steps of each operation."""
+
+
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
     """All that other kernels go through with NOVA_RT_STOCK, else some."""
     inherited = [
-        test for case in (LifecycleTest, MovesTest, LiveMigrationTest)
+        test for case in (LifecycleTest, MovesTest, LiveMigrationTest,
+                                KillTest)
         for test in loader.loadTestsFromTestCase(case)]
     if not os.environ.get('NOVA_RT_STOCK'):
         inherited = seeds.sample(__name__).sample(inherited, _SAMPLE)

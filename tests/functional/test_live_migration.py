@@ -120,6 +120,28 @@ class LiveMigrationTest(TestCase):
         self.migrate(server, 'failed')
         self.assert_stayed(server, before)
 
+    @proof.proves('Live migration, failed, with disks of its own on each '
+                  'host', 'as before; nothing left at the destination')
+    def test_failed_with_its_disks(self) -> None:
+        """Nova stores the server while it deletes them there."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.driver.LibvirtDriver.'
+            '_check_shared_storage_test_file', lambda *args: False))
+        server = self.reserved()
+        before, stored = self.claimed(server), []
+        clean_up = driver.LibvirtDriver.rollback_live_migration_at_destination
+
+        def watched(*args: Any, **kwargs: Any) -> None:
+            clean_up(*args, **kwargs)
+            stored.append(self.claimed(server))
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.driver.LibvirtDriver.'
+            'rollback_live_migration_at_destination', watched))
+        self.libvirt.ends = live.FAILED
+        self.migrate(server, 'failed')
+        self.assertEqual([before], stored)
+        self.assert_stayed(server, before)
+
     @proof.proves('Live migration, failed with an error of libvirt', 'as '
                   'before, in state ERROR from Nova 34 on')
     def test_failed_with_an_error(self) -> None:

@@ -205,6 +205,15 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             context, instance, *args, **kwargs)
         self._rt_starts.heed(instance.uuid)
 
+    def rollback_live_migration_at_destination(
+            self, context: Any, instance: Any, *args: Any, **kwargs: Any
+            ) -> None:
+        # Nova stores the server when it has deleted its disks here, and has
+        # lent it the claim that was made here: that one must not be kept.
+        instance.obj_reset_changes(['resources'], recursive=True)
+        super().rollback_live_migration_at_destination(
+            context, instance, *args, **kwargs)
+
     def destroy(self, *args: Any, **kwargs: Any) -> None:
         super().destroy(*args, **kwargs)
         self.rt_settle()
