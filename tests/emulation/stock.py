@@ -9,7 +9,9 @@ afterwards, and bandwidth that is forgotten when a thread leaves
 SCHED_DEADLINE while it sleeps.
 """
 
+import collections
 import errno
+import fractions
 
 from nova_rt.host import cpulist
 from nova_rt.host import sched
@@ -143,3 +145,26 @@ class Kernel(kernel.Kernel):
             return {self.tasks[thread].groups['']: dict.fromkeys(
                 self.allowed(thread), pair)
                 for thread, pair in self.reserved.items()}
+
+    def over_cap(self, cap_ppm: int) -> list[str]:
+        """The CPUs to which more than *cap_ppm* is pinned, or the sum.
+
+        A thread on its way to its CPU, or from there, is no CPU's: its guest
+        stands still, and the kernel counts it for all of them together.
+        """
+        cap = fractions.Fraction(cap_ppm, kernel.PPM)
+        pinned: dict[int, fractions.Fraction] = collections.defaultdict(
+            fractions.Fraction)
+        total = fractions.Fraction()
+        with self.guard:
+            for thread, pair in self.reserved.items():
+                total += fractions.Fraction(*pair)
+                allowed = self.allowed(thread)
+                if len(allowed) < self.cpus:
+                    for cpu in allowed:
+                        pinned[cpu] += fractions.Fraction(*pair)
+        found = [f'CPU {cpu}: {float(share):.6f} > {cap_ppm} ppm'
+                 for cpu, share in sorted(pinned.items()) if share > cap]
+        if total > cap * self.cpus:
+            found.append(f'all CPUs: {float(total):.6f} > {cap_ppm} ppm each')
+        return found

@@ -117,7 +117,7 @@ def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
     """All that other kernels go through with NOVA_RT_STOCK, else some."""
     inherited = [
         test for case in (LifecycleTest, MovesTest, LiveMigrationTest,
-                                KillTest)
+                          KillTest)
         for test in loader.loadTestsFromTestCase(case)]
     if not os.environ.get('NOVA_RT_STOCK'):
         inherited = seeds.sample(__name__).sample(inherited, _SAMPLE)

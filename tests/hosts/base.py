@@ -48,6 +48,7 @@ class HostsTestCase(base.CloudTestCase):
     TIMEOUT_SCALING_FACTOR = 20
     #: The kernel gives it on every pCPU.
     RESERVATION = (40_000, 200_000)
+    POLICIES = {'guest': ['SCHED_RR'], 'host': ['SCHED_OTHER']}
 
     @classmethod
     def bring_up(cls) -> None:
@@ -57,6 +58,16 @@ class HostsTestCase(base.CloudTestCase):
         super().setUp()
         self.compute = self.cloud.compute
         self.addCleanup(self.assert_nothing_remains)
+        # A nova-compute may be up before Placement lets it in.
+        self.eventually('both hosts offer reservations',
+                        lambda: len(self.offering()) == len(OTHER))
+
+    def offering(self) -> list[object]:
+        """The hosts that Placement has room for a reservation on."""
+        found = self.cloud.placement.get(
+            f'/resource_providers?resources={hostmap.RESOURCE_CLASS}:1',
+            microversion='1.20').json()
+        return list(found['resource_providers'])
 
     def reserved(self, host: str, image: str = 'qemu-busy',
                  runtime: int = RESERVATION[0]) -> Server:
@@ -140,8 +151,7 @@ class HostsTestCase(base.CloudTestCase):
         wanted = found.claim.reservation
         self.assertEqual({'runtime_us': wanted.runtime_us,
                           'period_us': wanted.period_us}, found.kernel)
-        self.assertEqual({'guest': ['SCHED_RR'], 'host': ['SCHED_OTHER']},
-                         base.host.policies(found))
+        self.assertEqual(self.POLICIES, base.host.policies(found))
         self.eventually('it is gone elsewhere', lambda: not self.runs_on(
             OTHER[host], server))
         self.assert_agreed()

@@ -15,14 +15,7 @@ LEAST = 0.98
 BEFORE, AFTER = 4, 6
 
 
-class LiveMigrationTestCase(base.HostsTestCase):
-
-    def test_busy(self):
-        """It has its share before, while it moves, and after."""
-        server = self.reserved(base.EAST)
-        for host in (base.WEST, base.EAST):
-            self.assert_keeps_its_share(server, host)
-            self.assert_runs(server, host)
+class SharesTestCase(base.HostsTestCase):
 
     def assert_keeps_its_share(self, server: base.Server, host: str) -> None:
         with (meter.watching(self.domain_name(server)) as looks,
@@ -59,6 +52,16 @@ class LiveMigrationTestCase(base.HostsTestCase):
         for name, shares in parts.items():
             for each in shares:
                 self.assertGreaterEqual(each, LEAST * share, name)
+
+
+class LiveMigrationTestCase(SharesTestCase):
+
+    def test_busy(self):
+        """It has its share before, while it moves, and after."""
+        server = self.reserved(base.EAST)
+        for host in (base.WEST, base.EAST):
+            self.assert_keeps_its_share(server, host)
+            self.assert_runs(server, host)
 
     def test_idle(self):
         server = self.reserved(base.EAST, 'qemu-idle')
