@@ -45,7 +45,7 @@ class DeadlineTestCase(moves.SharesTestCase):
             self.assert_keeps_its_share(server, host)
             self.assert_runs(server, host)
 
-    def test_many(self):
+    def test_in_a_row(self):
         server = self.reserved(base.EAST, 'qemu-idle')
         for host in (base.WEST, base.EAST) * 3:
             self.move(server, host)
