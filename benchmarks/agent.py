@@ -55,9 +55,17 @@ def guests(names: list[str]) -> Iterator[None]:
             child = subprocess.Popen(  # noqa: PLW1509
                 [program, '-c', _GUEST], start_new_session=True,
                 preexec_fn=stand_ins.joining(group))
+            stack.callback(_empty, group)
             stack.callback(child.wait)
             stack.callback(os.killpg, child.pid, signal.SIGKILL)
         yield
+
+
+def _empty(group: pathlib.Path) -> None:
+    """Wait for the last process of a group to be gone."""
+    end = time.monotonic() + _SECONDS
+    while (group / 'cgroup.procs').read_text() and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def _serve(port: int) -> int:
@@ -186,10 +194,9 @@ def soak(count: int) -> bool:
                          len(os.listdir('/proc/self/fd'))))
     settled = rows[len(rows) // 10]
     print(f'{seen} of {count} servers that came and went were seen to '
-          f'answer: maps {settled[0] / 1e6:.1f} to {rows[-1][0] / 1e6:.1f} MB, '
-          f'resident
-          f'{settled[1]:.1f} to {rows[-1][1]:.1f} MB, descriptors '
-          f'{settled[2]} to {rows[-1][2]}')
+          f'answer: maps {settled[0] / 1e6:.1f} to {rows[-1][0] / 1e6:.1f} '
+          f'MB, resident {settled[1]:.1f} to {rows[-1][1]:.1f} MB, '
+          f'descriptors {settled[2]} to {rows[-1][2]}')
     return (seen == count and rows[-1][0] <= settled[0]
             and rows[-1][1] <= settled[1] + FLAT_MB
             and rows[-1][2] <= settled[2])
