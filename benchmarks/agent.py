@@ -2,15 +2,15 @@
 
 """What nova-rt-monitor itself uses with 200 servers, and what remains of many.
 
-usage: .venv/bin/python -m benchmarks.agent [servers that come and go]
+usage: .venv/bin/python -m benchmarks.agent [servers]
 
 The service, the process that finds servers included, is asked every 15 s
 while it watches 200 groups with a process each, which is called as those of
 QEMU are: CPU time at most 0.5 % of a CPU, 60 MB resident, an answer within
 50 ms.  Then 10,000 servers come, use CPU time and a TCP connection, and go:
 the memory of maps, resident memory and descriptors must be as they were
-after the first tenth.  Needs root and cgroup v1; exits with 1 where a requirement
-is missed.
+after the first tenth.  Needs root and cgroup v1; exits with 1 where a
+requirement is missed.
 """
 
 from collections.abc import Iterator

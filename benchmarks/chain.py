@@ -74,8 +74,7 @@ def chain(groups: dict[str, pathlib.Path]) -> Iterator[int]:
             child = stack.enter_context(stand_ins.running(
                 groups[name], sys.executable, '-c', TIER,
                 *map(str, (work, port, ASKED, ANSWERED))))
-            assert child.stdout
-            port = int(child.stdout.readline())
+            port = stand_ins.port_of(child)
         yield port
 
 
@@ -85,7 +84,7 @@ def ask(program: str, folder: str, port: int, rate_hz: float, seconds: float
     count = int(rate_hz * seconds)
     begun = time.monotonic()
     subprocess.run([program, 'client', *map(str, (
-        port, CONNECTIONS, rate_hz, count, ASKED, ANSWERED, 1,
+        '127.0.0.1', port, CONNECTIONS, rate_hz, count, ASKED, ANSWERED, 1,
         f'{folder}/client'))], check=True)
     return count / (time.monotonic() - begun)
 
@@ -105,7 +104,8 @@ def told_hz(program: str, folder: str, groups: dict[str, pathlib.Path],
     ).tightest for one in watched}
     asked = look.answered['web'].total(transactions.Role.SERVER).took.count
     found = operational.saturation_rate_hz(used, asked / look.span_s)
-    assert found
+    if found is None:
+        raise SystemExit('nothing was asked of the chain')
     print(f'At {asked / look.span_s:.1f} a second: ' + ', '.join(
         f'{name} {part:.1%}' for name, part in used.items())
         + f' of what they may use; {found[1]} saturates at {found[0]:.1f}')

@@ -14,7 +14,7 @@ import subprocess
 from nova_rt.monitor import look as monitor_look
 from nova_rt.monitor import servers
 
-TOP = pathlib.Path('/sys/fs/cgroup/cpu/nova-rt-bench')
+TOP = pathlib.Path(f'/sys/fs/cgroup/cpu/nova-rt-bench-{os.getpid()}')
 _SECONDS = 30
 
 
@@ -58,6 +58,13 @@ def running(group: pathlib.Path, *command: str, cpu: int | None = None
     finally:
         child.terminate()
         child.communicate(timeout=_SECONDS)
+
+
+def port_of(child: subprocess.Popen[str]) -> int:
+    """The port that a command listens at, which it prints first."""
+    if child.stdout is None:
+        raise ValueError('it has no pipe')
+    return int(child.stdout.readline())
 
 
 def server(name: str, group: pathlib.Path,

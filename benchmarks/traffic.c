@@ -3,9 +3,9 @@
  * Requests and answers of fixed sizes, and when each was: what traffic.py
  * compares the monitor with.  Times are ns on the monotonic clock.
  *
- * traffic server ASKED ANSWERED SENDFILE WORK_US FILE
+ * traffic server ADDRESS ASKED ANSWERED SENDFILE WORK_US FILE
  *	prints its port; SIGTERM has it write "arrived read first last" of each
- * traffic client PORT CONNECTIONS RATE COUNT ASKED ANSWERED SEED FILE
+ * traffic client ADDRESS PORT CONNECTIONS RATE COUNT ASKED ANSWERED SEED FILE
  *	asks at random times; writes "asked answered" of each
  */
 #define _GNU_SOURCE
@@ -169,10 +169,10 @@ static void serve(struct connection *one)
 	answer(one);
 }
 
-static int listen_at(void)
+static int listen_at(const char *where)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+		.sin_addr.s_addr = inet_addr(where) };
 	socklen_t size = sizeof(address);
 	int file = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -191,15 +191,15 @@ static void server(char **words)
 	struct sigaction action = { .sa_handler = end };
 	int count, yes = 1;
 
-	asked = atol(words[0]);
-	answered = atol(words[1]);
-	by_sendfile = atoi(words[2]);
-	work_us = atoi(words[3]);
-	log_file = fopen(words[4], "w");
+	asked = atol(words[1]);
+	answered = atol(words[2]);
+	by_sendfile = atoi(words[3]);
+	work_us = atoi(words[4]);
+	log_file = fopen(words[5], "w");
 	content = memfd_create("content", 0);
 	check(ftruncate(content, answered), "ftruncate");
 	sigaction(SIGTERM, &action, NULL);
-	one->file = listen_at();
+	one->file = listen_at(words[0]);
 	wait_for(one++, EPOLLIN, EPOLL_CTL_ADD);
 	while (!ended) {
 		count = epoll_wait(polled, events, EVENTS, -1);
@@ -226,10 +226,10 @@ static void server(char **words)
 static struct connection *idle[MOST];
 static int idles;
 
-static void connect_all(int port, int count)
+static void connect_all(const char *where, int port, int count)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		.sin_addr.s_addr = inet_addr(where),
 		.sin_port = htons(port) };
 	int yes = 1;
 
@@ -274,17 +274,17 @@ static int hear(struct connection *one)
 static void client(char **words)
 {
 	struct epoll_event events[EVENTS];
-	double rate = atof(words[2]);
-	long left = atol(words[3]), heard = 0, total = left;
+	double rate = atof(words[3]);
+	long left = atol(words[4]), heard = 0, total = left;
 	struct timespec pause;
 	ns due, ahead;
 	int count;
 
-	asked = atol(words[4]);
-	answered = atol(words[5]);
-	srand48(atol(words[6]));
-	log_file = fopen(words[7], "w");
-	connect_all(atoi(words[0]), atoi(words[1]));
+	asked = atol(words[5]);
+	answered = atol(words[6]);
+	srand48(atol(words[7]));
+	log_file = fopen(words[8], "w");
+	connect_all(words[0], atoi(words[1]), atoi(words[2]));
 	due = now();
 	while (heard < total) {
 		while (left && idles && due <= now()) {
@@ -306,9 +306,9 @@ static void client(char **words)
 int main(int argc, char **argv)
 {
 	polled = epoll_create1(0);
-	if (argc == 7 && !strcmp(argv[1], "server"))
+	if (argc == 8 && !strcmp(argv[1], "server"))
 		server(argv + 2);
-	else if (argc == 10 && !strcmp(argv[1], "client"))
+	else if (argc == 11 && !strcmp(argv[1], "client"))
 		client(argv + 2);
 	else
 		return 2;

@@ -36,7 +36,7 @@ MEAN, PART = 0.01, 0.02
 APART_NS = 2_000
 _SECONDS = 20
 #: CPUs.  On one, who is woken would run before the other reads its clock.
-_SERVER, _CLIENT = 0, 1
+SERVER_CPU, CLIENT_CPU = 0, 1
 _LOCALHOST = ipaddress.IPv4Address('127.0.0.1')
 
 
@@ -100,15 +100,15 @@ def _run(program: str, folder: str, case: Case,
     """The port that the server had."""
     with stand_ins.running(
             groups['server'], program, 'server', *map(str, (
-                case.asked, case.answered, int(case.sendfile), case.work_us,
-                f'{folder}/server')), cpu=_SERVER) as server:
-        assert server.stdout
-        port = int(server.stdout.readline())
+                _LOCALHOST, case.asked, case.answered, int(case.sendfile),
+                case.work_us, f'{folder}/server')), cpu=SERVER_CPU) as server:
+        port = stand_ins.port_of(server)
         subprocess.run(  # noqa: PLW1509
             [program, 'client', *map(str, (
-                port, case.connections, case.rate_hz, case.count, case.asked,
-                case.answered, 1, f'{folder}/client'))], check=True,
-            preexec_fn=stand_ins.joining(groups['client'], _CLIENT))
+                _LOCALHOST, port, case.connections, case.rate_hz, case.count,
+                case.asked, case.answered, 1, f'{folder}/client'))],
+            check=True,
+            preexec_fn=stand_ins.joining(groups['client'], CLIENT_CPU))
     return port
 
 

@@ -11,6 +11,7 @@ from nova_rt import exception
 from nova_rt.monitor import objects
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers as monitor_servers
+from nova_rt.monitor import tap
 from nova_rt.monitor import transactions
 
 _Kind = TypeVar('_Kind', bound=objects.Source)
@@ -43,7 +44,8 @@ class Look:
     :ivar beyond: how many those are
     :ivar unseen: switches of tasks that no event was sent for
     :ivar answered: transactions by UUID
-    :ivar network: what is not exact of them; None without that source
+    :ivar network: what is not exact of them; None without those sources
+    :ivar datagrams: of servers with interfaces, by UUID
     """
 
     at_s: float
@@ -56,6 +58,8 @@ class Look:
     answered: Mapping[str, transactions.Seen] = dataclasses.field(
         default_factory=dict)
     network: transactions.Stats | None = None
+    datagrams: Mapping[str, tap.Datagrams] = dataclasses.field(
+        default_factory=dict)
 
     def since(self, before: 'Look') -> 'Look':
         """What came after an earlier look."""
@@ -67,7 +71,10 @@ class Look:
                   for uuid, found in self.seen.items()},
             answered={uuid: found.since(before.answered[uuid])
                       if uuid in before.answered else found
-                      for uuid, found in self.answered.items()})
+                      for uuid, found in self.answered.items()},
+            datagrams={uuid: found.since(before.datagrams[uuid])
+                       if uuid in before.datagrams else found
+                       for uuid, found in self.datagrams.items()})
 
 
 class Monitor:
@@ -78,14 +85,27 @@ class Monitor:
         self._register = monitor_servers.Register()
         self._scheduler, scheduler = _start(sched.Scheduler)
         self._network, network = _start(transactions.Transactions)
-        self.sources = (scheduler, network)
+        self._taps, taps = _start(tap.Taps)
+        self._attacher = tap.Attacher(self._taps) if self._taps else None
+        self.sources = (scheduler, network, taps)
 
     def watch(self, servers: Iterable[monitor_servers.Server]) -> None:
         """Watch these servers, and no others."""
         change = self._register.update(servers)
-        for source in (self._scheduler, self._network):
+        for source in (self._scheduler, self._network, self._taps):
             if source:
                 source.apply(change)
+        if self._taps:
+            self._taps.point(self._register)
+
+    def follow(self, servers: Iterable[monitor_servers.Server]) -> None:
+        """Attach to the interfaces of these servers, and to no others.
+
+        It may be called in a child process: of what is there to attach, that
+        one has all it needs.
+        """
+        if self._attacher:
+            self._attacher.follow(servers)
 
     def look(self) -> Look:
         now, register = time.monotonic(), self._register
@@ -95,18 +115,34 @@ class Monitor:
             found = dataclasses.replace(
                 found, seen=self._scheduler.read(register),
                 unseen=self._scheduler.unseen())
-        if self._network:
+        if self._taps:
             found = dataclasses.replace(
-                found, answered=self._network.read(register),
-                network=self._network.stats())
+                found, datagrams=self._taps.datagrams(register))
+        for source in (self._network, self._taps):
+            if source:
+                found = _with_network(found, source.read(register),
+                                      source.stats())
         return found
 
     def close(self) -> None:
         """Take all programs out of the kernel."""
-        for source in (self._scheduler, self._network):
+        self.follow([])
+        for source in (self._scheduler, self._network, self._taps):
             if source:
                 source.close()
-        self._scheduler = self._network = None
+        self._scheduler = self._network = self._taps = None
+        self._attacher = None
+
+
+def _with_network(found: Look, answered: Mapping[str, transactions.Seen],
+                  stats: transactions.Stats) -> Look:
+    """A look with what one more source has of transactions."""
+    before = found.answered
+    return dataclasses.replace(
+        found, network=(found.network or transactions.Stats()) + stats,
+        answered={**before, **{
+            uuid: before[uuid] + seen if uuid in before else seen
+            for uuid, seen in answered.items()}})
 
 
 def _start(kind: type[_Kind]) -> tuple[_Kind | None, Source]:

@@ -40,7 +40,7 @@ _SUMS: tuple[tuple[str, str, Callable[[waits.Usage], float]], ...] = (
 def families(look: monitor_look.Look) -> list[exposition.Family]:
     """All metrics of a look."""
     return [*_monitor(look), *_servers(look), *_sums(look), *_parts(look),
-            *_times(look), *_transactions(look)]
+            *_times(look), *_transactions(look), *_datagrams(look)]
 
 
 def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
@@ -174,6 +174,20 @@ def _transactions(look: monitor_look.Look) -> Iterator[exposition.Family]:
         first.add(seen.first, _labels(uuid))
     yield from (received, sent, *took.families, *waiting.families,
                 *first.families)
+
+
+def _datagrams(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    for part, about in (('received', 'got'), ('sent', 'sent')):
+        count = exposition.Family(
+            f'{_SERVER}{part}_datagrams_total', 'counter',
+            f'Datagrams that it {about} over UDP.')
+        size = exposition.Family(
+            f'{_SERVER}{part}_datagram_bytes_total', 'counter',
+            f'Bytes that it {about} over UDP, without headers.')
+        for uuid, seen in look.datagrams.items():
+            count.add(getattr(seen, part), _labels(uuid))
+            size.add(getattr(seen, f'{part}_bytes'), _labels(uuid))
+        yield from (count, size)
 
 
 class _Times:
