@@ -58,8 +58,9 @@ def namespace(name: str = f'nrt{os.getpid()}') -> Iterator[int]:
         _ip('addr', 'add', f'{THERE}/30', 'dev', 'eth0', inside=child.pid)
         _ip('link', 'set', 'eth0', 'up', inside=child.pid)
         yield child.pid
+        # With the namespace it would go too, but only later.
+        _ip('link', 'del', name)
     finally:
-        # Its interface goes with the namespace.
         child.kill()
         child.communicate()
 
