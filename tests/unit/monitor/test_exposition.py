@@ -12,6 +12,7 @@ from nova_rt.monitor import exposition
 from nova_rt.monitor import histogram
 from nova_rt.monitor import look
 from nova_rt.monitor import metrics
+from nova_rt.monitor import power
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers
 from nova_rt.monitor import tap
@@ -41,7 +42,8 @@ def look_at(**seen):
     return look.Look(10.0, 10.0, (look.Source('sched'),), names, seen, 3, 4,
                      dict.fromkeys(seen, answered),
                      transactions.Stats(1, 2, 3),
-                     dict.fromkeys(seen, tap.Datagrams(5, 6, 50, 60)))
+                     dict.fromkeys(seen, tap.Datagrams(5, 6, 50, 60)),
+                     {**dict.fromkeys(seen, 2_500_000), power.IDLE: 7})
 
 
 def full():
@@ -124,6 +126,13 @@ class ExpositionTest(unittest.TestCase):
             f'server_{name}_total', ('server', 'u1')) for name in (
             'sent_datagrams', 'received_datagrams', 'sent_datagram_bytes',
             'received_datagram_bytes')])
+
+    def test_energy(self):
+        method = ('method', 'cpu_time')
+        self.assertEqual(2.5, self.value(
+            'server_energy_joules_total', method, ('server', 'u1')))
+        self.assertEqual(7e-6, self.value(
+            'host_energy_joules_total', method, ('part', 'idle')))
 
     def test_a_source_that_is_off_has_no_metric(self):
         found = parsed(exposition.text(metrics.families(look.Look(
