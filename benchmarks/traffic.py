@@ -54,7 +54,7 @@ class Case:
     count: int
     connections: int = 8
     asked: int = 100
-    answered: int = 1_000
+    answered: int = 100
     sendfile: bool = False
     work_us: int = 20
 

@@ -29,7 +29,7 @@ _REASONS = {
 
 
 class Way(enum.IntEnum):
-    """Of packets at an interface: ``BPF_TCX_INGRESS``, ``_EGRESS``."""
+    """Which way packets pass an interface: ``BPF_TCX_INGRESS``, ``_EGRESS``."""
 
     IN = 46
     OUT = 47

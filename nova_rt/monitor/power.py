@@ -41,7 +41,7 @@ def share_out(energy_uj: int, weights: Mapping[str, float]
 
 
 def add_up(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Of several sockets or times, by name."""
+    """Adds up what several sockets or times had, by name."""
     found: dict[str, int] = {}
     for part in parts:
         for name, energy_uj in part.items():
