@@ -3,7 +3,7 @@
  * Requests and answers of fixed sizes, and when each was: what traffic.py
  * compares the monitor with.  Times are ns on the monotonic clock.
  *
- * traffic server ADDRESS ASKED ANSWERED SENDFILE WORK_US FILE
+ * traffic server ADDRESS[:PORT] ASKED ANSWERED SENDFILE WORK_US FILE
  *	prints its port; SIGTERM has it write "arrived read first last" of each
  * traffic client ADDRESS PORT CONNECTIONS RATE COUNT ASKED ANSWERED SEED FILE
  *	asks at random times; writes "asked answered" of each
@@ -169,13 +169,18 @@ static void serve(struct connection *one)
 	answer(one);
 }
 
-static int listen_at(const char *where)
+static int listen_at(char *where)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET,
-		.sin_addr.s_addr = inet_addr(where) };
+	char *port = strchr(where, ':');
+	struct sockaddr_in address = { .sin_family = AF_INET };
 	socklen_t size = sizeof(address);
 	int file = socket(AF_INET, SOCK_STREAM, 0);
 
+	if (port) {
+		*port = 0;
+		address.sin_port = htons(atoi(port + 1));
+	}
+	address.sin_addr.s_addr = inet_addr(where);
 	check(bind(file, (void *)&address, size), "bind");
 	check(listen(file, 1024), "listen");
 	check(getsockname(file, (void *)&address, &size), "getsockname");

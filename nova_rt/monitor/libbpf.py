@@ -29,7 +29,7 @@ _REASONS = {
 
 
 class Way(enum.IntEnum):
-    """Which way packets pass an interface: ``BPF_TCX_INGRESS``, ``_EGRESS``."""
+    """Which way packets pass: ``BPF_TCX_INGRESS`` and ``BPF_TCX_EGRESS``."""
 
     IN = 46
     OUT = 47
