@@ -19,6 +19,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
                     'nothing.',
         epilog=monitor.EPILOG)
     monitor.add_seconds(parser, 10.0)
+    monitor.add_by(parser)
     parser.add_argument(
         '-f', '--format', choices=('text', 'json', 'dot'),
         default='text', help='(default: %(default)s)')
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     # Only here: they need networkx.
     from nova_rt.monitor import drawing
     from nova_rt.monitor import graph
-    look = next(monitor.looks(args.seconds))
+    look = monitor.grouped(next(monitor.looks(args.seconds)), args)
     if look.network is None:
         raise exception.CannotMonitor(
             what='transactions', reason=next(

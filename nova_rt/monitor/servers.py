@@ -59,6 +59,14 @@ class Server:
     taps: tuple[int, ...] = ()
     sockets: bool = True
 
+    @property
+    def reserved_cpus(self) -> float | None:
+        """The CPUs that all its vCPUs have reserved; None for none."""
+        if self.reservation is None:
+            return None
+        vcpus = self.vcpus or max(1, len(self.groups) - 1)
+        return self.reservation.share * vcpus
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
