@@ -42,8 +42,8 @@ def aggregate(look: monitor_look.Look, by: By) -> monitor_look.Look:
     """A look in which each group stands as a server.
 
     Its reservation is the mean of its vCPUs', as CPU time in each second, so
-    that all of them together have what its servers have.  Its name tells how
-    many servers it has.
+    that all of them together have what its servers have.  Its name ends with
+    how many servers it has.
     """
     group_of = {uuid: by.of(look.servers.get(uuid))
                 for uuid in {**look.servers, **look.seen, **look.answered}}
@@ -66,7 +66,7 @@ def _merged(each: Mapping[str, _Each], group_of: Mapping[str, str],
 
 
 def _together(one: sched.Seen, other: sched.Seen) -> sched.Seen:
-    """Of several servers; a vCPU of them all there is none of."""
+    """Adds up servers, but not their vCPUs, which have nothing in common."""
     return sched.Seen(one.whole + other.whole, {})
 
 
@@ -75,7 +75,7 @@ def _group(name: str, members: Sequence[monitor_servers.Server]
     vcpus = sum(server.vcpus or 1 for server in members)
     cpus = sum(server.reserved_cpus or 0.0 for server in members)
     return monitor_servers.Server(
-        name, {}, vcpus, f'{len(members)} servers',
+        name, {}, vcpus, f'{name} ({len(members)})',
         reservation=monitor_servers.Reservation(
             round(cpus / vcpus * _PERIOD_US), _PERIOD_US) if cpus else None,
         addresses=tuple(address for server in members

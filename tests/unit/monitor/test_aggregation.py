@@ -63,7 +63,7 @@ class AggregateTest(unittest.TestCase):
         self.assertEqual(times(1_000, 9_000, 9_000), whole.waits)
         # Those beyond the bounds are nobody's.
         self.assertEqual(12, found.seen['-'].whole.totals.ran)
-        self.assertEqual('2 servers', found.servers['p'].name)
+        self.assertEqual('p (2)', found.servers['p'].name)
         self.assertAlmostEqual(0.9, found.servers['p'].reserved_cpus, 5)
         self.assertIsNone(found.servers['-'].reserved_cpus)
 
