@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from nova_rt import exception
 from nova_rt.host import files as host_files
+from nova_rt.monitor import counters
 from nova_rt.monitor import objects
 from nova_rt.monitor import power
 from nova_rt.monitor import rapl
@@ -51,6 +52,8 @@ class Look:
     :ivar network: what is not exact of them; None without those sources
     :ivar datagrams: of servers with interfaces, by UUID
     :ivar energy_uj: by UUID, power.HOST and power.IDLE; none without meters
+    :ivar counted: by the same and by CPU, from the beginning; none without
+        counters
     """
 
     at_s: float
@@ -66,6 +69,13 @@ class Look:
     datagrams: Mapping[str, tap.Datagrams] = dataclasses.field(
         default_factory=dict)
     energy_uj: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    counted: Mapping[str, Mapping[int, counters.Work]] = dataclasses.field(
+        default_factory=dict)
+
+    @property
+    def method(self) -> str:
+        """What energy is shared out by."""
+        return 'cycles' if self.counted else 'cpu_time'
 
     def since(self, before: 'Look') -> 'Look':
         """What came after an earlier look."""
@@ -95,13 +105,15 @@ class Monitor:
         self._network, network = _start(transactions.Transactions)
         self._taps, taps = _start(tap.Taps)
         self._attacher = tap.Attacher(self._taps) if self._taps else None
+        self._counters, counted = _start(counters.Counters)
         self._power, energy = _start_power()
-        self.sources = (scheduler, network, taps, energy)
+        self.sources = (scheduler, network, taps, counted, energy)
 
     def watch(self, servers: Iterable[monitor_servers.Server]) -> None:
         """Watch these servers, and no others."""
         change = self._register.update(servers)
-        for source in (self._scheduler, self._network, self._taps):
+        for source in (self._scheduler, self._network, self._taps,
+                       self._counters):
             if source:
                 source.apply(change)
         if self._taps:
@@ -120,6 +132,9 @@ class Monitor:
         now, register = time.monotonic(), self._register
         found = Look(now, now - self._begun_s, self.sources,
                      dict(register.servers), beyond=register.beyond)
+        if self._counters:
+            found = dataclasses.replace(
+                found, counted=self._counters.read(register))
         if self._scheduler:
             found = dataclasses.replace(
                 found, seen=self._scheduler.read(register),
@@ -140,16 +155,19 @@ class Monitor:
         """Take all programs out of the kernel."""
         self.follow([])
         for source in (self._scheduler, self._network, self._taps,
-                       self._power):
+                       self._counters, self._power):
             if source:
                 source.close()
-        self._scheduler = self._network = self._taps = self._power = None
-        self._attacher = None
+        self._scheduler = self._network = self._taps = None
+        self._counters = self._power = self._attacher = None
 
 
 def _work(found: Look, host: Mapping[int, waits.Counts]
           ) -> dict[str, dict[int, float]]:
-    """CPU time of everybody on each CPU, in s."""
+    """Cycles of everybody on each CPU, or without counters CPU time in s."""
+    if found.counted:
+        return {name: {cpu: work.weighted for cpu, work in by_cpu.items()}
+                for name, by_cpu in found.counted.items()}
     everybody = {**{uuid: seen.whole.cpus
                     for uuid, seen in found.seen.items()}, power.HOST: host}
     return {name: {cpu: counts.ran / 1e9 for cpu, counts in cpus.items()}

@@ -12,7 +12,6 @@ from nova_rt.monitor import exposition
 from nova_rt.monitor import histogram
 from nova_rt.monitor import look as monitor_look
 from nova_rt.monitor import power
-from nova_rt.monitor import rapl
 from nova_rt.monitor import transactions
 from nova_rt.monitor import waits
 
@@ -43,7 +42,7 @@ def families(look: monitor_look.Look) -> list[exposition.Family]:
     """All metrics of a look."""
     return [*_monitor(look), *_servers(look), *_sums(look), *_parts(look),
             *_times(look), *_transactions(look), *_datagrams(look),
-            *_energy(look)]
+            *_counted(look), *_energy(look)]
 
 
 def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
@@ -193,6 +192,21 @@ def _datagrams(look: monitor_look.Look) -> Iterator[exposition.Family]:
         yield from (count, size)
 
 
+def _counted(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    for name, about, part in (
+            ('cycles', 'Cycles of CPUs', 'cycles'),
+            ('instructions', 'Instructions', 'instructions'),
+            ('cache_references', 'Accesses to the last cache', 'references'),
+            ('cache_misses', 'Accesses that missed it', 'misses')):
+        family = exposition.Family(f'{_SERVER}{name}_total', 'counter',
+                                   f'{about}, as CPUs count them.')
+        for uuid, by_cpu in look.counted.items():
+            if uuid not in (power.HOST, power.IDLE):
+                family.add(sum(getattr(work, part)
+                               for work in by_cpu.values()), _labels(uuid))
+        yield family
+
+
 def _energy(look: monitor_look.Look) -> Iterator[exposition.Family]:
     servers = exposition.Family(
         f'{_SERVER}energy_joules_total', 'counter',
@@ -202,10 +216,10 @@ def _energy(look: monitor_look.Look) -> Iterator[exposition.Family]:
         'Energy of sockets that is no server\'s.')
     for name, energy_uj in look.energy_uj.items():
         if name in (power.HOST, power.IDLE):
-            rest.add(energy_uj / _US, {'part': name, 'method': rapl.METHOD})
+            rest.add(energy_uj / _US, {'part': name, 'method': look.method})
         else:
             servers.add(energy_uj / _US, {**_labels(name),
-                                          'method': rapl.METHOD})
+                                          'method': look.method})
     yield from (servers, rest)
 
 

@@ -11,8 +11,6 @@ from nova_rt import exception
 from nova_rt.host import files as host_files
 from nova_rt.monitor import power
 
-#: How the energy of a socket is shared out.
-METHOD = 'cpu_time'
 _ZONES = '/sys/class/powercap'
 #: One of a socket; those below it are parts of its energy.
 _ZONE = re.compile(r'intel-rapl:\d+')
@@ -80,11 +78,13 @@ class Power:
         """The energy of each server, HOST and IDLE, in uJ.
 
         :param span_s: since the beginning
-        :param work: by name, CPU time on each CPU since then; HOST's, too
+        :param work: by name, on each CPU since then: CPU time in s, or
+            weighted cycles with IDLE's; HOST's, too
         """
-        self._account.update(self._meters.read_uj(), {
-            **work, power.IDLE: power.idle(span_s, self._sockets,
-                                           work.values())})
+        if power.IDLE not in work:
+            work = {**work, power.IDLE: power.idle(span_s, self._sockets,
+                                                   work.values())}
+        self._account.update(self._meters.read_uj(), work)
         return self._account.parts
 
     def close(self) -> None:

@@ -32,6 +32,7 @@ typedef __u8 bool;
 enum {
 	MAP_HASH = 1,
 	MAP_ARRAY = 2,
+	MAP_PERF_EVENT_ARRAY = 4,
 	MAP_PERCPU_ARRAY = 6,
 	MAP_LRU_HASH = 9,
 	MAP_SK_STORAGE = 24,

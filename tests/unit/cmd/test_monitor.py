@@ -9,6 +9,7 @@ from unittest import mock
 from nova_rt.cmd import main
 from nova_rt.cmd import serve
 from nova_rt import exception
+from nova_rt.monitor import counters
 from nova_rt.monitor import groups
 from nova_rt.monitor import libbpf
 from nova_rt.monitor import look
@@ -74,6 +75,8 @@ class MonitorTest(commands.CommandTest):
                                   self.start('tcp', self.refuse)),
                 mock.patch.object(tap, 'Taps',
                                   self.start('tap', self.refuse)),
+                mock.patch.object(counters, 'Counters',
+                                  self.start('counters', self.refuse)),
                 mock.patch.object(rapl, 'Power',
                                   self.start('power', self.no_meter)),
                 mock.patch.object(groups.Finder, 'find',
@@ -102,6 +105,7 @@ class MonitorTest(commands.CommandTest):
         heading, first, second, *notes = out.splitlines()
         self.assertEqual(['Without tcp: of a reason.',
                           'Without tap: of a reason.',
+                          'Without counters: of a reason.',
                           'Without power: of a meter.'], notes)
         self.assertTrue(heading.startswith('SERVER'))
         # The one that uses more.

@@ -8,6 +8,7 @@ import hypothesis
 from hypothesis import strategies as st
 from prometheus_client import parser
 
+from nova_rt.monitor import counters
 from nova_rt.monitor import exposition
 from nova_rt.monitor import histogram
 from nova_rt.monitor import look
@@ -43,7 +44,10 @@ def look_at(**seen):
                      dict.fromkeys(seen, answered),
                      transactions.Stats(1, 2, 3),
                      dict.fromkeys(seen, tap.Datagrams(5, 6, 50, 60)),
-                     {**dict.fromkeys(seen, 2_500_000), power.IDLE: 7})
+                     {**dict.fromkeys(seen, 2_500_000), power.IDLE: 7},
+                     {uuid: {0: counters.Work(1, 2, 3, 4),
+                             1: counters.Work(10, 20, 30, 40)}
+                      for uuid in (*seen, power.HOST)})
 
 
 def full():
@@ -127,8 +131,13 @@ class ExpositionTest(unittest.TestCase):
             'sent_datagrams', 'received_datagrams', 'sent_datagram_bytes',
             'received_datagram_bytes')])
 
+    def test_counters(self):
+        self.assertEqual([11, 22, 33, 44], [self.value(
+            f'server_{name}_total', ('server', 'u1')) for name in (
+            'cycles', 'instructions', 'cache_references', 'cache_misses')])
+
     def test_energy(self):
-        method = ('method', 'cpu_time')
+        method = ('method', 'cycles')
         self.assertEqual(2.5, self.value(
             'server_energy_joules_total', method, ('server', 'u1')))
         self.assertEqual(7e-6, self.value(

@@ -134,3 +134,9 @@ class RaplTest(unittest.TestCase):
         self.assertEqual(
             {'u1': 500, power.HOST: 500, power.IDLE: 1_000},
             found.read(8.0, {'u1': {0: 2.0}, power.HOST: {0: 2.0}}))
+        # By cycles, where idleness has its own.
+        self.put('class/powercap/intel-rapl:0/energy_uj', '3300')
+        self.assertEqual(
+            {'u1': 700, power.HOST: 500, power.IDLE: 1_100},
+            found.read(9.0, {'u1': {0: 4.0}, power.HOST: {0: 2.0},
+                             power.IDLE: {0: 5.0}}))
