@@ -35,7 +35,7 @@ from tests.full.kernel import summary
 PERIODS_MS = (10, 20, 50, 100, 200, 500)
 PER_CENT = (5, 10, 20, 30, 45)
 WEIGHTS = {'start': 20, 'resize': 24, 'release': 12, 'end': 12, 'orphan': 8,
-           'restart': 8, 'killed': 12, 'measure': 8}
+           'restart': 8, 'killed': 12, 'measure': 4}
 _MOST_GUESTS = 4
 #: A multiple of all periods.
 _MEASURE_SECONDS = 2.0

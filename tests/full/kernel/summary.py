@@ -65,9 +65,8 @@ class Summary:
 
     def as_json(self) -> str:
         """One line, without the single shares."""
-        found = dataclasses.asdict(self)
-        return json.dumps(found | {'off': len(self.off),
-                                   'worst': self.worst})
+        return json.dumps(vars(self) | {'off': len(self.off),
+                                        'worst': self.worst})
 
 
 def complaints(log: str) -> list[str]:

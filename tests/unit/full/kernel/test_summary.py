@@ -2,6 +2,7 @@
 
 """When a long run on a real kernel will do, and when not."""
 
+import collections
 import dataclasses
 import json
 import unittest
@@ -10,7 +11,7 @@ from tests.full.kernel import summary
 
 _GOOD = summary.Summary(
     kernel='5.10', interface='hcbs', seed=1, operations=2000, seconds=900.0,
-    kinds={'start': 2000}, off=(0.001, -0.004), wrong=(), released=True,
+    kinds=collections.Counter(start=2000), off=(0.001, -0.004), wrong=(), released=True,
     complaints=('WARNING: CPU: 0 at task_contending',))
 _LOG = """\
 6,100,0,-;Linux version 5.10
