@@ -11,7 +11,8 @@ from tests.full.kernel import summary
 
 _GOOD = summary.Summary(
     kernel='5.10', interface='hcbs', seed=1, operations=2000, seconds=900.0,
-    kinds=collections.Counter(start=2000), off=(0.001, -0.004), wrong=(), released=True,
+    kinds=collections.Counter(start=2000),
+    off=(0.001, -0.004), wrong=(), released=True,
     complaints=('WARNING: CPU: 0 at task_contending',))
 _LOG = """\
 6,100,0,-;Linux version 5.10
