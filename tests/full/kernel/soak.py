@@ -27,6 +27,7 @@ import time
 
 from nova_rt.compute import claims
 from nova_rt import exception
+from nova_rt import reservation
 from nova_rt.virt.libvirt import reconcile
 from tests.full.kernel import guests
 from tests.full.kernel import host as hosts
@@ -198,8 +199,13 @@ class Soak:
         return hosts.claim(runtime, period, cpu)
 
     def _used(self, but: guests.Guest) -> int:
+        """ppm of the claims, and of what the next audit will take."""
+        left = [self.interface.read(f'/machine/{guest.name}')
+                for guest in self.left]
         return sum(claim.reservation.bandwidth for guest, claim
-                   in self.claims.items() if guest is not but)
+                   in self.claims.items() if guest is not but) + sum(
+            max(held.runtime_us.values()) * reservation.PPM
+            // held.period_us for held in left if held)
 
     def _any(self, among: object) -> guests.Guest | None:
         found = list(among)  # type: ignore[call-overload]
