@@ -54,6 +54,7 @@ number() { # word, file: from the totals that stestr prints
 tests() { # name, stestr arguments...
     local log=$results/$1 repository=.stestr.$1
     echo "== $1 tests"
+    mkdir -p "$repository"
     # Nova's tests refuse to run beside a proxy.
     env -u http_proxy -u https_proxy stestr --repo-url "$repository" \
         --test-path "tests/$1" ${grouping:+--group_regex "$grouping"} run \
