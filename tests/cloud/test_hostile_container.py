@@ -55,6 +55,7 @@ class Turns:
                     else abs(ratio - 1) > TOLERANCE)}
 
 
+@unittest.skipIf(base.groups.UNIFIED, 'its attacks know cgroup v1 only')
 class HostileContainerTestCase(base.CloudTestCase):
 
     SETTINGS = ('nova_rt.rt_cpus=1',)
