@@ -9,6 +9,7 @@ the same container while it idles, in windows that take turns.
 from collections.abc import Sequence
 import pathlib
 import statistics
+import unittest
 
 from nova_rt.kernel import tasks
 from tests.cloud import base
