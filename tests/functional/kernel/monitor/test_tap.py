@@ -4,17 +4,26 @@
 
 import contextlib
 import os
+import re
+import signal
 import socket
 import subprocess
 import sys
+import time
 import unittest
+from unittest import mock
+from urllib import error
+from urllib import request
 
 from benchmarks import taps
 from benchmarks import traffic
+from nova_rt.monitor import groups
 from nova_rt.monitor import look
 from nova_rt.monitor import servers
+from nova_rt.monitor import service
 from nova_rt.monitor import tap
 from nova_rt.monitor import transactions
+from tests.functional.kernel.monitor import test_service
 
 _SEND = ('import socket, sys\nwith socket.socket(socket.AF_INET, '
          'socket.SOCK_DGRAM) as out:\n for _ in range(7):\n'
@@ -85,6 +94,38 @@ class TapTest(unittest.TestCase):
             socket.create_connection((str(taps.THERE), 9))
         self.assertEqual(
             {}, watched.source.read(watched.register)[taps.UUID].edges)
+
+    def serve(self, port, found):
+        """Start the service, which finds these servers."""
+        child = os.fork()
+        if not child:
+            with mock.patch.object(groups.Finder, 'find',
+                                   return_value=found):
+                os._exit(service.run(service.Options(port=port)))
+        self.addCleanup(os.waitpid, child, 0)
+        self.addCleanup(os.kill, child, signal.SIGTERM)
+
+    def test_the_service_has_another_process_attach(self):
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        stack.enter_context(taps.namespace())
+        index = socket.if_nametoindex(f'nrt{os.getpid()}')
+        port = test_service.free_port()
+        self.serve(port, [servers.Server(taps.UUID, {}, taps=(index,),
+                                         sockets=False)])
+        opener = request.build_opener(request.ProxyHandler({}))
+        wanted = re.compile(r'nova_rt_server_received_datagrams_total'
+                            r'\{server="guest"\} [1-9]')
+        end = time.monotonic() + 20
+        seen = None
+        while not seen:
+            self.assertLess(time.monotonic(), end)
+            with contextlib.suppress(error.URLError), socket.socket(
+                    socket.AF_INET, socket.SOCK_DGRAM) as out:
+                out.sendto(b'x', (str(taps.THERE), 53))
+                with opener.open(f'http://127.0.0.1:{port}'
+                                 f'{service.PATH}') as answer:
+                    seen = wanted.search(answer.read().decode())
 
     def test_an_interface_that_is_gone(self):
         with contextlib.closing(look.Monitor()) as monitor:
