@@ -63,7 +63,7 @@ def budgets(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def packets(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Of those of virtual machines, whose sockets are in the guest."""
+    """Virtual machines have their sockets in the guest, so packets tell."""
     if _why_not(view):
         return
     release = re.match(r'(\d+)\.(\d+)', view.host.release)
