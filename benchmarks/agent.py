@@ -155,17 +155,22 @@ def _short_life() -> None:
         client.recv(1)
 
 
-def _generation(monitor: monitor_look.Monitor, names: list[str]) -> int:
+def _live_in(group: pathlib.Path) -> int:
+    """Start a process with a short life in a group."""
+    child = os.fork()
+    if not child:
+        stand_ins.joining(group)()
+        _short_life()
+        os._exit(0)
+    return child
+
+
+def generation(monitor: monitor_look.Monitor, names: list[str]) -> int:
     """Servers come and go; how many of them were seen to answer."""
     with stand_ins.groups(*names) as groups:
         monitor.watch(stand_ins.server(name, group)
                       for name, group in groups.items())
-        for group in groups.values():
-            child = os.fork()
-            if not child:
-                stand_ins.joining(group)()
-                _short_life()
-                os._exit(0)
+        for child in [_live_in(group) for group in groups.values()]:
             os.waitpid(child, 0)
         seen = monitor.look()
         monitor.watch([])
@@ -173,7 +178,7 @@ def _generation(monitor: monitor_look.Monitor, names: list[str]) -> int:
                and seen.seen[name].whole.totals.ran)
 
 
-def _maps() -> int:
+def map_bytes() -> int:
     """Bytes of the maps that this process holds."""
     found = 0
     for link in pathlib.Path('/proc/self/fdinfo').iterdir():
@@ -188,9 +193,9 @@ def soak(count: int) -> bool:
     rows, seen = [], 0
     with stand_ins.monitor() as monitor:
         for first in range(0, count, AT_ONCE):
-            seen += _generation(monitor, [
+            seen += generation(monitor, [
                 f'{first + number}' for number in range(AT_ONCE)])
-            rows.append((_maps(), resident_mb(os.getpid()),
+            rows.append((map_bytes(), resident_mb(os.getpid()),
                          len(os.listdir('/proc/self/fd'))))
     settled = rows[len(rows) // 10]
     print(f'{seen} of {count} servers that came and went were seen to '
