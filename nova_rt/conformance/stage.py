@@ -10,6 +10,7 @@ import time
 from nova_rt.conformance import busy
 from nova_rt import exception
 from nova_rt.kernel import base
+from nova_rt.kernel import temporary
 
 #: The top group, right below the root of the hierarchy.
 TOP = 'nova-rt-conformance'
@@ -54,20 +55,12 @@ class Stage:
         """
         process = busy.Busy(set(cpus) or {self.cpus[0]})
         self._busy[name] = [process]
-        self._make(self._top)
-        self._make(self._top / name)
+        temporary.make(self._top)
+        temporary.make(self._top / name)
         (self._top / name / 'cgroup.procs').write_text(f'{process.pid}\n')
         self.reserve(name, runtime_us, period_us)
         process.real_time(PRIORITY)
         return process
-
-    @staticmethod
-    def _make(group: pathlib.Path) -> None:
-        # A group of cgroup v2 has the files that its parent hands on.
-        handed_on = group.parent / 'cgroup.subtree_control'
-        if handed_on.exists() and 'cpu' not in handed_on.read_text().split():
-            handed_on.write_text('+cpu\n')
-        group.mkdir(exist_ok=True)
 
     def reserve(self, name: str, runtime_us: int, period_us: int) -> None:
         """Give a group this budget on both pCPUs.

@@ -6,7 +6,6 @@ What a bad file says is one sentence that names the cell.
 """
 
 from collections.abc import Mapping
-import difflib
 import os
 from typing import Any
 
@@ -48,7 +47,7 @@ class _Reader:
         self._path, self._data = path, data
 
     def read(self) -> matrix.Matrix:
-        self._keys()
+        yamlfile.known(self._path, self._data, _KEYS)
         self._one_of('format', (FORMAT,))
         self._one_of('metric', METRICS)
         kind = matrix.Kind(self._one_of('applies_to', tuple(matrix.Kind)))
@@ -59,13 +58,6 @@ class _Reader:
             self._known(types, rows), {
                 str(name): str(value) for name, value
                 in self._mapping('conditions').items()})
-
-    def _keys(self) -> None:
-        for key in self._data:
-            if key not in _KEYS:
-                near = difflib.get_close_matches(str(key), _KEYS, 1, 0)
-                raise self._bad(str(key)[:80], 'there is no such key',
-                                f'the nearest is {near[0]}')
 
     def _one_of(self, key: str, words: tuple[str, ...]) -> str:
         value = self._data.get(key)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Traffic for a network function, and the count of what was done with it.
+
+A program that needs the standard library alone::
+
+    load.py packets ADDRESS SIZE FLOWS
+    load.py requests COUNTER ADDRESS PORT CONNECTIONS
+    load.py runs COUNTER PATTERN COMMAND...
+
+COUNTER is a file that has the count, as :func:`count` reads it.
+"""
+
+import mmap
+import re
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+#: From linux/udp.h: one send is as many packets as have this size.
+_UDP_SEGMENT = 103
+#: Packets a send; Linux takes 64.
+_AT_ONCE = 64
+_PORT = 9
+_PATIENCE_S = 10.0
+_NUMBER = struct.Struct('<Q')
+
+
+def count(path: str) -> int:
+    """What was done so far."""
+    with open(path, 'rb') as file:
+        number: int = _NUMBER.unpack(file.read(_NUMBER.size))[0]
+    return number
+
+
+class Counter:
+    """The other end of :func:`count`."""
+
+    def __init__(self, path: str) -> None:
+        with open(path, 'w+b') as file:
+            file.truncate(_NUMBER.size)
+            self._map = mmap.mmap(file.fileno(), _NUMBER.size)
+        self._done = 0
+
+    def add(self, more: int) -> None:
+        self._done += more
+        _NUMBER.pack_into(self._map, 0, self._done)
+
+
+def packets(address: str, size: int, flows: int) -> None:
+    """Send UDP for ever; the kernel cuts each send into packets."""
+    sockets = []
+    for _ in range(flows):
+        one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        one.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, size)
+        one.connect((address, _PORT))
+        sockets.append(one)
+    # At most 64 KiB a send.
+    data = bytes(size * min(_AT_ONCE, 65_000 // size))
+    while True:
+        for one in sockets:
+            try:
+                one.send(data)
+            except ConnectionRefusedError:
+                # The answer to an earlier one: nobody listens there.
+                pass
+
+
+def requests(counter: Counter, address: str, port: int, connections: int
+             ) -> None:
+    """Ask an HTTP server for / for ever, once a time on each connection."""
+    asked = f'GET / HTTP/1.1\r\nHost: {address}\r\n\r\n'.encode()
+    sockets = [_connected(address, port) for _ in range(connections)]
+    for one in sockets:
+        one.send(asked)
+    poll = select.epoll()
+    by_number = {one.fileno(): one for one in sockets}
+    for number in by_number:
+        poll.register(number, select.EPOLLIN)
+    while True:
+        for number, _ in poll.poll():
+            # Answers are small, and come in one piece.
+            if not by_number[number].recv(65536).startswith(b'HTTP/1.1 200'):
+                raise ConnectionError('the answer is not that of HTTP 200')
+            counter.add(1)
+            by_number[number].send(asked)
+
+
+def _connected(address: str, port: int) -> socket.socket:
+    """A connection, as soon as the server is there."""
+    end = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            found = socket.create_connection((address, port), _PATIENCE_S)
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return found
+        except ConnectionRefusedError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+
+
+def runs(counter: Counter, pattern: str, command: list[str]) -> None:
+    """Run a command again and again, and add up what it says it did."""
+    find = re.compile(pattern, re.MULTILINE).findall
+    while True:
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE,
+                              text=True, errors='replace')
+        numbers = find(done.stdout)
+        if not numbers:
+            raise ValueError(f'nothing in its output is {pattern}')
+        counter.add(sum(map(int, numbers)))
+
+
+def main(arguments: list[str]) -> None:
+    kind, *rest = arguments
+    if kind == 'packets':
+        packets(rest[0], int(rest[1]), int(rest[2]))
+    elif kind == 'requests':
+        requests(Counter(rest[0]), rest[1], int(rest[2]), int(rest[3]))
+    else:
+        runs(Counter(rest[0]), rest[1], rest[2:])
+
+
+if __name__ == '__main__':
+    try:
+        main(sys.argv[1:])
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        sys.exit(f'{error}')

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Control groups of one command: made, and gone when it is, however it ends.
+
+Budgets are not given here.
+"""
+
+from collections.abc import Iterator, Sequence
+import contextlib
+import pathlib
+import subprocess
+import sys
+
+#: Waits until nobody holds the other end of its input, then ends all tasks
+#: of the groups and removes these.
+_REAPER = '''\
+import os, pathlib, signal, sys, time
+sys.stdin.read()
+for path in map(pathlib.Path, sys.argv[1:]):
+    for _ in range(500):
+        if not path.exists(): break
+        for pid in (path / 'cgroup.procs').read_text().split():
+            try:
+                os.sched_setscheduler(int(pid), 0, os.sched_param(0))
+                os.kill(int(pid), signal.SIGKILL)
+            except OSError: pass
+        try: path.rmdir()
+        except OSError: time.sleep(0.01)
+'''
+
+
+def make(group: pathlib.Path) -> None:
+    """Make a group that has the controller cpu, unless it is there.
+
+    :raises OSError: the kernel refuses
+    """
+    # A group of cgroup v2 has the files that its parent hands on.
+    handed_on = group.parent / 'cgroup.subtree_control'
+    if handed_on.exists() and 'cpu' not in handed_on.read_text().split():
+        handed_on.write_text('+cpu\n')
+    group.mkdir(exist_ok=True)
+
+
+@contextlib.contextmanager
+def reaped(groups: Sequence[pathlib.Path]) -> Iterator[None]:
+    """Ends what is in the groups, and removes them, at the end of the block.
+
+    It does so too when this process is killed.  Tasks die as ordinary ones:
+    without a budget a real-time task could not.
+    """
+    reaper = subprocess.Popen(
+        [sys.executable, '-S', '-c', _REAPER, *map(str, groups)],
+        stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        yield
+    finally:
+        reaper.communicate()
