@@ -8,7 +8,6 @@ import dataclasses
 import pathlib
 import subprocess
 import sys
-import tempfile
 import time
 
 from nova_rt.colocation import capture
@@ -49,7 +48,8 @@ class Function:
     def __init__(self, profile: rt_profile.Profile, group: rt_group.Group,
                  folder: pathlib.Path) -> None:
         self._profile, self._group = profile, group
-        self._folder, self._counter = folder, folder / _COUNTER
+        self._folder, self._counter = folder, str(folder / _COUNTER)
+        load.begin(self._counter)
         self._network = rt_network.Network(group)
         self._started: list[tuple[Sequence[str], subprocess.Popen[str]]] = []
         capture.write(str(folder / _CAPTURE))
@@ -79,8 +79,7 @@ class Function:
     def _work(self) -> int:
         if self._profile.work is None:
             return self._network.received()
-        return load.count(str(self._counter)) if (
-            self._counter.exists()) else 0
+        return load.count(self._counter)
 
     def _check(self) -> None:
         for words, process in self._started:
@@ -94,11 +93,11 @@ class Function:
             self._load('packets', rt_network.SERVER, str(packets.size),
                        str(packets.flows))
         if isinstance(work, rt_profile.Requests):
-            self._load('requests', str(self._counter), rt_network.FUNCTION,
+            self._load('requests', self._counter, rt_network.FUNCTION,
                        str(work.port), str(work.connections))
         elif isinstance(work, rt_profile.Runs):
             self._start(work.command.where, [
-                *_program('runs', str(self._counter), work.pattern),
+                *_program('runs', self._counter, work.pattern),
                 *self._words(work.command)])
 
     def _load(self, *words: str) -> None:
@@ -140,6 +139,5 @@ def running(profile: rt_profile.Profile, name: str, cpu: int,
     :raises CannotMeasure: it cannot be started
     :raises KernelError: there is no such reservation left
     """
-    with (tempfile.TemporaryDirectory(prefix='nova-rt-') as folder,
-          rt_group.up(name, cpu, reservation) as group):
-        yield Function(profile, group, pathlib.Path(folder))
+    with rt_group.up(name, (cpu,), reservation) as group:
+        yield Function(profile, group, group.folder)

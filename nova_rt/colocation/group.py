@@ -8,6 +8,7 @@ import dataclasses
 import os
 import pathlib
 import subprocess
+import tempfile
 
 from nova_rt import exception
 from nova_rt.kernel import base
@@ -32,12 +33,14 @@ class Group:
     """Where the processes of a function are.
 
     :ivar trees: its directories, the one that tells the use last
-    :ivar cpu: the pCPU that all are bound to
+    :ivar cpus: the pCPUs that all are bound to
+    :ivar folder: for files, gone with the group
     """
 
     trees: tuple[pathlib.Path, ...]
-    cpu: int
+    cpus: tuple[int, ...]
     is_reserved: bool
+    folder: pathlib.Path
 
     def used_ns(self) -> int:
         """CPU time of all that ever ran in it."""
@@ -58,7 +61,7 @@ class Group:
         else:
             policy = ['nice', '-n', str(_NICE * is_load)]
         return ['sh', '-c', f'{enter} && exec "$@"', 'sh', 'taskset', '-c',
-                str(self.cpu), *policy, *words]
+                ','.join(map(str, self.cpus)), *policy, *words]
 
     def run(self, words: Sequence[str]) -> None:
         """Run a command to its end.
@@ -84,11 +87,12 @@ def failed(words: Sequence[str], said: str) -> exception.CannotMeasure:
 
 
 @contextlib.contextmanager
-def up(name: str, cpu: int, reservation: rt_reservation.Reservation | None
-       ) -> Iterator[Group]:
+def up(name: str, cpus: tuple[int, ...],
+       reservation: rt_reservation.Reservation | None) -> Iterator[Group]:
     """A group, gone with all that is in it at the end of the block.
 
     :param name: of a group at the top
+    :param reservation: on each of the pCPUs; None: tasks are ordinary
     :raises CannotMeasure: this host has no such groups
     :raises KernelError: it has no such reservation left
     """
@@ -101,19 +105,21 @@ def up(name: str, cpu: int, reservation: rt_reservation.Reservation | None
     if hierarchy.controller:
         used = pathlib.Path(tasks.Tasks(files).mount_of('cpuacct'), name)
         trees += [used] if used.resolve() != trees[0].resolve() else []
-    with temporary.reaped(trees):
+    folder = tempfile.mkdtemp(prefix='nova-rt-')
+    with temporary.reaped(trees, folder):
         for path in trees:
             temporary.make(path)
-        group = Group(tuple(trees), cpu, reservation is not None)
+        group = Group(tuple(trees), cpus, reservation is not None,
+                      pathlib.Path(folder))
         if reservation is None:
             yield group
         else:
-            with _reserved(files, name, cpu, reservation):
+            with _reserved(files, name, cpus, reservation):
                 yield group
 
 
 @contextlib.contextmanager
-def _reserved(files: fs.RealFS, name: str, cpu: int,
+def _reserved(files: fs.RealFS, name: str, cpus: tuple[int, ...],
               reservation: rt_reservation.Reservation) -> Iterator[None]:
     # We are root already, and these groups are no servers.
     nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
@@ -124,5 +130,5 @@ def _reserved(files: fs.RealFS, name: str, cpu: int,
             interface='any', group=f'/{name}',
             reason='this kernel has none that reserves for control groups')
     interface.reserve({f'/{name}': base.Budget(
-        {cpu: reservation.runtime_us}, reservation.period_us)})
+        dict.fromkeys(cpus, reservation.runtime_us), reservation.period_us)})
     yield

@@ -8,7 +8,8 @@ A program that needs the standard library alone::
     load.py requests COUNTER ADDRESS PORT CONNECTIONS
     load.py runs COUNTER PATTERN COMMAND...
 
-COUNTER is a file that has the count, as :func:`count` reads it.
+COUNTER is a file of :func:`begin` that has the count, as :func:`count` reads
+it.
 """
 
 import mmap
@@ -29,6 +30,12 @@ _PATIENCE_S = 10.0
 _NUMBER = struct.Struct('<Q')
 
 
+def begin(path: str) -> None:
+    """Make the file of a count, at 0."""
+    with open(path, 'wb') as file:
+        file.write(_NUMBER.pack(0))
+
+
 def count(path: str) -> int:
     """What was done so far."""
     with open(path, 'rb') as file:
@@ -40,8 +47,7 @@ class Counter:
     """The other end of :func:`count`."""
 
     def __init__(self, path: str) -> None:
-        with open(path, 'w+b') as file:
-            file.truncate(_NUMBER.size)
+        with open(path, 'r+b') as file:
             self._map = mmap.mmap(file.fileno(), _NUMBER.size)
         self._done = 0
 

@@ -12,11 +12,11 @@ import subprocess
 import sys
 
 #: Waits until nobody holds the other end of its input, then ends all tasks
-#: of the groups and removes these.
+#: of the groups and removes these, and a folder.
 _REAPER = '''\
-import os, pathlib, signal, sys, time
+import os, pathlib, shutil, signal, sys, time
 sys.stdin.read()
-for path in map(pathlib.Path, sys.argv[1:]):
+for path in map(pathlib.Path, sys.argv[2:]):
     for _ in range(500):
         if not path.exists(): break
         for pid in (path / 'cgroup.procs').read_text().split():
@@ -26,6 +26,7 @@ for path in map(pathlib.Path, sys.argv[1:]):
             except OSError: pass
         try: path.rmdir()
         except OSError: time.sleep(0.01)
+if sys.argv[1]: shutil.rmtree(sys.argv[1], ignore_errors=True)
 '''
 
 
@@ -42,14 +43,18 @@ def make(group: pathlib.Path) -> None:
 
 
 @contextlib.contextmanager
-def reaped(groups: Sequence[pathlib.Path]) -> Iterator[None]:
+def reaped(groups: Sequence[pathlib.Path], folder: str = ''
+           ) -> Iterator[None]:
     """Ends what is in the groups, and removes them, at the end of the block.
 
     It does so too when this process is killed.  Tasks die as ordinary ones:
     without a budget a real-time task could not.
+
+    :param folder: is removed after them; '': there is none
     """
     reaper = subprocess.Popen(
-        [sys.executable, '-S', '-c', _REAPER, *map(str, groups)],
+        [sys.executable, '-S', '-c', _REAPER, folder,
+         *map(str, groups)],
         stdin=subprocess.PIPE, start_new_session=True)
     try:
         yield

@@ -2,12 +2,14 @@
 
 """Functions of a profile in namespaces and groups of this machine."""
 
+import os
 import pathlib
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from unittest import mock
 
 from nova_rt.colocation import profile
 from nova_rt.colocation import trial
@@ -30,10 +32,19 @@ class ColocationTest(base.RealKernelTest):
         super().setUp()
         self.folder = pathlib.Path(self.enterContext(
             tempfile.TemporaryDirectory()))
+        self.scratch = pathlib.Path(self.enterContext(
+            tempfile.TemporaryDirectory()))
+        self.enterContext(mock.patch.object(
+            tempfile, 'tempdir', str(self.scratch)))
+        self.enterContext(mock.patch.dict(
+            os.environ, {'TMPDIR': str(self.scratch)}))
         self.addCleanup(self._nothing_is_left)
 
     def _nothing_is_left(self) -> None:
-        self.assertEqual([], self._groups())
+        self.assertEqual([], self._left())
+
+    def _left(self) -> list[pathlib.Path]:
+        return self._groups() + [*self.scratch.iterdir()]
 
     def _groups(self) -> list[pathlib.Path]:
         return [path for tree in {self.cpu, base.mount('cpuacct')}
@@ -73,7 +84,7 @@ class ColocationTest(base.RealKernelTest):
         self.assertTrue(processes)
         command.send_signal(signal.SIGKILL)
         command.wait()
-        while self._groups() and time.monotonic() < end:
+        while self._left() and time.monotonic() < end:
             time.sleep(0.01)
         self.assertEqual([], [pid for pid in processes if self._runs(pid)])
 
