@@ -2,12 +2,12 @@
 
 """What a campaign has measured so far: a line of CSV for each result."""
 
-import csv
 import dataclasses
 import datetime
 import os
 import pathlib
 
+from nova_rt.colocation import csvfile
 from nova_rt import exception
 
 
@@ -42,7 +42,7 @@ class Records:
 
     def __init__(self, path: pathlib.Path, setting: str) -> None:
         self._path, self._setting = path, setting
-        self.all = self._read() if path.exists() else []
+        self.all = self._read()
         for one in self.all:
             if one.setting != setting:
                 raise self._bad(
@@ -59,21 +59,13 @@ class Records:
         now = f'{datetime.datetime.now(datetime.UTC):%FT%H:%MZ}'
         record = Record(target, competitor, float(f'{rate:.6g}'),
                         self._setting, now, round(os.getloadavg()[0], 1))
-        new = not self._path.exists()
-        with self._path.open('a', newline='', encoding='utf-8') as file:
-            writer = csv.writer(file, lineterminator='\n')
-            if new:
-                writer.writerow(_COLUMNS)
-            writer.writerow(dataclasses.astuple(record))
+        csvfile.append(self._path, _COLUMNS, dataclasses.astuple(record))
         self.all.append(record)
 
     def _read(self) -> list[Record]:
         try:
-            with self._path.open(newline='', encoding='utf-8') as file:
-                rows = csv.reader(file)
-                if tuple(next(rows, ())) != _COLUMNS:
-                    raise ValueError
-                return [_record(row) for row in rows]
+            return [_record(row) for row in csvfile.read(self._path,
+                                                         _COLUMNS)]
         except ValueError:
             raise self._bad('it is no file of results',
                             'name another output') from None

@@ -27,6 +27,8 @@ _MOST_CV = 100.0
 _DATA = os.path.join(os.path.dirname(__file__), 'data')
 #: The reconstruction of the matrix of paper 002, for shared servers.
 SHIPPED = os.path.join(_DATA, 'vnfs-2018.yaml')
+#: Reserved functions side by side on one CPU, measured here.
+SHIPPED_RESERVED = os.path.join(_DATA, 'vnfs-reserved-2026.yaml')
 
 _KEYS = ('format', 'metric', 'applies_to', 'types', 'row_means', 'cells',
          'published', 'measured', 'stdev', 'conditions')
