@@ -20,6 +20,7 @@ from experiments import fig8
 from experiments.interference import campaign as interference
 from experiments import measure
 from experiments.pinning import campaign as pinning
+from experiments import placing
 from experiments.probe import campaign as probe
 from experiments import rtwalk
 from experiments import scheduling
@@ -34,7 +35,7 @@ EXPERIMENTS = {'fig8': fig8, 'fig8-sip': sip_fig8, 'containers': containers,
                'chance': chance}
 #: With options of their own.
 TOOLS = {'walk': walk, 'probe': probe, 'pinning': pinning,
-         'interference': interference}
+         'interference': interference, 'placing': placing}
 #: What holds the reservation of a server.
 PLACES = {'deadline': scheduling.reserved, 'group': scheduling.grouped}
 RESULTS = pathlib.Path(__file__).parent / 'build'
