@@ -71,5 +71,5 @@ class TableTest(base.BaseTestCase):
         """The table of the page is that of its data, and has all rows."""
         data = records.Data(PAGES / 'probe.csv')
         self.assertEqual((PAGES / 'probe.inc').read_text(), table.text(data))
-        self.assertEqual({*campaign.ROWS} - {latency.LATENCY}, {one.row
-                                              for one in data.records})
+        self.assertEqual({*campaign.ROWS} - {latency.LATENCY},
+                         {one.row for one in data.records})
