@@ -21,6 +21,8 @@ from nova_rt import reservation as rt_reservation
 #: How long a function may take to do its first or next piece of work.
 _PATIENCE_S = 15.0
 _POLL_S = 0.001
+#: Where nobody listens (discard).
+_PORT = '9'
 #: No file of a profile begins with a dot.
 _COUNTER, _CAPTURE = '.work', '.capture'
 
@@ -90,8 +92,8 @@ class Function:
     def _start_work(self) -> None:
         packets, work = self._profile.load, self._profile.work
         if packets:
-            self._load('packets', rt_network.SERVER, str(packets.size),
-                       str(packets.flows))
+            self._load('packets', rt_network.SERVER, _PORT,
+                       str(packets.size), str(packets.flows))
         if isinstance(work, rt_profile.Requests):
             self._load('requests', self._counter, rt_network.FUNCTION,
                        str(work.port), str(work.connections))

@@ -4,7 +4,7 @@
 
 A program that needs the standard library alone::
 
-    load.py packets ADDRESS SIZE FLOWS
+    load.py packets ADDRESS PORT SIZE FLOWS
     load.py requests COUNTER ADDRESS PORT CONNECTIONS
     load.py runs COUNTER PATTERN COMMAND...
 
@@ -25,9 +25,9 @@ import time
 _UDP_SEGMENT = 103
 #: Packets a send; Linux takes 64.
 _AT_ONCE = 64
-_PORT = 9
 _PATIENCE_S = 10.0
 _NUMBER = struct.Struct('<Q')
+_LENGTH = re.compile(rb'\r\nContent-Length: *(\d+)\r\n', re.IGNORECASE)
 
 
 def begin(path: str) -> None:
@@ -56,13 +56,13 @@ class Counter:
         _NUMBER.pack_into(self._map, 0, self._done)
 
 
-def packets(address: str, size: int, flows: int) -> None:
+def packets(address: str, port: int, size: int, flows: int) -> None:
     """Send UDP for ever; the kernel cuts each send into packets."""
     sockets = []
     for _ in range(flows):
         one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         one.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, size)
-        one.connect((address, _PORT))
+        one.connect((address, port))
         sockets.append(one)
     # At most 64 KiB a send.
     data = bytes(size * min(_AT_ONCE, 65_000 // size))
@@ -79,20 +79,43 @@ def requests(counter: Counter, address: str, port: int, connections: int
              ) -> None:
     """Ask an HTTP server for / for ever, once a time on each connection."""
     asked = f'GET / HTTP/1.1\r\nHost: {address}\r\n\r\n'.encode()
-    sockets = [_connected(address, port) for _ in range(connections)]
-    for one in sockets:
-        one.send(asked)
-    poll = select.epoll()
-    by_number = {one.fileno(): one for one in sockets}
-    for number in by_number:
-        poll.register(number, select.EPOLLIN)
+    poll, clients = select.epoll(), {}
+    for _ in range(connections):
+        one = _Client(_connected(address, port), asked)
+        clients[one.number] = one
+        poll.register(one.number, select.EPOLLIN)
     while True:
         for number, _ in poll.poll():
-            # Answers are small, and come in one piece.
-            if not by_number[number].recv(65536).startswith(b'HTTP/1.1 200'):
-                raise ConnectionError('the answer is not that of HTTP 200')
-            counter.add(1)
-            by_number[number].send(asked)
+            counter.add(clients[number].read())
+
+
+class _Client:
+    """A connection on which the next request follows each answer."""
+
+    def __init__(self, connected: socket.socket, asked: bytes) -> None:
+        self._socket, self._asked, self._got = connected, asked, b''
+        self.number = connected.fileno()
+        connected.send(asked)
+
+    def read(self) -> int:
+        """How many answers this completes: 1 or 0.
+
+        :raises ConnectionError: it is none of HTTP 200 with a length
+        """
+        found = self._socket.recv(65536)
+        self._got += found
+        head, end, body = self._got.partition(b'\r\n\r\n')
+        if found and not end:
+            return 0
+        length = _LENGTH.search(head + b'\r\n')
+        if not head.startswith(b'HTTP/1.1 200') or not length:
+            raise ConnectionError('the answer is none of HTTP 200 with a '
+                                  'Content-Length')
+        if len(body) < int(length[1]):
+            return 0
+        self._got = b''
+        self._socket.send(self._asked)
+        return 1
 
 
 def _connected(address: str, port: int) -> socket.socket:
@@ -124,7 +147,7 @@ def runs(counter: Counter, pattern: str, command: list[str]) -> None:
 def main(arguments: list[str]) -> None:
     kind, *rest = arguments
     if kind == 'packets':
-        packets(rest[0], int(rest[1]), int(rest[2]))
+        packets(rest[0], int(rest[1]), int(rest[2]), int(rest[3]))
     elif kind == 'requests':
         requests(Counter(rest[0]), rest[1], int(rest[2]), int(rest[3]))
     else:
