@@ -115,7 +115,10 @@ def up(name: str, cpus: tuple[int, ...],
             yield group
         else:
             with _reserved(files, name, cpus, reservation):
-                yield group
+                try:
+                    yield group
+                finally:
+                    temporary.end(trees[0])
 
 
 @contextlib.contextmanager
@@ -131,4 +134,9 @@ def _reserved(files: fs.RealFS, name: str, cpus: tuple[int, ...],
             reason='this kernel has none that reserves for control groups')
     interface.reserve({f'/{name}': base.Budget(
         dict.fromkeys(cpus, reservation.runtime_us), reservation.period_us)})
-    yield
+    try:
+        yield
+    finally:
+        # The kernel counts a group that was removed for a while yet, and the
+        # next ones need the room.
+        interface.release([f'/{name}'])

@@ -7,9 +7,14 @@ Budgets are not given here.
 
 from collections.abc import Iterator, Sequence
 import contextlib
+import os
 import pathlib
+import signal
 import subprocess
 import sys
+import time
+
+_PATIENCE_S, _POLL_S = 5.0, 0.005
 
 #: Waits until nobody holds the other end of its input, then ends all tasks
 #: of the groups and removes these, and a folder.
@@ -40,6 +45,23 @@ def make(group: pathlib.Path) -> None:
     if handed_on.exists() and 'cpu' not in handed_on.read_text().split():
         handed_on.write_text('+cpu\n')
     group.mkdir(exist_ok=True)
+
+
+def end(group: pathlib.Path) -> None:
+    """Kill all tasks of a group, which then takes another budget.
+
+    :raises TimeoutError: one of them does not die
+    """
+    limit = time.monotonic() + _PATIENCE_S
+    while tasks := (group / 'cgroup.procs').read_text().split():
+        if time.monotonic() > limit:
+            raise TimeoutError(f'{group.name}: {len(tasks)} tasks do not die')
+        for pid in map(int, tasks):
+            with contextlib.suppress(OSError):
+                # Without a budget a real-time task could not die.
+                os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_POLL_S)
 
 
 @contextlib.contextmanager
