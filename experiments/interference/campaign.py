@@ -27,7 +27,7 @@ _PROJECT = pathlib.Path(__file__).parents[2]
 RESULTS = _PROJECT / 'experiments/build/interference'
 #: Two of them leave room for others on the CPU.
 RESERVATION = rt_reservation.Reservation(30_000, 100_000)
-_WATCHED_S = 2
+_WATCHED_S = 1
 
 
 def register(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ COUNTER is a file of :func:`begin` that has the count, as :func:`count` reads
 it.
 """
 
+import contextlib
 import mmap
 import re
 import select
@@ -79,9 +80,10 @@ def requests(counter: Counter, address: str, port: int, connections: int
              ) -> None:
     """Ask an HTTP server for / for ever, once a time on each connection."""
     asked = f'GET / HTTP/1.1\r\nHost: {address}\r\n\r\n'.encode()
+    _await(address, port, asked)
     poll, clients = select.epoll(), {}
     for _ in range(connections):
-        one = _Client(_connected(address, port), asked)
+        one = _Client(socket.create_connection((address, port)), asked)
         clients[one.number] = one
         poll.register(one.number, select.EPOLLIN)
     while True:
@@ -95,6 +97,7 @@ class _Client:
     def __init__(self, connected: socket.socket, asked: bytes) -> None:
         self._socket, self._asked, self._got = connected, asked, b''
         self.number = connected.fileno()
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connected.send(asked)
 
     def read(self) -> int:
@@ -118,18 +121,23 @@ class _Client:
         return 1
 
 
-def _connected(address: str, port: int) -> socket.socket:
-    """A connection, as soon as the server is there."""
+def _await(address: str, port: int, asked: bytes) -> None:
+    """Ask until there is an answer, as from a proxy whose server is slow.
+
+    :raises ConnectionError: there is none
+    """
     end = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            found = socket.create_connection((address, port), _PATIENCE_S)
-            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return found
-        except ConnectionRefusedError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.01)
+    said = 'nobody listens'
+    while time.monotonic() < end:
+        with contextlib.suppress(ConnectionRefusedError):
+            with socket.create_connection((address, port),
+                                          _PATIENCE_S) as one:
+                one.send(asked)
+                said = one.recv(65536).partition(b'\r\n')[0].decode('latin1')
+                if said.startswith('HTTP/1.1 200'):
+                    return
+        time.sleep(0.01)
+    raise ConnectionError(f'the first answer is no HTTP 200: {said}')
 
 
 def runs(counter: Counter, pattern: str, command: list[str]) -> None:

@@ -6,7 +6,12 @@ import pathlib
 import tempfile
 import unittest
 
+from experiments.interference import table as interference
+from experiments.pinning import records
+from experiments.pinning import table as pinning
 from experiments import placing
+from experiments import report
+from nova_rt.interference import document
 
 _PAGES = pathlib.Path(__file__).parents[3] / 'doc/source/experiments'
 
@@ -36,7 +41,16 @@ class PlacingTest(unittest.TestCase):
             ('pass: with / without', 'at most 1.05', '1.20', 'no',
              'benchmarks/weigher.py')], found)
 
-    def test_all_was_measured_once(self):
-        """The files beside the pages have a result for each row."""
-        self.assertEqual([], [row for row in placing.rows(_PAGES)
+    def test_published(self):
+        """The tables of the page are those of its files, for all rows."""
+        rows = [*placing.rows(_PAGES)]
+        self.assertEqual([], [row for row in rows
                               if row[2] == 'not measured'])
+        for name, text in (
+                ('placing', report.table(placing.HEADER, rows)),
+                ('pinning', pinning.text(
+                    records.Data(_PAGES / 'pinning.csv'))),
+                ('pairs', interference.text(
+                    document.load(str(_PAGES / 'reserved.yaml')),
+                    document.load(document.SHIPPED_RESERVED)))):
+            self.assertEqual((_PAGES / f'{name}.inc').read_text(), text)
