@@ -47,23 +47,22 @@ def run(options: argparse.Namespace) -> str:
 
     :raises RTError: a file is none of results
     """
-    return report.table(HEADER, rows(options.results))
+    return report.table(HEADER, [*rows(options.results), rules()])
 
 
 def rows(results: pathlib.Path) -> Iterator[Row]:
-    """In the order of what they are about."""
+    """All that files tell, in the order of what they are about."""
     for row, bar, _, told, worst, met in probe.rows(
             probe_records.Data(results / 'probe.csv')):
         yield (f'rt-probe, {row}', bar, f'{told}; worst {worst}' if worst
                else told, met, 'run.sh probe')
-    yield _rules()
     yield from _pinning(results / 'pinning.csv')
     yield from _pairs(results / 'reserved.yaml')
     for name, command in _BENCHMARKS.items():
         yield from _goals(results / name, command)
 
 
-def _rules() -> Row:
+def rules() -> Row:
     """Every rule of pinning, and the edges of CHR."""
     # Tests print where they fail; the table has only how many.
     with open(os.devnull, 'w', encoding='ascii') as nowhere:

@@ -22,8 +22,7 @@ class PlacingTest(unittest.TestCase):
         found = [*placing.rows(folder)]
         missing = [row for row in found if row[2] == 'not measured']
         self.assertEqual({'no'}, {row[3] for row in missing})
-        # All but the rules, which need no file.
-        self.assertEqual(1, len(found) - len(missing))
+        self.assertEqual(len(found), len(missing))
 
     def test_goals_of_benchmarks(self):
         folder = pathlib.Path(self.enterContext(
@@ -41,8 +40,12 @@ class PlacingTest(unittest.TestCase):
 
     def test_published(self):
         """The tables of the page are those of its files."""
-        found = {
+        tables = {
             'placing': report.table(placing.HEADER, placing.rows(_PAGES)),
             'pinning': pinning.text(records.Data(_PAGES / 'pinning.csv'))}
-        for name, text in found.items():
-            self.assertEqual((_PAGES / f'{name}.inc').read_text(), text)
+        for name, text in tables.items():
+            # The tests of the rules are in no file.
+            published = [line for line in (
+                _PAGES / f'{name}.inc').read_text().splitlines()
+                if not line.startswith('nova-rt pinning: rules')]
+            self.assertEqual(published, text.splitlines())
