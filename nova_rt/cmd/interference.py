@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt interference``: show or check a file of who disturbs whom."""
+"""``nova-rt interference``: files of who disturbs whom."""
 
 import argparse
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from nova_rt.cmd import base
+from nova_rt.cmd import measure
 from nova_rt.interference import document
 from nova_rt.interference import matrix
 
@@ -36,6 +37,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     check.add_argument('file', metavar='FILE')
     base.add_format(check)
     check.set_defaults(run=_check)
+    measure.register(actions)
 
 
 def _show(args: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from nova_rt.conformance import busy
 from nova_rt import exception
 from nova_rt.host import cpulist
 from nova_rt.kernel import base
+from nova_rt.kernel import temporary
 
 #: The top group, right below the root of the hierarchy.
 TOP = 'nova-rt-conformance'
@@ -58,8 +59,8 @@ class Stage:
         pinned = set(cpus) or {self.cpus[0]}
         process = busy.Busy(pinned)
         self._busy[name] = [process]
-        self._make(self._top)
-        self._make(self._top / name)
+        temporary.make(self._top, self._controllers)
+        temporary.make(self._top / name, self._controllers)
         if self.interface.binds_cpus:
             (self._top / name / 'cpuset.cpus').write_text(
                 f'{cpulist.format_ids(sorted({*self.cpus}))}\n')
@@ -69,15 +70,6 @@ class Stage:
         self.reserve(name, runtime_us, period_us)
         process.real_time(PRIORITY)
         return process
-
-    def _make(self, group: pathlib.Path) -> None:
-        # A group of cgroup v2 has the files that its parent hands on.
-        handed_on = group.parent / 'cgroup.subtree_control'
-        if handed_on.exists() and not set(self._controllers) <= set(
-                handed_on.read_text().split()):
-            handed_on.write_text(
-                f'{" ".join(f"+{name}" for name in self._controllers)}\n')
-        group.mkdir(exist_ok=True)
 
     def reserve(self, name: str, runtime_us: int, period_us: int) -> None:
         """Give a group this budget on both pCPUs.
