@@ -38,6 +38,8 @@ PER_CENT = (5, 10, 20, 30, 45)
 WEIGHTS = {'start': 20, 'resize': 24, 'release': 12, 'end': 12, 'orphan': 8,
            'restart': 8, 'killed': 12, 'measure': 4}
 _MOST_GUESTS = 4
+#: For a change to be in force: two of the longest period.
+_SETTLE_SECONDS = 1.0
 #: A multiple of all periods.
 _MEASURE_SECONDS = 2.0
 _TOLERANCE = 0.02
@@ -180,6 +182,7 @@ class Soak:
         """How much CPU time the busy tasks of each guest get."""
         if not self.claims:
             return self._start()
+        time.sleep(_SETTLE_SECONDS)
         before = {guest: guest.cpu_seconds() for guest in self.claims}
         start = time.monotonic()
         time.sleep(_MEASURE_SECONDS)
