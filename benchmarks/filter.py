@@ -8,30 +8,19 @@ Each line is the median over RUNS (default 7) of CPU time per host.  Exits 1
 where a goal is missed.
 """
 
-import logging
 import sys
 from typing import Any
 
-import nova.conf
-from nova import config
-from nova import objects
 from nova.scheduler.filters import all_hosts_filter
-from nova.scheduler.filters import compute_capabilities_filter
 from nova.scheduler.filters import compute_filter
 from nova.scheduler.filters import image_props_filter
-from nova.scheduler import host_manager
-from nova.scheduler import weights
-from nova.scheduler.weights import cpu as cpu_weigher
-from nova.scheduler.weights import disk
-from nova.scheduler.weights import ram
 
 import hosts
 from nova_rt.scheduler import filters as rt_filters
 from nova_rt.scheduler import host_state as rt_host_state
 from nova_rt.scheduler import weights as rt_weights
+import passes
 import rounds
-
-CONF = nova.conf.CONF
 
 
 def changed(nodes: list[Any], fixed: bool = False) -> list[Any]:
@@ -53,27 +42,10 @@ def filter_job(filter_: Any, nodes: list[Any], reserved: bool,
 
 
 def pass_job(nodes: list[Any], ours: bool, reserved: bool) -> rounds.Job:
-    """HostStates, filters, weighers: what a request costs the scheduler."""
-    state = rt_host_state.RTHostState if ours else host_manager.HostState
-    chain = [compute_filter.ComputeFilter(),
-             compute_capabilities_filter.ComputeCapabilitiesFilter(),
-             image_props_filter.ImagePropertiesFilter()]
-    weighers = [cpu_weigher.CPUWeigher(), ram.RAMWeigher(),
-                disk.DiskWeigher()]
-    if ours:
-        chain.append(rt_filters.RTShareFilter())
-        weighers.append(rt_weights.RTShareWeigher())
-    handler = weights.HostWeightHandler()
-
-    def run(fresh: list[Any]) -> int:
-        spec = hosts.request(reserved)
-        left = [hosts.host_state(state, node) for node in fresh]
-        for filter_ in chain:
-            left = list(filter_.filter_all(left, spec))
-        ranked = handler.get_weighed_objects(weighers, left, spec)
-        ranked[0].obj.consume_from_request(spec)
-        return len(ranked)
-    return rounds.Job(prepare=lambda: changed(nodes), run=run)
+    """A whole pass, over maps that no scheduler has seen yet."""
+    return passes.job(
+        lambda: changed(nodes), lambda: hosts.request(reserved), ours,
+        [rt_filters.RTShareFilter()], [rt_weights.RTShareWeigher()])
 
 
 def bench_filters(report: rounds.Report, nodes: list[Any]) -> None:
@@ -119,10 +91,7 @@ def bench_pass(report: rounds.Report, nodes: list[Any], reserved: bool
 
 
 def main() -> int:
-    logging.disable(logging.CRITICAL)
-    config.parse_args(['benchmark'], default_config_files=[],
-                      configure_db=False, init_rpc=False)
-    objects.register_all()
+    passes.set_up()
     report = rounds.Report()
     for count in [int(text) for text in sys.argv[1:]] or [1000, 10000]:
         print(f'{count} hosts, {hosts.PCPUS} pCPUs each, {rounds.RUNS} '

@@ -236,20 +236,20 @@ def pairs(report: Report, runs: int, seed: str) -> None:
             if count == 40:
                 shares.append(_mean(share))
                 if parts == PAPER:
-                    gains(report, found, 7.0, 1.5)
+                    gains(report, '40 of 40', found, 7.0, 1.5)
     report.goal('share of the optimum, mean of four mixes, 40 of 40',
                 _mean(shares), 0.97)
 
 
-def gains(report: Report, found: Sequence[Run], least: float, less: float
-          ) -> None:
+def gains(report: Report, title: str, found: Sequence[Run], least: float,
+          less: float) -> None:
     gain = 100 * (_mean([run.ours for run in found]) - 1)
     off = 100 * (_mean([run.wrong for run in found]) - 1)
-    report.goal('gain over spread, %', gain, least)
-    report.goal('worst run, %', 100 * (min(
+    report.goal(f'{title}, gain over spread, %', gain, least)
+    report.goal(f'{title}, worst run, %', 100 * (min(
         run.ours for run in found) - 1), -1.0)
-    report.goal('points less with a matrix 10 % wrong', gain - off, less,
-                most=True)
+    report.goal(f'{title}, points less with a matrix 10 % wrong', gain - off,
+                less, most=True)
 
 
 def main() -> int:
@@ -262,7 +262,7 @@ def main() -> int:
     found = [simulate(f'{seed} 60 {number}', 60, 4, PAPER)
              for number in range(runs)]
     _show(f'60 of 80, four a host, mix {":".join(map(str, PAPER))}', found)
-    gains(report, found, 15.0, 4.0)
+    gains(report, '60 of 80', found, 15.0, 4.0)
     return 1 if report.missed else 0
 
 

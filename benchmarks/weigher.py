@@ -10,27 +10,18 @@ by the scheduler before, or, worse than in any cloud, were not and are unlike
 those of all others.  Exits 1 where a goal is missed.
 """
 
-import logging
 import random
 import sys
 from typing import Any
 
-from nova import config
-from nova import objects
-from nova.scheduler.filters import compute_capabilities_filter
-from nova.scheduler.filters import compute_filter
-from nova.scheduler.filters import image_props_filter
-from nova.scheduler import host_manager
 from nova.scheduler import weights
-from nova.scheduler.weights import cpu as cpu_weigher
-from nova.scheduler.weights import disk
-from nova.scheduler.weights import ram
 
 import hosts
 from nova_rt.interference import matrix
 from nova_rt.interference import neighbours
 from nova_rt.scheduler import host_state as rt_host_state
 from nova_rt.scheduler import weights as rt_weights
+import passes
 import rounds
 
 TYPES = ('I', 'II', 'III', 'IV', 'V')
@@ -78,27 +69,11 @@ def weigher_job(weigher: type, nodes: list[Any], typed: bool,
 
 
 def pass_job(nodes: list[Any], ours: bool, typed: bool) -> rounds.Job:
-    """HostStates, filters, weighers: what a request costs the scheduler."""
-    state = rt_host_state.RTHostState if ours else host_manager.HostState
-    chain = [compute_filter.ComputeFilter(),
-             compute_capabilities_filter.ComputeCapabilitiesFilter(),
-             image_props_filter.ImagePropertiesFilter()]
-    weighers = [cpu_weigher.CPUWeigher(), ram.RAMWeigher(),
-                disk.DiskWeigher()]
-    if ours:
-        weighers += [rt_weights.RTInterferenceWeigher(),
-                     rt_weights.RTCHRWeigher()]
-    handler = weights.HostWeightHandler()
-
-    def run(_: None) -> int:
-        spec = request(typed)
-        left = [hosts.host_state(state, node) for node in nodes]
-        for filter_ in chain:
-            left = list(filter_.filter_all(left, spec))
-        ranked = handler.get_weighed_objects(weighers, left, spec)
-        ranked[0].obj.consume_from_request(spec)
-        return len(ranked)
-    return rounds.Job(lambda: None, run)
+    """A whole pass, over neighbours that were seen before."""
+    return passes.job(
+        lambda: nodes, lambda: request(typed), ours,
+        weighers=[rt_weights.RTInterferenceWeigher(),
+                  rt_weights.RTCHRWeigher()])
 
 
 def bench(report: rounds.Report, count: int) -> None:
@@ -138,10 +113,7 @@ def bench(report: rounds.Report, count: int) -> None:
 
 
 def main() -> int:
-    logging.disable(logging.CRITICAL)
-    config.parse_args(['benchmark'], default_config_files=[],
-                      configure_db=False, init_rpc=False)
-    objects.register_all()
+    passes.set_up()
     report = rounds.Report()
     for count in [int(text) for text in sys.argv[1:]] or [1000]:
         print(f'{count} hosts, {hosts.PCPUS} pCPUs each, {rounds.RUNS} '

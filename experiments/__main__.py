@@ -17,7 +17,10 @@ from experiments import containers
 from experiments import fig6
 from experiments import fig7
 from experiments import fig8
+from experiments.interference import campaign as interference
 from experiments import measure
+from experiments.pinning import campaign as pinning
+from experiments import placing
 from experiments.probe import campaign as probe
 from experiments import rtwalk
 from experiments import scheduling
@@ -31,7 +34,8 @@ CAMPAIGNS = {'table3': table3, 'fig6': fig6, 'fig7': fig7}
 EXPERIMENTS = {'fig8': fig8, 'fig8-sip': sip_fig8, 'containers': containers,
                'chance': chance}
 #: With options of their own.
-TOOLS = {'walk': walk, 'probe': probe}
+TOOLS = {'walk': walk, 'probe': probe, 'pinning': pinning,
+         'interference': interference, 'placing': placing}
 #: What holds the reservation of a server.
 PLACES = {'deadline': scheduling.reserved, 'group': scheduling.grouped}
 RESULTS = pathlib.Path(__file__).parent / 'build'

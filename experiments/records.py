@@ -7,7 +7,6 @@ command can add runs, and a reader can make the tables again.
 """
 
 from collections.abc import Iterable, Sequence
-import csv
 import dataclasses
 import pathlib
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from experiments import samples
+from nova_rt.colocation import csvfile
 from nova_rt import exception
 
 #: Parts of all requests, by whose quantiles a run is remembered.
@@ -111,18 +111,11 @@ class Data:
 
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
-        self.records: list[Record] = []
-        if path.exists():
-            self.records = _read(path)
+        self.records = _read(path)
 
     def add(self, record: Record) -> None:
         """Write it at once: what was measured is not lost."""
-        new = not self._path.exists()
-        with self._path.open('a', newline='', encoding='utf-8') as file:
-            writer = csv.writer(file, lineterminator='\n')
-            if new:
-                writer.writerow(COLUMNS)
-            writer.writerow(_row(record))
+        csvfile.append(self._path, COLUMNS, _row(record))
         self.records.append(record)
 
 
@@ -135,35 +128,25 @@ def write(path: pathlib.Path, runs: Iterable[Record]) -> None:
 
 
 def _row(record: Record) -> list[str]:
-    return [*(_short(getattr(record, field.name)) for field in _PLAIN),
+    return [*(csvfile.short(getattr(record, field.name)) for field in _PLAIN),
             *_cells(record.measured), *_cells(record.replayed)]
 
 
 def _cells(summary: Summary | None) -> list[str]:
     if summary is None:
         return [''] * (1 + len(LEVELS))
-    return [_short(value)
+    return [csvfile.short(value)
             for value in (summary.mean_us, *summary.quantiles_us)]
-
-
-def _short(value: object) -> str:
-    return f'{value:.5g}' if isinstance(value, float) else str(value)
 
 
 def _read(path: pathlib.Path) -> list[Record]:
     try:
-        with path.open(newline='', encoding='utf-8') as file:
-            header, *rows = csv.reader(file)
-            if tuple(header) != COLUMNS:
-                raise ValueError('its first line has other columns')
-            return [_record(row) for row in rows]
+        return [_record(row) for row in csvfile.read(path, COLUMNS)]
     except ValueError as error:
         raise BadData(path=path, reason=error) from error
 
 
 def _record(row: Sequence[str]) -> Record:
-    if len(row) != len(COLUMNS):
-        raise ValueError('a line has more or fewer columns than the first')
     plain = {field.name: _value(field.type, cell)
              for field, cell in zip(_PLAIN, row, strict=False)}
     rest = row[len(_PLAIN):]

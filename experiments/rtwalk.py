@@ -65,12 +65,13 @@ def running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextlib.contextmanager
-def server(endpoint: Endpoint) -> Iterator[int]:
+def server(endpoint: Endpoint, prefix: Sequence[str] = ()) -> Iterator[int]:
     """A server that is ready; yields its process id.
 
+    :param prefix: a command that starts it
     :raises NotReady: it does not start
     """
-    with running([str(PROGRAM), 'server', endpoint.address,
+    with running([*prefix, str(PROGRAM), 'server', endpoint.address,
                   str(endpoint.port)]) as process:
         if not process.stdout or process.stdout.readline() != 'ready\n':
             raise NotReady(name='the server of rt-walk')

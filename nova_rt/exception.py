@@ -60,6 +60,12 @@ class InvalidMatrix(RTError):
     msg_fmt = '%(path)s: %(where)s: %(rule)s; %(advice)s.'
 
 
+class CannotMeasure(RTError):
+    """A command of a profile fails, or the host lacks what all need."""
+
+    msg_fmt = '%(what)s: nothing can be measured, since %(reason)s.'
+
+
 class InvalidConfiguration(RTError):
     """An option of [nova_rt] contradicts the host or another option."""
 

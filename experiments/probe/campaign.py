@@ -16,13 +16,16 @@ import time
 from typing import Any
 
 from experiments.probe import costs
+from experiments.probe import latency
 from experiments.probe import records
 from experiments.probe import shares
 from experiments.probe import table
 from experiments import walk
 
 _Row = tuple[Callable[[], Iterator[Any]], Callable[[Any], records.Record]]
-ROWS: dict[str, _Row] = {**shares.ROWS, **costs.ROWS}
+ROWS: dict[str, _Row] = {
+    **shares.ROWS, **costs.ROWS,
+    latency.LATENCY: (latency.latency, latency.measure_latency)}
 RESULTS = pathlib.Path(__file__).parents[1] / 'build/probe'
 
 
@@ -54,7 +57,7 @@ def run(options: argparse.Namespace) -> str:
             if time.monotonic() >= end:
                 break
             data.add(measure(cell))
-    return table.text(data)
+    return f'{table.text(data)}\n{latency.text(data)}'
 
 
 def _is_wanted(data: records.Data, row: str, cell: str, pattern: str) -> bool:

@@ -2,13 +2,13 @@
 
 """The data: a line for each cell, written as soon as it is measured."""
 
-import csv
 import dataclasses
 import datetime
 import os
 import pathlib
 from typing import Any
 
+from nova_rt.colocation import csvfile
 from nova_rt import exception
 
 
@@ -53,9 +53,7 @@ class Data:
 
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
-        self.records: list[Record] = []
-        if path.exists():
-            self.records = _read(path)
+        self.records = _read(path)
 
     def has(self, row: str, cell: str) -> bool:
         return any((one.row, one.cell) == (row, cell)
@@ -69,34 +67,21 @@ class Data:
         record = dataclasses.replace(
             record, started=f'{datetime.datetime.now(datetime.UTC):%FT%H:%MZ}',
             load_average=os.getloadavg()[0])
-        new = not self._path.exists()
-        with self._path.open('a', newline='', encoding='utf-8') as file:
-            writer = csv.writer(file, lineterminator='\n')
-            if new:
-                writer.writerow(COLUMNS)
-            writer.writerow([_short(getattr(record, name))
-                             for name in COLUMNS])
+        csvfile.append(self._path, COLUMNS, [
+            csvfile.short(getattr(record, name)) for name in COLUMNS])
         self.records.append(record)
-        print(f'{record.row} {record.cell}: {_short(record.value)} '
-              f'{record.method}, truth {_short(record.truth)}', flush=True)
-
-
-def _short(value: Any) -> str:
-    if value is None:
-        return ''
-    return f'{value:.5g}' if isinstance(value, float) else str(value)
+        print(f'{record.row} {record.cell}: {csvfile.short(record.value)} '
+              f'{record.method}, truth {csvfile.short(record.truth)}',
+              flush=True)
 
 
 def _read(path: pathlib.Path) -> list[Record]:
-    with path.open(newline='', encoding='utf-8') as file:
-        rows = csv.reader(file)
-        if tuple(next(rows, ())) != COLUMNS:
-            raise BadData(path=path, reason='its first line has other columns')
-        try:
-            return [Record(**{name: _value(name, cell) for name, cell in zip(
-                COLUMNS, row, strict=True)}) for row in rows]
-        except ValueError as error:
-            raise BadData(path=path, reason=error) from error
+    try:
+        return [Record(**{name: _value(name, cell) for name, cell
+                          in zip(COLUMNS, row, strict=True)})
+                for row in csvfile.read(path, COLUMNS)]
+    except ValueError as error:
+        raise BadData(path=path, reason=error) from error
 
 
 def _value(name: str, cell: str) -> Any:

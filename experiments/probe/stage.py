@@ -17,6 +17,7 @@ from nova_rt.kernel import base
 from nova_rt.kernel import detect
 from nova_rt.kernel import fs
 from nova_rt.kernel import survey
+from nova_rt.kernel import temporary
 from nova_rt import privsep
 
 NAME = 'nova-rt-probe'
@@ -49,21 +50,6 @@ while time.monotonic() < end:
         while time.thread_time() - used < 0.01 * part: pass
         turn += 0.01
         time.sleep(max(0, turn - time.monotonic()))
-'''
-#: Waits until nobody holds the other end of its input.
-_CLEANER = '''\
-import os, pathlib, signal, sys, time
-sys.stdin.read()
-for path in map(pathlib.Path, sys.argv[1:]):
-    for _ in range(500):
-        if not path.exists(): break
-        for pid in (path / 'cgroup.procs').read_text().split():
-            try:
-                os.sched_setscheduler(int(pid), 0, os.sched_param(0))
-                os.kill(int(pid), signal.SIGKILL)
-            except OSError: pass
-        try: path.rmdir()
-        except OSError: time.sleep(0.01)
 '''
 
 
@@ -190,16 +176,11 @@ class Stage:
     @contextlib.contextmanager
     def up(self) -> Iterator['Stage']:
         """The group, which is gone afterwards, also after a kill."""
-        cleaner = subprocess.Popen(
-            [sys.executable, '-S', '-c', _CLEANER, *map(str, self._paths)],
-            stdin=subprocess.PIPE, start_new_session=True)
-        try:
+        with temporary.reaped(self._paths):
             for path in self._paths:
                 path.mkdir(exist_ok=True)
             yield self
             self.release()
-        finally:
-            cleaner.communicate()
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@
 
 import argparse
 import os
+import pathlib
 from typing import Any
 
 from nova_rt.cmd import monitor
@@ -19,9 +20,14 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
                     'nothing.',
         epilog=monitor.EPILOG)
     monitor.add_seconds(parser, 10.0)
+    monitor.add_by(parser)
     parser.add_argument(
-        '-f', '--format', choices=('text', 'json', 'dot'),
+        '-f', '--format', choices=('text', 'json', 'dot', 'html'),
         default='text', help='(default: %(default)s)')
+    parser.add_argument(
+        '-o', '--output', metavar='FILE',
+        help='write to it instead; its ending, .json, .dot or .html, is the '
+             'format')
     parser.add_argument(
         '--percentile', type=_part, default=0.9, metavar='PART',
         help='of the times of edges (default: %(default)s)')
@@ -41,13 +47,29 @@ def run(args: argparse.Namespace) -> int:
     # Only here: they need networkx.
     from nova_rt.monitor import drawing
     from nova_rt.monitor import graph
-    look = next(monitor.looks(args.seconds))
+    look = monitor.grouped(next(monitor.looks(args.seconds)), args)
     if look.network is None:
         raise exception.CannotMonitor(
             what='transactions', reason=next(
                 source.reason for source in look.sources
                 if source.name == 'tcp'))
     found = graph.build(look, os.cpu_count() or 1)
-    print({'text': drawing.text, 'json': drawing.as_json,
-           'dot': drawing.dot}[args.format](found, args.percentile))
+    text = drawing.FORMATS[_format(args)](found, args.percentile)
+    if args.output:
+        _write(args.output, text)
+    else:
+        print(text)
     return 0
+
+
+def _format(args: argparse.Namespace) -> str:
+    ending = pathlib.PurePath(args.output or '').suffix[1:]
+    return ending if ending in ('json', 'dot', 'html') else str(args.format)
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        pathlib.Path(path).write_text(text)
+    except OSError as error:
+        raise exception.CannotPlot(path=path, reason=error.strerror
+                                   ) from error

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt interference``: show or check a file of who disturbs whom."""
+"""``nova-rt interference``: files of who disturbs whom."""
 
 import argparse
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from nova_rt.cmd import base
+from nova_rt.cmd import measure
 from nova_rt.interference import document
 from nova_rt.interference import matrix
 
@@ -34,7 +35,9 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         'check', help='whether nova-scheduler would take a file',
         description='Reads a file as nova-scheduler does.', epilog=_STATUSES)
     check.add_argument('file', metavar='FILE')
+    base.add_format(check)
     check.set_defaults(run=_check)
+    measure.register(actions)
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -49,6 +52,10 @@ def _show(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     found = document.load(args.file)
     count = len(found.types)
+    if args.format == 'json':
+        print(json.dumps({'file': args.file, 'applies_to': str(found.kind),
+                          'types': count, 'cells': count * count}, indent=2))
+        return 0
     print(f'{args.file}: good; {count} types, {count * count} cells, for '
           f'{found.kind} servers.')
     return 0

@@ -12,6 +12,7 @@ from typing import Any
 from nova_rt.cmd import base
 from nova_rt import exception
 from nova_rt.host import files as host_files
+from nova_rt.monitor import aggregation
 from nova_rt.monitor import groups
 from nova_rt.monitor import look as monitor_look
 from nova_rt.monitor import table
@@ -31,6 +32,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         epilog=EPILOG)
     base.add_format(parser)
     add_seconds(parser, 5.0)
+    add_by(parser)
     parser.set_defaults(run=run)
 
 
@@ -41,6 +43,7 @@ def register_top(commands: 'argparse._SubParsersAction[Any]') -> None:
                     'interrupted.  Needs root; changes nothing.',
         epilog=EPILOG)
     add_seconds(parser, 2.0)
+    add_by(parser)
     parser.add_argument(
         '--rounds', type=_rounds, metavar='N',
         help='end after so many (default: when interrupted)')
@@ -51,6 +54,13 @@ def add_seconds(parser: argparse.ArgumentParser, default: float) -> None:
     parser.add_argument(
         '--seconds', type=_seconds, default=default, metavar='N',
         help='how long to watch (default: %(default)g)')
+
+
+def add_by(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--by', type=aggregation.By, choices=[*aggregation.By],
+        help='put servers of one project or flavor together, or all of the '
+             'host (default: each by itself)')
 
 
 def _seconds(text: str) -> float:
@@ -68,15 +78,21 @@ def _rounds(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    look = next(looks(args.seconds))
+    look = grouped(next(looks(args.seconds)), args)
     print(table.as_json(look) if args.format == 'json' else table.text(look))
     return 0
 
 
 def run_top(args: argparse.Namespace) -> int:
     for look in itertools.islice(looks(args.seconds), args.rounds):
-        print(f'{_CLEAR}{table.text(look)}', flush=True)
+        print(f'{_CLEAR}{table.text(grouped(look, args))}', flush=True)
     return 0
+
+
+def grouped(look: monitor_look.Look, args: argparse.Namespace
+            ) -> monitor_look.Look:
+    """A look as the options want it."""
+    return aggregation.aggregate(look, args.by) if args.by else look
 
 
 def looks(seconds: float) -> Iterator[monitor_look.Look]:
@@ -89,11 +105,17 @@ def looks(seconds: float) -> Iterator[monitor_look.Look]:
             raise exception.CannotMonitor(
                 what='this host', reason=monitor.sources[0].reason)
         finder = groups.Finder(host_files.Host())
-        monitor.watch(finder.find())
+        _watch(monitor, finder)
         before = monitor.look()
         while True:
             time.sleep(seconds)
             now = monitor.look()
             yield now.since(before)
-            monitor.watch(finder.find())
+            _watch(monitor, finder)
             before = now
+
+
+def _watch(monitor: monitor_look.Monitor, finder: groups.Finder) -> None:
+    found = finder.find()
+    monitor.watch(found)
+    monitor.follow(found)

@@ -9,7 +9,9 @@ import time
 
 from nova_rt.conformance import busy
 from nova_rt import exception
+from nova_rt.host import cpulist
 from nova_rt.kernel import base
+from nova_rt.kernel import temporary
 
 #: The top group, right below the root of the hierarchy.
 TOP = 'nova-rt-conformance'
@@ -31,6 +33,8 @@ class Stage:
         self.interface = interface
         self.cpus = cpus
         self._top = pathlib.Path(mount, TOP)
+        self._controllers = (
+            ('cpu', 'cpuset') if interface.binds_cpus else ('cpu',))
         self._busy: dict[str, list[busy.Busy]] = {}
         self._outside: list[busy.Busy] = []
 
@@ -52,22 +56,20 @@ class Stage:
         :raises KernelError, OSError: the kernel refuses; the group is there
             without a budget
         """
-        process = busy.Busy(set(cpus) or {self.cpus[0]})
+        pinned = set(cpus) or {self.cpus[0]}
+        process = busy.Busy(pinned)
         self._busy[name] = [process]
-        self._make(self._top)
-        self._make(self._top / name)
+        temporary.make(self._top, self._controllers)
+        temporary.make(self._top / name, self._controllers)
+        if self.interface.binds_cpus:
+            (self._top / name / 'cpuset.cpus').write_text(
+                f'{cpulist.format_ids(sorted({*self.cpus}))}\n')
         (self._top / name / 'cgroup.procs').write_text(f'{process.pid}\n')
+        # Where the group has a cpuset, it came with that one's.
+        process.pin(pinned)
         self.reserve(name, runtime_us, period_us)
         process.real_time(PRIORITY)
         return process
-
-    @staticmethod
-    def _make(group: pathlib.Path) -> None:
-        # A group of cgroup v2 has the files that its parent hands on.
-        handed_on = group.parent / 'cgroup.subtree_control'
-        if handed_on.exists() and 'cpu' not in handed_on.read_text().split():
-            handed_on.write_text('+cpu\n')
-        group.mkdir(exist_ok=True)
 
     def reserve(self, name: str, runtime_us: int, period_us: int) -> None:
         """Give a group this budget on both pCPUs.

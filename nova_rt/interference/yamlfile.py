@@ -6,6 +6,8 @@ PyYAML keeps the last of two equal keys and follows aliases without end;
 both are refused.
 """
 
+from collections.abc import Collection, Mapping
+import difflib
 from typing import Any
 
 import yaml
@@ -39,6 +41,18 @@ def load(path: str) -> dict[str, Any]:
         raise refused(path, 'the file', 'it is not YAML that can be read',
                       'write it as plain text, less deep') from None
     return found
+
+
+def known(path: str, data: Mapping[Any, Any], keys: Collection[str]) -> None:
+    """Refuse what stands at the top of a file and is none of the keys.
+
+    :raises InvalidMatrix: one sentence with the nearest key
+    """
+    for key in data:
+        if key not in keys:
+            near = difflib.get_close_matches(str(key), keys, 1, 0)
+            raise refused(path, str(key)[:80], 'there is no such key',
+                          f'the nearest is {near[0]}')
 
 
 def refused(path: str, where: str, rule: str, advice: str

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A graph as text, JSON, and for Graphviz."""
+"""A graph as text, JSON, for Graphviz, and as a page."""
 
+from collections.abc import Callable
 import json
 from typing import Any
 
 from nova_rt.monitor import graph as monitor_graph
+from nova_rt.monitor import page
 from nova_rt.monitor import transactions
 
 _MS_NS = 1e6
@@ -86,3 +88,12 @@ def dot(graph: monitor_graph.Graph, percentile: float) -> str:
 def _quoted(text: str) -> str:
     return '"' + text.replace('\\', r'\\').replace('"', r'\"').replace(
         '\n', r'\n') + '"'
+
+
+def as_html(graph: monitor_graph.Graph, percentile: float) -> str:
+    """A page with a picture, and the sentences above it."""
+    return page.page(graph, percentile, text(graph, percentile))
+
+
+FORMATS: dict[str, Callable[[monitor_graph.Graph, float], str]] = {
+    'text': text, 'json': as_json, 'dot': dot, 'html': as_html}

@@ -15,7 +15,6 @@ import networkx
 from nova_rt.monitor import look as monitor_look
 from nova_rt.monitor import operational
 from nova_rt.monitor import servers
-from nova_rt.monitor import table
 from nova_rt.monitor import transactions
 
 #: Peers beyond the bounds.
@@ -118,7 +117,8 @@ def _centre(look: monitor_look.Look, uuid: str, cores: int
     server = look.servers.get(uuid)
     return operational.Centre(
         look.seen[uuid].whole.totals.ran / 1e9 / look.span_s, cores,
-        server.vcpus if server else 0, table.reserved(server))
+        server.vcpus if server else 0,
+        server.reserved_cpus if server else None)
 
 
 def _name(server: servers.Server | None, uuid: str) -> str:

@@ -8,10 +8,16 @@ import time
 from typing import TypeVar
 
 from nova_rt import exception
+from nova_rt.host import files as host_files
+from nova_rt.monitor import counters
 from nova_rt.monitor import objects
+from nova_rt.monitor import power
+from nova_rt.monitor import rapl
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers as monitor_servers
+from nova_rt.monitor import tap
 from nova_rt.monitor import transactions
+from nova_rt.monitor import waits
 
 _Kind = TypeVar('_Kind', bound=objects.Source)
 BUILD = ('its programs are not compiled; install clang and libbpf-dev, and '
@@ -43,7 +49,11 @@ class Look:
     :ivar beyond: how many those are
     :ivar unseen: switches of tasks that no event was sent for
     :ivar answered: transactions by UUID
-    :ivar network: what is not exact of them; None without that source
+    :ivar network: what is not exact of them; None without those sources
+    :ivar datagrams: of servers with interfaces, by UUID
+    :ivar energy_uj: by UUID, power.HOST and power.IDLE; none without meters
+    :ivar counted: by the same and by CPU, from the beginning; none without
+        counters
     """
 
     at_s: float
@@ -56,6 +66,16 @@ class Look:
     answered: Mapping[str, transactions.Seen] = dataclasses.field(
         default_factory=dict)
     network: transactions.Stats | None = None
+    datagrams: Mapping[str, tap.Datagrams] = dataclasses.field(
+        default_factory=dict)
+    energy_uj: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    counted: Mapping[str, Mapping[int, counters.Work]] = dataclasses.field(
+        default_factory=dict)
+
+    @property
+    def method(self) -> str:
+        """What energy is shared out by."""
+        return 'cycles' if self.counted else 'cpu_time'
 
     def since(self, before: 'Look') -> 'Look':
         """What came after an earlier look."""
@@ -67,7 +87,12 @@ class Look:
                   for uuid, found in self.seen.items()},
             answered={uuid: found.since(before.answered[uuid])
                       if uuid in before.answered else found
-                      for uuid, found in self.answered.items()})
+                      for uuid, found in self.answered.items()},
+            datagrams={uuid: found.since(before.datagrams[uuid])
+                       if uuid in before.datagrams else found
+                       for uuid, found in self.datagrams.items()},
+            energy_uj={name: energy - before.energy_uj.get(name, 0)
+                       for name, energy in self.energy_uj.items()})
 
 
 class Monitor:
@@ -78,35 +103,86 @@ class Monitor:
         self._register = monitor_servers.Register()
         self._scheduler, scheduler = _start(sched.Scheduler)
         self._network, network = _start(transactions.Transactions)
-        self.sources = (scheduler, network)
+        self._taps, taps = _start(tap.Taps)
+        self._attacher = tap.Attacher(self._taps) if self._taps else None
+        self._counters, counted = _start(counters.Counters)
+        self._power, energy = _start_power()
+        self.sources = (scheduler, network, taps, counted, energy)
 
     def watch(self, servers: Iterable[monitor_servers.Server]) -> None:
         """Watch these servers, and no others."""
         change = self._register.update(servers)
-        for source in (self._scheduler, self._network):
+        for source in (self._scheduler, self._network, self._taps,
+                       self._counters):
             if source:
                 source.apply(change)
+        if self._taps:
+            self._taps.point(self._register)
+
+    def follow(self, servers: Iterable[monitor_servers.Server]) -> None:
+        """Attach to the interfaces of these servers, and to no others.
+
+        It may be called in a child process: of what is there to attach, that
+        one has all it needs.
+        """
+        if self._attacher:
+            self._attacher.follow(servers)
 
     def look(self) -> Look:
         now, register = time.monotonic(), self._register
         found = Look(now, now - self._begun_s, self.sources,
                      dict(register.servers), beyond=register.beyond)
+        if self._counters:
+            found = dataclasses.replace(
+                found, counted=self._counters.read(register))
         if self._scheduler:
             found = dataclasses.replace(
                 found, seen=self._scheduler.read(register),
                 unseen=self._scheduler.unseen())
-        if self._network:
+            if self._power:
+                found = dataclasses.replace(found, energy_uj=self._power.read(
+                    found.span_s, _work(found, self._scheduler.host())))
+        if self._taps:
             found = dataclasses.replace(
-                found, answered=self._network.read(register),
-                network=self._network.stats())
+                found, datagrams=self._taps.datagrams(register))
+        for source in (self._network, self._taps):
+            if source:
+                found = _with_network(found, source.read(register),
+                                      source.stats())
         return found
 
     def close(self) -> None:
         """Take all programs out of the kernel."""
-        for source in (self._scheduler, self._network):
+        self.follow([])
+        for source in (self._scheduler, self._network, self._taps,
+                       self._counters, self._power):
             if source:
                 source.close()
-        self._scheduler = self._network = None
+        self._scheduler = self._network = self._taps = None
+        self._counters = self._power = self._attacher = None
+
+
+def _work(found: Look, host: Mapping[int, waits.Counts]
+          ) -> dict[str, dict[int, float]]:
+    """Cycles of everybody on each CPU, or without counters CPU time in s."""
+    if found.counted:
+        return {name: {cpu: work.weighted for cpu, work in by_cpu.items()}
+                for name, by_cpu in found.counted.items()}
+    everybody = {**{uuid: seen.whole.cpus
+                    for uuid, seen in found.seen.items()}, power.HOST: host}
+    return {name: {cpu: counts.ran / 1e9 for cpu, counts in cpus.items()}
+            for name, cpus in everybody.items()}
+
+
+def _with_network(found: Look, answered: Mapping[str, transactions.Seen],
+                  stats: transactions.Stats) -> Look:
+    """A look with what one more source has of transactions."""
+    before = found.answered
+    return dataclasses.replace(
+        found, network=(found.network or transactions.Stats()) + stats,
+        answered={**before, **{
+            uuid: before[uuid] + seen if uuid in before else seen
+            for uuid, seen in answered.items()}})
 
 
 def _start(kind: type[_Kind]) -> tuple[_Kind | None, Source]:
@@ -117,3 +193,10 @@ def _start(kind: type[_Kind]) -> tuple[_Kind | None, Source]:
         return kind(), Source(kind.name)
     except exception.CannotMonitor as error:
         return None, Source(kind.name, error.kwargs['reason'])
+
+
+def _start_power() -> tuple[rapl.Power | None, Source]:
+    try:
+        return rapl.Power(host_files.Host()), Source(rapl.Power.name)
+    except exception.CannotMonitor as error:
+        return None, Source(rapl.Power.name, error.kwargs['reason'])

@@ -21,14 +21,6 @@ _QUANTILES = (0.5, 0.99)
 _NAME = 24
 
 
-def reserved(server: servers.Server | None) -> float | None:
-    """The CPUs that a server has reserved; None for no reservation."""
-    if server is None or server.reservation is None:
-        return None
-    vcpus = server.vcpus or max(1, len(server.groups) - 1)
-    return server.reservation.share * vcpus
-
-
 def text(look: monitor_look.Look) -> str:
     """A line for each server, those that use most at the top."""
     rows = [_row(look, uuid, seen) for uuid, seen in _ordered(look)]
@@ -50,7 +42,7 @@ def _row(look: monitor_look.Look, uuid: str, seen: sched.Seen
     server = look.servers.get(uuid)
     usage = seen.whole
     cpus = usage.totals.ran / _NS / look.span_s
-    granted = reserved(server)
+    granted = server.reserved_cpus if server else None
     return (
         uuid, (server.name if server else '')[:_NAME], f'{cpus:.3f}',
         '-' if granted is None else f'{granted:.3f}',
@@ -121,7 +113,7 @@ def _as_json(server: servers.Server | None, seen: sched.Seen
         if server.reservation:
             found |= {'runtime_us': server.reservation.runtime_us,
                       'period_us': server.reservation.period_us}
-    return {**found, 'reserved_cpus': reserved(server),
+    return {**found, 'reserved_cpus': server.reserved_cpus if server else None,
             **_usage(seen.whole), 'wait_ns': _times(seen.whole.waits),
             'by_vcpu': {vcpu: _usage(usage)
                         for vcpu, usage in seen.vcpus.items()},

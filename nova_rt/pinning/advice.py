@@ -92,14 +92,14 @@ def _placement(question: Question
     if question.vm:
         return _of_vm(question)
     is_cpu = question.app_class is workload.AppClass.CPU
-    rule = rules.PINNED_CONTAINER if is_cpu else rules.IO_NESTED
+    rule = rules.PINNED_CONTAINER if is_cpu else rules.PINNED_IO
     small = (rules.SMALL,) if question.vcpus <= SMALL else ()
     if question.reservations:
         return rules.Placement.RESERVED, (*small, rule, rules.NOT_SHARED)
     if question.dedicated:
         return rules.Placement.DEDICATED, (*small, rule)
     if not is_cpu:
-        return rules.Placement.NESTED, (*small, rule)
+        return rules.Placement.NESTED, (*small, rules.IO_NESTED)
     return rules.Placement.SHARED, (rules.RANGES,)
 
 

@@ -41,6 +41,9 @@ PINNED_CONTAINER = Rule(
 VM_UNPINNED = Rule(
     'cpu-vm-unpinned', 'A VM with a CPU-bound workload gains nothing from '
     'pinning.', PAPER.format(3))
+PINNED_IO = Rule(
+    'io-pinned-container', 'An IO-bound workload is best off in a container '
+    'with CPUs of its own, where it can have one.', PAPER.format(4))
 IO_NESTED = Rule(
     'io-container-in-vm', 'An IO-bound workload that cannot have a container '
     'with CPUs of its own is better off in a container within a VM than in '
@@ -58,5 +61,5 @@ HEADROOM = Rule(
     'emulator-threads', 'Leave CPU time for the threads of the hypervisor '
     'beside those of the vCPUs.', 'cocoon issue 203')
 
-ALL = (SMALL, PINNED_CONTAINER, VM_UNPINNED, IO_NESTED, RANGES, NOT_SHARED,
-       NO_QUOTA, HEADROOM)
+ALL = (SMALL, PINNED_CONTAINER, VM_UNPINNED, PINNED_IO, IO_NESTED, RANGES,
+       NOT_SHARED, NO_QUOTA, HEADROOM)

@@ -23,6 +23,7 @@ _PACKAGES = {
     'nova_rt.conflicts': '',
     'nova_rt.workload': '',
     'nova_rt.interference': 'yaml',
+    'nova_rt.colocation': 'oslo_privsep yaml',
     'nova_rt.pinning': '',
     'nova_rt.schedulability': '',
     'nova_rt.cpus': '',
@@ -50,6 +51,7 @@ _NEVER = {
     'nova_rt.interference': (
         f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}'),
     'nova_rt.pinning': f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}',
+    'nova_rt.colocation': f'{_SERVICES} {_TOOLS}',
     'nova_rt.monitor': f'nova_rt.privsep {_SERVICES} {_TOOLS}',
     'nova_rt.packing': f'nova_rt.kernel nova_rt.privsep {_SERVICES} {_TOOLS}',
     'nova_rt.api': f'nova_rt.scheduler nova_rt.virt {_TOOLS}',

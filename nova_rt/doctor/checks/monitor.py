@@ -6,6 +6,7 @@ None of it stands between the host and reservations, so all of it is OK.
 """
 
 from collections.abc import Iterator
+import re
 
 from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
@@ -17,6 +18,11 @@ from nova_rt.monitor import sched
 
 _TYPES = '/sys/kernel/btf/vmlinux'
 _ENERGY = '/sys/class/powercap'
+_COUNTERS = '/sys/bus/event_source/devices'
+#: What the counters of CPUs are called on x86 and ARM.
+_CPU = re.compile(r'cpu(_core|_atom)?|armv\d\w*')
+#: The first Linux with tcx.
+_PACKETS = (6, 6)
 #: Whose budgets the programs know.
 _BUDGETS = (rt_group_sched.RtGroupSched.name, deadline.NAME)
 
@@ -56,6 +62,32 @@ def budgets(view: doctor_view.View) -> Iterator[findings.Finding]:
                                 f'{" and ".join(_BUDGETS)}.')))
 
 
+def packets(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Virtual machines have their sockets in the guest, so packets tell."""
+    if _why_not(view):
+        return
+    release = re.match(r'(\d+)\.(\d+)', view.host.release)
+    known = release is not None and tuple(map(
+        int, release.groups())) >= _PACKETS
+    yield findings.ok('monitor.packets', (
+        'nova-rt monitor can see transactions of virtual machines, and '
+        'datagrams.' if known else
+        'nova-rt monitor cannot see transactions of virtual machines, nor '
+        'datagrams: that takes Linux {}.{} (tcx).'.format(*_PACKETS)))
+
+
+def counters(view: doctor_view.View) -> Iterator[findings.Finding]:
+    try:
+        found = [name for name in view.host.names(_COUNTERS)
+                 if _CPU.fullmatch(name)]
+    except OSError:
+        found = []
+    yield findings.ok('monitor.counters', (
+        'The CPUs count cycles and cache misses.' if found else
+        'The CPUs show the kernel no counters of cycles and cache misses, '
+        'so there are none of servers.'))
+
+
 def power(view: doctor_view.View) -> Iterator[findings.Finding]:
     try:
         meters = [each for each in view.host.names(_ENERGY) if ':' in each]
@@ -71,5 +103,7 @@ def power(view: doctor_view.View) -> Iterator[findings.Finding]:
 CHECKS: dict[str, doctor_view.Check] = {
     'monitor.sched': scheduler,
     'monitor.budgets': budgets,
+    'monitor.packets': packets,
+    'monitor.counters': counters,
     'monitor.power': power,
 }

@@ -19,6 +19,7 @@ typedef __u32 __wsum;
 typedef __u64 u64;
 typedef __u32 u32;
 typedef __s64 s64;
+typedef __s32 s32;
 typedef __u8 u8;
 typedef __u16 u16;
 typedef __u8 bool;
@@ -31,6 +32,7 @@ typedef __u8 bool;
 enum {
 	MAP_HASH = 1,
 	MAP_ARRAY = 2,
+	MAP_PERF_EVENT_ARRAY = 4,
 	MAP_PERCPU_ARRAY = 6,
 	MAP_LRU_HASH = 9,
 	MAP_SK_STORAGE = 24,
@@ -44,6 +46,7 @@ enum {
 
 	AF_INET6 = 10,
 	TCP = 6,
+	UDP = 17,
 	PEEK = 2,		/* MSG_PEEK */
 	ESTABLISHED = 1,
 	SYN_SENT = 2,

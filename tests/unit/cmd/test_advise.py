@@ -4,6 +4,8 @@
 
 import ipaddress
 import json
+import pathlib
+import tempfile
 from unittest import mock
 
 from nova_rt.cmd import main
@@ -80,6 +82,21 @@ class AdviseTest(commands.CommandTest):
             status, out, err = self.run_main('graph', '-f', form)
             self.assertEqual((0, ''), (status, err))
             self.assertIn(word, out)
+
+    def test_graph_into_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, 'graph.html')
+            self.assertEqual((0, '', ''), self.run_main(
+                'graph', '-o', str(path)))
+            self.assertIn('<svg', path.read_text())
+            status, out, err = self.run_main('graph', '-o', folder)
+            self.assertEqual((1, ''), (status, out))
+            self.assertIn('Is a directory', err)
+
+    def test_graph_of_projects(self):
+        status, out, err = self.run_main('graph', '--by', 'project')
+        self.assertEqual((0, ''), (status, err))
+        self.assertIn('(1)', out)
 
     def test_graph_without_transactions(self):
         status, out, err = self.run_main('graph', answered=False)

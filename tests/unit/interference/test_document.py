@@ -76,6 +76,15 @@ class GoodTest(FileTest):
         for target, mean in published.items():
             self.assertAlmostEqual(mean, found.mean(target), delta=0.0003)
 
+    def test_the_shipped_one_for_reserved_servers_is_measured(self):
+        found = document.load(document.SHIPPED_RESERVED)
+        self.assertIs(matrix.Kind.RESERVED, found.kind)
+        self.assertEqual([*document.load(document.SHIPPED).types],
+                         [*found.types])
+        for cell in found.cells():
+            self.assertIs(matrix.Origin.MEASURED, cell.origin)
+            self.assertGreaterEqual(cell.runs, 3)
+
     def test_the_shipped_one_says_what_is_not_published(self):
         origins = [cell.origin for cell
                    in document.load(document.SHIPPED).cells()]

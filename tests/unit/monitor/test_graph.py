@@ -2,9 +2,11 @@
 
 """nova_rt.monitor.graph, operational and drawing, on a chain of servers."""
 
+import dataclasses
 import ipaddress
 import json
 import unittest
+from xml.etree import ElementTree
 
 import hypothesis
 from hypothesis import strategies as st
@@ -120,6 +122,31 @@ class GraphTest(unittest.TestCase):
         text = drawing.dot(self.graph, 0.9)
         self.assertIn(r'[label="tier\"1\n20%"]', text)
         self.assertEqual(3, text.count('color=red'))
+
+    def page(self, **changed):
+        found = graph.build(dataclasses.replace(CHAIN, **changed), 4)
+        text = drawing.as_html(found, 0.9).partition('\n')[2]
+        return ElementTree.fromstring(text)  # noqa: S314
+
+    def test_page(self):
+        shown = self.page()
+        self.assertEqual(4, len(shown.findall('.//rect')))
+        self.assertEqual(3, len(shown.findall('.//path[@class]')))
+        texts = [one.text for one in shown.iter('text')]
+        self.assertIn('tier"1', texts)
+        self.assertIn('40% of its cores, 80% reserved', texts)
+
+    def test_page_of_hostile_names(self):
+        hostile = dataclasses.replace(
+            server(1), name='<script>alert(1)</script>&"')
+        shown = self.page(servers={**CHAIN.servers, 'u1': hostile})
+        self.assertEqual([], shown.findall('.//script'))
+        self.assertIn(hostile.name, [one.text for one in shown.iter('text')])
+
+    def test_page_of_servers_that_ask_each_other(self):
+        asks = {**CHAIN.answered, 'u3': transactions.Seen({
+            peer(CLIENT, '10.0.0.1'): took(5, 1)})}
+        self.assertEqual(4, len(self.page(answered=asks).findall('.//rect')))
 
     @hypothesis.given(st.dictionaries(st.text(), st.floats(0.001, 8),
                                       min_size=1), st.floats(0.1, 1e5))

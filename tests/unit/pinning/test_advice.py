@@ -65,8 +65,12 @@ class RulesTest(base.BaseTestCase):
         self.assertIn(rules.IO_NESTED, found.reasons)
         found = ask(app_class, vcpus, vm=vm)
         self.assertIs(RESERVED, found.placement)
+        # Nothing about a container in a VM, which it is not.
+        self.assertNotIn(rules.IO_NESTED, found.reasons)
         found = ask(app_class, vcpus, reservations=False)
         self.assertIs(DEDICATED, found.placement)
+        self.assertIn(rules.PINNED_IO, found.reasons)
+        self.assertNotIn(rules.IO_NESTED, found.reasons)
 
     @ddt.data((CPU, 8, 16), (IO, 16, 32), (ULTRA_IO, 32, 64))
     @ddt.unpack

@@ -33,6 +33,23 @@ class MonitorTest(base.DoctorTest):
         with mock.patch.object(objects, 'path', return_value=_HERE):
             self.assert_ok(self.examine(kernels.F4, _BTF), name, 'cannot tell')
 
+    def test_packets(self):
+        name, path = 'monitor.packets', '/proc/sys/kernel/osrelease'
+        self.assertNotIn(name, self.look())
+        for release, words in (('6.6.1-amd64\n', 'can see'),
+                               ('7.0', 'can see'), ('6.1.0-50', 'Linux 6.6'),
+                               ('5.10.218', 'Linux 6.6'), ('x', 'Linux 6.6')):
+            self.assert_ok(self.look(_BTF, {path: release}), name, words)
+
+    def test_counters(self):
+        name, folder = 'monitor.counters', '/sys/bus/event_source/devices'
+        self.assert_ok(self.look(), name, 'no counters')
+        self.assert_ok(self.look({f'{folder}/msr/type': '9'}), name,
+                       'no counters')
+        for kind in ('cpu', 'cpu_core', 'armv8_pmuv3_0'):
+            self.assert_ok(self.look({f'{folder}/{kind}/type': '4'}), name,
+                           'The CPUs count')
+
     def test_power(self):
         name = 'monitor.power'
         self.assert_ok(self.look(), name, 'no meter')

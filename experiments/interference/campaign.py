@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Pairs of reserved functions, and their prediction: ``run.sh interference``.
+
+The functions are those of etc/interference.  What they do to each other is
+measured anew, and compared with what the shipped file of an earlier campaign
+predicts; the same command goes on where it was ended.
+"""
+
+import argparse
+import math
+import os
+import pathlib
+import time
+
+from experiments.interference import table
+from experiments import walk
+from nova_rt.colocation import campaign
+from nova_rt.colocation import profile as rt_profile
+from nova_rt.colocation import records as rt_records
+from nova_rt.colocation import summary
+from nova_rt.colocation import trial
+from nova_rt.interference import document
+from nova_rt import reservation as rt_reservation
+
+_PROJECT = pathlib.Path(__file__).parents[2]
+RESULTS = _PROJECT / 'experiments/build/interference'
+#: Two of them leave room for others on the CPU.
+RESERVATION = rt_reservation.Reservation(30_000, 100_000)
+_WATCHED_S = 1
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument('--runs', type=walk.positive, default=5, metavar='N',
+                        help='of each cell (%(default)s)')
+    parser.add_argument('--seconds', type=walk.seconds, default=math.inf,
+                        help='begin no run later than this (default: no '
+                        'limit; 0: only the table)')
+    parser.add_argument('--data', type=pathlib.Path, metavar='FILE',
+                        default=RESULTS / 'reserved.yaml', help='the file '
+                        'of the results; those of single runs are in '
+                        'FILE.csv (%(default)s)')
+
+
+def run(options: argparse.Namespace) -> str:
+    """Measure what is missing; returns the table, or what is left to do."""
+    options.data.parent.mkdir(parents=True, exist_ok=True)
+    cpu = max(os.sched_getaffinity(0))
+    setting = trial.Setting((cpu, cpu), RESERVATION, _WATCHED_S)
+    records = rt_records.Records(
+        options.data.with_name(f'{options.data.name}.csv'), str(setting))
+    profiles = sorted((rt_profile.load(str(path)) for path
+                       in (_PROJECT / 'etc/interference').glob('*.yaml')),
+                      key=lambda one: one.type)
+    if not campaign.run(profiles, records, setting, options.runs,
+                        time.monotonic() + options.seconds, print):
+        return 'Not all is measured yet; the same command goes on.'
+    summary.write(options.data, profiles, records, setting)
+    return table.text(document.load(str(options.data)),
+                      document.load(document.SHIPPED_RESERVED))

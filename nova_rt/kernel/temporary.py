@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Control groups of one command: made, and gone when it is, however it ends.
+
+Budgets are not given here.
+"""
+
+from collections.abc import Iterator, Sequence
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+_PATIENCE_S, _POLL_S = 5.0, 0.005
+
+#: Waits until nobody holds the other end of its input, then ends all tasks
+#: of the groups and removes these, and a folder.
+_REAPER = '''\
+import os, pathlib, shutil, signal, sys, time
+sys.stdin.read()
+for path in map(pathlib.Path, sys.argv[2:]):
+    for _ in range(500):
+        if not path.exists(): break
+        for pid in (path / 'cgroup.procs').read_text().split():
+            try:
+                os.sched_setscheduler(int(pid), 0, os.sched_param(0))
+                os.kill(int(pid), signal.SIGKILL)
+            except OSError: pass
+        try: path.rmdir()
+        except OSError: time.sleep(0.01)
+if sys.argv[1]: shutil.rmtree(sys.argv[1], ignore_errors=True)
+'''
+
+
+def make(group: pathlib.Path, controllers: Sequence[str] = ('cpu',)) -> None:
+    """Make a group that has the controllers, unless it is there.
+
+    :raises OSError: the kernel refuses
+    """
+    # A group of cgroup v2 has the files that its parent hands on.
+    handed_on = group.parent / 'cgroup.subtree_control'
+    if handed_on.exists() and not set(controllers) <= set(
+            handed_on.read_text().split()):
+        handed_on.write_text(f'{" ".join(f"+{one}" for one in controllers)}\n')
+    group.mkdir(exist_ok=True)
+
+
+def end(group: pathlib.Path) -> None:
+    """Kill all tasks of a group, which then takes another budget.
+
+    :raises TimeoutError: one of them does not die
+    """
+    limit = time.monotonic() + _PATIENCE_S
+    while tasks := (group / 'cgroup.procs').read_text().split():
+        if time.monotonic() > limit:
+            raise TimeoutError(f'{group.name}: {len(tasks)} tasks do not die')
+        for pid in map(int, tasks):
+            with contextlib.suppress(OSError):
+                # Without a budget a real-time task could not die.
+                os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_POLL_S)
+
+
+@contextlib.contextmanager
+def reaped(groups: Sequence[pathlib.Path], folder: str = ''
+           ) -> Iterator[None]:
+    """Ends what is in the groups, and removes them, at the end of the block.
+
+    It does so too when this process is killed.  Tasks die as ordinary ones:
+    without a budget a real-time task could not.
+
+    :param folder: is removed after them; '': there is none
+    """
+    reaper = subprocess.Popen(
+        [sys.executable, '-S', '-c', _REAPER, folder,
+         *map(str, groups)],
+        stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        yield
+    finally:
+        reaper.communicate()

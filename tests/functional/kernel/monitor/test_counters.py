@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The programs of counters, with one that the kernel keeps in software.
+
+That one counts ns on a CPU, whatever runs there; few virtual machines have
+any other.
+"""
+
+import contextlib
+import os
+import time
+import unittest
+
+from nova_rt import exception
+from nova_rt.monitor import counters
+from nova_rt.monitor import objects
+from nova_rt.monitor import power
+from nova_rt.monitor import servers
+from tests.functional.kernel.monitor import base
+
+#: PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK.
+CLOCK = dict.fromkeys(counters.HARDWARE, (1, 0))
+
+
+class CountersTest(base.WatchedTest):
+
+    def setUp(self):
+        super().setUp()
+        self.register = servers.Register()
+        self.counters = counters.Counters(CLOCK)
+        self.addCleanup(self.counters.close)
+        self.counters.apply(self.register.update(self.servers))
+
+    def counted(self, seconds):
+        """What was counted meanwhile, by name and CPU."""
+        before = self.counters.read(self.register)
+        begun = time.monotonic_ns()
+        child = self.inside('timeout', str(seconds), 'sh', '-c',
+                            'while :; do :; done')
+        child.wait()
+        span = time.monotonic_ns() - begun
+        after = self.counters.read(self.register)
+        return span, {name: {
+            cpu: [now - was for now, was in zip(
+                (work.cycles, work.misses, work.beside),
+                (before[name][cpu].cycles, before[name][cpu].misses,
+                 before[name][cpu].beside), strict=True)]
+            for cpu, work in by_cpu.items()}
+            for name, by_cpu in after.items()}
+
+    def test_everything_is_somebodys(self):
+        span, found = self.counted(0.5)
+        for cpu in os.sched_getaffinity(0):
+            whole = sum(by_cpu[cpu][0] for by_cpu in found.values())
+            self.assertAlmostEqual(span, whole, delta=span / 10)
+        self.assertEqual({base.UUID, power.HOST, power.IDLE}, {*found})
+        ours = sum(cycles for cycles, _, _ in found[base.UUID].values())
+        self.assertAlmostEqual(self.seen().whole.counts.ran, ours,
+                               delta=ours / 10)
+        misses = sum(misses for _, misses, _ in found[base.UUID].values())
+        self.assertAlmostEqual(ours, misses, delta=ours / 100)
+
+    def test_beside_a_busy_thread(self):
+        siblings = self.counters.object.map('siblings')
+        for cpu, other in ((0, 1), (1, 0)):
+            siblings.put(objects.key(cpu), objects.key(other))
+        busy = self.inside('sh', '-c', 'while :; do :; done')
+        os.sched_setaffinity(busy.pid, {1})
+        _, found = self.counted(0.5)
+        for cycles, _, beside in found[base.UUID].values():
+            self.assertLessEqual(0, beside)
+            self.assertLessEqual(beside, cycles + cycles // 500)
+        self.assertLess(0, sum(
+            beside for _, _, beside in found[base.UUID].values()))
+
+
+class NoCountersTest(unittest.TestCase):
+
+    def test_says_why(self):
+        if os.geteuid() != 0:
+            self.skipTest('needs root')
+        before = len(os.listdir('/proc/self/fd'))
+        with self.assertRaisesRegex(exception.CannotMonitor, 'no counters'):
+            # A kind that no kernel has.
+            with contextlib.closing(counters.Counters({
+                    'cycles': (0, 999)})):
+                pass
+        self.assertEqual(before, len(os.listdir('/proc/self/fd')))

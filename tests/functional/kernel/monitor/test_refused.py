@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is refused leaves the rest right, and says why."""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+_LOOK = '''
+import contextlib, json
+from nova_rt.monitor import look
+with contextlib.closing(look.Monitor()) as monitor:
+    found = monitor.look()
+print(json.dumps({source.name: source.reason for source in found.sources}))
+'''
+
+
+class RefusedTest(unittest.TestCase):
+
+    def setUp(self):
+        if os.geteuid() != 0:
+            self.skipTest('needs root')
+
+    def without(self, *capabilities):
+        """Why each source is off, for root without these."""
+        found = subprocess.run(
+            ['setpriv', '--bounding-set', ','.join(
+                f'-{name}' for name in capabilities),
+             sys.executable, '-W', 'ignore', '-c', _LOOK], check=True,
+            text=True, stdout=subprocess.PIPE)
+        return json.loads(found.stdout)
+
+    def test_no_networks(self):
+        found = self.without('net_admin', 'sys_admin')
+        self.assertEqual(('', ''), (found['sched'], found['tcp']))
+        self.assertIn('CAP_NET_ADMIN', found['tap'])
+
+    def test_no_programs(self):
+        found = self.without('bpf', 'sys_admin')
+        for name in ('sched', 'tcp', 'tap'):
+            self.assertIn('CAP_BPF', found[name], name)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Servers that come and go leave nothing behind."""
+
+import os
+import unittest
+
+from benchmarks import agent
+from benchmarks import stand_ins
+
+#: So that all numbers of servers are given out once: there are 256.
+AT_ONCE, UNTIL_SETTLED, MORE = 90, 3, 1
+
+
+class SoakTest(unittest.TestCase):
+
+    def setUp(self):
+        if os.geteuid() != 0:
+            self.skipTest('needs root')
+
+    def test_flat(self):
+        rows = []
+        with stand_ins.monitor() as monitor:
+            for turn in range(UNTIL_SETTLED + MORE):
+                names = [f'{turn}-{number}' for number in range(AT_ONCE)]
+                self.assertEqual(AT_ONCE, agent.generation(monitor, names))
+                rows.append((agent.map_bytes(),
+                             len(os.listdir('/proc/self/fd'))))
+        settled = rows[UNTIL_SETTLED - 1]
+        self.assertEqual([settled] * MORE, rows[UNTIL_SETTLED:])

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""nova_rt.monitor.aggregation: sums of servers."""
+
+import ipaddress
+import unittest
+
+from nova_rt.monitor import aggregation
+from nova_rt.monitor import graph
+from nova_rt.monitor import histogram
+from nova_rt.monitor import look as monitor_look
+from nova_rt.monitor import sched
+from nova_rt.monitor import servers
+from nova_rt.monitor import transactions
+from nova_rt.monitor import waits
+
+
+def times(*ns):
+    counts = [0] * histogram.BUCKETS
+    for each in ns:
+        counts[histogram.bucket_of(each)] += 1
+    return histogram.Histogram(tuple(counts), sum(ns))
+
+
+def seen(ran, *waited):
+    return sched.Seen(waits.Usage(
+        waits.Totals(ran, 2 * ran, 3),
+        {0: waits.Counts(ran=ran, exhausted=1, first=1, last=2)},
+        times(*waited)), {0: waits.Usage()})
+
+
+def answered(role, address, *ns):
+    peer = transactions.Peer(role, ipaddress.IPv4Address(address), 80)
+    return transactions.Seen({peer: transactions.Edge(1, 2, times(*ns))})
+
+
+def server(uuid, project, *addresses, **different):
+    return servers.Server(uuid, {servers.WHOLE: 1}, project=project,
+                          addresses=addresses, **different)
+
+
+SERVER, CLIENT = transactions.Role
+LOOK = monitor_look.Look(
+    10.0, 10.0, (), {
+        'a': server('a', 'p', '10.0.0.1', vcpus=2,
+                    reservation=servers.Reservation(20_000, 100_000)),
+        'b': server('b', 'p', '10.0.0.2', vcpus=1,
+                    reservation=servers.Reservation(10_000, 20_000)),
+        'c': server('c', '', '10.0.0.3')},
+    {'a': seen(1, 1_000), 'b': seen(2, 9_000, 9_000), 'c': seen(4),
+     'other': seen(8)},
+    answered={'a': answered(SERVER, '10.0.0.3', 5_000),
+              'c': answered(CLIENT, '10.0.0.1', 6_000)})
+
+
+class AggregateTest(unittest.TestCase):
+
+    def test_projects(self):
+        found = aggregation.aggregate(LOOK, aggregation.By.PROJECT)
+        self.assertEqual({'p', '-'}, found.seen.keys())
+        whole = found.seen['p'].whole
+        self.assertEqual((3, 2), (whole.totals.ran, whole.counts.exhausted))
+        self.assertEqual(times(1_000, 9_000, 9_000), whole.waits)
+        # Those beyond the bounds are nobody's.
+        self.assertEqual(12, found.seen['-'].whole.totals.ran)
+        self.assertEqual('p (2)', found.servers['p'].name)
+        self.assertAlmostEqual(0.9, found.servers['p'].reserved_cpus, 5)
+        self.assertIsNone(found.servers['-'].reserved_cpus)
+
+    def test_the_host(self):
+        found = aggregation.aggregate(LOOK, aggregation.By.HOST)
+        self.assertEqual(15, found.seen['host'].whole.totals.ran)
+        self.assertEqual(2, len(found.answered['host'].edges))
+
+    def test_graph_of_projects(self):
+        found = graph.build(aggregation.aggregate(
+            LOOK, aggregation.By.PROJECT), 4)
+        self.assertEqual([('-', 'p', 80)], [*found.edges])
