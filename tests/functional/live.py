@@ -16,7 +16,7 @@ COMPLETED = fakelibvirt.VIR_DOMAIN_JOB_COMPLETED
 FAILED = fakelibvirt.VIR_DOMAIN_JOB_FAILED
 CANCELLED = fakelibvirt.VIR_DOMAIN_JOB_CANCELLED
 PATIENCE = 60
-SLOW, UNLIMITED = 1, 2**53 - 1
+SLOW, UNLIMITED = 1, 2**43 - 1
 
 
 class Migrations(fixtures.Fixture):
