@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import ddt
 import fixtures
@@ -28,6 +29,7 @@ exec "$@"
 #: It shares the PID namespace of the VNF, as a container of a pod may.
 _CONTAINER = ('unshare', '--mount', '--cgroup', 'sh', '-c', _INSIDE, 'sh')
 SHARE, PERIOD_US = 0.2, 50_000
+_SECONDS = 30
 
 
 @ddt.ddt
@@ -74,3 +76,25 @@ class ContainerTest(base.BaseTestCase):
         self.assertEqual('burst', said['method'], said)
         self.assertLessEqual(said['lower'], truth, said)
         self.assertGreaterEqual(said['upper'], truth, said)
+
+    def test_sigterm_ends_a_burst(self):
+        with rt_stage.Stage(rt_stage.QUOTA).up() as stage:
+            stage.reserve(SHARE, PERIOD_US)
+            with subprocess.Popen(
+                    [*stage.inside, sys.executable, '-I', '-S', self.bundle,
+                     'run', '--interval', '0.05', '--burst', 'idle',
+                     '--max-load', '0.5'],
+                    stdout=subprocess.DEVNULL) as process:
+                end = time.monotonic() + _SECONDS
+                while not (bursts := self.children(process.pid)):
+                    self.assertIsNone(process.poll())
+                    self.assertLess(time.monotonic(), end, 'no burst')
+                process.terminate()
+        self.assertEqual(0, process.returncode)
+        for burst in bursts:
+            self.assertFalse(os.path.exists(f'/proc/{burst}'))
+
+    @staticmethod
+    def children(pid):
+        path = pathlib.Path(f'/proc/{pid}/task/{pid}/children')
+        return path.read_text().split()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -92,25 +91,6 @@ class CommandTest(commands.CommandTest):
             process.terminate()
         self.assertEqual(0, process.returncode)
         self.assertLess(lines[0]['at'], lines[2]['at'])
-
-    def test_sigterm_ends_a_burst(self):
-        """The whole machine is looked at, so one CPU is enough."""
-        os_cpu = min(os.sched_getaffinity(0))
-        with subprocess.Popen(
-                ['taskset', '-c', str(os_cpu), *_PROBE, 'run', '--interval',
-                 '0.05', '--burst', 'idle', '--max-load', '0.5'],
-                stdout=subprocess.PIPE, text=True) as process:
-            while not self._children(process.pid):
-                self.assertIsNone(process.poll())
-            burst, = self._children(process.pid)
-            process.terminate()
-        self.assertEqual(0, process.returncode)
-        self.assertFalse(os.path.exists(f'/proc/{burst}'))
-
-    @staticmethod
-    def _children(pid):
-        with open(f'/proc/{pid}/task/{pid}/children') as file:
-            return file.read().split()
 
     def test_reader_that_goes_away(self):
         with subprocess.Popen([*_PROBE, 'run', '--interval', '0.05'],
