@@ -168,6 +168,9 @@ groups; containers have no reservation then.
         help="""
 The real-time policy given to the tasks of a server once its budget is in
 place (nova-compute).  A reservation binds SCHED_FIFO and SCHED_RR tasks only.
+With ``fifo`` the second of two busy tasks of a server on one pCPU never runs;
+interrupted in the kernel it can bring a host without CONFIG_RCU_BOOST to a
+stand.
 """),
     cfg.IntOpt(
         'guest_priority', default=defaults.GUEST_PRIORITY, min=1, max=99,

@@ -93,6 +93,10 @@ class Problem:
         end = '' if self.advice.endswith('?') else '.'
         return f'{": ".join(where)}: {self.rule}; {self.advice}{end}'
 
+    def as_dict(self) -> dict[str, Any]:
+        """Its parts and, as ``text``, the whole of it."""
+        return {**dataclasses.asdict(self), 'text': str(self)}
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:

@@ -20,42 +20,54 @@ export PATH="$PWD/.venv/bin:$PATH" PYTHONWARNINGS=ignore
 NOVA_RT_DAY=${NOVA_RT_DAY:-$(date -u +%F)}
 export NOVA_RT_DAY
 
-times="set-up $SECONDS"
-passed=0 failed=0 skipped=0
-log=$(mktemp) failures=$(mktemp)
-trap 'rm -f "$log" "$failures"' EXIT
+# The tiers write into these, since some of them run beside others.
+results=$(mktemp -d)
+failures=$results/failures
+echo "set-up $SECONDS" >"$results/times"
+touch "$failures" "$results/counts"
+trap 'rm -r "$results"' EXIT
+
+count() { # passed, failed, skipped
+    echo "$@" >>"$results/counts"
+}
+
+total() { # column
+    awk -v column="$1" '{ n += $column } END { print n + 0 }' \
+        "$results/counts"
+}
 
 check() { # name, command...
     echo "== $1"
     if "${@:2}"; then
-        passed=$((passed + 1))
+        count 1 0 0
     else
         echo "FAILED: $1" | tee -a "$failures"
-        failed=$((failed + 1))
+        count 0 1 0
     fi
 }
 
-number() { # word: from the totals that stestr prints
+number() { # word, file: from the totals that stestr prints
     awk -v word="$1" '$1 == "-" && index($2, word) == 1 { n = $NF }
-                      END { print n + 0 }' "$log"
+                      END { print n + 0 }' "$2"
 }
 
 tests() { # name, stestr arguments...
+    local log=$results/$1 repository=.stestr.$1
     echo "== $1 tests"
+    mkdir -p "$repository"
     # Nova's tests refuse to run beside a proxy.
-    env -u http_proxy -u https_proxy stestr --test-path "tests/$1" \
-        ${grouping:+--group_regex "$grouping"} run \
+    env -u http_proxy -u https_proxy stestr --repo-url "$repository" \
+        --test-path "tests/$1" ${grouping:+--group_regex "$grouping"} run \
         --suppress-attachments --slowest "${@:2}" 2>&1 | tee "$log"
     local status=$?
-    passed=$((passed + $(number Passed)))
-    skipped=$((skipped + $(number Skipped)))
-    local bad=$(($(number Failed) + $(number Unexpected)))
+    local bad=$(($(number Failed "$log") + $(number Unexpected "$log")))
     # No test found, or a module that cannot be imported, is a failure too.
     [ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
-    failed=$((failed + bad))
+    count "$(number Passed "$log")" "$bad" "$(number Skipped "$log")"
     [ "$bad" -eq 0 ] || {
         echo "FAILED: $bad of the $1 tests"
-        stestr --test-path "tests/$1" last --subunit | python tools/failures.py
+        stestr --repo-url "$repository" --test-path "tests/$1" last \
+            --subunit | python tools/failures.py
     } >>"$failures"
 }
 
@@ -83,20 +95,19 @@ docs() {
 
 unit() { tests unit; }
 functional() {
-    # One process does the real kernel's, one after the other; the others are
-    # dealt out one by one, as some classes take ten times as long as most.
-    grouping='tests\.functional\.kernel\.|.*' \
+    # One process does the real kernel's, one after the other, and another the
+    # samples, which share what they made; the others are dealt out one by
+    # one, as some classes take ten times as long as most.
+    grouping='tests\.functional\.(kernel|tacker\.test_samples)\.|.*' \
         tests functional --concurrency 2 "$@"
 }
 devstack() { tests devstack; }
 experiments() {
-    local results figure
-    results=$(mktemp -d)
+    local figure
     for figure in table3 fig6 fig7 fig8 containers; do
         check "$figure, short" experiments/run.sh "$figure" --short \
             --output "$results/$figure"
     done
-    rm -r "$results"
 }
 cloud() { tests cloud --serial; }
 demo() {
@@ -138,15 +149,28 @@ quick() {
     unit
 }
 
-for part in "${@:-style types docs unit functional devstack cloud demo chain}"; do
-    for one in $part; do
+run() { # part...
+    local part started
+    for part in "$@"; do
         started=$SECONDS
-        "$one"
-        times+=", $one $((SECONDS - started))"
+        "$part"
+        echo "$part $((SECONDS - started))" >>"$results/times"
     done
-done
+}
+
+if [ $# -gt 0 ]; then
+    run "$@"
+else
+    run functional
+    # The cloud waits for most of its time; its neighbours are no secret.
+    run style types docs unit devstack >"$results/beside" 2>&1 &
+    run cloud
+    wait $!
+    cat "$results/beside"
+    run demo chain
+fi
 # Again, and last: the log of a long run is often cut at its beginning.
 tail -c 8000 "$failures"
-echo "NOVA_RT_DAY=$NOVA_RT_DAY; seconds: $times"
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+echo "NOVA_RT_DAY=$NOVA_RT_DAY; seconds: $(paste -sd, "$results/times")"
+echo "$(total 1) passed, $(total 2) failed, $(total 3) skipped"
+[ "$(total 2)" -eq 0 ]

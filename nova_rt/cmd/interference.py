@@ -35,6 +35,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         'check', help='whether nova-scheduler would take a file',
         description='Reads a file as nova-scheduler does.', epilog=_STATUSES)
     check.add_argument('file', metavar='FILE')
+    base.add_format(check)
     check.set_defaults(run=_check)
     measure.register(actions)
 
@@ -51,6 +52,10 @@ def _show(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     found = document.load(args.file)
     count = len(found.types)
+    if args.format == 'json':
+        print(json.dumps({'file': args.file, 'applies_to': str(found.kind),
+                          'types': count, 'cells': count * count}, indent=2))
+        return 0
     print(f'{args.file}: good; {count} types, {count * count} cells, for '
           f'{found.kind} servers.')
     return 0

@@ -72,6 +72,7 @@ def _add_heal(parser: argparse.ArgumentParser) -> None:
         '--instance', metavar='UUID', help='only this server, or another '
         'consumer of Placement')
     parser.add_argument('--apply', action='store_true', help='do it')
+    base.add_format(parser)
 
 
 def _add_hint(parser: argparse.ArgumentParser) -> None:
@@ -82,6 +83,7 @@ def _add_hint(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         '--set', metavar='KEY=VALUE', action='append', type=_pair,
         help='give it these in their place; may be repeated')
+    base.add_format(parser)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -89,11 +89,17 @@ def looks(seconds: float) -> Iterator[monitor_look.Look]:
             raise exception.CannotMonitor(
                 what='this host', reason=monitor.sources[0].reason)
         finder = groups.Finder(host_files.Host())
-        monitor.watch(finder.find())
+        _watch(monitor, finder)
         before = monitor.look()
         while True:
             time.sleep(seconds)
             now = monitor.look()
             yield now.since(before)
-            monitor.watch(finder.find())
+            _watch(monitor, finder)
             before = now
+
+
+def _watch(monitor: monitor_look.Monitor, finder: groups.Finder) -> None:
+    found = finder.find()
+    monitor.watch(found)
+    monitor.follow(found)

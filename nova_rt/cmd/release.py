@@ -3,10 +3,13 @@
 """``nova-rt release``: give back the budgets of guests that have ended."""
 
 import argparse
+import dataclasses
+import json
 import posixpath
 import sys
 from typing import Any, TYPE_CHECKING
 
+from nova_rt.cmd import base as cmd_base
 from nova_rt.doctor import options as doctor_options
 from nova_rt import exception
 from nova_rt.host import cgroup
@@ -29,7 +32,27 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     parser.add_argument(
         '--config-file', action='append', default=[], metavar='FILE',
         help='a nova.conf; may be repeated (default: those of nova-compute)')
+    cmd_base.add_format(parser)
     parser.set_defaults(run=run)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Given:
+    """What was given back.
+
+    :ivar released: the groups that had a budget and no task
+    :ivar kept: the top group, where guests that run keep their budgets
+    """
+
+    released: list[str]
+    kept: str | None
+
+    def __str__(self) -> str:
+        texts = [f'{group}: it has no task, and gave its budget back'
+                 for group in self.released]
+        if self.kept:
+            texts.append(f'{self.kept}: guests that run keep their budgets')
+        return '\n'.join(texts)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,19 +69,21 @@ def run(args: argparse.Namespace) -> int:
     nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
     files = fs.RealFS()
     interface = _interface(files, options.kernel_interface)
-    if interface is None:
+    given = (give_back(interface, kernel_tasks.Tasks(files)) if interface
+             else Given([], None))
+    if args.format == 'json':
+        print(json.dumps(dataclasses.asdict(given), indent=2))
+    elif interface is None:
         print('This kernel has no budgets for groups.')
-        return 0
-    for text in give_back(interface, kernel_tasks.Tasks(files)):
-        print(text)
+    elif str(given):
+        print(given)
     return 0
 
 
 def give_back(interface: base.KernelInterface, tasks: 'kernel_tasks.Tasks'
-              ) -> list[str]:
+              ) -> Given:
     """Take what no guest runs in.
 
-    :returns: sentences about the groups that had, or have, a budget
     :raises KernelError: the kernel refused
     """
     top = tasks.partition(interface.controller)
@@ -70,11 +95,7 @@ def give_back(interface: base.KernelInterface, tasks: 'kernel_tasks.Tasks'
     for group in sorted({posixpath.dirname(group) for group in idle}):
         interface.settle(group)
     interface.settle(top)
-    texts = [f'{group}: it has no task, and gave its budget back'
-             for group in found]
-    if interface.read(top):
-        texts.append(f'{top}: guests that run keep their budgets')
-    return texts
+    return Given(found, top if interface.read(top) else None)
 
 
 def _interface(files: cgroup.CgroupFS, name: str | None

@@ -54,8 +54,7 @@ class Busy:
 
     def used_ns(self) -> int:
         """CPU time since it began."""
-        # As clock_getcpuclockid(3) does it.
-        return time.clock_gettime_ns(~self.pid << 3 | _CLOCK_SCHED)
+        return used_ns(self.pid)
 
     def kill(self) -> None:
         """SIGKILL, whatever its policy; it is gone afterwards."""
@@ -66,6 +65,15 @@ class Busy:
         """Kill it as an ordinary process, which needs no budget to die."""
         self.ordinary()
         self.kill()
+
+
+def used_ns(pid: int) -> int:
+    """CPU time of all threads of a process since it began.
+
+    :raises OSError: there is no such process
+    """
+    # As clock_getcpuclockid(3) does it.
+    return time.clock_gettime_ns(~pid << 3 | _CLOCK_SCHED)
 
 
 def share(process: Busy, seconds: float) -> float:

@@ -104,11 +104,6 @@ def _prepare(interface: 'kernel_base.KernelInterface') -> int:
 
     :raises KernelError: the host is not spare, or cannot be tried
     """
-    if interface.binds_cpus:
-        raise exception.KernelError(
-            interface=interface.name, group='/',
-            reason='its groups are bound to their CPUs, which the cases do '
-                   'not do yet')
     for partition in cgroup.PARTITIONS:
         if interface.read(partition):
             raise exception.KernelError(

@@ -9,6 +9,7 @@ import time
 
 from nova_rt.conformance import busy
 from nova_rt import exception
+from nova_rt.host import cpulist
 from nova_rt.kernel import base
 from nova_rt.kernel import temporary
 
@@ -32,6 +33,8 @@ class Stage:
         self.interface = interface
         self.cpus = cpus
         self._top = pathlib.Path(mount, TOP)
+        self._controllers = (
+            ('cpu', 'cpuset') if interface.binds_cpus else ('cpu',))
         self._busy: dict[str, list[busy.Busy]] = {}
         self._outside: list[busy.Busy] = []
 
@@ -53,11 +56,17 @@ class Stage:
         :raises KernelError, OSError: the kernel refuses; the group is there
             without a budget
         """
-        process = busy.Busy(set(cpus) or {self.cpus[0]})
+        pinned = set(cpus) or {self.cpus[0]}
+        process = busy.Busy(pinned)
         self._busy[name] = [process]
-        temporary.make(self._top)
-        temporary.make(self._top / name)
+        temporary.make(self._top, self._controllers)
+        temporary.make(self._top / name, self._controllers)
+        if self.interface.binds_cpus:
+            (self._top / name / 'cpuset.cpus').write_text(
+                f'{cpulist.format_ids(sorted({*self.cpus}))}\n')
         (self._top / name / 'cgroup.procs').write_text(f'{process.pid}\n')
+        # Where the group has a cpuset, it came with that one's.
+        process.pin(pinned)
         self.reserve(name, runtime_us, period_us)
         process.real_time(PRIORITY)
         return process

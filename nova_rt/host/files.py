@@ -42,16 +42,25 @@ class Host:
         """:raises OSError: with *path* as its filename"""
         # Not pathlib: thousands of files of /proc come this way.
         parts = []
+        handle = self.open(path)
         try:
-            handle = os.open(self._root + path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                while part := os.read(handle, _CHUNK):
-                    parts.append(part)
-            finally:
-                os.close(handle)
+            while part := os.read(handle, _CHUNK):
+                parts.append(part)
         except OSError as error:
             raise OSError(error.errno, error.strerror, path) from error
+        finally:
+            os.close(handle)
         return b''.join(parts)
+
+    def open(self, path: str) -> int:
+        """A descriptor, to read a file again and again.
+
+        :raises OSError: with *path* as its filename
+        """
+        try:
+            return os.open(self._root + path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from error
 
     def names(self, path: str) -> list[str]:
         """What is in a directory.

@@ -35,15 +35,17 @@ if sys.argv[1]: shutil.rmtree(sys.argv[1], ignore_errors=True)
 '''
 
 
-def make(group: pathlib.Path) -> None:
-    """Make a group that has the controller cpu, unless it is there.
+def make(group: pathlib.Path, controllers: Sequence[str] = ('cpu',)) -> None:
+    """Make a group that has these controllers, unless it is there.
 
     :raises OSError: the kernel refuses
     """
     # A group of cgroup v2 has the files that its parent hands on.
     handed_on = group.parent / 'cgroup.subtree_control'
-    if handed_on.exists() and 'cpu' not in handed_on.read_text().split():
-        handed_on.write_text('+cpu\n')
+    if handed_on.exists() and not set(controllers) <= set(
+            handed_on.read_text().split()):
+        handed_on.write_text(
+            f'{" ".join(f"+{name}" for name in controllers)}\n')
     group.mkdir(exist_ok=True)
 
 

@@ -55,16 +55,14 @@ def heal(args: argparse.Namespace) -> int:
     scope = load.Scope(args.host, kernel=False)
     found = examine(scope)
     ours = rt_heal.concerning(found.differences, args.instance)
-    done = [each for each in ours if _heal(each, args.apply)]
-    if done:
+    attempts = [_heal(each, each.repair, args.apply) for each in ours
+                if each.repair]
+    if any(each.changed for each in attempts):
         found = examine(scope)
         ours = rt_heal.concerning(found.differences, args.instance)
-    for each in ours:
-        if each.repair is None:
-            print(f'cannot heal: {each}')
-    for text in report.sentences(found):
-        print(text)
-    print(_summary(done, ours, args.apply))
+    healing = report.Healing(found, attempts, ours, args.apply)
+    print(report.healing_as_json(healing) if args.format == 'json'
+          else report.healing_text(healing))
     return _status(found, ours)
 
 
@@ -72,40 +70,25 @@ def hint(args: argparse.Namespace) -> int:
     instance = hints.server(args.server)
     if args.clear or args.set:
         hints.change(instance, dict(args.set or ()))
-    print(hints.sentence(instance))
+    print(hints.as_json(instance) if args.format == 'json'
+          else hints.sentence(instance))
     return CLEAN
 
 
-def _heal(difference: snapshot.Difference, apply: bool) -> bool:
-    """Whether something was changed."""
-    if difference.repair is None:
-        return False
+def _heal(difference: snapshot.Difference, repair: snapshot.Repair,
+          apply: bool) -> report.Attempt:
     host = difference.host
-    what = f'{rt_heal.describe(difference.repair)} ({difference.found})'
+    what = f'{rt_heal.describe(repair)} ({difference.found})'
     if not apply:
-        print(f'{host}: would {what}')
-        return False
+        return report.Attempt(difference, f'{host}: would {what}')
     loader = load.Loader(load.Scope(host, kernel=False),
                          CONF.host)
     failed: list[str] = []
     changed = False
     with errors.noted(failed, f'{host}: failed to {what}'):
         changed = rt_heal.apply(difference, loader)
-        print(f'{host}: {"did" if changed else "no need any more to"} {what}')
-    for text in failed:
-        print(text)
-    return changed
-
-
-def _summary(done: list[snapshot.Difference], left: list[snapshot.Difference],
-             apply: bool) -> str:
-    if not (done or left):
-        return 'Nothing to heal.'
-    healable = len([each for each in left if each.repair])
-    others = f'{len(left) - healable} cannot be healed here'
-    if not apply:
-        return f'{healable} to heal with --apply, {others}.'
-    return f'{len(done)} healed, {healable} left to try again, {others}.'
+    text = f'{host}: {"did" if changed else "no need any more to"} {what}'
+    return report.Attempt(difference, '\n'.join(failed) or text, changed)
 
 
 def _status(found: report.Report, left: list[snapshot.Difference]) -> int:

@@ -7,6 +7,8 @@ RequestSpec, by which the scheduler knows that it has any.
 """
 
 from collections.abc import Mapping
+import dataclasses
+import json
 from typing import Any
 
 from nova.compute import vm_states
@@ -87,11 +89,29 @@ def sentence(instance: Any) -> str:
     :raises InvalidClaim: its claim cannot be read
     :raises InvalidReservation: nor can the note, or it makes no sense
     """
+    hints, held, wanted = _of(instance)
+    said = ', '.join(f'{key}={value}' for key, value in sorted(hints.items()))
+    return (f'Server {instance.uuid}: hints: {said or "none"}; holds: '
+            f'{held or "nothing"}; at its next resize, migration or unshelve '
+            f'with this flavor: {wanted or "nothing"}.')
+
+
+def as_json(instance: Any) -> str:
+    """The same for programs; it raises the same."""
+    hints, held, wanted = _of(instance)
+    return json.dumps({
+        'server': instance.uuid,
+        'hints': {key: value.number for key, value in
+                  reservation.hint_values(hints).items()},
+        'holds': held and dataclasses.asdict(held),
+        'next': wanted and dataclasses.asdict(wanted)}, indent=2)
+
+
+def _of(instance: Any) -> tuple[
+        Mapping[str, Any], reservation.Reservation | None,
+        reservation.Reservation | None]:
     held = claims.of_instance(instance)
     hints = request.hints_of(instance)
     wanted = reservation.from_flavor_and_hints(
         instance.flavor.extra_specs, hints)
-    said = ', '.join(f'{key}={value}' for key, value in sorted(hints.items()))
-    return (f'Server {instance.uuid}: hints: {said or "none"}; holds: '
-            f'{held.reservation if held else "nothing"}; at its next resize, '
-            f'migration or unshelve with this flavor: {wanted or "nothing"}.')
+    return hints, held.reservation if held else None, wanted

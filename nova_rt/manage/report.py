@@ -36,10 +36,72 @@ class Report:
         return [host.name for host in self.view.hosts if host.kernel]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Attempt:
+    """What was, or would be, done about a difference.
+
+    :ivar text: a sentence, of whoever refused too
+    """
+
+    difference: snapshot.Difference
+    text: str
+    changed: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Healing:
+    """What was done, and what is left.
+
+    :ivar found: how it looks afterwards
+    :ivar left: of that, what concerns what was asked for
+    :ivar apply: whether anything was to be done
+    """
+
+    found: Report
+    attempts: list[Attempt]
+    left: list[snapshot.Difference]
+    apply: bool
+
+    @property
+    def healed(self) -> list[snapshot.Difference]:
+        return [each.difference for each in self.attempts if each.changed]
+
+
 def text(found: Report) -> str:
     """A line for each difference, and a last one that counts."""
     return '\n'.join([*map(str, found.differences), *sentences(found),
                       _counts(found)])
+
+
+def healing_text(healing: Healing) -> str:
+    """A line for each attempt and what is left; a last one that counts."""
+    return '\n'.join([
+        *(each.text for each in healing.attempts),
+        *(f'cannot heal: {each}' for each in healing.left
+          if each.repair is None),
+        *sentences(healing.found), _summary(healing)])
+
+
+def _summary(healing: Healing) -> str:
+    healed, left = healing.healed, healing.left
+    if not (healed or left):
+        return 'Nothing to heal.'
+    healable = len([each for each in left if each.repair])
+    others = f'{len(left) - healable} cannot be healed here'
+    if not healing.apply:
+        return f'{healable} to heal with --apply, {others}.'
+    return f'{len(healed)} healed, {healable} left to try again, {others}.'
+
+
+def healing_as_json(healing: Healing) -> str:
+    return json.dumps({
+        'applied': healing.apply,
+        'attempts': [{**_plain(each.difference), 'changed': each.changed,
+                      'text': each.text} for each in healing.attempts],
+        'left': [_plain(each) for each in healing.left],
+        'unchecked': healing.found.view.unchecked,
+        'notes': healing.found.view.notes,
+    }, indent=2)
 
 
 def sentences(found: Report) -> list[str]:

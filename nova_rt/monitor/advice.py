@@ -7,6 +7,7 @@ Nothing of the kernel: numbers in, numbers and doubts out.
 
 from collections.abc import Iterator, Sequence
 import dataclasses
+import math
 import statistics
 
 from nova_rt import exception
@@ -19,6 +20,9 @@ from nova_rt import reservation as rt_reservation
 
 #: Fewer requests above the percentile than this say little of it.
 _ENOUGH = 10
+#: Standard deviations of what few requests may be off by chance, so that one
+#: server of 40 is promised too much.
+_CAUTION = 2.0
 #: Of the variance of counts to their mean, which is 1 at random times.
 _RANDOM = (0.5, 2.0)
 #: At least so many counts to tell it by.
@@ -72,6 +76,21 @@ class Measured:
         return planner.split(rt_load.Load(
             self.rate_hz, rt_load.US_PER_S / self.cpu_us), self.vcpus)
 
+    @property
+    def most(self) -> rt_load.Load:
+        """The load of each vCPU as it may be, since few requests were seen.
+
+        Of *n* random requests of exponential length, rate and length are
+        each known to 1 / sqrt(n), and so their product, the utilisation, to
+        sqrt(2 / n).
+
+        :raises InvalidLoad: as :attr:`load`
+        """
+        load = self.load
+        more = 1 + _CAUTION / math.sqrt(2 * self.requests)
+        return rt_load.Load(load.arrival_rate_hz * more,
+                            load.service_rate_hz / more)
+
 
 @dataclasses.dataclass(frozen=True)
 class Advice:
@@ -97,17 +116,20 @@ def advise(measured: Measured, target: rt_load.Target,
            kernel: rt_kernel.Kernel) -> Advice:
     """The smallest reservation that meets a target, whatever runs beside.
 
+    It is for the most that the load may be, by what was seen of it.
+
     :param target: of a percentile
     :raises InvalidLoad: nothing was asked of the server
     :raises NoAnswer: no reservation meets the target
     """
     load = measured.load
     part = target.percentile or 0.99
-    wanted = planner.plan(planner.Question(load, target, kernel=kernel))
+    most = measured.most
+    wanted = planner.plan(planner.Question(most, target, kernel=kernel))
     return Advice(
         measured.took.quantile_ns(part) / 1000,
         _predicted_us(load, measured.reservation, kernel, part),
-        wanted, contended.predict(load, wanted, kernel=kernel
+        wanted, contended.predict(most, wanted, kernel=kernel
                                   ).percentile_us(part),
         tuple(_doubts(measured, part)))
 

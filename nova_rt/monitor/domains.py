@@ -19,7 +19,10 @@ _NOVA = '{http://openstack.org/xmlns/libvirt/nova/1.1}'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Domain:
-    """A domain; '' and 0 for what is not known."""
+    """A domain; '' and 0 for what is not known.
+
+    :ivar interfaces: names of its network interfaces on this host
+    """
 
     uuid: str = ''
     vcpus: int = 0
@@ -27,6 +30,7 @@ class Domain:
     project: str = ''
     flavor: str = ''
     addresses: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
 
 
 def find(host: host_files.Host, pid: int) -> Domain:
@@ -66,17 +70,21 @@ def _parse(root: ElementTree.Element) -> Domain:
     if domain is None:
         return Domain()
     vcpus = domain.findtext('vcpu', '')
+    known = Domain(
+        domain.findtext('uuid', ''), int(vcpus) if vcpus.isdecimal() else 0,
+        domain.findtext('name', ''), interfaces=tuple(
+            target.get('dev', '') for target in domain.iterfind(
+                'devices/interface/target')))
     nova = domain.find(f'metadata/{_NOVA}instance')
-    if nova is None:
-        return Domain(domain.findtext('uuid', ''),
-                      int(vcpus) if vcpus.isdecimal() else 0,
-                      domain.findtext('name', ''))
+    return known if nova is None else _with_nova(known, nova)
+
+
+def _with_nova(known: Domain, nova: ElementTree.Element) -> Domain:
     flavor = nova.find(f'{_NOVA}flavor')
     project = nova.find(f'{_NOVA}owner/{_NOVA}project')
-    return Domain(
-        domain.findtext('uuid', ''), int(vcpus) if vcpus.isdecimal() else 0,
-        nova.findtext(f'{_NOVA}name', ''),
-        '' if project is None else project.get('uuid', ''),
-        '' if flavor is None else flavor.get('name', ''),
-        tuple(address.get('address', '') for address in nova.iterfind(
-            f'{_NOVA}ports/{_NOVA}port/{_NOVA}ip')))
+    return dataclasses.replace(
+        known, name=nova.findtext(f'{_NOVA}name', ''),
+        project='' if project is None else project.get('uuid', ''),
+        flavor='' if flavor is None else flavor.get('name', ''),
+        addresses=tuple(address.get('address', '') for address in
+                        nova.iterfind(f'{_NOVA}ports/{_NOVA}port/{_NOVA}ip')))

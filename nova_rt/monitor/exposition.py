@@ -15,6 +15,7 @@ QUANTILES = (0.5, 0.75, 0.9, 0.99, 0.999)
 
 _ESCAPES = str.maketrans({'\\': r'\\', '"': r'\"', '\n': r'\n'})
 _NS = 1e9
+_BOUNDS = (*map(repr, histogram.BOUNDS), '+Inf')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,18 +39,18 @@ class Family:
     def observe(self, found: histogram.Histogram,
                 labels: Mapping[str, str]) -> None:
         """Add a histogram of times, in seconds."""
-        for bound, count in zip(histogram.BOUNDS, found.cumulative(),
-                                strict=True):
-            self.add(count, {**labels, 'le': repr(bound)}, '_bucket')
-        self.add(found.count, {**labels, 'le': '+Inf'}, '_bucket')
+        start = f'{self.name}_bucket' + _labels({**labels, 'le': ''})[:-2]
+        self.lines.extend(
+            f'{start}{bound}"}} {count}' for bound, count in zip(
+                _BOUNDS, [*found.cumulative(), found.count], strict=True))
         self.add(found.sum_ns / _NS, labels, '_sum')
         self.add(found.count, labels, '_count')
 
 
 def text(families: Iterable[Family]) -> str:
     """All metrics that have a sample; a source that is off has none."""
-    return ''.join(f'{line}\n' for family in families if family.lines
-                   for line in _family(family))
+    return '\n'.join([*(line for family in families if family.lines
+                        for line in _family(family)), ''])
 
 
 def _family(family: Family) -> Iterator[str]:
@@ -60,8 +61,9 @@ def _family(family: Family) -> Iterator[str]:
 
 def clean(value: str) -> str:
     """Foreign text as a label has it: no control characters, and short."""
-    shown = ''.join(each if each.isprintable() else '?' for each in value)
-    return shown[:LONGEST]
+    if not value.isprintable():
+        value = ''.join(each if each.isprintable() else '?' for each in value)
+    return value[:LONGEST]
 
 
 def _labels(labels: Mapping[str, str]) -> str:

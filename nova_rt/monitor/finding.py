@@ -24,10 +24,12 @@ from nova_rt.monitor import servers
 INTERVAL_S = 5
 
 
-def start() -> int:
+def start(follow: Callable[[list[servers.Server]], None]) -> int:
     """Start the process; the pipe to read from.
 
     Called before there are threads.
+
+    :param follow: is called in that process, with what was found
     """
     reader, writer = os.pipe()
     if os.fork():
@@ -36,21 +38,24 @@ def start() -> int:
     status = 1
     try:
         os.close(reader)
-        _write(writer)
+        _write(writer, follow)
     except (BrokenPipeError, KeyboardInterrupt):
         status = 0
     finally:
         os._exit(status)
 
 
-def _write(writer: int) -> None:
+def _write(writer: int, follow: Callable[[list[servers.Server]], None]
+           ) -> None:
     finder = groups.Finder(host_files.Host())
     reader_gone = select.poll()
     reader_gone.register(writer, 0)
     with os.fdopen(writer, 'w', buffering=1) as pipe:
         while not reader_gone.poll(0):
             try:
-                print(encode(finder.find()), file=pipe, flush=True)
+                found = finder.find()
+                follow(found)
+                print(encode(found), file=pipe, flush=True)
             except (exception.RTError, ValueError) as error:
                 print(f'nova-rt-monitor: servers are not found: {error}',
                       file=sys.stderr, flush=True)
@@ -61,7 +66,8 @@ def encode(found: Iterable[servers.Server]) -> str:
     """Servers as a line."""
     return json.dumps([{
         **{name: getattr(server, name) for name in _PLAIN},
-        'addresses': server.addresses, 'groups': [*server.groups.items()],
+        'addresses': server.addresses, 'taps': server.taps,
+        'groups': [*server.groups.items()],
         'reservation': server.reservation and [
             server.reservation.runtime_us, server.reservation.period_us],
     } for server in found])
@@ -72,15 +78,17 @@ def decode(line: str) -> list[servers.Server]:
     return [_decoded(one) for one in json.loads(line)]
 
 
-_PLAIN = tuple(field.name for field in dataclasses.fields(servers.Server)
-               if field.name not in ('addresses', 'groups', 'reservation'))
+_PLAIN = tuple(
+    field.name for field in dataclasses.fields(servers.Server)
+    if field.name not in ('addresses', 'groups', 'reservation', 'taps'))
 
 
 def _decoded(one: dict[str, Any]) -> servers.Server:
     granted = one.pop('reservation')
     return servers.Server(
         groups=dict(map(tuple, one.pop('groups'))),
-        addresses=tuple(one.pop('addresses')), **one,
+        addresses=tuple(one.pop('addresses')),
+        taps=tuple(one.pop('taps')), **one,
         reservation=servers.Reservation(*granted) if granted else None)
 
 

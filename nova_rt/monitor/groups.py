@@ -6,7 +6,8 @@ The number of a group is the inode of its directory, with both versions of
 cgroups.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+import contextlib
 import dataclasses
 import functools
 import posixpath
@@ -92,7 +93,14 @@ class Finder:
         known = domains.find(self._host, guest.keeper.pid)
         return servers.Server(
             known.uuid or str(guest), groups, known.vcpus, known.name,
-            known.project, known.flavor, addresses=known.addresses)
+            known.project, known.flavor, addresses=known.addresses,
+            taps=tuple(self._taps(known.interfaces)),
+            sockets=guest.container)
+
+    def _taps(self, interfaces: Iterable[str]) -> Iterator[int]:
+        for name in interfaces:
+            with contextlib.suppress(OSError, ValueError):  # gone meanwhile
+                yield int(self._host.read(f'/sys/class/net/{name}/ifindex'))
 
     def _groups(self, path: str) -> Iterator[tuple[int, int]]:
         whole = self._inode(path)

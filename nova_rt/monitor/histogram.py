@@ -59,12 +59,19 @@ class Histogram:
     @classmethod
     def decode(cls, data: bytes) -> 'Histogram':
         """What a program of the kernel has counted."""
+        if data == _NOTHING:
+            return _EMPTY
         *counts, total = _FORMAT.unpack(data)
         return cls(tuple(counts), total)
 
     @functools.cached_property
+    def _reached(self) -> tuple[int, ...]:
+        """How many are in the buckets up to each."""
+        return tuple(itertools.accumulate(self.counts))
+
+    @property
     def count(self) -> int:
-        return sum(self.counts)
+        return self._reached[-1]
 
     @property
     def mean_ns(self) -> float:
@@ -72,6 +79,8 @@ class Histogram:
         return self.sum_ns / self.count if self.count else 0.0
 
     def __add__(self, other: 'Histogram') -> 'Histogram':
+        if not other.count:
+            return self
         return Histogram(
             tuple(map(int.__add__, self.counts, other.counts)),
             self.sum_ns + other.sum_ns)
@@ -87,17 +96,22 @@ class Histogram:
 
         The middle of its bucket.
         """
-        rank = part * self.count
-        for bucket, reached in enumerate(itertools.accumulate(self.counts)):
-            if reached and reached >= rank:
-                floors = _floors()
-                return (floors[bucket] + floors[bucket + 1]) / 2
-        return 0.0
+        if not self.count:
+            return 0.0
+        # The first bucket with any is that of the least.
+        bucket = bisect.bisect_left(self._reached,
+                                    max(1.0, part * self.count))
+        floors = _floors()
+        return (floors[bucket] + floors[bucket + 1]) / 2
 
     def cumulative(self, bounds_s: Sequence[float] = BOUNDS) -> list[int]:
         """How many are within each bound, as far as the buckets tell."""
-        reached = [0, *itertools.accumulate(self.counts)]
-        return [reached[_within(bound)] for bound in bounds_s]
+        return [self._reached[within - 1] if within else 0
+                for within in map(_within, bounds_s)]
+
+
+#: Most histograms of most servers, so they are not taken apart.
+_NOTHING, _EMPTY = bytes(SIZE), Histogram()
 
 
 @functools.cache

@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Iterator
 import ctypes
+import enum
 import errno
 import functools
 import os
@@ -25,6 +26,13 @@ _REASONS = {
                   'Linux 5.11 or newer with CONFIG_DEBUG_INFO_BTF',
     errno.E2BIG: 'the program is too complex for the kernel (E2BIG)',
 }
+
+
+class Way(enum.IntEnum):
+    """Which way packets pass: ``BPF_TCX_INGRESS`` and ``BPF_TCX_EGRESS``."""
+
+    IN = 46
+    OUT = 47
 
 
 class _RunOptions(ctypes.Structure):
@@ -168,6 +176,16 @@ class Object:
         """
         self._link(self._program(name), name, lambda program: (
             _library().bpf_program__attach_cgroup(program, group)))
+
+    def attach_to_interface(self, name: str, index: int, way: Way) -> int:
+        """Attach a program to a network interface of this host.
+
+        :returns: a descriptor; when it is closed the program goes
+        :raises OSError: the interface is gone, or the kernel has no tcx
+        """
+        library = _library()
+        handle = library.bpf_program__fd(ctypes.c_void_p(self._program(name)))
+        return _checked(library.bpf_link_create(handle, index, way, None))
 
     def map(self, name: str, per_cpu: bool = False) -> Map:
         """:raises LookupError: there is none of this name"""

@@ -8,10 +8,15 @@ import time
 from typing import TypeVar
 
 from nova_rt import exception
+from nova_rt.host import files as host_files
 from nova_rt.monitor import objects
+from nova_rt.monitor import power
+from nova_rt.monitor import rapl
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers as monitor_servers
+from nova_rt.monitor import tap
 from nova_rt.monitor import transactions
+from nova_rt.monitor import waits
 
 _Kind = TypeVar('_Kind', bound=objects.Source)
 BUILD = ('its programs are not compiled; install clang and libbpf-dev, and '
@@ -43,7 +48,9 @@ class Look:
     :ivar beyond: how many those are
     :ivar unseen: switches of tasks that no event was sent for
     :ivar answered: transactions by UUID
-    :ivar network: what is not exact of them; None without that source
+    :ivar network: what is not exact of them; None without those sources
+    :ivar datagrams: of servers with interfaces, by UUID
+    :ivar energy_uj: by UUID, power.HOST and power.IDLE; none without meters
     """
 
     at_s: float
@@ -56,6 +63,9 @@ class Look:
     answered: Mapping[str, transactions.Seen] = dataclasses.field(
         default_factory=dict)
     network: transactions.Stats | None = None
+    datagrams: Mapping[str, tap.Datagrams] = dataclasses.field(
+        default_factory=dict)
+    energy_uj: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def since(self, before: 'Look') -> 'Look':
         """What came after an earlier look."""
@@ -67,7 +77,12 @@ class Look:
                   for uuid, found in self.seen.items()},
             answered={uuid: found.since(before.answered[uuid])
                       if uuid in before.answered else found
-                      for uuid, found in self.answered.items()})
+                      for uuid, found in self.answered.items()},
+            datagrams={uuid: found.since(before.datagrams[uuid])
+                       if uuid in before.datagrams else found
+                       for uuid, found in self.datagrams.items()},
+            energy_uj={name: energy - before.energy_uj.get(name, 0)
+                       for name, energy in self.energy_uj.items()})
 
 
 class Monitor:
@@ -78,14 +93,28 @@ class Monitor:
         self._register = monitor_servers.Register()
         self._scheduler, scheduler = _start(sched.Scheduler)
         self._network, network = _start(transactions.Transactions)
-        self.sources = (scheduler, network)
+        self._taps, taps = _start(tap.Taps)
+        self._attacher = tap.Attacher(self._taps) if self._taps else None
+        self._power, energy = _start_power()
+        self.sources = (scheduler, network, taps, energy)
 
     def watch(self, servers: Iterable[monitor_servers.Server]) -> None:
         """Watch these servers, and no others."""
         change = self._register.update(servers)
-        for source in (self._scheduler, self._network):
+        for source in (self._scheduler, self._network, self._taps):
             if source:
                 source.apply(change)
+        if self._taps:
+            self._taps.point(self._register)
+
+    def follow(self, servers: Iterable[monitor_servers.Server]) -> None:
+        """Attach to the interfaces of these servers, and to no others.
+
+        It may be called in a child process: of what is there to attach, that
+        one has all it needs.
+        """
+        if self._attacher:
+            self._attacher.follow(servers)
 
     def look(self) -> Look:
         now, register = time.monotonic(), self._register
@@ -95,18 +124,47 @@ class Monitor:
             found = dataclasses.replace(
                 found, seen=self._scheduler.read(register),
                 unseen=self._scheduler.unseen())
-        if self._network:
+            if self._power:
+                found = dataclasses.replace(found, energy_uj=self._power.read(
+                    found.span_s, _work(found, self._scheduler.host())))
+        if self._taps:
             found = dataclasses.replace(
-                found, answered=self._network.read(register),
-                network=self._network.stats())
+                found, datagrams=self._taps.datagrams(register))
+        for source in (self._network, self._taps):
+            if source:
+                found = _with_network(found, source.read(register),
+                                      source.stats())
         return found
 
     def close(self) -> None:
         """Take all programs out of the kernel."""
-        for source in (self._scheduler, self._network):
+        self.follow([])
+        for source in (self._scheduler, self._network, self._taps,
+                       self._power):
             if source:
                 source.close()
-        self._scheduler = self._network = None
+        self._scheduler = self._network = self._taps = self._power = None
+        self._attacher = None
+
+
+def _work(found: Look, host: Mapping[int, waits.Counts]
+          ) -> dict[str, dict[int, float]]:
+    """CPU time of everybody on each CPU, in s."""
+    everybody = {**{uuid: seen.whole.cpus
+                    for uuid, seen in found.seen.items()}, power.HOST: host}
+    return {name: {cpu: counts.ran / 1e9 for cpu, counts in cpus.items()}
+            for name, cpus in everybody.items()}
+
+
+def _with_network(found: Look, answered: Mapping[str, transactions.Seen],
+                  stats: transactions.Stats) -> Look:
+    """A look with what one more source has of transactions."""
+    before = found.answered
+    return dataclasses.replace(
+        found, network=(found.network or transactions.Stats()) + stats,
+        answered={**before, **{
+            uuid: before[uuid] + seen if uuid in before else seen
+            for uuid, seen in answered.items()}})
 
 
 def _start(kind: type[_Kind]) -> tuple[_Kind | None, Source]:
@@ -117,3 +175,10 @@ def _start(kind: type[_Kind]) -> tuple[_Kind | None, Source]:
         return kind(), Source(kind.name)
     except exception.CannotMonitor as error:
         return None, Source(kind.name, error.kwargs['reason'])
+
+
+def _start_power() -> tuple[rapl.Power | None, Source]:
+    try:
+        return rapl.Power(host_files.Host()), Source(rapl.Power.name)
+    except exception.CannotMonitor as error:
+        return None, Source(rapl.Power.name, error.kwargs['reason'])

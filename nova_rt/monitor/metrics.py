@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from nova_rt.monitor import exposition
 from nova_rt.monitor import histogram
 from nova_rt.monitor import look as monitor_look
+from nova_rt.monitor import power
+from nova_rt.monitor import rapl
 from nova_rt.monitor import transactions
 from nova_rt.monitor import waits
 
@@ -40,7 +42,8 @@ _SUMS: tuple[tuple[str, str, Callable[[waits.Usage], float]], ...] = (
 def families(look: monitor_look.Look) -> list[exposition.Family]:
     """All metrics of a look."""
     return [*_monitor(look), *_servers(look), *_sums(look), *_parts(look),
-            *_times(look), *_transactions(look)]
+            *_times(look), *_transactions(look), *_datagrams(look),
+            *_energy(look)]
 
 
 def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
@@ -174,6 +177,36 @@ def _transactions(look: monitor_look.Look) -> Iterator[exposition.Family]:
         first.add(seen.first, _labels(uuid))
     yield from (received, sent, *took.families, *waiting.families,
                 *first.families)
+
+
+def _datagrams(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    for part, about in (('received', 'got'), ('sent', 'sent')):
+        count = exposition.Family(
+            f'{_SERVER}{part}_datagrams_total', 'counter',
+            f'Datagrams that it {about} over UDP.')
+        size = exposition.Family(
+            f'{_SERVER}{part}_datagram_bytes_total', 'counter',
+            f'Bytes that it {about} over UDP, without headers.')
+        for uuid, seen in look.datagrams.items():
+            count.add(getattr(seen, part), _labels(uuid))
+            size.add(getattr(seen, f'{part}_bytes'), _labels(uuid))
+        yield from (count, size)
+
+
+def _energy(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    servers = exposition.Family(
+        f'{_SERVER}energy_joules_total', 'counter',
+        'Energy of sockets, shared out by work; method says by which.')
+    rest = exposition.Family(
+        'nova_rt_host_energy_joules_total', 'counter',
+        'Energy of sockets that is no server\'s.')
+    for name, energy_uj in look.energy_uj.items():
+        if name in (power.HOST, power.IDLE):
+            rest.add(energy_uj / _US, {'part': name, 'method': rapl.METHOD})
+        else:
+            servers.add(energy_uj / _US, {**_labels(name),
+                                          'method': rapl.METHOD})
+    yield from (servers, rest)
 
 
 class _Times:

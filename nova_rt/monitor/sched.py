@@ -14,6 +14,8 @@ from nova_rt.monitor import waits
 
 #: ``struct cpu``: since, lane, server, pid, known, unseen.
 _CPU = struct.Struct('=QIIiIQ')
+#: The lane of tasks that are no server's.
+_HOST = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,6 +77,10 @@ class Scheduler(objects.Source):
         data = self._cpus.get(objects.key(0)) or b''
         return sum(fields[-1] for fields in _CPU.iter_unpack(data))
 
+    def host(self) -> Mapping[int, waits.Counts]:
+        """What was seen of tasks that are no server's, on each CPU."""
+        return self._cpus_of(_HOST)
+
     def _seen(self, place: monitor_servers.Place) -> Seen:
         lanes = {vcpu: self._lane(lane)
                  for vcpu, lane in place.lanes.items()}
@@ -85,12 +91,15 @@ class Scheduler(objects.Source):
             if vcpu != monitor_servers.WHOLE})
 
     def _lane(self, lane: int) -> waits.Usage:
-        key = objects.key(lane)
-        counts = enumerate(waits.by_cpu(self._counts.get(key) or b''))
-        totals = self._totals.get(key)
+        totals = self._totals.get(objects.key(lane))
         return waits.Usage(
             waits.Totals.decode(totals) if totals else waits.Totals(),
-            {cpu: found for cpu, found in counts if found.last})
+            self._cpus_of(lane))
+
+    def _cpus_of(self, lane: int) -> dict[int, waits.Counts]:
+        data = self._counts.get(objects.key(lane)) or b''
+        return {cpu: found for cpu, found in enumerate(waits.by_cpu(data))
+                if found.ran or found.last}
 
     def _histogram(self, name: str, server: int) -> histogram.Histogram:
         data = self._histograms[name].get(objects.key(server))

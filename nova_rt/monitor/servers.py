@@ -44,6 +44,8 @@ class Server:
     :ivar vcpus: how many it has, 0 where nobody tells
     :ivar name, project, flavor: as people call them; '' where nobody tells
     :ivar addresses: fixed addresses, as Nova has told libvirt
+    :ivar taps: the numbers of its network interfaces on this host
+    :ivar sockets: they are this host's, as a container's are
     """
 
     uuid: str
@@ -54,6 +56,8 @@ class Server:
     flavor: str = ''
     reservation: Reservation | None = None
     addresses: tuple[str, ...] = ()
+    taps: tuple[int, ...] = ()
+    sockets: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -125,11 +125,12 @@ def run(options: Options) -> int:
         raise exception.CannotMonitor(
             what=f'as user {options.user}', reason='there is none of this '
             'name; choose one with --user') from error
-    reader = finding.start()
-    with (contextlib.closing(monitor_look.Monitor()) as monitor,
-          Server(options, monitor) as server):
-        _drop(account)
-        return _serve(server, reader)
+    with contextlib.closing(monitor_look.Monitor()) as monitor:
+        # Its process has no socket, and keeps what attaching takes.
+        reader = finding.start(monitor.follow)
+        with Server(options, monitor) as server:
+            _drop(account)
+            return _serve(server, reader)
 
 
 def _drop(account: pwd.struct_passwd) -> None:

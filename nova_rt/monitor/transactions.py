@@ -82,6 +82,12 @@ class Seen:
         return sum((edge for peer, edge in self.edges.items()
                     if peer.role is role), Edge())
 
+    def __add__(self, other: 'Seen') -> 'Seen':
+        return Seen({peer: self.edges.get(peer, Edge())
+                     + other.edges.get(peer, Edge())
+                     for peer in {**self.edges, **other.edges}},
+                    self.waiting + other.waiting, self.first + other.first)
+
     def since(self, before: 'Seen') -> 'Seen':
         """What came after an earlier look."""
         return Seen({peer: edge.since(before.edges.get(peer, Edge()))
@@ -103,11 +109,13 @@ class Stats:
     beyond: int = 0
     full: int = 0
 
+    def __add__(self, other: 'Stats') -> 'Stats':
+        return Stats(self.late + other.late, self.beyond + other.beyond,
+                     self.full + other.full)
 
-class Transactions(objects.Source):
-    """What servers answer and ask for, from now on."""
 
-    name = 'tcp'
+class Edges(objects.Source):
+    """Programs that count transactions of servers with their peers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,18 +133,18 @@ class Transactions(objects.Source):
             self._parts.clear(objects.key(server))
             self._peers.clear(objects.key(server))
 
-    def begin(self) -> None:
-        # Who listens, and then who is connected to whom.
-        for _ in range(2):
-            self.object.walk('iter/task_file')
-
     def read(self, register: monitor_servers.Register) -> dict[str, Seen]:
         """All servers by their UUID, and ``other`` where there is any."""
         edges: dict[int, dict[Peer, Edge]] = {}
         for server, peer, edge in self._all_edges():
             edges.setdefault(server, {})[peer] = edge
         return {uuid: self._seen(place.index, edges.get(place.index, {}))
-                for uuid, place in register.shown.items()}
+                for uuid, place in self.concerned(register).items()}
+
+    def concerned(self, register: monitor_servers.Register
+                  ) -> Mapping[str, monitor_servers.Place]:
+        """The servers that it knows something of."""
+        return register.shown
 
     def stats(self) -> Stats:
         data = self._stats.get(objects.key(0))
@@ -158,6 +166,17 @@ class Transactions(objects.Source):
         return Seen(edges,
                     histogram.Histogram.decode(data[:histogram.SIZE]),
                     histogram.Histogram.decode(data[histogram.SIZE:]))
+
+
+class Transactions(Edges):
+    """What servers answer and ask for by sockets of this host."""
+
+    name = 'tcp'
+
+    def begin(self) -> None:
+        # Who listens, and then who is connected to whom.
+        for _ in range(2):
+            self.object.walk('iter/task_file')
 
 
 def _address(data: bytes

@@ -8,6 +8,7 @@ task; budgets and switches are from the switches themselves.
 
 from collections.abc import Iterator
 import dataclasses
+import functools
 import struct
 
 from nova_rt.monitor import histogram
@@ -112,7 +113,7 @@ class Usage:
     waits: histogram.Histogram = histogram.Histogram()
     uses: histogram.Histogram = histogram.Histogram()
 
-    @property
+    @functools.cached_property
     def counts(self) -> Counts:
         """On all CPUs together."""
         return sum(self.cpus.values(), Counts())

@@ -3,6 +3,7 @@
 """``tacker-rt pack``: a CSAR out of a directory or a legacy VNFD."""
 
 import argparse
+import json
 from pathlib import Path
 import sys
 from typing import Any
@@ -29,6 +30,8 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     parser.add_argument(
         '--etsi-types', type=Path, metavar='DIR',
         help='where the type files of SOL001 are (default: in Tacker)')
+    parser.add_argument('-f', '--format', choices=('text', 'json'),
+                        default='text', help='(default: %(default)s)')
     parser.set_defaults(run=run)
 
 
@@ -46,6 +49,10 @@ def run(args: argparse.Namespace) -> int:
     except exception.TackerRTError as error:
         print(error, file=sys.stderr)
         return 1
+    if args.format == 'json':
+        print(json.dumps({'package': str(args.target), 'warnings': [
+            warning.as_dict() for warning in warnings]}, indent=2))
+        return 0
     for warning in warnings:
         print(f'warning: {warning}', file=sys.stderr)
     return 0

@@ -3,7 +3,6 @@
 """``tacker-rt validate``: before a package is uploaded."""
 
 import argparse
-import dataclasses
 import json
 import pathlib
 from typing import Any
@@ -35,8 +34,8 @@ def run(args: argparse.Namespace) -> int:
     found = {path: _problems(path, args.request) for path in args.path}
     problems = [one for own in found.values() for one in own]
     if args.format == 'json':
-        print(json.dumps({'problems': list(map(_as_dict, problems))},
-                         indent=2))
+        print(json.dumps({
+            'problems': [one.as_dict() for one in problems]}, indent=2))
     else:
         for path, own in found.items():
             print('\n'.join(map(str, own)) or f'{path}: no problem')
@@ -50,7 +49,3 @@ def _problems(path: str, file: pathlib.Path | None
         return list(validate.validate(path, asked))
     except exception.InvalidVnfd as error:
         return [error.kwargs['problem']]
-
-
-def _as_dict(one: problem.Problem) -> dict[str, Any]:
-    return {**dataclasses.asdict(one), 'text': str(one)}

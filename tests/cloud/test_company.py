@@ -17,7 +17,7 @@ from nova_rt import reservation
 from tests.cloud import base
 from tests.cloud import company
 
-SETS = int(os.environ.get('NOVA_RT_SETS', '4'))
+SETS = int(os.environ.get('NOVA_RT_SETS', '2'))
 QEMU_SETS = int(os.environ.get('NOVA_RT_SETS_QEMU', '1'))
 SEED = int(os.environ.get('NOVA_RT_SETS_SEED', '1'))
 

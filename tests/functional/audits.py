@@ -69,7 +69,7 @@ class Audits(watched.Watched):
     """To be mixed with operations.TestCase."""
 
     #: of the seams, unless NOVA_RT_AUDIT says otherwise
-    SHARE = 0.12
+    SHARE = 0.08
 
     def setUp(self) -> None:
         super().setUp()

@@ -50,7 +50,7 @@ class KillTests(watched.Watched):
     """The same for containers and for virtual machines."""
 
     #: of the seams, unless NOVA_RT_KILL says otherwise: all take an hour
-    SHARE = 0.1
+    SHARE = 0.06
 
     def setUp(self) -> None:
         super().setUp()

@@ -2,6 +2,7 @@
 
 """What is tested here: ``nova-rt-manage hint``."""
 
+import json
 from typing import Any
 
 from tests.functional import base
@@ -38,6 +39,11 @@ class HintTest(test_manage.ManageTestCase):
         server = self.reserved()
         self.assertIn('hints: cpu.rt_runtime_us=20000; holds: 20000 us every',
                       self.hint(server))
+        self.assertEqual(
+            {'server': server['id'], 'hints': {base.HINT_RUNTIME: 20_000},
+             'holds': {'runtime_us': 20_000, 'period_us': 200_000},
+             'next': {'runtime_us': 20_000, 'period_us': 200_000}},
+            json.loads(self.hint(server, '-f', 'json')))
         self.assertIn('hints: none; holds: 20000 us every 200000 us (share '
                       '0.100); at its next resize, migration or unshelve '
                       'with this flavor: 100000 us every 200000 us',

@@ -35,7 +35,7 @@ def describe(demo: stage.Demo) -> None:
         demo.must(server, '-f value -c name -c status')
         demo.built()
         demo.measure('idle')
-        demo.must('server delete --wait VDU_A')
+        demo.delete('VDU_A')
         demo.must('flavor delete VDU_A_flavor')
 
 
@@ -59,7 +59,7 @@ def reserve(demo: stage.Demo) -> None:
         demo.built()
         demo.measure('noise')
     with demo.step('hint', "The paper's hint: 120 ms instead of 100"):
-        demo.must('server delete --wait rt1')
+        demo.delete('rt1')
         demo.create('rt3', '--hint cpu.rt_runtime_us=120000')
         demo.built()
         demo.measure('noise')
@@ -67,7 +67,7 @@ def reserve(demo: stage.Demo) -> None:
 
 def share_a_cpu(demo: stage.Demo) -> None:
     with demo.step('company', 'Three on one pCPU, the last one hostile'):
-        demo.must('server delete --wait rt2 rt3')
+        demo.delete('rt2', 'rt3')
         names = ('short', 'long', 'hostile')
         for name, (runtime_us, period_us) in zip(
                 names, demo.kind.company, strict=True):
@@ -119,9 +119,7 @@ def clean_up(demo: stage.Demo) -> None:
     with demo.step('check', 'Claims, Placement and kernel agree'):
         check(demo)
     with demo.step('delete', 'Everything is deleted, nothing is left'):
-        names = ' '.join(server.name
-                         for server in host.servers(demo.cloud))
-        demo.must(f'server delete --wait {names}')
+        demo.delete(*(server.name for server in host.servers(demo.cloud)))
         demo.must('flavor delete flavor_rt1 noisy')
         usage = client.run('resource provider list -f value -c uuid').text
         shown = demo.openstack(

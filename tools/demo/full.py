@@ -39,7 +39,7 @@ def run(demo: stage.Demo) -> None:
                     f'--image {demo.kind.image} --nic none')
         demo.built()
         demo.measure('noise')
-        demo.must('server delete --wait noisy')
+        demo.delete('noisy')
     with demo.step('terminate', 'The VNF ends, nothing is left'):
         vnfs.operate(vnf, 'terminate', package.TERMINATE)
         vnfs.delete(vnf)

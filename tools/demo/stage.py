@@ -78,6 +78,21 @@ class Demo:
                                 for used in each['used'])):
             self.create(f'filler{number}', '--hint cpu.rt_runtime_us=120000')
 
+    def delete(self, *names: str) -> None:
+        """Delete servers, and wait until they are gone.
+
+        The client's own --wait gives up after two minutes, on any host.
+        """
+        self.must(f'server delete {" ".join(names)}')
+        deadline = time.monotonic() + PATIENCE
+        while left := sorted(server.name for server
+                             in host.servers(self.cloud)
+                             if server.name in names):
+            if time.monotonic() > deadline:
+                self.report.problem(f'{", ".join(left)} still there')
+                break
+            time.sleep(0.5)
+
     def built(self) -> None:
         """Wait until no server is being built, then list them.
 
@@ -153,7 +168,7 @@ class Demo:
         for line in (self.logged(pattern) for pattern in patterns):
             reason += f'; nova.log: {line}'
         self.report.refused(f'openstack {command}', reason)
-        self.must(f'server delete --wait {name}')
+        self.delete(name)
 
     def restart_nova(self, override: str) -> None:
         print(f'$ tools/cloud.sh restart --set {override}', flush=True)

@@ -25,6 +25,10 @@ NAMED = {
                    '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
     'domains': 'python -W ignore -m tests.full.kernel.domains '
                '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
+    'soak': 'python -W ignore -m tests.full.kernel.soak '
+            '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
+    'releases': 'python -W ignore -m tests.full.kernel.releases',
+    'differential': 'python -W ignore -m tests.full.kernel.differential',
     # An answer is what counts here: not every kernel has an interface.
     'doctor': 'nova-rt doctor -f json || [ $? -le 2 ]',
 }

@@ -9,9 +9,10 @@ import subprocess
 from lab import kernels
 from lab import programs
 
-#: One instruction takes 2 ** 2 ns: 250 million a second, whatever the host
-#: does meanwhile.
-ICOUNT = 'shift=2,sleep=off'
+#: How many ns one instruction takes: 250 million a second, whatever the host
+#: does meanwhile.  QEMU knows powers of two.
+INSTRUCTION_NS = 4
+INSTRUCTIONS_NS = tuple(1 << shift for shift in range(7))
 #: How many a machine has that was not asked for more.
 CPUS = 2
 #: How far a busy task's share may be off, in parts of a CPU, by whether the
@@ -28,12 +29,14 @@ class Machine:
     :ivar memory: MiB
     :ivar cgroup: v1 or v2
     :ivar icount: whether time goes by instructions
+    :ivar instruction_ns: what one takes then; one of INSTRUCTIONS_NS
     """
 
     cpus: int = CPUS
     memory: int = 3072
     cgroup: str = 'v1'
     icount: bool = False
+    instruction_ns: int = INSTRUCTION_NS
 
     def command(self, kernel: kernels.Kernel, disk: pathlib.Path,
                 shared: pathlib.Path, console: pathlib.Path) -> list[str]:
@@ -47,7 +50,9 @@ class Machine:
                       'cache=unsafe',
             '-device', 'virtio-rng-pci', *_share('lab', shared)]
         if self.icount:
-            words += ['-accel', 'tcg,thread=single', '-icount', ICOUNT]
+            shift = INSTRUCTIONS_NS.index(self.instruction_ns)
+            words += ['-accel', 'tcg,thread=single', '-icount',
+                      f'shift={shift},sleep=off']
         else:
             words += ['-accel', 'tcg,thread=multi']
         if kernel.modules is not None:

@@ -66,6 +66,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--memory', type=int, default=3072, metavar='MIB')
     parser.add_argument('--icount', action='store_true',
                         help='a deterministic clock, for tests of timing')
+    parser.add_argument('--instruction', type=int, metavar='NS',
+                        choices=machine.INSTRUCTIONS_NS,
+                        default=machine.INSTRUCTION_NS,
+                        help='what one takes by that clock: the slower the '
+                             'machine, the sooner long runs of busy tasks '
+                             'end (default: %(default)s)')
     parser.add_argument('--timeout', type=float, default=1800,
                         metavar='SECONDS')
     parser.add_argument('--output', type=pathlib.Path, metavar='DIR',
@@ -123,4 +129,4 @@ def _machine(options: argparse.Namespace) -> machine.Machine:
             f'--memory {options.memory} is too little: give at least '
             f'{_MIN_MEMORY} (MiB)')
     return machine.Machine(cpus, options.memory, options.cgroup,
-                           options.icount)
+                           options.icount, options.instruction)

@@ -20,7 +20,7 @@ from lab import verdict
 
 GUEST = pathlib.Path(__file__).with_name('guest.sh')
 #: Of the project's directory, what is on the disk or is of no use there.
-_LEFT_OUT = ('.git', '.venv', '.cloud', '.stestr', '.tox', '.hypothesis',
+_LEFT_OUT = ('.git', '.venv', '.cloud', '.stestr*', '.tox', '.hypothesis',
              '.mypy_cache', '.ruff_cache', 'build')
 _CONSOLE = 'console.log'
 

@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator
 
+from nova_rt.doctor.checks import kernel
 from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 from nova_rt.host import cpulist
@@ -50,6 +51,21 @@ def policy(view: doctor_view.View) -> Iterator[findings.Finding]:
             'SCHED_FIFO and SCHED_RR tasks only.',
             'Set it to rr or fifo, unless your images make their tasks '
             'real-time themselves.')
+    elif view.options.guest_policy == 'fifo' and _may_strand(view):
+        yield findings.warning(
+            'config.guest_policy', 'With [nova_rt] guest_policy = fifo the '
+            'second of two busy tasks of a server on one pCPU never runs.  '
+            'This kernel interrupts tasks that read under RCU and does not '
+            'boost them (CONFIG_PREEMPT_RCU without CONFIG_RCU_BOOST): if '
+            'one never runs again, the whole host comes to a stand.',
+            'Set it to rr, where each gets its turn.')
+
+
+def _may_strand(view: doctor_view.View) -> bool:
+    """Whether a task that never runs may hold up RCU, as far as is known."""
+    built = kernel.config(view.host) or {}
+    return ('CONFIG_PREEMPT_RCU' in built
+            and 'CONFIG_RCU_BOOST' not in built)
 
 
 def cpus(view: doctor_view.View) -> Iterator[findings.Finding]:

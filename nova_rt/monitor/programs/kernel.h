@@ -19,6 +19,7 @@ typedef __u32 __wsum;
 typedef __u64 u64;
 typedef __u32 u32;
 typedef __s64 s64;
+typedef __s32 s32;
 typedef __u8 u8;
 typedef __u16 u16;
 typedef __u8 bool;
@@ -44,6 +45,7 @@ enum {
 
 	AF_INET6 = 10,
 	TCP = 6,
+	UDP = 17,
 	PEEK = 2,		/* MSG_PEEK */
 	ESTABLISHED = 1,
 	SYN_SENT = 2,

@@ -24,13 +24,7 @@ import time
 
 import libvirt
 
-from nova_rt.compute import claims
-from nova_rt.kernel import detect
-from nova_rt.kernel import fs
-from nova_rt.kernel import tasks
-import nova_rt.privsep
-from nova_rt import reservation
-from nova_rt.virt.libvirt import enforcer
+from tests.full.kernel import host as hosts
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(PROJECT / 'tools'))
@@ -45,7 +39,6 @@ from demo import groups  # noqa: E402
 from demo import guests  # noqa: E402
 
 _SECONDS = 4.0
-_CAP = 900_000
 _LXC = """<domain type='lxc'><name>{name}</name>
 <memory unit='MiB'>64</memory><vcpu>1</vcpu>
 <os><type>exe</type><init>/sbin/init</init></os><devices>
@@ -134,14 +127,9 @@ class Trial:
     """
 
     def __init__(self, domains: Domains) -> None:
-        files = fs.RealFS()
-        found = detect.detect(files)
-        if found is None:
-            raise SystemExit('the kernel has no interface for reservations')
-        found.prepare(_CAP)
-        self.interface, self.domains = found, domains
-        self.enforcer = enforcer.GroupEnforcer(
-            found, tasks.Tasks(files), 'rr', lambda wanted: 1)
+        host = hosts.Host.find()
+        self.domains = domains
+        self.interface, self.enforcer = host.interface, host.enforcer
         self.shares: list[tuple[str, float, float]] = []
         self.wrong: list[str] = []
 
@@ -176,8 +164,7 @@ class Trial:
         return started
 
     def _apply(self, guest: Domain, runtime_us: int, period_us: int) -> None:
-        claim = claims.RTClaim('0' * 36, 0, reservation.Reservation(
-            runtime_us, period_us), (0,))
+        claim = hosts.claim(runtime_us, period_us, 0)
         self.enforcer.apply(guest.pid, claim)
         if not self.enforcer.holds(guest.pid, claim):
             self.wrong.append(f'{claim.identifier[36:]} is not held')
@@ -240,7 +227,6 @@ def main(argv: list[str]) -> int:
     parser.add_argument('--guest', choices=guests.KINDS, action='append')
     args = parser.parse_args(argv)
     logging.disable(logging.CRITICAL)
-    nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
     found = {kind: trial(kind) for kind in args.guest or guests.KINDS}
     print(json.dumps({kind: {
         'interface': tried.interface.name, 'shares': tried.shares,

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 
+from nova_rt.conformance import busy
 from nova_rt.host import cgroup
 from nova_rt.kernel import fs
 from nova_rt.kernel import survey
@@ -21,7 +22,7 @@ _BUSY = '(while :; do :; done) &'
 _PROGRAM = "sh -c '{} wait' & wait"
 _PATIENCE_SECONDS = 60
 _POLL_SECONDS = 0.005
-_TICKS = os.sysconf('SC_CLK_TCK')
+_SECOND_NS = 1_000_000_000
 
 
 @dataclasses.dataclass(eq=False)
@@ -52,10 +53,8 @@ class Guest:
         used = 0
         for pid in self.threads():
             with contextlib.suppress(OSError):
-                fields = pathlib.Path(f'/proc/{pid}/stat').read_text().rsplit(
-                    ')', 1)[1].split()
-                used += int(fields[11]) + int(fields[12])
-        return used / _TICKS
+                used += busy.used_ns(pid)
+        return used / _SECOND_NS
 
     def kill(self) -> None:
         """End all tasks; the groups stay, with their budget."""

@@ -40,6 +40,13 @@ class InterferenceTest(commands.CommandTest):
         self.assertEqual(0, status)
         self.assertIn('good; 5 types, 25 cells, for shared servers.', out)
 
+    def test_check_json(self):
+        status, out, _ = self.run_main('interference', 'check', '-f', 'json',
+                                       document.SHIPPED)
+        self.assertEqual(0, status)
+        self.assertEqual({'file': document.SHIPPED, 'applies_to': 'shared',
+                          'types': 5, 'cells': 25}, json.loads(out))
+
     def test_bad_file(self):
         path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'm')
         with open(path, 'w') as handle:

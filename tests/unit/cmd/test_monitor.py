@@ -13,8 +13,10 @@ from nova_rt.monitor import groups
 from nova_rt.monitor import libbpf
 from nova_rt.monitor import look
 from nova_rt.monitor import objects
+from nova_rt.monitor import rapl
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers
+from nova_rt.monitor import tap
 from nova_rt.monitor import transactions
 from nova_rt.monitor import waits
 from tests.unit import commands
@@ -70,6 +72,10 @@ class MonitorTest(commands.CommandTest):
                     'sched', lambda: self.scheduler)),
                 mock.patch.object(transactions, 'Transactions',
                                   self.start('tcp', self.refuse)),
+                mock.patch.object(tap, 'Taps',
+                                  self.start('tap', self.refuse)),
+                mock.patch.object(rapl, 'Power',
+                                  self.start('power', self.no_meter)),
                 mock.patch.object(groups.Finder, 'find',
                                   return_value=SERVERS)):
             patch.start()
@@ -86,11 +92,17 @@ class MonitorTest(commands.CommandTest):
     def refuse():
         raise exception.CannotMonitor(what='tcp', reason='of a reason')
 
+    @staticmethod
+    def no_meter(host):
+        raise exception.CannotMonitor(what='power', reason='of a meter')
+
     def test_text(self):
         status, out, err = self.run_main('monitor', '--seconds', '0.1')
         self.assertEqual((0, ''), (status, err))
-        heading, first, second, note = out.splitlines()
-        self.assertEqual('Without tcp: of a reason.', note)
+        heading, first, second, *notes = out.splitlines()
+        self.assertEqual(['Without tcp: of a reason.',
+                          'Without tap: of a reason.',
+                          'Without power: of a meter.'], notes)
         self.assertTrue(heading.startswith('SERVER'))
         # The one that uses more.
         self.assertRegex(first, r'^u2 +reserved +\d\.\d+ +0\.400 +\d+\.\d%')

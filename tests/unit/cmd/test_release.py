@@ -4,6 +4,7 @@
 
 import contextlib
 import io
+import json
 from unittest import mock
 
 from nova_rt.cmd import main
@@ -37,10 +38,10 @@ class ReleaseTest(base.EveryKernelTest):
         self.interface.reserve({group: base.budget(10_000, 100_000)
                                 for group in self.groups})
 
-    def release(self) -> tuple[int, str, str]:
+    def release(self, *options: str) -> tuple[int, str, str]:
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = main.main(['release'])
+            status = main.main(['release', *options])
         return status, out.getvalue(), err.getvalue()
 
     def held(self) -> set[str]:
@@ -61,6 +62,13 @@ class ReleaseTest(base.EveryKernelTest):
         self.assertEqual({self.top}, self.held())
         self.assertEqual((0, '', ''), self.release())
         self.assertEqual(set(), self.held())
+
+    def test_for_programs(self) -> None:
+        left = self.end(self.keepers[0])
+        status, out, err = self.release('-f', 'json')
+        self.assertEqual((0, ''), (status, err))
+        self.assertEqual({'released': [left], 'kept': self.top},
+                         json.loads(out))
 
     def test_groups_that_were_left(self) -> None:
         left = [self.end(keeper) for keeper in self.keepers]

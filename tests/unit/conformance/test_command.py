@@ -25,11 +25,10 @@ def run(*words: str) -> tuple[int, str]:
     return status, stderr.getvalue()
 
 
-def interface(ppm: int = 950_000, held: str = '', binds_cpus: bool = False
-              ) -> types.SimpleNamespace:
+def interface(ppm: int = 950_000, held: str = '') -> types.SimpleNamespace:
     """As much of one as is asked before the first case."""
     return types.SimpleNamespace(
-        name='some', binds_cpus=binds_cpus, prepare=lambda share: None,
+        name='some', prepare=lambda share: None,
         read=lambda group: group == held, capacity=lambda ours: base.Capacity(
             ppm, 0))
 
@@ -60,9 +59,6 @@ class SpareTest(unittest.TestCase):
 
     def test_no_room(self):
         self.refused('100000 ppm of each pCPU are free', ppm=100_000)
-
-    def test_bound_cpus(self):
-        self.refused('bound to their CPUs', binds_cpus=True)
 
     def test_spare(self):
         self.assertEqual(950_000, command._prepare(interface()))

@@ -25,6 +25,8 @@ class CommandTest(unittest.TestCase):
 
     def test_clock(self):
         self.assertIn('-icount shift=2', words(machine.Machine(icount=True)))
+        self.assertIn('-icount shift=4', words(machine.Machine(
+            icount=True, instruction_ns=16)))
         self.assertNotIn('-icount', words(machine.Machine()))
 
     def test_modules_come_with_a_first_root(self):

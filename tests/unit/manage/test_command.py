@@ -121,6 +121,20 @@ class CommandTest(unit_base.TestCase):
         self.assertEqual((0, 'Nothing to heal.\n'),
                          self.manage('heal', '--apply'))
 
+    def test_heal_for_programs(self):
+        self.looks(damaged())
+        status, out = self.manage('heal', '-f', 'json')
+        found = json.loads(out)
+        self.assertEqual(1, status)
+        self.assertEqual((False, [], []), (
+            found['applied'], found['unchecked'], found['notes']))
+        attempt, = found['attempts']
+        self.assertFalse(attempt['changed'])
+        self.assertIn('host1: would set the allocation of ',
+                      attempt['text'])
+        self.assertEqual([base.server_id(0)],
+                         [each['server'] for each in found['left']])
+
     def test_heal_of_one_server(self):
         self.looks(damaged())
         self.assertEqual((0, 'Nothing to heal.\n'), self.manage(

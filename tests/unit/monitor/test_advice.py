@@ -45,8 +45,21 @@ class AdviceTest(unittest.TestCase):
         # The smallest: with a little less the target is missed.
         less = reservation.Reservation(
             found.wanted.runtime_us - 1, found.wanted.period_us)
-        self.assertGreater(contended.predict(load, less).percentile_us(0.99),
-                           20_000)
+        self.assertGreater(contended.predict(
+            PLAIN.most, less).percentile_us(0.99), 20_000)
+
+    def test_few_requests_are_taken_with_caution(self):
+        few = dataclasses.replace(PLAIN, counts=[100] * 2, span_s=2.0,
+                                  cpu_s=0.2)
+        # 200 requests: the rate and the length may be 10 % more.
+        self.assertAlmostEqual(110, few.most.arrival_rate_hz)
+        self.assertAlmostEqual(1000 / 1.1, few.most.service_rate_hz)
+        many = dataclasses.replace(PLAIN, counts=[10_000] * 2, span_s=200.0,
+                                   cpu_s=20.0)
+        target = rt_load.Target(20_000, 0.99)
+        self.assertGreater(
+            advice.advise(few, target, kernel.CBS).wanted.share,
+            advice.advise(many, target, kernel.CBS).wanted.share)
 
     def test_without_a_reservation(self):
         self.assertIsNone(self.advise(reservation=None).predicted_us)

@@ -12,8 +12,10 @@ from nova_rt.monitor import exposition
 from nova_rt.monitor import histogram
 from nova_rt.monitor import look
 from nova_rt.monitor import metrics
+from nova_rt.monitor import power
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers
+from nova_rt.monitor import tap
 from nova_rt.monitor import transactions
 from nova_rt.monitor import waits
 from tests.unit import base
@@ -39,7 +41,9 @@ def look_at(**seen):
     answered = transactions.Seen({peer: edge}, usage().waits)
     return look.Look(10.0, 10.0, (look.Source('sched'),), names, seen, 3, 4,
                      dict.fromkeys(seen, answered),
-                     transactions.Stats(1, 2, 3))
+                     transactions.Stats(1, 2, 3),
+                     dict.fromkeys(seen, tap.Datagrams(5, 6, 50, 60)),
+                     {**dict.fromkeys(seen, 2_500_000), power.IDLE: 7})
 
 
 def full():
@@ -116,6 +120,19 @@ class ExpositionTest(unittest.TestCase):
         self.assertEqual([1, 2, 3], [self.value(f'monitor_{name}_total')
                                      for name in (
             'late_connections', 'peers_beyond', 'missing_transactions')])
+
+    def test_datagrams(self):
+        self.assertEqual([5, 6, 50, 60], [self.value(
+            f'server_{name}_total', ('server', 'u1')) for name in (
+            'sent_datagrams', 'received_datagrams', 'sent_datagram_bytes',
+            'received_datagram_bytes')])
+
+    def test_energy(self):
+        method = ('method', 'cpu_time')
+        self.assertEqual(2.5, self.value(
+            'server_energy_joules_total', method, ('server', 'u1')))
+        self.assertEqual(7e-6, self.value(
+            'host_energy_joules_total', method, ('part', 'idle')))
 
     def test_a_source_that_is_off_has_no_metric(self):
         found = parsed(exposition.text(metrics.families(look.Look(

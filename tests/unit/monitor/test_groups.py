@@ -24,7 +24,10 @@ DOMAIN = '''<domstatus state='running' reason='booted' pid='{pid}'>
 <nova:owner><nova:project uuid="p1">demo</nova:project></nova:owner>
 <nova:ports><nova:port uuid="q"><nova:ip type="fixed"
 address="10.0.0.5" ipVersion="4"/></nova:port></nova:ports>
-</nova:instance></metadata><vcpu placement='static'>2</vcpu></domain>
+</nova:instance></metadata><devices>
+<interface type='bridge'><target dev='tap1'/></interface>
+<interface type='bridge'><target dev='gone'/></interface>
+<interface type='bridge'/></devices><vcpu placement='static'>2</vcpu></domain>
 </domstatus>'''
 UUID = '7b2d0a4e-0b0c-4a57-9a5e-3f6f0f8f7c11'
 V1 = ('/sys/fs/cgroup/cpu', 'cgroup {} cgroup rw,cpu 0 0', 'cpu',
@@ -56,6 +59,7 @@ class FinderTest(unittest.TestCase):
             self.put(f'{mount}{group}/vcpu{vcpu}/tasks')
         self.put(f'{mount}{group}/emulator/tasks')
         self.task(pid, 'qemu-system-x86', controller, f'{group}/emulator')
+        self.put('/sys/class/net/tap1/ifindex', '12\n')
         self.put('/run/libvirt/qemu/instance-00000001.xml',
                  DOMAIN.format(pid=pid, uuid=UUID, kind='qemu'))
         return host_files.Host(str(self.root))
@@ -77,7 +81,8 @@ class FinderTest(unittest.TestCase):
             servers.WHOLE: self.inode(mount + group),
             0: self.inode(f'{mount}{group}/vcpu0'),
             1: self.inode(f'{mount}{group}/vcpu1'),
-        }, 2, 'web <1>', 'p1', 'rt.small', addresses=('10.0.0.5',)), server)
+        }, 2, 'web <1>', 'p1', 'rt.small', addresses=('10.0.0.5',),
+            taps=(12,), sockets=False), server)
 
     def test_comes_and_goes(self):
         finder = groups.Finder(self.host(*V1))
@@ -120,5 +125,5 @@ class FinderTest(unittest.TestCase):
         for reservation in (None, servers.Reservation(1, 2)):
             found = [servers.Server(UUID, {servers.WHOLE: 1, 0: 2}, 1,
                                     'n\n', 'p', 'f', reservation,
-                                    ('10.0.0.5',))]
+                                    ('10.0.0.5',), (3, 4), False)]
             self.assertEqual(found, finding.decode(finding.encode(found)))

@@ -99,7 +99,7 @@ def _make_tables(cloud: Cloud, progress: lifecycle.Progress) -> None:
 def _start(cloud: Cloud, service: services.Service) -> None:
     try:
         service.start(cloud)
-    except nodes.NoRoom as error:
+    except nodes.NoNode as error:
         raise lifecycle.PartFailed(service.name, str(error)) from error
 
 

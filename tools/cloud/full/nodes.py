@@ -43,8 +43,8 @@ _HOLDER = 'sleep'
 _PATIENCE = 5
 
 
-class NoRoom(Exception):
-    """The kernel has not enough real-time CPU left for a node."""
+class NoNode(Exception):
+    """A node cannot be made on this kernel, as it is now."""
 
 
 def directory(cloud: settings.Settings, node: computes.Node) -> pathlib.Path:
@@ -59,7 +59,12 @@ def libvirt_etc(cloud: settings.Settings, node: computes.Node
 
 
 def command(cloud: settings.Settings, node: computes.Node) -> list[str]:
-    """The command that makes the node, and keeps it as long as it runs."""
+    """The command that makes the node, and keeps it as long as it runs.
+
+    :raises NoNode: cgroup v2, or no room
+    """
+    if (cleanup.CGROUPS / 'cgroup.controllers').exists():
+        raise NoNode('needs cgroup v1: a node is made of its hierarchies')
     _make_groups(node)
     old, new = _cgroup_mounts()
     return [*_joined(node), 'unshare', '--mount', '--cgroup', '--uts',
@@ -132,7 +137,7 @@ def _fill(pool: pathlib.Path, node: computes.Node) -> None:
     try:
         pool.write_text(f'{node.pool_us}\n')
     except OSError as error:
-        raise NoRoom(f'cannot have {node.pool_us} us of each second, other '
+        raise NoNode(f'cannot have {node.pool_us} us of each second, other '
                      f'groups hold too much: {error}') from error
 
 

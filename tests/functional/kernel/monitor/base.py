@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+from benchmarks import stand_ins
 from nova_rt.monitor import look
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers
@@ -29,7 +30,8 @@ class WatchedTest(base.RealKernelTest):
         self.monitor = look.Monitor()
         self.addCleanup(self.monitor.close)
         for source in self.monitor.sources:
-            self.assertEqual('', source.reason, source)
+            if source.name in stand_ins.NEEDED:
+                self.assertEqual('', source.reason, source)
         self.accounts = self.scratch('cpuacct')
         self.servers = [servers.Server(
             UUID, {servers.WHOLE: os.stat(self.top).st_ino})]

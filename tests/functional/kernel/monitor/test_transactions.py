@@ -8,6 +8,7 @@ import math
 import socket
 import statistics
 
+from benchmarks import traffic
 from nova_rt.monitor import transactions
 from tests.functional.kernel.monitor import base
 
@@ -203,3 +204,33 @@ class TransactionsTest(base.WatchedTest):
             self.edge(role).took.count >= 2 * CONNECTIONS
             for role in transactions.Role))
         self.assert_exact(ANSWERED, 2)
+
+
+class LoadTest(base.base.RealKernelTest):
+    """Many requests at random times, by a generator of our own in C."""
+
+    def assert_right(self, case):
+        found = traffic.exchange(case)
+        for side in found:
+            received, sent = case.asked, case.answered
+            if side.role is transactions.Role.CLIENT:
+                received, sent = sent, received
+            self.assertEqual(
+                (case.count, case.count * received, case.count * sent),
+                (side.seen.took.count, side.seen.received, side.seen.sent))
+            self.assertEqual(case.count, len(side.noted_ns))
+        return found
+
+    def test_many_connections(self):
+        _, client = self.assert_right(
+            traffic.Case(4_000, 8_000, connections=500))
+        # It hardly ever loses the CPU between its clock and its call; how
+        # near percentiles are is benchmarks/traffic.py's to say.
+        for name, noted, seen, most in [*traffic.compare(
+                client.noted_ns, client.seen.took)][1:4]:
+            self.assertTrue(traffic.within(noted, seen, 4 * most), (
+                name, noted, seen))
+
+    def test_large_answers_by_sendfile(self):
+        self.assert_right(traffic.Case(500, 500, answered=200_000,
+                                       sendfile=True))

@@ -99,6 +99,21 @@ class ConfigTest(base.DoctorTest):
         self.assert_warns(self.examine(base.F1, guest_policy='none'),
                           'config.guest_policy', 'stay ordinary')
 
+    def test_tasks_that_never_run(self):
+        """Two busy SCHED_FIFO tasks may bring RCU to a stand."""
+        preempted = 'CONFIG_PREEMPT_RCU=y\n'
+        for built, warns in ((preempted, True),
+                             (f'{preempted}CONFIG_RCU_BOOST=y\n', False),
+                             ('CONFIG_TREE_RCU=y\n', False)):
+            found = self.examine(
+                base.F1, {'/boot/config-6.18.0': built},
+                guest_policy='fifo')
+            if warns:
+                self.assert_warns(found, 'config.guest_policy', 'fifo',
+                                  'never runs', 'rr')
+            else:
+                self.assertNotIn('config.guest_policy', found)
+
     def test_rt_cpus(self):
         self.assertNotIn('config.rt_cpus',
                          self.examine(base.F1, rt_cpus='0-7,^2-7'))

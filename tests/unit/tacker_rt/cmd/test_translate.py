@@ -4,6 +4,7 @@
 
 import contextlib
 import io
+import json
 import pathlib
 import shutil
 import zipfile
@@ -128,6 +129,14 @@ class PackTest(Base):
             'pack', '--image', 'i', PAPER, target))
         self.assertEqual((0, f'{target}: no problem\n', ''),
                          self.run_command('validate', target))
+
+    def test_for_programs(self):
+        target = self.folder / 'a.csar'
+        status, out, err = self.run_command(
+            'pack', '-f', 'json', '--image', 'i', PAPER, target)
+        self.assertEqual((0, ''), (status, err))
+        self.assertEqual({'package': str(target), 'warnings': []},
+                         json.loads(out))
 
     def test_directory(self):
         target = self.folder / 'a.csar'

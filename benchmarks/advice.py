@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Advice for random servers, against the simulator.
+
+usage: .venv/bin/python -m benchmarks.advice [servers] [seed]
+
+Each server is watched in the simulator for 10,000 requests, and what the
+monitor would have seen of it is what the advice is from.  Of 20, 19 must meet
+the target with it, and it may be 10 % above the smallest runtime that does,
+with the same period.  Exits with 1 where a requirement is missed.
+"""
+
+from collections.abc import Iterator
+import math
+import random
+import sys
+
+import numpy as np
+
+from nova_rt import exception
+from nova_rt.model import exact
+from nova_rt.model import kernel as rt_kernel
+from nova_rt.model import load as rt_load
+from nova_rt.model import planner
+from nova_rt.model.simulator import estimate
+from nova_rt.model.simulator import lone
+from nova_rt.model.simulator import traffic
+from nova_rt.monitor import advice
+from nova_rt.monitor import histogram
+from nova_rt import reservation as rt_reservation
+
+SERVERS, MET, ABOVE = 20, 0.95, 1.10
+REQUESTS, PARTS, PERCENTILE = 10_000, 30, 0.99
+#: Of the runtime that the equation has, where the smallest is looked for.
+_AROUND, _STEPS = 0.05, 6
+_PLAN = estimate.Plan(requests=40_000)
+
+
+def questions(count: int, seed: int
+              ) -> Iterator[tuple[rt_load.Load, rt_load.Target]]:
+    """Random loads, with targets that can be met."""
+    draw = random.Random(seed)  # noqa: S311
+    while count:
+        length_us = 10 ** draw.uniform(2, 4)
+        load = rt_load.Load(
+            draw.uniform(0.05, 0.6) * rt_load.US_PER_S / length_us,
+            rt_load.US_PER_S / length_us)
+        target = rt_load.Target(length_us * draw.uniform(8, 60), PERCENTILE)
+        try:
+            wanted = planner.plan(planner.Question(load, target,
+                                                   max_share=0.8))
+        except exception.NoAnswer:
+            continue
+        if wanted.share < 1:
+            count -= 1
+            yield load, target
+
+
+def watched(load: rt_load.Load, seed: int) -> advice.Measured:
+    """What the monitor sees of a server that has a whole CPU."""
+    requests = traffic.poisson(load, REQUESTS, seed)
+    span_us = float(requests.arrivals_us[-1])
+    counts = np.histogram(requests.arrivals_us, PARTS, (0, span_us))[0]
+    took = [0] * histogram.BUCKETS
+    for response_us in lone.responses_us(requests, 1.0, 1.0):
+        took[histogram.bucket_of(int(response_us * 1000))] += 1
+    return advice.Measured(
+        counts.tolist(), span_us / rt_load.US_PER_S,
+        float(requests.works_us.sum()) / rt_load.US_PER_S, 1,
+        histogram.Histogram(tuple(took)), None, 0)
+
+
+def reached_us(load: rt_load.Load, runtime_us: int, period_us: int) -> float:
+    """The percentile by the simulator, infinite where it is overloaded."""
+    try:
+        return estimate.estimate(
+            load, rt_reservation.Reservation(runtime_us, period_us),
+            (PERCENTILE,), _PLAN)[1].value_us
+    except exception.InvalidLoad:
+        return math.inf
+
+
+def smallest_us(load: rt_load.Load, target: rt_load.Target, period_us: int
+                ) -> int:
+    """The smallest runtime that meets the target, by the simulator."""
+    near = exact.smallest_runtime_us(load, target, period_us)
+    low, high = int(near * (1 - _AROUND)), math.ceil(near * (1 + _AROUND))
+    for _ in range(_STEPS):
+        middle = (low + high) // 2
+        if reached_us(load, middle, period_us) <= target.time_us:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def main() -> int:
+    count, seed = [*map(int, sys.argv[1:]), *(SERVERS, 1)[
+        len(sys.argv) - 1:]]
+    met = near = 0
+    for number, (load, target) in enumerate(questions(count, seed)):
+        found = advice.advise(watched(load, 1_000 * seed + number), target,
+                              rt_kernel.CBS)
+        period_us = found.wanted.period_us
+        reached = reached_us(load, found.wanted.runtime_us, period_us)
+        above = found.wanted.runtime_us / smallest_us(load, target, period_us)
+        met += reached <= target.time_us
+        near += above <= ABOVE
+        print(f'{load.arrival_rate_hz:8.1f}/s of '
+              f'{rt_load.US_PER_S / load.service_rate_hz:7.0f} us: p99 within '
+              f'{target.time_us / 1000:7.2f} ms by {found.wanted}: '
+              f'{reached / 1000:7.2f} ms, {above - 1:+.1%} above the '
+              f'smallest', flush=True)
+    print(f'{met} of {count} meet their target, {near} are within '
+          f'{ABOVE - 1:.0%} of the smallest')
+    return 0 if met >= MET * count and near >= MET * count else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What nova-rt-monitor itself uses with 200 servers, and what remains of many.
+
+usage: .venv/bin/python -m benchmarks.agent [servers]
+
+The service, the process that finds servers included, is asked every 15 s
+while it watches 200 groups with a process each, which is called as those of
+QEMU are: CPU time at most 0.5 % of a CPU, 60 MB resident, an answer within
+50 ms.  Then 10,000 servers come, use CPU time and a TCP connection, and go:
+the memory of maps, resident memory and descriptors must be as they were
+after the first tenth.  Needs root and cgroup v1; exits with 1 where a
+requirement is missed.
+"""
+
+from collections.abc import Iterator
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from unittest import mock
+from urllib import error
+from urllib import request
+
+from benchmarks import stand_ins
+from nova_rt.host import cgroup
+from nova_rt.monitor import look as monitor_look
+from nova_rt.monitor import service
+
+GUESTS, SCRAPES, INTERVAL_S = 200, 4, 15
+CPU, MEMORY_MB, SCRAPE_S = 0.005, 60, 0.050
+MANY, AT_ONCE = 10_000, 100
+#: Of resident memory, in MB.
+FLAT_MB = 2
+_SECONDS = 60
+#: It wakes up now and then.
+_GUEST = 'while :; do sleep 5; done'
+
+
+@contextlib.contextmanager
+def guests(names: list[str]) -> Iterator[None]:
+    """A process in each group, as if it were a virtual machine."""
+    with (tempfile.TemporaryDirectory() as folder,
+          stand_ins.groups(*names) as groups,
+          contextlib.ExitStack() as stack):
+        program = shutil.copy('/bin/sh', f'{folder}/qemu-system-x86_64')
+        for group in groups.values():
+            child = subprocess.Popen(  # noqa: PLW1509
+                [program, '-c', _GUEST], start_new_session=True,
+                preexec_fn=stand_ins.joining(group))
+            stack.callback(_empty, group)
+            stack.callback(child.wait)
+            stack.callback(os.killpg, child.pid, signal.SIGKILL)
+        yield
+
+
+def _empty(group: pathlib.Path) -> None:
+    """Wait for the last process of a group to be gone."""
+    end = time.monotonic() + _SECONDS
+    while (group / 'cgroup.procs').read_text() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def _serve(port: int) -> int:
+    """Start the service; it takes our groups for those of libvirt."""
+    child = os.fork()
+    if child:
+        return child
+    with mock.patch.object(cgroup, 'PARTITIONS', (
+            f'/{stand_ins.TOP.name}',)):
+        os._exit(service.run(service.Options(port=port)))
+
+
+def _scrape(port: int) -> tuple[str, float]:
+    """What it answers, and how long that took in s."""
+    opener = request.build_opener(request.ProxyHandler({}))
+    begun = time.monotonic()
+    with opener.open(f'http://127.0.0.1:{port}{service.PATH}') as answer:
+        return answer.read().decode(), time.monotonic() - begun
+
+
+def _wait_for(port: int) -> None:
+    """Until all guests are watched."""
+    end = time.monotonic() + _SECONDS
+    while time.monotonic() < end:
+        with contextlib.suppress(error.URLError):
+            if f'nova_rt_monitor_servers {GUESTS}\n' in _scrape(port)[0]:
+                return
+        time.sleep(0.2)
+    raise SystemExit('the service never saw all groups')
+
+
+def _family(pid: int) -> list[int]:
+    children = pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text()
+    return [pid, *map(int, children.split())]
+
+
+def _cpu_s(pids: list[int]) -> float:
+    fields = [pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(
+        ')')[2].split() for pid in pids]
+    ticks = sum(int(one[11]) + int(one[12]) for one in fields)
+    return ticks / os.sysconf('SC_CLK_TCK')
+
+
+def resident_mb(pid: int) -> float:
+    """Its part of pages that are shared counted in part."""
+    lines = pathlib.Path(f'/proc/{pid}/smaps_rollup').read_text()
+    [pss] = [line for line in lines.splitlines() if line.startswith('Pss:')]
+    return int(pss.split()[1]) / 1024
+
+
+def agent() -> bool:
+    with socket.socket() as found:
+        found.bind(('127.0.0.1', 0))
+        port = found.getsockname()[1]
+    with guests([f'qemu-{number}' for number in range(GUESTS)]):
+        pid = _serve(port)
+        try:
+            _wait_for(port)
+            pids, took, size = _family(pid), [], 0
+            before, begun = _cpu_s(pids), time.monotonic()
+            for _ in range(SCRAPES):
+                text, seconds = _scrape(port)
+                took.append(seconds)
+                size = len(text)
+                time.sleep(INTERVAL_S)
+            part = (_cpu_s(pids) - before) / (time.monotonic() - begun)
+            memory = sum(map(resident_mb, pids))
+        finally:
+            os.kill(pid, signal.SIGTERM)
+            os.waitpid(pid, 0)
+    print(f'{GUESTS} servers, {size / 1e6:.1f} MB an answer: {part:.2%} of a '
+          f'CPU (at most {CPU:.1%}), {memory:.0f} MB (at most {MEMORY_MB}), '
+          f'answers in {statistics.median(took) * 1000:.0f} ms, at most '
+          f'{max(took) * 1000:.0f} ({SCRAPE_S * 1000:.0f})', flush=True)
+    return (part <= CPU and memory <= MEMORY_MB
+            and statistics.median(took) <= SCRAPE_S)
+
+
+def _short_life() -> None:
+    """A task of a server: some CPU time and a connection."""
+    with socket.create_server(('127.0.0.1', 0)) as listener, (
+            socket.create_connection(listener.getsockname())) as client:
+        server, _ = listener.accept()
+        client.sendall(b'x')
+        server.recv(1)
+        server.sendall(b'x')
+        client.recv(1)
+
+
+def _generation(monitor: monitor_look.Monitor, names: list[str]) -> int:
+    """Servers come and go; how many of them were seen to answer."""
+    with stand_ins.groups(*names) as groups:
+        monitor.watch(stand_ins.server(name, group)
+                      for name, group in groups.items())
+        for group in groups.values():
+            child = os.fork()
+            if not child:
+                stand_ins.joining(group)()
+                _short_life()
+                os._exit(0)
+            os.waitpid(child, 0)
+        seen = monitor.look()
+        monitor.watch([])
+    return sum(1 for name in names if seen.answered[name].edges
+               and seen.seen[name].whole.totals.ran)
+
+
+def _maps() -> int:
+    """Bytes of the maps that this process holds."""
+    found = 0
+    for link in pathlib.Path('/proc/self/fdinfo').iterdir():
+        with contextlib.suppress(OSError):  # the one that lists them
+            lines = dict(line.split(':', 1) for line in
+                         link.read_text().splitlines() if ':' in line)
+            found += int(lines.get('memlock', 0)) if 'map_type' in lines else 0
+    return found
+
+
+def soak(count: int) -> bool:
+    rows, seen = [], 0
+    with stand_ins.monitor() as monitor:
+        for first in range(0, count, AT_ONCE):
+            seen += _generation(monitor, [
+                f'{first + number}' for number in range(AT_ONCE)])
+            rows.append((_maps(), resident_mb(os.getpid()),
+                         len(os.listdir('/proc/self/fd'))))
+    settled = rows[len(rows) // 10]
+    print(f'{seen} of {count} servers that came and went were seen to '
+          f'answer: maps {settled[0] / 1e6:.1f} to {rows[-1][0] / 1e6:.1f} '
+          f'MB, resident {settled[1]:.1f} to {rows[-1][1]:.1f} MB, '
+          f'descriptors {settled[2]} to {rows[-1][2]}')
+    return (seen == count and rows[-1][0] <= settled[0]
+            and rows[-1][1] <= settled[1] + FLAT_MB
+            and rows[-1][2] <= settled[2])
+
+
+def main() -> int:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else MANY
+    return 0 if all([agent(), soak(count)]) else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

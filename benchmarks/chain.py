@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The rate at which a chain of servers saturates: as told, and as it does.
+
+usage: .venv/bin/python -m benchmarks.chain
+
+Three servers, each with its own limit of CPU time, of which each asks the
+next for every request.  At a third of their load the monitor tells the rate
+that the first of them saturates at (Eq. 5); then the load is raised in steps
+until no more is answered.  The two must be within 5 %.  Needs root, cc, and
+cgroup v1; exits with 1 where they are not.
+"""
+
+from collections.abc import Iterator
+import contextlib
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+from benchmarks import stand_ins
+from benchmarks import traffic
+from nova_rt.monitor import operational
+from nova_rt.monitor import servers
+from nova_rt.monitor import transactions
+
+PERIOD_US = 20_000
+#: CPU of each tier in a period, and ms that each request takes of it.
+TIERS = {'web': (10_000, 0.8), 'logic': (6_000, 2.0), 'data': (10_000, 1.5)}
+CONNECTIONS, ASKED, ANSWERED = 16, 100, 1_000
+LOW_HZ, LOW_S, STEP_S = 50, 10, 4
+STEPS = (0.7, 0.85, 0.95, 1.05, 1.2)
+MOST = 0.05
+
+#: Works for each request and asks the next, if there is one.
+TIER = '''
+import socket, sys, threading, time
+work, after, asked, answered = map(float, sys.argv[1:])
+def whole(connection, left):
+    while left:
+        got = len(connection.recv(int(left)))
+        if not got:
+            return False
+        left -= got
+    return True
+def serve(connection):
+    below = socket.create_connection(('127.0.0.1', int(after))
+                                     ) if after else None
+    while whole(connection, asked):
+        until = time.thread_time() + work / 1000
+        while time.thread_time() < until:
+            pass
+        if below:
+            below.sendall(bytes(int(asked)))
+            whole(below, answered)
+        connection.sendall(bytes(int(answered)))
+with socket.create_server(('127.0.0.1', 0), backlog=64) as listener:
+    print(listener.getsockname()[1], flush=True)
+    while True:
+        threading.Thread(target=serve, args=(listener.accept()[0],),
+                         daemon=True).start()
+'''
+
+
+@contextlib.contextmanager
+def chain(groups: dict[str, pathlib.Path]) -> Iterator[int]:
+    """Yields the port of the first tier."""
+    with contextlib.ExitStack() as stack:
+        port = 0
+        for name, (quota, work) in reversed(TIERS.items()):
+            (groups[name] / 'cpu.cfs_period_us').write_text(str(PERIOD_US))
+            (groups[name] / 'cpu.cfs_quota_us').write_text(str(quota))
+            child = stack.enter_context(stand_ins.running(
+                groups[name], sys.executable, '-c', TIER,
+                *map(str, (work, port, ASKED, ANSWERED))))
+            port = stand_ins.port_of(child)
+        yield port
+
+
+def ask(program: str, folder: str, port: int, rate_hz: float, seconds: float
+        ) -> float:
+    """Ask so many times a second; how many a second were answered."""
+    count = int(rate_hz * seconds)
+    begun = time.monotonic()
+    subprocess.run([program, 'client', *map(str, (
+        '127.0.0.1', port, CONNECTIONS, rate_hz, count, ASKED, ANSWERED, 1,
+        f'{folder}/client'))], check=True)
+    return count / (time.monotonic() - begun)
+
+
+def told_hz(program: str, folder: str, groups: dict[str, pathlib.Path],
+            port: int) -> float:
+    """The rate of saturation, from a low one."""
+    watched = [stand_ins.server(name, group, servers.Reservation(
+        TIERS[name][0], PERIOD_US)) for name, group in groups.items()]
+    with stand_ins.monitor(*watched) as monitor:
+        before = monitor.look()
+        ask(program, folder, port, LOW_HZ, LOW_S)
+        look = monitor.look().since(before)
+    used = {one.uuid: operational.Centre(
+        look.seen[one.uuid].whole.totals.ran / 1e9 / look.span_s, 1, 1,
+        one.reservation.share if one.reservation else None
+    ).tightest for one in watched}
+    asked = look.answered['web'].total(transactions.Role.SERVER).took.count
+    found = operational.saturation_rate_hz(used, asked / look.span_s)
+    if found is None:
+        raise SystemExit('nothing was asked of the chain')
+    print(f'At {asked / look.span_s:.1f} a second: ' + ', '.join(
+        f'{name} {part:.1%}' for name, part in used.items())
+        + f' of what they may use; {found[1]} saturates at {found[0]:.1f}')
+    return found[0]
+
+
+def main() -> int:
+    with (tempfile.TemporaryDirectory() as folder,
+          stand_ins.groups(*TIERS) as groups, chain(groups) as port):
+        program = stand_ins.compiled(traffic.SOURCE, folder)
+        told = told_hz(program, folder, groups, port)
+        reached = []
+        for step in STEPS:
+            reached.append(ask(program, folder, port, step * told, STEP_S))
+            print(f'  {step * told:.1f} asked, {reached[-1]:.1f} answered '
+                  f'a second', flush=True)
+    off = told / max(reached) - 1
+    print(f'Told {told:.1f}, reached {max(reached):.1f} a second: {off:+.1%}, '
+          f'at most {MOST:.0%}')
+    return 0 if abs(off) <= MOST else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

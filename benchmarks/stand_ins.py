@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Groups of this host's that stand in for servers, for the benchmarks.
+
+Needs root and the ``cpu`` controller of cgroup v1.
+"""
+
+from collections.abc import Callable, Iterator
+import contextlib
+import os
+import pathlib
+import subprocess
+
+from nova_rt.monitor import look as monitor_look
+from nova_rt.monitor import servers
+
+TOP = pathlib.Path(f'/sys/fs/cgroup/cpu/nova-rt-bench-{os.getpid()}')
+#: Sources that there is nothing to compare without.
+NEEDED = ('sched', 'tcp')
+_SECONDS = 30
+
+
+@contextlib.contextmanager
+def groups(*names: str) -> Iterator[dict[str, pathlib.Path]]:
+    """Groups by name, below one of our own; they go when they are empty."""
+    TOP.mkdir()
+    made = {name: TOP / name for name in names}
+    try:
+        for path in made.values():
+            path.mkdir()
+        yield made
+    finally:
+        for path in made.values():
+            path.rmdir()
+        TOP.rmdir()
+
+
+def joining(group: pathlib.Path, cpu: int | None = None
+            ) -> Callable[[], None]:
+    """What a child process does before it becomes a program."""
+    def join() -> None:
+        (group / 'cgroup.procs').write_text('0')
+        if cpu is not None:
+            os.sched_setaffinity(0, {cpu})
+    return join
+
+
+@contextlib.contextmanager
+def running(group: pathlib.Path, *command: str, cpu: int | None = None
+            ) -> Iterator[subprocess.Popen[str]]:
+    """Yields a command in a group, with a pipe; SIGTERM ends it.
+
+    :param cpu: the only one that it may run on
+    """
+    child = subprocess.Popen(  # noqa: PLW1509
+        command, text=True, stdout=subprocess.PIPE,
+        preexec_fn=joining(group, cpu))
+    try:
+        yield child
+    finally:
+        child.terminate()
+        child.communicate(timeout=_SECONDS)
+
+
+def port_of(child: subprocess.Popen[str]) -> int:
+    """The port that a command listens at, which it prints first."""
+    if child.stdout is None:
+        raise ValueError('it has no pipe')
+    return int(child.stdout.readline())
+
+
+def server(name: str, group: pathlib.Path,
+           reservation: servers.Reservation | None = None, vcpus: int = 1
+           ) -> servers.Server:
+    """A group as a server of one vCPU."""
+    return servers.Server(
+        name, {servers.WHOLE: os.stat(group).st_ino}, vcpus, name,
+        reservation=reservation)
+
+
+@contextlib.contextmanager
+def monitor(*watched: servers.Server) -> Iterator[monitor_look.Monitor]:
+    """Yields what watches some servers."""
+    with contextlib.closing(monitor_look.Monitor()) as found:
+        for source in found.sources:
+            if source.reason and source.name in NEEDED:
+                raise SystemExit(f'{source.name}: {source.reason}')
+        found.watch(watched)
+        yield found
+
+
+def compiled(source: pathlib.Path, folder: str) -> str:
+    """The program of a source in C, in a folder."""
+    program = f'{folder}/{source.stem}'
+    subprocess.run(['cc', '-O2', '-o', program, source, '-lm'], check=True)
+    return program

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""This machine as a nova-compute that has just started sees it."""
+
+import dataclasses
+from typing import Self
+
+from nova_rt.compute import claims
+from nova_rt.kernel import detect
+from nova_rt.kernel import fs
+from nova_rt.kernel import tasks
+from nova_rt.kernel import tree
+import nova_rt.privsep
+from nova_rt import reservation
+from nova_rt.virt.libvirt import enforcer
+
+#: ppm of each pCPU for guests.
+CAP = 900_000
+#: The default of nova-compute.  Of two busy SCHED_FIFO tasks in a guest the
+#: second never runs, and what it was interrupted in the kernel never ends.
+_POLICY = 'rr'
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """The interface of the kernel and what reserves by it, in this process.
+
+    Nothing is known of what was there before.
+    """
+
+    interface: tree.TreeInterface
+    enforcer: enforcer.GroupEnforcer
+
+    @classmethod
+    def find(cls) -> Self:
+        """:raises LookupError: the kernel has no interface with groups"""
+        nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
+        files = fs.RealFS()
+        found = detect.detect(files)
+        if not isinstance(found, tree.TreeInterface):
+            raise LookupError('the kernel has no interface with groups')
+        found.prepare(CAP)
+        return cls(found, enforcer.GroupEnforcer(
+            found, tasks.Tasks(files), _POLICY, lambda wanted: 1))
+
+
+def claim(runtime_us: int, period_us: int, cpu: int) -> claims.RTClaim:
+    """What a guest of one pCPU is to have."""
+    return claims.RTClaim(
+        '0' * 36, 0, reservation.Reservation(runtime_us, period_us), (cpu,))

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Budgets taken at the moments at which kernels were seen to die of it.
+
+Each round starts a busy container, gives it a budget, changes it, and takes
+it while a timer of the kernel may still stand.  Every second round runs with
+HRTICK on, where the kernel has it: shorter runtimes are allowed then.  As
+root, on a host that may die::
+
+    python -m tests.full.kernel.releases --rounds 100
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+import contextlib
+import functools
+import json
+import logging
+import os
+import pathlib
+import sys
+import time
+
+from nova_rt import exception
+from nova_rt.host import ticks
+from tests.full.kernel import guests
+from tests.full.kernel import host as hosts
+from tests.full.kernel import summary
+
+_CPU = 0
+
+
+class Wrong(Exception):
+    """What must not be, as a sentence."""
+
+
+class Round:
+    """One guest and the nova-compute that serves it.
+
+    :ivar host: of a process that knows what it has done itself
+    """
+
+    def __init__(self, machine: guests.Guests) -> None:
+        self.host = hosts.Host.find()
+        self.guest = machine.start(1)
+
+    def apply(self, runtime_ms: float, period_ms: float) -> None:
+        """A budget, in ms.
+
+        :raises KernelError: it is refused
+        """
+        self.host.enforcer.apply(self.guest.pid, hosts.claim(
+            round(runtime_ms * 1000), round(period_ms * 1000), _CPU))
+
+    def refuses(self, runtime_ms: float, period_ms: float) -> None:
+        """:raises Wrong: such a budget is granted"""
+        try:
+            self.apply(runtime_ms, period_ms)
+        except exception.KernelError:
+            return
+        raise Wrong(f'{runtime_ms} ms is granted, which is dangerous here')
+
+    def restart(self) -> None:
+        """Forget what the groups have had."""
+        self.host = hosts.Host.find()
+
+    def release(self) -> None:
+        self.host.enforcer.release(self.guest.pid)
+
+    def end(self) -> None:
+        """:raises Wrong: the kernel holds a budget once all is gone"""
+        self.guest.kill()
+        self.guest.remove()
+        self.host.enforcer.settle()
+        held = self.host.interface.read('/machine')
+        if held is not None:
+            raise Wrong(f'/machine holds {held}')
+
+
+def below_tick(one: Round) -> None:
+    """A runtime far below a tick: one overrun is a debt of many periods."""
+    if one.host.interface.least_runtime_us() > 200:
+        return one.refuses(.2, 20)
+    one.apply(.2, 20)
+    time.sleep(.5)
+    return one.release()
+
+
+def shorter(one: Round) -> None:
+    """The timer stands at the end of the longer period that was."""
+    one.apply(100, 1000)
+    time.sleep(1.2)
+    one.apply(5, 50)
+    one.release()
+
+
+def thrice(one: Round) -> None:
+    """Three changes in a row, as a random run died of."""
+    for runtime, period in ((60, 200), (25, 500), (10, 200)):
+        one.apply(runtime, period)
+        time.sleep(.3)
+    one.release()
+
+
+def forgotten(one: Round) -> None:
+    """Another process takes what was made shorter just before."""
+    one.apply(100, 1000)
+    time.sleep(1.2)
+    one.apply(5, 50)
+    one.restart()
+    one.release()
+
+
+def orphan(one: Round) -> None:
+    """The guest is killed while throttled, and its group stays."""
+    one.apply(100, 1000)
+    time.sleep(.25)
+    one.guest.kill()
+    one.host.enforcer.release_orphans()
+
+
+CASES: dict[str, Callable[[Round], None]] = {
+    'below a tick': below_tick, 'shorter': shorter, 'thrice': thrice,
+    'forgotten': forgotten, 'orphan': orphan}
+
+
+@contextlib.contextmanager
+def hrtick(on: bool) -> Iterator[None]:
+    """The features of the scheduler, put back afterwards."""
+    path = next((pathlib.Path(name) for name in ticks.FEATURES
+                 if os.path.exists(name)), None)
+    names = ('HRTICK', 'HRTICK_DL')
+    before = path.read_text().split() if path else []
+    changed = [name for name in names
+               if (f'NO_{name}' if on else name) in before]
+    try:
+        for name in changed:
+            assert path is not None
+            path.write_text(name if on else f'NO_{name}')
+        yield
+    finally:
+        for name in changed:
+            assert path is not None
+            path.write_text(f'NO_{name}' if on else name)
+
+
+def campaign(rounds: int) -> dict[str, object]:
+    """The report: rounds of all cases, and what was wrong."""
+    machine = guests.Guests()
+    wrong: list[str] = []
+    start = time.monotonic()
+    for number in range(rounds):
+        for name, case in CASES.items():
+            print(f'{time.monotonic():.3f} {number} {name}', file=sys.stderr,
+                  flush=True)
+            with hrtick(bool(number % 2)):
+                one = Round(machine)
+                for act in (functools.partial(case, one), one.end):
+                    try:
+                        act()
+                    except (exception.KernelError, Wrong) as error:
+                        wrong.append(f'{name}: {error}')
+    machine.close()
+    return {'kernel': os.uname().release, 'rounds': rounds,
+            'cases': list(CASES), 'wrong': wrong,
+            'seconds': round(time.monotonic() - start, 1),
+            'complaints': summary.complaints(summary.kernel_log())}
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--rounds', type=int, default=100)
+    args = parser.parse_args(argv)
+    logging.disable(logging.CRITICAL)
+    os.setpriority(os.PRIO_PROCESS, 0, -20)
+    report = campaign(args.rounds)
+    print(json.dumps(report))
+    return bool(report['wrong'])
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Events of the scheduler one by one, by programs that only tests have."""
+
+from collections.abc import Iterable, Iterator
+import enum
+import pathlib
+import struct
+import subprocess
+
+from nova_rt.monitor import libbpf
+from nova_rt.monitor import objects
+
+_SOURCE = pathlib.Path(__file__).with_name('events.bpf.c')
+_EVENT = struct.Struct('=QII')
+_COUNT = struct.Struct('=Q')
+
+
+class Kind(enum.IntEnum):
+    """As events.bpf.c has them."""
+
+    WOKEN = 0
+    PREEMPTED = 1
+    SLEEPS = 2
+    RUNS = 3
+
+
+class Recorder:
+    """Records what happens to some tasks until it is closed."""
+
+    def __init__(self, folder: pathlib.Path, pids: Iterable[int]) -> None:
+        """Compile the programs into *folder* and attach them."""
+        path = folder / 'events.bpf.o'
+        subprocess.run(
+            ['clang', '-O2', '-g', '-target', 'bpf', '-mcpu=v3', '-I',
+             objects.path('sched').parent, '-c', _SOURCE, '-o', path],
+            check=True)
+        self._object = libbpf.Object(str(path))
+        self._events = self._object.map('events')
+        self._count = self._object.map('count')
+        watched = self._object.map('watched')
+        for pid in pids:
+            watched.put(objects.key(pid), objects.key(1))
+        self._object.attach()
+
+    def close(self) -> None:
+        self._object.close()
+
+    def waits_ns(self) -> list[int]:
+        """How long tasks waited each time before they ran, ascending.
+
+        :raises OverflowError: there was no room for some events
+        """
+        runs, since, found = set(), {}, []
+        for at, pid, kind in self._all():
+            if kind == Kind.RUNS:
+                runs.add(pid)
+                if pid in since:
+                    found.append(at - since.pop(pid))
+            elif kind == Kind.WOKEN:
+                if pid not in runs:
+                    since.setdefault(pid, at)
+            else:
+                runs.discard(pid)
+                if kind == Kind.PREEMPTED:
+                    since[pid] = at
+        return sorted(found)
+
+    def _all(self) -> Iterator[tuple[int, int, int]]:
+        data = self._count.get(objects.key(0))
+        assert data is not None
+        [count] = _COUNT.unpack(data)
+        if count > self._events.entries:
+            raise OverflowError(count)
+        for index in range(count):
+            event = self._events.get(objects.key(index))
+            assert event is not None
+            yield _EVENT.unpack(event)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Packets at an interface beside what both ends say of them."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import unittest
+
+from benchmarks import taps
+from benchmarks import traffic
+from nova_rt.monitor import look
+from nova_rt.monitor import servers
+from nova_rt.monitor import tap
+from nova_rt.monitor import transactions
+
+_SEND = ('import socket, sys\nwith socket.socket(socket.AF_INET, '
+         'socket.SOCK_DGRAM) as out:\n for _ in range(7):\n'
+         '  out.sendto(bytes(33), (sys.argv[1], 5060))')
+_ASK = ('import socket, sys\nwith socket.create_connection(('
+        'sys.argv[1], int(sys.argv[2]))) as asks:\n for _ in range(5):\n'
+        '  asks.sendall(bytes(10))\n  left = 3000\n'
+        '  while left: left -= len(asks.recv(left))')
+
+
+class TapTest(unittest.TestCase):
+
+    def setUp(self):
+        if os.geteuid() != 0:
+            self.skipTest('needs root')
+
+    def watched(self):
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        self.inside = stack.enter_context(taps.namespace())
+        return stack.enter_context(contextlib.closing(taps.Watched()))
+
+    def python(self, program, *words):
+        subprocess.run(['nsenter', '-t', str(self.inside), '-n',
+                        sys.executable, '-c', program, *words], check=True)
+
+    def test_a_server_inside(self):
+        for case in (traffic.Case(2_000, 2_000),
+                     traffic.Case(200, 100, answered=200_000)):
+            noted, seen = taps.exchange(case)
+            self.assertEqual(
+                (len(noted), case.count * case.asked,
+                 case.count * case.answered),
+                (seen.took.count, seen.received, seen.sent))
+
+    def test_a_client_inside(self):
+        watched = self.watched()
+        with socket.create_server((str(taps.HERE), 0)) as listener:
+            port = listener.getsockname()[1]
+            if not os.fork():
+                self.python(_ASK, str(taps.HERE), str(port))
+                os._exit(0)
+            connection, _ = listener.accept()
+            with connection:
+                while connection.recv(10):
+                    connection.sendall(bytes(3000))
+        os.wait()
+        edge = watched.edge(taps.HERE, transactions.Role.CLIENT, port)
+        self.assertEqual((5, 50, 15_000), (
+            edge.took.count, edge.sent, edge.received))
+
+    def test_datagrams(self):
+        watched = self.watched()
+        self.python(_SEND, str(taps.HERE))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+            for _ in range(3):
+                out.sendto(bytes(20), (str(taps.THERE), 53))
+        found = watched.source.datagrams(watched.register)[taps.UUID]
+        self.assertEqual(tap.Datagrams(7, 3, 231, 60), found)
+
+    def test_a_container_has_its_transactions_from_sockets(self):
+        watched = self.watched()
+        index = socket.if_nametoindex(f'nrt{os.getpid()}')
+        watched.source.apply(watched.register.update([servers.Server(
+            taps.UUID, {}, taps=(index,))]))
+        watched.source.point(watched.register)
+        with self.assertRaises(ConnectionRefusedError):
+            socket.create_connection((str(taps.THERE), 9))
+        self.assertEqual(
+            {}, watched.source.read(watched.register)[taps.UUID].edges)
+
+    def test_an_interface_that_is_gone(self):
+        with contextlib.closing(look.Monitor()) as monitor:
+            gone = [servers.Server(taps.UUID, {}, taps=(2 ** 30,))]
+            monitor.watch(gone)
+            monitor.follow(gone)
+            self.assertEqual(tap.Datagrams(),
+                             monitor.look().datagrams[taps.UUID])

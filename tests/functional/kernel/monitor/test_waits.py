@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Percentiles of waits beside those of the events one by one."""
+
+import contextlib
+import math
+import os
+import pathlib
+import tempfile
+
+from tests.functional.kernel.monitor import base
+from tests.functional.kernel.monitor import events
+
+WORKERS, CPU = 4, 0
+PARTS = (0.5, 0.75, 0.9, 0.99)
+#: Of the percentile; and, in ns, what the clock of a run queue may be late: a
+#: task that is switched to where it was woken has waited 0 by it.
+MOST, LATE_NS = 0.02, 10_000
+
+#: Works and sleeps by turns, for random times, until so much time is gone.
+WORKER = '''
+import random, sys, time
+print(flush=True)
+seconds, seed = float(sys.stdin.readline()), int(sys.argv[1])
+draw = random.Random(seed)
+end = time.monotonic() + seconds
+while time.monotonic() < end:
+    until = time.thread_time() + draw.expovariate(1000)
+    while time.thread_time() < until:
+        pass
+    time.sleep(draw.expovariate(500))
+print(flush=True)
+sys.stdin.read()
+'''
+
+
+class WaitsTest(base.WatchedTest):
+
+    def work(self, seconds):
+        """Tasks that compete on one CPU; what was seen, and the events."""
+        children = [self.python(WORKER, str(seed))
+                    for seed in range(WORKERS)]
+        for child in children:
+            child.stdout.readline()
+            os.sched_setaffinity(child.pid, {CPU})
+            self.wait_for(lambda child=child: base.sleeps(child.pid))
+        with tempfile.TemporaryDirectory() as folder, contextlib.closing(
+                events.Recorder(pathlib.Path(folder), [
+                    child.pid for child in children])) as recorder:
+            before = self.monitor.look()
+            for child in children:
+                child.stdin.write(f'{seconds}\n')
+                child.stdin.flush()
+            for child in children:
+                child.stdout.readline()
+                self.wait_for(lambda child=child: base.sleeps(child.pid))
+            found = self.monitor.look().since(before)
+            return (found.seen[base.UUID].whole.waits, found.unseen,
+                    recorder.waits_ns())
+
+    def test_percentiles(self):
+        waits, unseen, golden = self.work(2)
+        self.assertGreater(len(golden), 200)
+        self.assertAlmostEqual(len(golden), waits.count, delta=unseen)
+        last = len(golden) - 1
+        for part in PARTS:
+            # A wait that neither has an event for moves the others by one.
+            rank = math.ceil(part * len(golden)) - 1
+            least = golden[max(0, rank - unseen)]
+            most = golden[min(last, rank + unseen)]
+            seen = waits.quantile_ns(part)
+            self.assertGreaterEqual(seen, (1 - MOST) * least - LATE_NS, part)
+            self.assertLessEqual(seen, (1 + MOST) * most + LATE_NS, part)
