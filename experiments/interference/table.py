@@ -39,7 +39,8 @@ def judged(found: matrix.Matrix, told: matrix.Matrix
     mean = statistics.mean(values)
     errors = list(map(abs, off(found, told)))
     return ((f'{kept} of {len(values)} cells at least {KEPT}, mean '
-             f'{mean:.3f}, least {min(values):.3f}',
+             f'{mean:.3f}, least {min(values):.3f}, n from '
+             f'{min(cell.runs or 0 for cell in pairs(found))}',
              len(values) == 20 and kept >= CELLS and mean >= MEAN),
             (f'mean {100 * statistics.mean(errors):.1f} %, worst '
              f'{100 * max(errors):.1f} %', max(errors) <= OFF))
