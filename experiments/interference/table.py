@@ -13,6 +13,8 @@ HEADER = ('Target', 'Beside', 'n', 'CV', 'Measured', 'Predicted', 'Off')
 #: So many of 20 cells keep that, so much in the mean; none is predicted
 #: worse than this.
 CELLS, KEPT, MEAN, OFF = 18, 0.95, 0.96, 0.10
+#: Fewer of a cell tell too little.
+RUNS = 5
 
 
 def pairs(found: matrix.Matrix) -> list[matrix.Cell]:
@@ -37,12 +39,15 @@ def judged(found: matrix.Matrix, told: matrix.Matrix
     values = [cell.value for cell in pairs(found)]
     kept = sum(value >= KEPT for value in values)
     mean = statistics.mean(values)
+    runs = min(cell.runs or 0 for cell in pairs(found))
     errors = list(map(abs, off(found, told)))
     return ((f'{kept} of {len(values)} cells at least {KEPT}, mean '
-             f'{mean:.3f}, least {min(values):.3f}',
-             len(values) == 20 and kept >= CELLS and mean >= MEAN),
+             f'{mean:.3f}, least {min(values):.3f}, n from {runs}',
+             len(values) == 20 and kept >= CELLS and mean >= MEAN
+             and runs >= RUNS),
             (f'mean {100 * statistics.mean(errors):.1f} %, worst '
-             f'{100 * max(errors):.1f} %', max(errors) <= OFF))
+             f'{100 * max(errors):.1f} %',
+             max(errors) <= OFF and runs >= RUNS))
 
 
 def text(found: matrix.Matrix, told: matrix.Matrix) -> str:

@@ -36,7 +36,7 @@ if sys.argv[1]: shutil.rmtree(sys.argv[1], ignore_errors=True)
 
 
 def make(group: pathlib.Path, controllers: Sequence[str] = ('cpu',)) -> None:
-    """Make a group that has the controllers, unless it is there.
+    """Make a group that has these controllers, unless it is there.
 
     :raises OSError: the kernel refuses
     """
@@ -44,7 +44,8 @@ def make(group: pathlib.Path, controllers: Sequence[str] = ('cpu',)) -> None:
     handed_on = group.parent / 'cgroup.subtree_control'
     if handed_on.exists() and not set(controllers) <= set(
             handed_on.read_text().split()):
-        handed_on.write_text(f'{" ".join(f"+{one}" for one in controllers)}\n')
+        handed_on.write_text(
+            f'{" ".join(f"+{name}" for name in controllers)}\n')
     group.mkdir(exist_ok=True)
 
 

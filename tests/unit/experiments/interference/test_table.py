@@ -26,7 +26,8 @@ class TableTest(unittest.TestCase):
         (said, met), _ = table.judged(_matrix(0.97), _matrix(0.97))
         self.assertTrue(met)
         self.assertEqual(
-            '20 of 20 cells at least 0.95, mean 0.970, least 0.970', said)
+            '20 of 20 cells at least 0.95, mean 0.970, least 0.970, n from 5',
+            said)
 
     def test_two_may_be_worse_if_the_mean_is_not(self):
         (_, met), (_, predicted) = table.judged(_matrix(0.97, 0.7),
