@@ -20,7 +20,6 @@ export PATH="$PWD/.venv/bin:$PATH" PYTHONWARNINGS=ignore
 NOVA_RT_DAY=${NOVA_RT_DAY:-$(date -u +%F)}
 export NOVA_RT_DAY
 
-# The tiers write into these, since some of them run beside others.
 results=$(mktemp -d)
 failures=$results/failures
 echo "set-up $SECONDS" >"$results/times"
@@ -161,13 +160,7 @@ run() { # part...
 if [ $# -gt 0 ]; then
     run "$@"
 else
-    run functional
-    # The cloud waits for most of its time; its neighbours are no secret.
-    run style types docs unit devstack >"$results/beside" 2>&1 &
-    run cloud
-    wait $!
-    cat "$results/beside"
-    run demo chain
+    run style types docs unit functional devstack cloud demo chain
 fi
 # Again, and last: the log of a long run is often cut at its beginning.
 tail -c 8000 "$failures"

@@ -68,7 +68,15 @@ def remove_cgroup(root: pathlib.Path) -> None:
     for directory, _, _ in os.walk(root, topdown=False):
         # One that is in use is not ours.
         with contextlib.suppress(OSError):
+            _give_back(pathlib.Path(directory))
             os.rmdir(directory)
+
+
+def _give_back(group: pathlib.Path) -> None:
+    """A budget counts until the kernel forgets the group, not its removal."""
+    runtime = group / 'cpu.rt_runtime_us'
+    if runtime.exists() and not (group / 'cgroup.procs').read_text():
+        runtime.write_text('0')
 
 
 def unmount(cloud: settings.Settings, inside: Sequence[str] = ()) -> None:
