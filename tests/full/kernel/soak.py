@@ -40,8 +40,9 @@ WEIGHTS = {'start': 20, 'resize': 24, 'release': 12, 'end': 12, 'orphan': 8,
 _MOST_GUESTS = 4
 #: For a change to be in force: two of the longest period.
 _SETTLE_SECONDS = 1.0
-#: A multiple of all periods.
-_MEASURE_SECONDS = 2.0
+#: A multiple of all periods, in which a runtime that other guests move over
+#: one of its ends is little: at most 250 ms, and 45 ms were seen.
+_MEASURE_SECONDS = 40.0
 _TOLERANCE = 0.02
 _NOISE_PPM = 20
 
