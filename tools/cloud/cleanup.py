@@ -69,6 +69,7 @@ def remove_cgroup(root: pathlib.Path) -> None:
         # One that is in use is not ours.
         with contextlib.suppress(OSError):
             _give_back(pathlib.Path(directory))
+        with contextlib.suppress(OSError):
             os.rmdir(directory)
 
 
