@@ -68,7 +68,7 @@ class Data:
         """Write it at once, with the time and the load of the machine."""
         now = f'{datetime.datetime.now(datetime.UTC):%FT%H:%MZ}'
         record = Record(workload, way, wall_s, cpu_s, now,
-                        os.getloadavg()[0])
+                        round(os.getloadavg()[0], 2))
         csvfile.append(self._path, COLUMNS, [
             csvfile.short(value) for value in dataclasses.astuple(record)])
         self.records.append(record)

@@ -67,12 +67,12 @@ class ServiceTest(unittest.TestCase):
                 text = got.read().decode()
         except error.URLError:
             return None  # not yet
-        return {sample.name: sample for family
-                in parser.text_string_to_metric_families(text)
+        return {(sample.name, sample.labels.get('source')): sample
+                for family in parser.text_string_to_metric_families(text)
                 for sample in family.samples}
 
     def test_answers_without_privileges(self):
-        source = self.metrics['nova_rt_monitor_source']
+        source = self.metrics['nova_rt_monitor_source', 'sched']
         self.assertEqual('on', source.labels['state'], source)
         self.assertNotIn('0', status(self.service.pid, 'Uid'))
         self.assertEqual([f'{0:016x}'], status(self.service.pid, 'CapEff'))
