@@ -130,7 +130,12 @@ class Burst:
         :raises ProbeError: it is not allowed, or did not end
         """
         reader, writer = os.pipe()
-        self._child = os.fork()
+        # A signal that ends us must find the child to end.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        try:
+            self._child = os.fork()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if not self._child:
             _child(self._order, writer)
         os.close(writer)
