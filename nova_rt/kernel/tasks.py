@@ -139,8 +139,23 @@ class Tasks:
         for child in self.groups_below(group, controller):
             if self.groups_below(child, controller):
                 yield from self.idle_groups(child, controller)
-            elif not self.threads(child, controller):
+            elif not (self.threads(child, controller)
+                      or self._has_dying(child, controller)):
                 yield child
+
+    def _has_dying(self, group: str, controller: str) -> bool:
+        """Whether tasks that the kernel lists no more have yet to end.
+
+        Without a budget they never would, and one that was interrupted
+        where it holds up RCU would take the host with it.
+        """
+        if controller:
+            return False  # cgroup v1 does not say it
+        with contextlib.suppress(FileNotFoundError):
+            return 'populated 1' in self._fs.read(posixpath.join(
+                self.mount_of(controller), group.strip('/'),
+                'cgroup.events')).splitlines()
+        return False
 
     def runs_at(self, thread: int, policy: str, priority: int) -> bool:
         """Whether it has this policy and priority, or has ended."""

@@ -298,6 +298,20 @@ class MachineTest(base.EveryKernelTest):
             [f'{group}/vcpu1', '/machine/x/y'],
             list(self.tasks.idle_groups('/machine', self.controller)))
 
+    def test_a_group_of_tasks_that_die_is_not_idle(self) -> None:
+        """New kernels list them no more, and they need the budget to end."""
+        if self.controller:
+            self.skipTest('cgroup v1 does not say it')
+        base.mkdirs(self.kernel, '/machine/x/y')
+        dying, read = '/machine/x/y/cgroup.events', self.kernel.read
+        with mock.patch.object(self.kernel, 'read', lambda path: (
+                'populated 1\nfrozen 0' if path.endswith(dying)
+                else read(path))):
+            self.assertEqual([], list(self.tasks.idle_groups('/machine/x',
+                                                             '')))
+        self.assertEqual(['/machine/x/y'], list(self.tasks.idle_groups(
+            '/machine/x', '')))
+
     def test_groups_below(self) -> None:
         group = self.guests.group(self.pid)
         self.assertEqual(
