@@ -13,6 +13,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from nova_rt import exception
 from nova_rt import reservation as rt_reservation
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def _measure(args: argparse.Namespace) -> int:
     from nova_rt.colocation import summary
     from nova_rt.colocation import trial
     profiles = _profiles(args.profiles)
+    _check_output(args.output)
     setting = trial.Setting(tuple(args.cpus), _reservation(args.reservation),
                             args.seconds)
     records = rt_records.Records(
@@ -99,6 +101,14 @@ def _profiles(paths: Sequence[str]) -> 'list[rt_profile.Profile]':
         raise yamlfile.refused(paths[0], 'needs', 'no profile is left',
                                'install the programs')
     return [*found.values()]
+
+
+def _check_output(path: pathlib.Path) -> None:
+    """:raises CannotMeasure: what is measured could not be kept"""
+    if path.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
+        raise exception.CannotMeasure(
+            what=path, reason='it is no file that can be written; name '
+            'another output')
 
 
 def _tell(line: str) -> None:

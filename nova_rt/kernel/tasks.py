@@ -151,11 +151,15 @@ class Tasks:
         """
         if controller:
             return False  # cgroup v1 does not say it
-        with contextlib.suppress(FileNotFoundError):
-            return 'populated 1' in self._fs.read(posixpath.join(
+        try:
+            text = self._fs.read(posixpath.join(
                 self.mount_of(controller), group.strip('/'),
-                'cgroup.events')).splitlines()
-        return False
+                'cgroup.events'))
+        except OSError as error:
+            if cgroup.is_gone(error):
+                return False
+            raise
+        return 'populated 1' in text.splitlines()
 
     def runs_at(self, thread: int, policy: str, priority: int) -> bool:
         """Whether it has this policy and priority, or has ended."""

@@ -24,12 +24,15 @@ sys.stdin.read()
 for path in map(pathlib.Path, sys.argv[2:]):
     for _ in range(500):
         if not path.exists(): break
-        for pid in (path / 'cgroup.procs').read_text().split():
-            try:
-                os.sched_setscheduler(int(pid), 0, os.sched_param(0))
-                os.kill(int(pid), signal.SIGKILL)
-            except OSError: pass
-        try: path.rmdir()
+        try:
+            threads = path / 'tasks'
+            if not threads.exists(): threads = path / 'cgroup.threads'
+            for thread in map(int, threads.read_text().split()):
+                try:
+                    os.sched_setscheduler(thread, 0, os.sched_param(0))
+                    os.kill(thread, signal.SIGKILL)
+                except OSError: pass
+            path.rmdir()
         except OSError: time.sleep(0.01)
 if sys.argv[1]: shutil.rmtree(sys.argv[1], ignore_errors=True)
 '''
@@ -55,14 +58,18 @@ def end(group: pathlib.Path) -> None:
     :raises TimeoutError: one of them does not die
     """
     limit = time.monotonic() + _PATIENCE_S
-    while tasks := (group / 'cgroup.procs').read_text().split():
+    threads = group / 'tasks'
+    if not threads.exists():
+        threads = group / 'cgroup.threads'
+    while tasks := threads.read_text().split():
         if time.monotonic() > limit:
             raise TimeoutError(f'{group.name}: {len(tasks)} tasks do not die')
-        for pid in map(int, tasks):
+        for thread in map(int, tasks):
             with contextlib.suppress(OSError):
-                # Without a budget a real-time task could not die.
-                os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
-                os.kill(pid, signal.SIGKILL)
+                # Without a budget a real-time thread could not die.
+                os.sched_setscheduler(thread, os.SCHED_OTHER,
+                                      os.sched_param(0))
+                os.kill(thread, signal.SIGKILL)
         time.sleep(_POLL_S)
 
 

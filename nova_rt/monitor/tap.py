@@ -125,6 +125,12 @@ class Attacher:
                 self._attach(tap)
 
     def _attach(self, tap: int) -> None:
-        links = self._links[tap] = []
-        for name, way in _WAYS.items():
-            links.append(self._object.attach_to_interface(name, tap, way))
+        with contextlib.ExitStack() as undo:
+            links = []
+            for name, way in _WAYS.items():
+                link = self._object.attach_to_interface(name, tap, way)
+                undo.callback(os.close, link)
+                links.append(link)
+            # Both ways or none, which is tried again.
+            undo.pop_all()
+            self._links[tap] = links

@@ -42,6 +42,17 @@ class MeasureTest(commands.CommandTest):
             'install the programs.\n', err)
         self.assertEqual(['p'], [one.name for one in self.folder.iterdir()])
 
+    def test_where_nothing_can_be_written(self):
+        """It is told before anything is measured."""
+        for output in (self.folder, self.folder / 'none' / 'out'):
+            status, out, err = self.run_main(
+                'interference', 'measure', self._profile('p', 'sh'), '-o',
+                str(output))
+            self.assertEqual((1, ''), (status, out))
+            self.assertEqual(
+                f'nova-rt: {output}: nothing can be measured, since it is no '
+                'file that can be written; name another output.\n', err)
+
     def test_equal_types(self):
         paths = self._profile('p', 'sh'), self._profile('q', 'sh')
         status, _, err = self._run(*paths)

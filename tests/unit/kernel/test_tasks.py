@@ -312,6 +312,21 @@ class MachineTest(base.EveryKernelTest):
         self.assertEqual(['/machine/x/y'], list(self.tasks.idle_groups(
             '/machine/x', '')))
 
+    def test_a_group_that_is_removed_meanwhile_is_idle(self) -> None:
+        if self.controller:
+            self.skipTest('cgroup v1 does not say it')
+        base.mkdirs(self.kernel, '/machine/x')
+        gone, read = '/machine/x/cgroup.events', self.kernel.read
+
+        def removed(path: str) -> str:
+            if path.endswith(gone):
+                raise OSError(errno.ENODEV, 'No such device', path)
+            return str(read(path))
+
+        with mock.patch.object(self.kernel, 'read', removed):
+            self.assertIn('/machine/x', [*self.tasks.idle_groups(
+                '/machine', '')])
+
     def test_groups_below(self) -> None:
         group = self.guests.group(self.pid)
         self.assertEqual(
