@@ -36,6 +36,7 @@ class Options:
     :ivar user: whom the listening process runs as
     :ivar certificate, key: for TLS, '' for none
     :ivar clients: the authority that clients' certificates must be from
+    :ivar http: read requests of HTTP/1, which are tenants'
     """
 
     address: str = '127.0.0.1'
@@ -44,6 +45,7 @@ class Options:
     certificate: str = ''
     key: str = ''
     clients: str = ''
+    http: bool = False
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -125,7 +127,8 @@ def run(options: Options) -> int:
         raise exception.CannotMonitor(
             what=f'as user {options.user}', reason='there is none of this '
             'name; choose one with --user') from error
-    with contextlib.closing(monitor_look.Monitor()) as monitor:
+    with contextlib.closing(
+            monitor_look.Monitor(options.http)) as monitor:
         # Its process has no socket, and keeps what attaching takes.
         reader = finding.start(monitor.follow)
         with Server(options, monitor) as server:
