@@ -60,8 +60,8 @@ def add_seconds(parser: argparse.ArgumentParser, default: float) -> None:
 def add_by(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--by', type=aggregation.By, choices=[*aggregation.By],
-        help='put servers of one project or flavor together, or all of the '
-             'host (default: each by itself)')
+        help='put servers of one project, flavor or VNF together, or all of '
+             'the host (default: each by itself)')
 
 
 def add_http(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Servers of one project, flavor or host together, as if they were one.
+"""Servers of one project, flavor, VNF or host together, as if they were one.
 
 Sums are added and histograms merged bucket by bucket, so quantiles are those
 of all times and no means of quantiles.
@@ -19,7 +19,7 @@ from nova_rt.monitor import servers as monitor_servers
 from nova_rt.monitor import transactions
 
 _Each = TypeVar('_Each')
-#: What servers are called that nobody says the project or flavor of.
+#: What servers are called that nobody says the project, flavor or VNF of.
 UNKNOWN = '-'
 #: The period that the reservation of several is told in, in us.
 _PERIOD_US = 1_000_000
@@ -30,6 +30,7 @@ class By(enum.StrEnum):
 
     PROJECT = 'project'
     FLAVOR = 'flavor'
+    VNF = 'vnf'
     HOST = 'host'
 
     def of(self, server: monitor_servers.Server | None) -> str:

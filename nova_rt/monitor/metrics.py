@@ -116,7 +116,7 @@ def _servers(look: monitor_look.Look) -> Iterator[exposition.Family]:
         labels = {'server': exposition.clean(uuid)}
         info.add(1, {**labels, **{
             name: exposition.clean(getattr(server, name))
-            for name in ('name', 'project', 'flavor')}})
+            for name in ('name', 'project', 'flavor', 'vnf')}})
         if server.vcpus:
             vcpus.add(server.vcpus, labels)
         if server.reservation:

@@ -2,6 +2,7 @@
 
 """nova_rt.monitor.aggregation: sums of servers."""
 
+import dataclasses
 import ipaddress
 import unittest
 
@@ -70,6 +71,15 @@ class AggregateTest(unittest.TestCase):
         self.assertEqual('p (2)', found.servers['p'].name)
         self.assertAlmostEqual(0.9, found.servers['p'].reserved_cpus, 5)
         self.assertIsNone(found.servers['-'].reserved_cpus)
+
+    def test_vnfs(self):
+        found = aggregation.aggregate(dataclasses.replace(LOOK, servers={
+            **LOOK.servers,
+            'a': server('a', 'p', vnf='v'), 'c': server('c', '', vnf='v')}),
+            aggregation.By.VNF)
+        self.assertEqual('v (2)', found.servers['v'].name)
+        self.assertEqual({'v': 5, '-': 10}, {
+            name: each.whole.totals.ran for name, each in found.seen.items()})
 
     def test_requests_of_projects(self):
         found = aggregation.aggregate(LOOK, aggregation.By.PROJECT)

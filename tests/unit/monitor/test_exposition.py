@@ -37,7 +37,7 @@ def usage(ran=2_000_000_000):
 def look_at(**seen):
     names = {uuid: servers.Server(
         uuid, {servers.WHOLE: 1}, 2, 'web "1"\n', 'p', 'f',
-        servers.Reservation(20_000, 100_000)) for uuid in seen}
+        servers.Reservation(20_000, 100_000), vnf='v') for uuid in seen}
     edge = transactions.Edge(700, 5_000, usage().waits)
     peer = transactions.Peer(transactions.Role.SERVER, None, 80)
     answered = transactions.Seen({peer: edge}, usage().waits)
@@ -92,7 +92,7 @@ class ExpositionTest(unittest.TestCase):
     def test_names_are_labels_of_one_metric_alone(self):
         self.assertEqual(1, self.value(
             'server_info', ('flavor', 'f'), ('name', 'web "1"?'),
-            ('project', 'p'), ('server', 'u1')))
+            ('project', 'p'), ('server', 'u1'), ('vnf', 'v')))
         for name, *labels in self.metrics():
             if name != 'nova_rt_server_info':
                 self.assertNotIn('name', dict(labels), name)
