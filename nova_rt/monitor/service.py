@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import gc
 import http.server
-import os
 import pwd
 import signal
 import ssl
@@ -24,6 +23,7 @@ from nova_rt.monitor import exposition
 from nova_rt.monitor import finding
 from nova_rt.monitor import look as monitor_look
 from nova_rt.monitor import metrics
+from nova_rt.monitor import privileges
 from nova_rt.monitor import servers
 
 PATH = '/metrics'
@@ -140,19 +140,10 @@ def run(options: Options) -> int:
             what=f'as user {options.user}', reason='there is none of this '
             'name; choose one with --user') from error
     with contextlib.closing(monitor_look.Monitor()) as monitor:
-        # Its process has no socket, and keeps what attaching takes.
-        reader = finding.start(monitor.follow)
+        reader = finding.start(monitor.follow, account)
         with Server(options, monitor) as server:
-            _drop(account)
+            privileges.drop(account)
             return _serve(server, reader)
-
-
-def _drop(account: pwd.struct_passwd) -> None:
-    """Become an ordinary user, without any capability, for good."""
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(account.pw_gid)
-        os.setuid(account.pw_uid)
 
 
 def _serve(server: Server, reader: int) -> int:

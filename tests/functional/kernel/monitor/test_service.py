@@ -15,6 +15,8 @@ from urllib import request
 
 from prometheus_client import parser
 
+from nova_rt.monitor import privileges
+
 _START = ('import sys; from nova_rt.cmd import serve; '
           'sys.exit(serve.main(sys.argv[1:]))')
 _SECONDS = 20
@@ -74,10 +76,16 @@ class ServiceTest(unittest.TestCase):
     def test_answers_without_privileges(self):
         source = self.metrics['nova_rt_monitor_source', 'sched']
         self.assertEqual('on', source.labels['state'], source)
-        self.assertNotIn('0', status(self.service.pid, 'Uid'))
-        self.assertEqual([f'{0:016x}'], status(self.service.pid, 'CapEff'))
-        self.assertEqual(['0'] * 4, status(
-            children(self.service.pid)[0], 'Uid'))
+        [finder] = children(self.service.pid)
+        for pid, left in ((self.service.pid, 0),
+                          (finder, 1 << privileges.CAP_DAC_READ_SEARCH)):
+            self.assertNotIn('0', status(pid, 'Uid'))
+            self.assertNotIn('0', status(pid, 'Gid'))
+            self.assertEqual([], status(pid, 'Groups'))
+            self.assertEqual([f'{each:016x}' for each in (left, left, 0, 0)],
+                             [status(pid, f'Cap{name}')[0] for name in (
+                                 'Eff', 'Prm', 'Inh', 'Amb')])
+            self.assertEqual(['1'], status(pid, 'NoNewPrivs'))
 
     def test_listens_at_one_address(self):
         with self.assertRaises(ConnectionRefusedError):
