@@ -38,6 +38,7 @@ class Options:
     :ivar user: whom the listening process runs as
     :ivar certificate, key: for TLS, '' for none
     :ivar clients: the authority that clients' certificates must be from
+    :ivar http: read requests of HTTP/1, which are tenants'
     """
 
     address: str = '127.0.0.1'
@@ -46,6 +47,7 @@ class Options:
     certificate: str = ''
     key: str = ''
     clients: str = ''
+    http: bool = False
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -139,7 +141,8 @@ def run(options: Options) -> int:
         raise exception.CannotMonitor(
             what=f'as user {options.user}', reason='there is none of this '
             'name; choose one with --user') from error
-    with contextlib.closing(monitor_look.Monitor()) as monitor:
+    with contextlib.closing(
+            monitor_look.Monitor(options.http)) as monitor:
         reader = finding.start(monitor.follow, account)
         with Server(options, monitor) as server:
             privileges.drop(account)
