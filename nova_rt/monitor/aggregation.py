@@ -12,6 +12,7 @@ import enum
 import functools
 from typing import TypeVar
 
+from nova_rt.monitor import http
 from nova_rt.monitor import look as monitor_look
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers as monitor_servers
@@ -46,10 +47,12 @@ def aggregate(look: monitor_look.Look, by: By) -> monitor_look.Look:
     how many servers it has.
     """
     group_of = {uuid: by.of(look.servers.get(uuid))
-                for uuid in {**look.servers, **look.seen, **look.answered}}
+                for uuid in {**look.servers, **look.seen, **look.answered,
+                             **look.requests}}
     return dataclasses.replace(
         look, seen=_merged(look.seen, group_of, _together),
         answered=_merged(look.answered, group_of, transactions.Seen.__add__),
+        requests=_merged(look.requests, group_of, http.Seen.__add__),
         servers={group: _group(group, [
             server for uuid, server in look.servers.items()
             if group_of[uuid] == group])
