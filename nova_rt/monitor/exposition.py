@@ -15,7 +15,12 @@ QUANTILES = (0.5, 0.75, 0.9, 0.99, 0.999)
 
 _ESCAPES = str.maketrans({'\\': r'\\', '"': r'\"', '\n': r'\n'})
 _NS = 1e9
-_BOUNDS = (*map(repr, histogram.BOUNDS), '+Inf')
+#: All lines of a histogram, for what is filled in at once: it is most of
+#: the text.  What they begin with stands for itself.
+_START = '\0'
+_BUCKETS = '\n'.join(f'{_START}{bound}"}} %d' for bound in (
+    *map(repr, histogram.BOUNDS), '+Inf'))
+_QUANTILES = '\n'.join(f'{_START}{part!r}"}} %r' for part in QUANTILES)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,7 +28,7 @@ class Family:
     """A metric.
 
     :ivar kind: counter, gauge, or histogram
-    :ivar lines: its samples as text, made by :meth:`add`
+    :ivar lines: its samples as text, one or more in each
     """
 
     name: str
@@ -34,17 +39,27 @@ class Family:
     def add(self, value: float, labels: Mapping[str, str],
             suffix: str = '') -> None:
         self.lines.append(
-            f'{self.name}{suffix}{_labels(labels)} {_number(value)}')
+            f'{self.name}{suffix}{_labels(labels)} {value!r}')
 
     def observe(self, found: histogram.Histogram,
                 labels: Mapping[str, str]) -> None:
         """Add a histogram of times, in seconds."""
-        start = f'{self.name}_bucket' + _labels({**labels, 'le': ''})[:-2]
-        self.lines.extend(
-            f'{start}{bound}"}} {count}' for bound, count in zip(
-                _BOUNDS, [*found.cumulative(), found.count], strict=True))
+        self._fill(_BUCKETS, '_bucket', labels, 'le',
+                   (*found.cumulative(), found.count))
         self.add(found.sum_ns / _NS, labels, '_sum')
         self.add(found.count, labels, '_count')
+
+    def add_quantiles(self, found: histogram.Histogram,
+                      labels: Mapping[str, str]) -> None:
+        """Add the quantiles of times, in seconds."""
+        self._fill(_QUANTILES, '', labels, 'quantile', tuple(
+            found.quantile_ns(part) / _NS for part in QUANTILES))
+
+    def _fill(self, lines: str, suffix: str, labels: Mapping[str, str],
+              last: str, values: tuple[float, ...]) -> None:
+        """Add lines that differ in their value and their last label."""
+        start = self.name + suffix + _labels({**labels, last: ''})[:-2]
+        self.lines.append((lines % values).replace(_START, start))
 
 
 def text(families: Iterable[Family]) -> str:
@@ -69,10 +84,6 @@ def clean(value: str) -> str:
 def _labels(labels: Mapping[str, str]) -> str:
     if not labels:
         return ''
-    inside = ','.join(f'{name}="{value.translate(_ESCAPES)}"'
-                      for name, value in labels.items())
+    inside = ','.join([f'{name}="{value.translate(_ESCAPES)}"'
+                       for name, value in labels.items()])
     return f'{{{inside}}}'
-
-
-def _number(value: float) -> str:
-    return repr(float(value)) if isinstance(value, float) else str(value)

@@ -2,14 +2,15 @@
 
 """The process that finds servers for the one that listens.
 
-It keeps the privileges that this takes, has no socket, and is told nothing:
-it writes a line for each look into a pipe, and ends with its reader.
+It keeps the one privilege that this takes, has no socket, and is told
+nothing: it writes a line for each look into a pipe, and ends with its reader.
 """
 
 from collections.abc import Callable, Iterable
 import dataclasses
 import json
 import os
+import pwd
 import select
 import sys
 import threading
@@ -18,18 +19,21 @@ from typing import Any
 from nova_rt import exception
 from nova_rt.host import files as host_files
 from nova_rt.monitor import groups
+from nova_rt.monitor import privileges
 from nova_rt.monitor import servers
 
 #: Between two looks, in seconds.
 INTERVAL_S = 5
 
 
-def start(follow: Callable[[list[servers.Server]], None]) -> int:
+def start(follow: Callable[[list[servers.Server]], None],
+          account: pwd.struct_passwd) -> int:
     """Start the process; the pipe to read from.
 
     Called before there are threads.
 
     :param follow: is called in that process, with what was found
+    :param account: whom it runs as
     """
     reader, writer = os.pipe()
     if os.fork():
@@ -38,6 +42,7 @@ def start(follow: Callable[[list[servers.Server]], None]) -> int:
     status = 1
     try:
         os.close(reader)
+        privileges.drop(account, privileges.CAP_DAC_READ_SEARCH)
         _write(writer, follow)
     except (BrokenPipeError, KeyboardInterrupt):
         status = 0

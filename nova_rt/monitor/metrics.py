@@ -268,9 +268,7 @@ class _Times:
         if not found.count:
             return
         self._coarse.observe(found, labels)
-        for quantile in exposition.QUANTILES:
-            self._fine.add(found.quantile_ns(quantile) / _NS,
-                           {**labels, 'quantile': repr(quantile)})
+        self._fine.add_quantiles(found, labels)
 
     @property
     def families(self) -> tuple[exposition.Family, exposition.Family]:

@@ -63,12 +63,10 @@ class Paths(objects.Source):
              ) -> dict[str, http.Seen]:
         """All servers that are read, by their UUID."""
         found: dict[int, list[tuple[http.Request, histogram.Histogram]]] = {}
-        for key in [*self._exchanges.keys()]:
-            data = self._exchanges.get(key)
-            if data:
-                server, request = http.decode(key)
-                found.setdefault(server, []).append(
-                    (request, histogram.Histogram.decode(data)))
+        for key, data in self._exchanges.items():
+            server, request = http.decode(key)
+            found.setdefault(server, []).append(
+                (request, histogram.Histogram.decode(data)))
         return {uuid: http.collect(found.get(place.index, ()))
                 for uuid, place in register.places.items()
                 if is_read(register.servers[uuid])}

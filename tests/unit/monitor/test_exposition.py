@@ -26,12 +26,12 @@ from tests.unit import base
 def usage(ran=2_000_000_000):
     counts = [0] * histogram.BUCKETS
     counts[histogram.bucket_of(3_000_000)] = 5
+    times = histogram.Histogram.of(counts, 15_000_000)
     return waits.Usage(
         waits.Totals(ran, 900_000_000, 10),
         {1: waits.Counts(ran=ran, switches=7, preempted=3, exhausted=4,
                          starved=600_000_000, apart=500_000_000, first=1,
-                         last=5)},
-        histogram.Histogram(tuple(counts), 15_000_000))
+                         last=5)}, times, times)
 
 
 def look_at(**seen):
@@ -40,7 +40,7 @@ def look_at(**seen):
         servers.Reservation(20_000, 100_000), vnf='v') for uuid in seen}
     edge = transactions.Edge(700, 5_000, usage().waits)
     peer = transactions.Peer(transactions.Role.SERVER, None, 80)
-    answered = transactions.Seen({peer: edge}, usage().waits)
+    answered = transactions.Seen({peer: edge}, usage().waits, usage().waits)
     return look.Look(10.0, 10.0, (look.Source('sched'),), names, seen, 3, 4,
                      dict.fromkeys(seen, answered),
                      transactions.Stats(1, 2, 3),

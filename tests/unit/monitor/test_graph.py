@@ -29,8 +29,8 @@ def took(count, ms):
     counts = [0] * histogram.BUCKETS
     counts[histogram.bucket_of(int(ms * 1e6))] += count
     return transactions.Edge(count * 100, count * 10,
-                             histogram.Histogram(tuple(counts),
-                                                 int(count * ms * 1e6)))
+                             histogram.Histogram.of(
+                                 counts, int(count * ms * 1e6)))
 
 
 def peer(role, address, port=80):
