@@ -104,7 +104,7 @@ def ours(known: forecast.Model, slots: int) -> Chooser:
         for at in free:
             growth = known.growth(hosts[at], server)
             ahead = growth.ahead(mix, _count(hosts[at]) + 1 < slots)
-            found.append(forecast.weight(growth.score(1.0, 1.0, ahead)))
+            found.append(forecast.weight(growth.score(ahead).at(1.0, 1.0)))
         return found
     return choose
 
