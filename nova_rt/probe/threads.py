@@ -65,8 +65,10 @@ class Threads:
         at_ns = time.monotonic_ns()
         found = {}
         for thread in sorted(now)[:MOST]:
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            try:
                 found[thread] = self._read(thread, at_ns - self._before_ns)
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has ended
         self._before, self._before_ns = found, at_ns
         return found
 
