@@ -55,7 +55,7 @@ class Report:
                 f'"used": {_number(self.used)}, '
                 f'"speed": {_object(tuple(self.speed.items()))}, '
                 f'"age_s": {_number(self.age_s)}, '
-                f'"period_us": {_number(self.period_us)}, '
+                f'"period_us": {_string(self.period_us)}, '
                 f'"source": {_string(self.source)}, '
                 f'"reason": {_string(self.reason)}, '
                 f'"changed_from": {_number(self.changed_from)}, '
@@ -85,7 +85,7 @@ def _metric(name: str, values: Mapping[str, float | None]) -> list[str]:
 
 
 def _number(value: float | None) -> str:
-    return 'null' if value is None else repr(round(value, _DIGITS))
+    return 'null' if value is None else f'{value:.{_DIGITS}f}'
 
 
 #: The same words come again and again.

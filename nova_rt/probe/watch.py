@@ -166,9 +166,12 @@ class Watch:
                            self._tick_ns, group.used_ns if group else None)
         try:
             for number in range(most):
-                if number or self.bursts.due(used):
+                changed = None
+                if number:
                     changed = self.bursts.take(order)
-                    self._changed = changed or self._changed
+                elif self.bursts.due(used):
+                    changed = self.bursts.take_due(order)
+                self._changed = changed or self._changed
         except (OSError, errors.ProbeError) as error:
             return str(error)
         # What the bursts used is not the VNF's.
