@@ -151,9 +151,14 @@ class Model:
         self.growth = functools.lru_cache(_KEPT)(self._growth)
 
     def cell(self, target: Server, competitor: str) -> float:
-        """1 where nothing is known of one of the types."""
+        """1 where nothing is known of one of the types, and at most.
+
+        A competitor takes something or nothing: what a cell has above 1 is
+        the noise of its measurement, and no reason to seek company.
+        """
         found = self._by_kind.get(target.kind)
-        return found.cell(target.type, competitor) if found else 1.0
+        return min(1.0, found.cell(target.type, competitor)
+                   ) if found else 1.0
 
     def throughput(self, there: Neighbours) -> Throughput:
         """All servers of a host."""

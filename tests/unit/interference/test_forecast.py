@@ -71,6 +71,12 @@ class ForecastTest(base.BaseTestCase):
                                   neighbours.Server(SHARED, 'y'))
         self.assertAlmostEqual(1.0, growth.gain(1.0, 1.0))
 
+    def test_nobody_is_sought_for_a_cell_above_1(self):
+        """Measured cells are there; it is their noise."""
+        model = forecast.Model([matrix.Matrix(
+            SHARED, {'a': ''}, {'a': {'a': 1.2}}, {}, {}, {})])
+        self.assertEqual(2.0, model.throughput(shared('a', 'a')).shared)
+
     def test_the_next_server_counts_in_part(self):
         """I beside nothing takes from the II that may come."""
         first, next_ = (neighbours.Server(SHARED, each)
