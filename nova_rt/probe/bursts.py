@@ -18,7 +18,7 @@ from nova_rt.probe import supply
 KEPT = 5
 #: How much longer the pauses between checks are than they have to be: what
 #: is left of the load pays for whole bursts.
-_SPARE = 1.3
+_SPARE = 1.2
 #: How many periods a check may take, before one was made.
 _CHECK = 3
 #: Part of what is available that the VNF may use for a burst to begin.
@@ -36,7 +36,7 @@ class Bursts:
     def __init__(self, max_load: float) -> None:
         self._found: deque[supply.Estimate] = deque(maxlen=KEPT)
         self._load = allowance.Allowance(max_load)
-        self._check_ns = 0
+        self._spent_ns = self._check_ns = 0
         self._next_ns = 0
         self._running: spin.Burst | None = None
         self.known: report.Known | None = None
@@ -72,7 +72,7 @@ class Bursts:
         check = rt_check.Check(known.available, known.lower, order.period_ns,
                                order.tick_ns)
         trace, now = self._run(dataclasses.replace(order, check=check))
-        self._check_ns = trace.wall_ns
+        self._check_ns = self._spent_ns
         self._plan(now, order)
         if trace.stopped or check.verdict(
                 trace.used_ns, trace.wall_ns) is not False:
@@ -104,9 +104,11 @@ class Bursts:
         finally:
             self._running = None
         now = time.monotonic_ns()
-        # What the group got meanwhile is what a part is taken of.
-        got = max(trace.used_ns, trace.cpu_ns, 1) / max(1, trace.wall_ns)
-        self._load.spend(round((trace.start_ns + trace.cpu_ns) / got), now)
+        # What is available is what a part is taken of: as far as is known.
+        got = (self.known.estimate.available if self.known else
+               max(trace.used_ns, trace.cpu_ns, 1) / max(1, trace.wall_ns))
+        self._spent_ns = round((trace.start_ns + trace.cpu_ns) / got)
+        self._load.spend(self._spent_ns, now)
         return trace, now
 
     def _plan(self, now: int, order: spin.Order) -> None:
