@@ -27,8 +27,7 @@ class Closer:
     _rest_until_ns: int = 0
 
     def pause_ns(self, period_ns: int) -> int:
-        """Until the next reading: a period at least, within which a budget
-        ends once."""
+        """Until the next reading: a period, as a budget ends once in it."""
         if not self._left:
             return self.interval_ns
         return min(self.interval_ns,

@@ -7,7 +7,7 @@ Pure.  The law is that of the periodic resource model (Shin and Lee, RTSS
 s (w - 2 (P - Q)) and s (w + 2 (P - Q)) in any window w, with s = Q / P.
 """
 
-from collections import deque
+import collections
 from collections.abc import Sequence
 import dataclasses
 import math
@@ -77,7 +77,7 @@ class Window:
     """Consecutive supplies, as long as they are of the same reservation."""
 
     def __init__(self) -> None:
-        self._steps: deque[Supply] = deque()
+        self._steps: collections.deque[Supply] = collections.deque()
         self._known: Estimate | None = None
         self._straddles = False
 
