@@ -124,7 +124,8 @@ def _as_json(server: servers.Server | None, seen: sched.Seen
     found: dict[str, Any] = {}
     if server:
         found = {'name': server.name, 'project': server.project,
-                 'flavor': server.flavor, 'vnf': server.vnf, 'vcpus': server.vcpus or None}
+                 'flavor': server.flavor, 'vnf': server.vnf,
+                 'vcpus': server.vcpus or None}
         if server.reservation:
             found |= {'runtime_us': server.reservation.runtime_us,
                       'period_us': server.reservation.period_us}

@@ -87,7 +87,7 @@ def times(*ns):
     counts = [0] * histogram.BUCKETS
     for each in ns:
         counts[histogram.bucket_of(each)] += 1
-    return histogram.Histogram(tuple(counts), sum(ns))
+    return histogram.Histogram.of(counts, sum(ns))
 
 
 SERVERS = [
@@ -223,7 +223,14 @@ class ServiceTest(commands.CommandTest):
 
     def test_nonsense(self):
         for argv in (('--port', '65536'), ('--port', 'x'),
-                     ('--clients', 'x'), ('--nosuch',)):
+                     ('--clients', 'x'), ('--nosuch',),
+                     ('--otlp-endpoint', 'ftp://x/'),
+                     ('--otlp-endpoint', 'http://'),
+                     ('--otlp-endpoint', 'http://x:y/'),
+                     ('--otlp-endpoint', 'http://x/', '--otlp-interval', '0'),
+                     ('--otlp-endpoint', 'http://x/', '--otlp-interval',
+                      'nan'), ('--otlp-interval', '60'),
+                     ('--otlp-endpoint', 'http://x/', '--otlp-key', 'x')):
             status, out, err = self.run_main(*argv)
             self.assertEqual((3, ''), (status, out))
             self.assertIn('nova-rt-monitor: error: ', err)
