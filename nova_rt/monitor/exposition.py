@@ -36,30 +36,32 @@ class Family:
     help: str
     lines: list[str] = dataclasses.field(default_factory=list)
 
-    def add(self, value: float, labels: Mapping[str, str],
-            suffix: str = '') -> None:
-        self.lines.append(
-            f'{self.name}{suffix}{_labels(labels)} {value!r}')
+    def add(self, value: float, labels: Mapping[str, str]) -> None:
+        self.lines.append(f'{self.name}{_labels(labels)} {value!r}')
 
     def observe(self, found: histogram.Histogram,
                 labels: Mapping[str, str]) -> None:
         """Add a histogram of times, in seconds."""
-        self._fill(_BUCKETS, '_bucket', labels, 'le',
-                   (*found.cumulative(), found.count))
-        self.add(found.sum_ns / _NS, labels, '_sum')
-        self.add(found.count, labels, '_count')
+        inside, count = _labels(labels), found.count
+        buckets = _fill(_BUCKETS, f'{self.name}_bucket', inside, 'le',
+                        (*found.cumulative(), count))
+        self.lines.append(
+            f'{buckets}\n{self.name}_sum{inside} {found.sum_ns / _NS!r}\n'
+            f'{self.name}_count{inside} {count}')
 
     def add_quantiles(self, found: histogram.Histogram,
                       labels: Mapping[str, str]) -> None:
         """Add the quantiles of times, in seconds."""
-        self._fill(_QUANTILES, '', labels, 'quantile', tuple(
-            found.quantile_ns(part) / _NS for part in QUANTILES))
+        self.lines.append(_fill(
+            _QUANTILES, self.name, _labels(labels), 'quantile', tuple(
+                found.quantile_ns(part) / _NS for part in QUANTILES)))
 
-    def _fill(self, lines: str, suffix: str, labels: Mapping[str, str],
-              last: str, values: tuple[float, ...]) -> None:
-        """Add lines that differ in their value and their last label."""
-        start = self.name + suffix + _labels({**labels, last: ''})[:-2]
-        self.lines.append((lines % values).replace(_START, start))
+
+def _fill(lines: str, name: str, labels: str, last: str,
+          values: tuple[float, ...]) -> str:
+    """Lines that differ in their value and their last label."""
+    start = f'{name}{labels[:-1]},' if labels else f'{name}{{'
+    return (lines % values).replace(_START, f'{start}{last}="')
 
 
 def text(families: Iterable[Family]) -> str:

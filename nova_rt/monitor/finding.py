@@ -3,7 +3,8 @@
 """The process that finds servers for the one that listens.
 
 It keeps the one privilege that this takes, has no socket, and is told
-nothing: it writes a line for each look into a pipe, and ends with its reader.
+nothing: it writes a line into a pipe when something is different, and ends
+with its reader.
 """
 
 from collections.abc import Callable, Iterable
@@ -53,6 +54,7 @@ def start(follow: Callable[[list[servers.Server]], None],
 def _write(writer: int, follow: Callable[[list[servers.Server]], None]
            ) -> None:
     finder = groups.Finder(host_files.Host())
+    last = ''
     reader_gone = select.poll()
     reader_gone.register(writer, 0)
     with os.fdopen(writer, 'w', buffering=1) as pipe:
@@ -60,7 +62,10 @@ def _write(writer: int, follow: Callable[[list[servers.Server]], None]
             try:
                 found = finder.find()
                 follow(found)
-                print(encode(found), file=pipe, flush=True)
+                line = encode(found)
+                if line != last:
+                    print(line, file=pipe, flush=True)
+                last = line
             except (exception.RTError, ValueError) as error:
                 print(f'nova-rt-monitor: servers are not found: {error}',
                       file=sys.stderr, flush=True)

@@ -253,12 +253,16 @@ class Object:
         finally:
             os.close(handle)
 
+    def detach(self) -> None:
+        """Take the programs away from events; they stay in the kernel."""
+        for link in self._links.values():
+            _library().bpf_link__destroy(ctypes.c_void_p(link))
+        self._links = {}
+
     def close(self) -> None:
         """Take all of it out of the kernel."""
         library = _library()
-        for link in self._links.values():
-            library.bpf_link__destroy(ctypes.c_void_p(link))
-        self._links = {}
+        self.detach()
         if self._handle:
             library.bpf_object__close(ctypes.c_void_p(self._handle))
         self._handle = None
