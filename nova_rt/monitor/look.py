@@ -58,6 +58,7 @@ class Look:
         counters
     :ivar requests: of HTTP, by UUID; none unless asked for
     :ivar request_stats: what is not exact of them; None without that source
+    :ivar failed_pushes: None where nothing is pushed
     """
 
     at_s: float
@@ -78,6 +79,7 @@ class Look:
     requests: Mapping[str, http.Seen] = dataclasses.field(
         default_factory=dict)
     request_stats: http.Stats | None = None
+    failed_pushes: int | None = None
 
     @property
     def method(self) -> str:

@@ -69,6 +69,10 @@ def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
         yield from _network(look.network)
     if look.request_stats is not None:
         yield from _http(look.request_stats)
+    if look.failed_pushes is not None:
+        yield from _counters(('failed_pushes_total', 'Pushes of metrics that '
+                              'the endpoint did not take.',
+                              look.failed_pushes))
 
 
 def _network(stats: transactions.Stats) -> Iterator[exposition.Family]:

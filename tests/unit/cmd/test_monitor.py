@@ -223,7 +223,14 @@ class ServiceTest(commands.CommandTest):
 
     def test_nonsense(self):
         for argv in (('--port', '65536'), ('--port', 'x'),
-                     ('--clients', 'x'), ('--nosuch',)):
+                     ('--clients', 'x'), ('--nosuch',),
+                     ('--otlp-endpoint', 'ftp://x/'),
+                     ('--otlp-endpoint', 'http://'),
+                     ('--otlp-endpoint', 'http://x:y/'),
+                     ('--otlp-endpoint', 'http://x/', '--otlp-interval', '0'),
+                     ('--otlp-endpoint', 'http://x/', '--otlp-interval',
+                      'nan'), ('--otlp-interval', '60'),
+                     ('--otlp-endpoint', 'http://x/', '--otlp-key', 'x')):
             status, out, err = self.run_main(*argv)
             self.assertEqual((3, ''), (status, out))
             self.assertIn('nova-rt-monitor: error: ', err)

@@ -52,7 +52,7 @@ def look_at(**seen):
                      requests=dict.fromkeys(seen, http.Seen({http.Request(
                          transactions.Role.SERVER, 'GET', '/a"\\b/:n',
                          '2xx'): usage().waits})),
-                     request_stats=http.Stats(7, 8, 9))
+                     request_stats=http.Stats(7, 8, 9), failed_pushes=6)
 
 
 def full():
@@ -137,6 +137,9 @@ class ExpositionTest(unittest.TestCase):
         self.assertEqual([7, 8, 9], [self.value(f'monitor_{name}_total')
                                      for name in (
             'paths_beyond', 'missing_requests', 'unclear_connections')])
+
+    def test_pushes(self):
+        self.assertEqual(6, self.value('monitor_failed_pushes_total'))
 
     def test_datagrams(self):
         self.assertEqual([5, 6, 50, 60], [self.value(
