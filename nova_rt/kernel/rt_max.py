@@ -72,7 +72,6 @@ class RtMax(tree.TreeInterface):
     replicated = True
     drains = True
     deadline_servers = True
-    hides_ends = True
     inherits = True
     min_runtime_us = 2
     min_period_us = 100

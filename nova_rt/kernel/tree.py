@@ -78,8 +78,6 @@ class TreeInterface(base.KernelInterface):
     """The parts that all interfaces share; see KernelInterface."""
 
     max_period_us = reservation.MAX_PERIOD_US
-    #: tasks that are about to end are not listed, and need the budget to
-    hides_ends = False
 
     def __init__(self, fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
                  ) -> None:
@@ -172,8 +170,7 @@ class TreeInterface(base.KernelInterface):
 
     def release(self, groups: Sequence[str]) -> None:
         leaves = [self._path(group) for group in groups]
-        if self.hides_ends:
-            self._outlast_ends(leaves)
+        self._outlast_ends(leaves)
         with self._changing(leaves, time.monotonic()) as journal:
             for path in leaves:
                 with _tolerate_gone():
@@ -418,14 +415,23 @@ class TreeInterface(base.KernelInterface):
         return watch if self.fragile else lambda path, takes: None
 
     def _outlast_ends(self, leaves: Iterable[str]) -> None:
-        """Let tasks that nobody can find any more run their last steps."""
+        """Let tasks that nobody can find any more run their last steps.
+
+        A task that is about to end is in no list.  Without a budget it stays
+        in the run queue of its group until the host is rebooted: on cgroup
+        v1 the groups stay in the kernel's memory, with what those above
+        hold, and on others it may take the host with it.
+        """
+        if self.fragile:
+            return  # the timers are outlasted, which takes longer
+        longest = 0
         for path in leaves:
             with self._explained(path), _tolerate_gone():
-                if cgroup.is_populated(self._fs, path):
+                if self.controller or cgroup.is_populated(self._fs, path):
                     held = self._get(path)
-                    time.sleep(throttle.last_steps_us(
-                        max(held.runtimes), held.period_us, ticks.tick_us())
-                        / _SECOND_US)
+                    longest = max(longest, throttle.last_steps_us(
+                        max(held.runtimes), held.period_us, ticks.tick_us()))
+        time.sleep(longest / _SECOND_US)
 
     def _outlast_timers(self) -> None:
         """Wait for each replenishment that is due, whatever delayed it.
