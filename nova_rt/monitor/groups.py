@@ -21,6 +21,7 @@ from nova_rt.host import sched
 from nova_rt.kernel import base
 from nova_rt.kernel import passive
 from nova_rt.kernel import survey
+from nova_rt.monitor import budgets
 from nova_rt.monitor import domains
 from nova_rt.monitor import servers
 
@@ -137,7 +138,9 @@ class Finder:
                 continue  # gone meanwhile, or nobody's
             runtime = max(held.runtimes, default=0)
             if runtime > 0 and held.period_us > 0:
-                return servers.Reservation(runtime, held.period_us)
+                return servers.Reservation(
+                    runtime, held.period_us,
+                    budgets.are_seen(self._interface.name))
         return None
 
     def _deadline(self, guest: host_guests.Guest
