@@ -2,8 +2,12 @@
 
 """Virtual machines by SCHED_DEADLINE on their pCPUs, on real parts."""
 
+import contextlib
 import os
+import re
 import unittest
+
+import libvirt
 
 from tests.cloud import base
 from tests.cloud import lifecycle
@@ -81,6 +85,17 @@ class LifecycleTestCase(pinned.PinnedTests, lifecycle.LifecycleTests):
         self.assert_in_step()
         self.compute.unrescue_server(self.server)
         self.runs_anew()
+
+    @proof.proves('Reset of a real virtual machine by SCHED_DEADLINE',
+                  'the same vCPUs run on, with their budget')
+    def test_reset(self):
+        """What becomes of a guest that reboots itself."""
+        with contextlib.closing(libvirt.open('qemu:///system')) as connection:
+            connection.lookupByUUIDString(self.server.id).reset()
+        self.eventually('it boots again', lambda: len(re.findall(
+            base.guests.KINDS[self.GUEST].console,
+            self.console(self.server))) == 2)
+        self.assert_runs(again=False)
 
 
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
