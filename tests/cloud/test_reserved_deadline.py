@@ -90,7 +90,8 @@ class LifecycleTestCase(pinned.PinnedTests, lifecycle.LifecycleTests):
                   'the same vCPUs run on, with their budget')
     def test_reset(self):
         """What becomes of a guest that reboots itself."""
-        with contextlib.closing(libvirt.open('qemu:///system')) as connection:
+        with contextlib.closing(
+                libvirt.open(self.settings.kind.uri)) as connection:
             connection.lookupByUUIDString(self.server.id).reset()
         self.eventually('it boots again', lambda: len(re.findall(
             base.guests.KINDS[self.GUEST].console,
