@@ -46,12 +46,23 @@ _MAX_LENGTH = 60_000
 _Servers = dict[int, tuple[reservation.Reservation, ...]]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True)
 class HostMap:
     """The state of a host and the name of the policy it packs by."""
 
     state: cpus.CpuBandwidth
     policy: str
+
+    @functools.cached_property
+    def left(self) -> float:
+        """The part of the time of all pCPUs that nothing has reserved.
+
+        It is kept, because schedulers ask for it again and again.
+        """
+        used = self.state.used
+        if not used:
+            return 1.0
+        return max(0.0, 1 - sum(used) / (reservation.PPM * len(used)))
 
 
 def amounts(vcpus: int, bandwidth: int) -> dict[str, int]:

@@ -8,13 +8,11 @@ predicts; the same command goes on where it was ended.
 """
 
 import argparse
-import math
 import os
 import pathlib
-import time
 
 from experiments.interference import table
-from experiments import walk
+from experiments import resumable
 from nova_rt.colocation import campaign
 from nova_rt.colocation import profile as rt_profile
 from nova_rt.colocation import records as rt_records
@@ -24,7 +22,6 @@ from nova_rt.interference import document
 from nova_rt import reservation as rt_reservation
 
 _PROJECT = pathlib.Path(__file__).parents[2]
-RESULTS = _PROJECT / 'experiments/build/interference'
 #: Two of them leave room for others on the CPU.
 RESERVATION = rt_reservation.Reservation(30_000, 100_000)
 _WATCHED_S = 1
@@ -32,20 +29,14 @@ _WATCHED_S = 1
 
 def register(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument('--runs', type=walk.positive, default=5, metavar='N',
-                        help='of each cell (%(default)s)')
-    parser.add_argument('--seconds', type=walk.seconds, default=math.inf,
-                        help='begin no run later than this (default: no '
-                        'limit; 0: only the table)')
-    parser.add_argument('--data', type=pathlib.Path, metavar='FILE',
-                        default=RESULTS / 'reserved.yaml', help='the file '
-                        'of the results; those of single runs are in '
-                        'FILE.csv (%(default)s)')
+    resumable.register(
+        parser, 'interference/reserved.yaml', runs=5, about='the file of '
+        'the results; those of single runs are in FILE.csv: ')
 
 
 def run(options: argparse.Namespace) -> str:
     """Measure what is missing; returns the table, or what is left to do."""
-    options.data.parent.mkdir(parents=True, exist_ok=True)
+    end = resumable.begin(options)
     cpu = max(os.sched_getaffinity(0))
     setting = trial.Setting((cpu, cpu), RESERVATION, _WATCHED_S)
     records = rt_records.Records(
@@ -54,7 +45,7 @@ def run(options: argparse.Namespace) -> str:
                        in (_PROJECT / 'etc/interference').glob('*.yaml')),
                       key=lambda one: one.type)
     if not campaign.run(profiles, records, setting, options.runs,
-                        time.monotonic() + options.seconds, print):
+                        end, print):
         return 'Not all is measured yet; the same command goes on.'
     summary.write(options.data, profiles, records, setting)
     return table.text(document.load(str(options.data)),

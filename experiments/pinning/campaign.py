@@ -7,8 +7,6 @@ on where it was ended.
 """
 
 import argparse
-import math
-import pathlib
 import random
 import shutil
 import subprocess
@@ -18,29 +16,21 @@ from experiments.pinning import records
 from experiments.pinning import table
 from experiments.pinning import ways
 from experiments.pinning import workloads
-from experiments import walk
+from experiments import resumable
 from nova_rt import exception
 
-RESULTS = pathlib.Path(__file__).parents[1] / 'build/pinning'
 _PATIENCE_S = 120
 
 
 def register(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument('--runs', type=walk.positive, default=5, metavar='N',
-                        help='of each (%(default)s)')
-    parser.add_argument('--seconds', type=walk.seconds, default=math.inf,
-                        help='begin nothing later than this; 0: only the '
-                        'table (default: no limit)')
-    parser.add_argument('--data', type=pathlib.Path, metavar='FILE',
-                        default=RESULTS / 'pinning.csv', help='%(default)s')
+    resumable.register(parser, 'pinning/pinning.csv', runs=5)
 
 
 def run(options: argparse.Namespace) -> str:
     """Measure what is missing; returns the table of all that is known."""
-    options.data.parent.mkdir(parents=True, exist_ok=True)
+    end = resumable.begin(options)
     data = records.Data(options.data)
-    end = time.monotonic() + options.seconds
     for workload, way in _missing(data, options.runs):
         if time.monotonic() >= end:
             break

@@ -9,8 +9,6 @@ where it was ended.
 import argparse
 from collections.abc import Callable, Iterator
 import fnmatch
-import math
-import pathlib
 import random
 import time
 from typing import Any
@@ -20,13 +18,12 @@ from experiments.probe import latency
 from experiments.probe import records
 from experiments.probe import shares
 from experiments.probe import table
-from experiments import walk
+from experiments import resumable
 
 _Row = tuple[Callable[[], Iterator[Any]], Callable[[Any], records.Record]]
 ROWS: dict[str, _Row] = {
     **shares.ROWS, **costs.ROWS,
     latency.LATENCY: (latency.latency, latency.measure_latency)}
-RESULTS = pathlib.Path(__file__).parents[1] / 'build/probe'
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -35,18 +32,13 @@ def register(parser: argparse.ArgumentParser) -> None:
                         help='measure only these (default: all)')
     parser.add_argument('--cells', default='*', metavar='PATTERN',
                         help='of them only those of such names')
-    parser.add_argument('--seconds', type=walk.seconds, default=math.inf,
-                        help='begin no cell later than this; 0: only the '
-                        'table (default: no limit)')
-    parser.add_argument('--data', type=pathlib.Path, metavar='FILE',
-                        default=RESULTS / 'probe.csv', help='%(default)s')
+    resumable.register(parser, 'probe/probe.csv')
 
 
 def run(options: argparse.Namespace) -> str:
     """Measure what is missing; returns the table of all that is known."""
-    options.data.parent.mkdir(parents=True, exist_ok=True)
+    end = resumable.begin(options)
     data = records.Data(options.data)
-    end = time.monotonic() + options.seconds
     for name in options.rows:
         cells, measure = ROWS[name]
         wanted = [cell for cell in cells() if _is_wanted(

@@ -9,7 +9,8 @@ the matrix of its own kind says how much each takes.  Paper 002 measured
 pairs; the product over more than one neighbour is an assumption.
 """
 
-from collections.abc import Iterable, Mapping
+import collections
+from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 import functools
 from typing import Self
@@ -54,6 +55,31 @@ class Throughput:
         return left * self.shared + self.reserved
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Score:
+    """What speaks for a host, in servers that run alone.
+
+    It is the same for all hosts with the same neighbours and room, except
+    for the time that reservations leave: then * t + now * l + always.
+
+    :ivar then: for all of t, the part of the CPU time left with the server
+    :ivar now: for all of l, the part left without it
+    :ivar always: whatever is left
+    """
+
+    then: float
+    now: float
+    always: float
+
+    def at(self, left: float, then: float) -> float:
+        """The score of one host.
+
+        :param left: the part of the CPU time that is not reserved, before
+        :param then: and with the server
+        """
+        return self.then * then + self.now * left + self.always
+
+
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Growth:
     """What one server more makes of a host.
@@ -90,13 +116,13 @@ class Growth:
             return _mean(mix, self.next_change, _UNCHANGED)
         return Throughput().minus(_mean(mix, self.next_before, _ALONE))
 
-    def score(self, left: float, then: float, ahead: Throughput) -> float:
+    def score(self, ahead: Throughput) -> Score:
         """The gain, with a part of what is *ahead*."""
-        # Written out, as this is done for each host of each request.
-        before, after = self.before, self.after
-        return (then * after.shared + after.reserved
-                - left * before.shared - before.reserved
-                + LOOK_AHEAD * (left * ahead.shared + ahead.reserved))
+        return Score(
+            self.after.shared,
+            LOOK_AHEAD * ahead.shared - self.before.shared,
+            LOOK_AHEAD * ahead.reserved
+            + self.after.reserved - self.before.reserved)
 
 
 #: What a server adds of whose type nothing is known, and what that changes.
@@ -125,9 +151,14 @@ class Model:
         self.growth = functools.lru_cache(_KEPT)(self._growth)
 
     def cell(self, target: Server, competitor: str) -> float:
-        """1 where nothing is known of one of the types."""
+        """1 where nothing is known of one of the types, and at most.
+
+        A competitor takes something or nothing: what a cell has above 1 is
+        the noise of its measurement, and no reason to seek company.
+        """
         found = self._by_kind.get(target.kind)
-        return found.cell(target.type, competitor) if found else 1.0
+        return min(1.0, found.cell(target.type, competitor)
+                   ) if found else 1.0
 
     def throughput(self, there: Neighbours) -> Throughput:
         """All servers of a host."""
@@ -188,17 +219,19 @@ def _product(model: Model, target: Server, there: Neighbours) -> float:
     return product
 
 
-def mix_of(hosts: Iterable[Neighbours | None], server: Server) -> Mix:
+def mix_of(hosts: Sequence[Neighbours | None], server: Server) -> Mix:
     """How probable each sort is as the next one: as often as it was seen.
 
     :param hosts: all hosts of a request; None: nothing is known of it
     :param server: that is being placed, which was seen, too
     """
+    # What was decoded from one text is one object, as on many hosts.
+    numbers = collections.Counter(map(id, hosts))
     seen = {server: 1}
-    for there in hosts:
+    for there in {id(there): there for there in hosts}.values():
         if there is not None:
             for each, count in there.counts:
-                seen[each] = seen.get(each, 0) + count
+                seen[each] = seen.get(each, 0) + count * numbers[id(there)]
     total = sum(seen.values())
     return {each: count / total for each, count in seen.items()}
 

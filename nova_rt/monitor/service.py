@@ -6,10 +6,11 @@ The process that listens has no privileges and nothing but open maps; the
 one that finds servers has no socket.
 """
 
+from collections.abc import Iterator
 import contextlib
 import dataclasses
+import gc
 import http.server
-import os
 import pwd
 import signal
 import ssl
@@ -22,6 +23,8 @@ from nova_rt.monitor import exposition
 from nova_rt.monitor import finding
 from nova_rt.monitor import look as monitor_look
 from nova_rt.monitor import metrics
+from nova_rt.monitor import privileges
+from nova_rt.monitor import push
 from nova_rt.monitor import servers
 
 PATH = '/metrics'
@@ -36,6 +39,8 @@ class Options:
     :ivar user: whom the listening process runs as
     :ivar certificate, key: for TLS, '' for none
     :ivar clients: the authority that clients' certificates must be from
+    :ivar http: read requests of HTTP/1, which are tenants'
+    :ivar push_to: where to push metrics, too; None for nowhere
     """
 
     address: str = '127.0.0.1'
@@ -44,6 +49,8 @@ class Options:
     certificate: str = ''
     key: str = ''
     clients: str = ''
+    http: bool = False
+    push_to: push.Options | None = None
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -80,6 +87,7 @@ class Server(http.server.ThreadingHTTPServer):
         """
         self._monitor = monitor
         self._lock = threading.Lock()
+        self._push: push.Push | None = None
         try:
             super().__init__((options.address, options.port), _Handler)
             if options.certificate:
@@ -93,9 +101,27 @@ class Server(http.server.ThreadingHTTPServer):
 
     def answer(self) -> str:
         """All metrics, as they are now."""
+        with self._lock, _uncollected():
+            return exposition.text(self._families())
+
+    def start_push(self, options: push.Options) -> None:
+        """Push all metrics from now on, too.
+
+        :raises CannotMonitor: it cannot be
+        """
+        self._push = push.prepare(options, self._locked)
+        self._push.start()
+
+    def _locked(self) -> list[exposition.Family]:
         with self._lock:
-            look = self._monitor.look()
-        return exposition.text(metrics.families(look))
+            return self._families()
+
+    def _families(self) -> list[exposition.Family]:
+        look = self._monitor.look()
+        if self._push:
+            look = dataclasses.replace(
+                look, failed_pushes=self._push.failures)
+        return metrics.families(look)
 
     def watch(self, found: list[servers.Server]) -> None:
         with self._lock:
@@ -103,6 +129,19 @@ class Server(http.server.ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away is no news."""
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Do not look for cycles, of which an answer has none.
+
+    It has so many objects that this would be a fifth of its time.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _context(options: Options) -> ssl.SSLContext:
@@ -125,20 +164,14 @@ def run(options: Options) -> int:
         raise exception.CannotMonitor(
             what=f'as user {options.user}', reason='there is none of this '
             'name; choose one with --user') from error
-    with contextlib.closing(monitor_look.Monitor()) as monitor:
-        # Its process has no socket, and keeps what attaching takes.
-        reader = finding.start(monitor.follow)
+    with contextlib.closing(
+            monitor_look.Monitor(options.http)) as monitor:
+        reader = finding.start(monitor.follow, account)
         with Server(options, monitor) as server:
-            _drop(account)
+            privileges.drop(account)
+            if options.push_to:
+                server.start_push(options.push_to)
             return _serve(server, reader)
-
-
-def _drop(account: pwd.struct_passwd) -> None:
-    """Become an ordinary user, without any capability, for good."""
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(account.pw_gid)
-        os.setuid(account.pw_uid)
 
 
 def _serve(server: Server, reader: int) -> int:

@@ -3,9 +3,12 @@
 """When bursts are due, and what they come to."""
 
 from collections import deque
+import dataclasses
 import statistics
 import time
 
+from nova_rt.probe import allowance
+from nova_rt.probe import check as rt_check
 from nova_rt.probe import gaps
 from nova_rt.probe import report
 from nova_rt.probe import spin
@@ -13,6 +16,11 @@ from nova_rt.probe import supply
 
 #: Their median counts.
 KEPT = 5
+#: How much longer the pauses between checks are than they have to be: what
+#: is left of the load pays for whole bursts.
+_SPARE = 1.2
+#: How many periods a check may take, before one was made.
+_CHECK = 3
 #: Part of what is available that the VNF may use for a burst to begin.
 QUIET = 0.7
 
@@ -26,8 +34,9 @@ class Bursts:
     """
 
     def __init__(self, max_load: float) -> None:
-        self._max_load = max_load
         self._found: deque[supply.Estimate] = deque(maxlen=KEPT)
+        self._load = allowance.Allowance(max_load)
+        self._spent_ns = self._check_ns = 0
         self._next_ns = 0
         self._running: spin.Burst | None = None
         self.known: report.Known | None = None
@@ -37,6 +46,7 @@ class Bursts:
         """Forget all: the reservation may be another."""
         self._found.clear()
         self.known = None
+        self._check_ns = 0
 
     def end(self) -> None:
         """End the burst that runs, from a handler of a signal."""
@@ -50,28 +60,64 @@ class Bursts:
         return (self.known is None
                 or used < QUIET * self.known.estimate.available)
 
+    def take_due(self, order: spin.Order) -> float | None:
+        """A whole one where the load allows it, or else a check.
+
+        As :meth:`take`, which follows a check that finds too little.
+        """
+        if (self.known is None or order.period_ns is None
+                or not self._load.debt_ns(time.monotonic_ns())):
+            return self.take(order)
+        known = self.known.estimate
+        check = rt_check.Check(known.available, known.lower, order.period_ns,
+                               order.tick_ns)
+        trace, now = self._run(dataclasses.replace(order, check=check))
+        self._check_ns = self._spent_ns
+        self._plan(now, order)
+        if trace.stopped or check.verdict(
+                trace.used_ns, trace.wall_ns) is not False:
+            return None
+        return self.take(order)
+
     def take(self, order: spin.Order) -> float | None:
-        """Do one.
+        """A whole one, that sees how much there is.
 
         :returns: what was available before, where that is no longer so
         :raises ProbeError: it is not allowed
         """
+        trace, now = self._run(order)
+        found = gaps.estimate(trace.gaps, order.period_ns, order.tick_ns)
+        changed = None
+        if trace.stopped or found is None:
+            self.reason = trace.stopped or (
+                'the budget did not end often enough within a burst')
+        else:
+            self.reason = ''
+            changed = self._add(found, now)
+        self._plan(now, order)
+        return changed
+
+    def _run(self, order: spin.Order) -> tuple[spin.Trace, int]:
         self._running = spin.Burst(order)
         try:
             trace = self._running.run()
         finally:
             self._running = None
         now = time.monotonic_ns()
-        # What the group got meanwhile is what a part is taken of.
-        got = max(trace.used_ns, trace.cpu_ns, 1) / max(1, trace.wall_ns)
-        self._next_ns = now + round(trace.cpu_ns / got / self._max_load)
-        found = gaps.estimate(trace.gaps, order.period_ns, order.tick_ns)
-        if trace.stopped or found is None:
-            self.reason = trace.stopped or (
-                'the budget did not end often enough within a burst')
-            return None
-        self.reason = ''
-        return self._add(found, now)
+        # What is available is what a part is taken of: as far as is known.
+        got = (self.known.estimate.available if self.known else
+               max(trace.used_ns, trace.cpu_ns, 1) / max(1, trace.wall_ns))
+        self._spent_ns = round((trace.start_ns + trace.cpu_ns) / got)
+        self._load.spend(self._spent_ns, now)
+        return trace, now
+
+    def _plan(self, now: int, order: spin.Order) -> None:
+        """Say when the next one may be: no later than the load allows."""
+        debt = self._load.debt_ns(now)
+        if self.known is not None and order.period_ns is not None:
+            debt = min(debt, round(_SPARE * (
+                self._check_ns or _CHECK * order.period_ns)))
+        self._next_ns = now + self._load.pause_ns(debt)
 
     def _add(self, found: supply.Estimate, now: int) -> float | None:
         before = self.known

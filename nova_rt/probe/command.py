@@ -175,12 +175,11 @@ def _run(args: argparse.Namespace) -> int:
         outlet = outlets.Listener(*args.listen)
     elif args.textfile:
         outlet = outlets.Textfile(args.textfile)
-    seconds = args.interval / _NS_PER_S
     looks.start()
     until = time.monotonic()
     while True:
         # One that comes late, as after a burst, moves all after it.
-        until = max(until + seconds, time.monotonic())
+        until = max(until + looks.pause_ns / _NS_PER_S, time.monotonic())
         outlet.wait(until)
         outlet.put(looks.look())
 

@@ -136,6 +136,18 @@ def _slept(then: rt_threads.Thread, now: rt_threads.Thread, wall: int,
     return None
 
 
+def waits(before: sources.Sample, after: sources.Sample) -> bool:
+    """Whether a thread was kept from running for a notable time.
+
+    It may be the first period of a budget that has become too small, of
+    which the next readings tell more.
+    """
+    wall = after.at_ns - before.at_ns
+    return any(thread.wait_ns - before.threads[name].wait_ns > SLACK * wall
+               for name, thread in after.threads.items()
+               if name in before.threads)
+
+
 def _stolen(before: sources.Sample, after: sources.Sample) -> bool:
     if not before.machine or not after.machine:
         return False

@@ -40,7 +40,8 @@ class Lines(_Sleeping):
     """JSON, a line for each, on standard output."""
 
     def put(self, one: report.Report) -> None:
-        print(one.as_json(), flush=True)
+        sys.stdout.write(f'{one.as_json()}\n')
+        sys.stdout.flush()
 
 
 class Textfile(_Sleeping):

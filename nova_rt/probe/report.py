@@ -4,8 +4,8 @@
 
 from collections.abc import Mapping
 import dataclasses
+import functools
 import json
-from typing import Any
 
 from nova_rt.probe import supply
 
@@ -46,8 +46,20 @@ class Report:
 
     def as_json(self) -> str:
         """One line."""
-        return json.dumps({
-            name: _short(getattr(self, name)) for name in self.__slots__})
+        # Written out, as it is done for each reading: the encoder of the
+        # standard library would cost as much as the reading.
+        return (f'{{"at": {_number(self.at)}, "method": "{self.method}", '
+                f'"available": {_number(self.available)}, '
+                f'"lower": {_number(self.lower)}, '
+                f'"upper": {_number(self.upper)}, '
+                f'"used": {_number(self.used)}, '
+                f'"speed": {_object(tuple(self.speed.items()))}, '
+                f'"age_s": {_number(self.age_s)}, '
+                f'"period_us": {_string(self.period_us)}, '
+                f'"source": {_string(self.source)}, '
+                f'"reason": {_string(self.reason)}, '
+                f'"changed_from": {_number(self.changed_from)}, '
+                f'"absent": {_object(tuple(self.absent.items()))}}}')
 
     def as_prometheus(self) -> str:
         """The text format; what is not known has no line."""
@@ -72,12 +84,18 @@ def _metric(name: str, values: Mapping[str, float | None]) -> list[str]:
     return [f'# TYPE {_PREFIX}_{name} gauge', *told] if told else []
 
 
-def _short(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, _DIGITS)
-    if isinstance(value, Mapping):
-        return {key: _short(one) for key, one in value.items()}
-    return value
+def _number(value: float | None) -> str:
+    return 'null' if value is None else f'{value:.{_DIGITS}f}'
+
+
+#: The same words come again and again.
+_string = functools.lru_cache(json.dumps)
+
+
+@functools.lru_cache
+def _object(pairs: tuple[tuple[str, str | float], ...]) -> str:
+    return json.dumps({key: value if isinstance(value, str)
+                       else round(value, _DIGITS) for key, value in pairs})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

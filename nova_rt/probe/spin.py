@@ -17,6 +17,7 @@ import signal
 import time
 from typing import NoReturn, Protocol
 
+from nova_rt.probe import check as rt_check
 from nova_rt.probe import errors
 from nova_rt.probe import gaps
 
@@ -40,12 +41,14 @@ class Order:
     :ivar period_ns: None: it is not known
     :ivar used_ns: reads the CPU time of the group; None: all of the machine
         is looked at, and a gap is its own where nothing else ran
+    :ivar check: ends the burst; None: it sees how much there is
     """
 
     real_time: bool
     period_ns: int | None
     tick_ns: int
     used_ns: Callable[[], int] | None
+    check: rt_check.Check | None = None
 
     @property
     def longest_ns(self) -> int:
@@ -61,6 +64,7 @@ class Trace:
     :ivar cpu_ns: what it cost
     :ivar used_ns: what the group used meanwhile
     :ivar stopped: why it ended early; '' if it did not
+    :ivar start_ns: what it cost to begin
     """
 
     gaps: tuple[gaps.Gap, ...]
@@ -68,6 +72,7 @@ class Trace:
     used_ns: int
     wall_ns: int
     stopped: str = ''
+    start_ns: int = 0
 
 
 class Meter(Protocol):
@@ -229,12 +234,21 @@ def _spin(order: Order, parent: int) -> Trace:
             found.append(gaps.Gap(now - gone, now, used, others))
             own = time.thread_time_ns() - cost
             stopped = _stop(order, found, used, own, parent)
+            if stopped is None and _checked(order, used, now - begin):
+                stopped = ''
             read = now
         elif now - read >= _READ_NS:
             used, _ = meter.look(0)
             read = now
+            if _checked(order, used, now - begin):
+                stopped = ''
     return Trace(tuple(found), time.thread_time_ns() - cost, used,
-                 before - begin, stopped or '')
+                 before - begin, stopped or '', cost)
+
+
+def _checked(order: Order, used: int, wall: int) -> bool:
+    return (order.check is not None
+            and order.check.verdict(used, wall) is not None)
 
 
 def _stop(order: Order, found: list[gaps.Gap], used: int, own: int,

@@ -7,10 +7,10 @@ Pure.  The law is that of the periodic resource model (Shin and Lee, RTSS
 s (w - 2 (P - Q)) and s (w + 2 (P - Q)) in any window w, with s = Q / P.
 """
 
-from collections import deque
+import collections
+from collections.abc import Sequence
 import dataclasses
 import math
-import statistics
 
 #: How much of the past counts.
 LONGEST_NS = 10_000_000_000
@@ -77,11 +77,13 @@ class Window:
     """Consecutive supplies, as long as they are of the same reservation."""
 
     def __init__(self) -> None:
-        self._steps: deque[Supply] = deque()
+        self._steps: collections.deque[Supply] = collections.deque()
+        self._known: Estimate | None = None
         self._straddles = False
 
     def clear(self) -> None:
         self._steps.clear()
+        self._known = None
         self._straddles = False
 
     def add(self, step: Supply) -> float | None:
@@ -89,45 +91,52 @@ class Window:
 
         :returns: what was available before, where that is no longer so
         """
-        before = self._estimate()
+        before = self._known
+        changed = False
         if before is None or before.touches(step.estimate()):
             if self._straddles:
                 # The change was somewhere in the step that showed it.
                 self._steps.popleft()
-                self._straddles = False
-            self._steps.append(step)
-            self._shorten()
-            return None
-        self._steps.clear()
+            self._straddles = False
+        else:
+            # A second one is still the change that was told.
+            changed = not self._straddles
+            self._straddles = True
+            self._steps.clear()
         self._steps.append(step)
-        if self._straddles:
-            # Still the change that was told.
-            return None
-        self._straddles = True
-        return before.available
-
-    def _shorten(self) -> None:
-        while sum(step.wall_ns for step in self._steps) > LONGEST_NS:
-            self._steps.popleft()
-
-    def _estimate(self) -> Estimate | None:
-        return self.estimate() if self._steps else None
+        self._known = self._made()
+        return before.available if before and changed else None
 
     def estimate(self) -> Estimate:
         """What all steps come to: the law, and what they differ by.
 
         :raises IndexError: there is none
         """
+        return self._known or self._made()
+
+    def _made(self) -> Estimate:
         last = self._steps[-1]
-        found = dataclasses.replace(
-            last, used_ns=sum(step.used_ns for step in self._steps),
-            wall_ns=sum(step.wall_ns for step in self._steps),
-            unwanted_ns=sum(step.unwanted_ns for step in self._steps)
-        ).estimate()
+        while (wall := sum([step.wall_ns for step in self._steps])
+               ) > LONGEST_NS and len(self._steps) > 1:
+            self._steps.popleft()
+        found = Supply(
+            sum([step.used_ns for step in self._steps]), wall,
+            last.period_ns, last.cpus, last.error_ns,
+            sum([step.unwanted_ns for step in self._steps])).estimate()
         if len(self._steps) < _SPREAD_FROM:
             return found
-        half = 2 * statistics.stdev(
-            step.used_ns / step.wall_ns for step in self._steps
-        ) / math.sqrt(len(self._steps))
+        half = 2 * _standard_error([
+            step.used_ns / step.wall_ns for step in self._steps])
         return Estimate(found.available, max(0.0, found.lower - half),
                         found.upper + half)
+
+
+def _standard_error(of: Sequence[float]) -> float:
+    """That of their mean.
+
+    The statistics module has it exact, which costs more than all the rest
+    of a report.
+    """
+    mean = sum(of) / len(of)
+    squares = sum([(one - mean) ** 2 for one in of])
+    return math.sqrt(squares / (len(of) - 1) / len(of))

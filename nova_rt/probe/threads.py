@@ -2,7 +2,7 @@
 
 """What the kernel tells of single threads: run time and waiting time."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 import contextlib
 import dataclasses
 import os
@@ -48,27 +48,37 @@ class Threads:
         self._root = root
         self._processes = tuple(processes)
         self._open: dict[int, tuple[counters.Counter, counters.Counter]] = {}
+        self._followed: Sequence[int] = ()
+        self._also: Sequence[int] = ()
         self._before: dict[int, Thread] = {}
         self._before_ns = 0
         for process in self._processes or (os.getpid(),):
             counters.Counter(f'{root}/proc/{process}/schedstat').close()
 
-    def sample(self, also: Iterable[int] = ()) -> Mapping[int, Thread]:
+    def sample(self, also: Sequence[int] = ()) -> Mapping[int, Thread]:
         """All of them now.
 
-        :param also: threads by their ids, which may have ended
+        :param also: threads by their ids, which may have ended; the same
+            object as the last time has the same ones
         :raises ProcessLookupError: a process is gone
         """
-        now = {*self._of_processes(), *also}
-        for gone in self._open.keys() - now:
-            self._close(gone)
+        if self._processes or also is not self._also:
+            self._follow({*self._of_processes(), *also})
+            self._also = also
         at_ns = time.monotonic_ns()
         found = {}
-        for thread in sorted(now)[:MOST]:
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for thread in self._followed:
+            try:
                 found[thread] = self._read(thread, at_ns - self._before_ns)
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has ended
         self._before, self._before_ns = found, at_ns
         return found
+
+    def _follow(self, threads: set[int]) -> None:
+        for gone in self._open.keys() - threads:
+            self._close(gone)
+        self._followed = sorted(threads)[:MOST]
 
     def _of_processes(self) -> Iterable[int]:
         for process in self._processes:

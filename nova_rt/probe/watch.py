@@ -9,6 +9,7 @@ import time
 
 from nova_rt.host import ticks
 from nova_rt.probe import bursts
+from nova_rt.probe import closer
 from nova_rt.probe import errors
 from nova_rt.probe import evidence
 from nova_rt.probe import report
@@ -57,6 +58,7 @@ class Watch:
         self._since: sources.Sample | None = None
         self._window = supply.Window()
         self.bursts = bursts.Bursts(options.max_load)
+        self._closer = closer.Closer(options.interval_ns)
         self._tick_ns = ticks.tick_us() * 1000
         self._speed: Mapping[str, float] = {}
         self._speed_next_ns = 0
@@ -88,6 +90,11 @@ class Watch:
         found = self._sources.period_ns if self._sources else None
         return self._options.period_ns or found
 
+    @property
+    def pause_ns(self) -> int:
+        """How long to wait for the next reading."""
+        return self._closer.pause_ns(self.period_ns or DEFAULT_PERIOD_NS)
+
     def look(self, most_bursts: int = 1) -> report.Report:
         """What is known now; begins anew after whatever went wrong."""
         self._changed = None
@@ -111,7 +118,10 @@ class Watch:
             self.start()
             return self._bound(None, reason)
         self._before = after
-        return self._told(self._step(before, after, needed), most_bursts)
+        step = self._step(before, after, needed)
+        self._closer.note(after.at_ns, evidence.waits(before, after),
+                          bool(step.source))
+        return self._told(step, most_bursts)
 
     def _step(self, before: sources.Sample, after: sources.Sample,
               needed: int) -> evidence.Step:
@@ -166,9 +176,12 @@ class Watch:
                            self._tick_ns, group.used_ns if group else None)
         try:
             for number in range(most):
-                if number or self.bursts.due(used):
+                changed = None
+                if number:
                     changed = self.bursts.take(order)
-                    self._changed = changed or self._changed
+                elif self.bursts.due(used):
+                    changed = self.bursts.take_due(order)
+                self._changed = changed or self._changed
         except (OSError, errors.ProbeError) as error:
             return str(error)
         # What the bursts used is not the VNF's.

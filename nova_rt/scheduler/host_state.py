@@ -30,17 +30,18 @@ class RTHostState(host_manager.HostState):
     @property
     def rt_map(self) -> hostmap.HostMap | None:
         """Bandwidth per pCPU; None for a host that offers none."""
-        if self._rt_map is _UNREAD:
-            self._rt_map = of_stats(self)
         found: hostmap.HostMap | None = self._rt_map
+        if found is _UNREAD:
+            found = self._rt_map = hostmap.from_stats(self.stats or {})
         return found
 
     @property
     def rt_neighbours(self) -> rt_neighbours.Neighbours | None:
         """Who runs there; None where the host does not tell."""
-        if self._rt_neighbours is _UNREAD:
-            self._rt_neighbours = rt_neighbours.from_stats(self.stats or {})
         found: rt_neighbours.Neighbours | None = self._rt_neighbours
+        if found is _UNREAD:
+            found = self._rt_neighbours = rt_neighbours.from_stats(
+                self.stats or {})
         return found
 
     @property
@@ -107,14 +108,14 @@ def time_left(host_state: Any, taken: int) -> tuple[float, float]:
     :returns: 1 and 1 for a host that tells nothing of reservations
     """
     known = map_of(host_state)
-    if known is None or not known.state.used:
+    if known is None:
         return 1.0, 1.0
-    used = known.state.used
-    whole = reservation.PPM * len(used)
-    left = whole - sum(used)
-    if not 0 <= taken <= left:  # a cap that was lowered
-        return max(0, left) / whole, 0.0
-    return left / whole, (left - taken) / whole
+    left = known.left
+    if not taken or not known.state.used:
+        return left, left
+    # It may be too much, where a cap was lowered.
+    return left, max(0.0, left - taken / (
+        reservation.PPM * len(known.state.used)))
 
 
 def has_room(host_state: Any, vcpus: int, memory_mb: int) -> bool:

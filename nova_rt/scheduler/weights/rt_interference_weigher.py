@@ -2,7 +2,6 @@
 
 """Places network functions beside those that they disturb least."""
 
-import functools
 import statistics
 from typing import Any
 
@@ -69,19 +68,20 @@ class RTInterferenceWeigher(weights.BaseHostWeigher):
         beside = list(map(rt_host_state.neighbours_of, hosts))
         mix = forecast.mix_of(beside, server)
 
-        @functools.cache  # many hosts are alike
-        def ahead(growth: forecast.Growth, room: bool
-                  ) -> forecast.Throughput:
-            return growth.ahead(mix, room)
+        scores: dict[tuple[int, bool], forecast.Score] = {}
         found: list[float | None] = []
         for host, there in zip(hosts, beside, strict=True):
             if there is None:
                 found.append(None)
                 continue
-            growth = model.growth(there, server)
-            room = rt_host_state.has_room(host, vcpus, memory_mb)
-            found.append(forecast.weight(growth.score(
-                *rt_host_state.time_left(host, taken), ahead(growth, room))))
+            # Many hosts are alike, and then this is the same object.
+            key = id(there), rt_host_state.has_room(host, vcpus, memory_mb)
+            score = scores.get(key)
+            if score is None:
+                growth = model.growth(there, server)
+                score = scores[key] = growth.score(growth.ahead(mix, key[1]))
+            found.append(forecast.weight(score.at(
+                *rt_host_state.time_left(host, taken))))
         return found
 
     def _weigh_object(self, host_state: Any, weight_properties: Any

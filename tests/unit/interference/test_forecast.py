@@ -71,6 +71,12 @@ class ForecastTest(base.BaseTestCase):
                                   neighbours.Server(SHARED, 'y'))
         self.assertAlmostEqual(1.0, growth.gain(1.0, 1.0))
 
+    def test_nobody_is_sought_for_a_cell_above_1(self):
+        """Measured cells are there; it is their noise."""
+        model = forecast.Model([matrix.Matrix(
+            SHARED, {'a': ''}, {'a': {'a': 1.2}}, {}, {}, {})])
+        self.assertEqual(2.0, model.throughput(shared('a', 'a')).shared)
+
     def test_the_next_server_counts_in_part(self):
         """I beside nothing takes from the II that may come."""
         first, next_ = (neighbours.Server(SHARED, each)
@@ -81,7 +87,7 @@ class ForecastTest(base.BaseTestCase):
         for mix, part in (({next_: 1.0}, 0.6),
                           ({next_: 0.25, unknown: 0.75}, 0.15)):
             self.assertAlmostEqual(1 + part * loss, growth.score(
-                1.0, 1.0, growth.ahead(mix, room=True)))
+                growth.ahead(mix, room=True)).at(1.0, 1.0))
 
     def test_the_last_place_is_what_the_next_would_have_had(self):
         server = neighbours.Server(SHARED, 'II')
@@ -93,7 +99,7 @@ class ForecastTest(base.BaseTestCase):
                            ({server: 0.4, unknown: 0.6},
                             0.76 * gain - 0.36)):
             self.assertAlmostEqual(score, growth.score(
-                1.0, 1.0, growth.ahead(mix, room=False)))
+                growth.ahead(mix, room=False)).at(1.0, 1.0))
 
     def test_mix(self):
         server = neighbours.Server(SHARED, 'I')
@@ -127,7 +133,7 @@ class ForecastTest(base.BaseTestCase):
             self.assertAlmostEqual(ahead, found.at(left), 9)
             self.assertAlmostEqual(
                 sums[1] - sums[0] + forecast.LOOK_AHEAD * ahead,
-                growth.score(left, left, found), 9)
+                growth.score(found).at(left, left), 9)
 
     @unit.PROPERTY
     @hypothesis.given(st.floats(-100, 3), st.floats(-100, 3))

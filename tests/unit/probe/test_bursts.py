@@ -58,16 +58,61 @@ class BurstsTest(base.BaseTestCase):
         self.take(spin.Trace((), 100 * _MS, 100 * _MS, 100 * _MS))
         self.assertIn('did not end often enough', self.bursts.reason)
 
+    def due(self, *traces):
+        """What is told of bursts that the load is left to decide on."""
+        with mock.patch.object(spin, 'Burst') as made:
+            made.return_value.run.side_effect = traces
+            told = self.bursts.take_due(ORDER)
+        self.assertEqual(len(traces), made.call_count)
+        return [call.args[0].check for call in made.call_args_list], told
+
     def test_load(self):
-        """A burst of 400 ms is 1 % of what there is in 40 s."""
+        """A burst of 400 ms is 1 % of what there is in 40 s.
+
+        A check may be earlier, and pays some of that back.
+        """
+        checked = spin.Trace((), 50 * _MS, 60 * _MS, 200 * _MS)
+        whole, checks = [0], 0
         with mock.patch.object(bursts.time, 'monotonic_ns') as clock:
-            clock.return_value = 10 ** 9
-            self.assertTrue(self.bursts.due(0))
+            clock.return_value = 0
             self.take(trace(0.3))
-            clock.return_value += 39_900 * _MS
-            self.assertFalse(self.bursts.due(0))
-            clock.return_value += 200 * _MS
-            self.assertTrue(self.bursts.due(0))
+            while len(whole) < 6:
+                clock.return_value += 100 * _MS
+                if not self.bursts.due(0):
+                    continue
+                if self.bursts._load.debt_ns(clock.return_value):
+                    (check,), _ = self.due(checked)
+                    self.assertAlmostEqual(0.3, check.available)
+                    checks += 1
+                else:
+                    self.assertEqual(([None], None), self.due(trace(0.3)))
+                    whole.append(clock.return_value // _MS)
+        self.assertLess(5, checks)
+        # What is spent: whole ones, and a sixth of a second for each check.
+        spent = 5 * 400 + checks * 50 / 0.3
+        self.assertLessEqual(0.98 * spent, 0.01 * whole[-1])
+
+    def test_a_check_that_finds_too_little(self):
+        self.take(trace(0.6))
+        little = spin.Trace((), 30 * _MS, 30 * _MS, 300 * _MS)
+        (check, whole), told = self.due(little, trace(0.3))
+        self.assertIsNotNone(check)
+        self.assertIsNone(whole)
+        self.assertAlmostEqual(0.6, told)
+        self.assertAlmostEqual(0.3, self.bursts.known.estimate.available)
+
+    def test_a_check_alone_says_nothing(self):
+        """Somebody else may have had the CPU."""
+        self.take(trace(0.6))
+        little = spin.Trace((), 30 * _MS, 30 * _MS, 300 * _MS)
+        _, told = self.due(little, trace(0.6))
+        self.assertIsNone(told)
+
+    def test_a_check_is_stopped(self):
+        self.take(trace(0.6))
+        _, told = self.due(spin.Trace(
+            (), 30 * _MS, 30 * _MS, 300 * _MS, 'the VNF became busy'))
+        self.assertIsNone(told)
 
     def test_not_while_the_vnf_uses_most_of_it(self):
         self.take(trace(0.3))

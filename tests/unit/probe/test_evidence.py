@@ -114,6 +114,12 @@ class StepTest(base.BaseTestCase):
         self.assertEqual('', self.source(START, after(threads={
             7: thread(run=150, wait=350)})))
 
+    def test_who_begins_to_wait(self):
+        before = dataclasses.replace(START, threads={7: thread()})
+        for ms, waits in ((15, True), (5, False)):
+            self.assertEqual(waits, evidence.waits(before, after(threads={
+                7: thread(run=150, wait=ms), 8: thread(wait=400)})))
+
     def steal(self, idle, busy=300, stolen=200):
         return self.source(
             dataclasses.replace(START, machine=machine.Machine(0, 0, 0)),

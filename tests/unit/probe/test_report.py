@@ -23,6 +23,13 @@ class ReportTest(base.BaseTestCase):
         self.assertNotIn('\n', line)
         self.assertEqual(dataclasses.asdict(REPORT), json.loads(line))
 
+    def test_any_words(self):
+        """They may come from the kernel."""
+        odd = dataclasses.replace(REPORT, reason='"\\\n\u00e4', absent={
+            'a"': '\\'}, at=1e12, used=1e-9)
+        self.assertEqual(dataclasses.asdict(odd) | {'used': 0.0},
+                         json.loads(odd.as_json()))
+
     def test_unknown_is_null(self):
         found = json.loads(BOUND.as_json())
         self.assertIsNone(found['available'])

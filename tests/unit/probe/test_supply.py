@@ -130,6 +130,10 @@ class WindowTest(base.BaseTestCase):
         self.add(0.27, 0.33, 0.27, 0.33)
         self.assertGreater(self.window.estimate().upper, steady.upper)
 
+    def test_a_step_that_is_longer_than_all_that_counts(self):
+        self.add(0.3, 0.3, 0.5, wall=20_000)
+        self.assertAlmostEqual(0.5, self.window.estimate().available)
+
     def test_the_past_is_forgotten(self):
         self.add(*[0.32] * 20, *[0.30] * 20)
         self.assertAlmostEqual(0.30, self.window.estimate().available, 3)
