@@ -66,7 +66,7 @@ class Finder:
 
     def _signs(self, hierarchy: cgroup.Hierarchy
                ) -> Iterator[tuple[str, int]]:
-        """What differs when a guest came or went, or got another vCPU."""
+        """What differs when a guest came, went, or is another by now."""
         for partition in cgroup.PARTITIONS:
             for path in self._host.children(hierarchy.mount + partition):
                 inner = posixpath.join(path, 'libvirt')  # with systemd
@@ -75,6 +75,9 @@ class Finder:
                     inode = self._inode(below)
                     if inode:
                         yield below, inode
+        # Written anew, and put in the place of the old one, at each change.
+        for path in domains.files(self._host):
+            yield path, self._inode(path) or 0
 
     def _look(self, hierarchy: cgroup.Hierarchy
               ) -> Iterator[tuple[host_guests.Guest, servers.Server]]:
