@@ -84,7 +84,7 @@ class RTGuest(libvirt_guest.Guest):
                 self._restore(speed)
 
     def _restore(self, speed: int) -> None:
-        """libvirt keeps the speed of a migration that failed."""
+        """libvirt may keep the speed of a migration that failed."""
         with contextlib.suppress(libvirt.libvirtError):
             self._domain.migrateSetMaxSpeed(speed)
 
