@@ -3,16 +3,22 @@
 """nova_rt.monitor.otlp and push, with a receiver that decodes what comes."""
 
 import contextlib
+import datetime
 import http.server
 import io
+import ipaddress
+import pathlib
 import ssl
-import subprocess
 import sys
 import tempfile
 import threading
 import unittest
 from unittest import mock
 
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives import serialization
+from cryptography import x509
 import hypothesis
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
@@ -153,15 +159,32 @@ class OtlpTest(unittest.TestCase):
         self.assertIn("'nonsense' is no sample", self.push(pushing))
         self.assertEqual(1, pushing.failures)
 
+    def certificate(self):
+        """Files of a certificate that is its own authority, and its key."""
+        key = rsa.generate_private_key(65_537, 2048)
+        name = x509.Name([x509.NameAttribute(
+            x509.NameOID.COMMON_NAME, '127.0.0.1')])
+        now = datetime.datetime.now(datetime.UTC)
+        day = datetime.timedelta(days=1)
+        made = x509.CertificateBuilder(
+            name, name, key.public_key(), x509.random_serial_number(),
+            now - day, now + day, [x509.Extension(
+                x509.ExtensionOID.SUBJECT_ALTERNATIVE_NAME, False,
+                x509.SubjectAlternativeName([x509.IPAddress(
+                    ipaddress.IPv4Address('127.0.0.1'))]))]).sign(
+            key, hashes.SHA256())
+        pem = serialization.Encoding.PEM
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        for name, data in (
+                ('certificate', made.public_bytes(pem)),
+                ('key', key.private_bytes(
+                    pem, serialization.PrivateFormat.PKCS8,
+                    serialization.NoEncryption()))):
+            pathlib.Path(folder, name).write_bytes(data)
+        return f'{folder}/certificate', f'{folder}/key'
+
     def test_tls(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        key, certificate = (f'{folder.name}/{name}' for name in ('k', 'c'))
-        subprocess.run(
-            ['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes',
-             '-keyout', key, '-out', certificate, '-subj', '/CN=127.0.0.1',
-             '-addext', 'subjectAltName=IP:127.0.0.1'], check=True,
-            stderr=subprocess.DEVNULL)
+        certificate, key = self.certificate()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
         context.load_verify_locations(certificate)
