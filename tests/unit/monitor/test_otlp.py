@@ -94,10 +94,11 @@ class OtlpTest(unittest.TestCase):
         self.addCleanup(thread.join)
         self.addCleanup(self.server.shutdown)
 
-    def pushing(self, scheme='http', families=FULL, **options):
+    def pushing(self, scheme='http', families=FULL, interval_s=60.0,
+                **options):
         port = self.server.server_address[1]
         return push.prepare(push.Options(
-            f'{scheme}://127.0.0.1:{port}/v1/metrics', 1.0, **options),
+            f'{scheme}://127.0.0.1:{port}/v1/metrics', interval_s, **options),
             lambda: families)
 
     def push(self, pushing, times=1):
@@ -140,7 +141,7 @@ class OtlpTest(unittest.TestCase):
         self.assertEqual(3, pushing.failures)
         self.assertEqual(1, len(said.splitlines()), said)
         self.assertIn('metrics cannot be pushed to 127.0.0.1, which is tried '
-                      'again every 1 s: ', said)
+                      'again every 60 s: ', said)
         self.server.status = 200
         self.assertEqual('', self.push(pushing))
         self.assertEqual(3, pushing.failures)
@@ -149,7 +150,8 @@ class OtlpTest(unittest.TestCase):
 
     def test_nobody_is_there(self):
         self.server.server_close()
-        pushing = self.pushing()
+        # The shorter that is, the earlier a push is given up.
+        pushing = self.pushing(interval_s=1.0)
         self.assertEqual(1, len(self.push(pushing, 2).splitlines()))
         self.assertEqual(2, pushing.failures)
 
@@ -195,7 +197,7 @@ class OtlpTest(unittest.TestCase):
         self.listen()
         ours = {'certificate': certificate, 'key': key}
         for wrong in ({}, ours, {'authority': certificate}):
-            pushing = self.pushing('https', **wrong)
+            pushing = self.pushing('https', interval_s=1.0, **wrong)
             self.push(pushing)
             self.assertEqual((1, []),
                              (pushing.failures, self.server.requests))
