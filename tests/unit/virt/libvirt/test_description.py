@@ -36,11 +36,6 @@ def described(metadata, network_info=None):
 
 
 def kept(domain):
-<<<<<<< HEAD
-    """What monitoring reads of a real domain."""
-    found = domains._parse(ElementTree.fromstring(  # noqa: S314
-        f'<domstatus>{domain.XMLDesc()}</domstatus>'))
-=======
     """What monitoring reads of a real domain, from a file of libvirt's."""
     with tempfile.TemporaryDirectory() as root:
         folder = pathlib.Path(root, 'run/libvirt/qemu')
@@ -48,7 +43,6 @@ def kept(domain):
         (folder / 'n.xml').write_text(
             f"<domstatus pid='7'>{domain.XMLDesc()}</domstatus>")
         found = domains.find(host_files.Host(root), 7)
->>>>>>> main
     return found.vnf, [*found.addresses]
 
 
