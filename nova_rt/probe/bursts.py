@@ -107,7 +107,7 @@ class Bursts:
         # What is available is what a part is taken of: as far as is known.
         got = (self.known.estimate.available if self.known else
                max(trace.used_ns, trace.cpu_ns, 1) / max(1, trace.wall_ns))
-        self._spent_ns = round((trace.start_ns + trace.cpu_ns) / got)
+        self._spent_ns = round(trace.cpu_ns / got)
         self._load.spend(self._spent_ns, now)
         return trace, now
 

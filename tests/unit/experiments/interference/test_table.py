@@ -41,7 +41,7 @@ class TableTest(unittest.TestCase):
         _, (said, met) = table.judged(_matrix(1.0), _matrix(1.0, 0.91))
         self.assertTrue(met)
         self.assertEqual('mean 0.4 %, worst 9.0 %', said)
-        _, (_, met) = table.judged(_matrix(1.0), _matrix(1.0, 1.11))
+        _, (_, met) = table.judged(_matrix(1.0), _matrix(1.0, 0.89))
         self.assertFalse(met)
 
     def test_table(self):
