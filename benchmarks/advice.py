@@ -67,7 +67,7 @@ def watched(load: rt_load.Load, seed: int) -> advice.Measured:
     return advice.Measured(
         counts.tolist(), span_us / rt_load.US_PER_S,
         float(requests.works_us.sum()) / rt_load.US_PER_S, 1,
-        histogram.Histogram(tuple(took)), None, 0)
+        histogram.Histogram.of(took, 0), None, 0)
 
 
 def reached_us(load: rt_load.Load, runtime_us: int, period_us: int) -> float:

@@ -6,11 +6,15 @@ usage: .venv/bin/python -m benchmarks.agent [servers]
 
 The service, the process that finds servers included, is asked every 15 s
 while it watches 200 groups with a process each, which is called as those of
-QEMU are: CPU time at most 0.5 % of a CPU, 60 MB resident, an answer within
-50 ms.  Then 10,000 servers come, use CPU time and a TCP connection, and go:
-the memory of maps, resident memory and descriptors must be as they were
-after the first tenth.  Needs root and cgroup v1; exits with 1 where a
-requirement is missed.
+QEMU are and has answered and asked over TCP, so that there is all to tell of
+it: CPU time at most 0.5 % of a CPU, 60 MB resident, and of 20 more answers
+the median within 50 ms; beside it the CPU time of the service for them, since
+the rest is waiting for a CPU and for the one who reads.
+
+Then 10,000 servers come, use CPU time and a TCP connection, and go: the
+memory of maps, resident memory and descriptors must be as they were after the
+first tenth.  Needs root and cgroup v1; exits with 1 where a requirement is
+missed.
 """
 
 from collections.abc import Iterator
@@ -36,6 +40,7 @@ from nova_rt.monitor import service
 
 GUESTS, SCRAPES, INTERVAL_S = 200, 4, 15
 CPU, MEMORY_MB, SCRAPE_S = 0.005, 60, 0.050
+ANSWERS = 20
 MANY, AT_ONCE = 10_000, 100
 #: Of resident memory, in MB.
 FLAT_MB = 2
@@ -45,8 +50,11 @@ _GUEST = 'while :; do sleep 5; done'
 
 
 @contextlib.contextmanager
-def guests(names: list[str]) -> Iterator[None]:
-    """A process in each group, as if it were a virtual machine."""
+def guests(names: list[str]) -> Iterator[list[pathlib.Path]]:
+    """A process in each group, as if it were a virtual machine.
+
+    Yields the groups.
+    """
     with (tempfile.TemporaryDirectory() as folder,
           stand_ins.groups(*names) as groups,
           contextlib.ExitStack() as stack):
@@ -58,7 +66,7 @@ def guests(names: list[str]) -> Iterator[None]:
             stack.callback(_empty, group)
             stack.callback(child.wait)
             stack.callback(os.killpg, child.pid, signal.SIGKILL)
-        yield
+        yield [*groups.values()]
 
 
 def _empty(group: pathlib.Path) -> None:
@@ -103,10 +111,8 @@ def _family(pid: int) -> list[int]:
 
 
 def _cpu_s(pids: list[int]) -> float:
-    fields = [pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(
-        ')')[2].split() for pid in pids]
-    ticks = sum(int(one[11]) + int(one[12]) for one in fields)
-    return ticks / os.sysconf('SC_CLK_TCK')
+    """By the clocks of processes, as clock_getcpuclockid(3) names them."""
+    return sum(time.clock_gettime(~pid << 3 | 2) for pid in pids)
 
 
 def resident_mb(pid: int) -> float:
@@ -116,32 +122,49 @@ def resident_mb(pid: int) -> float:
     return int(pss.split()[1]) / 1024
 
 
+def _answers(port: int, pids: list[int]) -> bool:
+    """Whether the median of some answers is in time."""
+    took, used = [], []
+    for _ in range(ANSWERS):
+        before = _cpu_s(pids)
+        text, seconds = _scrape(port)
+        took.append(1000 * seconds)
+        used.append(1000 * (_cpu_s(pids) - before))
+    print(f'answers of {len(text) / 1e6:.1f} MB in {min(took):.0f}, median '
+          f'{statistics.median(took):.0f} ms (at most {1000 * SCRAPE_S:.0f}), '
+          f'at most {max(took):.0f}; of CPU time {min(used):.0f}, median '
+          f'{statistics.median(used):.0f} ms', flush=True)
+    return statistics.median(took) <= 1000 * SCRAPE_S
+
+
+def _asked(port: int, pids: list[int]) -> bool:
+    """Whether it is asked now and then without much CPU time and memory."""
+    before, begun = _cpu_s(pids), time.monotonic()
+    for _ in range(SCRAPES):
+        _scrape(port)
+        time.sleep(INTERVAL_S)
+    part = (_cpu_s(pids) - before) / (time.monotonic() - begun)
+    memory = sum(map(resident_mb, pids))
+    print(f'{GUESTS} servers: {part:.2%} of a CPU (at most {CPU:.1%}), '
+          f'{memory:.0f} MB (at most {MEMORY_MB})', flush=True)
+    return part <= CPU and memory <= MEMORY_MB
+
+
 def agent() -> bool:
     with socket.socket() as found:
         found.bind(('127.0.0.1', 0))
         port = found.getsockname()[1]
-    with guests([f'qemu-{number}' for number in range(GUESTS)]):
+    with guests([f'qemu-{number}' for number in range(GUESTS)]) as groups:
         pid = _serve(port)
         try:
             _wait_for(port)
-            pids, took, size = _family(pid), [], 0
-            before, begun = _cpu_s(pids), time.monotonic()
-            for _ in range(SCRAPES):
-                text, seconds = _scrape(port)
-                took.append(seconds)
-                size = len(text)
-                time.sleep(INTERVAL_S)
-            part = (_cpu_s(pids) - before) / (time.monotonic() - begun)
-            memory = sum(map(resident_mb, pids))
+            for child in [_live_in(group) for group in groups]:
+                os.waitpid(child, 0)
+            pids = _family(pid)
+            return all([_asked(port, pids), _answers(port, pids)])
         finally:
             os.kill(pid, signal.SIGTERM)
             os.waitpid(pid, 0)
-    print(f'{GUESTS} servers, {size / 1e6:.1f} MB an answer: {part:.2%} of a '
-          f'CPU (at most {CPU:.1%}), {memory:.0f} MB (at most {MEMORY_MB}), '
-          f'answers in {statistics.median(took) * 1000:.0f} ms, at most '
-          f'{max(took) * 1000:.0f} ({SCRAPE_S * 1000:.0f})', flush=True)
-    return (part <= CPU and memory <= MEMORY_MB
-            and statistics.median(took) <= SCRAPE_S)
 
 
 def _short_life() -> None:

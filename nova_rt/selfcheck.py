@@ -54,6 +54,8 @@ TESTED = (
      'self, instance, ...'),
     ('nova.compute.manager.ComputeManager.'
      'finish_snapshot_based_resize_at_dest', 'self, ctxt, instance, ...'),
+    ('nova.compute.manager.ComputeManager.external_instance_event',
+     'self, context, instances, events'),
     (_DRIVER + '__init__', 'self, virtapi, read_only'),
     (_DRIVER + 'init_host', 'self, host'),
     (_DRIVER + 'check_can_live_migrate_destination',
@@ -70,6 +72,8 @@ TESTED = (
     (_DRIVER + 'emit_event', 'self, event'),
     (_DRIVER + 'update_provider_tree',
      'self, provider_tree, nodename, allocations'),
+    (_DRIVER + '_get_guest_config',
+     'self, instance, network_info, image_meta, disk_info, ...'),
     (_DRIVER + '_get_guest_idmaps', 'self'),
     (_DRIVER + '_get_vcpu_available', 'self'),
     (_HOST + 'write_instance_config', 'self, xml'),

@@ -27,6 +27,7 @@ _VERSION = 'tosca_definitions_version'
 _LEGACY_PROFILE = 'tosca_simple_profile_for_nfv_1_0_0'
 _LEGACY = (_LEGACY_PROFILE, 'tacker_rt_nfv_1_0_0')
 _SERVER = 'OS::Nova::Server'
+_FLAVOR = 'OS::Nova::Flavor'
 #: What heat-translator writes for an image that comes with a package.
 _NO_IMAGE = '#ADD_YOUR_IMAGE_HERE'
 
@@ -55,6 +56,7 @@ def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
         templates = _run(path, staged, dict(inputs or {}), request)
     for name, template in templates.items():
         _check_name(path, name)
+        _check_flavors(path, template)
         _set_image(template, image)
     return templates
 
@@ -123,6 +125,19 @@ def _check_name(path: Path, name: str) -> None:
             path.name, 'the template of a scaling aspect cannot have this '
             'name', 'name the aspect in letters and digits',
             key=problem.name(name)))
+
+
+def _check_flavors(path: Path, template: Mapping[str, Any]) -> None:
+    """Heat makes no flavor without a number of vCPUs and a size."""
+    for name, resource in template['resources'].items():
+        properties = resource.get('properties') or {}
+        if resource['type'] == _FLAVOR and not (
+                {'vcpus', 'ram'} <= properties.keys()):
+            raise exception.InvalidVnfd(problem=problem.Problem(
+                path.name, 'it does not say how many vCPUs and how much '
+                'memory a server has', 'give it virtual_compute with '
+                'num_virtual_cpu and virtual_mem_size, or a flavor',
+                vdu=name.removesuffix('_flavor')))
 
 
 def _set_image(template: dict[str, Any], image: str | None) -> None:

@@ -33,6 +33,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     base.add_format(parser)
     add_seconds(parser, 5.0)
     add_by(parser)
+    add_http(parser)
     parser.set_defaults(run=run)
 
 
@@ -59,8 +60,15 @@ def add_seconds(parser: argparse.ArgumentParser, default: float) -> None:
 def add_by(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--by', type=aggregation.By, choices=[*aggregation.By],
-        help='put servers of one project or flavor together, or all of the '
-             'host (default: each by itself)')
+        help='put servers of one project, flavor or VNF together, or all of '
+             'the host (default: each by itself)')
+
+
+def add_http(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--http', action='store_true',
+        help='read requests of HTTP/1 in clear text, which are tenants\', of '
+             'servers with a reservation: methods, paths, statuses')
 
 
 def _seconds(text: str) -> float:
@@ -78,7 +86,7 @@ def _rounds(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    look = grouped(next(looks(args.seconds)), args)
+    look = grouped(next(looks(args.seconds, args.http)), args)
     print(table.as_json(look) if args.format == 'json' else table.text(look))
     return 0
 
@@ -95,12 +103,14 @@ def grouped(look: monitor_look.Look, args: argparse.Namespace
     return aggregation.aggregate(look, args.by) if args.by else look
 
 
-def looks(seconds: float) -> Iterator[monitor_look.Look]:
+def looks(seconds: float, with_http: bool = False
+          ) -> Iterator[monitor_look.Look]:
     """Yields what came after the look before, every so many seconds.
 
+    :param with_http: read requests of HTTP/1, too
     :raises CannotMonitor: no source is there
     """
-    with contextlib.closing(monitor_look.Monitor()) as monitor:
+    with contextlib.closing(monitor_look.Monitor(with_http)) as monitor:
         if all(source.reason for source in monitor.sources):
             raise exception.CannotMonitor(
                 what='this host', reason=monitor.sources[0].reason)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import sys
 
 from nova_rt.cmd import base
+from nova_rt.cmd import monitor
 from nova_rt import exception
 from nova_rt.monitor import service
 
@@ -35,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--clients', default='', metavar='FILE',
                         help='the authorities that certificates of clients '
                              'must be from')
+    monitor.add_http(parser)
     return parser
 
 

@@ -25,6 +25,8 @@ from nova_rt import reservation as rt_reservation
 PRIORITY = 10
 #: And what makes the load of ordinary functions yield to them.
 _NICE = 10
+#: What the root group hands out, where it starts with nothing.
+_ROOT_PPM = 900_000
 _PATIENCE_S = 20
 
 
@@ -114,7 +116,7 @@ def up(name: str, cpus: tuple[int, ...],
         if reservation is None:
             yield group
         else:
-            with _reserved(files, name, cpus, reservation):
+            with _reserved(files, trees[0], cpus, reservation):
                 try:
                     yield group
                 finally:
@@ -122,8 +124,9 @@ def up(name: str, cpus: tuple[int, ...],
 
 
 @contextlib.contextmanager
-def _reserved(files: fs.RealFS, name: str, cpus: tuple[int, ...],
+def _reserved(files: fs.RealFS, path: pathlib.Path, cpus: tuple[int, ...],
               reservation: rt_reservation.Reservation) -> Iterator[None]:
+    name = path.name
     # We are root already, and these groups are no servers.
     nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
     nova_rt.privsep.TOPS = nova_rt.privsep.TOPS | {name}
@@ -132,6 +135,10 @@ def _reserved(files: fs.RealFS, name: str, cpus: tuple[int, ...],
         raise exception.KernelError(
             interface='any', group=f'/{name}',
             reason='this kernel has none that reserves for control groups')
+    interface.prepare(_ROOT_PPM)
+    if interface.binds_cpus:
+        # Its servers are where the group is when the budget is written.
+        temporary.confine(path, cpus)
     interface.reserve({f'/{name}': base.Budget(
         dict.fromkeys(cpus, reservation.runtime_us), reservation.period_us)})
     try:

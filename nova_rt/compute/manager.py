@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The compute manager that keeps hints with the servers it builds."""
+"""The compute manager that keeps hints with the servers it builds.
+
+It also passes on what Neutron has changed of their addresses.
+"""
 
 from typing import Any
 
@@ -36,6 +39,15 @@ class RTComputeManager(manager.ComputeManager):
                 if instance.migration_context is not before:
                     self.rt.rt_abandon(ctxt, instance,
                                        self._get_nodename(instance))
+
+    def external_instance_event(self, context: Any, instances: Any,
+                                events: Any) -> None:
+        super().external_instance_event(context, instances, events)
+        changed = {event.instance_uuid for event in events
+                   if event.name == 'network-changed'}
+        for instance in instances:
+            if instance.uuid in changed:
+                self.driver.rt_describe(instance)
 
     def finish_snapshot_based_resize_at_dest(
             self, ctxt: Any, instance: Any, *args: Any, **kwargs: Any) -> Any:

@@ -9,7 +9,6 @@ import time
 
 from nova_rt.conformance import busy
 from nova_rt import exception
-from nova_rt.host import cpulist
 from nova_rt.kernel import base
 from nova_rt.kernel import temporary
 
@@ -60,10 +59,10 @@ class Stage:
         process = busy.Busy(pinned)
         self._busy[name] = [process]
         temporary.make(self._top, self._controllers)
-        temporary.make(self._top / name, self._controllers)
         if self.interface.binds_cpus:
-            (self._top / name / 'cpuset.cpus').write_text(
-                f'{cpulist.format_ids(sorted({*self.cpus}))}\n')
+            temporary.confine(self._top / name, self.cpus)
+        else:
+            temporary.make(self._top / name, self._controllers)
         (self._top / name / 'cgroup.procs').write_text(f'{process.pid}\n')
         # Where the group has a cpuset, it came with that one's.
         process.pin(pinned)

@@ -8,6 +8,7 @@
 import contextlib
 import dataclasses
 import errno
+import posixpath
 from typing import Protocol
 
 #: Top groups libvirt puts guests below, with and without systemd.
@@ -16,6 +17,8 @@ PARTITIONS = ('/machine.slice', '/machine')
 #: strerror of the OSError (EINVAL) for a write that the kernel cut short,
 #: which is how HCBS kernels refuse; it must never be resent.
 SHORT_WRITE = 'short write'
+
+_REMOVED = 'nr_dying_subsys_cpu '
 
 
 class CgroupFS(Protocol):
@@ -69,6 +72,39 @@ class Hierarchy:
 
     mount: str
     controller: str
+
+
+def is_populated(files: CgroupFS, group: str) -> bool:
+    """Whether a task is in a group or below, even one that has yet to end.
+
+    Only cgroup v2 tells; since Linux 6.19 its lists leave out the tasks
+    that are about to end.
+
+    :param group: path of the directory
+    :raises OSError: it cannot be read; a group that is gone is not populated
+    """
+    try:
+        text = files.read(posixpath.join(group, 'cgroup.events'))
+    except OSError as error:
+        if is_gone(error):
+            return False
+        raise
+    return 'populated 1' in text.splitlines()
+
+
+def counts_removed(files: CgroupFS, group: str) -> bool:
+    """Whether the cpu controller still counts a group removed below *group*.
+
+    It does while tasks have yet to end there, and some time after.  Only
+    cgroup v2 tells, since Linux 6.12.
+
+    :param group: path of the directory
+    """
+    with contextlib.suppress(OSError):
+        text = files.read(posixpath.join(group, 'cgroup.stat'))
+        return any(line.startswith(_REMOVED) and not line.endswith(' 0')
+                   for line in text.splitlines())
+    return False
 
 
 def is_gone(error: OSError) -> bool:

@@ -140,26 +140,17 @@ class Tasks:
             if self.groups_below(child, controller):
                 yield from self.idle_groups(child, controller)
             elif not (self.threads(child, controller)
-                      or self._has_dying(child, controller)):
+                      or self._is_populated(child, controller)):
                 yield child
 
-    def _has_dying(self, group: str, controller: str) -> bool:
+    def _is_populated(self, group: str, controller: str) -> bool:
         """Whether tasks that the kernel lists no more have yet to end.
 
         Without a budget they never would, and one that was interrupted
         where it holds up RCU would take the host with it.
         """
-        if controller:
-            return False  # cgroup v1 does not say it
-        try:
-            text = self._fs.read(posixpath.join(
-                self.mount_of(controller), group.strip('/'),
-                'cgroup.events'))
-        except OSError as error:
-            if cgroup.is_gone(error):
-                return False
-            raise
-        return 'populated 1' in text.splitlines()
+        return not controller and cgroup.is_populated(
+            self._fs, posixpath.join(self.mount_of(''), group.strip('/')))
 
     def runs_at(self, thread: int, policy: str, priority: int) -> bool:
         """Whether it has this policy and priority, or has ended."""
@@ -216,15 +207,28 @@ class Tasks:
 
     def make_ordinary(self, group: str, controller: str, keeper: int
                       ) -> None:
-        """Take the real-time policy from all tasks of a group."""
+        """Take the real-time policy from all tasks of a group.
+
+        From those that are about to end as well, which cgroup v2 may list
+        no more: they need the budget that is taken next.
+        """
         for _ in range(_PASSES):
-            rest = [thread for thread in self._threads(group, controller, 0)
+            found = {*self._threads(group, controller, 0),
+                     *self.every_thread(group, controller)}
+            rest = [thread for thread in found
                     if _policy_of(thread) in _REAL_TIME]
             if not rest:
                 return
             for thread in sorted(rest, key=lambda thread: not self.is_init(
                     thread, keeper)):
                 _set(group, controller, thread, 'none', 0)
+
+    def every_thread(self, group: str, controller: str) -> Iterator[int]:
+        """The threads of all processes of a v2 group, be they listed or not.
+
+        A process is in the group that its first thread is in.
+        """
+        return _all_threads(group) if not controller else iter(())
 
     def _threads(self, group: str, controller: str, keeper: int
                  ) -> Iterator[int]:
@@ -247,6 +251,15 @@ class Tasks:
 
 def _ids(cpus: tuple[int, ...]) -> str:
     return cpulist.format_ids(sorted(cpus))
+
+
+def _all_threads(group: str) -> Iterator[int]:
+    for process in pathlib.Path('/proc').glob('[0-9]*'):
+        with contextlib.suppress(OSError):  # it has ended
+            text = (process / 'cgroup').read_text()
+            path = text.rpartition('0::')[2].strip()
+            if f'{path}/'.startswith(f'{group.rstrip("/")}/'):
+                yield from map(int, os.listdir(process / 'task'))
 
 
 def _belongs(thread: int, process: int) -> bool:

@@ -5,7 +5,7 @@
 Budgets are not given here.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import contextlib
 import os
 import pathlib
@@ -13,6 +13,8 @@ import signal
 import subprocess
 import sys
 import time
+
+from nova_rt.host import cpulist
 
 _PATIENCE_S, _POLL_S = 5.0, 0.005
 
@@ -52,8 +54,20 @@ def make(group: pathlib.Path, controllers: Sequence[str] = ('cpu',)) -> None:
     group.mkdir(exist_ok=True)
 
 
+def confine(group: pathlib.Path, cpus: Iterable[int]) -> None:
+    """Keep a group on these pCPUs, also one that has no cpuset yet.
+
+    :raises OSError: the kernel refuses
+    """
+    make(group, ('cpu', 'cpuset'))
+    (group / 'cpuset.cpus').write_text(
+        f'{cpulist.format_ids(sorted({*cpus}))}\n')
+
+
 def end(group: pathlib.Path) -> None:
     """Kill all tasks of a group, which then takes another budget.
+
+    Those that have yet to end, and are listed no more, need the one it has.
 
     :raises TimeoutError: one of them does not die
     """
@@ -61,9 +75,9 @@ def end(group: pathlib.Path) -> None:
     threads = group / 'tasks'
     if not threads.exists():
         threads = group / 'cgroup.threads'
-    while tasks := threads.read_text().split():
+    while (tasks := threads.read_text().split()) or _is_populated(group):
         if time.monotonic() > limit:
-            raise TimeoutError(f'{group.name}: {len(tasks)} tasks do not die')
+            raise TimeoutError(f'{group.name}: its tasks do not die')
         for thread in map(int, tasks):
             with contextlib.suppress(OSError):
                 # Without a budget a real-time thread could not die.
@@ -71,6 +85,12 @@ def end(group: pathlib.Path) -> None:
                                       os.sched_param(0))
                 os.kill(thread, signal.SIGKILL)
         time.sleep(_POLL_S)
+
+
+def _is_populated(group: pathlib.Path) -> bool:
+    """Only cgroup v2 tells."""
+    path = group / 'cgroup.events'
+    return path.exists() and 'populated 1' in path.read_text().splitlines()
 
 
 @contextlib.contextmanager

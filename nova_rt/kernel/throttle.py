@@ -56,6 +56,16 @@ def standing_us(runtime_us: int, period_us: int, tick_us: int) -> int:
     return periods * period_us + _MARGIN_US
 
 
+def last_steps_us(runtime_us: int, period_us: int, tick_us: int) -> int:
+    """How long a task needs that has but a few instructions left to run.
+
+    Its server is replenished, and then the task runs to its end.
+
+    :returns: us; no more than what is waited for of the unknown
+    """
+    return min(standing_us(runtime_us, period_us, tick_us), _UNKNOWN_US)
+
+
 class Timers:
     """Until when the timers of each group can stand, as far as we know.
 

@@ -35,8 +35,9 @@ SYSCTL = '/proc/sys/kernel/sched_rt_{}_us'
 PARENT_PERIOD_US = reservation.PPM
 
 #: A removed group gives its budget back some 20 ms later (RCU), on a host
-#: under heavy load more than 200 ms.
-_RETRIES = 20
+#: under heavy load more than 200 ms; while the kernel says that it counts
+#: such a group we wait longer: its tasks may have yet to end.
+_PATIENCE_SECONDS = {False: 0.4, True: 10.0}
 _RETRY_SECONDS = 0.02
 _SECOND_US = 1_000_000
 
@@ -169,6 +170,7 @@ class TreeInterface(base.KernelInterface):
 
     def release(self, groups: Sequence[str]) -> None:
         leaves = [self._path(group) for group in groups]
+        self._outlast_ends(leaves)
         with self._changing(leaves, time.monotonic()) as journal:
             for path in leaves:
                 with _tolerate_gone():
@@ -209,7 +211,7 @@ class TreeInterface(base.KernelInterface):
             self._put_parent(journal, path, runtimes)
         for path in sorted(leaves, key=lambda leaf: self._growth(
                 leaf, leaves[leaf])):
-            _retry(functools.partial(self._put, journal, path, leaves[path]))
+            self._put_patiently(journal, path, leaves[path])
 
     def _levels(self, leaves: Mapping[str, base.Held]) -> list[_Level]:
         """The parents of *leaves* once these hold so much, top down."""
@@ -248,8 +250,26 @@ class TreeInterface(base.KernelInterface):
 
     def _put_parent(self, journal: rt_journal.Journal, path: str,
                     runtimes: base.Lanes) -> None:
-        _retry(functools.partial(self._put, journal, path,
-                                 base.Held(runtimes, PARENT_PERIOD_US)))
+        self._put_patiently(journal, path,
+                            base.Held(runtimes, PARENT_PERIOD_US))
+
+    def _put_patiently(self, journal: rt_journal.Journal, path: str,
+                       held: base.Held) -> None:
+        """Outlast the late return of a removed group's budget."""
+        start = time.monotonic()
+        while True:
+            try:
+                return self._put(journal, path, held)
+            except OSError as error:
+                if not _has_no_room(error) or (
+                        time.monotonic() - start >= _PATIENCE_SECONDS[
+                            cgroup.counts_removed(self._fs, self._top(path))]):
+                    raise
+            time.sleep(_RETRY_SECONDS)
+
+    def _top(self, path: str) -> str:
+        """The group right below the root that *path* is in."""
+        return '/'.join(path.split('/')[:_depth(self._root) + 2])
 
     def _parent(self, path: str) -> base.Lanes:
         held = self._get(path)
@@ -394,6 +414,25 @@ class TreeInterface(base.KernelInterface):
 
         return watch if self.fragile else lambda path, takes: None
 
+    def _outlast_ends(self, leaves: Iterable[str]) -> None:
+        """Let tasks that nobody can find any more run their last steps.
+
+        A task that is about to end is in no list.  Without a budget it stays
+        in the run queue of its group until the host is rebooted: on cgroup
+        v1 the groups stay in the kernel's memory, with what those above
+        hold, and on others it may take the host with it.
+        """
+        if self.fragile:
+            return  # the timers are outlasted, which takes longer
+        longest = 0
+        for path in leaves:
+            with self._explained(path), _tolerate_gone():
+                if self.controller or cgroup.is_populated(self._fs, path):
+                    held = self._get(path)
+                    longest = max(longest, throttle.last_steps_us(
+                        max(held.runtimes), held.period_us, ticks.tick_us()))
+        time.sleep(longest / _SECOND_US)
+
     def _outlast_timers(self) -> None:
         """Wait for each replenishment that is due, whatever delayed it.
 
@@ -446,18 +485,6 @@ def _tolerate_gone() -> Iterator[None]:
     except OSError as error:
         if not cgroup.is_gone(error):
             raise
-
-
-def _retry(write: Callable[[], None]) -> None:
-    """Outlast the late return of a removed group's budget."""
-    for _ in range(_RETRIES):
-        try:
-            return write()
-        except OSError as error:
-            if not _has_no_room(error):
-                raise
-        time.sleep(_RETRY_SECONDS)
-    write()
 
 
 def _has_no_room(error: OSError) -> bool:

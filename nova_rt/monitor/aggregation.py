@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Servers of one project, flavor or host together, as if they were one.
+"""Servers of one project, flavor, VNF or host together, as if they were one.
 
 Sums are added and histograms merged bucket by bucket, so quantiles are those
 of all times and no means of quantiles.
@@ -12,13 +12,14 @@ import enum
 import functools
 from typing import TypeVar
 
+from nova_rt.monitor import http
 from nova_rt.monitor import look as monitor_look
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers as monitor_servers
 from nova_rt.monitor import transactions
 
 _Each = TypeVar('_Each')
-#: What servers are called that nobody says the project or flavor of.
+#: What servers are called that nobody says the project, flavor or VNF of.
 UNKNOWN = '-'
 #: The period that the reservation of several is told in, in us.
 _PERIOD_US = 1_000_000
@@ -29,6 +30,7 @@ class By(enum.StrEnum):
 
     PROJECT = 'project'
     FLAVOR = 'flavor'
+    VNF = 'vnf'
     HOST = 'host'
 
     def of(self, server: monitor_servers.Server | None) -> str:
@@ -46,10 +48,12 @@ def aggregate(look: monitor_look.Look, by: By) -> monitor_look.Look:
     how many servers it has.
     """
     group_of = {uuid: by.of(look.servers.get(uuid))
-                for uuid in {**look.servers, **look.seen, **look.answered}}
+                for uuid in {**look.servers, **look.seen, **look.answered,
+                             **look.requests}}
     return dataclasses.replace(
         look, seen=_merged(look.seen, group_of, _together),
         answered=_merged(look.answered, group_of, transactions.Seen.__add__),
+        requests=_merged(look.requests, group_of, http.Seen.__add__),
         servers={group: _group(group, [
             server for uuid, server in look.servers.items()
             if group_of[uuid] == group])

@@ -12,15 +12,19 @@ import posixpath
 from xml.etree import ElementTree
 
 from nova_rt.host import files as host_files
+from nova_rt import labels
 
 _FOLDERS = ('/run/libvirt/lxc', '/run/libvirt/qemu')
 _NOVA = '{http://openstack.org/xmlns/libvirt/nova/1.1}'
+_OURS = f'{{{labels.NAMESPACE}}}'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Domain:
     """A domain; '' and 0 for what is not known.
 
+    :ivar vnf: that it belongs to
+    :ivar addresses: fixed ones, and floating ones of its own
     :ivar interfaces: names of its network interfaces on this host
     """
 
@@ -29,6 +33,7 @@ class Domain:
     name: str = ''
     project: str = ''
     flavor: str = ''
+    vnf: str = ''
     addresses: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()
 
@@ -76,7 +81,10 @@ def _parse(root: ElementTree.Element) -> Domain:
             target.get('dev', '') for target in domain.iterfind(
                 'devices/interface/target')))
     nova = domain.find(f'metadata/{_NOVA}instance')
-    return known if nova is None else _with_nova(known, nova)
+    if nova is not None:
+        known = _with_nova(known, nova)
+    ours = domain.find(f'metadata/{_OURS}server')
+    return known if ours is None else _with_ours(known, ours)
 
 
 def _with_nova(known: Domain, nova: ElementTree.Element) -> Domain:
@@ -88,3 +96,12 @@ def _with_nova(known: Domain, nova: ElementTree.Element) -> Domain:
         flavor='' if flavor is None else flavor.get('name', ''),
         addresses=tuple(address.get('address', '') for address in
                         nova.iterfind(f'{_NOVA}ports/{_NOVA}port/{_NOVA}ip')))
+
+
+def _with_ours(known: Domain, ours: ElementTree.Element) -> Domain:
+    """With what our driver tells libvirt (``nova_rt.virt``)."""
+    return dataclasses.replace(
+        known, vnf=ours.findtext(f'{_OURS}vnf', ''),
+        addresses=(*known.addresses, *(
+            address.get('address', '') for address in ours.iterfind(
+                f'{_OURS}floating'))))

@@ -15,7 +15,12 @@ QUANTILES = (0.5, 0.75, 0.9, 0.99, 0.999)
 
 _ESCAPES = str.maketrans({'\\': r'\\', '"': r'\"', '\n': r'\n'})
 _NS = 1e9
-_BOUNDS = (*map(repr, histogram.BOUNDS), '+Inf')
+#: All lines of a histogram, for what is filled in at once: it is most of
+#: the text.  What they begin with stands for itself.
+_START = '\0'
+_BUCKETS = '\n'.join(f'{_START}{bound}"}} %d' for bound in (
+    *map(repr, histogram.BOUNDS), '+Inf'))
+_QUANTILES = '\n'.join(f'{_START}{part!r}"}} %r' for part in QUANTILES)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,7 +28,7 @@ class Family:
     """A metric.
 
     :ivar kind: counter, gauge, or histogram
-    :ivar lines: its samples as text, made by :meth:`add`
+    :ivar lines: its samples as text, one or more in each
     """
 
     name: str
@@ -31,20 +36,32 @@ class Family:
     help: str
     lines: list[str] = dataclasses.field(default_factory=list)
 
-    def add(self, value: float, labels: Mapping[str, str],
-            suffix: str = '') -> None:
-        self.lines.append(
-            f'{self.name}{suffix}{_labels(labels)} {_number(value)}')
+    def add(self, value: float, labels: Mapping[str, str]) -> None:
+        self.lines.append(f'{self.name}{_labels(labels)} {value!r}')
 
     def observe(self, found: histogram.Histogram,
                 labels: Mapping[str, str]) -> None:
         """Add a histogram of times, in seconds."""
-        start = f'{self.name}_bucket' + _labels({**labels, 'le': ''})[:-2]
-        self.lines.extend(
-            f'{start}{bound}"}} {count}' for bound, count in zip(
-                _BOUNDS, [*found.cumulative(), found.count], strict=True))
-        self.add(found.sum_ns / _NS, labels, '_sum')
-        self.add(found.count, labels, '_count')
+        inside, count = _labels(labels), found.count
+        buckets = _fill(_BUCKETS, f'{self.name}_bucket', inside, 'le',
+                        (*found.cumulative(), count))
+        self.lines.append(
+            f'{buckets}\n{self.name}_sum{inside} {found.sum_ns / _NS!r}\n'
+            f'{self.name}_count{inside} {count}')
+
+    def add_quantiles(self, found: histogram.Histogram,
+                      labels: Mapping[str, str]) -> None:
+        """Add the quantiles of times, in seconds."""
+        self.lines.append(_fill(
+            _QUANTILES, self.name, _labels(labels), 'quantile', tuple(
+                found.quantile_ns(part) / _NS for part in QUANTILES)))
+
+
+def _fill(lines: str, name: str, labels: str, last: str,
+          values: tuple[float, ...]) -> str:
+    """Lines that differ in their value and their last label."""
+    start = f'{name}{labels[:-1]},' if labels else f'{name}{{'
+    return (lines % values).replace(_START, f'{start}{last}="')
 
 
 def text(families: Iterable[Family]) -> str:
@@ -69,10 +86,6 @@ def clean(value: str) -> str:
 def _labels(labels: Mapping[str, str]) -> str:
     if not labels:
         return ''
-    inside = ','.join(f'{name}="{value.translate(_ESCAPES)}"'
-                      for name, value in labels.items())
+    inside = ','.join([f'{name}="{value.translate(_ESCAPES)}"'
+                       for name, value in labels.items()])
     return f'{{{inside}}}'
-
-
-def _number(value: float) -> str:
-    return repr(float(value)) if isinstance(value, float) else str(value)

@@ -2,14 +2,16 @@
 
 """The process that finds servers for the one that listens.
 
-It keeps the privileges that this takes, has no socket, and is told nothing:
-it writes a line for each look into a pipe, and ends with its reader.
+It keeps the one privilege that this takes, has no socket, and is told
+nothing: it writes a line into a pipe when something is different, and ends
+with its reader.
 """
 
 from collections.abc import Callable, Iterable
 import dataclasses
 import json
 import os
+import pwd
 import select
 import sys
 import threading
@@ -18,18 +20,21 @@ from typing import Any
 from nova_rt import exception
 from nova_rt.host import files as host_files
 from nova_rt.monitor import groups
+from nova_rt.monitor import privileges
 from nova_rt.monitor import servers
 
 #: Between two looks, in seconds.
 INTERVAL_S = 5
 
 
-def start(follow: Callable[[list[servers.Server]], None]) -> int:
+def start(follow: Callable[[list[servers.Server]], None],
+          account: pwd.struct_passwd) -> int:
     """Start the process; the pipe to read from.
 
     Called before there are threads.
 
     :param follow: is called in that process, with what was found
+    :param account: whom it runs as
     """
     reader, writer = os.pipe()
     if os.fork():
@@ -38,6 +43,7 @@ def start(follow: Callable[[list[servers.Server]], None]) -> int:
     status = 1
     try:
         os.close(reader)
+        privileges.drop(account, privileges.CAP_DAC_READ_SEARCH)
         _write(writer, follow)
     except (BrokenPipeError, KeyboardInterrupt):
         status = 0
@@ -48,6 +54,7 @@ def start(follow: Callable[[list[servers.Server]], None]) -> int:
 def _write(writer: int, follow: Callable[[list[servers.Server]], None]
            ) -> None:
     finder = groups.Finder(host_files.Host())
+    last = ''
     reader_gone = select.poll()
     reader_gone.register(writer, 0)
     with os.fdopen(writer, 'w', buffering=1) as pipe:
@@ -55,7 +62,10 @@ def _write(writer: int, follow: Callable[[list[servers.Server]], None]
             try:
                 found = finder.find()
                 follow(found)
-                print(encode(found), file=pipe, flush=True)
+                line = encode(found)
+                if line != last:
+                    print(line, file=pipe, flush=True)
+                last = line
             except (exception.RTError, ValueError) as error:
                 print(f'nova-rt-monitor: servers are not found: {error}',
                       file=sys.stderr, flush=True)

@@ -95,7 +95,7 @@ class Finder:
             known.uuid or str(guest), groups, known.vcpus, known.name,
             known.project, known.flavor, addresses=known.addresses,
             taps=tuple(self._taps(known.interfaces)),
-            sockets=guest.container)
+            sockets=guest.container, vnf=known.vnf)
 
     def _taps(self, interfaces: Iterable[str]) -> Iterator[int]:
         for name in interfaces:

@@ -15,6 +15,12 @@ _LIBRARY = 'libbpf.so.1'
 #: BPF_F_TEST_RUN_ON_CPU.
 _ON_CPU = 1
 _STORED = 8
+#: Of a place in a map, where a call for many values went to, at least.
+_PLACE = 4
+#: How many values are asked for in one call, at first.
+_AT_ONCE = 64
+#: Of such a call: there was room, the end is reached, or there was no room.
+_FOUND = (0, -errno.ENOENT, -errno.ENOSPC)
 _REASONS = {
     errno.EPERM: 'the kernel refuses it (EPERM): it takes CAP_BPF and '
                  'CAP_PERFMON, for networks CAP_NET_ADMIN too, as root has '
@@ -119,6 +125,34 @@ class Map:
         """Without an error where there is none."""
         _library().bpf_map_delete_elem(self._file, key)
 
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """All keys and values, many in a call of the kernel.
+
+        Those added meanwhile may be missing.
+
+        :raises OSError: the kernel has no such call for this kind of map
+        """
+        count, place, first = _AT_ONCE, ctypes.create_string_buffer(
+            max(self._key, _PLACE)), None
+        while True:
+            keys = ctypes.create_string_buffer(count * self._key)
+            values = ctypes.create_string_buffer(count * self._size)
+            found = ctypes.c_uint32(count)
+            result = _library().bpf_map_lookup_batch(
+                self._file, first, place, keys, values,
+                ctypes.byref(found), None)
+            if result not in _FOUND:
+                _checked(result)
+            yield from zip(_parts(keys, self._key, found.value),
+                           _parts(values, self._size, found.value),
+                           strict=True)
+            if result == -errno.ENOENT:
+                return
+            if result:  # what is together in the map has no room
+                count *= 2
+            else:
+                first = place
+
     def keys(self) -> Iterator[bytes]:
         """All keys; those added meanwhile may be missing."""
         last: bytes | None = None
@@ -219,12 +253,16 @@ class Object:
         finally:
             os.close(handle)
 
+    def detach(self) -> None:
+        """Take the programs away from events; they stay in the kernel."""
+        for link in self._links.values():
+            _library().bpf_link__destroy(ctypes.c_void_p(link))
+        self._links = {}
+
     def close(self) -> None:
         """Take all of it out of the kernel."""
         library = _library()
-        for link in self._links.values():
-            library.bpf_link__destroy(ctypes.c_void_p(link))
-        self._links = {}
+        self.detach()
         if self._handle:
             library.bpf_object__close(ctypes.c_void_p(self._handle))
         self._handle = None
@@ -254,6 +292,13 @@ class Object:
     def _refused(self, number: int) -> exception.CannotMonitor:
         name = os.path.basename(self._path).partition('.')[0]
         return exception.CannotMonitor(what=name, reason=why(number))
+
+
+def _parts(buffer: 'ctypes.Array[ctypes.c_char]', size: int, count: int
+           ) -> Iterator[bytes]:
+    view = memoryview(buffer)
+    for begin in range(0, size * count, size):
+        yield bytes(view[begin:begin + size])
 
 
 def _checked(result: int) -> int:

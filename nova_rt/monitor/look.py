@@ -2,7 +2,7 @@
 
 """One look at all servers of this host, by all sources that it has."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
 import time
 from typing import TypeVar
@@ -10,7 +10,9 @@ from typing import TypeVar
 from nova_rt import exception
 from nova_rt.host import files as host_files
 from nova_rt.monitor import counters
+from nova_rt.monitor import http
 from nova_rt.monitor import objects
+from nova_rt.monitor import paths
 from nova_rt.monitor import power
 from nova_rt.monitor import rapl
 from nova_rt.monitor import sched
@@ -54,6 +56,8 @@ class Look:
     :ivar energy_uj: by UUID, power.HOST and power.IDLE; none without meters
     :ivar counted: by the same and by CPU, from the beginning; none without
         counters
+    :ivar requests: of HTTP, by UUID; none unless asked for
+    :ivar request_stats: what is not exact of them; None without that source
     """
 
     at_s: float
@@ -71,6 +75,9 @@ class Look:
     energy_uj: Mapping[str, int] = dataclasses.field(default_factory=dict)
     counted: Mapping[str, Mapping[int, counters.Work]] = dataclasses.field(
         default_factory=dict)
+    requests: Mapping[str, http.Seen] = dataclasses.field(
+        default_factory=dict)
+    request_stats: http.Stats | None = None
 
     @property
     def method(self) -> str:
@@ -91,6 +98,9 @@ class Look:
             datagrams={uuid: found.since(before.datagrams[uuid])
                        if uuid in before.datagrams else found
                        for uuid, found in self.datagrams.items()},
+            requests={uuid: found.since(before.requests[uuid])
+                      if uuid in before.requests else found
+                      for uuid, found in self.requests.items()},
             energy_uj={name: energy - before.energy_uj.get(name, 0)
                        for name, energy in self.energy_uj.items()})
 
@@ -98,26 +108,42 @@ class Look:
 class Monitor:
     """All sources of this host; those it lacks say why."""
 
-    def __init__(self) -> None:
+    def __init__(self, with_http: bool = False) -> None:
+        """Load and attach what there is.
+
+        :param with_http: read requests of HTTP/1, which are tenants'
+        """
         self._begun_s = time.monotonic()
         self._register = monitor_servers.Register()
         self._scheduler, scheduler = _start(sched.Scheduler)
         self._network, network = _start(transactions.Transactions)
         self._taps, taps = _start(tap.Taps)
-        self._attacher = tap.Attacher(self._taps) if self._taps else None
+        self._paths: paths.Paths | None = None
+        asked: Source | None = None
+        if with_http:
+            self._paths, asked = _start(paths.Paths)
+        self._attachers = [*self._attach()]
         self._counters, counted = _start(counters.Counters)
         self._power, energy = _start_power()
-        self.sources = (scheduler, network, taps, counted, energy)
+        self.sources = (scheduler, network, taps, counted, energy,
+                        *([asked] if asked else []))
+
+    def _attach(self) -> Iterator[tap.Attacher]:
+        if self._taps:
+            yield tap.Attacher(self._taps)
+        if self._paths:
+            yield tap.Attacher(self._paths, paths.is_read)
 
     def watch(self, servers: Iterable[monitor_servers.Server]) -> None:
         """Watch these servers, and no others."""
         change = self._register.update(servers)
         for source in (self._scheduler, self._network, self._taps,
-                       self._counters):
+                       self._paths, self._counters):
             if source:
                 source.apply(change)
-        if self._taps:
-            self._taps.point(self._register)
+        for pointed in (self._taps, self._paths):
+            if pointed:
+                pointed.point(self._register)
 
     def follow(self, servers: Iterable[monitor_servers.Server]) -> None:
         """Attach to the interfaces of these servers, and to no others.
@@ -125,8 +151,9 @@ class Monitor:
         It may be called in a child process: of what is there to attach, that
         one has all it needs.
         """
-        if self._attacher:
-            self._attacher.follow(servers)
+        found = [*servers]
+        for attacher in self._attachers:
+            attacher.follow(found)
 
     def look(self) -> Look:
         now, register = time.monotonic(), self._register
@@ -145,6 +172,10 @@ class Monitor:
         if self._taps:
             found = dataclasses.replace(
                 found, datagrams=self._taps.datagrams(register))
+        if self._paths:
+            found = dataclasses.replace(
+                found, requests=self._paths.read(register),
+                request_stats=self._paths.stats())
         for source in (self._network, self._taps):
             if source:
                 found = _with_network(found, source.read(register),
@@ -155,11 +186,12 @@ class Monitor:
         """Take all programs out of the kernel."""
         self.follow([])
         for source in (self._scheduler, self._network, self._taps,
-                       self._counters, self._power):
+                       self._paths, self._counters, self._power):
             if source:
                 source.close()
-        self._scheduler = self._network = self._taps = None
-        self._counters = self._power = self._attacher = None
+        self._scheduler = self._network = self._taps = self._paths = None
+        self._counters = self._power = None
+        self._attachers = []
 
 
 def _work(found: Look, host: Mapping[int, waits.Counts]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from nova_rt.monitor import exposition
 from nova_rt.monitor import histogram
+from nova_rt.monitor import http
 from nova_rt.monitor import look as monitor_look
 from nova_rt.monitor import power
 from nova_rt.monitor import transactions
@@ -41,8 +42,8 @@ _SUMS: tuple[tuple[str, str, Callable[[waits.Usage], float]], ...] = (
 def families(look: monitor_look.Look) -> list[exposition.Family]:
     """All metrics of a look."""
     return [*_monitor(look), *_servers(look), *_sums(look), *_parts(look),
-            *_times(look), *_transactions(look), *_datagrams(look),
-            *_counted(look), *_energy(look)]
+            *_times(look), *_transactions(look), *_requests(look),
+            *_datagrams(look), *_counted(look), *_energy(look)]
 
 
 def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
@@ -66,16 +67,32 @@ def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
     yield from (sources, watched, beyond, unseen)
     if look.network is not None:
         yield from _network(look.network)
+    if look.request_stats is not None:
+        yield from _http(look.request_stats)
 
 
 def _network(stats: transactions.Stats) -> Iterator[exposition.Family]:
-    for name, about, value in (
-            ('late_connections_total', 'Connections older than their server '
-             'is watched.', stats.late),
-            ('peers_beyond_total', 'Transactions with peers beyond the '
-             'bounds.', stats.beyond),
-            ('missing_transactions_total', 'Transactions that there was no '
-             'room for.', stats.full)):
+    return _counters(
+        ('late_connections_total', 'Connections older than their server is '
+         'watched.', stats.late),
+        ('peers_beyond_total', 'Transactions with peers beyond the bounds.',
+         stats.beyond),
+        ('missing_transactions_total', 'Transactions that there was no room '
+         'for.', stats.full))
+
+
+def _http(stats: http.Stats) -> Iterator[exposition.Family]:
+    return _counters(
+        ('paths_beyond_total', 'Requests with paths beyond the bounds.',
+         stats.beyond),
+        ('missing_requests_total', 'Requests over HTTP that there was no '
+         'room for.', stats.full),
+        ('unclear_connections_total', 'Connections that are not counted any '
+         'more, since requests came before answers.', stats.unclear))
+
+
+def _counters(*counters: tuple[str, str, int]) -> Iterator[exposition.Family]:
+    for name, about, value in counters:
         family = exposition.Family(f'nova_rt_monitor_{name}', 'counter',
                                    about)
         family.add(value, {})
@@ -99,7 +116,7 @@ def _servers(look: monitor_look.Look) -> Iterator[exposition.Family]:
         labels = {'server': exposition.clean(uuid)}
         info.add(1, {**labels, **{
             name: exposition.clean(getattr(server, name))
-            for name in ('name', 'project', 'flavor')}})
+            for name in ('name', 'project', 'flavor', 'vnf')}})
         if server.vcpus:
             vcpus.add(server.vcpus, labels)
         if server.reservation:
@@ -178,6 +195,18 @@ def _transactions(look: monitor_look.Look) -> Iterator[exposition.Family]:
                 *first.families)
 
 
+def _requests(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    took = _Times('http', 'From a request over HTTP/1, sent or arrived, to '
+                  'the last byte of its answer.')
+    for uuid, seen in look.requests.items():
+        for request, found in seen.requests.items():
+            took.add(found, {
+                **_labels(uuid), 'role': request.role.name.lower(),
+                'method': request.method, 'path': request.path,
+                'status': request.status})
+    return iter(took.families)
+
+
 def _datagrams(look: monitor_look.Look) -> Iterator[exposition.Family]:
     for part, about in (('received', 'got'), ('sent', 'sent')):
         count = exposition.Family(
@@ -239,9 +268,7 @@ class _Times:
         if not found.count:
             return
         self._coarse.observe(found, labels)
-        for quantile in exposition.QUANTILES:
-            self._fine.add(found.quantile_ns(quantile) / _NS,
-                           {**labels, 'quantile': repr(quantile)})
+        self._fine.add_quantiles(found, labels)
 
     @property
     def families(self) -> tuple[exposition.Family, exposition.Family]:

@@ -17,6 +17,11 @@ def path(name: str) -> pathlib.Path:
     return _PROGRAMS / f'{name}.bpf.o'
 
 
+def by_number(values: libbpf.Map) -> dict[int, bytes]:
+    """What an array has, by key."""
+    return {_INDEX.unpack(each)[0]: value for each, value in values.items()}
+
+
 def key(number: int) -> bytes:
     """The key of an array."""
     return _INDEX.pack(number)

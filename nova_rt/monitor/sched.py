@@ -16,6 +16,8 @@ from nova_rt.monitor import waits
 _CPU = struct.Struct('=QIIiIQ')
 #: The lane of tasks that are no server's.
 _HOST = 0
+#: Arrays of the programs, by lane and by server.
+_TOTALS, _HISTOGRAMS = 'totals', ('waits', 'uses')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,18 +48,17 @@ class Scheduler(objects.Source):
     def __init__(self) -> None:
         super().__init__()
         self._counts = self.object.map('counts', per_cpu=True)
-        self._totals = self.object.map('totals')
         self._cpus = self.object.map('cpus', per_cpu=True)
-        self._histograms = {name: self.object.map(name)
-                            for name in ('waits', 'uses')}
+        self._arrays = {name: self.object.map(name)
+                        for name in (_TOTALS, *_HISTOGRAMS)}
 
     def forget(self, change: monitor_servers.Change) -> None:
         for lane in change.lanes:
             self._counts.clear(objects.key(lane))
-            self._totals.clear(objects.key(lane))
+            self._arrays[_TOTALS].clear(objects.key(lane))
         for server in change.servers:
-            for each in self._histograms.values():
-                each.clear(objects.key(server))
+            for name in _HISTOGRAMS:
+                self._arrays[name].clear(objects.key(server))
 
     def begin(self) -> None:
         # What they have used until now is not counted.
@@ -69,7 +70,9 @@ class Scheduler(objects.Source):
             with contextlib.suppress(OSError):  # offline
                 self.object.run('flush', cpu)
         self.object.walk('iter/task')
-        return {uuid: self._seen(place)
+        found = {name: objects.by_number(values)
+                 for name, values in self._arrays.items()}
+        return {uuid: self._seen(place, found)
                 for uuid, place in register.shown.items()}
 
     def unseen(self) -> int:
@@ -81,26 +84,20 @@ class Scheduler(objects.Source):
         """What was seen of tasks that are no server's, on each CPU."""
         return self._cpus_of(_HOST)
 
-    def _seen(self, place: monitor_servers.Place) -> Seen:
-        lanes = {vcpu: self._lane(lane)
-                 for vcpu, lane in place.lanes.items()}
-        shared = waits.Usage(waits=self._histogram('waits', place.index),
-                             uses=self._histogram('uses', place.index))
+    def _seen(self, place: monitor_servers.Place,
+              found: Mapping[str, Mapping[int, bytes]]) -> Seen:
+        """A server, from what the arrays have."""
+        lanes = {vcpu: waits.Usage(
+            waits.Totals.decode(found[_TOTALS][lane]), self._cpus_of(lane))
+            for vcpu, lane in place.lanes.items()}
+        shared = waits.Usage(waits.Totals(), {}, *(
+            histogram.Histogram.decode(found[name][place.index])
+            for name in _HISTOGRAMS))
         return Seen(sum(lanes.values(), shared), {
             vcpu: usage for vcpu, usage in lanes.items()
             if vcpu != monitor_servers.WHOLE})
-
-    def _lane(self, lane: int) -> waits.Usage:
-        totals = self._totals.get(objects.key(lane))
-        return waits.Usage(
-            waits.Totals.decode(totals) if totals else waits.Totals(),
-            self._cpus_of(lane))
 
     def _cpus_of(self, lane: int) -> dict[int, waits.Counts]:
         data = self._counts.get(objects.key(lane)) or b''
         return {cpu: found for cpu, found in enumerate(waits.by_cpu(data))
                 if found.ran or found.last}
-
-    def _histogram(self, name: str, server: int) -> histogram.Histogram:
-        data = self._histograms[name].get(objects.key(server))
-        return histogram.Histogram.decode(data or bytes(histogram.SIZE))

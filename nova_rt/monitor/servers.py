@@ -43,9 +43,10 @@ class Server:
         WHOLE; what is in a group below belongs to it too
     :ivar vcpus: how many it has, 0 where nobody tells
     :ivar name, project, flavor: as people call them; '' where nobody tells
-    :ivar addresses: fixed addresses, as Nova has told libvirt
+    :ivar addresses: fixed and floating ones, as Nova has told libvirt
     :ivar taps: the numbers of its network interfaces on this host
     :ivar sockets: they are this host's, as a container's are
+    :ivar vnf: that it belongs to, as Tacker calls it; '' where nobody tells
     """
 
     uuid: str
@@ -58,6 +59,7 @@ class Server:
     addresses: tuple[str, ...] = ()
     taps: tuple[int, ...] = ()
     sockets: bool = True
+    vnf: str = ''
 
     @property
     def reserved_cpus(self) -> float | None:

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from nova_rt.monitor import histogram
+from nova_rt.monitor import http
 from nova_rt.monitor import look as monitor_look
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers
@@ -29,7 +30,7 @@ def text(look: monitor_look.Look) -> str:
     lines = [_line(row, widths) for row in (_HEADINGS, *rows)]
     if not rows and not any(source.reason for source in look.sources):
         lines = ['No server runs on this host.']
-    return '\n'.join([*lines, *_notes(look)])
+    return '\n'.join([*lines, *_requests(look), *_notes(look)])
 
 
 def _ordered(look: monitor_look.Look) -> list[tuple[str, sched.Seen]]:
@@ -80,6 +81,18 @@ def _line(row: Sequence[str], widths: Iterable[int]) -> str:
     ).rstrip()
 
 
+def _requests(look: monitor_look.Look) -> Iterator[str]:
+    for uuid, seen in look.requests.items():
+        for request, took in sorted(
+                seen.requests.items(), key=lambda each: -each[1].count):
+            if took.count:
+                asks = request.role is transactions.Role.CLIENT
+                yield (f'{uuid}  {"asks " if asks else ""}{request.method} '
+                       f'{request.path} {request.status}: '
+                       f'{took.count / look.span_s:.1f}/s, p50 '
+                       f'{_ms(took, 0.5)}, p99 {_ms(took, 0.99)}')
+
+
 def _notes(look: monitor_look.Look) -> Iterator[str]:
     for source in look.sources:
         if source.reason:
@@ -99,7 +112,9 @@ def as_json(look: monitor_look.Look) -> str:
         'servers': {uuid: {
             **_as_json(look.servers.get(uuid), seen),
             'transactions': _transactions(look.answered[uuid])
-            if uuid in look.answered else None}
+            if uuid in look.answered else None,
+            'http': _exchanges(look.requests[uuid])
+            if uuid in look.requests else None}
             for uuid, seen in _ordered(look)},
         'beyond': look.beyond, 'unseen_switches': look.unseen}, indent=2)
 
@@ -109,7 +124,7 @@ def _as_json(server: servers.Server | None, seen: sched.Seen
     found: dict[str, Any] = {}
     if server:
         found = {'name': server.name, 'project': server.project,
-                 'flavor': server.flavor, 'vcpus': server.vcpus or None}
+                 'flavor': server.flavor, 'vnf': server.vnf, 'vcpus': server.vcpus or None}
         if server.reservation:
             found |= {'runtime_us': server.reservation.runtime_us,
                       'period_us': server.reservation.period_us}
@@ -133,6 +148,13 @@ def _times(found: histogram.Histogram) -> dict[str, float]:
     return {'count': found.count, 'mean': found.mean_ns,
             **{f'p{quantile * 100:g}': found.quantile_ns(quantile)
                for quantile in (0.5, 0.75, 0.9, 0.99, 0.999)}}
+
+
+def _exchanges(seen: http.Seen) -> list[dict[str, Any]]:
+    return [{'role': request.role.name.lower(), 'method': request.method,
+             'path': request.path, 'status': request.status,
+             'took_ns': _times(took)}
+            for request, took in seen.requests.items()]
 
 
 def _transactions(seen: transactions.Seen) -> dict[str, Any]:

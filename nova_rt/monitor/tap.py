@@ -6,7 +6,7 @@ The sockets of a virtual machine are in the guest, so its transactions are
 told from the packets at its tap; datagrams of all servers are, too.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 import contextlib
 import dataclasses
 import os
@@ -41,6 +41,39 @@ class Datagrams:
             for field in dataclasses.fields(self)))
 
 
+def probe(source: objects.Source) -> None:
+    """Attach its programs to the loopback interface and take them off again.
+
+    :raises CannotMonitor: the kernel attaches nothing; the source is closed
+    """
+    try:
+        for name, way in _WAYS.items():
+            os.close(source.object.attach_to_interface(name, _LOOPBACK, way))
+    except OSError as error:
+        source.close()
+        raise exception.CannotMonitor(
+            what=source.name, reason='the kernel attaches nothing to '
+            'network interfaces by tcx; it must be Linux 6.6 or newer '
+            f'({error.strerror})') from error
+
+
+class Owners:
+    """A map of the programs that says whose each interface is."""
+
+    def __init__(self, of: libbpf.Map) -> None:
+        self._map = of
+        self._known: Mapping[bytes, bytes] = {}
+
+    def set(self, wanted: Mapping[bytes, bytes]) -> None:
+        """Have these values by interface, and no others."""
+        for key in self._known.keys() - wanted.keys():
+            self._map.remove(key)
+        for key, value in wanted.items():
+            if self._known.get(key) != value:
+                self._map.put(key, value)
+        self._known = wanted
+
+
 class Taps(transactions.Edges):
     """What passes the interfaces of servers, once they are followed."""
 
@@ -52,21 +85,9 @@ class Taps(transactions.Edges):
         :raises CannotMonitor: this host cannot
         """
         super().__init__()
-        self._taps = self.object.map('taps')
+        self._taps = Owners(self.object.map('taps'))
         self._datagrams = self.object.map('datagrams')
-        self._known: dict[bytes, bytes] = {}
-        try:
-            self._try()
-        except OSError as error:
-            self.close()
-            raise exception.CannotMonitor(
-                what=self.name, reason='the kernel attaches nothing to '
-                'network interfaces by tcx; it must be Linux 6.6 or newer '
-                f'({error.strerror})') from error
-
-    def _try(self) -> None:
-        for name, way in _WAYS.items():
-            os.close(self.object.attach_to_interface(name, _LOOPBACK, way))
+        probe(self)
 
     def forget(self, change: monitor_servers.Change) -> None:
         super().forget(change)
@@ -75,16 +96,10 @@ class Taps(transactions.Edges):
 
     def point(self, register: monitor_servers.Register) -> None:
         """Say whose each interface is."""
-        wanted = {
+        self._taps.set({
             objects.key(tap): _TAP.pack(place.index, not server.sockets)
             for uuid, server in register.servers.items()
-            if (place := register.places.get(uuid)) for tap in server.taps}
-        for key in self._known.keys() - wanted.keys():
-            self._taps.remove(key)
-        for key, value in wanted.items():
-            if self._known.get(key) != value:
-                self._taps.put(key, value)
-        self._known = wanted
+            if (place := register.places.get(uuid)) for tap in server.taps})
 
     def concerned(self, register: monitor_servers.Register
                   ) -> Mapping[str, monitor_servers.Place]:
@@ -109,13 +124,20 @@ class Attacher:
     CAP_NET_ADMIN after the beginning.
     """
 
-    def __init__(self, source: Taps) -> None:
+    def __init__(self, source: objects.Source, concerned: Callable[
+            [monitor_servers.Server], bool] = lambda _: True) -> None:
+        """Attach nothing yet.
+
+        :param concerned: whether a server is one for this source
+        """
         self._object = source.object
+        self._concerned = concerned
         self._links: dict[int, list[int]] = {}
 
     def follow(self, servers: Iterable[monitor_servers.Server]) -> None:
         """Attach to the interfaces of these servers, and to no others."""
-        wanted = {tap for server in servers for tap in server.taps}
+        wanted = {tap for server in servers if self._concerned(server)
+                  for tap in server.taps}
         for tap in self._links.keys() - wanted:
             for link in self._links.pop(tap):
                 os.close(link)

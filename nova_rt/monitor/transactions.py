@@ -138,7 +138,8 @@ class Edges(objects.Source):
         edges: dict[int, dict[Peer, Edge]] = {}
         for server, peer, edge in self._all_edges():
             edges.setdefault(server, {})[peer] = edge
-        return {uuid: self._seen(place.index, edges.get(place.index, {}))
+        parts = objects.by_number(self._parts)
+        return {uuid: _seen(edges.get(place.index, {}), parts[place.index])
                 for uuid, place in self.concerned(register).items()}
 
     def concerned(self, register: monitor_servers.Register
@@ -151,21 +152,13 @@ class Edges(objects.Source):
         return Stats(*_STATS.unpack(data)) if data else Stats()
 
     def _all_edges(self) -> Iterator[tuple[int, Peer, Edge]]:
-        for key in [*self._edges.keys()]:
-            data = self._edges.get(key)
+        for key, data in self._edges.items():
             server, role, port, peer = _KEY.unpack(key)
-            if data and role:
+            if role:
                 received, sent = _BYTES.unpack_from(data)
                 yield server, Peer(Role(role), _address(peer), port), Edge(
                     received, sent,
                     histogram.Histogram.decode(data[_BYTES.size:]))
-
-    def _seen(self, server: int, edges: Mapping[Peer, Edge]) -> Seen:
-        data = self._parts.get(objects.key(server)) or bytes(
-            2 * histogram.SIZE)
-        return Seen(edges,
-                    histogram.Histogram.decode(data[:histogram.SIZE]),
-                    histogram.Histogram.decode(data[histogram.SIZE:]))
 
 
 class Transactions(Edges):
@@ -177,6 +170,12 @@ class Transactions(Edges):
         # Who listens, and then who is connected to whom.
         for _ in range(2):
             self.object.walk('iter/task_file')
+
+
+def _seen(edges: Mapping[Peer, Edge], parts: bytes) -> Seen:
+    """A server, from its edges and ``struct parts``."""
+    return Seen(edges, histogram.Histogram.decode(parts[:histogram.SIZE]),
+                histogram.Histogram.decode(parts[histogram.SIZE:]))
 
 
 def _address(data: bytes

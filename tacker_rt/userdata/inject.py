@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 import re
 from typing import Any
 
+from nova_rt import labels
 from nova_rt import reservation
 from nova_rt import workload
 from tacker_rt import exception
@@ -22,6 +23,7 @@ from tacker_rt.vnfd import descriptor
 
 _NUMBERED = re.compile(r'(.+)-[0-9]+', re.DOTALL)
 _HINTS = 'scheduler_hints'
+_METADATA = 'metadata'
 
 Template = dict[str, Any]
 Vdus = Mapping[str, descriptor.Vdu]
@@ -58,6 +60,22 @@ def hints(template: Template, vdus: Vdus, numbered: bool = False
             properties[_HINTS] = _merged(
                 vdu, template, properties.get(_HINTS) or {}, values)
     return served
+
+
+def metadata(template: Template, vnf: str) -> None:
+    """Tell all servers which VNF they belong to, where that can be added.
+
+    :param vnf: Tacker's identifier
+    """
+    for _, resource in _servers(template):
+        properties = resource.setdefault('properties', {})
+        before = properties.get(_METADATA) or {}
+        if syntax.function(before):
+            if syntax.has_map_merge(template):
+                properties[_METADATA] = {
+                    'map_merge': [before, {labels.VNF_KEY: vnf}]}
+        elif isinstance(before, dict):
+            properties[_METADATA] = {**before, labels.VNF_KEY: vnf}
 
 
 def _merged(vdu: descriptor.Vdu, template: Template, before: Any,

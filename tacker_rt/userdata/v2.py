@@ -89,7 +89,7 @@ def _size(package: Any, flavour: str, name: str) -> dict[str, int]:
 
 
 def _inject(fields: Json, vdus: Mapping[str, descriptor.Vdu],
-            size: inject.Size, numbered: bool) -> None:
+            size: inject.Size, numbered: bool, vnf: str) -> None:
     """Change template and files, which are YAML in *fields*."""
     template = yaml.safe_load(fields['template'])
     files = {name: yaml.safe_load(text)
@@ -98,6 +98,8 @@ def _inject(fields: Json, vdus: Mapping[str, descriptor.Vdu],
     for nested in files.values():
         served |= inject.hints(nested, vdus)
     made = inject.flavors(template, vdus, size, numbered)
+    for content in (template, *files.values()):
+        inject.metadata(content, vnf)
     if 'files' in fields:
         inject.check(vdus, served, made)
         fields['files'] = {name: yaml.safe_dump(content)
@@ -117,7 +119,8 @@ def _reserve(fields: Json, vnfd_id: str, asked: _Asked, inst: Json,
     flavour = _flavour(asked, inst)
     try:
         _inject(fields, _vdus(package, flavour, asked, inst),
-                functools.partial(_size, package, flavour), numbered)
+                functools.partial(_size, package, flavour), numbered,
+                inst['id'])
     except exception.TackerRTError as error:
         sys.exit(f'tacker_rt: {error}')
     return fields

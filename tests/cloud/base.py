@@ -136,22 +136,23 @@ class CloudTestCase(base.BaseTestCase):
         return str(found.id)
 
     def boot(self, flavor: str, hints: dict[str, object] | None = None,
-             wanted: str = 'ACTIVE') -> openstack.compute.v2.server.Server:
-        """A server that has reached *wanted*."""
-        server = self.begin(flavor, hints)
+             wanted: str = 'ACTIVE', image: str = ''
+             ) -> openstack.compute.v2.server.Server:
+        """A server that has reached *wanted*, of a busy image by itself."""
+        server = self.begin(flavor, hints, image)
         if wanted == 'ACTIVE':
             return self._active(server)
         return self.cloud.compute.wait_for_server(
             server, status=wanted, failures=[], wait=PATIENCE, interval=0.1)
 
-    def begin(self, flavor: str, hints: dict[str, object] | None = None
-              ) -> openstack.compute.v2.server.Server:
+    def begin(self, flavor: str, hints: dict[str, object] | None = None,
+              image: str = '') -> openstack.compute.v2.server.Server:
         """Ask for a server; it is deleted with the test."""
-        image = self.cloud.image.find_image(guests.KINDS[self.GUEST].image,
-                                            ignore_missing=False)
+        found = self.cloud.image.find_image(
+            image or guests.KINDS[self.GUEST].image, ignore_missing=False)
         server = self.cloud.compute.create_server(
             name=self.getUniqueString(), flavor_id=flavor,
-            image_id=image.id, networks='none',
+            image_id=found.id, networks='none',
             **({'scheduler_hints': hints} if hints else {}))
         self.addCleanup(self.delete, server)
         return server

@@ -28,6 +28,7 @@ class Task:
     :ivar groups: by hierarchy: 'cpu' and 'cpuset', or '' for cgroup v2
     :ivar deadline: the ratio it holds while it is SCHED_DEADLINE
     :ivar affinity: the CPUs it was told to stay on, None for all
+    :ivar ending: where it runs its last steps; no list shows it any more
     """
 
     thread: int
@@ -37,6 +38,7 @@ class Task:
     groups: dict[str, str] = dataclasses.field(default_factory=dict)
     deadline: int = 0
     affinity: frozenset[int] | None = None
+    ending: 'Group | None' = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class Group:
     :ivar cpus: what was written to cpuset.cpus
     :ivar subtree: the controllers that a v2 group hands to its children
     :ivar quiet_at: by column: from then on its server is throttled no more
+    :ivar ending: how many tasks that no list shows have yet to end in it
     :ivar local_us: what cpu.rt.max left its own tasks at the last change
     """
 
@@ -93,6 +96,7 @@ class Group:
     subtree: set[str] = dataclasses.field(default_factory=set)
     threaded: bool = False
     quiet_at: dict[int, float] = dataclasses.field(default_factory=dict)
+    ending: int = 0
     local_us: int = 0
 
     @property
@@ -113,11 +117,17 @@ class Group:
             yield group
             group = group.parent
 
+    @property
+    def dying(self) -> int:
+        """How many removed groups below it are counted yet."""
+        return sum((child.dead_since is not None) + child.dying
+                   for child in self.children)
+
     def bury(self, now: float, late_seconds: float) -> None:
         """Forget removed groups whose time has come, leaves first."""
         for child in self.children:
             child.bury(now, late_seconds)
         self.children = [
             child for child in self.children
-            if child.dead_since is None or child.children
+            if child.dead_since is None or child.children or child.ending
             or now - child.dead_since < late_seconds]

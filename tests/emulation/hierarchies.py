@@ -32,10 +32,18 @@ class Hierarchies(state.State):
             return numbers.cpu_text(cpusets.effective(group)) + '\n'
         if name == paths.TYPE:
             return unified.kind(group, self._occupied) + '\n'
+        if name == paths.EVENTS:
+            return f'populated {self._is_populated(group):d}\nfrozen 0\n'
+        if name == paths.STAT:
+            return f'nr_dying_subsys_cpu {group.dying}\n'
         given = (unified.controllers(group) if name == paths.CONTROLLERS
                  else [each for each in unified.CONTROLLERS
                        if each in group.subtree])
         return ' '.join(given) + '\n'
+
+    def _is_populated(self, group: Group) -> bool:
+        return any(each.ending or self._occupied(each)
+                   for each in group.walk())
 
     def _write_core(self, key: str, group: Group, name: str, data: str,
                     path: str) -> None:

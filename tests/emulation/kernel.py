@@ -171,12 +171,32 @@ class Kernel(hierarchies.Hierarchies):
             self.tasks[child] = task
         return task
 
+    def begin_exit(self, thread: int) -> None:
+        """A killed task is listed no more, and has yet to end.
+
+        So it is on cgroup v2 since Linux 6.19.
+        """
+        with self.guard:
+            task = self._task(thread)
+            task.ending = self.group_of(task)
+            task.ending.ending += 1
+
     def exit(self, thread: int) -> None:
         with self.guard:
             task = self.tasks.get(thread)
-            if task is not None:
+            if task is None:
+                return
+            if task.ending is None:
                 self._leave(task)
-                del self.tasks[thread]
+            else:
+                self._end(task.ending)
+            del self.tasks[thread]
+
+    def _end(self, group: Group) -> None:
+        """A removed group goes some time after its last task."""
+        group.ending -= 1
+        if group.dead_since is not None:
+            group.dead_since = self.clock.now
 
     def move(self, thread: int, controller: str, group: str) -> None:
         """Write the thread's id to the list of a group.

@@ -38,6 +38,13 @@ class Kernel(scalars.Kernel):
                  ) -> None:
         super().__init__(cpus, clock)
 
+    def exit(self, thread: int) -> None:
+        task = self.tasks.get(thread)
+        if task is not None and task.ending is not None and not any(
+                scalars.budget_of(task.ending).runtimes):
+            return  # throttled for ever: it stays in the run queue
+        super().exit(thread)
+
     def snapshot(self) -> dict[str, tuple[int, int]]:  # type: ignore[override]
         """(runtime, period) of all groups: there is one of each."""
         return {name: (runtimes[0], period) for name, (runtimes, period)

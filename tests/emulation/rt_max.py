@@ -71,6 +71,11 @@ class Kernel(kernel.Kernel):
         return f'{group.local_us} {scalars.budget_of(group).periods[0]}\n'
 
     def apply(self, group: Group, budget: Budget) -> None:
+        if max(budget.runtimes) <= 0 and any(
+                task.ending is group and self.is_real_time(task)
+                for task in self.tasks.values()):
+            self.die(f'{group.name} lost its runtime while a task had yet to '
+                     f'end, which never runs again and holds up RCU')
         left = self._left(group, group, budget)
         super().apply(group, budget)
         group.local_us = left

@@ -180,12 +180,15 @@ class State(abc.ABC):
         if self.version == 1:
             lists = (paths.TASKS, paths.PROCS)
             return (*lists, paths.CPUS) if key == 'cpuset' else lists
-        common = (paths.PROCS, paths.THREADS, paths.CONTROLLERS, paths.SUBTREE)
+        common: tuple[str, ...] = (
+            paths.PROCS, paths.THREADS, paths.CONTROLLERS, paths.SUBTREE,
+            paths.STAT)
         if group.parent is None:
             return (*common, paths.EFFECTIVE)
+        common += paths.TYPE, paths.EVENTS
         if 'cpuset' in group.parent.subtree:
-            return (*common, paths.TYPE, paths.CPUS, paths.EFFECTIVE)
-        return (*common, paths.TYPE)
+            return (*common, paths.CPUS, paths.EFFECTIVE)
+        return common
 
     def _groups(self) -> dict[str, Group]:
         """Those of the cpu controller."""
@@ -228,10 +231,11 @@ class State(abc.ABC):
         return next(each for each in group.up() if each.budget is not None)
 
     def inside(self, group: Group, key: str | None = None) -> list[int]:
-        """The threads in a group."""
+        """The threads in a group, as its lists show them."""
         where = self.key('cpu') if key is None else key
         return sorted(thread for thread, task in self.tasks.items()
-                      if task.groups[where] == group.name)
+                      if task.groups[where] == group.name
+                      and task.ending is None)
 
     def _real_time(self, group: Group) -> list[Task]:
         return [task for task in map(self.tasks.__getitem__,

@@ -7,7 +7,7 @@ ids of threads; here is what stands in for both.  Ids are unique over all
 kernels of a process, as the hosts of a functional test share it.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 import contextlib
 import errno
 import itertools
@@ -172,6 +172,14 @@ class EmulatedTasks(tasks.Tasks):
         if found is None:
             raise LookupError(f'process {pid} has no {controller} group')
         return found
+
+    def every_thread(self, group: str, controller: str) -> Iterator[int]:
+        for thread, kernel in list(_kernels.items()):
+            task = kernel.tasks.get(thread)
+            if not controller and task is not None:
+                path = task.groups.get('', '')
+                if f'{path}/'.startswith(f'{group}/'):
+                    yield thread
 
 
 def adopt(kernel: emulation.Kernel, thread: int) -> None:

@@ -12,11 +12,13 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 from collections.abc import Iterable, Sequence
 
 from cloud import settings
 
 CGROUPS = pathlib.Path('/sys/fs/cgroup')
+_PATIENCE_S = 10
 # Those with state that is worthless without a running libvirtd.
 LIBVIRT_DIRECTORIES = tuple(map(pathlib.Path, (
     '/run/libvirt', '/var/cache/libvirt', '/var/lib/libvirt',
@@ -64,20 +66,35 @@ def _made_by_libvirt() -> list[pathlib.Path]:
 
 
 def remove_cgroup(root: pathlib.Path) -> None:
-    """Remove a control group and all below it that no task is in."""
+    """Remove a control group and all below it that no task is in.
+
+    A group that is removed counts with its budget until its last task has
+    ended, which needs that budget.  So only the root is emptied, once the
+    kernel has forgotten the others; one that cannot be is left, as nobody
+    could give its budget back later.
+    """
     for directory, _, _ in os.walk(root, topdown=False):
         # One that is in use is not ours.
         with contextlib.suppress(OSError):
-            _give_back(pathlib.Path(directory))
-        with contextlib.suppress(OSError):
+            if directory == str(root):
+                _give_back(root)
             os.rmdir(directory)
 
 
 def _give_back(group: pathlib.Path) -> None:
-    """A budget counts until the kernel forgets the group, not its removal."""
+    """:raises OSError: a task is in it, or below"""
     runtime = group / 'cpu.rt_runtime_us'
-    if runtime.exists() and not (group / 'cgroup.procs').read_text():
-        runtime.write_text('0')
+    if not runtime.exists():
+        return
+    end = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            runtime.write_text('0')
+            return
+        except OSError:
+            if time.monotonic() > end:
+                raise
+        time.sleep(0.05)
 
 
 def unmount(cloud: settings.Settings, inside: Sequence[str] = ()) -> None:

@@ -8,60 +8,7 @@
  */
 #include "kernel.h"
 #include "edges.h"
-
-#define TAPS 1024
-#define CONNECTIONS 16384
-
-#define PASS (-1)	/* TCX_NEXT: to whoever else looks at packets */
-#define ETHERNET 14
-#define IPV4 0x0008	/* as the network orders it */
-#define IPV6 0xdd86
-#define FRAGMENT 0xff1f	/* any but the first of a datagram; so ordered */
-
-enum flag { FIN = 1, SYN = 2, RST = 4, ACK = 16 };
-enum way { FROM_GUEST, TO_GUEST };
-
-/* What a program is given; of the interface of the kernel. */
-struct __sk_buff {
-	u32 len;
-	u32 pkt_type;
-	u32 mark;
-	u32 queue_mapping;
-	u32 protocol;
-	u32 vlan_present;
-	u32 vlan_tci;
-	u32 vlan_proto;
-	u32 priority;
-	u32 ingress_ifindex;
-	u32 ifindex;
-};
-
-struct ipv4 {
-	u8 version;	/* and words of the header */
-	u8 service;
-	__be16 length;
-	__be16 number;
-	__be16 fragment;
-	u8 life;
-	u8 protocol;
-	u16 check;
-	__be32 source, target;
-};
-
-struct ipv6 {
-	u32 version;
-	__be16 length;
-	u8 next;
-	u8 life;
-	u8 source[16], target[16];
-};
-
-struct tcp {
-	__be16 source, target;
-	__be32 sequence, acknowledged;
-	u8 words;	/* of the header, in the upper half */
-	u8 flags;
-};
+#include "packet.h"
 
 /* Whose an interface is. */
 struct tap {
@@ -69,16 +16,9 @@ struct tap {
 	u32 machine;	/* its sockets are in the guest */
 };
 
-struct connection {
-	u32 server;
-	u16 inside, outside;	/* ports */
-	u8 peer[16];
-};
-
 struct flow {
-	u8 role, phase, known[2];
-	/* By way: the next byte that was not yet seen. */
-	u32 next[2];
+	u8 role, phase;
+	struct seen seen;
 	u64 begun, first, last;
 	/* By way, not yet added to an edge. */
 	u64 bytes[2];
@@ -87,14 +27,6 @@ struct flow {
 struct datagrams {
 	u64 count[2];	/* by way */
 	u64 bytes[2];
-};
-
-/* A packet, as far as it matters. */
-struct packet {
-	struct connection key;
-	u32 at;		/* of what is next to be read */
-	u32 end;
-	u8 protocol;
 };
 
 struct {
@@ -170,23 +102,6 @@ static __always_inline void pass_on(struct flow *flow, struct connection *of,
 	flow->bytes[way] += bytes;
 }
 
-/* Of the bytes of a packet, those that were not seen before. */
-static __always_inline u32 fresh(struct flow *flow, enum way way, u32 from,
-				 u32 bytes)
-{
-	u32 to = from + bytes;
-
-	if (flow->known[way]) {
-		if ((s32)(to - flow->next[way]) <= 0)
-			return 0;
-		if ((s32)(from - flow->next[way]) < 0)
-			bytes = to - flow->next[way];
-	}
-	flow->known[way] = 1;
-	flow->next[way] = to;
-	return bytes;
-}
-
 static __always_inline struct flow *flow_of(struct connection *key, u8 flags,
 					    enum way way)
 {
@@ -217,23 +132,18 @@ static __always_inline void see_tcp(struct __sk_buff *skb,
 {
 	struct flow *flow;
 	struct tcp tcp;
-	u32 size, bytes;
+	u32 bytes;
 
-	if (bpf_skb_load_bytes(skb, packet->at, &tcp, 14))
+	if (!read_tcp(skb, packet, way, &tcp))
 		return;
-	size = packet->at + (tcp.words >> 4) * 4;
-	bytes = packet->end > size ? packet->end - size : 0;
+	bytes = carried(packet);
 	if (!bytes && !(tcp.flags & (SYN | FIN | RST)))
 		return;		/* an acknowledgement alone */
-	packet->key.inside = __builtin_bswap16(
-		way == FROM_GUEST ? tcp.source : tcp.target);
-	packet->key.outside = __builtin_bswap16(
-		way == FROM_GUEST ? tcp.target : tcp.source);
 	flow = flow_of(&packet->key, tcp.flags, way);
 	if (!flow)
 		return;
-	bytes = bytes ? fresh(flow, way, __builtin_bswap32(tcp.sequence),
-			      bytes) : 0;
+	bytes = bytes ? fresh(&flow->seen, way,
+			      __builtin_bswap32(tcp.sequence), bytes) : 0;
 	if (bytes)
 		pass_on(flow, &packet->key, way, bytes);
 	if (tcp.flags & (FIN | RST))
@@ -255,60 +165,16 @@ static __always_inline void see_udp(struct packet *packet, enum way way)
 			     packet->end - packet->at - header);
 }
 
-/* Reads what is before TCP or UDP; whether that is there. */
-static __always_inline bool read_ipv4(struct __sk_buff *skb,
-				      struct packet *packet, enum way way)
-{
-	u32 address, length;
-	struct ipv4 ip;
-
-	if (bpf_skb_load_bytes(skb, ETHERNET, &ip, sizeof(ip)) ||
-	    ip.fragment & FRAGMENT)
-		return 0;
-	address = way == FROM_GUEST ? ip.target : ip.source;
-	packet->key.peer[10] = packet->key.peer[11] = 0xff;
-	__builtin_memcpy(&packet->key.peer[12], &address, sizeof(address));
-	packet->protocol = ip.protocol;
-	packet->at = ETHERNET + (ip.version & 15) * 4;
-	/* Short packets are padded; too large ones say no length. */
-	length = __builtin_bswap16(ip.length);
-	packet->end = length ? ETHERNET + length : skb->len;
-	return 1;
-}
-
-static __always_inline bool read_ipv6(struct __sk_buff *skb,
-				      struct packet *packet, enum way way)
-{
-	struct ipv6 ip;
-	u32 length;
-
-	if (bpf_skb_load_bytes(skb, ETHERNET, &ip, sizeof(ip)))
-		return 0;
-	__builtin_memcpy(packet->key.peer,
-			 way == FROM_GUEST ? ip.target : ip.source,
-			 sizeof(packet->key.peer));
-	packet->protocol = ip.next;
-	packet->at = ETHERNET + sizeof(ip);
-	length = __builtin_bswap16(ip.length);
-	packet->end = length ? packet->at + length : skb->len;
-	return 1;
-}
-
 static __always_inline int see(struct __sk_buff *skb, enum way way)
 {
 	struct packet packet = {};
 	u32 index = skb->ifindex;
 	struct tap *tap = bpf_map_lookup_elem(&taps, &index);
-	bool known = 0;
 
 	if (!tap)
 		return PASS;
 	packet.key.server = tap->server;
-	if ((u16)skb->protocol == IPV4)
-		known = read_ipv4(skb, &packet, way);
-	else if ((u16)skb->protocol == IPV6)
-		known = read_ipv6(skb, &packet, way);
-	if (!known)
+	if (!read_packet(skb, &packet, way))
 		return PASS;
 	if (packet.protocol == TCP && tap->machine)
 		see_tcp(skb, &packet, way);

@@ -35,6 +35,7 @@ from nova_rt import schedulability
 from nova_rt import selfcheck
 from nova_rt.virt.libvirt import confinement
 from nova_rt.virt.libvirt import deadline
+from nova_rt.virt.libvirt import description
 from nova_rt.virt.libvirt import enforcer
 from nova_rt.virt.libvirt import host as rt_host
 from nova_rt.virt.libvirt import reconcile
@@ -127,6 +128,26 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
     def _get_guest_idmaps(self) -> list[Any]:
         return confinement.sendable(super()._get_guest_idmaps())
+
+    def _get_guest_config(self, instance: Any, network_info: Any,
+                          *args: Any, **kwargs: Any) -> Any:
+        guest = super()._get_guest_config(
+            instance, network_info, *args, **kwargs)
+        guest.metadata.append(description.describe(instance, network_info))
+        return guest
+
+    # For the manager.
+
+    def rt_describe(self, instance: Any) -> None:
+        """Tell libvirt what Nova knows of a server by now; never raises."""
+        try:
+            description.tell(
+                self._host.get_guest(instance)._domain, description.describe(
+                    instance, instance.get_network_info()))
+        except Exception as error:
+            # Only who looks from outside misses it.
+            LOG.warning('Monitoring has old addresses of server %s: %s',
+                        instance.uuid, str(error))
 
     # For the tracker.
 

@@ -37,11 +37,12 @@ from tests.emulation import paths
 from tests.emulation import rt_max
 from tests.full.kernel import calls
 
-_SEQUENCE = 40
+_SEQUENCE = 100
 _SHARE_PPM = 900_000
 #: Longer than any period that is written here, with its overrun.
 _QUIET_SECONDS = 5.0
-_SLEEPER = 'import signal; print(flush=True); signal.pause()'
+#: What takes few instructions to start: there are three in each sequence.
+_SLEEPER = ('sleep', 'infinity')
 _DIES = 'dies'
 
 
@@ -253,12 +254,7 @@ class Pair:
     # Tasks.
 
     def start(self) -> None:
-        child = subprocess.Popen(
-            [sys.executable, '-c', _SLEEPER], stdout=subprocess.PIPE,
-            start_new_session=True)
-        assert child.stdout is not None
-        child.stdout.readline()
-        child.stdout.close()
+        child = subprocess.Popen(_SLEEPER, start_new_session=True)
         self.children[child.pid] = child
         # It begins in a group that is not compared: the root on both.
         pathlib.Path(self.mount, self._list).write_text(str(child.pid))

@@ -17,8 +17,11 @@ from nova_rt.kernel import fs
 from nova_rt.kernel import survey
 
 _PARTITION = 'machine'
+#: What a task of a container does: it is busy, or its children end all the
+#: time, which the kernel may not list then.
+BUSY = '(while :; do :; done) &'
+ENDING = '(while :; do (:); done) &'
 #: A keeper, the init it starts, and the tasks of that.
-_BUSY = '(while :; do :; done) &'
 _PROGRAM = "sh -c '{} wait' & wait"
 _PATIENCE_SECONDS = 60
 _POLL_SECONDS = 0.005
@@ -104,8 +107,8 @@ class Guests:
         for mount in self.mounts:
             self._make(mount, _PARTITION)
 
-    def start(self, tasks: int) -> Guest:
-        """A container with *tasks* busy tasks; all are ordinary yet."""
+    def start(self, tasks: int, program: str = BUSY) -> Guest:
+        """A container with so many *tasks*; all are ordinary yet."""
         name = f'lxc-{next(self._numbers)}-soak.libvirt-lxc'
         paths = tuple(self._make(top, name) for top in self.tops)
 
@@ -115,7 +118,7 @@ class Guests:
             os.setpriority(os.PRIO_PROCESS, 0, 0)
 
         keeper = subprocess.Popen(
-            ['/bin/sh', '-c', _PROGRAM.format(_BUSY * tasks)],
+            ['/bin/sh', '-c', _PROGRAM.format(program * tasks)],
             preexec_fn=enter, start_new_session=True)
         guest = Guest(name, paths, keeper)
         end = time.monotonic() + _PATIENCE_SECONDS
@@ -140,6 +143,18 @@ class Guests:
                 if (above / file).exists():
                     (path / file).write_text((above / file).read_text())
         return path
+
+
+def dying(group: pathlib.Path) -> int:
+    """How many removed groups below it the kernel still counts.
+
+    :returns: 0 also where the kernel does not tell (cgroup v1)
+    """
+    path = group / 'cgroup.stat'
+    if not path.exists():
+        return 0
+    found = dict(line.split() for line in path.read_text().splitlines())
+    return int(found.get('nr_dying_subsys_cpu', 0))
 
 
 def _mounts(files: fs.RealFS, hierarchy: cgroup.Hierarchy

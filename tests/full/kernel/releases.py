@@ -11,7 +11,7 @@ root, on a host that may die::
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import functools
 import json
@@ -28,6 +28,8 @@ from tests.full.kernel import host as hosts
 from tests.full.kernel import summary
 
 _CPU = 0
+_BUSY = (1, guests.BUSY)
+_PATIENCE_SECONDS = 30
 
 
 class Wrong(Exception):
@@ -40,9 +42,11 @@ class Round:
     :ivar host: of a process that knows what it has done itself
     """
 
-    def __init__(self, machine: guests.Guests) -> None:
+    def __init__(self, machine: guests.Guests, tasks: int, program: str
+                 ) -> None:
         self.host = hosts.Host.find()
-        self.guest = machine.start(1)
+        self.guest = machine.start(tasks, program)
+        self._top = machine.tops[0]
 
     def apply(self, runtime_ms: float, period_ms: float) -> None:
         """A budget, in ms.
@@ -75,6 +79,15 @@ class Round:
         held = self.host.interface.read('/machine')
         if held is not None:
             raise Wrong(f'/machine holds {held}')
+        self._outlast()
+
+    def _outlast(self) -> None:
+        """:raises Wrong: the kernel keeps the group, as a task never ends"""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while guests.dying(self._top):
+            if time.monotonic() > end:
+                raise Wrong('a task of the group never ends')
+            time.sleep(.01)
 
 
 def below_tick(one: Round) -> None:
@@ -119,9 +132,18 @@ def orphan(one: Round) -> None:
     one.host.enforcer.release_orphans()
 
 
+def ending(one: Round) -> None:
+    """Some of its tasks are about to end, and throttled, when it is taken."""
+    one.apply(5, 500)
+    time.sleep(1.2)
+    one.release()
+
+
 CASES: dict[str, Callable[[Round], None]] = {
     'below a tick': below_tick, 'shorter': shorter, 'thrice': thrice,
-    'forgotten': forgotten, 'orphan': orphan}
+    'forgotten': forgotten, 'orphan': orphan, 'ending': ending}
+#: What runs in the guests of a case, if it is not one busy task.
+_PROGRAMS = {'ending': (4, guests.ENDING)}
 
 
 @contextlib.contextmanager
@@ -144,25 +166,25 @@ def hrtick(on: bool) -> Iterator[None]:
             path.write_text(f'NO_{name}' if on else name)
 
 
-def campaign(rounds: int) -> dict[str, object]:
-    """The report: rounds of all cases, and what was wrong."""
+def campaign(rounds: int, cases: Sequence[str]) -> dict[str, object]:
+    """The report: rounds of the *cases*, and what was wrong."""
     machine = guests.Guests()
     wrong: list[str] = []
     start = time.monotonic()
     for number in range(rounds):
-        for name, case in CASES.items():
+        for name in cases:
             print(f'{time.monotonic():.3f} {number} {name}', file=sys.stderr,
                   flush=True)
             with hrtick(bool(number % 2)):
-                one = Round(machine)
-                for act in (functools.partial(case, one), one.end):
+                one = Round(machine, *_PROGRAMS.get(name, _BUSY))
+                for act in (functools.partial(CASES[name], one), one.end):
                     try:
                         act()
                     except (exception.KernelError, Wrong) as error:
                         wrong.append(f'{name}: {error}')
     machine.close()
     return {'kernel': os.uname().release, 'rounds': rounds,
-            'cases': list(CASES), 'wrong': wrong,
+            'cases': list(cases), 'wrong': wrong,
             'seconds': round(time.monotonic() - start, 1),
             'complaints': summary.complaints(summary.kernel_log())}
 
@@ -170,10 +192,12 @@ def campaign(rounds: int) -> dict[str, object]:
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--rounds', type=int, default=100)
+    parser.add_argument('--case', choices=CASES, action='append',
+                        help='leave the others out')
     args = parser.parse_args(argv)
     logging.disable(logging.CRITICAL)
     os.setpriority(os.PRIO_PROCESS, 0, -20)
-    report = campaign(args.rounds)
+    report = campaign(args.rounds, args.case or list(CASES))
     print(json.dumps(report))
     return bool(report['wrong'])
 

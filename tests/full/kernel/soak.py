@@ -20,6 +20,7 @@ from collections.abc import Callable
 import contextlib
 import logging
 import os
+import pathlib
 import random
 import signal
 import sys
@@ -118,6 +119,7 @@ class Soak:
             self.enforcer.apply(guest.pid, claim)
         except exception.KernelError:
             if fits:
+                self._tell(*self._room())
                 raise
             self.counts['refused'] += 1
             return
@@ -210,6 +212,15 @@ class Soak:
                    in self.claims.items() if guest is not but) + sum(
             max(held.runtime_us.values()) * reservation.PPM
             // held.period_us for held in left if held)
+
+    def _room(self) -> list[str]:
+        """Who holds what, for a person."""
+        top = self.machine.tops[0]
+        return [f'{guests.dying(top)} removed groups are counted',
+                *(f'{path.name} holds {held}' for path in
+                  (top, *filter(pathlib.Path.is_dir, top.iterdir()))
+                  if (held := self.interface.read(
+                      f'/{path.relative_to(top.parent)}')))]
 
     def _any(self, among: object) -> guests.Guest | None:
         found = list(among)  # type: ignore[call-overload]

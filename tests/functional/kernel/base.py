@@ -26,13 +26,15 @@ from nova_rt.kernel import tree
 from nova_rt.kernel import two_files
 import nova_rt.privsep
 
-#: Runtime of the scratch group: 0.002 of each CPU.
-TOP_US = 2_000
+#: Runtime of the scratch group: 0.02 of each CPU.
+TOP_US = 20_000
 #: What the root group hands out where the kernel starts with nothing.
 _ROOT_PPM = 900_000
 #: The kernel counts in so many parts of a CPU.
 BW_UNIT = 1 << 20
 _SECONDS = 10
+#: Names the groups of all run queues.
+DEBUG = pathlib.Path('/sys/kernel/debug/sched/debug')
 
 SLEEPER = 'import signal; print(flush=True); signal.pause()'
 _numbers = itertools.count()
@@ -222,14 +224,23 @@ class RealKernelTest(unittest.TestCase):
         for child in self.children:
             self.end(child)
         for top in self.tops:
-            # Deepest first; a budget is zeroed first to be returned at once,
-            # where no timer can be left that would miss it.
+            # Deepest first.  A task that has yet to end needs its budget,
+            # so only the top is zeroed, which waits for the end of all.
             for path, _, _ in os.walk(top, topdown=False):
-                if not self.interface.drains:
-                    eventually(lambda path=path: _zero(pathlib.Path(path)))
+                if path == str(top) and not self.interface.drains:
+                    eventually(lambda top=top: _zero(top))
                 eventually(pathlib.Path(path).rmdir)
             self.assertFalse(top.exists())
+        eventually(self._is_forgotten)
         self.assertEqual(self.before, self._foreign())
+
+    def _is_forgotten(self) -> None:
+        """The kernel keeps a removed group until its last task has ended.
+
+        :raises OSError: it keeps one of ours; there are those who cannot tell
+        """
+        if (DEBUG.exists() and f':/{self.name}/' in DEBUG.read_text()):
+            raise BlockingIOError(f'{self.name} has tasks that never end')
 
 
 def _zero(group: pathlib.Path) -> None:

@@ -10,11 +10,13 @@ from unittest import mock
 
 import ddt
 
+from nova_rt.colocation import group
 from nova_rt.host import cgroup
 from nova_rt.kernel import base
 from nova_rt.kernel import detect
 from nova_rt.kernel import tree
 import nova_rt.privsep
+from nova_rt import reservation
 from tests.emulation import clock
 from tests.emulation import kernels
 from tests.emulation import mount
@@ -146,6 +148,26 @@ class EachKernelTest(FuseTest):
         finally:
             os.close(handle)
         self.assertEqual(errno.ENODEV, caught.exception.errno)
+
+
+@ddt.ddt
+class MeasuredTest(FuseTest):
+    """Groups of measurements on kernels that this machine has not."""
+
+    @ddt.data('F4', 'F5')
+    def test_a_reservation(self, name: str) -> None:
+        """Where groups own their CPUs, it is on those of the function."""
+        self.mount(name)
+        self.enterContext(mock.patch.object(group.fs, 'RealFS',
+                                            lambda: self.fs))
+        self.enterContext(mock.patch.object(nova_rt.privsep, 'TOPS',
+                                            nova_rt.privsep.TOPS))
+        with group.up('a', (1, 2), reservation.Reservation(20_000, 100_000)):
+            held = self.kernel.granted()['/a']
+        self.assertEqual({(20_000, 100_000)}, {*held.values()})
+        self.assertEqual({1, 2} if name == 'F5' else {0, 1, 2, 3}, {*held})
+        self.assertEqual({}, self.kernel.granted())
+        self.assertFalse(os.path.exists(self.path('a')))
 
 
 @ddt.ddt

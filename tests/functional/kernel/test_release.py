@@ -32,11 +32,11 @@ class ReleaseTest(base.RealKernelTest):
 
     def test_groups(self) -> None:
         """Those with a task keep what they have."""
-        base.give(self.guest, 100)
+        base.give(self.guest, 10_000)
         child = self.start()
         (self.guest / 'cgroup.procs').write_text(str(child.pid))
         self.assertEqual(0, main.main(['release']))
-        self.assertEqual(100, base.budget(self.guest)[0])
+        self.assertEqual(10_000, base.budget(self.guest)[0])
         self.end(child)
         base.eventually(self.release)
         self.assertEqual(0, self.held())

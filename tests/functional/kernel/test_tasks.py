@@ -3,6 +3,7 @@
 """nova_rt.kernel.tasks and the interface F1 on real processes."""
 
 import os
+import signal
 
 from nova_rt import exception
 from nova_rt.kernel import base as kernel_base
@@ -32,7 +33,7 @@ class TasksTest(base.RealKernelTest):
         self.tasks = tasks.Tasks(self.fs)
         self.guest = self.make(self.top / 'guest')
         self.group = f'/{self.name}/guest'
-        self.runtime = max(100, self.interface.least_runtime_us())
+        self.runtime = max(1_000, self.interface.least_runtime_us())
         self.keeper = self.start()
         self.init = self.start()
         for child in (self.keeper, self.init):
@@ -95,8 +96,8 @@ class TasksTest(base.RealKernelTest):
                                     f'thread {self.init.pid} cannot'):
             self.make_real_time()
 
-    def test_a_guest_that_forks(self) -> None:
-        """Also its threads, and children born while we walk."""
+    def forker(self) -> int:
+        """A guest of many processes, all of them real-time."""
         self.reserve()
         forker = self.start(FORKER)
         (self.guest / 'cgroup.procs').write_text(str(forker.pid))
@@ -104,10 +105,23 @@ class TasksTest(base.RealKernelTest):
         forker.stdin.write(b'!')
         forker.stdin.flush()
         self.assertGreaterEqual(self.make_real_time(), 3)
+        return forker.pid
+
+    def test_a_guest_that_forks(self) -> None:
+        """Also its threads, and children born while we walk."""
+        self.forker()
         ordinary = [
             thread for thread in self.threads(self.guest)
             if os.sched_getscheduler(thread) == os.SCHED_OTHER]
         self.assertEqual([self.keeper.pid], ordinary)
+
+    def test_released_while_its_tasks_end(self) -> None:
+        """Those that no list shows any more run their last steps first."""
+        os.killpg(self.forker(), signal.SIGKILL)
+        self.tasks.make_ordinary(
+            self.group, self.interface.controller, self.keeper.pid)
+        self.interface.release([self.group])
+        # What is left of them would be found at the end of the test.
 
     def test_another_guest_with_the_same_id(self) -> None:
         """A thread that is elsewhere by now is left alone."""

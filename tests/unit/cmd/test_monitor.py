@@ -11,9 +11,12 @@ from nova_rt.cmd import serve
 from nova_rt import exception
 from nova_rt.monitor import counters
 from nova_rt.monitor import groups
+from nova_rt.monitor import histogram
+from nova_rt.monitor import http
 from nova_rt.monitor import libbpf
 from nova_rt.monitor import look
 from nova_rt.monitor import objects
+from nova_rt.monitor import paths
 from nova_rt.monitor import rapl
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers
@@ -54,6 +57,39 @@ class Scheduler:
         self.looks = -1
 
 
+class Paths:
+    """The second server answers; each look finds one request more."""
+
+    name = 'http'
+    object = None
+    looks = 0
+
+    def apply(self, change):
+        """It needs no groups."""
+
+    def point(self, register):
+        """It has no interfaces."""
+
+    def read(self, register):
+        self.looks += 1
+        return {'u2': http.Seen({http.Request(
+            transactions.Role.CLIENT, 'GET', '/x/:n', '2xx'):
+                times(*[2_000_000] * self.looks)})}
+
+    def stats(self):
+        return http.Stats()
+
+    def close(self):
+        """It holds nothing."""
+
+
+def times(*ns):
+    counts = [0] * histogram.BUCKETS
+    for each in ns:
+        counts[histogram.bucket_of(each)] += 1
+    return histogram.Histogram.of(counts, sum(ns))
+
+
 SERVERS = [
     servers.Server('u1', {servers.WHOLE: 1}, name='plain'),
     servers.Server('u2', {servers.WHOLE: 2}, 2, 'reserved', 'p', 'f',
@@ -84,6 +120,28 @@ class MonitorTest(commands.CommandTest):
             patch.start()
             self.addCleanup(patch.stop)
 
+    def test_http(self):
+        with mock.patch.object(paths, 'Paths', self.start('http', Paths)):
+            self.assertIn('u2  asks GET /x/:n 2xx: ', self.out(
+                'monitor', '--seconds', '0.1', '--http'))
+            found = json.loads(self.out('monitor', '--seconds', '0.1',
+                                        '--http', '-f', 'json'))
+        self.assertIn({'source': 'http', 'state': 'on', 'reason': None},
+                      found['sources'])
+        self.assertIsNone(found['servers']['u1']['http'])
+        [request] = found['servers']['u2']['http']
+        self.assertEqual(('client', 'GET', '/x/:n', '2xx', 1), (
+            *(request[name] for name in ('role', 'method', 'path', 'status')),
+            request['took_ns']['count']))
+
+    def test_http_is_not_read_unless_asked_for(self):
+        with mock.patch.object(paths, 'Paths', self.start(
+                'http', self.fail)):
+            found = json.loads(self.out('monitor', '--seconds', '0.1',
+                                        '-f', 'json'))
+        self.assertNotIn('http', [each['source']
+                                  for each in found['sources']])
+
     @staticmethod
     def start(name, function):
         """What stands for the class of a source."""
@@ -98,6 +156,9 @@ class MonitorTest(commands.CommandTest):
     @staticmethod
     def no_meter(host):
         raise exception.CannotMonitor(what='power', reason='of a meter')
+
+    def out(self, *argv):
+        return self.run_main(*argv)[1]
 
     def test_text(self):
         status, out, err = self.run_main('monitor', '--seconds', '0.1')

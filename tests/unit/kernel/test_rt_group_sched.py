@@ -5,6 +5,7 @@
 from collections.abc import Callable
 import errno
 import os
+from unittest import mock
 
 from nova_rt import exception
 from tests.emulation import rt_group_sched as emulation
@@ -193,6 +194,40 @@ class ReserveTest(base.KernelTest):
             self.reserve(base.OTHER, 900_000, 1_000_000)
         self.assertEqual(before, self.kernel.snapshot())
         self.assertLess(self.kernel.clock.now, 1)
+
+
+class EndingTest(base.KernelTest):
+    """A group with a task that was killed, and that no list shows."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        base.mkdirs(self.kernel, base.LEAF)
+        self.interface.reserve({base.LEAF: budget(90_000, 100_000)})
+        self.kernel.spawn(8, base.LEAF, base.LEAF)
+        self.kernel.set_policy(8, os.SCHED_FIFO, 1)
+        self.kernel.begin_exit(8)
+        self.sleep, self.ends = self.kernel.clock.sleep, 0.15
+        patch = mock.patch.object(self.kernel.clock, 'sleep', self.later)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def later(self, seconds: float) -> None:
+        """Its group was throttled; then it runs its last steps."""
+        self.sleep(seconds)
+        if self.kernel.clock.now > self.ends:
+            self.kernel.exit(8)
+
+    def test_it_ends_before_its_budget_goes(self) -> None:
+        """Else nobody could remove the groups above it any more."""
+        self.interface.release([base.LEAF])
+        self.later(1)
+        self.assertNotIn(8, self.kernel.tasks)
+
+    def test_it_takes_no_longer_than_it_must(self) -> None:
+        self.interface.release([base.LEAF])
+        self.assertAlmostEqual(0.22, self.kernel.clock.now)
+        self.interface.release([base.LEAF])  # holds nothing any more
+        self.assertAlmostEqual(0.22, self.kernel.clock.now)
 
 
 class FaultTest(base.KernelTest):

@@ -303,12 +303,11 @@ class MachineTest(base.EveryKernelTest):
         if self.controller:
             self.skipTest('cgroup v1 does not say it')
         base.mkdirs(self.kernel, '/machine/x/y')
-        dying, read = '/machine/x/y/cgroup.events', self.kernel.read
-        with mock.patch.object(self.kernel, 'read', lambda path: (
-                'populated 1\nfrozen 0' if path.endswith(dying)
-                else read(path))):
-            self.assertEqual([], list(self.tasks.idle_groups('/machine/x',
-                                                             '')))
+        thread = emulated.new_id()
+        self.kernel.spawn(thread, '/machine/x/y')
+        self.kernel.begin_exit(thread)
+        self.assertEqual([], list(self.tasks.idle_groups('/machine/x', '')))
+        self.kernel.exit(thread)
         self.assertEqual(['/machine/x/y'], list(self.tasks.idle_groups(
             '/machine/x', '')))
 
@@ -320,8 +319,8 @@ class MachineTest(base.EveryKernelTest):
 
         def removed(path: str) -> str:
             if path.endswith(gone):
-                raise OSError(errno.ENODEV, 'No such device', path)
-            return str(read(path))
+                self.kernel.rmdir('/machine/x')
+            return read(path)
 
         with mock.patch.object(self.kernel, 'read', removed):
             self.assertIn('/machine/x', [*self.tasks.idle_groups(

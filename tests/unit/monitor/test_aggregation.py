@@ -2,12 +2,14 @@
 
 """nova_rt.monitor.aggregation: sums of servers."""
 
+import dataclasses
 import ipaddress
 import unittest
 
 from nova_rt.monitor import aggregation
 from nova_rt.monitor import graph
 from nova_rt.monitor import histogram
+from nova_rt.monitor import http
 from nova_rt.monitor import look as monitor_look
 from nova_rt.monitor import sched
 from nova_rt.monitor import servers
@@ -19,7 +21,7 @@ def times(*ns):
     counts = [0] * histogram.BUCKETS
     for each in ns:
         counts[histogram.bucket_of(each)] += 1
-    return histogram.Histogram(tuple(counts), sum(ns))
+    return histogram.Histogram.of(counts, sum(ns))
 
 
 def seen(ran, *waited):
@@ -40,6 +42,7 @@ def server(uuid, project, *addresses, **different):
 
 
 SERVER, CLIENT = transactions.Role
+REQUEST = http.Request(SERVER, 'GET', '/:n', '2xx')
 LOOK = monitor_look.Look(
     10.0, 10.0, (), {
         'a': server('a', 'p', '10.0.0.1', vcpus=2,
@@ -50,7 +53,9 @@ LOOK = monitor_look.Look(
     {'a': seen(1, 1_000), 'b': seen(2, 9_000, 9_000), 'c': seen(4),
      'other': seen(8)},
     answered={'a': answered(SERVER, '10.0.0.3', 5_000),
-              'c': answered(CLIENT, '10.0.0.1', 6_000)})
+              'c': answered(CLIENT, '10.0.0.1', 6_000)},
+    requests={'a': http.Seen({REQUEST: times(5)}),
+              'b': http.Seen({REQUEST: times(7)})})
 
 
 class AggregateTest(unittest.TestCase):
@@ -66,6 +71,20 @@ class AggregateTest(unittest.TestCase):
         self.assertEqual('p (2)', found.servers['p'].name)
         self.assertAlmostEqual(0.9, found.servers['p'].reserved_cpus, 5)
         self.assertIsNone(found.servers['-'].reserved_cpus)
+
+    def test_vnfs(self):
+        found = aggregation.aggregate(dataclasses.replace(LOOK, servers={
+            **LOOK.servers,
+            'a': server('a', 'p', vnf='v'), 'c': server('c', '', vnf='v')}),
+            aggregation.By.VNF)
+        self.assertEqual('v (2)', found.servers['v'].name)
+        self.assertEqual({'v': 5, '-': 10}, {
+            name: each.whole.totals.ran for name, each in found.seen.items()})
+
+    def test_requests_of_projects(self):
+        found = aggregation.aggregate(LOOK, aggregation.By.PROJECT)
+        self.assertEqual({'p': http.Seen({REQUEST: times(5, 7)})},
+                         found.requests)
 
     def test_the_host(self):
         found = aggregation.aggregate(LOOK, aggregation.By.HOST)

@@ -11,6 +11,7 @@ from prometheus_client import parser
 from nova_rt.monitor import counters
 from nova_rt.monitor import exposition
 from nova_rt.monitor import histogram
+from nova_rt.monitor import http
 from nova_rt.monitor import look
 from nova_rt.monitor import metrics
 from nova_rt.monitor import power
@@ -25,21 +26,21 @@ from tests.unit import base
 def usage(ran=2_000_000_000):
     counts = [0] * histogram.BUCKETS
     counts[histogram.bucket_of(3_000_000)] = 5
+    times = histogram.Histogram.of(counts, 15_000_000)
     return waits.Usage(
         waits.Totals(ran, 900_000_000, 10),
         {1: waits.Counts(ran=ran, switches=7, preempted=3, exhausted=4,
                          starved=600_000_000, apart=500_000_000, first=1,
-                         last=5)},
-        histogram.Histogram(tuple(counts), 15_000_000))
+                         last=5)}, times, times)
 
 
 def look_at(**seen):
     names = {uuid: servers.Server(
         uuid, {servers.WHOLE: 1}, 2, 'web "1"\n', 'p', 'f',
-        servers.Reservation(20_000, 100_000)) for uuid in seen}
+        servers.Reservation(20_000, 100_000), vnf='v') for uuid in seen}
     edge = transactions.Edge(700, 5_000, usage().waits)
     peer = transactions.Peer(transactions.Role.SERVER, None, 80)
-    answered = transactions.Seen({peer: edge}, usage().waits)
+    answered = transactions.Seen({peer: edge}, usage().waits, usage().waits)
     return look.Look(10.0, 10.0, (look.Source('sched'),), names, seen, 3, 4,
                      dict.fromkeys(seen, answered),
                      transactions.Stats(1, 2, 3),
@@ -47,7 +48,11 @@ def look_at(**seen):
                      {**dict.fromkeys(seen, 2_500_000), power.IDLE: 7},
                      {uuid: {0: counters.Work(1, 2, 3, 4),
                              1: counters.Work(10, 20, 30, 40)}
-                      for uuid in (*seen, power.HOST)})
+                      for uuid in (*seen, power.HOST)},
+                     requests=dict.fromkeys(seen, http.Seen({http.Request(
+                         transactions.Role.SERVER, 'GET', '/a"\\b/:n',
+                         '2xx'): usage().waits})),
+                     request_stats=http.Stats(7, 8, 9))
 
 
 def full():
@@ -87,7 +92,7 @@ class ExpositionTest(unittest.TestCase):
     def test_names_are_labels_of_one_metric_alone(self):
         self.assertEqual(1, self.value(
             'server_info', ('flavor', 'f'), ('name', 'web "1"?'),
-            ('project', 'p'), ('server', 'u1')))
+            ('project', 'p'), ('server', 'u1'), ('vnf', 'v')))
         for name, *labels in self.metrics():
             if name != 'nova_rt_server_info':
                 self.assertNotIn('name', dict(labels), name)
@@ -124,6 +129,14 @@ class ExpositionTest(unittest.TestCase):
         self.assertEqual([1, 2, 3], [self.value(f'monitor_{name}_total')
                                      for name in (
             'late_connections', 'peers_beyond', 'missing_transactions')])
+
+    def test_requests(self):
+        labels = (('method', 'GET'), ('path', '/a"\\b/:n'),
+                  ('role', 'server'), ('server', 'u1'), ('status', '2xx'))
+        self.assertEqual(5, self.value('server_http_seconds_count', *labels))
+        self.assertEqual([7, 8, 9], [self.value(f'monitor_{name}_total')
+                                     for name in (
+            'paths_beyond', 'missing_requests', 'unclear_connections')])
 
     def test_datagrams(self):
         self.assertEqual([5, 6, 50, 60], [self.value(

@@ -17,38 +17,56 @@ _METRIC = re.compile(r'\bnova_rt_\w+')
 
 
 def known():
-    """All metrics, with those that a histogram is made of."""
-    found = set()
-    for family in metrics.families(test_exposition.full()):
-        found |= {f'{family.name}{suffix}' for suffix in (
-            ('_bucket', '_count', '_sum') if family.kind == 'histogram'
-            else ('',)) if family.lines}
-    return found
+    """All metrics, each with those that it is made of."""
+    return {family.name: {f'{family.name}{suffix}' for suffix in (
+        ('_bucket', '_count', '_sum') if family.kind == 'histogram'
+        else ('',))} for family in metrics.families(test_exposition.full())
+        if family.lines}
+
+
+def dashboard():
+    return json.loads((_FOLDER / 'nova-rt-servers.json').read_text())
+
+
+def rules():
+    text = (_FOLDER / 'nova-rt-alerts.yaml').read_text()
+    return [rule for group in yaml.safe_load(text)['groups']
+            for rule in group['rules']]
+
+
+def shown():
+    """What the panels ask for."""
+    return [target['expr'] for panel in dashboard()['panels']
+            for target in panel.get('targets', [])]
+
+
+def names(expressions):
+    return {name for each in expressions for name in _METRIC.findall(each)}
 
 
 class GrafanaTest(unittest.TestCase):
 
-    def assert_known(self, expressions):
-        used = {name for each in expressions for name in
-                _METRIC.findall(each)}
-        self.assertTrue(used)
-        self.assertEqual(set(), used - known())
+    def test_names_what_there_is(self):
+        used = names([*shown(), *(rule['expr'] for rule in rules()), *(
+            variable['query']['query']
+            for variable in dashboard()['templating']['list']
+            if variable['type'] == 'query')])
+        self.assertEqual(set(), used - set().union(*known().values()))
 
-    def test_dashboard(self):
-        found = json.loads((_FOLDER / 'nova-rt-servers.json').read_text())
-        self.assert_known([
-            target['expr'] for panel in found['panels']
-            for target in panel['targets']] + [
-                variable['query']['query']
-                for variable in found['templating']['list']
-                if variable['type'] == 'query'])
-        numbers = [panel['id'] for panel in found['panels']]
+    def test_shows_all_that_there_is(self):
+        used = names(shown())
+        self.assertEqual([], [name for name, parts in known().items()
+                              if not parts & used])
+
+    def test_panels(self):
+        panels = dashboard()['panels']
+        numbers = [panel['id'] for panel in panels]
         self.assertEqual(len(numbers), len({*numbers}))
+        places = [(x, y) for place in (panel['gridPos'] for panel in panels)
+                  for x in range(place['x'], place['x'] + place['w'])
+                  for y in range(place['y'], place['y'] + place['h'])]
+        self.assertEqual(len(places), len({*places}))
 
     def test_alerts(self):
-        text = (_FOLDER / 'nova-rt-alerts.yaml').read_text()
-        rules = [rule for group in yaml.safe_load(text)['groups']
-                 for rule in group['rules']]
-        self.assert_known(rule['expr'] for rule in rules)
-        for rule in rules:
+        for rule in rules():
             self.assertIn('summary', rule['annotations'])

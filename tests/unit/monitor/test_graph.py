@@ -29,8 +29,8 @@ def took(count, ms):
     counts = [0] * histogram.BUCKETS
     counts[histogram.bucket_of(int(ms * 1e6))] += count
     return transactions.Edge(count * 100, count * 10,
-                             histogram.Histogram(tuple(counts),
-                                                 int(count * ms * 1e6)))
+                             histogram.Histogram.of(
+                                 counts, int(count * ms * 1e6)))
 
 
 def peer(role, address, port=80):
@@ -78,6 +78,23 @@ class GraphTest(unittest.TestCase):
         self.assertEqual({SERVER, CLIENT}, {*edge})
         self.assertEqual({'192.0.2.7', 'u1', 'u2'}, {
             asks for asks, _, _ in self.graph.edges})
+
+    def test_by_floating_addresses(self):
+        """Each end sees the other's floating address."""
+        one, two = (dataclasses.replace(
+            server(n), addresses=(f'10.0.0.{n}', f'203.0.113.{n}'))
+            for n in (1, 2))
+        found = graph.build(look.Look(
+            10.0, 10.0, (), {'u1': one, 'u2': two},
+            {'u1': seen(0.1), 'u2': seen(0.1)}, answered={
+                'u1': transactions.Seen({
+                    peer(CLIENT, '203.0.113.2'): took(7, 2)}),
+                'u2': transactions.Seen({
+                    peer(SERVER, '203.0.113.1'): took(7, 1)})}), 4)
+        [(ends, edge)] = found.edges.items()
+        self.assertEqual((('u1', 'u2', 80), {SERVER, CLIENT}),
+                         (ends, {*edge}))
+        self.assertEqual(0, found.arrival_rate_hz)
 
     def test_operational(self):
         self.assertEqual(100, self.graph.arrival_rate_hz)

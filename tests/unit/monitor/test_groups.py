@@ -24,7 +24,9 @@ DOMAIN = '''<domstatus state='running' reason='booted' pid='{pid}'>
 <nova:owner><nova:project uuid="p1">demo</nova:project></nova:owner>
 <nova:ports><nova:port uuid="q"><nova:ip type="fixed"
 address="10.0.0.5" ipVersion="4"/></nova:port></nova:ports>
-</nova:instance></metadata><devices>
+</nova:instance><nova-rt:server xmlns:nova-rt="urn:nova-rt:server:1">
+<nova-rt:vnf>v1</nova-rt:vnf><nova-rt:floating address="203.0.113.7"/>
+</nova-rt:server></metadata><devices>
 <interface type='bridge'><target dev='tap1'/></interface>
 <interface type='bridge'><target dev='gone'/></interface>
 <interface type='bridge'/></devices><vcpu placement='static'>2</vcpu></domain>
@@ -81,8 +83,9 @@ class FinderTest(unittest.TestCase):
             servers.WHOLE: self.inode(mount + group),
             0: self.inode(f'{mount}{group}/vcpu0'),
             1: self.inode(f'{mount}{group}/vcpu1'),
-        }, 2, 'web <1>', 'p1', 'rt.small', addresses=('10.0.0.5',),
-            taps=(12,), sockets=False), server)
+        }, 2, 'web <1>', 'p1', 'rt.small',
+            addresses=('10.0.0.5', '203.0.113.7'),
+            taps=(12,), sockets=False, vnf='v1'), server)
 
     def test_comes_and_goes(self):
         finder = groups.Finder(self.host(*V1))
@@ -125,5 +128,5 @@ class FinderTest(unittest.TestCase):
         for reservation in (None, servers.Reservation(1, 2)):
             found = [servers.Server(UUID, {servers.WHOLE: 1, 0: 2}, 1,
                                     'n\n', 'p', 'f', reservation,
-                                    ('10.0.0.5',), (3, 4), False)]
+                                    ('10.0.0.5',), (3, 4), False, 'v')]
             self.assertEqual(found, finding.decode(finding.encode(found)))

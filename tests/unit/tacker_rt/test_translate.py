@@ -317,6 +317,15 @@ class TranslateTest(base.BaseTestCase):
             f'VNFD: VDU VDU_A: {key}={shown}: it is not a size in {unit}; '
             f'give a number with its unit, for example 1 {unit}.', path)
 
+    def test_neither_a_size_nor_a_flavor(self):
+        path = self.vnfd(
+            lambda text: re.sub(r'      capabilities:\n( {8}.*\n)+', '', text),
+            SOURCES['sol001-made-flavor'])
+        self.refused(
+            'vnfd.yaml: VDU VDU1: it does not say how many vCPUs and how much '
+            'memory a server has; give it virtual_compute with '
+            'num_virtual_cpu and virtual_mem_size, or a flavor.', path)
+
     def test_what_tosca_parser_refuses(self):
         error = self.assertRaises(
             exception.InvalidVnfd, translate.translate,

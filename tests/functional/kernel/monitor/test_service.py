@@ -2,6 +2,7 @@
 
 """nova-rt-monitor as a process: privileges, answers, and a violent end."""
 
+import configparser
 import os
 import pathlib
 import signal
@@ -15,9 +16,13 @@ from urllib import request
 
 from prometheus_client import parser
 
+from nova_rt.monitor import privileges
+
 _START = ('import sys; from nova_rt.cmd import serve; '
           'sys.exit(serve.main(sys.argv[1:]))')
 _SECONDS = 20
+_UNIT = (pathlib.Path(__file__).parents[4]
+         / 'etc/systemd/nova-rt-monitor.service')
 
 
 def free_port():
@@ -39,14 +44,16 @@ def children(pid):
 
 
 class ServiceTest(unittest.TestCase):
+    #: What starts it.
+    STARTER = ()
 
     def setUp(self):
         if os.geteuid() != 0:
             self.skipTest('needs root')
         self.port = free_port()
         self.service = subprocess.Popen(
-            [sys.executable, '-W', 'ignore', '-c', _START, '--port',
-             str(self.port)], stdin=subprocess.DEVNULL)
+            [*self.STARTER, sys.executable, '-W', 'ignore', '-c', _START,
+             '--port', str(self.port)], stdin=subprocess.DEVNULL)
         self.addCleanup(self.service.wait)
         self.addCleanup(self.service.kill)
         self.end = time.monotonic() + _SECONDS
@@ -72,12 +79,19 @@ class ServiceTest(unittest.TestCase):
                 for sample in family.samples}
 
     def test_answers_without_privileges(self):
-        source = self.metrics['nova_rt_monitor_source', 'sched']
-        self.assertEqual('on', source.labels['state'], source)
-        self.assertNotIn('0', status(self.service.pid, 'Uid'))
-        self.assertEqual([f'{0:016x}'], status(self.service.pid, 'CapEff'))
-        self.assertEqual(['0'] * 4, status(
-            children(self.service.pid)[0], 'Uid'))
+        for name in ('sched', 'tcp', 'tap'):
+            source = self.metrics['nova_rt_monitor_source', name]
+            self.assertEqual('on', source.labels['state'], source)
+        [finder] = children(self.service.pid)
+        for pid, left in ((self.service.pid, 0),
+                          (finder, 1 << privileges.CAP_DAC_READ_SEARCH)):
+            self.assertNotIn('0', status(pid, 'Uid'))
+            self.assertNotIn('0', status(pid, 'Gid'))
+            self.assertEqual([], status(pid, 'Groups'))
+            self.assertEqual([f'{each:016x}' for each in (left, left, 0, 0)],
+                             [status(pid, f'Cap{name}')[0] for name in (
+                                 'Eff', 'Prm', 'Inh', 'Amb')])
+            self.assertEqual(['1'], status(pid, 'NoNewPrivs'))
 
     def test_listens_at_one_address(self):
         with self.assertRaises(ConnectionRefusedError):
@@ -96,3 +110,21 @@ class ServiceTest(unittest.TestCase):
     def test_ends_if_nobody_finds_servers(self):
         os.kill(children(self.service.pid)[0], signal.SIGKILL)
         self.assertEqual(1, self.service.wait(_SECONDS))
+
+
+def unit():
+    """What systemd would do of it, without systemd."""
+    found = configparser.ConfigParser(strict=False)
+    found.read(_UNIT)
+    granted = [name.removeprefix('CAP_').lower() for name in
+               found['Service']['AmbientCapabilities'].split()]
+    caps = ','.join(['-all', *(f'+{name}' for name in granted)])
+    return ('setpriv', '--reuid', 'nobody', '--regid', 'nogroup',
+            '--clear-groups', '--no-new-privs', f'--inh-caps={caps}',
+            f'--ambient-caps={caps}', f'--bounding-set={caps}')
+
+
+class UnitTest(ServiceTest):
+    """As the unit has it, which never is root."""
+
+    STARTER = unit()

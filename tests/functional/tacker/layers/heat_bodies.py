@@ -15,6 +15,7 @@ from heat.common import context
 from heat.common import grouputils
 from heat.common import template_format
 from heat.engine import environment
+from heat.engine.clients.os import nova as heat_nova
 from heat.engine import resources
 from heat.engine.resources.openstack.nova import server as heat_server
 from heat.engine import stack as heat_stack
@@ -66,13 +67,18 @@ def _servers(stack, files):
                 getattr(child, 't', child), files, parameters), files)
 
 
+def _serialize(metadata):
+    return heat_nova.NovaClientPlugin.meta_serialize(None, metadata)
+
+
 def _body(server):
     client = _client()
     with (mock.patch.object(heat_server.Server, 'client',
                             return_value=client),
           mock.patch.object(heat_server.Server, 'client_plugin',
                             return_value=mock.Mock(
-                                build_userdata=lambda *args, **kwargs: '')),
+                                build_userdata=lambda *args, **kwargs: '',
+                                meta_serialize=_serialize)),
           mock.patch.object(heat_server.Server, 'metadata_get',
                             return_value={}),
           mock.patch.object(heat_server.Server, '_server_name',

@@ -9,6 +9,7 @@ import hypothesis
 from hypothesis import strategies
 from oslotest import base
 
+from nova_rt import labels
 from tacker_rt import exception
 from tacker_rt.userdata import inject
 from tacker_rt.vnfd import descriptor
@@ -46,6 +47,33 @@ def merged(target, patch):
         if value is None:
             del result[key]
     return result
+
+
+class MetadataTest(base.BaseTestCase):
+    KEY = labels.VNF_KEY
+
+    def metadata_of(self, before, **more):
+        hot = {**template(VDU1=server(metadata=before),
+                          port={'type': 'OS::Neutron::Port'}), **more}
+        inject.metadata(hot, 'v')
+        self.assertEqual({'type': 'OS::Neutron::Port'},
+                         hot['resources']['port'])
+        return hot['resources']['VDU1']['properties']['metadata']
+
+    def test_beside_others(self):
+        self.assertEqual({self.KEY: 'v'}, self.metadata_of(None))
+        self.assertEqual({'a': 'b', self.KEY: 'v'},
+                         self.metadata_of({'a': 'b', self.KEY: 'old'}))
+
+    def test_a_function(self):
+        function = {'get_param': 'metadata'}
+        self.assertEqual(
+            {'map_merge': [function, {self.KEY: 'v'}]}, self.metadata_of(
+                function, heat_template_version='2016-10-14'))
+        # It is no reason to fail.
+        self.assertEqual(function, self.metadata_of(
+            function, heat_template_version='2013-05-23'))
+        self.assertEqual('nonsense', self.metadata_of('nonsense'))
 
 
 class HintsTest(base.BaseTestCase):

@@ -70,7 +70,7 @@ class V2Test(base.BaseTestCase):
         return str(folder)
 
     def instance(self, **metadata):
-        return {'vnfdId': 'v', 'instantiatedVnfInfo': {
+        return {'id': 'vnf', 'vnfdId': 'v', 'instantiatedVnfInfo': {
             'flavourId': 'simple', 'metadata': metadata,
             'vnfcResourceInfo': [{'vduId': 'VDU1', 'metadata': {
                 'flavor': 'made-before'}}]}}
@@ -85,7 +85,8 @@ class V2Test(base.BaseTestCase):
         v2.RtDefaultUserData.instantiate(
             {'flavourId': 'simple', 'additionalParams': {'nfv': {'VDU': {
                 'VDU1': {'cpu.rt_runtime_us': 70000}}}}},
-            {'vnfdId': 'v'}, {}, {}, self.unpacked('sol001-hints/package'))
+            {'id': 'vnf', 'vnfdId': 'v'}, {}, {},
+            self.unpacked('sol001-hints/package'))
         self.assertIn(
             'VDU VDU1: 70000 us every 100000 us (share 0.700) from request, '
             'carried by hints', log.output)
@@ -95,7 +96,7 @@ class V2Test(base.BaseTestCase):
         fields = cls.instantiate(
             {'flavourId': 'simple', 'additionalParams': {
                 'nfv': asked or {}}},
-            {'vnfdId': 'v'},
+            {'id': 'vnf', 'vnfdId': 'v'},
             {'addResources': [{'id': 'a', 'type': 'COMPUTE',
                                'resourceTemplateId': 'VDU1'}]},
             {'additionalParams': {'nfv': granted}} if granted else {},

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Requests of HTTP/1 in clear text by method, path and status, by the packets
+ * at the interfaces of servers.
+ *
+ * It is loaded only when the operator asks for it.  Of what is sent it keeps
+ * the first 64 bytes of a request's line and 12 of an answer's until the
+ * exchange is over, and shows the template of the path.
+ */
+#include "kernel.h"
+#include "histogram.h"
+#include "http.h"
+#include "lanes.h"
+#include "packet.h"
+
+#define PATHS 20
+#define EXCHANGES 4096
+/* Of the header of a request, in which its end is looked for. */
+#define HEADER 2048
+#define END_OF_HEADER 0x0d0a0d0a
+
+enum role { SERVER = 1, CLIENT };
+enum phase { IDLE, ASKED, ANSWERED, GIVEN_UP };
+
+struct talk {
+	u8 asks;	/* the way of requests and 1; 0 until one was seen */
+	u8 phase;
+	u8 headed;	/* all of the header was seen */
+	u8 filled, got;	/* bytes of the two lines */
+	struct seen seen;
+	u32 window;	/* the last bytes that were looked at */
+	u64 begun, last;
+	u8 line[ROOM];
+	u8 status[ROOM];
+};
+
+struct exchange_key {
+	u32 server;
+	u8 role, method, class, spare;
+	u8 path[LINE];	/* zeros for all beyond the bounds */
+};
+
+struct path_key {
+	u32 server;
+	u8 path[LINE];
+};
+
+struct stats {
+	u64 beyond;	/* exchanges with paths beyond the bounds */
+	u64 full;	/* exchanges that there was no room for */
+	u64 unclear;	/* connections whose answers are not told apart */
+};
+
+struct {
+	__uint(type, MAP_HASH);
+	__uint(max_entries, TAPS);
+	__type(key, u32);
+	__type(value, u32);
+} taps SEC(".maps");
+
+struct {
+	__uint(type, MAP_LRU_HASH);
+	__uint(max_entries, CONNECTIONS);
+	__type(key, struct connection);
+	__type(value, struct talk);
+} talks SEC(".maps");
+
+struct {
+	__uint(type, MAP_HASH);
+	__uint(map_flags, NO_PREALLOC);
+	__uint(max_entries, EXCHANGES);
+	__type(key, struct exchange_key);
+	__type(value, struct histogram);
+} exchanges SEC(".maps");
+
+struct {
+	__uint(type, MAP_HASH);
+	__uint(map_flags, NO_PREALLOC);
+	__uint(max_entries, SERVERS * PATHS);
+	__type(key, struct path_key);
+	__type(value, u32);
+} paths SEC(".maps");
+
+/* How many paths each server has. */
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, SERVERS);
+	__type(key, u32);
+	__type(value, u64);
+} known SEC(".maps");
+
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct stats);
+} stats SEC(".maps");
+
+/* What is too big for the stack, only ever read. */
+struct blank {
+	struct histogram histogram;
+	struct talk talk;
+};
+
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct blank);
+} blank SEC(".maps");
+
+static __always_inline struct stats *counted(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&stats, &zero);
+}
+
+static __always_inline struct blank *nothing(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&blank, &zero);
+}
+
+/* Whether there is room for a path of a server. */
+static __always_inline bool knows(struct exchange_key *of)
+{
+	struct path_key key;
+	u32 server = of->server, one = 1;
+	u64 *count = bpf_map_lookup_elem(&known, &server);
+
+	__builtin_memset(&key, 0, sizeof(key));
+	key.server = server;
+	__builtin_memcpy(key.path, of->path, sizeof(key.path));
+	if (bpf_map_lookup_elem(&paths, &key))
+		return 1;
+	if (!count || *count >= PATHS)
+		return 0;
+	if (__sync_fetch_and_add(count, 1) < PATHS)
+		return !bpf_map_update_elem(&paths, &key, &one, ANY);
+	return 0;
+}
+
+static __always_inline void count(struct exchange_key *key, u64 took)
+{
+	struct histogram *found;
+	struct stats *stats_of = counted();
+	struct blank *empty = nothing();
+
+	if (!stats_of || !empty)
+		return;
+	if (key->path[0] && !knows(key)) {
+		__sync_fetch_and_add(&stats_of->beyond, 1);
+		__builtin_memset(key->path, 0, sizeof(key->path));
+	}
+	found = bpf_map_lookup_elem(&exchanges, key);
+	if (!found) {
+		bpf_map_update_elem(&exchanges, key, &empty->histogram, NEW);
+		found = bpf_map_lookup_elem(&exchanges, key);
+	}
+	if (found)
+		record(found, took);
+	else
+		__sync_fetch_and_add(&stats_of->full, 1);
+}
+
+/* Ends an exchange that was answered. */
+static __always_inline void finish(struct talk *talk, u32 server)
+{
+	struct exchange_key key;
+	u32 length, status;
+	u8 method;
+
+	if (talk->phase != ANSWERED)
+		return;
+	talk->phase = IDLE;
+	method = method_of(talk->line, &length);
+	status = talk->got >= STATUS ? status_of(talk->status) : 0;
+	if (method == NONE || !status)
+		return;
+	__builtin_memset(&key, 0, sizeof(key));
+	key.server = server;
+	key.role = talk->asks == TO_GUEST + 1 ? SERVER : CLIENT;
+	key.method = method;
+	key.class = status / 100;
+	template_of(talk->line, length, key.path);
+	count(&key, talk->last > talk->begun ? talk->last - talk->begun : 0);
+}
+
+static __always_inline void give_up(struct talk *talk)
+{
+	struct stats *stats_of = counted();
+
+	if (stats_of)
+		__sync_fetch_and_add(&stats_of->unclear, 1);
+	talk->phase = GIVEN_UP;
+}
+
+/* Adds what a packet carries to a line; how long that is then. */
+static __always_inline u32 append(struct __sk_buff *skb, u8 *line, u32 filled,
+				  u32 most, u32 at, u32 bytes)
+{
+	u32 room;
+
+	if (filled >= most)
+		return filled;
+	room = most - filled;
+	if (bytes > room)
+		bytes = room;
+	BOUND(filled, 63);
+	BOUND(bytes, 127);
+	if (!bytes || bytes > LINE ||
+	    bpf_skb_load_bytes(skb, at, line + filled, bytes))
+		return most;
+	return filled + bytes;
+}
+
+/* Whether a packet carries, from here on, the beginning of a request. */
+static __always_inline bool asks_at(struct __sk_buff *skb, u32 at)
+{
+	u8 word[8];
+	u32 length;
+
+	return !bpf_skb_load_bytes(skb, at, word, sizeof(word)) &&
+	       method_of(word, &length) != NONE;
+}
+
+/* A search for the end of a header. */
+struct search {
+	struct __sk_buff *skb;
+	u32 at, bytes;
+	u32 window;	/* the last bytes that were looked at */
+	u32 end;	/* what follows it; 0 until it is found */
+};
+
+/* Looks through a part of a packet; 1 ends the search. */
+static long look_through(u32 part, struct search *search)
+{
+	u32 done = part * LINE, size, window = search->window;
+	u8 bytes[LINE];
+
+	if (done >= search->bytes)
+		return 1;
+	size = search->bytes - done;
+	if (size > LINE)
+		size = LINE;
+	BOUND(size, 127);
+	if (!size || size > LINE ||
+	    bpf_skb_load_bytes(search->skb, search->at + done, bytes, size))
+		return 1;
+	for (u32 each = 0; each < LINE && each < size; each++) {
+		window = window << 8 | bytes[each];
+		if (window != END_OF_HEADER)
+			continue;
+		search->end = search->at + done + each + 1;
+		return 1;
+	}
+	search->window = window;
+	return 0;
+}
+
+/* Looks for the end of the header; whether another request follows it. */
+static __always_inline bool followed(struct __sk_buff *skb, struct talk *talk,
+				     u32 at, u32 bytes)
+{
+	struct search search = {
+		.skb = skb, .at = at, .bytes = bytes, .window = talk->window
+	};
+
+	bpf_loop(HEADER / LINE, look_through, &search, 0);
+	talk->window = search.window;
+	if (!search.end)
+		return 0;
+	talk->headed = 1;
+	return asks_at(skb, search.end);
+}
+
+static __always_inline void spoil(u8 *line)
+{
+	line[0] = 0;
+}
+
+static __always_inline void ask(struct __sk_buff *skb, struct talk *talk,
+				u32 server, u32 at, u32 bytes, bool missing)
+{
+	bool begins;
+	u32 length;
+
+	finish(talk, server);
+	begins = talk->phase == IDLE;
+	if (begins) {
+		talk->phase = ASKED;
+		talk->begun = bpf_ktime_get_ns();
+		talk->filled = talk->got = talk->headed = 0;
+		talk->window = 0;
+		__builtin_memset(talk->line, 0, LINE);
+	} else if (has_ended(talk->line, talk->filled) &&
+		   asks_at(skb, at)) {
+		give_up(talk);
+		return;
+	}
+	if (!has_ended(talk->line, talk->filled)) {
+		talk->filled = append(skb, talk->line, talk->filled, LINE,
+				      at, bytes);
+		if (missing)
+			spoil(talk->line);
+	}
+	if (!talk->headed && method_of(talk->line, &length) != NONE &&
+	    followed(skb, talk, at, bytes))
+		give_up(talk);
+}
+
+static __always_inline void answer(struct __sk_buff *skb, struct talk *talk,
+				   u32 server, u32 at, u32 bytes,
+				   bool missing)
+{
+	u32 status;
+
+	if (talk->phase == IDLE)
+		return;
+	if (talk->phase == ASKED) {
+		talk->phase = ANSWERED;
+		talk->got = 0;
+	}
+	talk->last = bpf_ktime_get_ns();
+	if (talk->got >= STATUS)
+		return;
+	talk->got = append(skb, talk->status, talk->got, STATUS, at, bytes);
+	if (missing)
+		spoil(talk->status);
+	if (talk->got < STATUS)
+		return;
+	status = status_of(talk->status);
+	if (status == SWITCHED) {
+		finish(talk, server);
+		talk->phase = GIVEN_UP;
+	} else if (status && status < 200) {
+		talk->phase = ASKED;	/* the answer is still to come */
+	}
+}
+
+static __always_inline struct talk *talk_of(struct connection *key, u8 flags,
+					    enum way way)
+{
+	struct talk *found = bpf_map_lookup_elem(&talks, key);
+	struct blank *empty = nothing();
+
+	if ((found && !(flags & SYN && !(flags & ACK))) || !empty)
+		return found;
+	bpf_map_update_elem(&talks, key, &empty->talk, ANY);
+	found = bpf_map_lookup_elem(&talks, key);
+	if (found && flags & SYN)
+		found->asks = (flags & ACK ? !way : way) + 1;
+	return found;
+}
+
+static __always_inline void hear(struct __sk_buff *skb, struct talk *talk,
+				 struct packet *packet, enum way way,
+				 u32 sequence)
+{
+	u32 all = carried(packet), bytes, at;
+	bool missing = talk->seen.known[way] &&
+		       (s32)(sequence - talk->seen.next[way]) > 0;
+
+	bytes = fresh(&talk->seen, way, sequence, all);
+	at = packet->at + all - bytes;
+	if (!bytes || talk->phase == GIVEN_UP)
+		return;
+	/* Of a connection that is older: who begins with a method asks. */
+	if (!talk->asks && asks_at(skb, at))
+		talk->asks = way + 1;
+	if (talk->asks == way + 1)
+		ask(skb, talk, packet->key.server, at, bytes, missing);
+	else if (talk->asks)
+		answer(skb, talk, packet->key.server, at, bytes, missing);
+}
+
+static __always_inline int see(struct __sk_buff *skb, enum way way)
+{
+	struct packet packet = {};
+	u32 index = skb->ifindex;
+	u32 *server = bpf_map_lookup_elem(&taps, &index);
+	struct talk *talk;
+	struct tcp tcp;
+
+	if (!server || !read_packet(skb, &packet, way) ||
+	    packet.protocol != TCP || !read_tcp(skb, &packet, way, &tcp))
+		return PASS;
+	packet.key.server = *server;
+	if (!carried(&packet) && !(tcp.flags & (SYN | FIN | RST)))
+		return PASS;
+	talk = talk_of(&packet.key, tcp.flags, way);
+	if (!talk)
+		return PASS;
+	if (carried(&packet))
+		hear(skb, talk, &packet, way,
+		     __builtin_bswap32(tcp.sequence));
+	/* Who asks may have no more to ask, and waits for the answer. */
+	if (tcp.flags & RST || (tcp.flags & FIN && talk->asks != way + 1))
+		finish(talk, packet.key.server);
+	if (tcp.flags & RST)
+		bpf_map_delete_elem(&talks, &packet.key);
+	return PASS;
+}
+
+SEC("tc")
+int from_guest(struct __sk_buff *skb)
+{
+	return see(skb, FROM_GUEST);
+}
+
+SEC("tc")
+int to_guest(struct __sk_buff *skb)
+{
+	return see(skb, TO_GUEST);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A server that its budget throttles, the advice, and the server after it.
+
+What runs in the container is started from here: it answers each request
+after some CPU time.  Requests come at random times, whether the one before
+is answered or not, and who sends them notes how long each took.
+"""
+
+import asyncio
+from collections.abc import Iterator
+import contextlib
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import openstack
+
+from tests.cloud import base
+from tests import seeds
+
+#: With what Python takes, about nine tenths of the first reservation.
+RATE_HZ, WORK_S = 80, 0.001
+#: Of so few requests no higher percentile says much.
+TARGET_MS, PART = 20, 0.9
+SECONDS = 6
+#: Of who asks, whose own waits for a CPU are not the server's.
+_PRIORITY = 99
+
+_MAIN = 'import sys; from nova_rt.cmd import main; sys.exit(main.main())'
+
+SERVICE = '''
+import socket, sys, time
+listening = socket.create_server(('127.0.0.1', 0), backlog=1000)
+print(listening.getsockname()[1], flush=True)
+while True:
+    connection, _ = listening.accept()
+    with connection:
+        connection.recv(100)
+        end = time.thread_time() + float(sys.argv[1])
+        while time.thread_time() < end:
+            pass
+        connection.sendall(b'done')
+'''
+
+
+class Clients:
+    """Send requests at random times.
+
+    :ivar took: how long each took, in s
+    """
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._rng = random.Random(seeds.seed())  # noqa: S311
+        self.took: list[float] = []
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        stop = threading.Event()
+        thread = threading.Thread(target=lambda: asyncio.run(
+            self._send(stop)))
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    async def _send(self, stop: threading.Event) -> None:
+        # Of this thread alone.
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+        due = time.monotonic()
+        async with asyncio.TaskGroup() as sent:
+            while not stop.is_set():
+                due += self._rng.expovariate(RATE_HZ)
+                await asyncio.sleep(due - time.monotonic())
+                sent.create_task(self._ask())
+
+    async def _ask(self) -> None:
+        begun = time.monotonic()
+        reader, writer = await asyncio.open_connection(
+            '127.0.0.1', self._port)
+        writer.write(b'x')
+        await reader.read()
+        self.took.append(time.monotonic() - begun)
+        writer.close()
+
+    @property
+    def percentile_ms(self) -> float:
+        return 1000 * sorted(self.took)[int(len(self.took) * PART)]
+
+
+class AdviceTestCase(base.CloudTestCase):
+
+    @contextlib.contextmanager
+    def service(self, server: openstack.compute.v2.server.Server
+                ) -> Iterator[int]:
+        """What answers, as one of the tasks of a container; its port."""
+        with subprocess.Popen([sys.executable, '-c', SERVICE, str(WORK_S)],
+                              text=True, stdout=subprocess.PIPE) as child:
+            try:
+                found = self.on_host(server)
+                for controller in ('cpuset', 'cpu', 'cpuacct'):
+                    group = found.below(controller) / found.group
+                    (group / 'cgroup.procs').write_text(str(child.pid))
+                os.sched_setscheduler(child.pid, os.SCHED_RR,
+                                      os.sched_param(1))
+                assert child.stdout
+                yield int(child.stdout.readline())
+            finally:
+                child.kill()
+
+    def used(self, server: openstack.compute.v2.server.Server
+             ) -> tuple[float, dict[str, Any]]:
+        """Use it for some time.
+
+        :returns: the percentile that who asked saw, in ms, and the advice
+        """
+        with self.service(server) as port:
+            clients = Clients(port)
+            with clients.at_work():
+                advice = subprocess.run(
+                    [sys.executable, '-W', 'ignore', '-c', _MAIN, 'advise',
+                     server.id, '--target-ms', str(TARGET_MS),
+                     '--percentile', str(PART), '--seconds', str(SECONDS),
+                     '-f', 'json'], text=True, capture_output=True)
+        self.assertEqual(0, advice.returncode, advice.stderr)
+        return clients.percentile_ms, json.loads(advice.stdout)
+
+    def resize(self, server: openstack.compute.v2.server.Server,
+               flavor: str) -> None:
+        self.cloud.compute.resize_server(server, flavor)
+        self.cloud.compute.wait_for_server(
+            server, status='VERIFY_RESIZE', wait=base.PATIENCE, interval=0.1)
+        self.cloud.compute.confirm_server_resize(server)
+        self.cloud.compute.wait_for_server(
+            server, wait=base.PATIENCE, interval=0.1)
+
+    def test_a_throttled_server(self) -> None:
+        server = self.boot(self.flavor(10_000, 100_000), image='lxc-busybox')
+        seen_ms, advice = self.used(server)
+        self.assertGreater(seen_ms, TARGET_MS)
+        self.assertGreater(advice['measured_us'], 1000 * TARGET_MS)
+        wanted = advice['wanted']
+        self.resize(server, self.flavor(wanted['runtime_us'],
+                                        wanted['period_us']))
+        seen_ms, advice = self.used(server)
+        self.assertLess(seen_ms, TARGET_MS, advice)
+        self.assertLess(advice['measured_us'], 1000 * TARGET_MS)
+        self.assert_nothing_remains()
