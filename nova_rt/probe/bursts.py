@@ -19,6 +19,9 @@ KEPT = 5
 #: How much longer the pauses between checks are than they have to be: what
 #: is left of the load pays for whole bursts.
 _SPARE = 1.2
+#: Part of the load that is used: what a burst is charged for is only known
+#: as well as what there is.
+_SAFE = 0.95
 #: How many periods a check may take, before one was made.
 _CHECK = 3
 #: Part of what is available that the VNF may use for a burst to begin.
@@ -35,7 +38,7 @@ class Bursts:
 
     def __init__(self, max_load: float) -> None:
         self._found: deque[supply.Estimate] = deque(maxlen=KEPT)
-        self._load = allowance.Allowance(max_load)
+        self._load = allowance.Allowance(_SAFE * max_load)
         self._spent_ns = self._check_ns = 0
         self._next_ns = 0
         self._running: spin.Burst | None = None
