@@ -81,7 +81,7 @@ install_python() {
         --constraint upper-constraints.txt \
         --requirement doc/requirements.txt \
         --requirement test-requirements.txt \
-        hacking mypy ruff --editable '.[nova,tacker,monitor,plot,cloud]'
+        hacking mypy ruff --editable '.[nova,tacker,monitor,otlp,plot,cloud]'
 }
 
 # The package's hooks would have this machine boot it, hence the file alone.

@@ -24,6 +24,7 @@ from nova_rt.monitor import finding
 from nova_rt.monitor import look as monitor_look
 from nova_rt.monitor import metrics
 from nova_rt.monitor import privileges
+from nova_rt.monitor import push
 from nova_rt.monitor import servers
 
 PATH = '/metrics'
@@ -39,6 +40,7 @@ class Options:
     :ivar certificate, key: for TLS, '' for none
     :ivar clients: the authority that clients' certificates must be from
     :ivar http: read requests of HTTP/1, which are tenants'
+    :ivar push_to: where to push metrics, too; None for nowhere
     """
 
     address: str = '127.0.0.1'
@@ -48,6 +50,7 @@ class Options:
     key: str = ''
     clients: str = ''
     http: bool = False
+    push_to: push.Options | None = None
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -84,6 +87,7 @@ class Server(http.server.ThreadingHTTPServer):
         """
         self._monitor = monitor
         self._lock = threading.Lock()
+        self._push: push.Push | None = None
         try:
             super().__init__((options.address, options.port), _Handler)
             if options.certificate:
@@ -98,7 +102,26 @@ class Server(http.server.ThreadingHTTPServer):
     def answer(self) -> str:
         """All metrics, as they are now."""
         with self._lock, _uncollected():
-            return exposition.text(metrics.families(self._monitor.look()))
+            return exposition.text(self._families())
+
+    def start_push(self, options: push.Options) -> None:
+        """Push all metrics from now on, too.
+
+        :raises CannotMonitor: it cannot be
+        """
+        self._push = push.prepare(options, self._locked)
+        self._push.start()
+
+    def _locked(self) -> list[exposition.Family]:
+        with self._lock:
+            return self._families()
+
+    def _families(self) -> list[exposition.Family]:
+        look = self._monitor.look()
+        if self._push:
+            look = dataclasses.replace(
+                look, failed_pushes=self._push.failures)
+        return metrics.families(look)
 
     def watch(self, found: list[servers.Server]) -> None:
         with self._lock:
@@ -146,6 +169,8 @@ def run(options: Options) -> int:
         reader = finding.start(monitor.follow, account)
         with Server(options, monitor) as server:
             privileges.drop(account)
+            if options.push_to:
+                server.start_push(options.push_to)
             return _serve(server, reader)
 
 

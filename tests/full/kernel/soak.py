@@ -37,7 +37,9 @@ from tests.full.kernel import summary
 PERIODS_MS = (10, 20, 50, 100, 200, 500)
 PER_CENT = (5, 10, 20, 30, 45)
 WEIGHTS = {'start': 20, 'resize': 24, 'release': 12, 'end': 12, 'orphan': 8,
-           'restart': 8, 'killed': 12, 'measure': 4}
+           'restart': 8, 'killed': 12}
+#: Of all operations, in per cent; most of the time goes there.
+_MEASURED = 4
 _MOST_GUESTS = 4
 #: For a change to be in force: two of the longest period.
 _SETTLE_SECONDS = 1.0
@@ -51,12 +53,14 @@ _NOISE_PPM = 20
 class Soak:
     """A host, the guests on it, and what is claimed for them.
 
+    :param measured: how often shares are measured, in per cent
     :ivar wrong: sentences about what was not as it should be
     :ivar off: by how much shares differed from what was claimed
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, measured: int) -> None:
         self.chosen = random.Random(seed)  # noqa: S311 - not for secrets
+        self.weights = {**WEIGHTS, 'measure': measured}
         self.machine = guests.Guests()
         self.claims: dict[guests.Guest, claims.RTClaim] = {}
         self.free: list[guests.Guest] = []
@@ -78,7 +82,8 @@ class Soak:
 
     def step(self) -> None:
         """One operation, and a look at the kernel after it."""
-        kind = self.chosen.choices(*zip(*WEIGHTS.items(), strict=True))[0]
+        kind = self.chosen.choices(
+            *zip(*self.weights.items(), strict=True))[0]
         self.counts[kind] += 1
         self._tell(kind)
         try:
@@ -260,11 +265,15 @@ def main(argv: list[str]) -> int:
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--tolerance', type=float, default=_TOLERANCE,
                         help='how far a share may be off, in CPUs')
+    parser.add_argument('--measured', type=int, default=_MEASURED,
+                        metavar='PERCENT',
+                        help='how many operations measure shares, each for '
+                             f'{_MEASURE_SECONDS:g} s (default: %(default)s)')
     args = parser.parse_args(argv)
     logging.disable(logging.CRITICAL)
     # The busy ordinary tasks are to be in the guests' way, not in ours.
     os.setpriority(os.PRIO_PROCESS, 0, -20)
-    soak, start = Soak(args.seed), time.monotonic()
+    soak, start = Soak(args.seed, args.measured), time.monotonic()
     for _ in range(args.operations):
         soak.step()
     released = soak.finish()

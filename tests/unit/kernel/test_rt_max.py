@@ -2,6 +2,8 @@
 
 """cpu.rt.max, whose kernels do not list tasks that are about to end."""
 
+from collections.abc import Iterator
+import contextlib
 import os
 from unittest import mock
 
@@ -74,9 +76,8 @@ class EndingTest(testscenarios.WithScenarios, base.KernelTest):
                 self.kernel.exit(thread)
         self.kernel.rmdir(self.group)
 
-    def test_its_room_comes_back_with_its_end(self) -> None:
-        self.remove()
-        other = self.guests.group(self.guests.start('b'))
+    @contextlib.contextmanager
+    def ends_later(self) -> Iterator[None]:
         sleep, ends = self.kernel.clock.sleep, self.kernel.clock.now + 3
 
         def later(seconds: float) -> None:
@@ -85,8 +86,20 @@ class EndingTest(testscenarios.WithScenarios, base.KernelTest):
                 self.kernel.exit(self.killed)
 
         with mock.patch.object(self.kernel.clock, 'sleep', later):
+            yield
+
+    def test_its_room_comes_back_with_its_end(self) -> None:
+        self.remove()
+        other = self.guests.group(self.guests.start('b'))
+        with self.ends_later():
             self.reserve(other, 60_000)
         self.assertEqual({other, '/machine'}, {*self.kernel.granted()})
+
+    def test_its_room_is_taken_with_its_end(self) -> None:
+        self.remove()
+        with self.ends_later():
+            self.interface.settle('/machine')
+        self.assertEqual({}, self.kernel.granted())
 
     def test_a_task_that_never_ends(self) -> None:
         self.remove()

@@ -43,9 +43,9 @@ def children(pid):
     return [int(word) for word in path.read_text().split()]
 
 
-class ServiceTest(unittest.TestCase):
-    #: What starts it.
-    STARTER = ()
+class StartedTest(unittest.TestCase):
+    #: What starts it, and its options.
+    STARTER = OPTIONS = ()
 
     def setUp(self):
         if os.geteuid() != 0:
@@ -53,7 +53,8 @@ class ServiceTest(unittest.TestCase):
         self.port = free_port()
         self.service = subprocess.Popen(
             [*self.STARTER, sys.executable, '-W', 'ignore', '-c', _START,
-             '--port', str(self.port)], stdin=subprocess.DEVNULL)
+             '--port', str(self.port), *self.OPTIONS],
+            stdin=subprocess.DEVNULL)
         self.addCleanup(self.service.wait)
         self.addCleanup(self.service.kill)
         self.end = time.monotonic() + _SECONDS
@@ -77,6 +78,9 @@ class ServiceTest(unittest.TestCase):
         return {(sample.name, sample.labels.get('source')): sample
                 for family in parser.text_string_to_metric_families(text)
                 for sample in family.samples}
+
+
+class ServiceTest(StartedTest):
 
     def test_answers_without_privileges(self):
         for name in ('sched', 'tcp', 'tap'):
@@ -128,3 +132,19 @@ class UnitTest(ServiceTest):
     """As the unit has it, which never is root."""
 
     STARTER = unit()
+
+
+class PushTest(StartedTest):
+    """It pushes, too, to a port where nobody takes it."""
+
+    def setUp(self):
+        with socket.socket() as found:
+            found.bind(('127.0.0.1', 0))
+            host, port = found.getsockname()
+            self.OPTIONS = ('--otlp-endpoint', f'http://{host}:{port}/',
+                            '--otlp-interval', '1')
+        super().setUp()
+
+    def test_fails_and_harms_nothing(self):
+        self.eventually(lambda: self.ask()[
+            'nova_rt_monitor_failed_pushes_total', None].value)

@@ -14,8 +14,8 @@ import uuid
 from heat.common import context
 from heat.common import grouputils
 from heat.common import template_format
-from heat.engine import environment
 from heat.engine.clients.os import nova as heat_nova
+from heat.engine import environment
 from heat.engine import resources
 from heat.engine.resources.openstack.nova import server as heat_server
 from heat.engine import stack as heat_stack
