@@ -31,7 +31,8 @@ resized a host may hold both.
         'evacuation', default=False,
         help="""
 Whether a host may be forced down to evacuate a server from it.  What the
-server leaves there goes when nova-compute of that host is restarted.  Needs
+server leaves there goes when nova-compute of that host is restarted; Nova may
+refuse to use the host again before that, so it can stay forced down.  Needs
 ``[compute] min_compute_nodes`` of 2 and more, which run the same images.
 """),
     cfg.StrOpt(

@@ -71,7 +71,7 @@ def _arguments(call: ast.expr) -> tuple[str, str] | None:
 def page() -> str:
     """The whole page."""
     found = [proof for folder in TESTS
-             for path in sorted((ROOT / folder).glob('test_*.py'))
+             for path in sorted((ROOT / folder).glob('*.py'))
              for proof in proofs(path)]
     rows: dict[tuple[str, str], list[str]] = {}
     for proof in found:

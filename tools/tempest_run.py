@@ -28,6 +28,8 @@ VNF = 'sol001-hints'
 VNF_RUNTIME_US = 20_000
 VNF_BANDWIDTH = 200_000
 TESTS = '^nova_rt_tempest_plugin'
+# Nova does not take the host back before its nova-compute is restarted.
+LAST = 'test_evacuate'
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -41,9 +43,18 @@ def main(arguments: Sequence[str]) -> int:
         image = connection.image.find_image(
             PAIR_IMAGE if cloud.pair else IMAGE, ignore_missing=False)
         workspace = _workspace(cloud, {'image': image.id, 'flavor': flavor})
-        return subprocess.run(
-            ['tempest', 'run', '--regex', TESTS, *arguments], cwd=workspace,
+        return max(subprocess.run(
+            ['tempest', 'run', *chosen, *arguments], cwd=workspace,
             env=cloud.environment()).returncode
+            for chosen in _runs(cloud, arguments))
+
+
+def _runs(cloud: settings.Settings, arguments: Sequence[str]
+          ) -> list[list[str]]:
+    """What is run at once; what takes a host away comes last."""
+    if not cloud.pair or '--regex' in arguments:
+        return [['--regex', TESTS]]
+    return [['--regex', TESTS, '--exclude-regex', LAST], ['--regex', LAST]]
 
 
 @contextlib.contextmanager

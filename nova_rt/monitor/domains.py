@@ -40,7 +40,7 @@ class Domain:
 
 def find(host: host_files.Host, pid: int) -> Domain:
     """The domain that a process of libvirt or QEMU keeps."""
-    for path in _files(host):
+    for path in files(host):
         try:
             root = ElementTree.fromstring(host.read(path))  # noqa: S314
         except (OSError, ElementTree.ParseError):
@@ -60,7 +60,8 @@ def _running(host: host_files.Host, pid: int) -> Domain:
     return Domain(uuid.decode(errors='replace'))
 
 
-def _files(host: host_files.Host) -> Iterator[str]:
+def files(host: host_files.Host) -> Iterator[str]:
+    """Yields the files of all guests that run."""
     for folder in _FOLDERS:
         try:
             names = host.names(folder)

@@ -78,8 +78,8 @@ def encode(found: Iterable[servers.Server]) -> str:
         **{name: getattr(server, name) for name in _PLAIN},
         'addresses': server.addresses, 'taps': server.taps,
         'groups': [*server.groups.items()],
-        'reservation': server.reservation and [
-            server.reservation.runtime_us, server.reservation.period_us],
+        'reservation': server.reservation and dataclasses.astuple(
+            server.reservation),
     } for server in found])
 
 

@@ -21,6 +21,7 @@ from nova_rt.host import sched
 from nova_rt.kernel import base
 from nova_rt.kernel import passive
 from nova_rt.kernel import survey
+from nova_rt.monitor import budgets
 from nova_rt.monitor import domains
 from nova_rt.monitor import servers
 
@@ -65,7 +66,7 @@ class Finder:
 
     def _signs(self, hierarchy: cgroup.Hierarchy
                ) -> Iterator[tuple[str, int]]:
-        """What differs when a guest came or went, or got another vCPU."""
+        """What differs when a guest came, went, or is another by now."""
         for partition in cgroup.PARTITIONS:
             for path in self._host.children(hierarchy.mount + partition):
                 inner = posixpath.join(path, 'libvirt')  # with systemd
@@ -74,6 +75,9 @@ class Finder:
                     inode = self._inode(below)
                     if inode:
                         yield below, inode
+        # Written anew, and put in the place of the old one, at each change.
+        for path in domains.files(self._host):
+            yield path, self._inode(path) or 0
 
     def _look(self, hierarchy: cgroup.Hierarchy
               ) -> Iterator[tuple[host_guests.Guest, servers.Server]]:
@@ -137,7 +141,9 @@ class Finder:
                 continue  # gone meanwhile, or nobody's
             runtime = max(held.runtimes, default=0)
             if runtime > 0 and held.period_us > 0:
-                return servers.Reservation(runtime, held.period_us)
+                return servers.Reservation(
+                    runtime, held.period_us,
+                    budgets.are_seen(self._interface.name))
         return None
 
     def _deadline(self, guest: host_guests.Guest

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from nova_rt import exception
 from nova_rt.host import files as host_files
+from nova_rt.monitor import budgets
 from nova_rt.monitor import counters
 from nova_rt.monitor import http
 from nova_rt.monitor import objects
@@ -81,6 +82,12 @@ class Look:
     request_stats: http.Stats | None = None
     failed_pushes: int | None = None
 
+    def shows_budget(self, uuid: str) -> bool:
+        """Whether it is known when a server, or all of others, had budget."""
+        return all(map(monitor_servers.shows_budget, (
+            [self.servers[uuid]] if uuid in self.servers
+            else self.servers.values())))
+
     @property
     def method(self) -> str:
         """What energy is shared out by."""
@@ -127,7 +134,9 @@ class Monitor:
         self._attachers = [*self._attach()]
         self._counters, counted = _start(counters.Counters)
         self._power, energy = _start_power()
-        self.sources = (scheduler, network, taps, counted, energy,
+        shown = Source(budgets.NAME, scheduler.reason or budgets.why_not(
+            host_files.Host()))
+        self.sources = (scheduler, shown, network, taps, counted, energy,
                         *([asked] if asked else []))
 
     def _attach(self) -> Iterator[tap.Attacher]:

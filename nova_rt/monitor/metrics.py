@@ -20,6 +20,9 @@ _NS = 1e9
 _US = 1e6
 _SERVER = 'nova_rt_server_'
 
+#: Of these none is there where budgets are not seen to run out.
+_OF_BUDGETS = frozenset({'lost_seconds_total', 'throttled_seconds_total',
+                         'exhausted_periods_total'})
 #: Sums of a server: name, help, and the number (times in ns).
 _SUMS: tuple[tuple[str, str, Callable[[waits.Usage], float]], ...] = (
     ('cpu_seconds_total', 'CPU time of its tasks, ended ones included.',
@@ -134,7 +137,8 @@ def _sums(look: monitor_look.Look) -> Iterator[exposition.Family]:
     for name, about, number in _SUMS:
         family = exposition.Family(f'{_SERVER}{name}', 'counter', about)
         for uuid, seen in look.seen.items():
-            family.add(number(seen.whole), _labels(uuid))
+            if name not in _OF_BUDGETS or look.shows_budget(uuid):
+                family.add(number(seen.whole), _labels(uuid))
         yield family
     seen_for = exposition.Family(
         f'{_SERVER}seen_seconds', 'gauge',
@@ -157,7 +161,8 @@ def _parts(look: monitor_look.Look) -> Iterator[exposition.Family]:
         for vcpu, usage in seen.vcpus.items():
             labels = {**_labels(uuid), 'vcpu': str(vcpu)}
             by_vcpu.add(usage.totals.ran / _NS, labels)
-            throttled.add(usage.counts.starved / _NS, labels)
+            if look.shows_budget(uuid):
+                throttled.add(usage.counts.starved / _NS, labels)
         for cpu, counts in seen.whole.cpus.items():
             by_cpu.add(counts.ran / _NS, {**_labels(uuid), 'cpu': str(cpu)})
     yield from (by_vcpu, throttled, by_cpu)
@@ -168,8 +173,9 @@ def _times(look: monitor_look.Look) -> Iterator[exposition.Family]:
                           'running.'), _Times(
         'period_use', 'CPU time used of the budget in a period.')
     for uuid, seen in look.seen.items():
-        waited.add(seen.whole.waits, _labels(uuid))
-        used.add(seen.whole.uses, _labels(uuid))
+        if look.shows_budget(uuid):
+            waited.add(seen.whole.waits, _labels(uuid))
+            used.add(seen.whole.uses, _labels(uuid))
     yield from (*waited.families, *used.families)
 
 

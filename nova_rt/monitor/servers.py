@@ -24,10 +24,14 @@ _VALUE = struct.Struct('=II')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reservation:
-    """What the kernel grants each vCPU of a server, in us."""
+    """What the kernel grants each vCPU of a server, in us.
+
+    :ivar seen: it is seen when the budget runs out
+    """
 
     runtime_us: int
     period_us: int
+    seen: bool = True
 
     @property
     def share(self) -> float:
@@ -68,6 +72,11 @@ class Server:
             return None
         vcpus = self.vcpus or max(1, len(self.groups) - 1)
         return self.reservation.share * vcpus
+
+
+def shows_budget(server: Server) -> bool:
+    """Whether it is known when a server has budget: one without always has."""
+    return server.reservation is None or server.reservation.seen
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

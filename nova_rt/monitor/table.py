@@ -48,10 +48,17 @@ def _row(look: monitor_look.Look, uuid: str, seen: sched.Seen
         uuid, (server.name if server else '')[:_NAME], f'{cpus:.3f}',
         '-' if granted is None else f'{granted:.3f}',
         '-' if not granted else f'{cpus / granted:.1%}',
-        str(usage.counts.exhausted), _part(usage.counts.starved, look),
-        _part(usage.lost_ns, look),
-        *(_ms(usage.waits, quantile) for quantile in _QUANTILES),
-        *_answers(look, uuid))
+        *_budget(look, uuid, usage), *_answers(look, uuid))
+
+
+def _budget(look: monitor_look.Look, uuid: str, usage: waits.Usage
+            ) -> Iterator[str]:
+    """What is only known where it is seen when the budget runs out."""
+    cells = (str(usage.counts.exhausted), _part(usage.counts.starved, look),
+             _part(usage.lost_ns, look),
+             *(_ms(usage.waits, quantile) for quantile in _QUANTILES))
+    shown = look.shows_budget(uuid)
+    return (cell if shown else '-' for cell in cells)
 
 
 def _part(ns: int, look: monitor_look.Look) -> str:
@@ -110,7 +117,8 @@ def as_json(look: monitor_look.Look) -> str:
                      'reason': source.reason or None}
                     for source in look.sources],
         'servers': {uuid: {
-            **_as_json(look.servers.get(uuid), seen),
+            **_as_json(look.servers.get(uuid), seen,
+                       look.shows_budget(uuid)),
             'transactions': _transactions(look.answered[uuid])
             if uuid in look.answered else None,
             'http': _exchanges(look.requests[uuid])
@@ -119,8 +127,8 @@ def as_json(look: monitor_look.Look) -> str:
         'beyond': look.beyond, 'unseen_switches': look.unseen}, indent=2)
 
 
-def _as_json(server: servers.Server | None, seen: sched.Seen
-             ) -> dict[str, Any]:
+def _as_json(server: servers.Server | None, seen: sched.Seen,
+             shows_budget: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if server:
         found = {'name': server.name, 'project': server.project,
@@ -130,18 +138,20 @@ def _as_json(server: servers.Server | None, seen: sched.Seen
             found |= {'runtime_us': server.reservation.runtime_us,
                       'period_us': server.reservation.period_us}
     return {**found, 'reserved_cpus': server.reserved_cpus if server else None,
-            **_usage(seen.whole), 'wait_ns': _times(seen.whole.waits),
-            'by_vcpu': {vcpu: _usage(usage)
+            **_usage(seen.whole, shows_budget),
+            'wait_ns': _times(seen.whole.waits) if shows_budget else None,
+            'by_vcpu': {vcpu: _usage(usage, shows_budget)
                         for vcpu, usage in seen.vcpus.items()},
             'by_pcpu': {cpu: counts.ran
                         for cpu, counts in seen.whole.cpus.items()}}
 
 
-def _usage(usage: waits.Usage) -> dict[str, int]:
+def _usage(usage: waits.Usage, shows_budget: bool) -> dict[str, int | None]:
     counts = usage.counts
+    of_budget = {'lost_ns': usage.lost_ns, 'throttled_ns': counts.starved,
+                 'exhausted_periods': counts.exhausted}
     return {'cpu_ns': usage.totals.ran, 'runnable_ns': usage.totals.waited,
-            'lost_ns': usage.lost_ns, 'throttled_ns': counts.starved,
-            'exhausted_periods': counts.exhausted,
+            **(of_budget if shows_budget else dict.fromkeys(of_budget)),
             'switches': counts.switches, 'preemptions': counts.preempted}
 
 

@@ -2,6 +2,8 @@
 
 """How much of the reservation bursts may use, in the long run."""
 
+import math
+
 
 class Allowance:
     """What was used and is not yet made up for by the time that passed.
@@ -24,6 +26,10 @@ class Allowance:
         return max(0, self._debt_ns - round(
             self._part * (now_ns - self._at_ns)))
 
-    def pause_ns(self, time_ns: int) -> int:
+    def free_ns(self) -> int:
+        """When all is made up for."""
+        return self._at_ns + self.pause_ns(self._debt_ns)
+
+    def pause_ns(self, time_ns: float) -> int:
         """How long it takes to make up for so much."""
-        return round(time_ns / self._part)
+        return math.ceil(time_ns / self._part)

@@ -19,6 +19,9 @@ KEPT = 5
 #: How much longer the pauses between checks are than they have to be: what
 #: is left of the load pays for whole bursts.
 _SPARE = 1.2
+#: Part of the load that is used: what a burst is charged for is only known
+#: as well as what there is.
+_SAFE = 0.95
 #: How many periods a check may take, before one was made.
 _CHECK = 3
 #: Part of what is available that the VNF may use for a burst to begin.
@@ -35,7 +38,7 @@ class Bursts:
 
     def __init__(self, max_load: float) -> None:
         self._found: deque[supply.Estimate] = deque(maxlen=KEPT)
-        self._load = allowance.Allowance(max_load)
+        self._load = allowance.Allowance(_SAFE * max_load)
         self._spent_ns = self._check_ns = 0
         self._next_ns = 0
         self._running: spin.Burst | None = None
@@ -77,7 +80,10 @@ class Bursts:
         if trace.stopped or check.verdict(
                 trace.used_ns, trace.wall_ns) is not False:
             return None
-        return self.take(order)
+        changed = self.take(order)
+        # Where checks are wrong again and again, all is paid first.
+        self._next_ns = self._load.free_ns()
+        return changed
 
     def take(self, order: spin.Order) -> float | None:
         """A whole one, that sees how much there is.
@@ -105,19 +111,20 @@ class Bursts:
             self._running = None
         now = time.monotonic_ns()
         # What is available is what a part is taken of: as far as is known.
-        got = (self.known.estimate.available if self.known else
-               max(trace.used_ns, trace.cpu_ns, 1) / max(1, trace.wall_ns))
-        self._spent_ns = round((trace.start_ns + trace.cpu_ns) / got)
+        got = self.known.estimate.available if self.known else 0.0
+        got = got or (max(trace.used_ns, trace.cpu_ns, 1)
+                      / max(1, trace.wall_ns))
+        self._spent_ns = round(trace.cpu_ns / got)
         self._load.spend(self._spent_ns, now)
         return trace, now
 
     def _plan(self, now: int, order: spin.Order) -> None:
-        """Say when the next one may be: no later than the load allows."""
-        debt = self._load.debt_ns(now)
+        """Say when the next one may be: a check, if not a whole one."""
+        self._next_ns = self._load.free_ns()
         if self.known is not None and order.period_ns is not None:
-            debt = min(debt, round(_SPARE * (
-                self._check_ns or _CHECK * order.period_ns)))
-        self._next_ns = now + self._load.pause_ns(debt)
+            check = _SPARE * (self._check_ns or _CHECK * order.period_ns)
+            self._next_ns = min(self._next_ns,
+                                now + self._load.pause_ns(check))
 
     def _add(self, found: supply.Estimate, now: int) -> float | None:
         before = self.known

@@ -26,6 +26,11 @@ class Closer:
     _left: int = 0
     _rest_until_ns: int = 0
 
+    @property
+    def begun(self) -> bool:
+        """Whether what waits now may just have begun to."""
+        return not self._waited or self._left > 0
+
     def pause_ns(self, period_ns: int) -> int:
         """Until the next reading: a period, as a budget ends once in it."""
         if not self._left:

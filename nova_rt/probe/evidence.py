@@ -73,17 +73,18 @@ def _backwards(before: sources.Sample, after: sources.Sample) -> bool:
 
 def step(before: sources.Sample, after: sources.Sample,
          period_ns: int | None, needed: int,
-         since: sources.Sample | None = None) -> Step:
+         since: sources.Sample | None = None, begun: bool = False) -> Step:
     """What happened between two readings that nothing disturbed.
 
     :param period_ns: of the limit, if it is known
     :param needed: so many threads must want to run all the time
     :param since: an earlier reading, from which on they did
+    :param begun: whether something waits that did not before this step
     """
     wall = after.at_ns - before.at_ns
     since = since or before
     source, unwanted = '', 0
-    asleep = _asleep(since, after, period_ns or 0)[:needed]
+    asleep = _asleep(since, after, period_ns or 0, begun)[:needed]
     if _throttled(before, after, period_ns):
         source = sources.THROTTLING
     elif len(asleep) == needed > 0:
@@ -108,18 +109,18 @@ def _throttled(before: sources.Sample, after: sources.Sample,
     return throttled == periods >= max(1, passed - 1)
 
 
-def _asleep(before: sources.Sample, after: sources.Sample, pending_ns: int
-            ) -> list[int]:
+def _asleep(before: sources.Sample, after: sources.Sample, pending_ns: int,
+            begun: bool) -> list[int]:
     """For how long each thread slept that wanted to run all the time."""
     wall = after.at_ns - before.at_ns
-    found = (_slept(before.threads[name], thread, wall, pending_ns)
+    found = (_slept(before.threads[name], thread, wall, pending_ns, begun)
              for name, thread in after.threads.items()
              if name in before.threads)
     return sorted(one for one in found if one is not None)
 
 
 def _slept(then: rt_threads.Thread, now: rt_threads.Thread, wall: int,
-           pending_ns: int) -> int | None:
+           pending_ns: int, begun: bool) -> int | None:
     """For how long a thread slept, in ns; None: it does not want all.
 
     :param pending_ns: the longest that it waits at once.  The kernel counts
@@ -129,9 +130,14 @@ def _slept(then: rt_threads.Thread, now: rt_threads.Thread, wall: int,
     both = then.runnable and now.runnable
     if both and then.slept is not None and then.slept == now.slept:
         return 0
-    asleep = wall - (now.run_ns - then.run_ns) - (now.wait_ns - then.wait_ns)
-    if -pending_ns <= asleep + SLACK * wall and (
-            asleep <= SLACK * wall + (pending_ns if both else 0)):
+    waited = now.wait_ns - then.wait_ns
+    asleep = wall - (now.run_ns - then.run_ns) - waited
+    most = SLACK * wall + (pending_ns if both else 0)
+    if begun and now.runnable:
+        # It began to want more than there is within the step.  What it
+        # slept before makes the interval wider.
+        most = max(most, waited)
+    if -pending_ns <= asleep + SLACK * wall and asleep <= most:
         return max(0, asleep)
     return None
 

@@ -61,10 +61,9 @@ class Order:
 class Trace:
     """What a burst saw.
 
-    :ivar cpu_ns: what it cost
+    :ivar cpu_ns: what it cost, with its begin and its end
     :ivar used_ns: what the group used meanwhile
     :ivar stopped: why it ended early; '' if it did not
-    :ivar start_ns: what it cost to begin
     """
 
     gaps: tuple[gaps.Gap, ...]
@@ -72,7 +71,6 @@ class Trace:
     used_ns: int
     wall_ns: int
     stopped: str = ''
-    start_ns: int = 0
 
 
 class Meter(Protocol):
@@ -145,19 +143,24 @@ class Burst:
             _child(self._order, writer)
         os.close(writer)
         try:
-            return _result(_all(reader, self._order.longest_ns))
+            trace = _result(_all(reader, self._order.longest_ns))
         finally:
-            self.end()
+            cost_ns = self.end()
             os.close(reader)
+        return dataclasses.replace(trace, cpu_ns=cost_ns)
 
-    def end(self) -> None:
-        """End it now, if it runs."""
+    def end(self) -> int:
+        """End it now, if it runs; returns what it cost, in ns."""
         child, self._child = self._child, 0
-        if child:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(child, 0)
+        if not child:
+            return 0
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        try:
+            usage = os.wait4(child, 0)[2]
+        except ChildProcessError:
+            return 0
+        return round(1e9 * (usage.ru_utime + usage.ru_stime))
 
 
 def _all(reader: int, longest_ns: int) -> bytes:
@@ -243,7 +246,7 @@ def _spin(order: Order, parent: int) -> Trace:
             if _checked(order, used, now - begin):
                 stopped = ''
     return Trace(tuple(found), time.thread_time_ns() - cost, used,
-                 before - begin, stopped or '', cost)
+                 before - begin, stopped or '')
 
 
 def _checked(order: Order, used: int, wall: int) -> bool:

@@ -126,11 +126,13 @@ class Watch:
     def _step(self, before: sources.Sample, after: sources.Sample,
               needed: int) -> evidence.Step:
         """Judged from when on all was wanted, or else by itself."""
+        begun = self._closer.begun
         found = evidence.step(before, after, self.period_ns, needed,
-                              self._since)
+                              self._since, begun)
         if self._since is not None and not found.source:
             self._since = None
-            found = evidence.step(before, after, self.period_ns, needed)
+            found = evidence.step(before, after, self.period_ns, needed,
+                                  begun=begun)
         if found.source != sources.SCHEDSTAT:
             self._since = None
         elif self._since is None:

@@ -123,11 +123,12 @@ def has_room(host_state: Any, vcpus: int, memory_mb: int) -> bool:
 
     That is, whether one is not the last.
     """
-    return bool(
+    found: bool = (
         host_state.free_ram_mb + host_state.total_usable_ram_mb
         * (host_state.ram_allocation_ratio - 1.0) >= 2 * memory_mb
         and host_state.vcpus_total * host_state.cpu_allocation_ratio
         - host_state.vcpus_used >= 2 * vcpus)
+    return found
 
 
 def consumed(host: hostmap.HostMap, vcpus: int,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import functools
 import os
 import pathlib
+import re
 import subprocess
 import time
 
@@ -144,6 +145,16 @@ class CloudTestCase(base.BaseTestCase):
             return self._active(server)
         return self.cloud.compute.wait_for_server(
             server, status=wanted, failures=[], wait=PATIENCE, interval=0.1)
+
+    def busy(self, flavor: str, hints: dict[str, object] | None = None
+             ) -> openstack.compute.v2.server.Server:
+        """A server that has booted, and wants all that it can get."""
+        server = self.boot(flavor, hints)
+        line = guests.KINDS[self.GUEST].console
+        if line:
+            self.eventually('its line on the console', lambda: re.search(
+                line, self.console(server)))
+        return server
 
     def begin(self, flavor: str, hints: dict[str, object] | None = None,
               image: str = '') -> openstack.compute.v2.server.Server:

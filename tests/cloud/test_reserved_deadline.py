@@ -1,54 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Virtual machines by SCHED_DEADLINE on their pCPUs, on real parts.
+"""Virtual machines by SCHED_DEADLINE on their pCPUs, on real parts."""
 
-Any kernel will do: what a stock one is taken for is chosen here by name.
-"""
-
-from collections.abc import Callable
+import contextlib
 import os
-import pathlib
 import re
-import signal
 import unittest
 
-from tests.cloud import base
-from tests import proof
+import libvirt
 
-CPUSET = base.groups.tree('cpuset') / 'machine'
-BUDGET = {'runtime_us': 45_000, 'period_us': 100_000}
-BY_DEADLINE = {'guest': ['SCHED_DEADLINE'], 'host': ['SCHED_OTHER']}
+from tests.cloud import base
+from tests.cloud import lifecycle
+from tests.cloud import pinned
+from tests import proof
+from tests import seeds
+
 TOLERANCE = 0.005
 SECONDS = 10
-_WHOLE = unittest.skipUnless('NOVA_RT_STOCK' in os.environ,
-                             'takes minutes: set NOVA_RT_STOCK')
+_WHOLE = 'NOVA_RT_STOCK' in os.environ
 
 
-class DeadlineTestCase(base.CloudTestCase):
+class DeadlineTestCase(pinned.PinnedTests):
 
-    GUEST = 'qemu'
-    BUDGETS = False
-    # Servers go where others are, as long as there is room.
-    SETTINGS = ('nova_rt.kernel_interface=sched_deadline',
-                'nova_rt.packing_policy=best_fit')
-
-    def reserved(self, runtime: int = 45_000) -> base.host.Server:
+    def reserved(self) -> base.host.Server:
         """A server that is busy, as the host has it."""
-        self.server = self.boot(self.flavor(runtime, 100_000))
-        self.eventually('its line on the console', lambda: re.search(
-            base.guests.KINDS['qemu'].console, self.console(self.server)))
-        return self.on_host(self.server)
-
-    def assert_pinned(self, found: base.host.Server) -> None:
-        """Each vCPU has its budget, and its pCPU."""
-        self.assertEqual(BY_DEADLINE, base.host.policies(found))
-        assert found.claim is not None
-        for vcpu, cpu in enumerate(found.claim.cpus):
-            group = CPUSET / found.group / f'vcpu{vcpu}'
-            self.assertEqual(
-                str(cpu), (group / 'cpuset.cpus').read_text().strip())
-            for task in base.groups.tasks(group):
-                self.assertEqual({cpu}, os.sched_getaffinity(task))
+        return self.on_host(self.busy(self.flavor(45_000, 100_000)))
 
     @proof.proves('Two virtual machines of 0.45 on one pCPU by '
                   'SCHED_DEADLINE, beside a third without a reservation',
@@ -61,12 +37,13 @@ class DeadlineTestCase(base.CloudTestCase):
         self.addCleanup(self.cloud.compute.delete_flavor, noise)
         self.boot(noise.id)
         shares = base.measure.shares(pair, SECONDS)
+        print('shares of two of 0.45 on one pCPU:', sorted(shares.values()))
         for each in pair:
             self.assert_pinned(each)
             self.assertAlmostEqual(0.45, shares[each.name], delta=TOLERANCE)
         self.assert_in_step()
 
-    @_WHOLE
+    @unittest.skipUnless(_WHOLE, 'takes a minute: set NOVA_RT_STOCK')
     def test_no_room(self):
         """Refused, and nothing of it is left."""
         held = [self.boot(self.flavor(45_000, 100_000, vcpus=2))
@@ -76,111 +53,57 @@ class DeadlineTestCase(base.CloudTestCase):
             self.assert_pinned(self.on_host(server))
         self.assert_nothing_remains()
 
-    @_WHOLE
-    def test_life(self):
-        """It runs with its reservation, on its pCPU, or not at all."""
-        self.reserved()
-        for step in (self.stop, self.reboots, self.pause, self.suspend,
-                     self.rescue, self.rebuild, self.snapshot, self.shelve,
-                     self.resize, self.crash, self.restart, self.kill):
-            step()
-            self.assert_runs(step.__name__)
-        self.assert_nothing_remains()
 
-    def assert_runs(self, when: str) -> None:
-        self.reaches('ACTIVE')
-        found = self.on_host(self.server)
-        self.assertEqual(BUDGET, found.kernel, when)
+class LifecycleTestCase(pinned.PinnedTests, lifecycle.LifecycleTests):
+    """It runs with its reservation, on its pCPU, or not at all."""
+
+    def assert_policies(self, found: base.host.Server) -> None:
         self.assert_pinned(found)
-        self.assert_in_step()
 
-    def reaches(self, status: str) -> None:
-        self.eventually(f'status {status}', lambda: self.is_at_rest(status))
+    def keeper(self, found: base.host.Server) -> int:
+        emulator = found.below('cpuset') / found.group / 'emulator'
+        return base.groups.tasks(emulator)[0]
 
-    def is_at_rest(self, status: str) -> bool:
-        found = self.cloud.compute.get_server(self.server)
-        return found.status == status and not found.task_state
+    @proof.proves('Suspend and resume of a real virtual machine by '
+                  'SCHED_DEADLINE', 'kept while suspended; no budget then')
+    def test_suspend(self):
+        self.compute.suspend_server(self.server)
+        self.reaches('SUSPENDED')
+        self.assert_off()
+        self.compute.resume_server(self.server)
+        self.assert_runs()
 
-    def off(self, begin: Callable[..., object], status: str,
-            end: Callable[..., object]) -> None:
-        """It has no guest in between, and nothing in the kernel."""
-        begin(self.server)
-        self.reaches(status)
-        self.eventually('no budget', lambda: not base.host.budgets())
-        self.assert_in_step()
-        end(self.server)
-
-    # The steps.
-
-    def stop(self) -> None:
-        compute = self.cloud.compute
-        self.off(compute.stop_server, 'SHUTOFF', compute.start_server)
-
-    def reboots(self) -> None:
-        self.hard_reboot(self.server)
-        self.reaches('ACTIVE')
-        self.reboot(self.server, 'SOFT')
-
-    def pause(self) -> None:
-        compute = self.cloud.compute
-        compute.pause_server(self.server)
-        self.reaches('PAUSED')
-        self.assertEqual(BUDGET, self.on_host(self.server).kernel)
-        compute.unpause_server(self.server)
-
-    def suspend(self) -> None:
-        compute = self.cloud.compute
-        self.off(compute.suspend_server, 'SUSPENDED', compute.resume_server)
-
-    def rescue(self) -> None:
-        compute = self.cloud.compute
-        compute.rescue_server(self.server)
+    @proof.proves('Rescue and unrescue of a real virtual machine by '
+                  'SCHED_DEADLINE',
+                  'kept; the rescue system has the same reservation')
+    def test_rescue(self):
+        self.compute.rescue_server(self.server)
         self.reaches('RESCUE')
-        self.assertEqual(BUDGET, self.on_host(self.server).kernel)
-        compute.unrescue_server(self.server)
+        rescue = self.on_host(self.server)
+        self.assertEqual(lifecycle.BUDGET, rescue.kernel)
+        self.assert_pinned(rescue)
+        self.assert_in_step()
+        self.compute.unrescue_server(self.server)
+        self.runs_anew()
 
-    def rebuild(self) -> None:
-        image = self.cloud.image.find_image(
-            base.guests.KINDS[self.GUEST].image)
-        before = self.on_host(self.server).group
-        self.cloud.compute.rebuild_server(self.server, image=image.id)
-        self.eventually('a new guest', lambda: self.on_host(
-            self.server).group not in ('', before))
+    @proof.proves('Reset of a real virtual machine by SCHED_DEADLINE',
+                  'the same vCPUs run on, with their budget')
+    def test_reset(self):
+        """What becomes of a guest that reboots itself."""
+        with contextlib.closing(
+                libvirt.open(self.settings.kind.uri)) as connection:
+            connection.lookupByUUIDString(self.server.id).reset()
+        self.eventually('it boots again', lambda: len(re.findall(
+            base.guests.KINDS[self.GUEST].console,
+            self.console(self.server))) == 2)
+        self.assert_runs(again=False)
 
-    def snapshot(self) -> None:
-        image = self.cloud.compute.create_server_image(
-            self.server, self.getUniqueString())
-        self.addCleanup(self.cloud.image.delete_image, image)
-        self.eventually('stored', lambda: self.cloud.image.get_image(
-            image).status == 'active')
 
-    def shelve(self) -> None:
-        compute = self.cloud.compute
-        self.off(compute.shelve_server, 'SHELVED_OFFLOADED',
-                 compute.unshelve_server)
-
-    def resize(self) -> None:
-        compute = self.cloud.compute
-        compute.resize_server(self.server, self.flavor(20_000, 100_000))
-        self.reaches('VERIFY_RESIZE')
-        self.assertEqual(BUDGET | {'runtime_us': 20_000},
-                         self.on_host(self.server).kernel)
-        compute.revert_server_resize(self.server)
-
-    def crash(self) -> None:
-        emulator = (CPUSET / self.on_host(self.server).group / 'emulator')
-        os.kill(base.groups.tasks(emulator)[0], signal.SIGKILL)
-        self.reaches('SHUTOFF')
-        self.eventually('no budget', lambda: not base.host.budgets())
-        self.cloud.compute.start_server(self.server)
-
-    def restart(self) -> None:
-        base.cloud('restart')
-
-    def kill(self) -> None:
-        pid = (self.settings.run / 'nova.pid').read_text().split()[0]
-        os.kill(int(pid), signal.SIGKILL)
-        # What the kernel holds is nobody else's business.
-        self.assertTrue(pathlib.Path(CPUSET, self.on_host(
-            self.server).group).exists())
-        base.cloud('up', '--guest', self.GUEST)
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """One test of the life cycle a day; all of them with NOVA_RT_STOCK."""
+    life = list(loader.loadTestsFromTestCase(LifecycleTestCase))
+    if not _WHOLE:
+        life = seeds.sample(__name__).sample(life, 1)
+    return unittest.TestSuite(
+        [*loader.loadTestsFromTestCase(DeadlineTestCase), *life])

@@ -3,6 +3,7 @@
 """Two hosts, up once for all tests of a run, and a server that moves."""
 
 import atexit
+import contextlib
 import functools
 import os
 import pathlib
@@ -16,6 +17,7 @@ from cloud.full import services
 from cloud import settings
 from demo import groups
 from nova_rt import hostmap
+from nova_rt.virt.libvirt import holding
 
 from tests.cloud import base
 from tests.full import base as full_base
@@ -122,14 +124,34 @@ class HostsTestCase(base.CloudTestCase):
         return str(self.compute.get_server(server).instance_name)
 
     def begins_to_move(self, server: Server) -> None:
-        """Ask for a migration that takes long; there are two guests then."""
+        """Ask for a migration that takes long; there are two guests then.
+
+        The one at the destination has its reservation.
+        """
         here = self.where(server)
         self.speed(server, here, SLOWLY)
         self.ask(server, OTHER[here])
-        self.eventually('a guest at the destination', lambda: self.runs_on(
-            OTHER[here], server))
-        self.eventually('it is under way', lambda: self.migration(
-            server).status == 'running')
+        self.eventually('its reservation is in place at the destination',
+                        lambda: self.is_noted(server))
+        self.assertTrue(self.runs_on(OTHER[here], server))
+        self.assertEqual('running', self.migration(server).status)
+
+    def is_noted(self, server: Server) -> bool:
+        """Whether the destination has said so, as operators see it."""
+        latest = next(iter(self.compute.server_actions(server)))
+        events = self.compute.get_server_action(
+            latest.request_id, server).events
+        return holding.EVENT in {each.event for each in events}
+
+    def moves_on(self, server: Server, host: str) -> None:
+        """It leaves the host as fast as it can."""
+        self.eventually('it has moved', lambda: not self.hurry(server, host))
+
+    def hurry(self, server: Server, host: str) -> bool:
+        """Whether it is still there; libvirt forgets what is asked early."""
+        with contextlib.suppress(libvirt.libvirtError):
+            self.speed(server, host, FAST)
+        return self.runs_on(host, server)
 
     def stored_status(self) -> str:
         """Of the latest migration of any server; looked up at once."""

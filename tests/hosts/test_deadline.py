@@ -6,17 +6,15 @@ One kernel admits both, so what a guest holds at its source counts for the
 destination too.
 """
 
-import os
-
 from tests.cloud import base as cloud_base
+from tests.cloud import pinned
 from tests.hosts import base
 from tests.hosts import test_live_migration as moves
 
 
-class DeadlineTestCase(moves.SharesTestCase):
+class DeadlineTestCase(pinned.PinnedTests, moves.SharesTestCase):
 
-    BUDGETS = False
-    POLICIES = {'guest': ['SCHED_DEADLINE'], 'host': ['SCHED_OTHER']}
+    POLICIES = pinned.POLICIES
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -32,11 +30,7 @@ class DeadlineTestCase(moves.SharesTestCase):
     def assert_runs(self, server: base.Server, host: str) -> None:
         """Its vCPUs kept their policy, each on its pCPU."""
         super().assert_runs(server, host)
-        found = self.on_host(server)
-        for vcpu, cpu in enumerate(self.claim(server).cpus):
-            group = found.below('cpuset') / found.group / f'vcpu{vcpu}'
-            for task in base.groups.tasks(group):
-                self.assertEqual({cpu}, os.sched_getaffinity(task))
+        self.assert_pinned(self.on_host(server))
 
     def test_busy(self):
         server = self.reserved(base.EAST)

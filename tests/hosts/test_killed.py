@@ -36,9 +36,7 @@ class KilledTestCase(base.HostsTestCase):
     def test_destination_once_the_guest_is_there(self):
         self.begins_to_move(self.server)
         self.kill('nova-compute-west')
-        self.speed(self.server, base.EAST, base.FAST)
-        self.eventually('it has moved', lambda: not self.runs_on(
-            base.EAST, self.server))
+        self.moves_on(self.server, base.EAST)
         self.start_what_was_killed()
         self.ended(self.server, 'completed', 'error')
         self.forgive(self.server)
@@ -50,9 +48,7 @@ class KilledTestCase(base.HostsTestCase):
         """An operator ends the guest that Nova does not know of."""
         self.begins_to_move(self.server)
         self.kill('nova-compute-east')
-        self.speed(self.server, base.EAST, base.FAST)
-        self.eventually('it has moved', lambda: not self.runs_on(
-            base.EAST, self.server))
+        self.moves_on(self.server, base.EAST)
         self.start_what_was_killed()
         with base.connected(base.WEST) as connection:
             arrived = connection.lookupByUUIDString(self.server.id)

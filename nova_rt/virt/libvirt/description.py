@@ -17,6 +17,9 @@ from nova.virt.libvirt import config
 from nova_rt import labels
 
 _PREFIX = 'nova-rt'
+#: What libvirt calls the namespace when it replaces the element; it refuses
+#: the prefix that this has already.
+_KEY = 'server'
 #: What a tenant may call a VNF; Tacker's is a UUID.
 _NAME = re.compile(r'[A-Za-z0-9._-]{1,64}')
 
@@ -68,4 +71,4 @@ def tell(domain: Any, description: Description) -> None:
     """
     domain.setMetadata(
         libvirt.VIR_DOMAIN_METADATA_ELEMENT, description.to_xml(),
-        _PREFIX, labels.NAMESPACE, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+        _KEY, labels.NAMESPACE, libvirt.VIR_DOMAIN_AFFECT_LIVE)

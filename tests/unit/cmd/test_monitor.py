@@ -2,6 +2,7 @@
 
 """``nova-rt monitor``, ``nova-rt top``, ``nova-rt-monitor``: words, output."""
 
+import dataclasses
 import json
 import pathlib
 from unittest import mock
@@ -9,6 +10,7 @@ from unittest import mock
 from nova_rt.cmd import main
 from nova_rt.cmd import serve
 from nova_rt import exception
+from nova_rt.monitor import budgets
 from nova_rt.monitor import counters
 from nova_rt.monitor import groups
 from nova_rt.monitor import histogram
@@ -105,6 +107,7 @@ class MonitorTest(commands.CommandTest):
         self.scheduler = Scheduler()
         for patch in (
                 mock.patch.object(objects, 'path', return_value=_HERE),
+                mock.patch.object(budgets, 'why_not', return_value=''),
                 mock.patch.object(sched, 'Scheduler', self.start(
                     'sched', lambda: self.scheduler)),
                 mock.patch.object(transactions, 'Transactions',
@@ -185,6 +188,24 @@ class MonitorTest(commands.CommandTest):
             server['exhausted_periods'], server['reserved_cpus']))
         self.assertEqual(5_000_000, server['by_vcpu']['0']['cpu_ns'])
         self.assertIsNone(found['servers']['u1']['reserved_cpus'])
+
+    def test_budgets_that_are_not_seen(self):
+        """What is not known is not 0."""
+        unseen = [dataclasses.replace(
+            SERVERS[1], reservation=servers.Reservation(1, 5, False))]
+        with (mock.patch.object(groups.Finder, 'find', return_value=unseen),
+              mock.patch.object(budgets, 'why_not', return_value='of it')):
+            text = self.out('monitor', '--seconds', '0.1')
+            found = json.loads(self.out('monitor', '--seconds', '0.1', '-f',
+                                        'json'))
+        self.assertRegex(text, r'u2 .*0\.400 +\d+\.\d% +(- +){4}-')
+        self.assertIn('Without budgets: of it.', text)
+        server = found['servers']['u2']
+        for one in (server, server['by_vcpu']['0']):
+            self.assertEqual([None] * 3, [one[name] for name in (
+                'lost_ns', 'throttled_ns', 'exhausted_periods')])
+        self.assertIsNone(server['wait_ns'])
+        self.assertEqual(5_000_000, server['cpu_ns'])
 
     def test_top(self):
         status, out, err = self.run_main('top', '--seconds', '0.1',

@@ -2,6 +2,7 @@
 
 """nova_rt.monitor.exposition and metrics, read by prometheus_client."""
 
+import dataclasses
 import unittest
 
 import hypothesis
@@ -165,6 +166,33 @@ class ExpositionTest(unittest.TestCase):
         self.assertFalse([key for key in found if 'server_' in key[0]])
         self.assertIn(('nova_rt_monitor_source', ('reason', 'EPERM'),
                        ('source', 'sched'), ('state', 'off')), found)
+
+    def test_budgets_that_are_not_seen_have_no_metric(self):
+        found = full()
+        unseen = {uuid: dataclasses.replace(
+            server, reservation=servers.Reservation(1, 5, False))
+            for uuid, server in found.servers.items()}
+        gone = {key[0] for key in self.metrics()} - {key[0] for key in parsed(
+            exposition.text(metrics.families(dataclasses.replace(
+                found, servers=unseen))))}
+        self.assertEqual({
+            'nova_rt_server_lost_seconds_total',
+            'nova_rt_server_throttled_seconds_total',
+            'nova_rt_server_exhausted_periods_total',
+            'nova_rt_vcpu_throttled_seconds_total',
+            *(f'nova_rt_server_{time}_{name}'
+              for time in ('wait', 'period_use') for name in (
+                  'quantile_seconds', 'seconds_bucket', 'seconds_count',
+                  'seconds_sum'))}, gone)
+
+    def test_those_beyond_are_as_the_others(self):
+        found = full()
+        for seen in (True, False):
+            granted = servers.Reservation(1, 5, seen)
+            self.assertEqual(seen, dataclasses.replace(found, servers={
+                'u1': servers.Server('u1', {}, reservation=granted),
+                'u2': servers.Server('u2', {}),
+            }).shows_budget(servers.OTHER_NAME))
 
     @hypothesis.given(st.text(max_size=100), st.floats(0, 1e12))
     @base.PROPERTY

@@ -87,6 +87,18 @@ class FinderTest(unittest.TestCase):
             addresses=('10.0.0.5', '203.0.113.7'),
             taps=(12,), sockets=False, vnf='v1'), server)
 
+    def test_libvirt_keeps_something_new(self):
+        """It writes another file and puts it in the place of the old one."""
+        host = self.host(*V1)
+        finder = groups.Finder(host)
+        finder.find()
+        [path] = (self.root / 'run/libvirt/qemu').glob('*.xml')
+        new = path.with_suffix('.new')
+        new.write_text(path.read_text().replace('203.0.113.7', '203.0.113.8'))
+        new.rename(path)
+        [server] = finder.find()
+        self.assertEqual(('10.0.0.5', '203.0.113.8'), server.addresses)
+
     def test_comes_and_goes(self):
         finder = groups.Finder(self.host(*V1))
         self.assertEqual(1, len(finder.find()))

@@ -92,6 +92,24 @@ class BurstsTest(base.BaseTestCase):
         spent = 5 * 400 + checks * 50 / 0.3
         self.assertLessEqual(0.98 * spent, 0.01 * whole[-1])
 
+    def test_load_where_checks_are_wrong(self):
+        little = spin.Trace((), 30 * _MS, 30 * _MS, 300 * _MS)
+        spent = 0
+        with mock.patch.object(bursts.time, 'monotonic_ns') as clock:
+            clock.return_value = 0
+            self.take(trace(0.6))
+            while spent < 20 * (50 + 400):
+                clock.return_value += 100 * _MS
+                if not self.bursts.due(0):
+                    continue
+                if self.bursts._load.debt_ns(clock.return_value):
+                    self.due(little, trace(0.6))
+                    spent += 50 + 400
+                else:
+                    self.due(trace(0.6))
+                    spent += 400
+        self.assertLessEqual(spent, 0.01 * clock.return_value // _MS + 450)
+
     def test_a_check_that_finds_too_little(self):
         self.take(trace(0.6))
         little = spin.Trace((), 30 * _MS, 30 * _MS, 300 * _MS)

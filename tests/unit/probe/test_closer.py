@@ -27,6 +27,13 @@ class CloserTest(base.BaseTestCase):
         self.assertEqual([_PERIOD] * 5 + [_USUAL], [
             self.note(20, True) for _ in range(6)])
 
+    def test_what_may_just_have_begun(self):
+        self.assertTrue(self.closer.begun)
+        self.note(20, True)
+        self.assertTrue(self.closer.begun)
+        self.note(20, True, known=True)
+        self.assertFalse(self.closer.begun)
+
     def test_until_it_is_known(self):
         self.assertEqual(_PERIOD, self.note(20, True))
         self.assertEqual(_USUAL, self.note(20, True, known=True))

@@ -114,6 +114,20 @@ class StepTest(base.BaseTestCase):
         self.assertEqual('', self.source(START, after(threads={
             7: thread(run=150, wait=350)})))
 
+    def test_thread_that_begins_to_want_more(self):
+        """What it slept before could have been had on top."""
+        before = dataclasses.replace(START, threads={7: thread()})
+        for wait, runnable, source in (
+                (180, True, sources.SCHEDSTAT), (170, True, ''),
+                (180, False, '')):
+            found = evidence.step(before, after(threads={7: thread(
+                run=150, wait=wait, slept=9, runnable=runnable)}), 0, 1,
+                begun=True)
+            self.assertEqual(source, found.source)
+        found = evidence.step(before, after(threads={
+            7: thread(run=150, wait=300, slept=9)}), 0, 1, begun=True)
+        self.assertEqual(50 * _MS, found.unwanted_ns)
+
     def test_who_begins_to_wait(self):
         before = dataclasses.replace(START, threads={7: thread()})
         for ms, waits in ((15, True), (5, False)):

@@ -2,15 +2,25 @@
 
 """nova_rt.virt.libvirt.description."""
 
+import pathlib
+import tempfile
+
 import hypothesis
 from hypothesis import strategies as st
+import libvirt
 from lxml import etree
 from nova.network import model
 
+from nova_rt.host import files as host_files
 from nova_rt import labels
+from nova_rt.monitor import domains
 from nova_rt.virt.libvirt import description
 from tests.unit import base
 
+DOMAIN = '''<domain type='test'><name>n</name><memory>1024</memory>
+<os><type>hvm</type></os><metadata><nova:instance
+xmlns:nova='http://openstack.org/xmlns/libvirt/nova/1.1'>
+<nova:name>a</nova:name></nova:instance>{}</metadata></domain>'''
 NAME = f'{{{labels.NAMESPACE}}}'
 
 
@@ -23,6 +33,17 @@ def described(metadata, network_info=None):
     return (found.findtext(f'{NAME}vnf'),
             [each.get('address') for each in found.findall(
                 f'{NAME}floating')])
+
+
+def kept(domain):
+    """What monitoring reads of a real domain, from a file of libvirt's."""
+    with tempfile.TemporaryDirectory() as root:
+        folder = pathlib.Path(root, 'run/libvirt/qemu')
+        folder.mkdir(parents=True)
+        (folder / 'n.xml').write_text(
+            f"<domstatus pid='7'>{domain.XMLDesc()}</domstatus>")
+        found = domains.find(host_files.Host(root), 7)
+    return found.vnf, [*found.addresses]
 
 
 class DescriptionTest(base.TestCase):
@@ -38,6 +59,19 @@ class DescriptionTest(base.TestCase):
     def test_a_vnf(self):
         self.assertEqual(('a-1.B_', []), described(
             {labels.VNF_KEY: 'a-1.B_', 'other': 'x'}))
+
+    def test_libvirt_keeps_it(self):
+        """A real one, whose driver for tests has the same metadata."""
+        connection = libvirt.open('test:///default')
+        self.addCleanup(connection.close)
+        first = description.Description('v1', ['203.0.113.7', '2001:db8::7'])
+        domain = connection.createXML(DOMAIN.format(first.to_xml()), 0)
+        self.assertEqual(('v1', ['203.0.113.7', '2001:db8::7']),
+                         kept(domain))
+        for floating in (['203.0.113.8'], []):
+            description.tell(domain, description.Description('v', floating))
+            self.assertEqual(('v', floating), kept(domain))
+        self.assertIn('<nova:name>a', domain.XMLDesc())
 
     def test_what_is_no_name(self):
         for name in ('', 'a b', 'a\n', '<x>', 'y' * 65):

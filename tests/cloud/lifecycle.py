@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What becomes of a reservation in the life of a real server.
+
+One host; moves need several, see tests/functional and tests/hosts.
+"""
+
+import os
+import pathlib
+import signal
+
+import openstack
+
+from tests.cloud import base
+from tests import proof
+
+BUDGET = {'runtime_us': 100_000, 'period_us': 200_000}
+
+
+class LifecycleTests(base.CloudTestCase):
+    """The same for all kinds of guests: a mixin."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.server = self.busy(self.flavor())
+        self.first = self.on_host(self.server)
+
+    def assert_policies(self, found: base.host.Server) -> None:
+        """What runs inside has the policy of its interface."""
+        raise NotImplementedError
+
+    def keeper(self, found: base.host.Server) -> int:
+        """The process of the host without which there is no guest."""
+        raise NotImplementedError
+
+    @property
+    def compute(self) -> openstack.compute.v2._proxy.Proxy:
+        return self.cloud.compute
+
+    def status(self) -> str:
+        return str(self.compute.get_server(self.server).status)
+
+    def reaches(self, status: str) -> None:
+        self.eventually(f'status {status}', lambda: (
+            self.status() == status and not self.compute.get_server(
+                self.server).task_state))
+
+    def assert_runs(self, budget: dict[str, int] | None = None,
+                    again: bool = True) -> None:
+        """It is active and has its budget, in a new guest or the same."""
+        self.reaches('ACTIVE')
+        found = self.on_host(self.server)
+        self.assertEqual(budget or BUDGET, found.kernel)
+        self.assertEqual(again, found.group != self.first.group)
+        self.assert_policies(found)
+        self.assert_in_step()
+        self.first = found
+
+    def runs_anew(self) -> None:
+        """It gets another guest, and that runs as it should."""
+        self.eventually('a new guest', lambda: self.on_host(
+            self.server).group not in ('', self.first.group))
+        self.assert_runs()
+
+    def assert_off(self) -> None:
+        """It has no guest, and its claim."""
+        found = self.on_host(self.server)
+        self.assertEqual(('', self.first.claim), (found.group, found.claim))
+        self.assertEqual(0, base.host.budgets())
+        self.assert_in_step()
+
+    @proof.proves('Stop and start of a real container or virtual machine',
+                  'kept; no budget while it is off')
+    def test_stop_and_start(self) -> None:
+        self.compute.stop_server(self.server)
+        self.reaches('SHUTOFF')
+        self.assert_off()
+        self.compute.start_server(self.server)
+        self.assert_runs()
+
+    @proof.proves('Soft reboot of a real container or virtual machine',
+                  'kept; the budget goes and comes with the guest')
+    def test_soft_reboot(self) -> None:
+        # None of them listens when asked to end: Nova does it the hard way.
+        self.compute.reboot_server(self.server, 'SOFT')
+        self.runs_anew()
+
+    @proof.proves('Hard reboot of a real container or virtual machine',
+                  'same pCPUs; the budget goes and comes with the guest')
+    def test_hard_reboot(self) -> None:
+        before = self.claim(self.server)
+        self.compute.reboot_server(self.server, 'HARD')
+        self.runs_anew()
+        self.assertEqual(before, self.claim(self.server))
+
+    @proof.proves('Snapshot of a real container or virtual machine',
+                  'the guest keeps running, with the budget')
+    def test_snapshot(self) -> None:
+        image = self.compute.create_server_image(
+            self.server, self.getUniqueString())
+        self.addCleanup(self.cloud.image.delete_image, image)
+        self.eventually('stored', lambda: self.cloud.image.get_image(
+            image).status == 'active')
+        self.assert_runs(again=False)
+
+    @proof.proves('Shelve, offload and unshelve of a real container or '
+                  'virtual machine', 'given back; claimed anew')
+    def test_shelve(self) -> None:
+        self.compute.shelve_server(self.server)
+        self.reaches('SHELVED_OFFLOADED')
+        self.assert_nothing_left()
+        self.assert_in_step()
+        self.compute.unshelve_server(self.server)
+        self.assert_runs()
+
+    @proof.proves('Pause and unpause of a real container or virtual machine',
+                  'kept, with the budget')
+    def test_pause(self) -> None:
+        self.compute.pause_server(self.server)
+        self.reaches('PAUSED')
+        self.assertEqual(BUDGET, self.on_host(self.server).kernel)
+        self.assert_in_step()
+        self.compute.unpause_server(self.server)
+        self.assert_runs(again=False)
+
+    @proof.proves('Rebuild of a real container or virtual machine',
+                  'same pCPUs; the budget goes and comes with the guest')
+    def test_rebuild(self) -> None:
+        before = self.claim(self.server)
+        image = self.cloud.image.find_image(
+            base.guests.KINDS[self.GUEST].image)
+        self.compute.rebuild_server(self.server, image=image.id)
+        self.runs_anew()
+        self.assertEqual(before, self.claim(self.server))
+
+    @proof.proves('Crash of a real container or virtual machine',
+                  'kept; no budget until it is started again')
+    def test_crash(self) -> None:
+        os.kill(self.keeper(self.first), signal.SIGKILL)
+        self.reaches('SHUTOFF')
+        self.eventually('no budget', lambda: not base.host.budgets())
+        self.assert_off()
+        self.compute.start_server(self.server)
+        self.assert_runs()
+
+    @proof.proves('Restart of a real nova-compute',
+                  'the guest runs on, its budget is left alone')
+    def test_restart_of_nova(self) -> None:
+        base.cloud('restart')
+        self.assert_runs(again=False)
+
+    @proof.proves('Kill and restart of a real libvirtd',
+                  'the guest runs on, its budget is left alone')
+    def test_kill_of_libvirtd(self) -> None:
+        old = base.processes.Process(self.settings.run / 'libvirtd.pid')
+        proc = pathlib.Path('/proc', str(old.pid))
+        command = (proc / 'cmdline').read_bytes().decode().split('\0')[:-1]
+        environment = dict(
+            line.split('=', 1) for line in
+            (proc / 'environ').read_bytes().decode().split('\0') if line)
+        os.kill(old.pid, signal.SIGKILL)
+        # Nova lives in the old one's view of the file systems.
+        old.start(['nsenter', '--target', self.nova_pid, '--mount',
+                   *command], environment, self.settings.log_file('libvirtd'))
+        self.eventually('Nova has found it', self.answers)
+        self.assert_runs(again=False)
+        self.hard_reboot(self.server)
+        self.assert_runs()
+
+    @property
+    def nova_pid(self) -> str:
+        return (self.settings.run / 'nova.pid').read_text().split()[0]
+
+    def answers(self) -> bool:
+        """Whether nova-compute is enabled: not while it has no libvirtd."""
+        return [service.status for service in self.compute.services()
+                if service.binary == 'nova-compute'] == ['enabled']
+
+    @proof.proves('Kill and restart of a real nova-compute',
+                  'the guest runs on, its budget is left alone')
+    def test_kill_of_nova(self) -> None:
+        os.kill(int(self.nova_pid), signal.SIGKILL)
+        base.cloud('up', '--guest', self.GUEST)
+        self.assert_runs(again=False)
+
+    @proof.proves('Resize of a real container or virtual machine on its '
+                  'host, confirmed',
+                  'the new reservation on pCPUs with room for both')
+    def test_resize_confirmed(self) -> None:
+        self.compute.resize_server(self.server, self.flavor(40_000))
+        self.reaches('VERIFY_RESIZE')
+        self.compute.confirm_server_resize(self.server)
+        self.assert_runs({'runtime_us': 40_000, 'period_us': 200_000})
+
+    @proof.proves('Resize of a real container or virtual machine on its '
+                  'host, reverted', 'the old reservation on the pCPUs it had')
+    def test_resize_reverted(self) -> None:
+        before = self.claim(self.server)
+        self.compute.resize_server(self.server, self.flavor(40_000))
+        self.reaches('VERIFY_RESIZE')
+        self.compute.revert_server_resize(self.server)
+        self.assert_runs()
+        self.assertEqual(before, self.claim(self.server))

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""nova_rt.monitor.budgets, for each kernel interface that there is."""
+
+import unittest
+from unittest import mock
+
+from nova_rt.host import files as host_files
+from nova_rt.kernel import detect
+from nova_rt.kernel import passive
+from nova_rt.monitor import budgets
+
+
+class BudgetsTest(unittest.TestCase):
+
+    def reason(self, interface):
+        found = passive.Detection(
+            interface=interface and mock.Mock(**{'name': interface}))
+        if interface:
+            found.interface.name = interface
+        with mock.patch.object(passive, 'find', return_value=found):
+            return budgets.why_not(host_files.Host())
+
+    def test_each_interface(self):
+        self.assertEqual('', self.reason(None))  # by SCHED_DEADLINE, if any
+        for name in detect.known():
+            reason = self.reason(name)
+            self.assertEqual(name != 'rt_group_sched', bool(reason))
+            self.assertEqual(not reason, budgets.are_seen(name))
+            self.assertIn(name if reason else '', reason)
