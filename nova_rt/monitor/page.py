@@ -15,7 +15,7 @@ from nova_rt.monitor import graph as monitor_graph
 
 _MS_NS = 1e6
 #: In pixels: a box, and the room between two.
-_WIDTH, _HEIGHT, _RIGHT, _BELOW = 190, 52, 130, 34
+_WIDTH, _HEIGHT, _RIGHT, _BELOW = 224, 52, 110, 34
 _LONGEST = 32
 _PAGE = '''<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"/><title>Servers</title><style>

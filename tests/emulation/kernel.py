@@ -220,6 +220,8 @@ class Kernel(hierarchies.Hierarchies):
             task = self._task(thread)
             if (1 <= priority <= 99) != (policy in groups.REAL_TIME):
                 raise numbers.refusal(errno.EINVAL, str(thread))
+            if (policy, priority) == (task.policy, task.priority):
+                return  # no change is asked of no group
             if policy in groups.REAL_TIME and self.sysctl[0] >= 0:
                 self.admit_policy(task, self.group_of(task))
             if policy not in groups.REAL_TIME:

@@ -163,11 +163,11 @@ class Kernel(kernel.Kernel):
         if match is None:
             raise numbers.refusal(errno.EINVAL, path)
         period = (self.omitted_us if match[2] is None
-                  else int(match[2]) & _U64)
+                  else min(int(match[2]), _U64))
         digits = _DIGITS.match(match[1])
         if digits is None and match[1] != 'max':
             raise numbers.refusal(errno.EINVAL, path)
-        runtime = int(digits[0]) & _U64 if digits else _U64
+        runtime = min(int(digits[0]), _U64) if digits else _U64
         if runtime == _U64:
             return MAX, period
         if runtime > scalars.MAX_RUNTIME_US or (

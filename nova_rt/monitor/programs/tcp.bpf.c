@@ -120,8 +120,6 @@ static __always_inline void begin(struct sock *sk, struct flow *flow)
 static __always_inline void pass_on(struct sock *sk, struct flow *flow,
 				    u8 asks)
 {
-	if (flow->role == UNKNOWN)
-		flow->role = asks;
 	if (flow->role == asks) {
 		if (flow->phase == ANSWER)
 			finish(sk, flow);
@@ -225,6 +223,10 @@ int BPF_PROG(on_state, struct sock *sk, int before, int after)
 	return 0;
 }
 
+/*
+ * Who asks is not told by what passes first: that may be an answer.  So a
+ * connection is nobody's the first time, when not all who listen are known.
+ */
 static __always_inline void seed_connection(struct sock *sk,
 					    struct listener *at)
 {
@@ -233,12 +235,16 @@ static __always_inline void seed_connection(struct sock *sk,
 	struct stats *counted;
 	u32 zero = 0;
 
-	if (flow) {
+	if (!flow) {
+		own(sk, HOST, UNKNOWN);
+		return;
+	}
+	if (flow->server != HOST) {
 		if (answers && flow->role != SERVER)
 			own(sk, at->server, SERVER);
 		return;
 	}
-	own(sk, at->server, answers ? SERVER : UNKNOWN);
+	own(sk, at->server, answers ? SERVER : CLIENT);
 	counted = bpf_map_lookup_elem(&stats, &zero);
 	if (counted)
 		__sync_fetch_and_add(&counted->late, 1);

@@ -6,9 +6,12 @@ Whatever starts a domain in Nova's libvirt driver (spawn, reboot, rescue,
 resume, migration ...) ends in Guest.launch.
 """
 
+from collections.abc import Sequence
+import contextlib
 import time
 from typing import Any
 
+import libvirt
 from nova.virt.libvirt import guest as libvirt_guest
 from oslo_log import log as logging
 from oslo_utils import excutils
@@ -55,21 +58,35 @@ class RTGuest(libvirt_guest.Guest):
         return result
 
     def migrate(self, destination: Any, *args: Any,
+                migrate_disks: Sequence[str] | None = None,
                 destination_xml: str | None = None, bandwidth: int = 0,
                 **kwargs: Any) -> Any:
         claim = self._reservations.destination(self.uuid)
         if claim is None:
             return super().migrate(
-                destination, *args, destination_xml=destination_xml,
-                bandwidth=bandwidth, **kwargs)
+                destination, *args, migrate_disks=migrate_disks,
+                destination_xml=destination_xml, bandwidth=bandwidth,
+                **kwargs)
         if destination_xml and self._reservations.pins():
             destination_xml = pinning.pinned(destination_xml, claim.cpus)
         speed = bandwidth or self._domain.migrateGetMaxSpeed()
+        copied = sum(self._domain.blockInfo(disk)[0]
+                     for disk in migrate_disks or ())
         ready = self._reservations.awaited(self.uuid)
-        with holding.Hold(self, ready, speed):
-            return super().migrate(
-                destination, *args, destination_xml=destination_xml,
-                bandwidth=holding.SPEED, **kwargs)
+        try:
+            with holding.Hold(self, ready, speed):
+                return super().migrate(
+                    destination, *args, migrate_disks=migrate_disks,
+                    destination_xml=destination_xml,
+                    bandwidth=min(speed, holding.speed(copied)), **kwargs)
+        except libvirt.libvirtError:
+            with excutils.save_and_reraise_exception():
+                self._restore(speed)
+
+    def _restore(self, speed: int) -> None:
+        """libvirt may keep the speed of a migration that failed."""
+        with contextlib.suppress(libvirt.libvirtError):
+            self._domain.migrateSetMaxSpeed(speed)
 
     def save_memory_state(self) -> None:
         try:

@@ -32,6 +32,17 @@ EVENT = 'nova_rt_reserved'
 _LATEST_ACTIONS = 3
 
 
+def speed(copied: int) -> int:
+    """MiB/s at which no memory is sent before the patience ends.
+
+    libvirt has one speed for disks and memory, and cannot change that of
+    disks, which go first: they take as long as the patience.
+
+    :param copied: bytes of the disks that are copied, 0 for shared ones
+    """
+    return max(SPEED, copied // 2**20 // int(PATIENCE))
+
+
 def note(context: Any, uuid: str, host: str) -> None:
     """Say, at the destination, that the reservation is in place."""
     event = objects.InstanceActionEvent

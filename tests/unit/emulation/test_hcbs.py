@@ -2,6 +2,8 @@
 
 """F2: what was observed on a real kernel with the HCBS patches."""
 
+import os
+
 from tests.emulation import groups
 from tests.emulation import hcbs
 from tests.emulation import kernel as emulation
@@ -108,10 +110,13 @@ class TasksTest(base.EmulationTest):
         self.assert_ok(self.move(8, '/a/b'))
 
     def test_the_hole(self) -> None:
-        """An ordinary task of a group in the middle can be promoted."""
+        """An ordinary task of a group in the middle can be promoted.
+
+        The same again is no change, which is asked of no group.
+        """
         self.assert_ok(self.runtime('/a/b', 400_000),
-                       self.policy(7, base.FIFO))
-        self.assertEqual('EPERM', self.policy(7, base.FIFO))
+                       self.policy(7, base.FIFO), self.policy(7, base.FIFO))
+        self.assertEqual('EPERM', self.policy(7, os.SCHED_RR))
 
     def test_no_budget_below_real_time_tasks(self) -> None:
         self.assert_ok(self.policy(7, base.FIFO))

@@ -43,6 +43,8 @@ class F4Test(MaxTest):
         for text in (f'{(1 << 64) - 1} 1000', f'{1 << 64} 1000',
                      '10000abc 100000'):
             self.assert_ok(self.max('/a', text))
+        self.assert_ok(self.max('/a', f'{1 << 64} 0'))
+        self.assertEqual('max 0', self.shown('/a'))
         self.assert_ok(self.max('/a', '10000 100000 and more'))
         self.assertEqual('10000 100000', self.shown('/a'))
 

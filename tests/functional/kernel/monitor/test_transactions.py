@@ -61,6 +61,16 @@ print(json.dumps(log), flush=True)
 sys.stdin.read()
 '''
 #: Reads a request, answers it when told to, and then the next one.
+#: Asks and gets an answer twice, and asks once more.
+WAITING = '''
+import socket, sys
+with socket.create_connection(('127.0.0.1', int(sys.argv[1]))) as client:
+    for _ in range(2):
+        client.sendall(b'x')
+        client.recv(1)
+    client.sendall(b'x')
+print(flush=True)
+'''
 LATE = '''
 import socket, sys
 with socket.create_server(('127.0.0.1', 0)) as listener:
@@ -190,6 +200,27 @@ class TransactionsTest(base.WatchedTest):
         self.assertEqual((transactions.Role.SERVER, self.port),
                          (peer.role, peer.port))
         self.assertEqual(1, self.monitor.look().network.late)
+
+    def test_a_client_that_waits_for_its_answer_by_then(self):
+        self.monitor.watch([])
+        with socket.create_server(('127.0.0.1', 0)) as listener:
+            port = listener.getsockname()[1]
+            client = self.python(WAITING, str(port))
+            server, _ = listener.accept()
+            with server:
+                server.recv(1)
+                # What it does next is to get an answer, as a server would
+                # be asked.
+                self.monitor.watch(self.servers)
+                for _ in range(2):
+                    server.sendall(b'y')
+                    server.recv(1)
+        client.stdout.readline()
+        self.wait_for(lambda: self.answered().edges)
+        [(peer, edge)] = self.answered().edges.items()
+        self.assertEqual((transactions.Role.CLIENT, port),
+                         (peer.role, peer.port))
+        self.assertEqual(1, edge.took.count)
 
     def test_a_server_that_is_older_than_the_programs(self):
         self.monitor.watch([])

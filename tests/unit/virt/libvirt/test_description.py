@@ -2,7 +2,8 @@
 
 """nova_rt.virt.libvirt.description."""
 
-from xml.etree import ElementTree
+import pathlib
+import tempfile
 
 import hypothesis
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ import libvirt
 from lxml import etree
 from nova.network import model
 
+from nova_rt.host import files as host_files
 from nova_rt import labels
 from nova_rt.monitor import domains
 from nova_rt.virt.libvirt import description
@@ -34,9 +36,13 @@ def described(metadata, network_info=None):
 
 
 def kept(domain):
-    """What monitoring reads of a real domain."""
-    found = domains._parse(ElementTree.fromstring(
-        f'<domstatus>{domain.XMLDesc()}</domstatus>'))
+    """What monitoring reads of a real domain, from a file of libvirt's."""
+    with tempfile.TemporaryDirectory() as root:
+        folder = pathlib.Path(root, 'run/libvirt/qemu')
+        folder.mkdir(parents=True)
+        (folder / 'n.xml').write_text(
+            f"<domstatus pid='7'>{domain.XMLDesc()}</domstatus>")
+        found = domains.find(host_files.Host(root), 7)
     return found.vnf, [*found.addresses]
 
 

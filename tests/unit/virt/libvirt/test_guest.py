@@ -2,6 +2,11 @@
 
 """What is tested here: a guest runs with its reservation or not at all."""
 
+import contextlib
+from typing import Any
+from unittest import mock
+
+import libvirt
 from oslotest import base
 
 from nova_rt import exception
@@ -69,3 +74,59 @@ class RTGuestTest(base.BaseTestCase):
                           self.assertRaises(type(error), running.launch))
             self.assertEqual(['release', 'destroy', 'settle'],
                              self.driver.events[3:])
+
+
+class Domain:
+    """libvirt's, while it migrates."""
+
+    DISKS = {'vda': 2**30, 'vdb': 2**31}
+
+    def __init__(self, fails: bool) -> None:
+        self.fails = fails
+        self.speeds: list[int] = []
+
+    def UUIDString(self) -> str:
+        return 'a server'
+
+    def migrateGetMaxSpeed(self) -> int:
+        return 500
+
+    def migrateSetMaxSpeed(self, speed: int) -> None:
+        self.speeds.append(speed)
+
+    def blockInfo(self, disk: str) -> list[int]:
+        return [self.DISKS[disk], 0, 0]
+
+    def migrateToURI3(self, destination: str, params: dict[str, Any],
+                      flags: int) -> None:
+        self.speeds.append(params['bandwidth'])
+        if self.fails:
+            raise libvirt.libvirtError('aborted')
+
+
+class MigrateTest(base.BaseTestCase):
+    """At what speeds a guest is sent, up to when nobody is ready for it."""
+
+    def migrate(self, fails: bool = False, **kwargs: Any) -> list[int]:
+        owed = mock.Mock()
+        owed.awaited.return_value = mock.Mock(return_value=False)
+        domain = Domain(fails)
+        moving = guest.RTGuest(domain, owed)
+        with contextlib.suppress(libvirt.libvirtError):
+            moving.migrate('there', **kwargs)
+        return domain.speeds
+
+    def test_shared_disks(self) -> None:
+        self.assertEqual([1], self.migrate())
+
+    def test_copied_disks(self) -> None:
+        """They are not sent at the speed that holds memory back."""
+        self.assertEqual([102], self.migrate(migrate_disks=['vda', 'vdb']))
+
+    def test_limit(self) -> None:
+        self.assertEqual([7], self.migrate(
+            migrate_disks=['vda', 'vdb'], bandwidth=7))
+
+    def test_failed(self) -> None:
+        """The next one is not slow for ever."""
+        self.assertEqual([1, 500], self.migrate(fails=True))

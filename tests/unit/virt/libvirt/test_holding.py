@@ -88,3 +88,14 @@ class HoldTest(unittest.TestCase):
         with holding.Hold(guest, mock.Mock(return_value=False), 7):
             pass
         self.assertEqual(([], 0), (guest.speeds, guest.looks))
+
+
+class SpeedTest(unittest.TestCase):
+
+    def test_no_disks(self) -> None:
+        self.assertEqual(1, holding.speed(0))
+
+    def test_disks_take_the_patience(self) -> None:
+        self.assertEqual(34, holding.speed(2**30))
+        self.assertEqual(682, holding.speed(20 * 2**30))
+        self.assertEqual(1, holding.speed(59 * 2**20))
