@@ -73,12 +73,13 @@ class RTGuest(libvirt_guest.Guest):
         copied = sum(self._domain.blockInfo(disk)[0]
                      for disk in migrate_disks or ())
         ready = self._reservations.awaited(self.uuid)
+        first = min(speed, holding.speed(copied))
         try:
-            with holding.Hold(self, ready, speed):
+            with holding.Hold(self, ready, speed, first):
                 return super().migrate(
                     destination, *args, migrate_disks=migrate_disks,
                     destination_xml=destination_xml,
-                    bandwidth=min(speed, holding.speed(copied)), **kwargs)
+                    bandwidth=first, **kwargs)
         except libvirt.libvirtError:
             with excutils.save_and_reraise_exception():
                 self._restore(speed)

@@ -10,6 +10,7 @@ event of the server's action that operators see, that all is in place.
 """
 
 from collections.abc import Callable
+import contextlib
 import threading
 import time
 from typing import Any, Self
@@ -33,10 +34,10 @@ _LATEST_ACTIONS = 3
 
 
 def speed(copied: int) -> int:
-    """MiB/s at which no memory is sent before the patience ends.
+    """MiB/s to begin with: disks take as long as the patience.
 
     libvirt has one speed for disks and memory, and cannot change that of
-    disks, which go first: they take as long as the patience.
+    disks, which go first.
 
     :param copied: bytes of the disks that are copied, 0 for shared ones
     """
@@ -66,13 +67,15 @@ class Hold:
     :param guest: Nova's Guest
     :param ready: whether the destination is; asked again if it raises
     :param speed: MiB/s that the guest may be sent with in the end
+    :param first: MiB/s that it begins with, which disks need
     """
 
-    def __init__(self, guest: Any, ready: Callable[[], bool], speed: int
-                 ) -> None:
+    def __init__(self, guest: Any, ready: Callable[[], bool], speed: int,
+                 first: int = SPEED) -> None:
         self._guest = guest
         self._ready = ready
         self._speed = speed
+        self._is_slow = first <= SPEED
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -96,6 +99,7 @@ class Hold:
                           'there?', self._guest.uuid, PATIENCE)
                 self._insist(self._guest.abort_job)
                 return
+            self._slow_down()
         # What is set before the first page is sent, libvirt overwrites.
         self._insist(self._release)
 
@@ -107,10 +111,19 @@ class Hold:
                           'is asked again.', self._guest.uuid)
             return False
 
+    def _slow_down(self) -> None:
+        """The disks are there: what follows is memory, which has to wait."""
+        with contextlib.suppress(libvirt.libvirtError):  # not yet, or over
+            self._is_slow = self._is_slow or self._set_speed(SPEED)
+
     def _release(self) -> bool:
+        return self._set_speed(self._speed)
+
+    def _set_speed(self, speed: int) -> bool:
+        """Whether memory is being sent, so that it counts."""
         if not self._guest.get_job_info().memory_processed:
             return False
-        self._guest._domain.migrateSetMaxSpeed(self._speed)
+        self._guest._domain.migrateSetMaxSpeed(speed)
         return True
 
     def _insist(self, act: Callable[[], bool | None]) -> None:

@@ -36,7 +36,8 @@ class Guest:
 
     def migrateSetMaxSpeed(self, speed: int) -> None:
         self.speeds.append(speed)
-        self.done.set()
+        if speed != holding.SPEED:
+            self.done.set()
 
     def abort_job(self) -> None:
         self._aborts -= 1
@@ -74,6 +75,14 @@ class HoldTest(unittest.TestCase):
             self.run_until_done(guest, mock.Mock(
                 side_effect=[False, RuntimeError('no answer'), True]))
         self.assertEqual([7], guest.speeds)
+
+    def test_memory_waits_after_disks(self) -> None:
+        """It is no faster than without any, once they are there."""
+        holding.PATIENCE = PATIENCE
+        guest = Guest(pages=(0, 0, 5, 6, 7))
+        with holding.Hold(guest, lambda: guest.speeds == [1], 7, 100):
+            self.assertTrue(guest.done.wait(PATIENCE))
+        self.assertEqual([1, 7], guest.speeds)
 
     def test_given_up(self) -> None:
         guest = Guest(aborts=2)
