@@ -134,9 +134,8 @@ def _check_flavors(path: Path, template: Mapping[str, Any]) -> None:
         if resource['type'] == _FLAVOR and not (
                 {'vcpus', 'ram'} <= properties.keys()):
             raise exception.InvalidVnfd(problem=problem.Problem(
-                path.name, 'it does not say how many vCPUs and how much '
-                'memory a server has', 'give it virtual_compute with '
-                'num_virtual_cpu and virtual_mem_size, or a flavor',
+                path.name, 'it does not say how many CPUs and how much '
+                'memory it has', 'give it the capability virtual_compute',
                 vdu=name.removesuffix('_flavor')))
 
 

@@ -100,10 +100,7 @@ def _node(path: Path, vdu: descriptor.Vdu, resources: Json) -> Json:
 
 def _size(path: Path, vdu: descriptor.Vdu, resources: Json) -> Json:
     flavor = resources.get(f'{vdu.name}_flavor', {'properties': _UNKNOWN})
-    size: Json = flavor.get('properties')
-    if not size:
-        raise _error(path, 'it says neither CPUs nor memory',
-                     'give it the capability virtual_compute', vdu.name)
+    size: Json = flavor['properties']
     if not isinstance(size['vcpus'], int):
         raise _error(path, 'num_cpus is an input', 'give the number',
                      vdu.name)

@@ -322,9 +322,8 @@ class TranslateTest(base.BaseTestCase):
             lambda text: re.sub(r'      capabilities:\n( {8}.*\n)+', '', text),
             SOURCES['sol001-made-flavor'])
         self.refused(
-            'vnfd.yaml: VDU VDU1: it does not say how many vCPUs and how much '
-            'memory a server has; give it virtual_compute with '
-            'num_virtual_cpu and virtual_mem_size, or a flavor.', path)
+            'vnfd.yaml: VDU VDU1: it does not say how many CPUs and how much '
+            'memory it has; give it the capability virtual_compute.', path)
 
     def test_what_tosca_parser_refuses(self):
         error = self.assertRaises(

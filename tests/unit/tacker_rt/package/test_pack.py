@@ -246,8 +246,8 @@ class LegacyTest(Base):
         path = self.folder / 'vnfd.yaml'
         path.write_text(yaml.safe_dump(tree))
         self.refused(
-            'vnfd.yaml: VDU VDU1: it says neither CPUs nor memory; give it '
-            'the capability virtual_compute.', legacy.members, path,
+            'vnfd.yaml: VDU VDU1: it does not say how many CPUs and how much '
+            'memory it has; give it the capability virtual_compute.', legacy.members, path,
             image='i')
 
     def test_vcpus_as_an_input(self):
