@@ -247,8 +247,8 @@ class LegacyTest(Base):
         path.write_text(yaml.safe_dump(tree))
         self.refused(
             'vnfd.yaml: VDU VDU1: it does not say how many CPUs and how much '
-            'memory it has; give it the capability virtual_compute.', legacy.members, path,
-            image='i')
+            'memory it has; give it the capability virtual_compute.',
+            legacy.members, path, image='i')
 
     def test_vcpus_as_an_input(self):
         path = self.changed('inputs.yaml', 'num_cpus: 1',
