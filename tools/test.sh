@@ -2,13 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # All set-up, then all checks and tests.  The last line counts them.
-# usage: tools/test.sh [style|types|docs|unit|emulated|kernel|devstack|cloud|
-#                       demo|chain|experiments|hosts|lab|full|functional|
-#                       quick ...]
-# Without a part: all up to chain.  Those that need neither this kernel's
-# real-time room nor its clock run beside the others, at the lowest priority.
-# "quick" is style, types and unit tests, for while one writes; "functional"
-# is emulated and kernel.
+# usage: tools/test.sh [style|types|docs|unit|functional|devstack|cloud|demo|
+#                       chain|experiments|hosts|lab|full|quick ...]
+# Without a part: all up to chain.
+# "quick" is style, types and unit tests, for while one writes.
 # "chain" is five tests on the full cloud.  "hosts" moves servers between two
 # computes.  "lab" boots the kernels of Debian
 # in virtual machines, with both versions of cgroups.  "full" is what a change
@@ -19,8 +16,8 @@
 # Samples change daily; NOVA_RT_DAY=2026-01-31 repeats those of a day.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
-parts=(style types docs unit emulated kernel devstack cloud demo chain
-       experiments hosts lab full functional quick)
+default=(style types docs unit functional devstack cloud demo chain)
+parts=("${default[@]}" experiments hosts lab full quick)
 for part in "$@"; do
     [[ " ${parts[*]} " == *" $part "* ]] || {
         echo "tools/test.sh: no part is called $part; there are ${parts[*]}" >&2
@@ -36,8 +33,7 @@ results=$(mktemp -d)
 failures=$results/failures
 echo "set-up $SECONDS" >"$results/times"
 touch "$failures" "$results/counts"
-beside=
-trap '[ -z "$beside" ] || kill -- "-$beside"; wait; rm -r "$results"' EXIT
+trap 'rm -r "$results"' EXIT
 
 count() { # passed, failed, skipped
     echo "$@" >>"$results/counts"
@@ -64,12 +60,12 @@ number() { # word, file: from the totals that stestr prints
 }
 
 tests() { # part, stestr arguments...
-    local log=$results/$1 repository=.stestr.$1 path=tests/${folder:-$1}
+    local log=$results/$1 repository=.stestr.$1
     echo "== $1 tests"
     mkdir -p "$repository"
     # Nova's tests refuse to run beside a proxy.
     env -u http_proxy -u https_proxy stestr --repo-url "$repository" \
-        --test-path "$path" ${grouping:+--group_regex "$grouping"} run \
+        --test-path "tests/$1" ${grouping:+--group_regex "$grouping"} run \
         --suppress-attachments --slowest "${@:2}" 2>&1 | tee "$log"
     local status=$?
     local bad=$(($(number Failed "$log") + $(number Unexpected "$log")))
@@ -78,7 +74,7 @@ tests() { # part, stestr arguments...
     count "$(number Passed "$log")" "$bad" "$(number Skipped "$log")"
     [ "$bad" -eq 0 ] || {
         echo "FAILED: $bad of the $1 tests"
-        stestr --repo-url "$repository" --test-path "$path" last \
+        stestr --repo-url "$repository" --test-path "tests/$1" last \
             --subunit | python tools/failures.py
     } >>"$failures"
 }
@@ -106,19 +102,12 @@ docs() {
 }
 
 unit() { tests unit; }
-emulated() {
-    # One process does the samples, which share what they made; the others are
-    # dealt out one by one, as some classes take ten times as long as most.
-    folder=functional grouping='tests\.functional\.tacker\.test_samples\.|.*' \
-        tests emulated --concurrency 2 \
-        --exclude-regex '^tests\.functional\.kernel\.' "$@"
-}
-kernel() {
-    folder=functional tests kernel --serial '^tests\.functional\.kernel\.'
-}
 functional() {
-    emulated
-    kernel
+    # One process does the real kernel's, one after the other, and another the
+    # samples, which share what they made; the others are dealt out one by
+    # one, as some classes take ten times as long as most.
+    grouping='tests\.functional\.(kernel|tacker\.test_samples)\.|.*' \
+        tests functional --concurrency 2 "$@"
 }
 devstack() { tests devstack; }
 experiments() {
@@ -151,7 +140,7 @@ lab() {
 full() {
     NOVA_RT_KILL=1 NOVA_RT_AUDIT=1 NOVA_RT_SOAK=2700 \
         NOVA_RT_SOAK_SERVICES=200 NOVA_RT_LOAD=64 TACKER_RT_FUZZ=50000 \
-        NOVA_RT_STOCK=1 emulated \
+        NOVA_RT_STOCK=1 functional \
         'test_(kill|audits|soak|load|fuzz)|functional.test_deadline'
     check "Nova's own tests, with the plugin" python -m tests.full.nova_own
     experiments
@@ -178,21 +167,8 @@ run() { # part...
     done
 }
 
-if [ $# -gt 0 ]; then
-    run "$@"
-else
-    set -m # a process group of its own, which ends with us
-    {
-        renice -n 19 -p "$BASHPID" >/dev/null
-        run style types docs unit devstack emulated
-    } >"$results/beside" 2>&1 &
-    beside=$!
-    set +m
-    run cloud demo chain kernel
-    wait "$beside"
-    beside=
-    cat "$results/beside"
-fi
+[ $# -gt 0 ] || set -- "${default[@]}"
+run "$@"
 # Again, and last: the log of a long run is often cut at its beginning.
 tail -c 8000 "$failures"
 echo "NOVA_RT_DAY=$NOVA_RT_DAY; seconds: $(paste -sd, "$results/times")"
