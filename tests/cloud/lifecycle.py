@@ -159,6 +159,8 @@ class LifecycleTests(base.CloudTestCase):
             line.split('=', 1) for line in
             (proc / 'environ').read_bytes().decode().split('\0') if line)
         os.kill(old.pid, signal.SIGKILL)
+        # Until then it holds the lock that allows one of them only.
+        self.eventually('it has ended', lambda: old.pid is None)
         # Nova lives in the old one's view of the file systems.
         old.start(['nsenter', '--target', self.nova_pid, '--mount',
                    *command], environment, self.settings.log_file('libvirtd'))

@@ -19,7 +19,7 @@ SYSCTLS = pathlib.Path('/proc/sys/kernel')
 #: Eight of the longest period.
 WINDOW_S = 1.6
 #: More than the fewest where the machine itself disturbs the victims.
-FEWEST_TURNS, MOST_TURNS = 2, 6
+FEWEST_TURNS, MOST_TURNS = 2, 10
 #: What a share, and a response time, may differ by.
 TOLERANCE = 0.02
 PERCENTILE = 0.99
