@@ -5,6 +5,7 @@
 One host; moves need several, see tests/functional and tests/hosts.
 """
 
+import fcntl
 import os
 import pathlib
 import signal
@@ -15,6 +16,16 @@ from tests.cloud import base
 from tests import proof
 
 BUDGET = {'runtime_us': 100_000, 'period_us': 200_000}
+
+
+def is_free(lock: pathlib.Path) -> bool:
+    """Whether nobody holds the lock of a file of processes."""
+    with lock.open('a') as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+    return True
 
 
 class LifecycleTests(base.CloudTestCase):
@@ -159,8 +170,9 @@ class LifecycleTests(base.CloudTestCase):
             line.split('=', 1) for line in
             (proc / 'environ').read_bytes().decode().split('\0') if line)
         os.kill(old.pid, signal.SIGKILL)
-        # Until then it holds the lock that allows one of them only.
-        self.eventually('it has ended', lambda: old.pid is None)
+        # Until its last thread has ended there cannot be another one.
+        self.eventually('its lock is free', lambda: is_free(
+            self.settings.run / 'libvirtd.own-pid'))
         # Nova lives in the old one's view of the file systems.
         old.start(['nsenter', '--target', self.nova_pid, '--mount',
                    *command], environment, self.settings.log_file('libvirtd'))
