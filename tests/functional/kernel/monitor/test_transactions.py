@@ -60,7 +60,6 @@ sys.stdin.readline()
 print(json.dumps(log), flush=True)
 sys.stdin.read()
 '''
-#: Reads a request, answers it when told to, and then the next one.
 #: Asks and gets an answer twice, and asks once more.
 WAITING = '''
 import socket, sys
@@ -71,6 +70,7 @@ with socket.create_connection(('127.0.0.1', int(sys.argv[1]))) as client:
     client.sendall(b'x')
 print(flush=True)
 '''
+#: Reads a request, answers it when told to, and then the next one.
 LATE = '''
 import socket, sys
 with socket.create_server(('127.0.0.1', 0)) as listener:
@@ -210,7 +210,8 @@ class TransactionsTest(base.WatchedTest):
             with server:
                 server.recv(1)
                 # What it does next is to get an answer, as a server would
-                # be asked.
+                # be asked; until it sleeps, it may still be asking.
+                self.wait_for(lambda: base.sleeps(client.pid))
                 self.monitor.watch(self.servers)
                 for _ in range(2):
                     server.sendall(b'y')
