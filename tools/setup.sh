@@ -87,8 +87,8 @@ install_python() {
 # With all CPUs; pip has one. The tests of other packages are compiled when
 # they are imported, and some templates never are.
 compile_python() {
-    "$venv/bin/python" -m compileall -qq -j 0 -x '/tests?/' "$venv/lib" ||
-        true
+    cd "$venv"
+    bin/python -m compileall -qq -j 0 -x '/tests?/' lib || true
 }
 
 # The package's hooks would have this machine boot it, hence the file alone.
