@@ -247,6 +247,22 @@ class MonitorTest(base.DevStackTestCase):
         self.assertEqual([f'setup_develop {base.PROJECT}'],
                          self.installed(*base.CONTROLLER))
 
+    def test_service(self):
+        """It starts as root, which is what loads the programs."""
+        self.configure(*base.COMPUTE, 'nova-rt-monitor')
+        self.run_plugin('stack/extra')
+        self.assertEqual(
+            [f'run_process nova-rt-monitor {self.root}/nova-rt-monitor root'],
+            self.calls())
+        self.run_plugin('unstack')
+        self.assertIn('stop_process nova-rt-monitor', self.calls())
+
+    def test_service_is_not_asked_for(self):
+        self.configure(*base.COMPUTE)
+        self.run_plugin('stack/extra', 'unstack')
+        self.assertEqual([], [call for call in self.calls()
+                              if 'nova-rt-monitor' in call])
+
 
 class ContainersTest(base.DevStackTestCase):
     """LIBVIRT_TYPE=lxc needs a driver that DevStack does not install."""
