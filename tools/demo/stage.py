@@ -28,11 +28,12 @@ PATIENCE = settings.patience(120)
 class Demo:
     """Runs commands, watches the host, fills the report."""
 
-    def __init__(self, guest: str, interface: str | None = None) -> None:
+    def __init__(self, guest: str, interface: str | None,
+                 tolerance: float) -> None:
         self.guest = guest
         self.interface = interface
         self.kind = guests.KINDS[guest]
-        self.report = report.Report(guest)
+        self.report = report.Report(guest, tolerance)
         self.reserved, self.hostile = (
             f'server create --flavor flavor_rt1 --image {image} --nic none'
             for image in (self.kind.image, self.kind.hostile_image))
