@@ -19,6 +19,7 @@ import threading
 from typing import Any
 
 import fixtures
+from nova.cmd import manage as nova_manage
 from nova.compute import manager
 from oslo_db.sqlalchemy import enginefacade
 import oslo_messaging
@@ -40,6 +41,8 @@ _CALLS = ('check_can_live_migrate_destination',
           'check_can_live_migrate_source', 'pre_live_migration',
           'post_live_migration_at_destination')
 _SECONDS = 60
+#: in which an operator looks at what is wrong, and does what helps
+_ROUNDS = 3
 
 
 class Killed(BaseException):
@@ -61,7 +64,7 @@ class Killer(fixtures.Fixture):
         self._local = threading.local()
         self._quiet = threading.Condition()
         self._busy = 0
-        self._at: int | None = None
+        self._at: int | str | None = None
         self._armed = False
         self.seams: list[str] = []
         self.dead: set[str] = set()
@@ -70,8 +73,11 @@ class Killer(fixtures.Fixture):
     # What tests do.
 
     @contextlib.contextmanager
-    def armed(self, at: int | None = None) -> Iterator[None]:
-        """Within the block the compute that gets to seam *at* ends."""
+    def armed(self, at: int | str | None = None) -> Iterator[None]:
+        """Within the block the compute that gets to seam *at* ends.
+
+        :param at: which one, counted from 1, or its name
+        """
         self.seams, self.dead, self.lost = [], set(), []
         self._at, self._armed = at, True
         try:
@@ -107,7 +113,7 @@ class Killer(fixtures.Fixture):
             if not self._armed:
                 return
             self.seams.append(f'{host}: {name}')
-            if len(self.seams) == self._at:
+            if self._at in (len(self.seams), self.seams[-1]):
                 self.dead.add(host)
                 raise Killed
 
@@ -294,6 +300,27 @@ class Operator(fixtures.Fixture):
             self._manage('heal', '--apply')
             self._test.assertEqual([], self._check())
         return len(differences)
+
+    def obey(self) -> None:
+        """Do what the check says is to be done, until it finds nothing."""
+        for _ in range(_ROUNDS):
+            remedies = [each['remedy'] for each in self._check()]
+            for remedy in remedies:
+                for typed in remedy.removeprefix('run ').split(', then '):
+                    self._type(*typed.split())
+        self._test.assertEqual([], self._check())
+
+    def _type(self, program: str, *arguments: str) -> None:
+        if program == 'nova-rt-manage':
+            self._manage(*arguments)
+            return
+        _, what, _, uuid = arguments[:4]
+        nova, out = nova_manage.PlacementCommands(), io.StringIO()
+        with contextlib.redirect_stdout(out):
+            if what == 'audit':
+                nova.audit(provider_uuid=uuid, delete=True)
+            else:
+                nova.heal_allocations(instance_uuid=uuid)
 
     def audit(self) -> None:
         """As nova-manage placement audit, where no server is left."""
