@@ -93,6 +93,12 @@ class LiveKillTests(kill_moves.MoveKillTests):
         if not self.killer.dead:
             self.assertEqual(self.ends_at, self.host_of(server))
 
+    def operate(self) -> None:
+        """And with allocations, of which Nova keeps those of both hosts."""
+        super().operate()
+        if self.ends_at:
+            self.operator.obey()
+
     def repair(self, server: Server) -> None:
         """Nova has one that is elsewhere in fact started a second time."""
         for host in self.computes:
