@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What failed, in a few lines a test: no logs, and the end of each traceback.
+"""What failed, in a few lines a test: the end of each traceback, and warnings.
 
 usage: stestr last --subunit | python tools/failures.py
 """
 
+import re
 import sys
 from typing import Any
 
@@ -13,14 +14,25 @@ import testtools
 
 #: Characters a test; the end says what went wrong.
 MOST = 1500
+#: Of the last lines of its log that warn, and characters of each.
+WARNINGS, WIDTH = 10, 200
+_WARNS = re.compile(r'\b(?:WARNING|ERROR|CRITICAL) \[')
 
 
 def brief(case: dict[str, Any]) -> str:
-    """The name and the last words of each traceback of one failed test."""
-    words = [content.as_text().strip()[-MOST:]
-             for name, content in sorted(case['details'].items())
+    """The name of one failed test, and what its details have to say."""
+    details = sorted(case['details'].items())
+    words = [content.as_text().strip()[-MOST:] for name, content in details
              if name.startswith(('traceback', 'reason'))]
+    words += [line[:WIDTH] for name, content in details
+              if name.startswith('pythonlogging')
+              for line in _warnings(content.as_text())]
     return '\n'.join([f'{case["status"].upper()}: {case["id"]}', *words])
+
+
+def _warnings(log: str) -> list[str]:
+    return [line for line in log.splitlines() if _WARNS.search(line)
+            ][-WARNINGS:]
 
 
 def main() -> None:

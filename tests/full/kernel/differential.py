@@ -332,7 +332,8 @@ def campaign(count: int, seed: int) -> dict[str, object]:
             pair.clear()
     return {'interface': pair.name, 'cgroup': pair.version, 'seed': seed,
             'calls': done, 'spared': spared,
-            'disagreements': sum(told.values()),
+            'disagreements': told.total(),
+            'sentence': f'{done} calls, {told.total()} disagreements',
             'kinds': dict(told.most_common()), 'examples': examples}
 
 

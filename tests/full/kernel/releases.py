@@ -185,6 +185,8 @@ def campaign(rounds: int, cases: Sequence[str]) -> dict[str, object]:
     machine.close()
     return {'kernel': os.uname().release, 'rounds': rounds,
             'cases': list(cases), 'wrong': wrong,
+            'sentence': f'{rounds} rounds of {len(cases)} cases, '
+                        f'{len(wrong)} wrong',
             'seconds': round(time.monotonic() - start, 1),
             'complaints': summary.complaints(summary.kernel_log())}
 
