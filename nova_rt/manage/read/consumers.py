@@ -82,14 +82,24 @@ def _keeps(migration: Any, node: cells.Node) -> bool:
         return migration.status in _EVACUATED
     # One that is finished waits for confirmation, with its server where it
     # belongs: compared as a holding.
-    return migration.status not in _OVER | {'finished'}
+    return _goes_on(migration) and migration.status != 'finished'
+
+
+def _goes_on(migration: Any) -> bool:
+    """Whether Nova may be at work on it, though not on its server.
+
+    On a live migration it is not: the server would be in that task state.  A
+    source that is lost at its beginning leaves it under way for ever.
+    """
+    return (migration.migration_type != 'live-migration'
+            and migration.status not in _OVER)
 
 
 def _of_migration(context: Any, migration: Any) -> snapshot.Fate:
     instance = _instance(context, migration.instance_uuid)
     if instance is None:
         return snapshot.Fate.GONE
-    if cells.is_moving(instance) or migration.status not in _OVER:
+    if cells.is_moving(instance) or _goes_on(migration):
         return snapshot.Fate.EXPECTED
     # Where a move failed half-way, what the server needs is not known.
     settled = instance.vm_state not in (vm_states.ERROR, vm_states.RESIZED)
