@@ -324,6 +324,7 @@ def campaign(count: int, seed: int) -> dict[str, object]:
             for _ in range(_SEQUENCE):
                 calls.one(pair, chosen)
         except Disagreement as error:
+            print(error, file=sys.stderr, flush=True)
             told[str(error)] += 1
             examples.setdefault(str(error), pair.log[-12:])
         finally:
