@@ -20,6 +20,8 @@ from nova_rt.manage import snapshot
 #: Of migrations, as in migration_get_in_progress_by_host_and_node.
 _OVER = frozenset(('confirmed', 'reverted', 'error', 'failed', 'completed',
                    'cancelled', 'done'))
+#: Of live migrations that have moved nothing yet.
+_PREPARED = frozenset(('accepted', 'queued', 'preparing'))
 #: Of evacuations whose old host has not cleaned up yet, as in
 #: ComputeManager._destroy_evacuated_instances.
 _EVACUATED = ['accepted', 'pre-migrating', 'done']
@@ -88,11 +90,12 @@ def _keeps(migration: Any, node: cells.Node) -> bool:
 def _goes_on(migration: Any) -> bool:
     """Whether Nova may be at work on it, though not on its server.
 
-    On a live migration it is not: the server would be in that task state.  A
-    source that is lost at its beginning leaves it under way for ever.
+    It is not on a live migration that is being prepared: the server would be
+    in that task state.  A source that is lost then leaves it so for ever.
     """
-    return (migration.migration_type != 'live-migration'
-            and migration.status not in _OVER)
+    given_up = (migration.migration_type == 'live-migration'
+                and migration.status in _PREPARED)
+    return not given_up and migration.status not in _OVER
 
 
 def _of_migration(context: Any, migration: Any) -> snapshot.Fate:
