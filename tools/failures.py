@@ -1,40 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What failed, in a few lines a test: the end of each traceback, and of the
-warnings and errors that were logged.
+"""What failed, in a few lines a test: the end of each traceback, and warnings.
 
 usage: stestr last --subunit | python tools/failures.py
 """
 
+import re
 import sys
 from typing import Any
 
 import subunit
 import testtools
 
-#: Characters of each traceback, and of the log; the end says what went wrong.
+#: Characters a test; the end says what went wrong.
 MOST = 1500
+#: Of the last lines of its log that warn, and characters of each.
+WARNINGS, WIDTH = 10, 200
+_WARNS = re.compile(r'\b(?:WARNING|ERROR|CRITICAL) \[')
 
 
 def brief(case: dict[str, Any]) -> str:
-    """The name and the last words of each traceback of one failed test.
-
-    What was logged comes before it: a test that waits in vain does not know
-    who refused.
-    """
-    words = [_serious(content.as_text())[-MOST:]
-             for name, content in sorted(case['details'].items())
-             if name.startswith('pythonlogging')]
-    words += [content.as_text().strip()[-MOST:]
-              for name, content in sorted(case['details'].items())
-              if name.startswith(('traceback', 'reason'))]
-    return '\n'.join([f'{case["status"].upper()}: {case["id"]}',
-                      *filter(None, words)])
+    """The name of one failed test, and what its details have to say."""
+    details = sorted(case['details'].items())
+    words = [content.as_text().strip()[-MOST:] for name, content in details
+             if name.startswith(('traceback', 'reason'))]
+    words += [line[:WIDTH] for name, content in details
+              if name.startswith('pythonlogging')
+              for line in _warnings(content.as_text())]
+    return '\n'.join([f'{case["status"].upper()}: {case["id"]}', *words])
 
 
-def _serious(log: str) -> str:
-    return '\n'.join(line for line in log.splitlines()
-                     if ' WARNING ' in line or ' ERROR ' in line)
+def _warnings(log: str) -> list[str]:
+    return [line for line in log.splitlines() if _WARNS.search(line)
+            ][-WARNINGS:]
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 """The cases, each a function of the stage; the riskier ones come last."""
 
 from collections.abc import Callable
+import dataclasses
 import functools
 import time
 
@@ -108,8 +109,8 @@ def again(stage: stages.Stage, tolerance: float) -> Outcome:
     seconds = time.monotonic() - begin
     found = {'b': busy.share(process, _SECONDS)}
     judged = outcome.of_shares('re-use', {'b': 0.8}, found, tolerance)
-    return Outcome(judged.case, judged.level,
-                   f'{judged.observed}, {seconds:.2f} s after the first')
+    return dataclasses.replace(
+        judged, observed=f'{judged.observed}, {seconds:.2f} s after the first')
 
 
 def migration(stage: stages.Stage, tolerance: float) -> Outcome:

@@ -59,12 +59,17 @@ def as_text(facts: Facts, found: Sequence[outcome.Outcome]) -> str:
               for one in found]
     counts = [f'{sum(one.level is level for one in found)} {level.value}'
               for level in outcome.Level]
+    worst = outcome.worst(found)
+    if worst is not None:
+        counts.append(f'shares within {worst:.4f} of a CPU')
     return '\n'.join([*lines, '', ', '.join(counts)])
 
 
 def as_json(facts: Facts, found: Sequence[outcome.Outcome]) -> str:
+    worst = outcome.worst(found)
     return json.dumps({
         **dataclasses.asdict(facts),
+        'worst': None if worst is None else round(worst, 4),
         'cases': [{'case': one.case, 'level': one.level.value,
                    'observed': one.observed} for one in found],
     }, indent=2)

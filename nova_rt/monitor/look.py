@@ -5,7 +5,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
 import time
-from typing import TypeVar
+from typing import Protocol, Self, TypeVar
 
 from nova_rt import exception
 from nova_rt.host import files as host_files
@@ -22,7 +22,16 @@ from nova_rt.monitor import tap
 from nova_rt.monitor import transactions
 from nova_rt.monitor import waits
 
+
+class _Summed(Protocol):
+    """What the programs add up."""
+
+    def since(self, before: Self) -> Self:
+        """What came after an earlier look."""
+
+
 _Kind = TypeVar('_Kind', bound=objects.Source)
+_Sum = TypeVar('_Sum', bound=_Summed)
 BUILD = ('its programs are not compiled; install clang and libbpf-dev, and '
          'run nova_rt/monitor/programs/build.sh')
 
@@ -50,6 +59,8 @@ class Look:
     :ivar span_s: how long the numbers are the sum of
     :ivar seen: by UUID, and ``other`` for those beyond the bounds
     :ivar beyond: how many those are
+    :ivar begun: by UUID, another number once its counts began anew, as they
+        do when its vCPUs change
     :ivar unseen: switches of tasks that no event was sent for
     :ivar answered: transactions by UUID
     :ivar network: what is not exact of them; None without those sources
@@ -81,6 +92,7 @@ class Look:
         default_factory=dict)
     request_stats: http.Stats | None = None
     failed_pushes: int | None = None
+    begun: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def shows_budget(self, uuid: str) -> bool:
         """Whether it is known when a server, or all of others, had budget."""
@@ -98,20 +110,20 @@ class Look:
         return dataclasses.replace(
             self, span_s=self.at_s - before.at_s,
             unseen=self.unseen - before.unseen,
-            seen={uuid: found.since(before.seen[uuid])
-                  if uuid in before.seen else found
-                  for uuid, found in self.seen.items()},
-            answered={uuid: found.since(before.answered[uuid])
-                      if uuid in before.answered else found
-                      for uuid, found in self.answered.items()},
-            datagrams={uuid: found.since(before.datagrams[uuid])
-                       if uuid in before.datagrams else found
-                       for uuid, found in self.datagrams.items()},
-            requests={uuid: found.since(before.requests[uuid])
-                      if uuid in before.requests else found
-                      for uuid, found in self.requests.items()},
+            seen=self._after(before, self.seen, before.seen),
+            answered=self._after(before, self.answered, before.answered),
+            datagrams=self._after(before, self.datagrams, before.datagrams),
+            requests=self._after(before, self.requests, before.requests),
             energy_uj={name: energy - before.energy_uj.get(name, 0)
                        for name, energy in self.energy_uj.items()})
+
+    def _after(self, before: 'Look', now: Mapping[str, _Sum],
+               then: Mapping[str, _Sum]) -> dict[str, _Sum]:
+        """What came since, or since a server began anew."""
+        return {uuid: found.since(then[uuid])
+                if uuid in then
+                and self.begun.get(uuid) == before.begun.get(uuid) else found
+                for uuid, found in now.items()}
 
 
 class Monitor:
@@ -169,7 +181,8 @@ class Monitor:
     def look(self) -> Look:
         now, register = time.monotonic(), self._register
         found = Look(now, now - self._begun_s, self.sources,
-                     dict(register.servers), beyond=register.beyond)
+                     dict(register.servers), beyond=register.beyond,
+                     begun=dict(register.begun))
         if self._counters:
             found = dataclasses.replace(
                 found, counted=self._counters.read(register))

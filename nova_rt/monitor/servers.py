@@ -120,6 +120,9 @@ class Register:
         self._groups: dict[int, tuple[int, int]] = {}
         self.places: dict[str, Place] = {}
         self.servers: dict[str, Server] = {}
+        #: Which place it is that a server has, of all that were given.
+        self.begun: dict[str, int] = {}
+        self._given = 0
         #: How many servers are counted as ``other``.
         self.beyond = 0
 
@@ -130,6 +133,7 @@ class Register:
             if (uuid not in self.servers or self.places[uuid].lanes.keys()
                     != self.servers[uuid].groups.keys()):
                 self._give_back(self.places.pop(uuid))
+                del self.begun[uuid]
         new = [uuid for uuid in self.servers if uuid not in self.places]
         places = [self._place(uuid) for uuid in new]
         self.beyond = places.count(None)
@@ -165,7 +169,8 @@ class Register:
             return None
         place = Place(self._free.popleft(), {
             vcpu: self._free_lanes.popleft() for vcpu in vcpus})
-        self.places[uuid] = place
+        self._given += 1
+        self.places[uuid], self.begun[uuid] = place, self._given
         return place
 
     def _give_back(self, place: Place) -> None:

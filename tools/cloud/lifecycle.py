@@ -22,6 +22,8 @@ from cloud import settings
 from cloud import web
 
 START_PATIENCE = 60
+#: How often to look; looking is work, too, where everything is slow.
+_POLL_SECONDS = 0.2
 LIBVIRTD_PATIENCE = 20
 # Nothing is worth waiting for when everything is thrown away.
 DOWN_PATIENCE = 2
@@ -130,7 +132,7 @@ def _wait_ready(cloud: settings.Settings, services: Sequence[str],
         START_PATIENCE)
     pending = list(services)
     while pending:
-        time.sleep(0.2)
+        time.sleep(settings.patience(_POLL_SECONDS))
         processes.reap()
         for service in list(pending):
             if web.answers(cloud.url(service)):

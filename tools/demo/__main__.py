@@ -17,6 +17,7 @@ from demo import client
 from demo import full
 from demo import guests
 from demo import host
+from demo import report
 from demo import stage
 from demo import vdu
 
@@ -170,12 +171,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                        help='a VNF package, through Tacker and Heat')
     parser.add_argument('--interface', metavar='NAME',
                         help='[nova_rt] kernel_interface (default: probed)')
+    parser.add_argument('--tolerance', type=float, default=report.TOLERANCE,
+                        metavar='SHARE', help='how far a share may be off, in '
+                        'parts of a CPU (default: %(default)s)')
     parser.add_argument('--report', type=pathlib.Path, metavar='FILE',
                         help='write what was found as JSON')
     parser.add_argument('--keep', action='store_true',
                         help='leave the cloud up')
     options = parser.parse_args(arguments)
-    demo = stage.Demo(options.guest, options.interface)
+    demo = stage.Demo(options.guest, options.interface, options.tolerance)
     started = float(os.environ.get('DEMO_STARTED', time.time()))
     # Takes down itself what it cannot bring up, and leaves another one alone.
     bring_up(demo, options.full)

@@ -77,20 +77,21 @@ class Server:
         return {}
 
 
-def select(cloud: settings.Settings, query: str) -> list[tuple[Any, ...]]:
-    """Rows of Nova's database of the cell."""
-    with contextlib.closing(_database(cloud)) as database:
+def select(cloud: settings.Settings, query: str, name: str = 'nova_cell1'
+           ) -> list[tuple[Any, ...]]:
+    """Rows of a database of Nova's, that of the cell if none is named."""
+    with contextlib.closing(_database(cloud, name)) as database:
         cursor = database.cursor()
         cursor.execute(query)
         return list(cursor.fetchall())
 
 
-def _database(cloud: settings.Settings) -> Any:
+def _database(cloud: settings.Settings, name: str) -> Any:
     if cloud.full:
         return pymysql.connect(
             host='127.0.0.1', port=cloud.port('mariadb'), user='root',
-            database='nova_cell1')
-    path = cloud.data / 'nova_cell1.db'
+            database=name)
+    path = cloud.data / f'{name}.db'
     return sqlite3.connect(f'file:{path}?mode=ro', uri=True)
 
 
@@ -121,6 +122,17 @@ def servers(cloud: settings.Settings) -> list[Server]:
         found.append(dataclasses.replace(
             server, group=_group(server, domain)))
     return found
+
+
+def building(cloud: settings.Settings) -> bool:
+    """Whether a server waits for a host, or is being built on one.
+
+    A request goes only when the server is in the database of its cell.
+    """
+    return bool(
+        select(cloud, 'select 1 from build_requests', 'nova_api') or
+        select(cloud, 'select 1 from instances where deleted = 0 '
+                      "and vm_state = 'building'"))
 
 
 def _place(cloud: settings.Settings, where: str | None) -> tuple[str, str]:

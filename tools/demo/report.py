@@ -8,6 +8,7 @@ from typing import Any
 
 from demo import host
 
+#: How far a share may be off, in parts of a CPU.
 TOLERANCE = 0.01
 #: By the budget of a group, or by the thread of each vCPU.
 RIGHT = tuple({'guest': [policy], 'host': ['SCHED_OTHER']}
@@ -15,10 +16,14 @@ RIGHT = tuple({'guest': [policy], 'host': ['SCHED_OTHER']}
 
 
 class Report:
-    """Collects while the demonstration runs."""
+    """Collects while the demonstration runs.
 
-    def __init__(self, guest: str) -> None:
+    :param tolerance: how far a share may be off, in parts of a CPU
+    """
+
+    def __init__(self, guest: str, tolerance: float) -> None:
         self._guest = guest
+        self._tolerance = tolerance
         self._servers: dict[str, dict[str, Any]] = {}
         self._refused: list[dict[str, str]] = []
         self._leftovers: dict[str, int] = {}
@@ -52,7 +57,7 @@ class Report:
         if kernel != {'runtime_us': wanted.runtime_us,
                       'period_us': wanted.period_us}:
             self.problem(f'the kernel holds {kernel} for {server.name}')
-        if abs(share - wanted.share) > TOLERANCE:
+        if abs(share - wanted.share) > self._tolerance:
             self.problem(f'{server.name} got {share:.4f} of a CPU '
                          f'instead of {wanted.share:.3f}')
 

@@ -19,7 +19,8 @@ NAMED = {
               'functional.kernel',
     'functional': 'stestr --test-path tests/functional run',
     'cloud': f'stestr --test-path tests/cloud run --serial{_LOGS}',
-    'demo': f'tools/demo.sh --report /lab/out/demo.json{_LOGS}',
+    'demo': 'tools/demo.sh --tolerance "$NOVA_RT_LAB_TOLERANCE" '
+            f'--report /lab/out/demo.json{_LOGS}',
     'conformance': 'nova-rt conformance --this-host-may-crash -f json '
                    '--log /lab/out/conformance.log '
                    '--tolerance "$NOVA_RT_LAB_TOLERANCE"',

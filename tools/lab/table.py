@@ -8,6 +8,7 @@ import io
 import json
 import operator
 import pathlib
+import re
 from typing import Any
 
 from lab import jobs
@@ -15,10 +16,14 @@ from lab import programs
 from lab import verdict
 
 HEADER = ('Kernel', 'Release', 'cgroup', 'CPUs', 'Interface', 'Doctor',
-          'Conformance', 'Tests', 'Outcome')
+          'Conformance', 'Share within', 'Tests', 'Outcome')
 #: Columns that tell one kind of boot from another: kernel, cgroup, CPUs.
 _KIND = operator.itemgetter(0, 2, 3)
 _NONE = '-'
+#: Jobs whose results have columns of their own.
+_COLUMNS = ('doctor', 'conformance')
+#: Where a JSON object begins: with a line.
+_OBJECT = re.compile(r'^\{(?=\n|")', re.MULTILINE)
 
 Row = tuple[str, ...]
 
@@ -62,22 +67,23 @@ def text(rows: Iterable[Row]) -> str:
 def row(label: str, found: verdict.Verdict) -> Row:
     """What one boot adds to the table."""
     results = {one.name: one for one in found.results}
-    doctor = _json(results.get('doctor'))
-    conformance = _json(results.get('conformance'))
+    doctor, conformance = (_json(results.get(name)) for name in _COLUMNS)
     interface = conformance.get('interface') or doctor.get('interface')
     return (label, found.release or _NONE, found.cgroup,
             verdict.cpus(found), interface or 'none',
-            _doctor(doctor), _levels(conformance), _tests(found.results),
+            _doctor(doctor), _levels(conformance), _worst(conformance),
+            _tests(found.results),
             '; '.join(found.deaths[:1]) or found.outcome.name.lower())
 
 
 def _json(result: jobs.Result | None) -> dict[str, Any]:
     """The object that a job printed, after whatever else it said."""
-    if result is None:
+    begin = _OBJECT.search(result.output) if result is not None else None
+    if result is None or begin is None:
         return {}
-    begin = result.output.find('{\n')
     try:
-        content, _ = json.JSONDecoder().raw_decode(result.output[begin:])
+        content, _ = json.JSONDecoder().raw_decode(
+            result.output, begin.start())
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}
@@ -104,8 +110,24 @@ def _levels(content: dict[str, Any]) -> str:
     return (f'{counts} ({broken})' if broken else counts) or _NONE
 
 
+def _worst(content: dict[str, Any]) -> str:
+    """How far a share was off at most, in CPUs."""
+    worst = content.get('worst')
+    return _NONE if worst is None else f'{worst:.4f}'
+
+
 def _tests(results: Iterable[jobs.Result]) -> str:
-    counted = [f'{one.name}: {one.passed} passed, {one.failed} failed, '
-               f'{one.skipped} skipped' for one in results
-               if one.passed or one.failed]
-    return '; '.join(counted) or _NONE
+    """What has no column of its own."""
+    return '; '.join(f'{one.name}: {_test(one)}' for one in results
+                     if one.name not in _COLUMNS) or _NONE
+
+
+def _test(one: jobs.Result) -> str:
+    """What the job counted, else what it says of itself, else how it ended."""
+    if one.passed or one.failed:
+        return (f'{one.passed} passed, {one.failed} failed, '
+                f'{one.skipped} skipped')
+    if one.status is None:
+        return 'did not end'
+    return str(_json(one).get('sentence')
+               or ('failed' if one.status else 'passed'))

@@ -324,6 +324,7 @@ def campaign(count: int, seed: int) -> dict[str, object]:
             for _ in range(_SEQUENCE):
                 calls.one(pair, chosen)
         except Disagreement as error:
+            print(error, file=sys.stderr, flush=True)
             told[str(error)] += 1
             examples.setdefault(str(error), pair.log[-12:])
         finally:
@@ -332,7 +333,8 @@ def campaign(count: int, seed: int) -> dict[str, object]:
             pair.clear()
     return {'interface': pair.name, 'cgroup': pair.version, 'seed': seed,
             'calls': done, 'spared': spared,
-            'disagreements': sum(told.values()),
+            'disagreements': told.total(),
+            'sentence': f'{done} calls, {told.total()} disagreements',
             'kinds': dict(told.most_common()), 'examples': examples}
 
 

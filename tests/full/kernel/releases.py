@@ -182,9 +182,12 @@ def campaign(rounds: int, cases: Sequence[str]) -> dict[str, object]:
                         act()
                     except (exception.KernelError, Wrong) as error:
                         wrong.append(f'{name}: {error}')
+                        print(wrong[-1], file=sys.stderr, flush=True)
     machine.close()
     return {'kernel': os.uname().release, 'rounds': rounds,
             'cases': list(cases), 'wrong': wrong,
+            'sentence': f'{rounds} rounds of {len(cases)} cases, '
+                        f'{len(wrong)} wrong',
             'seconds': round(time.monotonic() - start, 1),
             'complaints': summary.complaints(summary.kernel_log())}
 

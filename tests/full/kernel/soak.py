@@ -41,6 +41,8 @@ WEIGHTS = {'start': 20, 'resize': 24, 'release': 12, 'end': 12, 'orphan': 8,
 #: Of all operations, in per cent; most of the time goes there.
 _MEASURED = 4
 _MOST_GUESTS = 4
+#: After so many operations it tells what it has come to.
+_TOLD = 50
 #: For a change to be in force: two of the longest period.
 _SETTLE_SECONDS = 1.0
 #: A multiple of all periods, in which a runtime that other guests move over
@@ -59,6 +61,7 @@ class Soak:
     """
 
     def __init__(self, seed: int, measured: int) -> None:
+        self.seed, self._start = seed, time.monotonic()
         self.chosen = random.Random(seed)  # noqa: S311 - not for secrets
         self.weights = {**WEIGHTS, 'measure': measured}
         self.machine = guests.Guests()
@@ -85,7 +88,7 @@ class Soak:
         kind = self.chosen.choices(
             *zip(*self.weights.items(), strict=True))[0]
         self.counts[kind] += 1
-        self._tell(kind)
+        self.tell(kind)
         try:
             getattr(self, f'_{kind}')()
         except exception.RTError as error:
@@ -97,7 +100,7 @@ class Soak:
         time.sleep(self.chosen.choice((0, 0, 0.05, 0.3)))
 
     @staticmethod
-    def _tell(*what: object) -> None:
+    def tell(*what: object) -> None:
         """As it goes: of a host that dies nothing else is left."""
         print(f'{time.monotonic():.3f}', *what, file=sys.stderr, flush=True)
 
@@ -119,12 +122,12 @@ class Soak:
         claim = self._claim()
         fits = self._used(guest) + claim.reservation.bandwidth <= min(
             hosts.CAP, self.enforcer.capacity().ppm) - _NOISE_PPM
-        self._tell(guest.name, claim.identifier[36:])
+        self.tell(guest.name, claim.identifier[36:])
         try:
             self.enforcer.apply(guest.pid, claim)
         except exception.KernelError:
             if fits:
-                self._tell(*self._room())
+                self.tell(*self._room())
                 raise
             self.counts['refused'] += 1
             return
@@ -137,7 +140,7 @@ class Soak:
         if guest is not None:
             del self.claims[guest]
             self.free.append(guest)
-            self._tell(guest.name)
+            self.tell(guest.name)
             self.enforcer.release(guest.pid)
 
     def _end(self) -> None:
@@ -145,7 +148,7 @@ class Soak:
         guest = self._any([*self.claims, *self.free])
         if guest is not None:
             self._forget(guest)
-            self._tell(guest.name)
+            self.tell(guest.name)
             guest.kill()
             guest.remove()
             self.enforcer.settle()
@@ -155,7 +158,7 @@ class Soak:
         guest = self._any(self.claims)
         if guest is not None:
             self._forget(guest)
-            self._tell(guest.name)
+            self.tell(guest.name)
             guest.kill()
             self.left.append(guest)
             self.enforcer.release_orphans()
@@ -249,14 +252,13 @@ class Soak:
         self.machine.close()
         return held is None
 
-    def summary(self, seed: int, seconds: float, released: bool
-                ) -> summary.Summary:
-        """What it came to, in so many *seconds*."""
+    def summary(self, released: bool = False) -> summary.Summary:
+        """What it has come to."""
         return summary.Summary(
-            os.uname().release, self.interface.name, seed,
-            self.counts.total() - self.counts['refused'], seconds,
-            self.counts, self.off, self.wrong, released,
-            summary.complaints(summary.kernel_log()))
+            os.uname().release, self.interface.name, self.seed,
+            self.counts.total() - self.counts['refused'],
+            round(time.monotonic() - self._start, 1), self.counts, self.off,
+            self.wrong, released, summary.complaints(summary.kernel_log()))
 
 
 def main(argv: list[str]) -> int:
@@ -273,12 +275,13 @@ def main(argv: list[str]) -> int:
     logging.disable(logging.CRITICAL)
     # The busy ordinary tasks are to be in the guests' way, not in ours.
     os.setpriority(os.PRIO_PROCESS, 0, -20)
-    soak, start = Soak(args.seed, args.measured), time.monotonic()
-    for _ in range(args.operations):
+    soak = Soak(args.seed, args.measured)
+    for number in range(args.operations):
         soak.step()
-    released = soak.finish()
-    found = soak.summary(
-        args.seed, round(time.monotonic() - start, 1), released)
+        if not (number + 1) % _TOLD:
+            # All that is left where the time is over, or the host dead.
+            soak.tell('so far:', soak.summary().sentence)
+    found = soak.summary(soak.finish())
     print(found.as_json())
     faults = found.faults(args.operations, args.tolerance)
     print(*faults, sep='\n', file=sys.stderr)

@@ -63,10 +63,19 @@ class Summary:
             found.append('the kernel holds budgets at the end')
         return found
 
+    @property
+    def sentence(self) -> str:
+        """What counts, for the table of kernels."""
+        shares = ('no share' if self.worst is None else
+                  f'{len(self.off)} shares within {self.worst:.4f}')
+        return (f'{self.operations} operations, {len(self.wrong)} wrong, '
+                f'{shares}')
+
     def as_json(self) -> str:
         """One line, without the single shares."""
-        return json.dumps(vars(self) | {'off': len(self.off),
-                                        'worst': self.worst})
+        return json.dumps(vars(self) | {
+            'off': len(self.off), 'worst': self.worst,
+            'sentence': self.sentence})
 
 
 def complaints(log: str) -> list[str]:

@@ -43,7 +43,28 @@ class JudgeTest(unittest.TestCase):
                          judge(0.4012).observed)
 
 
+class WorstTest(unittest.TestCase):
+
+    def test_the_farthest_share(self):
+        found = [judge(0.401), judge(0.397), *FOUND]
+        self.assertAlmostEqual(0.003, outcome.worst(found))
+
+    def test_what_is_not_promised_does_not_count(self):
+        self.assertAlmostEqual(
+            0.001, outcome.worst([judge(0, 'it only caps'), judge(0.401)]))
+
+    def test_none_was_measured(self):
+        self.assertIsNone(outcome.worst(FOUND))
+
+
 class ReportTest(unittest.TestCase):
+
+    def test_worst(self):
+        found = [judge(0.4012), *FOUND]
+        self.assertTrue(report.as_text(FACTS, found).endswith(
+            ', shares within 0.0012 of a CPU'))
+        self.assertEqual(
+            0.0012, json.loads(report.as_json(FACTS, found))['worst'])
 
     def test_text(self):
         text = report.as_text(FACTS, FOUND)

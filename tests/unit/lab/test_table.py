@@ -19,7 +19,8 @@ _DOCTOR = json.dumps({
 }, indent=2)
 _CONFORMANCE = json.dumps({'interface': 'hcbs', 'cases': [
     {'case': 'share', 'level': 'kept'}, {'case': 'cap', 'level': 'broken'},
-]}, indent=2)
+], 'worst': 0.0012}, indent=2)
+_SOAK = json.dumps({'operations': 3, 'sentence': '3 operations, 0 wrong'})
 
 
 def booted(*results: jobs.Result, died: tuple[str, ...] = (),
@@ -39,14 +40,23 @@ class RowTest(unittest.TestCase):
         self.assertEqual(
             ('HCBS', '5.10.1', 'v1', '2', 'hcbs',
              '1 problems, 0 warnings. There is none',
-             '1 kept, 1 broken (cap)',
+             '1 kept, 1 broken (cap)', '0.0012',
              'kernel: 5 passed, 1 failed, 2 skipped', 'passed'),
             table.row('HCBS', found))
+
+    def test_long_runs(self):
+        found = booted(jobs.Result('soak', 0, 1, f'12.0 start\n{_SOAK}\n'),
+                       jobs.Result('releases', 1, 1, 'Traceback'),
+                       jobs.Result('demo', 0, 1, 'as it should be'),
+                       jobs.Result('command', None, 0, ''))
+        self.assertEqual(
+            'soak: 3 operations, 0 wrong; releases: failed; demo: passed; '
+            'command: did not end', table.row('HCBS', found)[-2])
 
     def test_death(self):
         found = booted(jobs.Result('doctor', None, 0, '{\n cut'),
                        died=('kernel BUG at x', 'panic'))
-        self.assertEqual(('none', '-', '-', '-', 'kernel BUG at x'),
+        self.assertEqual(('none', '-', '-', '-', '-', 'kernel BUG at x'),
                          table.row('HCBS', found)[4:])
 
 

@@ -22,6 +22,21 @@ JOIN = ('groups=$1; shift; for each in $(echo $groups | tr , " "); do '
         'echo 0 > $each/cgroup.procs; done; exec "$@"')
 
 
+#: What ends a program whose ``serve(connection)`` answers what comes to its
+#: ``listener``: it prints its ``log`` when it is asked to.
+SERVING = '''
+def accept():
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=serve, args=(connection,), daemon=True
+                         ).start()
+threading.Thread(target=accept, daemon=True).start()
+sys.stdin.readline()
+print(json.dumps(log), flush=True)
+sys.stdin.read()
+'''
+
+
 class WatchedTest(base.RealKernelTest):
     """Its scratch group, below ``cpu`` and ``cpuacct``, is a server."""
 

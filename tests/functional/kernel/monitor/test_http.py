@@ -25,6 +25,7 @@ from nova_rt.monitor import paths
 from nova_rt.monitor import servers
 from nova_rt.monitor import tap
 from nova_rt.monitor import transactions
+from tests.functional.kernel.monitor import base
 
 #: Answers each connection in a thread, status and pieces as the path says;
 #: notes what it was asked, when it had read that and began its last piece.
@@ -62,16 +63,7 @@ def serve(connection):
                     status.decode(), read, last))
 listener = socket.create_server((sys.argv[1], 0))
 print(listener.getsockname()[1], flush=True)
-def accept():
-    while True:
-        connection, _ = listener.accept()
-        threading.Thread(target=serve, args=(connection,), daemon=True
-                         ).start()
-threading.Thread(target=accept, daemon=True).start()
-sys.stdin.readline()
-print(json.dumps(log), flush=True)
-sys.stdin.read()
-'''
+''' + base.SERVING
 #: Asks a server for these targets, one after the other.
 CLIENT = '''
 import socket, sys

@@ -50,16 +50,7 @@ def serve(connection):
             (woken, before, read, first, time.monotonic_ns()))
 listener = socket.create_server(('127.0.0.1', 0))
 print(listener.getsockname()[1], flush=True)
-def accept():
-    while True:
-        connection, _ = listener.accept()
-        threading.Thread(target=serve, args=(connection,), daemon=True
-                         ).start()
-threading.Thread(target=accept, daemon=True).start()
-sys.stdin.readline()
-print(json.dumps(log), flush=True)
-sys.stdin.read()
-'''
+''' + base.SERVING
 #: Asks and gets an answer twice, and asks once more.
 WAITING = '''
 import socket, sys

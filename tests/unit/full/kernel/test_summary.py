@@ -49,6 +49,8 @@ class SummaryTest(unittest.TestCase):
         self.assertEqual((2, 0.004, True, 2000), (
             found['off'], found['worst'], found['released'],
             found['operations']))
+        self.assertEqual('2000 operations, 0 wrong, 2 shares within 0.0040',
+                         found['sentence'])
 
     def test_complaints(self) -> None:
         self.assertEqual(

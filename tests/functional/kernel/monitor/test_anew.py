@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A server whose vCPUs come and go, as those of one that is being started."""
+
+import os
+
+from nova_rt.monitor import servers
+from tests.functional.kernel.monitor import base
+
+BUSY = '''
+import time
+while True:
+    time.sleep(0.001)
+'''
+
+
+class AnewTest(base.WatchedTest):
+
+    def test_vcpus_that_are_found_later(self):
+        self.python(BUSY)
+        self.wait_for(lambda: self.seen().whole.waits.count > 100)
+        before = self.monitor.look()
+        path = os.path.join(self.top, 'vcpu0')
+        os.mkdir(path)
+        self.addCleanup(os.rmdir, path)
+        [server] = self.servers
+        self.monitor.watch([servers.Server(base.UUID, {
+            **server.groups, 0: os.stat(path).st_ino})])
+        now = self.monitor.look()
+        # What was counted till then is gone; nothing is less than none.
+        self.assertLess(now.seen[base.UUID].whole.waits.count,
+                        before.seen[base.UUID].whole.waits.count)
+        self.assertEqual(now.seen, now.since(before).seen)
+        self.assertEqual({0}, {*now.seen[base.UUID].vcpus})
