@@ -26,6 +26,7 @@ case "$1${2:+ $2}" in
         ;;
     'stack extra')
         create_nova_rt_flavors
+        start_nova_rt_monitor
         ;;
     'stack test-config')
         verify_nova_rt

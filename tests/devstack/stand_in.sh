@@ -64,8 +64,13 @@ function pip_uninstall {
     note pip_uninstall "$@" "${PIP_VIRTUAL_ENV:+from $PIP_VIRTUAL_ENV}"
 }
 
+function run_process {
+    # Nothing for a service that is not enabled.
+    ! is_service_enabled "$1" || note run_process "$@"
+}
+
 function stop_process {
-    note stop_process "$@"
+    ! is_service_enabled "$1" || note stop_process "$@"
 }
 
 function define_plugin {

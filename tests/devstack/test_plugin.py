@@ -141,7 +141,7 @@ class OneNodeTest(base.DevStackTestCase):
         shutil.copytree(base.PROJECT / 'devstack', self.plugin / 'devstack')
         shutil.copytree(base.PROJECT / 'etc', self.plugin / 'etc')
         self.run_plugin(*base.STACK)
-        self.assertEqual([f'setup_develop {self.plugin}'],
+        self.assertEqual([f'setup_develop {self.plugin} monitor'],
                          self.calls('setup_develop'))
         self.assertIn(ROOTWRAP, self.files())
 
@@ -224,6 +224,46 @@ class SeveralNodesTest(base.DevStackTestCase):
         self.assertEqual(before, self.files())
 
 
+class MonitorTest(base.DevStackTestCase):
+    """What builds its programs, and what ``nova-rt graph`` needs."""
+
+    def installed(self, *services):
+        self.configure(*services)
+        self.run_plugin('stack/install')
+        return self.calls()
+
+    def test_compute(self):
+        self.assertEqual(
+            ['install_package clang libbpf-dev libbpf1',
+             f'setup_develop {base.PROJECT} monitor'],
+            self.installed(*base.COMPUTE))
+
+    def test_compute_of_another_distribution(self):
+        self.variables['os_PACKAGE'] = 'rpm'
+        self.assertEqual('install_package clang libbpf-devel libbpf',
+                         self.installed(*base.COMPUTE)[0])
+
+    def test_controller(self):
+        self.assertEqual([f'setup_develop {base.PROJECT}'],
+                         self.installed(*base.CONTROLLER))
+
+    def test_service(self):
+        """It starts as root, which is what loads the programs."""
+        self.configure(*base.COMPUTE, 'nova-rt-monitor')
+        self.run_plugin('stack/extra')
+        self.assertEqual(
+            [f'run_process nova-rt-monitor {self.root}/nova-rt-monitor root'],
+            self.calls())
+        self.run_plugin('unstack')
+        self.assertIn('stop_process nova-rt-monitor', self.calls())
+
+    def test_service_is_not_asked_for(self):
+        self.configure(*base.COMPUTE)
+        self.run_plugin('stack/extra', 'unstack')
+        self.assertEqual([], [call for call in self.calls()
+                              if 'nova-rt-monitor' in call])
+
+
 class ContainersTest(base.DevStackTestCase):
     """LIBVIRT_TYPE=lxc needs a driver that DevStack does not install."""
 
@@ -237,22 +277,22 @@ class ContainersTest(base.DevStackTestCase):
         self.assertEqual(
             ['install_package libvirt-daemon-driver-lxc',
              'restart_service libvirtd'],
-            self.calls()[1:])
+            self.calls()[2:])
 
     def test_driver_is_there(self):
         self.variables['PACKAGES'] = 'libvirt-daemon-driver-lxc'
         self.run_plugin('stack/install')
-        self.assertEqual(1, len(self.calls()))
+        self.assertEqual(2, len(self.calls()))
 
     def test_driver_of_another_distribution(self):
         self.variables['os_PACKAGE'] = 'rpm'
         self.run_plugin('stack/install')
-        self.assertEqual(1, len(self.calls()))
+        self.assertEqual(2, len(self.calls()))
 
     def test_virtual_machines(self):
         self.variables['LIBVIRT_TYPE'] = 'qemu'
         self.run_plugin('stack/install')
-        self.assertEqual(1, len(self.calls()))
+        self.assertEqual(2, len(self.calls()))
         self.assertEqual(([], []), self.maps())
 
     def maps(self):

@@ -30,6 +30,7 @@ from tests.emulation import kernels
 from tests.emulation import rt_group_sched
 from tests.emulation import tasks as emulated
 from tests.functional import guests
+from tests.functional import thrift
 from tests.functional import waits
 
 PCPUS = 4
@@ -69,7 +70,11 @@ class TestCase(waits.Waits, base.ServersTestBase):
         self.guests = guests.GuestGroups(self.VIRT_TYPE)
         self.clock = clock.Clock()
         self._configure()
+        self.useFixture(thrift.Thrift())
         super().setUp()
+        self.useFixture(fixtures.MonkeyPatch(
+            'futurist._thread.ThreadWorker.MAX_IDLE_FOR',
+            thrift.IDLE_SECONDS))
         self._fake_lxc()
         self.useFixture(self.guests)
         self._emulate_kernels()

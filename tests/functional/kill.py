@@ -12,8 +12,6 @@ anything done.
 
 from collections.abc import Callable, Iterator
 import contextlib
-import io
-import json
 import sys
 import threading
 from typing import Any
@@ -23,8 +21,6 @@ from nova.compute import manager
 from oslo_db.sqlalchemy import enginefacade
 import oslo_messaging
 
-from nova_rt.cmd import manage
-from nova_rt.manage import command
 from tests.emulation import kernel as emulation
 
 #: Transactions that no reservation depends on: to be killed before one is
@@ -61,7 +57,7 @@ class Killer(fixtures.Fixture):
         self._local = threading.local()
         self._quiet = threading.Condition()
         self._busy = 0
-        self._at: int | None = None
+        self._at: int | str | None = None
         self._armed = False
         self.seams: list[str] = []
         self.dead: set[str] = set()
@@ -70,8 +66,11 @@ class Killer(fixtures.Fixture):
     # What tests do.
 
     @contextlib.contextmanager
-    def armed(self, at: int | None = None) -> Iterator[None]:
-        """Within the block the compute that gets to seam *at* ends."""
+    def armed(self, at: int | str | None = None) -> Iterator[None]:
+        """Within the block the compute that gets to seam *at* ends.
+
+        :param at: which one, counted from 1, or its name
+        """
         self.seams, self.dead, self.lost = [], set(), []
         self._at, self._armed = at, True
         try:
@@ -107,7 +106,7 @@ class Killer(fixtures.Fixture):
             if not self._armed:
                 return
             self.seams.append(f'{host}: {name}')
-            if len(self.seams) == self._at:
+            if self._at in (len(self.seams), self.seams[-1]):
                 self.dead.add(host)
                 raise Killed
 
@@ -265,52 +264,3 @@ def _caller() -> str:
         if frame.f_code.co_name == 'wrapper' and callable(function):
             return str(function.__name__)
     return 'transaction'
-
-
-class Operator(fixtures.Fixture):
-    """Runs nova-rt-manage, which cannot look at an emulated kernel."""
-
-    def __init__(self, test: Any) -> None:
-        super().__init__()
-        self._test = test
-
-    def _setUp(self) -> None:
-        for name, new in (
-                # Nothing happens meanwhile: a second look shows the same.
-                ('command.examine', command._look),
-                ('start.configure', lambda *args: None),
-                ('read.load.Loader._kernel', lambda *args: None)):
-            self.useFixture(fixtures.MonkeyPatch(
-                f'nova_rt.manage.{name}', new))
-
-    def heal(self) -> int:
-        """Bring Placement in order; how much there was to do.
-
-        Nova leaves the allocation of a migration that was given up for
-        good: it is for ``nova-manage placement audit``, or for us.
-        """
-        differences = self._check()
-        if differences:
-            self._manage('heal', '--apply')
-            self._test.assertEqual([], self._check())
-        return len(differences)
-
-    def audit(self) -> None:
-        """As nova-manage placement audit, where no server is left."""
-        for uuid in self._test.compute_rp_uuids.values():
-            for consumer in self._test._get_allocations_by_provider_uuid(
-                    uuid):
-                self._test.placement.delete(f'/allocations/{consumer}')
-
-    def _check(self) -> list[Any]:
-        found = json.loads(self._manage('check', '-f', 'json')[1])
-        self._test.assertEqual([], found['unchecked'])
-        return list(found['differences'])
-
-    @staticmethod
-    def _manage(*argv: str) -> tuple[int, str]:
-        out = io.StringIO()
-        with (contextlib.redirect_stdout(out),
-              contextlib.redirect_stderr(out)):
-            code = manage.main(argv)
-        return code, out.getvalue()

@@ -7,6 +7,7 @@ libvirt lives on: it goes on with a migration that nobody waits for any more.
 
 from typing import Any
 
+import fixtures
 from nova import objects
 
 from tests.functional import kill
@@ -15,6 +16,8 @@ from tests.functional import kill_moves
 from tests.functional import live
 
 Server = kill_matrix.Server
+#: seconds, not to wait half a minute for each destination that was killed
+_PATIENCE = 10.0
 
 
 class Migrations(live.Migrations):
@@ -44,6 +47,8 @@ class LiveKillTests(kill_moves.MoveKillTests):
         super().setUp()
         #: the host that has the server after its live migration
         self.ends_at = ''
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_rt.virt.libvirt.holding.PATIENCE', _PATIENCE))
         self.libvirt = self.useFixture(Migrations(
             self.killer, self.guests, lambda: self.connection('host2')))
 
@@ -88,9 +93,31 @@ class LiveKillTests(kill_moves.MoveKillTests):
         if not self.killer.dead:
             self.assertEqual(self.ends_at, self.host_of(server))
 
+    def operate(self) -> None:
+        """And with allocations, of which Nova keeps those of both hosts."""
+        super().operate()
+        if self.ends_at:
+            self.operator.obey()
+
     def repair(self, server: Server) -> None:
         """Nova has one that is elsewhere in fact started a second time."""
         for host in self.computes:
             if host != server['OS-EXT-SRV-ATTR:host']:
                 self.end(server, host)
         super().repair(server)
+
+    def delete_meanwhile(self, server: Server) -> None:
+        """Nova does it without the host that was lost."""
+        self.migrate_live(server)
+        for host in self.killer.dead:
+            self._force_down(host, True)
+        self.api.delete_server(server['id'])
+
+    def restart(self) -> None:
+        lost = tuple(self.killer.dead)
+        super().restart()
+        for host in lost:
+            self._force_down(host, False)
+        for compute in self.computes.values():
+            compute.manager._cleanup_running_deleted_instances(
+                self.cell_context())

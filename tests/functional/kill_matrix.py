@@ -27,6 +27,7 @@ from nova import objects
 from nova_rt import hostmap
 from tests.functional import kill
 from tests.functional import operations
+from tests.functional import repairs
 from tests.functional import watched
 from tests import seeds
 
@@ -57,7 +58,7 @@ class KillTests(watched.Watched):
         self.healed = 0
         self.lost: Any = None
         self.killer = self.useFixture(kill.Killer(self.look))
-        self.operator = self.useFixture(kill.Operator(self))
+        self.operator = self.useFixture(repairs.Operator(self))
 
     def _configure(self) -> None:
         super()._configure()

@@ -40,7 +40,7 @@ class Migrations(fixtures.Fixture):
         self.ends, self.raises, self.xml = COMPLETED, False, ''
         self.speeds: list[int] = []
         self.copying = threading.Event()
-        self._go_on = threading.Event()
+        self._aborted = threading.Event()
         self._fast = threading.Event()
         self.while_copying: Callable[[Any], None] = lambda incoming: None
         self.trouble: list[BaseException] = []
@@ -55,7 +55,7 @@ class Migrations(fixtures.Fixture):
                  lambda domain, speed: self._set_speed(speed))):
             self.useFixture(fixtures.MonkeyPatch(
                 f'nova.tests.fixtures.libvirt.Domain.{name}', new))
-        self.addCleanup(self._go_on.set)
+        self.addCleanup(self._aborted.set)
         self.addCleanup(self._fast.set)
 
     def _stats(self, domain: Any, flags: int = 0) -> dict[str, int]:
@@ -66,14 +66,14 @@ class Migrations(fixtures.Fixture):
         self._fast.set()
 
     def _abort(self, domain: Any) -> None:
-        self.ends = CANCELLED
-        self._go_on.set()
+        self._aborted.set()
         self._fast.set()
 
     def _migrate(self, domain: Any, destination: str, params: Any,
                  flags: Any) -> None:
         self.xml = params['destination_xml']
         self.speeds = [params['bandwidth']]
+        self._aborted.clear()
         self._fast.clear()
         incoming = self._destination().createXML(self.xml, 'flags')
         if self.ends == COMPLETED:
@@ -83,16 +83,17 @@ class Migrations(fixtures.Fixture):
                 self.trouble.append(error)
         self.copying.set()
         if self.ends == CANCELLED:
-            self._go_on.wait(PATIENCE)
+            self._aborted.wait(PATIENCE)
         elif self.speeds == [SLOW] and incoming.rt_pid:
             self._fast.wait(PATIENCE)
-        if self.ends == COMPLETED and incoming.rt_pid:
+        ends = CANCELLED if self._aborted.is_set() else self.ends
+        if ends == COMPLETED and incoming.rt_pid:
             incoming.resume()
             self._groups.forget(domain)
             domain._job_type = COMPLETED
             return
         self._groups.forget(incoming)
-        domain._job_type = CANCELLED if self.ends == CANCELLED else FAILED
+        domain._job_type = CANCELLED if ends == CANCELLED else FAILED
         if self.raises:
             raise fakelibvirt.make_libvirtError(
                 fakelibvirt.libvirtError, 'operation failed',

@@ -86,6 +86,19 @@ class DescriptionTest(operations.TestCase):
                       f'{server["id"]}: it is busy', self.stdlog.logger.output)
         self.assert_invariants()
 
+    def test_no_guest_to_tell_of(self) -> None:
+        """A stopped server is told of when it starts, one gone never."""
+        server = self.boot_with()
+        self._stop_server(server)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.tests.fixtures.libvirt.Domain.setMetadata', self.refuse))
+        self.changed(server)
+        connection = self.driver._host.get_connection()
+        connection.lookupByUUIDString(server['id']).undefine()
+        self.changed(server)
+        self.assertNotIn('Monitoring has old addresses',
+                         self.stdlog.logger.output)
+
     def refuse(self, *args: Any) -> None:
         raise fakelibvirt.make_libvirtError(
             fakelibvirt.libvirtError, 'it is busy')

@@ -2,6 +2,9 @@
 
 """nova-compute is killed at each step of what it does; see kill_matrix."""
 
+from collections.abc import Callable
+
+from nova_rt import hostmap
 from tests.functional import kill_live
 from tests.functional import kill_matrix
 from tests.functional import kill_moves
@@ -36,3 +39,48 @@ class MachineTest(kill_live.LiveKillTests, operations.TestCase):
         self.ends_at, self.libvirt.ends = 'host1', live.FAILED
         self.matrix(kill_matrix.Operation(
             'failed', lambda: self.boot_here(self.large), self.migrate_live))
+
+    @proof.proves('Live migration, nova-compute of an end is killed, and the '
+                  'server is deleted before it is back', 'at each step: no '
+                  'claim and no budget is left once it is')
+    def test_deleted_meanwhile(self) -> None:
+        self.ends_at = 'host2'
+        self.matrix(kill_matrix.Operation(
+            'deleted', lambda: self.boot_here(self.large),
+            self.delete_meanwhile))
+
+    def leave(self, run: Callable[[kill_matrix.Server], None],
+              at: str = 'libvirt copies') -> None:
+        """The source is killed at a step, and comes back."""
+        self.ends_at = 'host2'
+        server = self.boot_here(self.large)
+        with self.killer.armed(f'host1: {at}'):
+            run(server)
+        self.restart()
+        self.check()
+
+    @proof.proves('Live migration, nova-compute of the source is killed as it '
+                  'begins, or while libvirt copies', 'Nova keeps the '
+                  "allocations of both hosts; what 'nova-rt-manage check' "
+                  'says to do heals them')
+    def test_left_by_a_live_migration(self) -> None:
+        for at in ('RPC pre_live_migration', 'libvirt copies'):
+            self.leave(self.migrate_live, at)
+            self.operate()
+            self.assert_invariants()
+            self.assertEqual((1_200_000, 600_000), self.usage('host1'))
+            self.assert_nothing_left('host2')
+            self.finish()
+
+    @proof.proves('Live migration, nova-compute of the source is killed while '
+                  'libvirt copies, and the server is deleted before it is '
+                  'back', 'Nova keeps what the migration allocates; '
+                  "'nova-rt-manage heal' takes our part of it")
+    def test_left_by_a_deleted_server(self) -> None:
+        self.leave(self.delete_meanwhile)
+        left = self._get_allocations_by_provider_uuid(
+            self.compute_rp_uuids['host1'])
+        (held,) = (each['resources'] for each in left.values())
+        self.assertLessEqual({'VCPU', *hostmap.CLASSES}, set(held))
+        self.assertEqual(1, self.operator.heal())
+        self.assert_nothing_left(*self.computes)

@@ -11,8 +11,8 @@ import random
 import sys
 from typing import Any
 
-from tests.functional import kill
 from tests.functional import operations
+from tests.functional import repairs
 from tests import seeds
 
 COUNT = int(os.environ.get('NOVA_RT_SOAK_SERVICES', '25'))
@@ -141,7 +141,7 @@ class ServicesTest(operations.TestCase):
             except Exception as error:
                 error.add_note(f'NOVA_RT_SEED={self.seed} after {self.log}')
                 raise
-        operator = self.useFixture(kill.Operator(self))
+        operator = self.useFixture(repairs.Operator(self))
         self.assertEqual(0, operator.heal(), 'nova-rt-manage differs')
         self.assert_nothing_remains()
         self.assertEqual(0, operator.heal(), 'nova-rt-manage differs')

@@ -11,6 +11,9 @@ import urllib.parse
 from cheroot import wsgi
 
 THREADS = 8
+#: Clients do not ask again when a connection that they keep is closed just as
+#: they delete something.
+IDLE_S = 300
 
 
 class _Body:
@@ -28,7 +31,8 @@ def server(application: Callable[..., Any], port: int) -> wsgi.Server:
         environ['wsgi.input'] = _Body(environ['wsgi.input'])
         return application(environ, start_response)
 
-    return wsgi.Server(('127.0.0.1', port), serve, numthreads=THREADS)
+    return wsgi.Server(('127.0.0.1', port), serve, numthreads=THREADS,
+                       timeout=IDLE_S)
 
 
 def answers(url: str) -> bool:

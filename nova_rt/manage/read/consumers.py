@@ -20,6 +20,8 @@ from nova_rt.manage import snapshot
 #: Of migrations, as in migration_get_in_progress_by_host_and_node.
 _OVER = frozenset(('confirmed', 'reverted', 'error', 'failed', 'completed',
                    'cancelled', 'done'))
+#: Of live migrations that have moved nothing yet.
+_PREPARED = frozenset(('accepted', 'queued', 'preparing'))
 #: Of evacuations whose old host has not cleaned up yet, as in
 #: ComputeManager._destroy_evacuated_instances.
 _EVACUATED = ['accepted', 'pre-migrating', 'done']
@@ -82,14 +84,25 @@ def _keeps(migration: Any, node: cells.Node) -> bool:
         return migration.status in _EVACUATED
     # One that is finished waits for confirmation, with its server where it
     # belongs: compared as a holding.
-    return migration.status not in _OVER | {'finished'}
+    return _goes_on(migration) and migration.status != 'finished'
+
+
+def _goes_on(migration: Any) -> bool:
+    """Whether Nova may be at work on it, though not on its server.
+
+    It is not on a live migration that is being prepared: the server would be
+    in that task state.  A source that is lost then leaves it so for ever.
+    """
+    given_up = (migration.migration_type == 'live-migration'
+                and migration.status in _PREPARED)
+    return not given_up and migration.status not in _OVER
 
 
 def _of_migration(context: Any, migration: Any) -> snapshot.Fate:
     instance = _instance(context, migration.instance_uuid)
     if instance is None:
         return snapshot.Fate.GONE
-    if cells.is_moving(instance) or migration.status not in _OVER:
+    if cells.is_moving(instance) or _goes_on(migration):
         return snapshot.Fate.EXPECTED
     # Where a move failed half-way, what the server needs is not known.
     settled = instance.vm_state not in (vm_states.ERROR, vm_states.RESIZED)

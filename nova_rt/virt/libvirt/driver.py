@@ -141,9 +141,13 @@ class RTLibvirtDriver(driver.LibvirtDriver):
     def rt_describe(self, instance: Any) -> None:
         """Tell libvirt what Nova knows of a server by now; never raises."""
         try:
-            description.tell(
-                self._host.get_guest(instance)._domain, description.describe(
+            guest = self._host.get_guest(instance)
+            if guest.is_active():
+                description.tell(guest._domain, description.describe(
                     instance, instance.get_network_info()))
+        except nova_exception.InstanceNotFound:
+            # It has no domain, or none by now: its next start tells.
+            pass
         except Exception as error:
             # Only who looks from outside misses it.
             LOG.warning('Monitoring has old addresses of server %s: %s',
