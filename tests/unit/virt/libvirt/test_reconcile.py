@@ -2,6 +2,8 @@
 
 """What is tested here: the kernel follows the claims, lowering first."""
 
+import dataclasses
+
 import fixtures
 import hypothesis
 from hypothesis import strategies as st
@@ -83,6 +85,13 @@ class ReconcilerTest(base.BaseTestCase):
         self.assertEqual(
             {}, self.run_once(Kernel({1: (100, PERIOD)}), guest(1)))
         self.assertIn('server1', self.log.output)
+
+    def test_one_in_the_middle_of_something_is_left(self):
+        budgets = {1: (100, PERIOD), 2: (300, PERIOD)}
+        self.assertEqual(budgets, self.run_once(Kernel(dict(budgets)), *(
+            dataclasses.replace(each, settled=False)
+            for each in (guest(1), guest(2, 200), guest(3, 100)))))
+        self.assertEqual('', self.log.output)
 
     def test_same_bandwidth_in_another_period(self):
         self.assertEqual({1: (100, 1000)}, self.run_once(
