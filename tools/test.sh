@@ -11,8 +11,9 @@
 # in virtual machines, with both versions of cgroups.  "full" is what a change
 # cannot wait for, and only when asked for: all points of the kill matrix and
 # of the audits, the long soak, the campaign of mutants, Nova's own tests, the
-# experiments, more random sets of servers on one pCPU, the life cycle of
-# virtual machines by SCHED_DEADLINE, all tests of the full cloud, and the lab.
+# experiments, more random sets of servers on one pCPU, the whole life cycle
+# of containers and of virtual machines by SCHED_DEADLINE, all tests of the
+# full cloud, and the lab.
 # Samples change daily; NOVA_RT_DAY=2026-01-31 repeats those of a day.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -144,8 +145,8 @@ full() {
         'test_(kill|audits|soak|load|fuzz)|functional.test_deadline'
     check "Nova's own tests, with the plugin" python -m tests.full.nova_own
     experiments
-    NOVA_RT_SETS=20 NOVA_RT_SETS_QEMU=5 NOVA_RT_STOCK=1 \
-        tests cloud --serial 'random_sets|reserved_deadline'
+    NOVA_RT_SETS=20 NOVA_RT_SETS_QEMU=5 NOVA_RT_STOCK=1 NOVA_RT_LIFE=1 \
+        tests cloud --serial 'random_sets|reserved_deadline|test_lifecycle'
     tests full --serial
     check 'demo, a VNF package' tools/demo.sh --full
     hosts

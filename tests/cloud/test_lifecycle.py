@@ -5,12 +5,15 @@
 import os
 import pathlib
 import subprocess
+import unittest
 
 from tests.cloud import base
 from tests.cloud import lifecycle
 from tests import proof
 
 MACHINE = base.host.MACHINE
+#: The tests of a day, unless all are asked for.
+A_DAY = 8
 
 
 def tasks(group: str) -> list[int]:
@@ -75,3 +78,12 @@ class ContainerTestCase(lifecycle.LifecycleTests):
             return self.status() == 'SHUTOFF'
         return (found.group != self.first.group
                 and found.kernel == lifecycle.BUDGET)
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """A half of the life cycle a day; all of it with NOVA_RT_LIFE."""
+    if 'NOVA_RT_LIFE' in os.environ:
+        return standard
+    return unittest.TestSuite(
+        lifecycle.of_the_day(loader, ContainerTestCase, A_DAY))

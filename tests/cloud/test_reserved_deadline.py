@@ -13,7 +13,6 @@ from tests.cloud import base
 from tests.cloud import lifecycle
 from tests.cloud import pinned
 from tests import proof
-from tests import seeds
 
 TOLERANCE = 0.005
 SECONDS = 10
@@ -102,8 +101,7 @@ class LifecycleTestCase(pinned.PinnedTests, lifecycle.LifecycleTests):
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
     """One test of the life cycle a day; all of them with NOVA_RT_STOCK."""
-    life = list(loader.loadTestsFromTestCase(LifecycleTestCase))
-    if not _WHOLE:
-        life = seeds.sample(__name__).sample(life, 1)
+    life = (loader.loadTestsFromTestCase(LifecycleTestCase) if _WHOLE
+            else lifecycle.of_the_day(loader, LifecycleTestCase, 1))
     return unittest.TestSuite(
         [*loader.loadTestsFromTestCase(DeadlineTestCase), *life])
