@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What benchmarks/monitor.py has compute: small kin of EP (only computes), CG
- * (reads from everywhere) and MG (walks through much memory) of the NAS
- * Parallel Benchmarks.
+ * (multiplies a sparse matrix of the size of its class W) and MG (walks through
+ * much memory) of the NAS Parallel Benchmarks.
  *
  * usage: loads ep|cg|mg
- * For each byte that it reads it computes for some 10 ms, always the same, and
+ * For each byte that it reads it computes for some 5 ms, always the same, and
  * prints the CPU time that it took, in ns.
  */
 #include <stdio.h>
@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 #define WORDS (1 << 21)
+#define ROWS 7000
+#define ENTRIES 81
 
 static double ep(void)
 {
 	unsigned long long seed = 271828183, inside = 0;
 
-	for (int i = 0; i < 9000000; i++) {
+	for (int i = 0; i < 4500000; i++) {
 		double x, y;
 
 		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -33,13 +35,23 @@ static double ep(void)
 
 static double cg(double *from, double *to)
 {
-	unsigned int at = 12345;
+	static unsigned int column[ROWS * ENTRIES];
 
-	for (int i = 0; i < WORDS; i++) {
-		at = at * 1664525 + 1013904223;
-		to[i] += 0.5 * from[at % WORDS];
-	}
-	return to[WORDS / 2];
+	if (!column[1])
+		for (unsigned int i = 0, at = 12345; i < ROWS * ENTRIES; i++) {
+			at = at * 1664525 + 1013904223;
+			column[i] = (at >> 8) % ROWS;
+		}
+	for (int round = 0; round < 24; round++)
+		for (int row = 0; row < ROWS; row++) {
+			double sum = 0;
+
+			for (int i = 0; i < ENTRIES; i++)
+				sum += from[row * ENTRIES + i] *
+				       from[column[row * ENTRIES + i]];
+			to[row] = sum;
+		}
+	return to[ROWS / 2];
 }
 
 static double mg(double *from, double *to)

@@ -82,7 +82,7 @@ def _group(name: str, members: Sequence[monitor_servers.Server]
         name, {}, vcpus, f'{name} ({len(members)})',
         reservation=monitor_servers.Reservation(
             round(cpus / vcpus * _PERIOD_US), _PERIOD_US,
-            all(map(monitor_servers.shows_budget, members))
+            any(map(monitor_servers.has_group_budget, members))
         ) if cpus else None,
         addresses=tuple(address for server in members
                         for address in server.addresses))

@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import posixpath
 import re
+import socket
 
 from nova_rt.host import cgroup
 from nova_rt.host import files as host_files
@@ -21,7 +22,6 @@ from nova_rt.host import sched
 from nova_rt.kernel import base
 from nova_rt.kernel import passive
 from nova_rt.kernel import survey
-from nova_rt.monitor import budgets
 from nova_rt.monitor import domains
 from nova_rt.monitor import servers
 
@@ -103,8 +103,9 @@ class Finder:
 
     def _taps(self, interfaces: Iterable[str]) -> Iterator[int]:
         for name in interfaces:
-            with contextlib.suppress(OSError, ValueError):  # gone meanwhile
-                yield int(self._host.read(f'/sys/class/net/{name}/ifindex'))
+            with contextlib.suppress(OSError):  # gone meanwhile
+                # Not by /sys, which may be another network namespace's.
+                yield socket.if_nametoindex(name)
 
     def _groups(self, path: str) -> Iterator[tuple[int, int]]:
         whole = self._inode(path)
@@ -141,9 +142,8 @@ class Finder:
                 continue  # gone meanwhile, or nobody's
             runtime = max(held.runtimes, default=0)
             if runtime > 0 and held.period_us > 0:
-                return servers.Reservation(
-                    runtime, held.period_us,
-                    budgets.are_seen(self._interface.name))
+                return servers.Reservation(runtime, held.period_us,
+                                           of_group=True)
         return None
 
     def _deadline(self, guest: host_guests.Guest

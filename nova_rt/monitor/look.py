@@ -71,6 +71,7 @@ class Look:
     :ivar requests: of HTTP, by UUID; none unless asked for
     :ivar request_stats: what is not exact of them; None without that source
     :ivar failed_pushes: None where nothing is pushed
+    :ivar group_budgets: it is seen when the budgets of groups run out
     """
 
     at_s: float
@@ -93,12 +94,14 @@ class Look:
     request_stats: http.Stats | None = None
     failed_pushes: int | None = None
     begun: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    group_budgets: bool = True
 
     def shows_budget(self, uuid: str) -> bool:
         """Whether it is known when a server, or all of others, had budget."""
-        return all(map(monitor_servers.shows_budget, (
-            [self.servers[uuid]] if uuid in self.servers
-            else self.servers.values())))
+        return self.group_budgets or not any(map(
+            monitor_servers.has_group_budget, (
+                [self.servers[uuid]] if uuid in self.servers
+                else self.servers.values())))
 
     @property
     def method(self) -> str:
@@ -146,8 +149,9 @@ class Monitor:
         self._attachers = [*self._attach()]
         self._counters, counted = _start(counters.Counters)
         self._power, energy = _start_power()
-        shown = Source(budgets.NAME, scheduler.reason or budgets.why_not(
-            host_files.Host()))
+        self._sees = bool(self._scheduler and self._scheduler.sees_budgets())
+        shown = Source(budgets.NAME, scheduler.reason or (
+            '' if self._sees else budgets.why_not(host_files.Host())))
         self.sources = (scheduler, shown, network, taps, counted, energy,
                         *([asked] if asked else []))
 
@@ -182,7 +186,7 @@ class Monitor:
         now, register = time.monotonic(), self._register
         found = Look(now, now - self._begun_s, self.sources,
                      dict(register.servers), beyond=register.beyond,
-                     begun=dict(register.begun))
+                     begun=dict(register.begun), group_budgets=self._sees)
         if self._counters:
             found = dataclasses.replace(
                 found, counted=self._counters.read(register))

@@ -2,7 +2,7 @@
 
 """The programs at the scheduler, from their object to numbers of servers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import contextlib
 import dataclasses
 import struct
@@ -12,8 +12,8 @@ from nova_rt.monitor import objects
 from nova_rt.monitor import servers as monitor_servers
 from nova_rt.monitor import waits
 
-#: ``struct cpu``: since, lane, server, pid, known, unseen.
-_CPU = struct.Struct('=QIIiIQ')
+#: ``struct cpu``: since, lane, server, pid, known, unseen, budgets.
+_CPU = struct.Struct('=QIIiIQQ')
 #: The lane of tasks that are no server's.
 _HOST = 0
 #: Arrays of the programs, by lane and by server.
@@ -66,9 +66,7 @@ class Scheduler(objects.Source):
 
     def read(self, register: monitor_servers.Register) -> dict[str, Seen]:
         """All servers by their UUID, and ``other`` where there is any."""
-        for cpu in range(self._cpus.width):
-            with contextlib.suppress(OSError):  # offline
-                self.object.run('flush', cpu)
+        self._flush()
         self.object.walk('iter/task')
         found = {name: objects.by_number(values)
                  for name, values in self._arrays.items()}
@@ -77,12 +75,24 @@ class Scheduler(objects.Source):
 
     def unseen(self) -> int:
         """Switches of tasks that the kernel sent no event for."""
-        data = self._cpus.get(objects.key(0)) or b''
-        return sum(fields[-1] for fields in _CPU.iter_unpack(data))
+        return sum(unseen for *_, unseen, _ in self._of_cpus())
+
+    def sees_budgets(self) -> bool:
+        """Whether those of groups are seen to run out, on this kernel."""
+        self._flush()
+        return any(budgets for *_, budgets in self._of_cpus())
 
     def host(self) -> Mapping[int, waits.Counts]:
         """What was seen of tasks that are no server's, on each CPU."""
         return self._cpus_of(_HOST)
+
+    def _flush(self) -> None:
+        for cpu in range(self._cpus.width):
+            with contextlib.suppress(OSError):  # offline
+                self.object.run('flush', cpu)
+
+    def _of_cpus(self) -> Iterator[tuple[int, ...]]:
+        return _CPU.iter_unpack(self._cpus.get(objects.key(0)) or b'')
 
     def _seen(self, place: monitor_servers.Place,
               found: Mapping[str, Mapping[int, bytes]]) -> Seen:

@@ -26,12 +26,12 @@ _VALUE = struct.Struct('=II')
 class Reservation:
     """What the kernel grants each vCPU of a server, in us.
 
-    :ivar seen: it is seen when the budget runs out
+    :ivar of_group: the budget is its control group's, not its threads'
     """
 
     runtime_us: int
     period_us: int
-    seen: bool = True
+    of_group: bool = False
 
     @property
     def share(self) -> float:
@@ -74,9 +74,9 @@ class Server:
         return self.reservation.share * vcpus
 
 
-def shows_budget(server: Server) -> bool:
-    """Whether it is known when a server has budget: one without always has."""
-    return server.reservation is None or server.reservation.seen
+def has_group_budget(server: Server) -> bool:
+    """Whether it has a budget that not every kernel shows."""
+    return server.reservation is not None and server.reservation.of_group
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ INIT = pathlib.Path(__file__).with_name('init.sh')
 SUITE = 'bookworm'
 PACKAGES = (
     'busybox-static', 'e2fsprogs', 'gcc', 'git', 'iproute2', 'kmod',
-    'libc6-dev', 'libfuse3-3', 'libvirt-clients', 'libvirt-daemon',
+    'libbpf1', 'libc6-dev', 'libfuse3-3', 'libvirt-clients', 'libvirt-daemon',
     'libvirt-daemon-driver-lxc', 'libvirt-daemon-driver-qemu', 'libvirt-dev',
     'mount', 'pkg-config', 'procps', 'python3-dev', 'python3-venv',
     'qemu-system-x86', 'qemu-utils', 'util-linux')

@@ -28,6 +28,7 @@ NAMED = {
                '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
     'soak': 'python -W ignore -m tests.full.kernel.soak '
             '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
+    'budgets': 'python -W ignore -m tests.full.kernel.budgets',
     'releases': 'python -W ignore -m tests.full.kernel.releases',
     'differential': 'python -W ignore -m tests.full.kernel.differential',
     # An answer is what counts here: not every kernel has an interface.

@@ -10,8 +10,6 @@ import re
 
 from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
-from nova_rt.kernel import deadline
-from nova_rt.kernel import rt_group_sched
 from nova_rt.monitor import look
 from nova_rt.monitor import objects
 from nova_rt.monitor import sched
@@ -23,8 +21,8 @@ _COUNTERS = '/sys/bus/event_source/devices'
 _CPU = re.compile(r'cpu(_core|_atom)?|armv\d\w*')
 #: The first Linux with tcx.
 _PACKETS = (6, 6)
-#: Whose budgets the programs know.
-_BUDGETS = (rt_group_sched.RtGroupSched.name, deadline.NAME)
+#: The first Linux whose programs keep something for each task.
+_TASKS = (5, 13)
 
 
 def scheduler(view: doctor_view.View) -> Iterator[findings.Finding]:
@@ -47,28 +45,31 @@ def _why_not(view: doctor_view.View) -> str:
     except OSError:
         return (f'the kernel has no {_TYPES} (CONFIG_DEBUG_INFO_BTF), by '
                 f'which its programs find what they read')
+    if not _is_from(view, _TASKS):
+        return 'that takes Linux {}.{}'.format(*_TASKS)
     return ''
+
+
+def _is_from(view: doctor_view.View, first: tuple[int, int]) -> bool:
+    """Whether the kernel is this Linux, or a later one."""
+    release = re.match(r'(\d+)\.(\d+)', view.host.release)
+    return release is not None and tuple(map(int, release.groups())) >= first
 
 
 def budgets(view: doctor_view.View) -> Iterator[findings.Finding]:
     name = view.detection.name
     if name is None or _why_not(view):
         return
-    known = name in _BUDGETS
     yield findings.ok('monitor.budgets', (
-        f'nova-rt monitor {"can" if known else "cannot"} tell when budgets '
-        f'of {name} run out' + ('.' if known else
-                                '; it knows those of '
-                                f'{" and ".join(_BUDGETS)}.')))
+        f'nova-rt monitor can tell when budgets of {name} run out, if its '
+        f'programs find them in this kernel.'))
 
 
 def packets(view: doctor_view.View) -> Iterator[findings.Finding]:
     """Virtual machines have their sockets in the guest, so packets tell."""
     if _why_not(view):
         return
-    release = re.match(r'(\d+)\.(\d+)', view.host.release)
-    known = release is not None and tuple(map(
-        int, release.groups())) >= _PACKETS
+    known = _is_from(view, _PACKETS)
     yield findings.ok('monitor.packets', (
         'nova-rt monitor can see transactions of virtual machines, and '
         'datagrams.' if known else

@@ -100,10 +100,19 @@ struct rt_rq {
 	u64 rt_runtime;
 };
 
+/* What serves the tasks of a group on one CPU too, with the HCBS patches. */
+struct sched_dl_entity {
+	u64 dl_runtime, dl_deadline, dl_period;
+	u64 deadline;
+	unsigned int dl_throttled:1;
+	unsigned int dl_yielded:1;
+};
+
 struct task_group {
 	struct task_group *parent;
 	struct rt_rq **rt_rq;
 	struct rt_bandwidth rt_bandwidth;
+	struct sched_dl_entity **dl_se;
 };
 
 struct rq {
@@ -118,13 +127,6 @@ struct cfs_rq {
 struct sched_entity {
 	struct cfs_rq *cfs_rq;
 	u64 sum_exec_runtime;
-};
-
-struct sched_dl_entity {
-	u64 dl_deadline, dl_period;
-	u64 deadline;
-	unsigned int dl_throttled:1;
-	unsigned int dl_yielded:1;
 };
 
 struct sched_info {

@@ -2,8 +2,9 @@
 /*
  * CPU time, waiting and budgets of servers, summed up in the kernel.
  *
- * Times of a CPU are on its run queue's clock; when a budget ends and comes
- * back is on the monotonic one, which the timers of periods are set by.
+ * Times of a CPU are on its run queue's clock.  When a budget ends and comes
+ * back is on the clock that its kernel keeps it by: that of the run queue for
+ * deadlines, the monotonic one for the timers of RT_GROUP_SCHED's periods.
  */
 #include "kernel.h"
 #include "histogram.h"
@@ -44,6 +45,7 @@ struct cpu {
 	int pid;
 	u32 known;
 	u64 unseen;	/* switches that no event was sent for */
+	u64 budgets;	/* those of groups are seen */
 };
 
 /* What is in the totals already, and the state of SCHED_DEADLINE tasks. */
@@ -112,6 +114,43 @@ static __always_inline struct rt_rq *queue_of(struct task_group *group,
 	return found;
 }
 
+/* Each CPU has a server for a group: HCBS. */
+static __always_inline bool has_servers(void)
+{
+	return bpf_core_field_exists(struct task_group, dl_se);
+}
+
+/* A group has a budget on each CPU that a timer gives back: RT_GROUP_SCHED. */
+static __always_inline bool has_timers(void)
+{
+	return bpf_core_field_exists(struct task_group, rt_rq) &&
+	       bpf_core_field_exists(struct task_group, rt_bandwidth
+				     .rt_period_timer.node.expires);
+}
+
+/* What serves a SCHED_FIFO or SCHED_RR task on this CPU. */
+static __always_inline struct sched_dl_entity *
+server_of(struct task_struct *task, u32 cpu)
+{
+	struct task_group *group = task->sched_task_group;
+	struct sched_dl_entity **servers, *found;
+	u64 runtime;
+
+	for (int depth = 0; depth < PARENTS; depth++) {
+		if (!group || !group->parent)
+			return 0;
+		servers = group->dl_se;
+		found = 0;
+		bpf_probe_read_kernel(&found, sizeof(found), &servers[cpu]);
+		runtime = 0;
+		bpf_core_read(&runtime, sizeof(runtime), &found->dl_runtime);
+		if (runtime)
+			return found;
+		group = group->parent;
+	}
+	return 0;
+}
+
 /* The group whose budget a SCHED_FIFO or SCHED_RR task runs in. */
 static __always_inline bool budget_of(struct task_struct *task, u32 cpu,
 				      s64 *end, s64 *period, struct rt_rq **of)
@@ -119,10 +158,6 @@ static __always_inline bool budget_of(struct task_struct *task, u32 cpu,
 	struct task_group *group = task->sched_task_group;
 	u64 runtime;
 
-	if (!bpf_core_field_exists(group->rt_bandwidth.rt_period_timer
-				   .node.expires) ||
-	    !bpf_core_field_exists(group->rt_rq))
-		return 0;
 	for (int depth = 0; depth < PARENTS; depth++) {
 		if (!group || !group->parent)
 			return 0;
@@ -212,6 +247,37 @@ static __always_inline void leave_fixed(struct task_struct *task,
 	of->open = 1;
 }
 
+static __always_inline void leave_served(struct task_struct *task,
+					 struct counts *of, u32 server,
+					 bool runnable, u64 ran)
+{
+	struct sched_dl_entity *by = server_of(task,
+					       bpf_get_smp_processor_id());
+	u64 now = task->se.cfs_rq->rq->clock;
+	u64 deadline = 0, relative = 0, period = 0;
+
+	if (!by)
+		return;
+	bpf_core_read(&deadline, sizeof(deadline), &by->deadline);
+	/* It runs, so its budget is back, though no event said so. */
+	of->apart += restore(of, now - ran);
+	if (of->period != deadline) {
+		if (of->period)
+			record(bpf_map_lookup_elem(&uses, &server), of->used);
+		of->period = deadline;
+		of->used = 0;
+	}
+	of->used += ran;
+	if (!runnable || !BPF_CORE_READ_BITFIELD_PROBED(by, dl_throttled))
+		return;
+	bpf_core_read(&relative, sizeof(relative), &by->dl_deadline);
+	bpf_core_read(&period, sizeof(period), &by->dl_period);
+	of->exhausted++;
+	of->from = now;
+	of->until = deadline - relative + period;
+	of->open = 1;
+}
+
 /* The same for a SCHED_DEADLINE task; from is 0 where it has its budget. */
 static __always_inline u64 replenish(struct task *state, struct counts *of,
 				     u64 now)
@@ -265,19 +331,24 @@ static __always_inline void use_budget(struct task_struct *task,
 {
 	if (task->policy == SCHED_DEADLINE)
 		leave_deadline(task, of, server, runnable, ran);
-	else if (task->policy == SCHED_FIFO || task->policy == SCHED_RR)
+	else if (task->policy != SCHED_FIFO && task->policy != SCHED_RR)
+		return;
+	else if (has_servers())
+		leave_served(task, of, server, runnable, ran);
+	else if (has_timers())
 		leave_fixed(task, of, server, runnable, ran);
 }
 
 static __always_inline u64 without_budget(struct task_struct *task,
-					  struct counts *of, u64 waited)
+					  struct counts *of, u64 waited,
+					  u64 clock)
 {
 	u64 now, from;
 
 	if (!of->from ||
 	    (task->policy != SCHED_FIFO && task->policy != SCHED_RR))
 		return 0;
-	now = bpf_ktime_get_ns();
+	now = has_servers() ? clock : bpf_ktime_get_ns();
 	restore(of, now);
 	from = now - waited > of->from ? now - waited : of->from;
 	return of->until > from ? of->until - from : 0;
@@ -327,7 +398,7 @@ static __always_inline void enter(struct task_struct *next, struct lane lane,
 	if (next->policy == SCHED_DEADLINE)
 		apart = enter_deadline(next, of, queued, clock);
 	else
-		apart = without_budget(next, of, waited);
+		apart = without_budget(next, of, waited, clock);
 	if (apart > waited)
 		apart = waited;
 	of->apart += apart;
@@ -459,6 +530,11 @@ static __always_inline void charge(struct task_struct *task)
 SEC("raw_tp")
 int flush(void *context)
 {
+	u32 zero = 0;
+	struct cpu *here = bpf_map_lookup_elem(&cpus, &zero);
+
+	if (here)
+		here->budgets = has_servers() || has_timers();
 	charge(bpf_get_current_task_btf());
 	return 0;
 }

@@ -40,9 +40,13 @@ class Scheduler:
     """Two servers; each look finds more."""
 
     name = 'sched'
+    budgets = True
 
     def __init__(self):
         self.looks = 0
+
+    def sees_budgets(self):
+        return self.budgets
 
     def apply(self, change):
         self.change = change
@@ -192,7 +196,8 @@ class MonitorTest(commands.CommandTest):
     def test_budgets_that_are_not_seen(self):
         """What is not known is not 0."""
         unseen = [dataclasses.replace(
-            SERVERS[1], reservation=servers.Reservation(1, 5, False))]
+            SERVERS[1], reservation=servers.Reservation(1, 5, of_group=True))]
+        self.scheduler.budgets = False
         with (mock.patch.object(groups.Finder, 'find', return_value=unseen),
               mock.patch.object(budgets, 'why_not', return_value='of it')):
             text = self.out('monitor', '--seconds', '0.1')

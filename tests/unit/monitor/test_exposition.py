@@ -3,6 +3,7 @@
 """nova_rt.monitor.exposition and metrics, read by prometheus_client."""
 
 import dataclasses
+import itertools
 import unittest
 
 import hypothesis
@@ -170,11 +171,11 @@ class ExpositionTest(unittest.TestCase):
     def test_budgets_that_are_not_seen_have_no_metric(self):
         found = full()
         unseen = {uuid: dataclasses.replace(
-            server, reservation=servers.Reservation(1, 5, False))
+            server, reservation=servers.Reservation(1, 5, of_group=True))
             for uuid, server in found.servers.items()}
         gone = {key[0] for key in self.metrics()} - {key[0] for key in parsed(
             exposition.text(metrics.families(dataclasses.replace(
-                found, servers=unseen))))}
+                found, servers=unseen, group_budgets=False))))}
         self.assertEqual({
             'nova_rt_server_lost_seconds_total',
             'nova_rt_server_throttled_seconds_total',
@@ -187,12 +188,13 @@ class ExpositionTest(unittest.TestCase):
 
     def test_those_beyond_are_as_the_others(self):
         found = full()
-        for seen in (True, False):
-            granted = servers.Reservation(1, 5, seen)
-            self.assertEqual(seen, dataclasses.replace(found, servers={
-                'u1': servers.Server('u1', {}, reservation=granted),
-                'u2': servers.Server('u2', {}),
-            }).shows_budget(servers.OTHER_NAME))
+        for of_group, seen in itertools.product((True, False), repeat=2):
+            granted = servers.Reservation(1, 5, of_group)
+            self.assertEqual(
+                seen or not of_group, dataclasses.replace(found, servers={
+                    'u1': servers.Server('u1', {}, reservation=granted),
+                    'u2': servers.Server('u2', {}),
+                }, group_budgets=seen).shows_budget(servers.OTHER_NAME))
 
     @hypothesis.given(st.text(max_size=100), st.floats(0, 1e12))
     @base.PROPERTY

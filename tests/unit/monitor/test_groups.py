@@ -27,7 +27,7 @@ address="10.0.0.5" ipVersion="4"/></nova:port></nova:ports>
 </nova:instance><nova-rt:server xmlns:nova-rt="urn:nova-rt:server:1">
 <nova-rt:vnf>v1</nova-rt:vnf><nova-rt:floating address="203.0.113.7"/>
 </nova-rt:server></metadata><devices>
-<interface type='bridge'><target dev='tap1'/></interface>
+<interface type='bridge'><target dev='lo'/></interface>
 <interface type='bridge'><target dev='gone'/></interface>
 <interface type='bridge'/></devices><vcpu placement='static'>2</vcpu></domain>
 </domstatus>'''
@@ -61,7 +61,6 @@ class FinderTest(unittest.TestCase):
             self.put(f'{mount}{group}/vcpu{vcpu}/tasks')
         self.put(f'{mount}{group}/emulator/tasks')
         self.task(pid, 'qemu-system-x86', controller, f'{group}/emulator')
-        self.put('/sys/class/net/tap1/ifindex', '12\n')
         self.put('/run/libvirt/qemu/instance-00000001.xml',
                  DOMAIN.format(pid=pid, uuid=UUID, kind='qemu'))
         return host_files.Host(str(self.root))
@@ -85,7 +84,7 @@ class FinderTest(unittest.TestCase):
             1: self.inode(f'{mount}{group}/vcpu1'),
         }, 2, 'web <1>', 'p1', 'rt.small',
             addresses=('10.0.0.5', '203.0.113.7'),
-            taps=(12,), sockets=False, vnf='v1'), server)
+            taps=(1,), sockets=False, vnf='v1'), server)
 
     def test_libvirt_keeps_something_new(self):
         """It writes another file and puts it in the place of the old one."""

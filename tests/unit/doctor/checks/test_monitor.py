@@ -10,6 +10,7 @@ from tests.unit.doctor import base
 from tests.unit.doctor import kernels
 
 _BTF = {'/sys/kernel/btf/vmlinux': ''}
+_RELEASE = '/proc/sys/kernel/osrelease'
 _HERE = pathlib.Path(__file__)
 
 
@@ -25,21 +26,23 @@ class MonitorTest(base.DoctorTest):
         self.assert_ok(self.look(), name, 'CONFIG_DEBUG_INFO_BTF')
         self.assert_ok(self.look(_BTF, compiled=_HERE / 'nosuch'), name,
                        'not compiled')
+        self.assert_ok(self.look(_BTF, {_RELEASE: '5.10.218-hcbs+'}), name,
+                       'takes Linux 5.13')
 
     def test_budgets(self):
         name = 'monitor.budgets'
         self.assert_ok(self.look(_BTF), name, 'can tell when')
         self.assertNotIn(name, self.look())
         with mock.patch.object(objects, 'path', return_value=_HERE):
-            self.assert_ok(self.examine(kernels.F4, _BTF), name, 'cannot tell')
+            self.assert_ok(self.examine(kernels.F4, _BTF), name, 'rt_max')
 
     def test_packets(self):
-        name, path = 'monitor.packets', '/proc/sys/kernel/osrelease'
+        name = 'monitor.packets'
         self.assertNotIn(name, self.look())
         for release, words in (('6.6.1-amd64\n', 'can see'),
-                               ('7.0', 'can see'), ('6.1.0-50', 'Linux 6.6'),
-                               ('5.10.218', 'Linux 6.6'), ('x', 'Linux 6.6')):
-            self.assert_ok(self.look(_BTF, {path: release}), name, words)
+                               ('7.0', 'can see'), ('6.1.0-50', 'Linux 6.6')):
+            self.assert_ok(self.look(_BTF, {_RELEASE: release}), name, words)
+        self.assertNotIn(name, self.look(_BTF, {_RELEASE: 'x'}))
 
     def test_counters(self):
         name, folder = 'monitor.counters', '/sys/bus/event_source/devices'

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What the monitor says of budgets that run out, beside the task's own clock.
+
+A container has a reservation, by whatever interface this kernel has, and
+looks at the clock without a break: alone, beside an ordinary busy task, and
+beside another busy container with a reservation on the same CPU.  As root,
+on a host that may die::
+
+    python -m tests.full.kernel.budgets --periods 30
+"""
+
+import argparse
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import json
+import logging
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+from nova_rt.conformance import busy
+from nova_rt import exception
+from nova_rt.host import files as host_files
+from nova_rt.monitor import budgets
+from nova_rt.monitor import sched
+from nova_rt.monitor import servers
+from nova_rt.monitor import waits
+from tests.full.kernel import guests
+from tests.full.kernel import host as hosts
+from tests.full.kernel import summary
+
+_CPU = 0
+_UUID = 'watched'
+_MS = 1_000_000
+#: Of each vCPU, in ms.
+RESERVATIONS = ((8, 100), (20, 100), (10, 40), (200, 500), (300, 1000))
+#: What the other container has, in ms.
+_OTHER = (30, 100)
+#: Shorter ones are of interrupts.
+_GAP_NS = _MS
+COMPANY = ('alone', 'ordinary', 'reserved')
+#: How far the time without budget may be off, and the CPU time.
+TOLERANCE, _CPU_TIME = 0.002, 0.001
+_PATIENCE_SECONDS = 300
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """One container, by its own clock, the kernel's files and the monitor.
+
+    :ivar gaps: in ns
+    :ivar long: those that a whole period without budget makes
+    :ivar used_ns: of CPU time
+    :ivar alone: nothing else has a reservation on this CPU
+    """
+
+    gaps: list[int]
+    long: int
+    used_ns: int
+    alone: bool
+    usage: waits.Usage
+
+    @property
+    def off(self) -> float:
+        """How much less was without budget, and lost to others, than gaps.
+
+        A gap ends when the task runs: what others took before is in it.
+        Below 0 there is more without budget than gaps.
+        """
+        late = sum(self.gaps) - self.usage.counts.starved
+        return (late if late < 0 else max(0, late - self.usage.lost_ns)
+                ) / max(1, sum(self.gaps))
+
+    def faults(self, periods: int) -> Iterator[str]:
+        counts = self.usage.counts
+        # Where another one goes first, its budget ends late in a period.
+        most = self.long if self.alone else len(self.gaps)
+        if self.long < periods - 1:
+            yield f'{self.long} gaps in {periods} periods'
+        if not self.long <= counts.exhausted <= most:
+            yield f'{counts.exhausted} exhausted, {self.long} to {most} gaps'
+        if abs(self.off) > TOLERANCE:
+            yield f'time without budget is {self.off:.2%} off'
+        if abs(self.usage.totals.ran / self.used_ns - 1) > _CPU_TIME:
+            yield f'{self.usage.totals.ran} ns ran, of {self.used_ns}'
+
+
+@contextlib.contextmanager
+def watching(guest: guests.Guest) -> Iterator[sched.Scheduler]:
+    """The monitor's programs, for one guest."""
+    source = sched.Scheduler()
+    with contextlib.closing(source):
+        if not source.sees_budgets():
+            raise LookupError(budgets.why_not(host_files.Host())
+                              or 'no group has a budget')
+        _watch(source, guest)
+        yield source
+
+
+def _watch(source: sched.Scheduler, guest: guests.Guest) -> None:
+    _REGISTER.update([])
+    source.apply(_REGISTER.update([servers.Server(
+        _UUID, {servers.WHOLE: os.stat(guest.paths[0]).st_ino})]))
+
+
+_REGISTER = servers.Register()
+
+
+@contextlib.contextmanager
+def company(kind: str, machine: guests.Guests, host: hosts.Host
+            ) -> Iterator[None]:
+    """What is busy on the same CPU."""
+    if kind == 'ordinary':
+        other = busy.Busy({_CPU}, 3600)
+        try:
+            yield
+        finally:
+            other.kill()
+    elif kind == 'reserved':
+        with reserved(machine, host, *_OTHER, guests.BUSY):
+            yield
+    else:
+        yield
+
+
+@contextlib.contextmanager
+def reserved(machine: guests.Guests, host: hosts.Host, runtime_ms: int,
+             period_ms: int, program: str) -> Iterator[guests.Guest]:
+    """A container with a reservation; all is gone afterwards."""
+    guest = machine.start(1, program)
+    try:
+        host.enforcer.apply(guest.pid, hosts.claim(
+            runtime_ms * 1000, period_ms * 1000, _CPU))
+        yield guest
+    finally:
+        guest.kill()
+        guest.remove()
+        host.enforcer.settle()
+
+
+def used_ns(guest: guests.Guest) -> int:
+    """CPU time of all its tasks, as the kernel sums it up."""
+    for name in ('cpuacct.usage', 'cpu.stat'):
+        path = guest.paths[0] / name
+        if path.exists() and name == 'cpuacct.usage':
+            return int(path.read_text())
+        if path.exists():
+            return int(path.read_text().split()[1]) * 1000
+    raise LookupError(f'{guest.paths[0]} has no CPU time')
+
+
+def wait_for(file: pathlib.Path) -> None:
+    """:raises TimeoutError: it is not made"""
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while not file.exists():
+        if time.monotonic() > end:
+            raise TimeoutError(f'the container does not make {file.name}')
+        time.sleep(.05)
+
+
+def measure(machine: guests.Guests, host: hosts.Host, kind: str,
+            wanted: tuple[int, int], periods: int) -> Found:
+    """One container, for so many periods.
+
+    :raises TimeoutError: it does not tell its gaps
+    """
+    runtime, period = wanted
+    with tempfile.TemporaryDirectory() as folder:
+        go, told = pathlib.Path(folder, 'go'), pathlib.Path(folder, 'found')
+        program = ' '.join(map(str, (
+            sys.executable, '-m', 'tests.full.kernel.gaps', go, told,
+            periods * period * _MS, _GAP_NS, '& ')))
+        with (company(kind, machine, host),
+              reserved(machine, host, *wanted, program) as guest,
+              watching(guest) as source):
+            wait_for(pathlib.Path(f'{go}.ready'))
+            time.sleep(3 * period / 1000)
+            _watch(source, guest)
+            before = used_ns(guest)
+            go.touch()
+            wait_for(told)
+            time.sleep(3 * period / 1000)
+            usage = source.read(_REGISTER)[_UUID].whole
+            gaps = [int(word) for word in told.read_text().split()]
+            least = (period - runtime) * _MS // 2
+            return Found(gaps, sum(gap > least for gap in gaps),
+                         used_ns(guest) - before, kind != 'reserved', usage)
+
+
+def campaign(periods: int) -> dict[str, object]:
+    """The report."""
+    machine, host = guests.Guests(), hosts.Host.find()
+    wrong: list[str] = []
+    found: list[Found] = []
+    for kind in COMPANY:
+        for wanted in RESERVATIONS:
+            case = '{}/{} ms, {}'.format(*wanted, kind)
+            try:
+                found.append(measure(machine, host, kind, wanted, periods))
+            except (exception.RTError, LookupError, TimeoutError) as error:
+                wrong.append(f'{case}: {error}')
+                continue
+            wrong += [f'{case}: {each}' for each
+                      in found[-1].faults(periods)]
+            print(case, found[-1].long, found[-1].usage.counts.exhausted,
+                  f'{found[-1].off:.3%}', file=sys.stderr, flush=True)
+    machine.close()
+    exhausted = sum(each.usage.counts.exhausted for each in found)
+    worst = max((abs(each.off) for each in found), default=1.0)
+    return {'kernel': os.uname().release, 'interface': host.interface.name,
+            'wrong': wrong, 'sentence': (
+                f'{exhausted} exhausted budgets in {len(found)} cases, time '
+                f'without budget within {worst:.2%}, {len(wrong)} wrong'),
+            'complaints': summary.complaints(summary.kernel_log())}
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--periods', type=int, default=30)
+    args = parser.parse_args(argv)
+    logging.disable(logging.CRITICAL)
+    os.setpriority(os.PRIO_PROCESS, 0, -20)
+    report = campaign(args.periods)
+    print(json.dumps(report))
+    return bool(report['wrong'])
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
