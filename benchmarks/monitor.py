@@ -40,7 +40,7 @@ REQUESTS = 8_000
 SWITCHES = 2 * EXCHANGES
 CPU = 1
 #: Of 5 ms each, for the more that are compared.
-SLICES_A_ROUND = 40
+SLICES_A_ROUND = 100
 #: The first is for the caches, which attaching leaves cold.
 SLICES = 5
 LOADS = pathlib.Path(__file__).with_name('loads.c')

@@ -137,6 +137,7 @@ def reserved(machine: guests.Guests, host: hosts.Host, runtime_ms: int,
             runtime_ms * 1000, period_ms * 1000, _CPU))
         yield guest
     finally:
+        host.enforcer.release(guest.pid)
         guest.kill()
         guest.remove()
         host.enforcer.settle()
