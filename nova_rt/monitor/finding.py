@@ -54,7 +54,7 @@ def start(follow: Callable[[list[servers.Server]], None],
 def _write(writer: int, follow: Callable[[list[servers.Server]], None]
            ) -> None:
     finder = groups.Finder(host_files.Host())
-    last = ''
+    last: list[servers.Server] | None = None
     reader_gone = select.poll()
     reader_gone.register(writer, 0)
     with os.fdopen(writer, 'w', buffering=1) as pipe:
@@ -62,10 +62,9 @@ def _write(writer: int, follow: Callable[[list[servers.Server]], None]
             try:
                 found = finder.find()
                 follow(found)
-                line = encode(found)
-                if line != last:
-                    print(line, file=pipe, flush=True)
-                last = line
+                if found != last:
+                    print(encode(found), file=pipe, flush=True)
+                last = found
             except (exception.RTError, ValueError) as error:
                 print(f'nova-rt-monitor: servers are not found: {error}',
                       file=sys.stderr, flush=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 import contextlib
 import dataclasses
 import functools
+import itertools
 import posixpath
 import re
 import socket
@@ -27,6 +28,8 @@ from nova_rt.monitor import servers
 
 _VCPU = re.compile(r'vcpu(\d+)')
 _US = 1_000
+#: Of servers that are as they were, so many looks go through the budgets.
+TURNS = 3
 
 
 class Finder:
@@ -37,6 +40,7 @@ class Finder:
 
     def __init__(self, host: host_files.Host) -> None:
         self._host = host
+        self._turns = itertools.cycle(range(TURNS))
         self._last: tuple[tuple[str, int], ...] | None = None
         self._found: list[tuple[host_guests.Guest, servers.Server]] = []
 
@@ -49,12 +53,22 @@ class Finder:
         if hierarchy is None:
             return []
         now = tuple(self._signs(hierarchy))
+        turn = next(self._turns)
         if now != self._last:
             self._found = list(self._look(hierarchy))
-            self._last = now
-        return [dataclasses.replace(
-            server, reservation=self._granted(guest, server))
-            for guest, server in self._found]
+            self._last, turn = now, None
+        self._found = [
+            (guest, self._with_budget(guest, server)
+             if turn in (None, number % TURNS) else server)
+            for number, (guest, server) in enumerate(self._found)]
+        return [server for _, server in self._found]
+
+    def _with_budget(self, guest: host_guests.Guest, server: servers.Server
+                     ) -> servers.Server:
+        granted = self._granted(guest, server)
+        if granted == server.reservation:
+            return server
+        return dataclasses.replace(server, reservation=granted)
 
     @functools.cached_property
     def _hierarchy(self) -> cgroup.Hierarchy | None:
@@ -69,12 +83,14 @@ class Finder:
         """What differs when a guest came, went, or is another by now."""
         for partition in cgroup.PARTITIONS:
             for path in self._host.children(hierarchy.mount + partition):
+                below = self._host.children(path)
                 inner = posixpath.join(path, 'libvirt')  # with systemd
-                for below in (path, *self._host.children(path),
-                              *self._host.children(inner)):
-                    inode = self._inode(below)
+                if inner in below:
+                    below = [*below, *self._host.children(inner)]
+                for each in (path, *below):
+                    inode = self._inode(each)
                     if inode:
-                        yield below, inode
+                        yield each, inode
         # Written anew, and put in the place of the old one, at each change.
         for path in domains.files(self._host):
             yield path, self._inode(path) or 0

@@ -114,6 +114,19 @@ class FinderTest(unittest.TestCase):
             self.assertEqual(found, finder.find())
         walk.assert_not_called()
 
+    def test_a_budget_that_changes(self):
+        """It costs a look at several files, so it takes its turn."""
+        finder = groups.Finder(self.host(*V1))
+        old, new = servers.Reservation(1, 4), servers.Reservation(2, 4)
+        with mock.patch.object(finder, '_granted', return_value=old):
+            self.assertEqual([old], [server.reservation
+                                     for server in finder.find()])
+        with mock.patch.object(finder, '_granted', return_value=new) as look:
+            seen = [finder.find()[0].reservation
+                    for _ in range(groups.TURNS)]
+        self.assertEqual(new, seen[-1])
+        look.assert_called_once_with(mock.ANY, mock.ANY)
+
     @ddt.data('', '<domstatus', "<domstatus pid='70'/>", '<x/>')
     def test_a_domain_that_nobody_describes(self, text):
         host = self.host(*V1)
