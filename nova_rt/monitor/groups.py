@@ -53,7 +53,7 @@ class Finder:
         if hierarchy is None:
             return []
         now = tuple(self._signs(hierarchy))
-        turn = next(self._turns)
+        turn: int | None = next(self._turns)
         if now != self._last:
             self._found = list(self._look(hierarchy))
             self._last, turn = now, None

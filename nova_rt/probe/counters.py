@@ -28,7 +28,7 @@ class Counter:
         os.close(self._handle)
 
 
-def pairs(data: bytes) -> dict[bytes, int]:
-    """The lines ``key number`` of a file as cpu.stat."""
-    words = data.split()
-    return dict(zip(words[::2], map(int, words[1::2]), strict=False))
+def number(data: bytes, key: bytes) -> int | None:
+    """Of the line ``key number`` of a file as cpu.stat; None: it has none."""
+    _, found, rest = data.partition(key + b' ')
+    return int(rest.split(None, 1)[0]) if found else None

@@ -5,7 +5,8 @@
 Pure.  Only where it was is the CPU time used what was available.
 """
 
-import dataclasses
+from collections.abc import Set
+from typing import NamedTuple
 
 from nova_rt.probe import sources
 from nova_rt.probe import threads as rt_threads
@@ -18,8 +19,7 @@ _JUMP_NS = 100_000_000
 _LATE, _LATE_NS = 4, 1_000_000_000
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What is known of the time between two readings.
 
     :ivar source: by which all that was to be had was wanted; '': it was not,
@@ -60,7 +60,7 @@ def disturbance(before: sources.Sample, after: sources.Sample,
     return ''
 
 
-def _ids(cpus: frozenset[int]) -> str:
+def _ids(cpus: Set[int]) -> str:
     return ','.join(map(str, sorted(cpus)))
 
 

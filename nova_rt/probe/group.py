@@ -46,10 +46,11 @@ class Group:
 
         :returns: None where the file has no such counters
         """
-        found = counters.pairs(self._stat.read())
-        if b'nr_periods' not in found:
+        text = self._stat.read()
+        periods = counters.number(text, b'nr_periods')
+        if periods is None:
             return None
-        return found[b'nr_periods'], found.get(b'nr_throttled', 0)
+        return periods, counters.number(text, b'nr_throttled') or 0
 
     def threads(self) -> list[int]:
         """Those right in it, by the ids of this PID namespace.
@@ -92,11 +93,11 @@ class Group:
 
 
 def _usage_ns(stat: bytes) -> int:
-    found = counters.pairs(stat)
-    if b'usage_usec' not in found:
+    found = counters.number(stat, b'usage_usec')
+    if found is None:
         raise FileNotFoundError(
             0, 'neither cpuacct.usage nor usage_usec of cpu.stat is there')
-    return found[b'usage_usec'] * _NS_PER_US
+    return found * _NS_PER_US
 
 
 def _words(path: str) -> list[str]:

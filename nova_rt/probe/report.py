@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import dataclasses
 import functools
 import json
+from typing import NamedTuple
 
 from nova_rt.probe import supply
 
@@ -14,8 +15,7 @@ _DIGITS = 5
 _PREFIX = 'rt_probe'
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """What is known at one moment; ratios are CPU time per wall time.
 
     :ivar at: seconds since 1970

@@ -2,11 +2,12 @@
 
 """What this machine lets us read, best first; and one reading of it all."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 import contextlib
-import dataclasses
 import os
 import time
+import types
+from typing import NamedTuple
 
 from nova_rt.probe import counters
 from nova_rt.probe import group as rt_group
@@ -23,8 +24,7 @@ _LISTED = 10
 _SLOW_NS, _TRIES = 1_000_000, 3
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(NamedTuple):
     """One reading; what is absent is None or empty.
 
     :ivar at_ns: of the monotonic clock
@@ -37,11 +37,10 @@ class Sample:
 
     at_ns: int
     wall_ns: int
-    cpus: frozenset[int]
+    cpus: Set[int]
     used_ns: int
     throttling: tuple[int, int] | None = None
-    threads: Mapping[int, rt_threads.Thread] = dataclasses.field(
-        default_factory=dict)
+    threads: Mapping[int, rt_threads.Thread] = types.MappingProxyType({})
     machine: rt_machine.Machine | None = None
     full_ns: int | None = None
 
@@ -208,7 +207,7 @@ class Sources:
                 break
         steal = self._steal.sample() if self._steal else None
         return Sample(
-            after, wall, frozenset(os.sched_getaffinity(0)),
+            after, wall, os.sched_getaffinity(0),
             steal.busy_ns if steal else used,
             self._throttling(), self._thread_samples(), steal, self._full())
 

@@ -8,18 +8,18 @@ s (w - 2 (P - Q)) and s (w + 2 (P - Q)) in any window w, with s = Q / P.
 """
 
 import collections
-from collections.abc import Sequence
-import dataclasses
 import math
+from typing import NamedTuple
 
 #: How much of the past counts.
 LONGEST_NS = 10_000_000_000
 #: Steps of which the spread is part of the interval.
 _SPREAD_FROM = 4
+#: Shares are counted in so many parts, so that their sums are exact.
+_PARTS = 1_000_000_000
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """CPU time available per wall time; 1 is one CPU.
 
     :ivar lower: of the interval that holds the truth, with *upper*
@@ -33,8 +33,7 @@ class Estimate:
         return self.lower <= other.upper and other.lower <= self.upper
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Supply:
+class Supply(NamedTuple):
     """CPU time that came in a window while all of it was wanted.
 
     :ivar cpus: how many CPUs it came from
@@ -74,15 +73,21 @@ class Supply:
 
 
 class Window:
-    """Consecutive supplies, as long as they are of the same reservation."""
+    """Consecutive supplies, as long as they are of the same reservation.
+
+    Their sums are kept, as adding up costs more than all the rest of a
+    report.
+    """
 
     def __init__(self) -> None:
         self._steps: collections.deque[Supply] = collections.deque()
+        self._sums = _Sums()
         self._known: Estimate | None = None
         self._straddles = False
 
     def clear(self) -> None:
         self._steps.clear()
+        self._sums = _Sums()
         self._known = None
         self._straddles = False
 
@@ -96,14 +101,16 @@ class Window:
         if before is None or before.touches(step.estimate()):
             if self._straddles:
                 # The change was somewhere in the step that showed it.
-                self._steps.popleft()
+                self._forget()
             self._straddles = False
         else:
             # A second one is still the change that was told.
             changed = not self._straddles
             self._straddles = True
             self._steps.clear()
+            self._sums = _Sums()
         self._steps.append(step)
+        self._sums.add(step, 1)
         self._known = self._made()
         return before.available if before and changed else None
 
@@ -115,28 +122,40 @@ class Window:
         return self._known or self._made()
 
     def _made(self) -> Estimate:
-        last = self._steps[-1]
-        while (wall := sum([step.wall_ns for step in self._steps])
-               ) > LONGEST_NS and len(self._steps) > 1:
-            self._steps.popleft()
-        found = Supply(
-            sum([step.used_ns for step in self._steps]), wall,
-            last.period_ns, last.cpus, last.error_ns,
-            sum([step.unwanted_ns for step in self._steps])).estimate()
-        if len(self._steps) < _SPREAD_FROM:
+        last, sums = self._steps[-1], self._sums
+        while sums.wall_ns > LONGEST_NS and sums.count > 1:
+            self._forget()
+        found = Supply(sums.used_ns, sums.wall_ns, last.period_ns, last.cpus,
+                       last.error_ns, sums.unwanted_ns).estimate()
+        if sums.count < _SPREAD_FROM:
             return found
-        half = 2 * _standard_error([
-            step.used_ns / step.wall_ns for step in self._steps])
+        half = 2 * sums.standard_error()
         return Estimate(found.available, max(0.0, found.lower - half),
                         found.upper + half)
 
+    def _forget(self) -> None:
+        self._sums.add(self._steps.popleft(), -1)
 
-def _standard_error(of: Sequence[float]) -> float:
-    """That of their mean.
 
-    The statistics module has it exact, which costs more than all the rest
-    of a report.
-    """
-    mean = sum(of) / len(of)
-    squares = sum([(one - mean) ** 2 for one in of])
-    return math.sqrt(squares / (len(of) - 1) / len(of))
+class _Sums:
+    """Of the steps of a window."""
+
+    def __init__(self) -> None:
+        self.count = self.used_ns = self.wall_ns = self.unwanted_ns = 0
+        self._shares = self._squares = 0
+
+    def add(self, step: Supply, times: int) -> None:
+        """One more, or with -1 one less."""
+        share = step.used_ns * _PARTS // step.wall_ns
+        self.count += times
+        self.used_ns += times * step.used_ns
+        self.wall_ns += times * step.wall_ns
+        self.unwanted_ns += times * step.unwanted_ns
+        self._shares += times * share
+        self._squares += times * share * share
+
+    def standard_error(self) -> float:
+        """That of the mean of their shares."""
+        count = self.count
+        spread = count * self._squares - self._shares * self._shares
+        return math.sqrt(spread / (count * count * (count - 1))) / _PARTS

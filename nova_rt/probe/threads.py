@@ -4,9 +4,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 import contextlib
-import dataclasses
 import os
 import time
+from typing import NamedTuple
 
 from nova_rt.host import sched
 from nova_rt.probe import counters
@@ -20,8 +20,7 @@ _SWITCHES = b'\nvoluntary_ctxt_switches:'
 _STATE = b'\nState:'
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(NamedTuple):
     """One thread at one moment.
 
     :ivar run_ns: CPU time

@@ -54,14 +54,12 @@ class Found:
 
     :ivar gaps: in ns
     :ivar long: those that a whole period without budget makes
-    :ivar used_ns: of CPU time
-    :ivar alone: nothing else has a reservation on this CPU
+    :ivar used_s: of CPU time, by the clocks of its processes
     """
 
     gaps: list[int]
     long: int
-    used_ns: int
-    alone: bool
+    used_s: float
     usage: waits.Usage
 
     @property
@@ -77,16 +75,18 @@ class Found:
 
     def faults(self, periods: int) -> Iterator[str]:
         counts = self.usage.counts
-        # Where another one goes first, its budget ends late in a period.
-        most = self.long if self.alone else len(self.gaps)
-        if self.long < periods - 1:
-            yield f'{self.long} gaps in {periods} periods'
-        if not self.long <= counts.exhausted <= most:
-            yield f'{counts.exhausted} exhausted, {self.long} to {most} gaps'
+        # A budget that ends late in a period makes a short gap: where another
+        # one goes first, or where the first period is what was left of it.
+        if counts.exhausted < periods - 1:
+            yield f'{counts.exhausted} exhausted in {periods} periods'
+        if not self.long <= counts.exhausted <= len(self.gaps):
+            yield (f'{counts.exhausted} exhausted, {self.long} to '
+                   f'{len(self.gaps)} gaps')
         if abs(self.off) > TOLERANCE:
             yield f'time without budget is {self.off:.2%} off'
-        if abs(self.usage.totals.ran / self.used_ns - 1) > _CPU_TIME:
-            yield f'{self.usage.totals.ran} ns ran, of {self.used_ns}'
+        ran_s = self.usage.totals.ran / 1e9
+        if abs(ran_s - self.used_s) > _CPU_TIME * self.used_s:
+            yield f'{ran_s:.6f} s ran, of {self.used_s:.6f}'
 
 
 @contextlib.contextmanager
@@ -143,17 +143,6 @@ def reserved(machine: guests.Guests, host: hosts.Host, runtime_ms: int,
         host.enforcer.settle()
 
 
-def used_ns(guest: guests.Guest) -> int:
-    """CPU time of all its tasks, as the kernel sums it up."""
-    for name in ('cpuacct.usage', 'cpu.stat'):
-        path = guest.paths[0] / name
-        if path.exists() and name == 'cpuacct.usage':
-            return int(path.read_text())
-        if path.exists():
-            return int(path.read_text().split()[1]) * 1000
-    raise LookupError(f'{guest.paths[0]} has no CPU time')
-
-
 def wait_for(file: pathlib.Path) -> None:
     """:raises TimeoutError: it is not made"""
     end = time.monotonic() + _PATIENCE_SECONDS
@@ -181,7 +170,7 @@ def measure(machine: guests.Guests, host: hosts.Host, kind: str,
             wait_for(pathlib.Path(f'{go}.ready'))
             time.sleep(3 * period / 1000)
             _watch(source, guest)
-            before = used_ns(guest)
+            before = guest.cpu_seconds()
             go.touch()
             wait_for(told)
             time.sleep(3 * period / 1000)
@@ -189,7 +178,7 @@ def measure(machine: guests.Guests, host: hosts.Host, kind: str,
             gaps = [int(word) for word in told.read_text().split()]
             least = (period - runtime) * _MS // 2
             return Found(gaps, sum(gap > least for gap in gaps),
-                         used_ns(guest) - before, kind != 'reserved', usage)
+                         guest.cpu_seconds() - before, usage)
 
 
 def campaign(periods: int) -> dict[str, object]:

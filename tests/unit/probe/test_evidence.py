@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import dataclasses
 
 import ddt
 from oslotest import base
@@ -20,7 +19,7 @@ def thread(run=0, wait=0, slept=0, runnable=True):
 
 
 def after(ms=500, used=150, **changes):
-    return dataclasses.replace(START, **{
+    return START._replace(**{
         'at_ns': ms * _MS, 'wall_ns': ms * _MS, 'used_ns': used * _MS,
         **changes})
 
@@ -67,7 +66,7 @@ class StepTest(base.BaseTestCase):
 
     def threads(self, then, now, **kwargs):
         return self.source(
-            dataclasses.replace(START, threads={7: then}),
+            START._replace(threads={7: then}),
             after(threads={7: now}), **kwargs)
 
     def test_thread_that_never_slept(self):
@@ -85,7 +84,7 @@ class StepTest(base.BaseTestCase):
 
     def test_thread_that_waits_now(self):
         """Up to a period of it is not counted yet."""
-        before = dataclasses.replace(START, threads={7: thread()})
+        before = START._replace(threads={7: thread()})
         found = evidence.step(before, after(threads={
             7: thread(run=150, wait=280, slept=3)}), _PERIOD, 1)
         self.assertEqual((sources.SCHEDSTAT, 70 * _MS),
@@ -93,9 +92,8 @@ class StepTest(base.BaseTestCase):
 
     def test_thread_that_slept_again_and_again(self):
         """Of what a thread waits nothing is left over; of sleep there is."""
-        start, before = (dataclasses.replace(
-            START, at_ns=ms * _MS, threads={7: thread(
-                run=0.3 * ms, wait=0.55 * ms, slept=ms)}) for ms in (0, 500))
+        start, before = (START._replace(at_ns=ms * _MS, threads={7: thread(
+            run=0.3 * ms, wait=0.55 * ms, slept=ms)}) for ms in (0, 500))
         now = after(ms=1000, threads={
             7: thread(run=300, wait=550, slept=1000)})
         self.assertEqual(sources.SCHEDSTAT, self.source(before, now))
@@ -116,7 +114,7 @@ class StepTest(base.BaseTestCase):
 
     def test_thread_that_begins_to_want_more(self):
         """What it slept before could have been had on top."""
-        before = dataclasses.replace(START, threads={7: thread()})
+        before = START._replace(threads={7: thread()})
         for wait, runnable, source in (
                 (180, True, sources.SCHEDSTAT), (170, True, ''),
                 (180, False, '')):
@@ -129,14 +127,14 @@ class StepTest(base.BaseTestCase):
         self.assertEqual(50 * _MS, found.unwanted_ns)
 
     def test_who_begins_to_wait(self):
-        before = dataclasses.replace(START, threads={7: thread()})
+        before = START._replace(threads={7: thread()})
         for ms, waits in ((15, True), (5, False)):
             self.assertEqual(waits, evidence.waits(before, after(threads={
                 7: thread(run=150, wait=ms), 8: thread(wait=400)})))
 
     def steal(self, idle, busy=300, stolen=200):
         return self.source(
-            dataclasses.replace(START, machine=machine.Machine(0, 0, 0)),
+            START._replace(machine=machine.Machine(0, 0, 0)),
             after(machine=machine.Machine(busy * _MS, idle * _MS,
                                           stolen * _MS)))
 
@@ -148,7 +146,7 @@ class StepTest(base.BaseTestCase):
 
     def pressure(self, full, **changes):
         return self.source(
-            dataclasses.replace(START, full_ns=0, throttling=None, **changes),
+            START._replace(full_ns=0, throttling=None, **changes),
             after(full_ns=full * _MS, throttling=None, **changes))
 
     def test_group_that_runs_or_stalls(self):
