@@ -66,8 +66,8 @@ WORKLOADS = {
         'exec ffmpeg -v error -f lavfi -i testsrc2=size=640x360:duration=3 '
         '-c:v libx264 -threads 4 -f null -')),
     # 160 processes in four groups, as the MPI of the paper is tasks that
-    # wait for each other.  In the first seconds a vanilla container has more
-    # than its part of both CPUs.
+    # wait for each other; so many messages that starting them is a small
+    # part.
     'messaging': Workload('hackbench', 'exec hackbench -g 4 -l 2000'),
     'apache': Workload('ab', _APACHE, {'apache.conf': _CONFIGURATION,
                                        'page': _PAGE})}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import contextlib
 import dataclasses
 import itertools
+import time
 
 from experiments.probe import agent
 from experiments.probe import records
@@ -95,6 +96,8 @@ def burst(cell: Cell) -> records.Record:
             rt_stage.truth(stage, 0.2, cell.period_us)
             truth = rt_stage.truth(stage, seconds, cell.period_us)
         stack.enter_context(_loaded(stage, cell, cell.share * cell.load))
+        # The busy loop leaves a debt, which the VNF has to pay first.
+        time.sleep(seconds)
         said, _ = agent.once(stage, ('--burst', 'idle'), cell.period_us, 1)
     return _record(BURST, cell, said, truth)
 

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     kernel, note = this_host.kernel(args)
     looks = [*itertools.islice(
         monitor.looks(args.seconds / _PARTS), _PARTS)]
-    measured = _measured(looks, _uuid(looks[-1], args.server))
+    measured = seen(looks, _uuid(looks[-1], args.server))
     found = rt_advice.advise(measured, target, kernel)
     flavor = flavors.reserved(found.wanted, measured.vcpus, args.ram)
     if args.format == 'json':
@@ -80,22 +80,23 @@ def _uuid(look: monitor_look.Look, wanted: str) -> str:
     return found[0]
 
 
-def _measured(looks: Sequence[monitor_look.Look], uuid: str
-              ) -> rt_advice.Measured:
+def seen(looks: Sequence[monitor_look.Look], uuid: str
+         ) -> rt_advice.Measured:
+    """A server in consecutive looks, each since the one before."""
     server = looks[-1].servers[uuid]
     totals = [look.answered[uuid].total(transactions.Role.SERVER).took
               for look in looks if uuid in look.answered]
-    seen = [look.seen[uuid].whole for look in looks if uuid in look.seen]
+    usages = [look.seen[uuid].whole for look in looks if uuid in look.seen]
     granted = server.reservation
     return rt_advice.Measured(
         [total.count for total in totals],
         sum(look.span_s for look in looks),
-        sum(usage.totals.ran for usage in seen) / 1e9,
+        sum(usage.totals.ran for usage in usages) / 1e9,
         server.vcpus or max(1, len(server.groups) - 1),
         sum(totals[1:], totals[0]) if totals else transactions.Edge().took,
         rt_reservation.Reservation(granted.runtime_us, granted.period_us)
         if granted else None,
-        sum(usage.counts.exhausted for usage in seen))
+        sum(usage.counts.exhausted for usage in usages))
 
 
 def _lines(measured: rt_advice.Measured, found: rt_advice.Advice,
