@@ -29,6 +29,6 @@ class Counter:
 
 
 def number(data: bytes, key: bytes) -> int | None:
-    """Of the line ``key number`` of a file as cpu.stat; None: it has none."""
+    """The one of a line ``key number``, as in cpu.stat; None: no such line."""
     _, found, rest = data.partition(key + b' ')
     return int(rest.split(None, 1)[0]) if found else None

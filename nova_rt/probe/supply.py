@@ -138,7 +138,7 @@ class Window:
 
 
 class _Sums:
-    """Of the steps of a window."""
+    """What the steps of a window add up to."""
 
     def __init__(self) -> None:
         self.count = self.used_ns = self.wall_ns = self.unwanted_ns = 0
