@@ -89,25 +89,23 @@ class Found:
             yield f'{ran_s:.6f} s ran, of {self.used_s:.6f}'
 
 
-@contextlib.contextmanager
-def watching(guest: guests.Guest) -> Iterator[sched.Scheduler]:
-    """The monitor's programs, for one guest."""
-    source = sched.Scheduler()
-    with contextlib.closing(source):
+class Watch:
+    """The monitor's programs, for one guest from now on.
+
+    :raises LookupError: they do not see budgets on this kernel
+    """
+
+    def __init__(self, source: sched.Scheduler, guest: guests.Guest) -> None:
         if not source.sees_budgets():
             raise LookupError(budgets.why_not(host_files.Host())
                               or 'no group has a budget')
-        _watch(source, guest)
-        yield source
+        self._source = source
+        self._register = servers.Register()
+        source.apply(self._register.update([servers.Server(
+            _UUID, {servers.WHOLE: os.stat(guest.paths[0]).st_ino})]))
 
-
-def _watch(source: sched.Scheduler, guest: guests.Guest) -> None:
-    _REGISTER.update([])
-    source.apply(_REGISTER.update([servers.Server(
-        _UUID, {servers.WHOLE: os.stat(guest.paths[0]).st_ino})]))
-
-
-_REGISTER = servers.Register()
+    def usage(self) -> waits.Usage:
+        return self._source.read(self._register)[_UUID].whole
 
 
 @contextlib.contextmanager
@@ -166,15 +164,15 @@ def measure(machine: guests.Guests, host: hosts.Host, kind: str,
             periods * period * _MS, _GAP_NS, '& ')))
         with (company(kind, machine, host),
               reserved(machine, host, *wanted, program) as guest,
-              watching(guest) as source):
+              contextlib.closing(sched.Scheduler()) as source):
             wait_for(pathlib.Path(f'{go}.ready'))
             time.sleep(3 * period / 1000)
-            _watch(source, guest)
+            watch = Watch(source, guest)
             before = guest.cpu_seconds()
             go.touch()
             wait_for(told)
             time.sleep(3 * period / 1000)
-            usage = source.read(_REGISTER)[_UUID].whole
+            usage = watch.usage()
             gaps = [int(word) for word in told.read_text().split()]
             least = (period - runtime) * _MS // 2
             return Found(gaps, sum(gap > least for gap in gaps),
