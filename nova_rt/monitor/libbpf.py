@@ -27,9 +27,10 @@ _REASONS = {
                  'them',
     errno.EACCES: 'the verifier of the kernel refuses the program (EACCES)',
     errno.ENOENT: 'the kernel lacks what the program reads (ENOENT)',
-    errno.ESRCH: 'the kernel lacks an event that the program needs (ESRCH)',
+    errno.ESRCH: 'the kernel lacks its types (CONFIG_DEBUG_INFO_BTF) or an '
+                 'event that the program needs (ESRCH)',
     errno.EINVAL: 'the kernel does not take the program (EINVAL); it must be '
-                  'Linux 5.11 or newer with CONFIG_DEBUG_INFO_BTF',
+                  'Linux 5.13 or newer with CONFIG_DEBUG_INFO_BTF',
     errno.E2BIG: 'the program is too complex for the kernel (E2BIG)',
 }
 
