@@ -75,8 +75,7 @@ class Supply(NamedTuple):
 class Window:
     """Consecutive supplies, as long as they are of the same reservation.
 
-    Their sums are kept, as adding up costs more than all the rest of a
-    report.
+    Their sums are kept: adding all up again was a seventh of a report.
     """
 
     def __init__(self) -> None:

@@ -50,7 +50,7 @@ _PATIENCE_SECONDS = 300
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """One container, by its own clock, the kernel's files and the monitor.
+    """One container, by its own clocks and by the monitor.
 
     :ivar gaps: in ns
     :ivar long: those that a whole period without budget makes
@@ -135,10 +135,12 @@ def reserved(machine: guests.Guests, host: hosts.Host, runtime_ms: int,
             runtime_ms * 1000, period_ms * 1000, _CPU))
         yield guest
     finally:
-        host.enforcer.release(guest.pid)
-        guest.kill()
-        guest.remove()
-        host.enforcer.settle()
+        try:
+            host.enforcer.release(guest.pid)
+        finally:
+            guest.kill()
+            guest.remove()
+            host.enforcer.settle()
 
 
 def wait_for(file: pathlib.Path) -> None:

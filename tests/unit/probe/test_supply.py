@@ -2,6 +2,8 @@
 
 """The law of the interval, on servers of the simulator, and its windows."""
 
+import statistics
+
 import hypothesis
 from hypothesis import strategies as st
 import numpy as np
@@ -137,6 +139,26 @@ class WindowTest(base.BaseTestCase):
     def test_the_past_is_forgotten(self):
         self.add(*[0.32] * 20, *[0.30] * 20)
         self.assertAlmostEqual(0.30, self.window.estimate().available, 3)
+
+    @unit.PROPERTY
+    @hypothesis.given(st.lists(st.tuples(
+        st.floats(0.29, 0.31), st.integers(400, 900)), min_size=5,
+        max_size=80))
+    def test_sums_are_of_what_still_counts(self, steps):
+        window = supply.Window()
+        for share, wall in steps:
+            window.add(of_ms(share * wall, wall, unwanted_ns=wall))
+        while sum(wall for _, wall in steps) * _MS > supply.LONGEST_NS:
+            steps = steps[1:]
+        found = window.estimate()
+        used = sum(share * wall for share, wall in steps)
+        total = sum(wall for _, wall in steps)
+        law = of_ms(used, total, unwanted_ns=total).estimate()
+        half = 2 * statistics.stdev(
+            share for share, _ in steps) / len(steps) ** 0.5
+        self.assertAlmostEqual(used / total, found.available, 6)
+        self.assertAlmostEqual(law.lower - half, found.lower, 6)
+        self.assertAlmostEqual(law.upper + half, found.upper, 6)
 
     @_FEWER
     @hypothesis.given(share=st.floats(0.1, 0.9), beside=st.floats(0.05, 0.35),
