@@ -276,8 +276,8 @@ def fifo_from_inside(host: Host) -> None:
 
 CASES: dict[str, Callable[[Host], None]] = {
     case.__name__: case for case in (
-        probe, share, two_on_one, resize, refusal, asleep, repair, again, spare,
-        fifo_from_inside)}
+        probe, share, two_on_one, resize, refusal, asleep, repair, again,
+        spare, fifo_from_inside)}
 
 
 def main() -> int:
