@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
         '3 the kernel died, 4 the time is over, 5 it did not boot.')
     parser.add_argument(
         'kernel', metavar='KERNEL', help='the path of an image (bzImage) or '
-        f'one of {", ".join(kernels.SUITES)}')
+        f'one of {", ".join(kernels.DEBIAN)}')
     parser.add_argument(
         'tests', metavar='TEST', nargs='*',
         help=f'{", ".join(jobs.NAMED)} (default: doctor)')
