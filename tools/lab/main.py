@@ -23,6 +23,8 @@ from lab import verdict
 _BAD_INPUT = 2
 _MAX_CPUS = 64
 _MIN_MEMORY = 512
+#: MiB of a huge page.
+_PAGE = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,6 +66,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--cpus', type=int, metavar='N',
                         help=f'(default: {machine.CPUS}, or 1 with --icount)')
     parser.add_argument('--memory', type=int, default=3072, metavar='MIB')
+    parser.add_argument('--kvm', action='store_true',
+                        help='CPUs that can have guests of KVM, which is '
+                             'loaded')
+    parser.add_argument('--cells', type=int, default=1, metavar='N',
+                        help='NUMA cells (default: %(default)s)')
+    parser.add_argument('--pages', type=int, default=0, metavar='N',
+                        help='huge pages of 2 MiB in each cell')
     parser.add_argument('--icount', action='store_true',
                         help='a deterministic clock, for tests of timing')
     parser.add_argument('--instruction', type=int, metavar='NS',
@@ -128,5 +137,16 @@ def _machine(options: argparse.Namespace) -> machine.Machine:
         raise programs.LabError(
             f'--memory {options.memory} is too little: give at least '
             f'{_MIN_MEMORY} (MiB)')
+    cells = options.cells
+    if cells < 1 or cpus % cells or options.memory % cells:
+        raise programs.LabError(
+            f'--cells {cells} does not divide {cpus} CPUs and '
+            f'{options.memory} MiB into equal parts: give other --cpus or '
+            '--memory')
+    if not 0 <= options.pages * cells * _PAGE <= options.memory // 2:
+        raise programs.LabError(
+            f'--pages {options.pages} in each of {cells} cells is not within '
+            f'half of the {options.memory} MiB: give less, or more --memory')
     return machine.Machine(cpus, options.memory, options.cgroup,
-                           options.icount, options.instruction)
+                           options.icount, options.instruction, options.kvm,
+                           cells, options.pages)
