@@ -76,7 +76,9 @@ class Session:
             f'PROJECT={shlex.quote(str(image.PROJECT))}\n'
             f'CGROUP={self.machine.cgroup}\n'
             f'KVM={self.machine.kvm:d}\n'
-            f'export NOVA_RT_LAB_TOLERANCE={self.machine.tolerance}\n')
+            f'export NOVA_RT_LAB_TOLERANCE={self.machine.tolerance}\n'
+            'export NOVA_RT_LAB_CLOCK='
+            f'{"--deterministic" if self.machine.icount else ""}\n')
         programs.run(['tar', '-c', '-f', shared / 'project.tar', '-C',
                       image.PROJECT,
                       *(f'--exclude=./{name}' for name in _LEFT_OUT), '.'])

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Guests of KVM by SCHED_DEADLINE, pinned: what a kernel really does.
+"""Guests of QEMU by SCHED_DEADLINE, pinned: what a kernel really does.
 
-Guests of 64 KiB are reserved by the product's own enforcer, beside busy
-ordinary tasks.  As root, on a machine with KVM and without libvirtd, or in
-the lab, whose CPUs are emulated and their virtualization with them::
+Guests of 64 KiB, of KVM or of TCG, are reserved by the product's own
+enforcer, beside busy ordinary tasks.  As root, on a machine without libvirtd,
+or in the lab, whose CPUs are emulated and their virtualization with them::
 
     tools/lab.sh debian:13 --kvm kvm
-    tools/lab.sh debian:13 --kvm --icount kvm-costs
+    tools/lab.sh debian:13 --kvm --icount tcg kvm kvm-costs
 """
 
 import argparse
@@ -26,7 +26,7 @@ from tests.full.kernel.kvm import host as hosts
 from tests.full.kernel.kvm import plain
 
 _MAKERS = {'libvirt': domains.Maker, 'plain': plain.Maker}
-_CASES = {**cases.CASES, **costs.CASES}
+_CASES = {**cases.CASES, **cases.KVM_CASES, **costs.CASES}
 
 
 def run(host: hosts.Host, names: list[str]) -> dict[str, str]:
@@ -42,12 +42,13 @@ def run(host: hosts.Host, names: list[str]) -> dict[str, str]:
     return failed
 
 
-def report(host: hosts.Host, guests: str, failed: dict[str, str]
-           ) -> dict[str, object]:
+def report(host: hosts.Host, args: argparse.Namespace,
+           failed: dict[str, str]) -> dict[str, object]:
     """All of it, and one sentence for the table of kernels."""
     clock = 'deterministic' if host.deterministic else "the host's"
     return {'release': platform.release(), 'cpus': len(host.cpus),
-            'guests': guests, 'clock': clock, 'shares': host.shares,
+            'guests': args.guests,
+            'accelerator': args.accelerator, 'clock': clock, 'shares': host.shares,
             'worst': round(host.worst, 4), 'found': host.found,
             'failed': failed, 'sentence':
             f'{len(host.shares)} shares within {host.worst:.4f}, '
@@ -55,10 +56,16 @@ def report(host: hosts.Host, guests: str, failed: dict[str, str]
             + (f' ({", ".join(failed)})' if failed else '')}
 
 
+def _usual(accelerator: str) -> list[str]:
+    return [*cases.CASES, *(cases.KVM_CASES if accelerator == 'kvm' else ())]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog='python -m tests.full.kernel.kvm')
     parser.add_argument('--guests', choices=_MAKERS, default='libvirt',
                         help='who starts them (default: %(default)s)')
+    parser.add_argument('--accelerator', choices=('kvm', 'tcg'),
+                        default='kvm')
     parser.add_argument('--tolerance', type=float, default=0.02,
                         help='of a share (default: %(default)s of a CPU)')
     parser.add_argument('--seconds', type=float, default=8.0,
@@ -70,11 +77,12 @@ def main() -> int:
     args = parser.parse_args()
     cpus = tuple(sorted(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory(prefix='nova-rt-kvm-') as scratch, \
-            _MAKERS[args.guests](pathlib.Path(scratch), cpus) as maker:
+            _MAKERS[args.guests](pathlib.Path(scratch), cpus,
+                                 args.accelerator) as maker:
         host = hosts.Host(maker, cpus, args.tolerance, args.seconds,
                           args.deterministic)
-        failed = run(host, args.cases or list(cases.CASES))
-    print(json.dumps(report(host, args.guests, failed), indent=1))
+        failed = run(host, args.cases or _usual(args.accelerator))
+    print(json.dumps(report(host, args, failed), indent=1))
     return 1 if failed else 0
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Guests of KVM as domains of a libvirtd of our own."""
+"""Guests as domains of a libvirtd of our own."""
 
 import itertools
 import pathlib
@@ -14,16 +14,21 @@ from tests.full.kernel.kvm import rom
 
 _RUN = pathlib.Path('/run/libvirt/qemu')
 # As Nova has it: a thread for I/O, and the pins of all shared CPUs.
-_XML = """<domain type='kvm'><name>{name}</name>
+_XML = """<domain type='{kind}'><name>{name}</name>
 <memory unit='MiB'>16</memory>
 <vcpu>{vcpus}</vcpu><iothreads>1</iothreads><cputune>{pins}</cputune>
 <os><type arch='x86_64' machine='pc'>hvm</type>
 <loader type='rom'>{rom}</loader></os>
 <features><acpi/><apic/></features>
-<cpu mode='host-passthrough' check='none'/>
+{cpu}
 <devices>
 <interface type='ethernet'><model type='virtio'/><driver name='vhost'/>
 </interface><memballoon model='none'/></devices></domain>"""
+
+
+# What libvirt calls an accelerator, and the CPU of its guests.
+_KINDS = {'kvm': ('kvm', "<cpu mode='host-passthrough' check='none'/>"),
+          'tcg': ('qemu', '')}
 
 
 class Domain(guest.Guest):
@@ -47,10 +52,11 @@ class Maker:
     :param directory: for libvirtd's files and the images
     """
 
-    def __init__(self, directory: pathlib.Path, cpus: tuple[int, ...]
-                 ) -> None:
+    def __init__(self, directory: pathlib.Path, cpus: tuple[int, ...],
+                 accelerator: str) -> None:
         self._directory = directory
         self._cpus = cpus
+        self._kind, self._cpu = _KINDS[accelerator]
         self._numbers = itertools.count(1)
 
     def __enter__(self) -> Self:
@@ -64,7 +70,8 @@ class Maker:
         """A paused guest."""
         shared = ','.join(map(str, self._cpus))
         xml = _XML.format(
-            name=f'nova-rt-kvm-{next(self._numbers)}', vcpus=vcpus,
+            name=f'nova-rt-{next(self._numbers)}', vcpus=vcpus,
+            kind=self._kind, cpu=self._cpu,
             pins=''.join(f"<vcpupin vcpu='{vcpu}' cpuset='{shared}'/>"
                          for vcpu in range(vcpus)),
             rom=rom.assemble(work, self._directory))

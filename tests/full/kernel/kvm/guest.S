@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A guest of KVM that needs no kernel: 64 KiB of ROM below 1 MiB, where an
- * x86 begins, in real mode.  WORK says what each of its vCPUs does for ever:
+ * A guest that needs no kernel: 64 KiB of ROM below 1 MiB, where an x86
+ * begins, in real mode.  WORK says what each of its vCPUs does for ever:
  *   BUSY    it computes;
  *   KERNEL  it leaves for KVM all the time, by cpuid;
  *   DEVICE  it leaves for QEMU all the time, by a port of no device;
  *   TIMER   it sleeps until a timer of its own wakes it, each TICK ns, and
- *           computes ROUNDS rounds then.
+ *           computes ROUNDS rounds then (of KVM only, which has an x2APIC).
  * The first vCPU starts the others, which QEMU makes wait for that.
  */
 #define BUSY 0
@@ -20,16 +20,19 @@
 #define X2APIC_ENABLED 0xc00
 #define APIC_EOI 0x80b
 #define APIC_SPURIOUS 0x80f
-#define APIC_COMMAND 0x830
 #define APIC_TIMER 0x832
 #define APIC_COUNT 0x838
 #define APIC_DIVISOR 0x83e
+/* In memory, where each APIC has what sends interrupts to other vCPUs. */
+#define APIC_COMMAND 0xfee00300
 /* To all others: start anew, and at the segment with this page. */
 #define SEND_INIT 0xc4500
 #define SEND_STARTUP (0xc4600 | ROM_SEGMENT >> 8)
 #define PERIODIC 0x20000
 #define DIVIDE_BY_ONE 0xb
 #define VECTOR 0x20
+/* The second segment of the table. */
+#define FLAT 8
 #define STACK 0x7000
 
 .macro	write_msr register, value
@@ -54,12 +57,29 @@ _start:	cli
 	jmp	work
 
 first:	cli
-	enable_apic
-	write_msr APIC_COMMAND, SEND_INIT
+	/* A segment of 4 GiB is kept when protected mode is left again. */
+	lgdtl	%cs:table_at
+	movl	%cr0, %eax
+	orb	$1, %al
+	movl	%eax, %cr0
+	movw	$FLAT, %bx
+	movw	%bx, %ds
+	andb	$~1, %al
+	movl	%eax, %cr0
+	movl	$APIC_COMMAND, %edi
+	movl	$SEND_INIT, (%edi)
 	movl	$100000, %esi
 wait:	decl	%esi
 	jnz	wait
-	write_msr APIC_COMMAND, SEND_STARTUP
+	movl	$SEND_STARTUP, (%edi)
+	jmp	work
+
+	.align	8
+table:	.quad	0
+	.quad	0x00cf92000000ffff
+table_at:
+	.word	. - table - 1
+	.long	ROM_SEGMENT * 16 + table
 
 #if WORK == BUSY
 work:	jmp	work

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A guest of KVM as the host sees it: its threads, and what they use."""
+"""A guest as the host sees it: its threads, and what they use."""
 
 import abc
 import os
@@ -9,12 +9,12 @@ import re
 
 #: A thread that KVM makes for itself, beside the vCPU that ran first.
 WORKER = 'kvm-nx-lpage-re'
-_VCPU = re.compile(r'CPU ([0-9]+)/KVM')
+_VCPU = re.compile(r'CPU ([0-9]+)/(?:KVM|TCG)')
 _STATISTICS = pathlib.Path('/sys/kernel/debug/kvm')
 
 
 class Guest(abc.ABC):
-    """A QEMU process with KVM, in groups as libvirt makes them.
+    """A QEMU process, in groups as libvirt makes them.
 
     :ivar pid: of QEMU
     :ivar groups: of the whole guest, one in each hierarchy of cgroups

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Guests of KVM without libvirt, in groups as libvirt makes them.
+"""Guests without libvirt, in groups as libvirt makes them.
 
 They start at once where libvirtd takes minutes.
 """
@@ -20,10 +20,12 @@ from tests.full.kernel.kvm import rom
 _PATIENCE_SECONDS = 120
 _POLL_SECONDS = 0.05
 _QEMU = ('qemu-system-x86_64 -S -nodefaults -no-user-config -display none '
-         '-machine pc,accel=kvm -cpu host -m 16 -name plain,debug-threads=on '
+         '-machine pc -m 16 -name plain,debug-threads=on '
          '-object iothread,id=iothread1 '
          '-netdev tap,id=net,script=no,downscript=no,vhost=on '
          '-device virtio-net-pci,netdev=net')
+_ACCELERATORS = {'kvm': '-accel kvm -cpu host',
+                 'tcg': '-accel tcg,thread=multi,tb-size=32'}
 
 
 class Monitor:
@@ -80,11 +82,11 @@ class Plain(guest.Guest):
 class Maker(machines.Machines):
     """Starts guests; it needs no network, no daemon, no disk."""
 
-    def __init__(self, directory: pathlib.Path, cpus: tuple[int, ...]
-                 ) -> None:
+    def __init__(self, directory: pathlib.Path, cpus: tuple[int, ...],
+                 accelerator: str) -> None:
         super().__init__()
         self._directory = directory
-        self._cpus = cpus
+        self._accelerator = _ACCELERATORS[accelerator].split()
 
     def __enter__(self) -> Self:
         return self
@@ -108,7 +110,7 @@ class Maker(machines.Machines):
             self._put(os.getpid(), groups['emulator'])
 
         qemu = subprocess.Popen(
-            [*_QEMU.split(), '-smp', str(vcpus), '-bios',
+            [*_QEMU.split(), *self._accelerator, '-smp', str(vcpus), '-bios',
              rom.assemble(work, self._directory), '-qmp',
              f'unix:{path},server=on,wait=off'], preexec_fn=enter,
             stdin=subprocess.DEVNULL)
