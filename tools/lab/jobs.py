@@ -46,6 +46,16 @@ NAMED = {
     # An answer is what counts here: not every kernel has an interface.
     'doctor': 'nova-rt doctor -f json || [ $? -le 2 ]',
 }
+#: The guests of a job: processes as vCPUs or in containers, or real ones.
+GUESTS = {**dict.fromkeys(('conformance', 'pinned', 'budgets', 'soak',
+                           'releases'), 'processes'),
+          'domains': 'containers, TCG', 'tcg': 'TCG',
+          **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs'), 'KVM'),
+          **dict.fromkeys(('cloud', 'demo'), 'containers')}
+#: Where reservations are proven by a job that passes.
+PROVES = {**dict.fromkeys(('conformance', 'pinned', 'domains', 'tcg'), 'lab'),
+          **dict.fromkeys(('kvm', 'kvm-plain'), 'KVM'),
+          **dict.fromkeys(('cloud', 'demo'), 'cloud')}
 #: The job that has the words after ``--``.
 COMMAND = 'command'
 _TOTAL = re.compile(r'^ - (Passed|Failed|Skipped|Unexpected \w+): (\d+)$',

@@ -85,11 +85,11 @@ class Machine:
 
     def _topology(self) -> list[str]:
         """Where CPUs and memory are."""
-        words = ['-smp', str(self.cpus), '-m', str(self.memory)]
+        each = self.cpus // self.cells
+        words = ['-m', str(self.memory), '-smp', str(self.cpus)]
         if self.cells == 1:
             return words
-        each = self.cpus // self.cells
-        words[1] += f',sockets={self.cells},cores={each}'
+        words[-1] += f',sockets={self.cells},cores={each}'
         for cell in range(self.cells):
             size = self.memory // self.cells
             first = cell * each

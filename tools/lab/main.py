@@ -16,6 +16,7 @@ from lab import jobs
 from lab import kernels
 from lab import machine
 from lab import programs
+from lab import series
 from lab import session
 from lab import table
 from lab import verdict
@@ -54,8 +55,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog='Exit status: 0 all passed, 1 a test failed, 2 wrong usage, '
         '3 the kernel died, 4 the time is over, 5 it did not boot.')
     parser.add_argument(
-        'kernel', metavar='KERNEL', help='the path of an image (bzImage) or '
-        f'one of {", ".join(kernels.DEBIAN)}')
+        'kernel', metavar='KERNEL', help='the path of an image (bzImage), '
+        f'one of {", ".join(kernels.DEBIAN)}, or {series.ALL}: each of these '
+        'with what its row in the table of kernels needs')
     parser.add_argument(
         'tests', metavar='TEST', nargs='*',
         help=f'{", ".join(jobs.NAMED)} (default: doctor)')
@@ -100,12 +102,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
-    wanted = _machine(options)
-    scripts = [(name, jobs.script(name)) for name in options.tests]
-    if command:
-        scripts.append((jobs.COMMAND, jobs.script(jobs.COMMAND, command)))
-    if not scripts:
-        scripts = [('doctor', jobs.script('doctor'))]
+    boots = _boots(options, command)
     if options.timeout <= 0:
         raise programs.LabError(
             f'--timeout {options.timeout:g} is no time: give seconds, more '
@@ -113,16 +110,38 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
     if options.record is not None and options.record.exists():
         table.parse(options.record.read_text())
     programs.require('qemu-system-x86_64')
+    return max(_boot(options, one) for one in boots)
+
+
+def _boots(options: argparse.Namespace, command: Sequence[str]
+           ) -> list[series.Boot]:
+    """What is to be done, one after the other."""
+    if options.kernel == series.ALL:
+        if options.tests or command:
+            raise programs.LabError(
+                f'{series.ALL} has tests of its own: leave out '
+                f'{" ".join([*options.tests, *command])}, or name one kernel')
+        return series.boots()
+    scripts = [(name, jobs.script(name)) for name in options.tests]
+    if command:
+        scripts.append((jobs.COMMAND, jobs.script(jobs.COMMAND, command)))
+    return [series.Boot(options.kernel, _machine(options), scripts or [
+        ('doctor', jobs.script('doctor'))])]
+
+
+def _boot(options: argparse.Namespace, boot: series.Boot) -> verdict.Outcome:
+    """One boot, printed and recorded as soon as it has ended."""
     directory = options.cache or cache.default()
     with cache.opened(directory):
-        kernel = kernels.find(options.kernel, directory, options.modules)
+        kernel = kernels.find(boot.kernel, directory, options.modules)
         disk = image.find(directory)
-    found = session.Session(kernel, wanted, disk, scripts, options.timeout,
-                            options.output).run()
+    output = options.output and options.output / boot.directory
+    found = session.Session(kernel, boot.machine, disk, boot.scripts,
+                            options.timeout, output).run()
     if options.record is not None:
         table.record(options.record, options.label or kernel.name, found)
     print(verdict.as_json(found) if options.format == 'json'
-          else verdict.as_text(found))
+          else verdict.as_text(found), flush=True)
     return found.outcome
 
 
