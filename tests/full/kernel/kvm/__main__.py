@@ -68,8 +68,9 @@ def main() -> int:
                         default='kvm')
     parser.add_argument('--tolerance', type=float, default=0.02,
                         help='of a share (default: %(default)s of a CPU)')
-    parser.add_argument('--seconds', type=float, default=8.0,
-                        help='for one share (default: %(default)s)')
+    parser.add_argument('--seconds', type=float,
+                        help='for one share (default: 8, 4 where the clock '
+                             'is deterministic)')
     parser.add_argument('--deterministic', action='store_true',
                         help='the clock goes by instructions: judge times')
     parser.add_argument('cases', nargs='*', choices=[[], *_CASES],
@@ -79,7 +80,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix='nova-rt-kvm-') as scratch, \
             _MAKERS[args.guests](pathlib.Path(scratch), cpus,
                                  args.accelerator) as maker:
-        host = hosts.Host(maker, cpus, args.tolerance, args.seconds,
+        host = hosts.Host(maker, cpus, args.tolerance,
+                          args.seconds or (4 if args.deterministic else 8),
                           args.deterministic)
         failed = run(host, args.cases or _usual(args.accelerator))
     print(json.dumps(report(host, args, failed), indent=1))
