@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from nova_rt.compute import claims
 from nova_rt.conformance import busy
+from nova_rt.host import nodes
 from nova_rt.kernel import fs
 from nova_rt.kernel import pins
 from nova_rt.kernel import tasks as kernel_tasks
@@ -56,7 +57,7 @@ class Host:
                       'the kernel does not let cpusets shrink')
         self.enforcer = deadline.DeadlineEnforcer(
             files, tasks, False, lambda: cpus,
-            pins.Pins(tasks, lambda: self.spare))
+            pins.Pins(tasks, lambda: self.spare, nodes.cells))
         self.shares: list[tuple[str, float, float]] = []
         self.found: dict[str, Any] = {}
 
