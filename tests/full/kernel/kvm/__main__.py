@@ -47,8 +47,8 @@ def report(host: hosts.Host, args: argparse.Namespace,
     """All of it, and one sentence for the table of kernels."""
     clock = 'deterministic' if host.deterministic else "the host's"
     return {'release': platform.release(), 'cpus': len(host.cpus),
-            'guests': args.guests,
-            'accelerator': args.accelerator, 'clock': clock, 'shares': host.shares,
+            'guests': args.guests, 'accelerator': args.accelerator,
+            'clock': clock, 'shares': host.shares,
             'worst': round(host.worst, 4), 'found': host.found,
             'failed': failed, 'sentence':
             f'{len(host.shares)} shares within {host.worst:.4f}, '

@@ -8,10 +8,10 @@ import os
 
 from nova_rt.compute import claims
 from nova_rt.virt.libvirt import reconcile
-from tests.full.kernel import pinned
 from tests.full.kernel.kvm import guest as guests
 from tests.full.kernel.kvm import host as hosts
 from tests.full.kernel.kvm import rom
+from tests.full.kernel import pinned
 
 _AUDITS = 2
 
@@ -68,8 +68,8 @@ def _look_at_threads(host: hosts.Host, guest: guests.Guest) -> None:
     for thread, (name, cpus) in found.items():
         if thread in guest.vcpus:
             pinned.expect(cpus == [host.cpu], f'{name} runs on {cpus}')
-        elif host.spare and cpus and not name.startswith(guests.WORKER):
-            pinned.expect(tuple(cpus) == host.spare, f'{name} runs on {cpus}')
+        elif host.near and cpus and not name.startswith(guests.WORKER):
+            pinned.expect(tuple(cpus) == host.near, f'{name} runs on {cpus}')
 
 
 def two_vcpus(host: hosts.Host) -> None:

@@ -11,11 +11,11 @@ import pathlib
 import subprocess
 import time
 
-from tests.full.kernel import pinned
 from tests.full.kernel.kvm import guest as guests
 from tests.full.kernel.kvm import host as hosts
 from tests.full.kernel.kvm import plain
 from tests.full.kernel.kvm import rom
+from tests.full.kernel import pinned
 
 _HALT_POLL = pathlib.Path('/sys/module/kvm/parameters/halt_poll_ns')
 #: Wakes 5,000 times a second, and needs more for that than it has reserved.

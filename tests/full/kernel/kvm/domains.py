@@ -10,12 +10,13 @@ import libvirt
 
 from tests.full.kernel import domains
 from tests.full.kernel.kvm import guest
+from tests.full.kernel.kvm import host as hosts
 from tests.full.kernel.kvm import rom
 
 _RUN = pathlib.Path('/run/libvirt/qemu')
-# As Nova has it: a thread for I/O, and the pins of all shared CPUs.
+# As Nova has it: a thread for I/O, and the pins of the shared CPUs.
 _XML = """<domain type='{kind}'><name>{name}</name>
-<memory unit='MiB'>16</memory>
+<memory unit='MiB'>16</memory>{memory}
 <vcpu>{vcpus}</vcpu><iothreads>1</iothreads><cputune>{pins}</cputune>
 <os><type arch='x86_64' machine='pc'>hvm</type>
 <loader type='rom'>{rom}</loader></os>
@@ -26,6 +27,9 @@ _XML = """<domain type='{kind}'><name>{name}</name>
 </interface><memballoon model='none'/></devices></domain>"""
 
 
+_CELL = "<numatune><memory mode='strict' nodeset='{}'/></numatune>"
+_HUGE = '<memoryBacking><hugepages/></memoryBacking>'
+_PAGES = pathlib.Path('/proc/sys/vm/nr_hugepages')
 # What libvirt calls an accelerator, and the CPU of its guests.
 _KINDS = {'kvm': ('kvm', "<cpu mode='host-passthrough' check='none'/>"),
           'tcg': ('qemu', '')}
@@ -55,7 +59,12 @@ class Maker:
     def __init__(self, directory: pathlib.Path, cpus: tuple[int, ...],
                  accelerator: str) -> None:
         self._directory = directory
-        self._cpus = cpus
+        cells = hosts.cells_of(cpus)
+        # In the last cell, as the pCPUs of the cases are.
+        self._cpus = sorted(cells[-1])
+        self._memory = _CELL.format(len(cells) - 1) if cells[1:] else ''
+        if int(_PAGES.read_text()):
+            self._memory += _HUGE
         self._kind, self._cpu = _KINDS[accelerator]
         self._numbers = itertools.count(1)
 
@@ -71,7 +80,7 @@ class Maker:
         shared = ','.join(map(str, self._cpus))
         xml = _XML.format(
             name=f'nova-rt-{next(self._numbers)}', vcpus=vcpus,
-            kind=self._kind, cpu=self._cpu,
+            kind=self._kind, cpu=self._cpu, memory=self._memory,
             pins=''.join(f"<vcpupin vcpu='{vcpu}' cpuset='{shared}'/>"
                          for vcpu in range(vcpus)),
             rom=rom.assemble(work, self._directory))

@@ -17,9 +17,9 @@ from nova_rt.kernel import pins
 from nova_rt.kernel import tasks as kernel_tasks
 import nova_rt.privsep
 from nova_rt.virt.libvirt import deadline
-from tests.full.kernel import pinned
 from tests.full.kernel.kvm import guest as guests
 from tests.full.kernel.kvm import rom
+from tests.full.kernel import pinned
 
 _NOISE = 2
 #: A change gives a full budget at once: two of the longest period.
@@ -37,7 +37,7 @@ class Host:
     """What all cases have in common.
 
     :ivar deterministic: whether the clock goes by instructions
-    :ivar cpus: the first is for emulators where there are several
+    :ivar spare: for emulators, where there are CPUs enough
     :ivar shares: (what, wanted, found)
     :ivar found: other figures, for the report
     """
@@ -50,7 +50,7 @@ class Host:
         self._maker = maker
         self._seconds = seconds
         self.cpus = cpus
-        self.spare = cpus[:1] if len(cpus) > 1 else ()
+        self.spare = _spare(cpus)
         self.tolerance = tolerance
         self.deterministic = deterministic
         pinned.expect(deadline.can_pin(files, tasks),
@@ -65,6 +65,12 @@ class Host:
     def cpu(self) -> int:
         """The pCPU that reservations of one vCPU are on."""
         return self.cpus[-1]
+
+    @property
+    def near(self) -> tuple[int, ...]:
+        """The spare CPUs of the cell of that pCPU."""
+        cell, = (cell for cell in cells_of(self.cpus) if self.cpu in cell)
+        return tuple(sorted(cell.intersection(self.spare)))
 
     @property
     def worst(self) -> float:
@@ -131,6 +137,17 @@ class Host:
             time.sleep(self._seconds)
             grown = guest.count(counter) - before
             return round(grown / (time.monotonic() - begin), 1)
+
+
+def cells_of(cpus: tuple[int, ...]) -> list[frozenset[int]]:
+    """One cell of all CPUs where the kernel knows none."""
+    return nodes.cells() or [frozenset(cpus)]
+
+
+def _spare(cpus: tuple[int, ...]) -> tuple[int, ...]:
+    """The first of each cell, unless they are all."""
+    first = tuple(min(cell) for cell in cells_of(cpus))
+    return first if len(first) < len(cpus) else ()
 
 
 @contextlib.contextmanager

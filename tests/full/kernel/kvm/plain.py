@@ -13,9 +13,9 @@ import subprocess
 import time
 from typing import Any, Self
 
-from tests.full.kernel import machines
 from tests.full.kernel.kvm import guest
 from tests.full.kernel.kvm import rom
+from tests.full.kernel import machines
 
 _PATIENCE_SECONDS = 120
 _POLL_SECONDS = 0.05
