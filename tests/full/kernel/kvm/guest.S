@@ -76,7 +76,7 @@ wait:	decl	%esi
 
 	.align	8
 table:	.quad	0
-	.quad	0x00cf92000000ffff
+	.quad	0x00cf93000000ffff
 table_at:
 	.word	. - table - 1
 	.long	ROM_SEGMENT * 16 + table
