@@ -63,7 +63,7 @@ class Machine:
         for each in (*self.vcpus, self.emulator):
             each.kill()
         for path in self._paths:
-            _remove(path)
+            remove(path)
 
 
 class Machines(guests.Guests):
@@ -91,7 +91,7 @@ class Machines(guests.Guests):
         return path
 
 
-def _remove(path: pathlib.Path) -> None:
+def remove(path: pathlib.Path) -> None:
     """rmdir as soon as the last task is gone.
 
     :raises TimeoutError: it does not go
