@@ -17,7 +17,7 @@ import sys
 
 #: As in ``linux/sched.h``; Python has no name for it.
 SCHED_DEADLINE = 6
-_RESET_ON_FORK = 1
+_RESET_ON_FORK, _RECLAIM = 1, 2
 
 #: (sched_setattr, sched_getattr) by machine, all of 64 bits.
 NUMBERS = {
@@ -52,6 +52,7 @@ class Policy:
 
     :ivar runtime: in ns, 0 unless *number* is SCHED_DEADLINE; so are
         *deadline* and *period*
+    :ivar reclaims: it may use what others leave (SCHED_FLAG_RECLAIM)
     """
 
     number: int
@@ -59,6 +60,7 @@ class Policy:
     runtime: int = 0
     deadline: int = 0
     period: int = 0
+    reclaims: bool = False
 
     @property
     def is_deadline(self) -> bool:
@@ -83,7 +85,7 @@ def get(thread: int) -> Policy:
         # A fair task has its slice in the field of the runtime.
         return Policy(found.policy, found.priority)
     return Policy(found.policy, 0, found.runtime, found.deadline,
-                  found.period)
+                  found.period, bool(found.flags & _RECLAIM))
 
 
 def start(thread: int, runtime_us: int, period_us: int) -> None:

@@ -3,22 +3,43 @@
 """How much may be reserved, and who holds it."""
 
 from collections.abc import Iterator
+import dataclasses
+import functools
 
 from nova_rt.doctor.checks import deadline
 from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
-from nova_rt import exception
 from nova_rt.host import timers
 from nova_rt.kernel import base
 from nova_rt.kernel import groups as kernel_groups
 
 
-def offered(view: doctor_view.View) -> int | None:
-    """ppm that servers may have in all, None without an interface.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Offer:
+    """ppm that servers may have in all.
 
-    :raises KernelError, OSError, ValueError: the kernel does not tell
+    :ivar ppm: None without an interface, or where it cannot be told
+    :ivar trouble: why it cannot
     """
+
+    ppm: int | None
+    trouble: str = ''
+
+
+@functools.lru_cache(maxsize=1)
+def offered(view: doctor_view.View) -> Offer:
+    """What a report says, once: it may be another one a moment later."""
+    try:
+        return Offer(_offered(view))
+    except Exception as error:
+        # Whatever it is: it is told, and not raised in the summary.
+        return Offer(None, findings.reason(error))
+
+
+def _offered(view: doctor_view.View) -> int | None:
     if view.detection.deadline:
+        if view.options.virt_type == 'lxc':
+            return None  # see deadline.containers
         return min(deadline.ppm(view), view.options.cap_ppm)
     if view.interface is None or view.groups is None:
         return None
@@ -28,11 +49,11 @@ def offered(view: doctor_view.View) -> int | None:
 
 def total(view: doctor_view.View) -> Iterator[findings.Finding]:
     name = 'capacity.offered'
-    try:
-        ppm = offered(view)
-    except (exception.KernelError, OSError, ValueError) as error:
+    offer = offered(view)
+    ppm = offer.ppm
+    if offer.trouble:
         yield findings.problem(
-            name, f'Nothing can be reserved: {findings.reason(error)}.',
+            name, f'Nothing can be reserved: {offer.trouble}.',
             'Correct what is named there.')
         return
     if ppm is None:

@@ -71,10 +71,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
             raise vcpus.error('/', _CONTAINERS)
         with vcpus.explained('/'):
             self._check_shared()
-            ours = self._tasks.threads(
-                self._tasks.partition(self._controller), self._controller)
-            ppm = self._admission.ppm(deadline.held(frozenset(ours)),
-                                      self.pins)
+            ppm = self._admission.ppm(deadline.look(self._controller))
             if not ppm:
                 raise vcpus.error('/', 'the SCHED_DEADLINE threads of others '
                                   'hold all that the kernel gives')
@@ -194,8 +191,7 @@ def _hierarchy(fs: cgroup.CgroupFS) -> cgroup.Hierarchy:
 def _admission(fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
                ) -> deadline.Admission:
     return deadline.Admission(
-        fs, hierarchy.mount, nova_rt.privsep.read_server,
-        nova_rt.privsep.read_deadline_total)
+        fs, hierarchy.mount, nova_rt.privsep.read_server)
 
 
 def _ppm(policy: sched.Policy) -> int:

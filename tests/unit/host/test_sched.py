@@ -23,6 +23,7 @@ class Calls:
         self.threads: dict[int, tuple[int, ...]] = {}
         self.set: list[tuple[int, ...]] = []
         self.refuse = 0
+        self.flags = 0
 
     def __call__(self, name: str) -> object:
         return getattr(self, name)
@@ -46,6 +47,7 @@ class Calls:
             return -1
         (it.policy, it.priority, it.runtime, it.deadline,
          it.period) = self.threads[thread.value]
+        it.flags = self.flags
         return 0
 
 
