@@ -7,6 +7,7 @@ import dataclasses
 import functools
 
 from nova_rt.doctor.checks import deadline
+from nova_rt.doctor.checks import interrupts
 from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 from nova_rt.host import timers
@@ -64,7 +65,7 @@ def total(view: doctor_view.View) -> Iterator[findings.Finding]:
                  else 'on each pCPU')
         yield findings.ok(
             name, f'{findings.share(ppm)} may be reserved {scope}'
-            f'{_left(view, ppm)}.')
+            f'{_left(view, ppm)}{_below(view)}.')
     elif view.groups is not None and not view.groups.root.budget:
         yield findings.warning(
             name, 'The root group has nothing to hand out yet.',
@@ -84,6 +85,13 @@ def _left(view: doctor_view.View, ppm: int) -> str:
     left = max(0, ppm - max(map(sum, zip(*held, strict=True)), default=0))
     where = '' if view.interface.replicated else ' on the fullest'
     return f'; {findings.share(left)} of it is left{where}'
+
+
+def _below(view: doctor_view.View) -> str:
+    """Who has what they leave."""
+    if not interrupts.exposed(view):
+        return ''
+    return f'; interrupts wait for them there ({interrupts.THREADS})'
 
 
 def root(view: doctor_view.View) -> Iterator[findings.Finding]:
