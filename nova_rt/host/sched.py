@@ -88,18 +88,21 @@ def get(thread: int) -> Policy:
                   found.period, bool(found.flags & _RECLAIM))
 
 
-def start(thread: int, runtime_us: int, period_us: int) -> None:
+def start(thread: int, runtime_us: int, period_us: int,
+          reclaim: bool = False) -> None:
     """Make a thread SCHED_DEADLINE, or change what it has.
 
     What it forks is ordinary: without that fork(2) and clone(2) would fail.
 
+    :param reclaim: it may use what others leave, as no guest of ours does
     :raises OSError: EBUSY where the kernel has no bandwidth for it, EPERM
         where its affinity leaves out CPUs of its root domain, EINVAL for
         values out of the kernel's range, ESRCH where it is gone
     """
     period = period_us * 1000
     wanted = _Attributes(
-        size=_SIZE, policy=SCHED_DEADLINE, flags=_RESET_ON_FORK,
+        size=_SIZE, policy=SCHED_DEADLINE,
+        flags=_RESET_ON_FORK | (_RECLAIM if reclaim else 0),
         runtime=runtime_us * 1000, deadline=period, period=period)
     _call('sched_setattr', thread, ctypes.byref(wanted), 0)
 

@@ -2,7 +2,7 @@
 
 """What the kernel admits of SCHED_DEADLINE, and what of that is taken."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 import contextlib
 import functools
 import os
@@ -172,6 +172,26 @@ def others(host: files.Host, tasks: Iterable[proc.Task], controller: str
     return found
 
 
+def warnings(found: Collection[Other]) -> list[str]:
+    """What they do to reservations, in sentences.
+
+    They are called by their names only: a service may have others each time.
+    """
+    names = sorted({each.name for each in found if not each.reclaims})
+    texts = [f'Threads of others are SCHED_DEADLINE ({_some(names)}); what '
+             f'they hold is taken from each pCPU.'] if names else []
+    names = sorted({each.name for each in found if each.reclaims})
+    return texts + [
+        f'Threads of others are SCHED_DEADLINE with SCHED_FLAG_RECLAIM '
+        f'({_some(names)}); servers may get less than they have reserved.'
+        ] * bool(names)
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first ones."""
+    return ', '.join([*names[:_SHOWN], '...'][:len(names)])
+
+
 def _other(task: proc.Task) -> Other:
     policy = sched.get(task.thread)
     return Other(task.thread, task.comm,
@@ -184,7 +204,7 @@ def _check(found: Collection[Other]) -> None:
     if names:
         raise OSError(
             f'threads of others are SCHED_DEADLINE with SCHED_FLAG_RECLAIM '
-            f'({", ".join(names[:_SHOWN])}), which takes from reservations '
+            f'({_some(names)}), which takes from reservations '
             f'on kernels such as 6.12; have their services do without the '
             f'flag, or end them')
 

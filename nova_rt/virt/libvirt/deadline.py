@@ -18,6 +18,7 @@ from nova_rt.compute import claims
 from nova_rt import exception
 from nova_rt.host import cgroup
 from nova_rt.host import cpulist
+from nova_rt.host import interrupts
 from nova_rt.host import sched
 from nova_rt.host import ticks
 from nova_rt import hostmap
@@ -76,7 +77,13 @@ class DeadlineEnforcer(enforcer.Enforcer):
                 raise vcpus.error('/', 'the SCHED_DEADLINE threads of others '
                                   'hold all that the kernel gives')
             fine = ticks.high_resolution(self._fs)
-            return base.Capacity(ppm, 0 if fine else ticks.tick_us())
+            return base.Capacity(
+                ppm, 0 if fine else ticks.tick_us(),
+                before_interrupts=interrupts.are_threads(self._fs))
+
+    def warnings(self) -> list[str]:
+        with vcpus.explained('/'):
+            return deadline.warnings(deadline.look(self._controller))
 
     def guard(self) -> None:
         """Nothing: a thread can only take what is its own."""

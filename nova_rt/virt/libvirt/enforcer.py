@@ -65,6 +65,10 @@ class Enforcer(abc.ABC):
         """Take what nothing runs in; the groups that held it."""
         return []
 
+    def warnings(self) -> list[str]:
+        """What on this host harms reservations, in sentences."""
+        return []
+
     @abc.abstractmethod
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
         """Whether the kernel has what the claim says."""

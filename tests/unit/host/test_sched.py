@@ -77,6 +77,16 @@ class CallsTest(unittest.TestCase):
         self.assertFalse(policy.grants(30_001, 100_000))
         self.assertFalse(policy.grants(30_000, 100_001))
 
+    def test_a_thread_that_reclaims(self) -> None:
+        """Not what a claim gives: it takes what others leave, too."""
+        sched.start(7, 30_000, 100_000, reclaim=True)
+        self.calls.flags = self.calls.set[0][2]
+        self.assertEqual(3, self.calls.flags)
+        self.assertTrue(sched.get(7).reclaims)
+        self.assertFalse(sched.get(7).grants(30_000, 100_000))
+        self.calls.flags = 1
+        self.assertFalse(sched.get(7).reclaims)
+
     def test_errors(self) -> None:
         self.calls.refuse = errno.EBUSY
         with self.assertRaises(OSError) as caught:

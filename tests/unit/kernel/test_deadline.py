@@ -190,6 +190,17 @@ class OthersTest(unittest.TestCase):
             [deadline.Other(2, 'name2', deadline.UNIT // 4, True)],
             deadline.others(files.Host(), self.tasks, ''))
 
+    def test_warnings(self) -> None:
+        """By name: a thread that comes again has another number."""
+        self.assertEqual([], deadline.warnings([]))
+        plain = [deadline.Other(number, name, 1) for number, name
+                 in enumerate('dbcaa')]
+        self.assertEqual(
+            ['Threads of others are SCHED_DEADLINE (a, b, c, ...); what '
+             'they hold is taken from each pCPU.'], deadline.warnings(plain))
+        found = deadline.warnings([*plain, deadline.Other(7, 'x', 1, True)])
+        self.assertIn('SCHED_FLAG_RECLAIM (x); servers may', found[1])
+
     def test_threads_of_this_machine(self) -> None:
         """A real one of our own, as far as we may."""
         self.groups = {}

@@ -342,6 +342,16 @@ class CapacityTest(_Case):
         self.others = [kernel.Other(7, 'x', 1, True)]
         self.unavailable('SCHED_FLAG_RECLAIM (7 x)', 'without the flag')
 
+    def test_warnings(self):
+        self.assertEqual([], self.enforcer.warnings())
+        self.others = [kernel.Other(7, 'x', 1)]
+        self.assertEqual(1, len(self.enforcer.warnings()))
+
+    def test_interrupts(self):
+        self.assertFalse(self.enforcer.capacity().before_interrupts)
+        self.files.files['/sys/kernel/realtime'] = '1'
+        self.assertTrue(self.enforcer.capacity().before_interrupts)
+
     def test_admission_is_off(self):
         self.files.files[kernel.SYSCTL.format('runtime')] = '-1'
         self.unavailable('kernel.sched_rt_runtime_us is -1', '950000')
