@@ -42,6 +42,8 @@ _SECONDS = 4.0
 #: A change gives a full budget at once: two of the longest period.
 _SETTLE_SECONDS = 0.2
 _NOBODY = 65534
+#: Between a release and the next reservation.
+_GAPS = (0.0, 0.0, 0.02, 0.05, 0.07, 0.1, 0.2, 1.0, 0.0, 0.0, 3.0, 0.0)
 
 
 class Wrong(Exception):
@@ -225,6 +227,25 @@ def repair(host: Host) -> None:
             expect(host.enforcer.holds(guest.pid, held), 'not repaired')
 
 
+def again(host: Host) -> None:
+    """A busy vCPU that is released gets its share when it is reserved again.
+
+    It is throttled most of the time: at that moment its reservation is
+    taken, and the kernel still counts what it ran too long.
+    """
+    with host.noise(), host.guest() as guest:
+        for number, gap in enumerate(_GAPS):
+            held = claim(30_000 + number % 3 * 10_000, 100_000, host.cpu)
+            host.enforcer.apply(guest.pid, held)
+            expect(host.enforcer.holds(guest.pid, held), f'{held} not held')
+            host.check(f'{number}: again after {gap} s', guest,
+                       held.reservation.runtime_us / 100_000, 1.0)
+            # Another phase of its period each time.
+            time.sleep(number * 0.007)
+            host.enforcer.release(guest.pid)
+            time.sleep(gap)
+
+
 def spare(host: Host) -> None:
     """The emulator is kept off the pCPUs of reservations."""
     files = fs.RealFS()
@@ -255,7 +276,7 @@ def fifo_from_inside(host: Host) -> None:
 
 CASES: dict[str, Callable[[Host], None]] = {
     case.__name__: case for case in (
-        probe, share, two_on_one, resize, refusal, asleep, repair, spare,
+        probe, share, two_on_one, resize, refusal, asleep, repair, again, spare,
         fifo_from_inside)}
 
 
