@@ -9,6 +9,7 @@ from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 from nova_rt.host import proc
 from nova_rt.host import sched
+from nova_rt.kernel import deadline
 from nova_rt.kernel import starving
 
 _ID = 'deadline.starving'
@@ -33,9 +34,8 @@ def starved(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def _vcpus(view: doctor_view.View) -> list[proc.Task]:
     """The SCHED_DEADLINE threads of guests."""
-    guests = tuple(guest.domain + '/' for guest in view.guests)
-    return [task for task in view.tasks.deadline if not task.kernel
-            and (view.group_of(task) + '/').startswith(guests)]
+    return [task for task in view.tasks.deadline
+            if deadline.is_vcpu(view.group_of(task))]
 
 
 def _starving(vcpus: list[proc.Task]) -> Iterator[proc.Task]:

@@ -195,11 +195,11 @@ def refusal(host: Host) -> None:
     with host.guest(*host.cpus) as full, host.guest() as late:
         host.enforcer.apply(full.pid, most)
         try:
-            host.enforcer.apply(late.pid, claim(2_000, 100_000, host.cpu))
+            host.enforcer.apply(late.pid, claim(94_000, 100_000, host.cpu))
         except exception.KernelError as error:
             expect('EBUSY' in str(error), str(error))
         else:
-            raise Wrong('2 % more than the capacity was admitted')
+            raise Wrong('as much again on a full CPU was admitted')
         expect(not host.enforcer.bandwidth(late.pid), 'it holds something')
         expect(late.cpuset(0) == str(host.cpu), late.cpuset(0))
         expect(host.enforcer.holds(full.pid, most), 'the other lost its own')
