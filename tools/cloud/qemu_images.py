@@ -57,7 +57,7 @@ def upload(images: glance.Glance, busybox: pathlib.Path,
         'qemu-initrd', functools.partial(_initrd, busybox, scratch),
         'ari', 'ari')
     for name, line in COMMAND_LINES.items():
-        images.ensure(name, functools.partial(_disk, scratch), 'ami', 'ami',
+        images.ensure(name, functools.partial(disk, scratch), 'ami', 'ami',
                       kernel_id=kernel, ramdisk_id=initrd,
                       os_command_line=line)
 
@@ -80,7 +80,7 @@ def _initrd(busybox: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
     return image
 
 
-def _disk(scratch: pathlib.Path) -> pathlib.Path:
+def disk(scratch: pathlib.Path) -> pathlib.Path:
     image = scratch / 'empty.raw'
     with image.open('wb') as file:
         file.truncate(DISK_SIZE)
