@@ -36,12 +36,12 @@ def halt_polling(host: hosts.Host) -> None:
         with _halt_poll(polls), host.guest(_SLEEPER) as guest:
             guest.resume()
             found[f'{polls}, no reservation'] = host.rate(
-                guest, 'halt_wakeup')
+                guest, 'halt_exits')
             host.apply(guest, 20_000, 100_000)
-            found[str(polls)] = host.rate(guest, 'halt_wakeup')
+            found[str(polls)] = host.rate(guest, 'halt_exits')
             with host.noise():
                 found[f'{polls}, pCPU is busy'] = host.rate(
-                    guest, 'halt_wakeup')
+                    guest, 'halt_exits')
     host.found['wakes in a second by halt_poll_ns'] = found
     if host.deterministic:
         pinned.expect(found['0'] > _LOST * found['200000'],
@@ -119,20 +119,20 @@ def no_reset_on_fork(host: hosts.Host) -> None:
     Where KVM's worker is a thread of QEMU the first run of a vCPU makes it,
     which SCHED_DEADLINE forbids; elsewhere it is a thread of the kernel.
     """
-    with host.guest(rom.KERNEL) as guest:
+    with host.guest(rom.DEVICE) as guest:
         subprocess.run(
             ['chrt', '--deadline', '--sched-runtime', '30000000',
              '--sched-deadline', '100000000', '--sched-period', '100000000',
              '--pid', '0', str(guest.vcpus[0])], check=True)
         guest.resume()
-        exits = host.rate(guest, 'exits')
+        exits = host.rate(guest, 'io_exits')
         share, = host.measure(guest.vcpus[:1])
         host.found['without SCHED_RESET_ON_FORK'] = {
             'exits in a second': exits, 'share': share}
         host.enforcer.release(guest.pid)
-    with host.guest(rom.KERNEL) as guest:
+    with host.guest(rom.DEVICE) as guest:
         guest.resume()
-        host.rate(guest, 'exits')
+        host.rate(guest, 'io_exits')
         is_thread = any(name.startswith(guests.WORKER)
                         for name in guest.own_threads().values())
     pinned.expect(not (is_thread and exits),
