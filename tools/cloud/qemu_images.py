@@ -54,7 +54,7 @@ def upload(images: glance.Glance, busybox: pathlib.Path,
            scratch: pathlib.Path) -> None:
     kernel = images.ensure('qemu-kernel', lambda: KERNEL, 'aki', 'aki')
     initrd = images.ensure(
-        'qemu-initrd', functools.partial(_initrd, busybox, scratch),
+        'qemu-initrd', functools.partial(build_initrd, busybox, scratch),
         'ari', 'ari')
     for name, line in COMMAND_LINES.items():
         images.ensure(name, functools.partial(disk, scratch), 'ami', 'ami',
@@ -62,7 +62,7 @@ def upload(images: glance.Glance, busybox: pathlib.Path,
                       os_command_line=line)
 
 
-def _initrd(busybox: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
+def build_initrd(busybox: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
     root = scratch / 'initrd'
     for directory in ('bin', 'dev', 'proc'):
         (root / directory).mkdir(parents=True)

@@ -40,6 +40,7 @@ NAMED = {
     'kvm-plain': _GUESTS.format('kvm', 'plain'),
     'kvm-costs': f'{_GUESTS.format("kvm", "plain")} halt_polling big_lock '
                  'workers no_reset_on_fork',
+    'kvm-boot': f'{_GUESTS.format("kvm", "plain")} boot',
     'soak': 'python -W ignore -m tests.full.kernel.soak '
             '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
     'budgets': 'python -W ignore -m tests.full.kernel.budgets',
@@ -52,8 +53,8 @@ NAMED = {
 GUESTS = {**dict.fromkeys(('conformance', 'pinned', 'budgets', 'soak',
                            'releases'), 'processes'),
           'domains': 'containers, TCG', 'tcg': 'TCG',
-          **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs', 'demo-kvm'),
-                          'KVM'),
+          **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs', 'kvm-boot',
+                           'demo-kvm'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo'), 'containers')}
 #: Where reservations are proven by a job that passes.
 PROVES = {**dict.fromkeys(('conformance', 'pinned', 'domains', 'tcg'), 'lab'),

@@ -24,6 +24,9 @@ _POLLS_NS = (0, 200_000)
 #: By so much polling slows that guest down where its pCPU is idle.
 _LOST = 2
 _QUESTIONS = 40
+_BOOT_SECONDS = 3600
+#: Of the guest's init.
+_UP = b'nova-rt guest: 1 vCPUs busy'
 _GAP_SECONDS = 0.037
 _TICK_MS = 4.0
 _MS = 1000
@@ -139,6 +142,29 @@ def no_reset_on_fork(host: hosts.Host) -> None:
                   'a guest without SCHED_RESET_ON_FORK runs')
 
 
+def boot(host: hosts.Host) -> None:
+    """Linux in a guest with 0.3 of a pCPU boots, beside busy tasks."""
+    found = {}
+    for runtime in (0, 30_000):
+        with host.boot() as (guest, console):
+            if runtime:
+                host.apply(guest, runtime, 100_000)
+            guest.resume()
+            with host.noise() if runtime else contextlib.nullcontext():
+                found[f'{runtime}/100000'] = _until_up(console)
+            pinned.expect(guest.is_alive, 'the guest has ended')
+    host.found['seconds until Linux is up'] = found
+
+
+def _until_up(console: pathlib.Path) -> float:
+    begin = time.monotonic()
+    while not (console.exists() and _UP in console.read_bytes()):
+        time.sleep(1)
+        pinned.expect(time.monotonic() - begin < _BOOT_SECONDS,
+                      'Linux in a guest does not come up')
+    return round(time.monotonic() - begin, 1)
+
+
 CASES: dict[str, Callable[[hosts.Host], None]] = {
     case.__name__: case for case in (
-        halt_polling, big_lock, workers, no_reset_on_fork)}
+        halt_polling, big_lock, workers, no_reset_on_fork, boot)}
