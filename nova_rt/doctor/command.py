@@ -3,7 +3,6 @@
 """``nova-rt doctor`` as a subcommand."""
 
 import argparse
-import contextlib
 import shutil
 from typing import Any
 
@@ -39,15 +38,8 @@ def run(args: argparse.Namespace) -> int:
     found = examine.examine(view)
     if args.format == 'json':
         print(report.as_json(found, view.detection.name,
-                             _capacity(view)))
+                             capacity.offered(view).ppm))
     else:
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
         print(report.text(found, width))
     return findings.exit_status(found)
-
-
-def _capacity(view: doctor_view.View) -> int | None:
-    # Why it cannot be told is among the findings.
-    with contextlib.suppress(Exception):
-        return capacity.offered(view)
-    return None

@@ -11,10 +11,13 @@ from nova_rt.doctor.checks import containers
 from nova_rt.doctor.checks import deadline
 from nova_rt.doctor.checks import deadline_servers
 from nova_rt.doctor.checks import hardware
+from nova_rt.doctor.checks import interrupts
 from nova_rt.doctor.checks import kernel
+from nova_rt.doctor.checks import kvm
 from nova_rt.doctor.checks import libvirt
 from nova_rt.doctor.checks import monitor
 from nova_rt.doctor.checks import orphans
+from nova_rt.doctor.checks import starving
 from nova_rt.doctor.checks import sysctl
 from nova_rt.doctor.checks import tasks
 from nova_rt.doctor.checks import timing
@@ -22,9 +25,9 @@ from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 
 #: In the order in which an operator would ask.
-TOPICS = (kernel, config, capacity, deadline, sysctl, deadline_servers,
-          timing, hardware, libvirt, tasks, orphans, containers, confinement,
-          monitor)
+TOPICS = (kernel, config, kvm, capacity, deadline, starving, interrupts,
+          sysctl, deadline_servers, timing, hardware, libvirt, tasks, orphans,
+          containers, confinement, monitor)
 
 
 def examine(view: doctor_view.View) -> list[findings.Finding]:

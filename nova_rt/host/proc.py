@@ -3,6 +3,7 @@
 """The tasks of the host, from one walk over /proc."""
 
 from collections.abc import Iterator
+import contextlib
 import dataclasses
 import os
 
@@ -70,6 +71,20 @@ def walk(host: host_files.Host) -> Tasks:
             elif task.policy == sched.SCHED_DEADLINE:
                 by_deadline.append(task)
     return Tasks(processes, tuple(real_time), tuple(by_deadline))
+
+
+def by_deadline(host: host_files.Host) -> Iterator[Task]:
+    """The SCHED_DEADLINE threads of this machine.
+
+    It asks for the policies first, and is much quicker than :func:`walk`.
+    """
+    for pid in filter(str.isdecimal, host.names('/proc')):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            for name in host.names(f'/proc/{pid}/task'):
+                policy = os.sched_getscheduler(int(name))
+                if policy & ~os.SCHED_RESET_ON_FORK == sched.SCHED_DEADLINE:
+                    yield _parse(int(pid), int(name), host.data(
+                        f'/proc/{pid}/task/{name}/stat'))
 
 
 def _threads(host: host_files.Host, pid: int) -> Iterator[Task]:

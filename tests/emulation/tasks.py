@@ -7,7 +7,7 @@ ids of threads; here is what stands in for both.  Ids are unique over all
 kernels of a process, as the hosts of a functional test share it.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 import contextlib
 import errno
 import itertools
@@ -333,9 +333,9 @@ def overrun_ns(thread: int) -> int:
     return 4_000_000 if is_runnable(thread) else 0
 
 
-def held(ours: Collection[int]) -> deadline.Held:
-    """For ``nova_rt.kernel.deadline.held``: there is nobody else."""
-    return deadline.Held(sum(_task(thread).deadline for thread in ours), 0)
+def look(controller: str) -> list[deadline.Other]:
+    """For ``nova_rt.kernel.deadline.look``: there is nobody else."""
+    return []
 
 
 def try_pinning(path: str, cpu: int) -> bool:
@@ -348,11 +348,6 @@ def read_server(server: str, cpu: int, name: str) -> int:
     if server != 'fair_server':
         return 0
     return 50_000_000 if name == 'runtime' else 1_000_000_000
-
-
-def read_total(cpu: int) -> int:
-    """For ``nova_rt.privsep.read_deadline_total``: a locked-down kernel."""
-    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
 
 def _stock(thread: int) -> stock.Kernel:
@@ -385,8 +380,7 @@ DEADLINE: dict[str, Any] = {
     'nova_rt.privsep._groups_of': groups_of,
     'nova_rt.privsep.try_pinning': try_pinning,
     'nova_rt.privsep.read_server': read_server,
-    'nova_rt.privsep.read_deadline_total': read_total,
-    'nova_rt.kernel.deadline.held': held,
+    'nova_rt.kernel.deadline.look': look,
 }
 
 

@@ -18,6 +18,7 @@ from nova_rt.compute import claims
 from nova_rt import exception
 from nova_rt.host import cgroup
 from nova_rt.host import cpulist
+from nova_rt.host import interrupts
 from nova_rt.host import sched
 from nova_rt.host import ticks
 from nova_rt import hostmap
@@ -73,15 +74,18 @@ class DeadlineEnforcer(enforcer.Enforcer):
             raise vcpus.error('/', _CONTAINERS)
         with vcpus.explained('/'):
             self._check_shared()
-            ours = self._tasks.threads(
-                self._tasks.partition(self._controller), self._controller)
-            ppm = self._admission.ppm(deadline.held(frozenset(ours)),
-                                      self.pins)
+            ppm = self._admission.ppm(deadline.look(self._controller))
             if not ppm:
                 raise vcpus.error('/', 'the SCHED_DEADLINE threads of others '
                                   'hold all that the kernel gives')
             fine = ticks.high_resolution(self._fs)
-            return base.Capacity(ppm, 0 if fine else ticks.tick_us())
+            return base.Capacity(
+                ppm, 0 if fine else ticks.tick_us(),
+                before_interrupts=interrupts.are_threads(self._fs))
+
+    def warnings(self) -> list[str]:
+        with vcpus.explained('/'):
+            return deadline.warnings(deadline.look(self._controller))
 
     def guard(self) -> None:
         """Nothing: a thread can only take what is its own."""
@@ -209,8 +213,7 @@ def _hierarchy(fs: cgroup.CgroupFS) -> cgroup.Hierarchy:
 def _admission(fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
                ) -> deadline.Admission:
     return deadline.Admission(
-        fs, hierarchy.mount, nova_rt.privsep.read_server,
-        nova_rt.privsep.read_deadline_total)
+        fs, hierarchy.mount, nova_rt.privsep.read_server)
 
 
 def _ppm(policy: sched.Policy) -> int:

@@ -71,6 +71,10 @@ class Enforcer(abc.ABC):
         Whether one holds its claim is told at once then.
         """
 
+    def warnings(self) -> list[str]:
+        """What on this host harms reservations, in sentences."""
+        return []
+
     @abc.abstractmethod
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
         """Whether the kernel has what the claim says, and the guest runs."""

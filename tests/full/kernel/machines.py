@@ -23,11 +23,13 @@ class Machine:
     """A virtual machine that runs, on the pCPUs of a claim.
 
     :ivar vcpus: in their order
+    :ivar cpus: of each, where libvirt pinned it at the start
     """
 
     def __init__(self, paths: dict[str, tuple[pathlib.Path, ...]],
                  domains: tuple[pathlib.Path, ...], v2: bool,
                  cpus: tuple[int, ...], seconds: float) -> None:
+        self.cpus = cpus
         everywhere = os.sched_getaffinity(0)
         self._paths = [*itertools.chain(*paths.values()), *domains]
         self.emulator = busy.Busy(everywhere, seconds)

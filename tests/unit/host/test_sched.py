@@ -24,6 +24,7 @@ class Calls:
         self.threads: dict[int, tuple[int, ...]] = {}
         self.set: list[tuple[int, ...]] = []
         self.refuse = 0
+        self.flags = 0
 
     def __call__(self, name: str) -> object:
         return getattr(self, name)
@@ -47,6 +48,7 @@ class Calls:
             return -1
         (it.policy, it.priority, it.runtime, it.deadline,
          it.period) = self.threads[thread.value]
+        it.flags = self.flags
         return 0
 
 
@@ -79,6 +81,16 @@ class CallsTest(unittest.TestCase):
         self.assertTrue(policy.grants(30_000, 100_000))
         self.assertFalse(policy.grants(30_001, 100_000))
         self.assertFalse(policy.grants(30_000, 100_001))
+
+    def test_a_thread_that_reclaims(self) -> None:
+        """Not what a claim gives: it takes what others leave, too."""
+        sched.start(7, 30_000, 100_000, reclaim=True)
+        self.calls.flags = self.calls.set[0][2]
+        self.assertEqual(3, self.calls.flags)
+        self.assertTrue(sched.get(7).reclaims)
+        self.assertFalse(sched.get(7).grants(30_000, 100_000))
+        self.calls.flags = 1
+        self.assertFalse(sched.get(7).reclaims)
 
     def test_errors(self) -> None:
         self.calls.refuse = errno.EBUSY
