@@ -129,15 +129,21 @@ chain() { tests full --serial 'test_(both|hint_wins|hints|heal)$'; }
 hosts() { NOVA_RT_MOVES=50 tests hosts --serial; }
 lab() {
     local kernel cgroup
-    for kernel in debian:12 debian:13 debian:13-backports; do
+    for kernel in debian:12 debian:12-rt debian:13 debian:13-rt \
+        debian:13-backports debian:sid; do
         for cgroup in v1 v2; do
             check "lab, $kernel, cgroup $cgroup" \
                 tools/lab.sh "$kernel" --cgroup "$cgroup" doctor
         done
         check "lab, $kernel, pinned virtual machines" \
-            tools/lab.sh "$kernel" --icount -- \
-            python -m tests.full.kernel.pinned
+            tools/lab.sh "$kernel" --kvm --icount --timeout 3600 \
+            pinned tcg kvm-plain
     done
+    check 'lab, guests of KVM by libvirt' tools/lab.sh debian:13 --kvm kvm
+    check 'lab, guests of KVM in a NUMA cell' \
+        tools/lab.sh debian:13 --kvm --cpus 4 --cells 2 --pages 64 kvm
+    check 'lab, what KVM costs' \
+        tools/lab.sh debian:13 --kvm --icount kvm-costs
 }
 full() {
     NOVA_RT_KILL=1 NOVA_RT_AUDIT=1 NOVA_RT_SOAK=2700 \
