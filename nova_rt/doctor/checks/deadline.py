@@ -9,7 +9,6 @@ import os
 from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 from nova_rt.host import files as host_files
-from nova_rt.host import proc
 from nova_rt.kernel import deadline
 
 _HALT_POLL = '/sys/module/kvm/parameters/halt_poll_ns'
