@@ -91,6 +91,7 @@ style() {
         devstack/lib/nova-rt tests/devstack/*.sh
     check 'etc/nova-rt.conf is current' diff etc/nova-rt.conf <(python tools/genconfig.py)
     check 'doc/source/admin/operations.rst is current' diff doc/source/admin/operations.rst <(python tools/matrix.py)
+    check 'the table of kernels in README.rst is current' diff README.rst <(python tools/readme.py)
 }
 
 types() { check mypy mypy; }

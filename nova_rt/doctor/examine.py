@@ -17,6 +17,7 @@ from nova_rt.doctor.checks import kvm
 from nova_rt.doctor.checks import libvirt
 from nova_rt.doctor.checks import monitor
 from nova_rt.doctor.checks import orphans
+from nova_rt.doctor.checks import starving
 from nova_rt.doctor.checks import sysctl
 from nova_rt.doctor.checks import tasks
 from nova_rt.doctor.checks import timing
@@ -24,8 +25,8 @@ from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 
 #: In the order in which an operator would ask.
-TOPICS = (kernel, config, kvm, capacity, deadline, interrupts, sysctl,
-          deadline_servers, timing, hardware, libvirt, tasks, orphans,
+TOPICS = (kernel, config, kvm, capacity, deadline, starving, interrupts,
+          sysctl, deadline_servers, timing, hardware, libvirt, tasks, orphans,
           containers, confinement, monitor)
 
 

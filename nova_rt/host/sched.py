@@ -15,6 +15,8 @@ import functools
 import os
 import sys
 
+from nova_rt.host import thread as thread_state
+
 #: As in ``linux/sched.h``; Python has no name for it.
 SCHED_DEADLINE = 6
 _RESET_ON_FORK, _RECLAIM = 1, 2
@@ -110,15 +112,23 @@ def start(thread: int, runtime_us: int, period_us: int,
 def stop(thread: int) -> None:
     """Make a thread SCHED_OTHER, whatever it is.
 
+    A thread that can run gives its bandwidth back by itself, at its 0-lag
+    time (``kernel/sched/deadline.c``), and must not be given less before: a
+    throttled thread would count as throttled until that time, which
+    :data:`NOTHING` puts off by 2 s for each us that the thread ran too long.
+
     :raises OSError: ESRCH where it is gone, else the kernel's errno
     """
-    if get(thread).is_deadline:
+    old = get(thread)
+    if old.is_deadline and not thread_state.is_runnable(thread):
         # Kernels (6.18 at least) never return the bandwidth of a thread
         # that leaves SCHED_DEADLINE while it sleeps, as the vCPUs of a
-        # paused guest do, and that of a running one a period later.  A
-        # change within SCHED_DEADLINE counts at once: first down to nothing.
+        # paused guest do.  A change within SCHED_DEADLINE counts at once:
+        # first down to nothing.
         with contextlib.suppress(OSError):
             start(thread, *NOTHING)
+            if thread_state.is_runnable(thread):  # it woke up meanwhile
+                start(thread, old.runtime // 1000, old.period // 1000)
     os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
 
 

@@ -12,6 +12,11 @@ from lab import programs
 
 #: Brings the logs of the embedded cloud, which says more than its tests.
 _LOGS = '; status=$?; cp -r .cloud/log /lab/out/; exit $status'
+# A guest of each accelerator, by the product's enforcer.  Of time it judges
+# what is the same each time.
+_GUESTS = ('python -W ignore -m tests.full.kernel.kvm --accelerator {} '
+           '--guests {} --tolerance "$NOVA_RT_LAB_TOLERANCE" '
+           '$NOVA_RT_LAB_CLOCK')
 #: Shell commands by name, run at the project's root.
 NAMED = {
     'unit': 'stestr --test-path tests/unit run',
@@ -26,6 +31,13 @@ NAMED = {
                    '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
     'domains': 'python -W ignore -m tests.full.kernel.domains '
                '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
+    'pinned': 'python -W ignore -m tests.full.kernel.pinned '
+              '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
+    'tcg': _GUESTS.format('tcg', 'plain'),
+    'kvm': _GUESTS.format('kvm', 'libvirt'),
+    'kvm-plain': _GUESTS.format('kvm', 'plain'),
+    'kvm-costs': f'{_GUESTS.format("kvm", "plain")} halt_polling big_lock '
+                 'workers no_reset_on_fork',
     'soak': 'python -W ignore -m tests.full.kernel.soak '
             '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
     'budgets': 'python -W ignore -m tests.full.kernel.budgets',
@@ -34,6 +46,16 @@ NAMED = {
     # An answer is what counts here: not every kernel has an interface.
     'doctor': 'nova-rt doctor -f json || [ $? -le 2 ]',
 }
+#: The guests of a job: processes as vCPUs or in containers, or real ones.
+GUESTS = {**dict.fromkeys(('conformance', 'pinned', 'budgets', 'soak',
+                           'releases'), 'processes'),
+          'domains': 'containers, TCG', 'tcg': 'TCG',
+          **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs'), 'KVM'),
+          **dict.fromkeys(('cloud', 'demo'), 'containers')}
+#: Where reservations are proven by a job that passes.
+PROVES = {**dict.fromkeys(('conformance', 'pinned', 'domains', 'tcg'), 'lab'),
+          **dict.fromkeys(('kvm', 'kvm-plain'), 'KVM'),
+          **dict.fromkeys(('cloud', 'demo'), 'cloud')}
 #: The job that has the words after ``--``.
 COMMAND = 'command'
 _TOTAL = re.compile(r'^ - (Passed|Failed|Skipped|Unexpected \w+): (\d+)$',

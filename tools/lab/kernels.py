@@ -22,6 +22,8 @@ DEBIAN = {'debian:12': ('bookworm', _STOCK),
           'debian:sid': ('sid', _STOCK)}
 _IMAGE = 'vmlinuz'
 _CONFIG = 'config'
+#: The lab's CPUs are AMD's where they have KVM.
+_KVM = 'kvm-amd.ko'
 # The boot protocol of Linux on x86, Documentation/arch/x86/boot.rst.
 _MAGIC = b'HdrS'
 _MAGIC_AT = 0x202
@@ -45,6 +47,17 @@ class Kernel:
     image: pathlib.Path
     modules: pathlib.Path | None = None
     config: pathlib.Path | None = None
+
+    def require_kvm(self) -> None:
+        """Look for KVM's module; a kernel without any may have it built in.
+
+        :raises LabError: it is not among the kernel's modules
+        """
+        if self.modules is not None and not any(
+                self.modules.glob(f'**/{_KVM}*')):
+            raise programs.LabError(
+                f'{self.name} has no module {_KVM}, so that --kvm has no '
+                'effect: name a kernel that was built with CONFIG_KVM_AMD=m')
 
 
 def find(name: str, cache: pathlib.Path,

@@ -9,7 +9,7 @@ of the root domain: what a claim says about pCPUs is an account then, that
 never exceeds what the kernel admits, and not a place.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 import contextlib
 import errno
 import time
@@ -33,8 +33,10 @@ from nova_rt.virt.libvirt import enforcer
 from nova_rt.virt.libvirt import layout
 from nova_rt.virt.libvirt import vcpus
 
-#: The bandwidth of a guest that ended returns at the end of its period.
+#: The bandwidth of a guest that ended, or was released while it ran, returns
+#: at the end of its period, or as much later as it overran its runtime.
 _RETURN_SECONDS = 1.0
+_RETURN_PERIODS = 2
 _POLL_SECONDS = 0.02
 
 
@@ -94,7 +96,9 @@ class DeadlineEnforcer(enforcer.Enforcer):
     def apply(self, pid: int, claim: claims.RTClaim) -> None:
         """All vCPUs, or none of them."""
         guest = self._vcpus_of(pid, claim)
-        end = time.monotonic() + _RETURN_SECONDS
+        end = time.monotonic() + max(
+            _RETURN_SECONDS,
+            _RETURN_PERIODS * claim.reservation.period_us / 1_000_000)
         while True:
             try:
                 return self._set(pid, guest, claim)
@@ -106,20 +110,31 @@ class DeadlineEnforcer(enforcer.Enforcer):
     def _set(self, pid: int, guest: list[vcpus.VCPU], claim: claims.RTClaim
              ) -> None:
         with contextlib.ExitStack() as undo:
-            self._threads.spare(pid, undo)
-            for vcpu, cpu in zip(guest, claim.cpus, strict=True):
+            self._threads.spare(pid, claim.cpus, undo)
+            pairs = dict(zip(guest, claim.cpus, strict=True))
+            for vcpu, cpu in pairs.items():
                 self._threads.grant(vcpu, claim.reservation, cpu, undo)
+            self._threads.revive(pairs, claim.reservation, undo)
             undo.pop_all()
 
     def release(self, pid: int) -> None:
         for vcpu in self._vcpus(pid):
             self._threads.stop(vcpu)
 
+    def note(self, pids: Iterable[int]) -> None:
+        self._threads.forget()
+        for pid in pids:
+            with contextlib.suppress(exception.KernelError):
+                self._threads.note(self._vcpus(pid))
+
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
-        return all(self._threads.has(vcpu, claim.reservation, cpu)
-                   for vcpu, cpu in zip(self._vcpus_of(pid, claim),
-                                        claim.cpus, strict=True)
-                   ) and self._threads.is_spared(pid)
+        """Whether all vCPUs have it, and get it."""
+        guest = self._vcpus_of(pid, claim)
+        return (all(self._threads.has(vcpu, claim.reservation, cpu)
+                    for vcpu, cpu in zip(guest, claim.cpus, strict=True))
+                and self._threads.is_spared(pid, claim.cpus)
+                and not any(self._threads.starves(vcpu, claim.reservation)
+                            for vcpu in guest))
 
     def bandwidth(self, pid: int) -> int:
         return max((_ppm(self._threads.policy(vcpu))
@@ -147,7 +162,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
         with vcpus.explained(f'of process {pid}'):
             guest = layout.find(self._tasks, self._controller, pid)
             return [vcpus.VCPU(group, thread) for group in guest.vcpus
-                    for thread in self._tasks.threads(
+                    for thread in self._tasks.vcpu_threads(
                         group, self._controller)]
 
     # What the host lacks.

@@ -47,6 +47,7 @@ class Reconciler:
         self._failed: dict[str, str] = {}
 
     def run(self, guests: Sequence[RunningGuest]) -> None:
+        self._target.note([guest.pid for guest in guests])
         failures = self._correct_all(guests)
         try:
             for group in self._target.release_orphans():

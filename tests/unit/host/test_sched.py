@@ -13,6 +13,7 @@ from unittest import mock
 
 
 from nova_rt.host import sched
+from nova_rt.host import thread as thread_state
 from nova_rt.kernel import deadline
 
 
@@ -56,7 +57,11 @@ class CallsTest(unittest.TestCase):
     def setUp(self) -> None:
         self.calls = Calls()
         self.policies: list[tuple[int, int, int]] = []
+        #: whether it runs, each time that is asked
+        self.runs = [False]
         for target, name, new in (
+                (thread_state, 'is_runnable', lambda _: self.runs.pop(0)
+                 if len(self.runs) > 1 else self.runs[0]),
                 (sched, '_function', self.calls),
                 (os, 'sched_setscheduler', lambda thread, policy, param:
                  self.policies.append((thread, policy,
@@ -112,6 +117,22 @@ class CallsTest(unittest.TestCase):
         self.assertEqual(0, deadline.units(runtime, period))
         self.assertGreaterEqual(runtime, 1024)
         self.assertLessEqual(period, 4_194_304_000)
+        self.assertEqual([(7, os.SCHED_OTHER, 0)], self.policies)
+
+    def test_stop_of_one_that_runs(self) -> None:
+        """It may be throttled: less would throttle it for hours."""
+        sched.start(7, 30_000, 100_000)
+        self.runs = [True]
+        sched.stop(7)
+        self.assertEqual(1, len(self.calls.set))
+        self.assertEqual([(7, os.SCHED_OTHER, 0)], self.policies)
+
+    def test_stop_of_one_that_wakes(self) -> None:
+        sched.start(7, 30_000, 100_000)
+        self.runs = [False, True]
+        sched.stop(7)
+        self.assertEqual(3, len(self.calls.set))
+        self.assertTrue(sched.get(7).grants(30_000, 100_000))
         self.assertEqual([(7, os.SCHED_OTHER, 0)], self.policies)
 
     def test_stop_where_that_is_refused(self) -> None:

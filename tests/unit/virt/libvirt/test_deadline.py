@@ -17,6 +17,7 @@ from oslotest import base
 from nova_rt import exception
 from nova_rt.host import cpulist
 from nova_rt.host import sched
+from nova_rt.host import thread as thread_state
 from nova_rt.kernel import base as kernel_base
 from nova_rt.kernel import deadline as kernel
 from nova_rt.kernel import detect
@@ -113,6 +114,9 @@ class Files:
         return [thread for path, thread in self.groups.items()
                 if (path + '/').startswith(group + '/')]
 
+    def vcpu_threads(self, group, controller):
+        return self.threads(group, controller)
+
     def partition(self, controller):
         return '/machine'
 
@@ -134,6 +138,7 @@ class _Case(base.BaseTestCase):
                 (os, 'sched_setscheduler', self.threads.set_policy),
                 (os, 'sched_getaffinity', self.threads.affinity),
                 (privsep, '_groups_of', self.groups_of),
+                (thread_state, 'is_runnable', lambda thread: False),
                 (privsep, 'SCHED_DEBUG', self.useFixture(
                     fixtures.TempDir()).path),
                 (deadline, 'time', self)):

@@ -23,9 +23,13 @@ class Kernel:
     def __init__(self, budgets=None):
         self.budgets = budgets or {}
         self.settled = 0
+        self.noted = []
         self.warned = []
         self.orphans = []
         self.broken = set()
+
+    def note(self, pids):
+        self.noted.append(pids)
 
     def bandwidth(self, pid):
         if pid in self.broken:
