@@ -4,8 +4,8 @@
 
 usage: check_options.py OPTION=VALUE... [flavors=FLAVOR]...
 
-A FLAVOR is one word of NOVA_RT_FLAVORS.  For lib/nova-rt: a service would fail on them minutes later.  Exit status: 0
-all are good, 1 some are not.
+A FLAVOR is one word of NOVA_RT_FLAVORS.  For lib/nova-rt: a service would
+fail on them minutes later.  Exit status: 0 all are good, 1 some are not.
 """
 
 from collections.abc import Iterator

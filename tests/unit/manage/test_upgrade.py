@@ -125,7 +125,6 @@ class ChecksTest(unit_base.TestCase):
         for name in lost, bad:
             self.assert_check(name, FAILURE, 'cell 1: gone')
 
-
     def test_flavors(self):
         name = 'Flavors without their reservation'
         self.see(flavors=[snapshot.Flavor('small', {})])
