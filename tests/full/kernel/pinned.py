@@ -87,9 +87,9 @@ class Host:
             found.end()
 
     @contextlib.contextmanager
-    def noise(self) -> Iterator[None]:
+    def noise(self, seconds: float = 3600) -> Iterator[None]:
         """Busy ordinary tasks on each CPU."""
-        running = [busy.Busy({cpu}, 3600) for cpu in self.cpus
+        running = [busy.Busy({cpu}, seconds) for cpu in self.cpus
                    for _ in range(_NOISE)]
         try:
             yield

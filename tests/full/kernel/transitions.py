@@ -46,6 +46,7 @@ GAPS_S = (0, 0, 0, 0.01, 0.05, 0.2, 1, 10)
 _LEAST_SECONDS, _LEAST_PERIODS = 2.0, 10
 _TOGETHER_SECONDS = 5.0
 _MOST_GUESTS = 3
+_LIFETIME_SECONDS = 36_000
 _MOST_TRIES = 50
 _TOLD = 25
 #: What a claim leaves of the capacity, as integers are rounded.
@@ -98,7 +99,7 @@ class Transitions:
         """A guest that is busy, and has no reservation yet."""
         cpus = self.host.cpus
         chosen = self.chosen.sample(cpus, self.chosen.randint(1, len(cpus)))
-        guest = self.host.machines.machine(tuple(chosen))
+        guest = self.host.machines.machine(tuple(chosen), _LIFETIME_SECONDS)
         self.held[guest] = None
         return guest
 
@@ -153,7 +154,7 @@ class Transitions:
         self.audit(guest)
 
     def audit(self, guest: machines.Machine) -> None:
-        """As nova-compute does it each minute."""
+        """As nova-compute does it each minute; an error is not raised."""
         reconcile.Reconciler(self.host.enforcer).run([
             reconcile.RunningGuest(str(each.pid), each.pid,
                                    (claim,) if claim else ())
@@ -223,7 +224,7 @@ class Transitions:
 
     def run(self, kind: str, count: int) -> None:
         """Do that many steps of ``rounds`` or ``operations``."""
-        with self.host.noise():
+        with self.host.noise(_LIFETIME_SECONDS):
             for number in range(count):
                 try:
                     if kind == 'rounds':
@@ -264,6 +265,18 @@ class Transitions:
             summary.complaints(summary.kernel_log()))
 
 
+class Failures(logging.Handler):
+    """What an audit cannot do is in the log, and nowhere else."""
+
+    def __init__(self, transitions: Transitions) -> None:
+        super().__init__(logging.ERROR)
+        self._transitions = transitions
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._transitions.wrong.append(record.getMessage())
+        self._transitions.tell(record.getMessage())
+
+
 _KINDS: dict[str, Callable[[Transitions, machines.Machine], None]] = {
     each.__name__: each for each in (
         Transitions.resize, Transitions.again, Transitions.release,
@@ -296,11 +309,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument('--tolerance', type=float, default=0.005,
                         help='how far a share may be off, in CPUs')
     args = parser.parse_args(argv)
-    logging.disable(logging.CRITICAL)
     # The busy ordinary tasks are to be in the guests' way, not in ours.
     os.setpriority(os.PRIO_PROCESS, 0, -20)
     count = args.count or (100 if args.kind == 'rounds' else 300)
     transitions = Transitions(args.seed, args.tolerance)
+    logging.getLogger().addHandler(Failures(transitions))
     transitions.run(args.kind, count)
     found = transitions.summary(transitions.finish())
     print(found.as_json())
