@@ -184,9 +184,10 @@ class Transitions:
         self.audit(guest)
 
     def stuck(self, guest: machines.Machine) -> None:
-        """As it was done to vCPUs once; one audit must cure it."""
+        """As a release of busy vCPUs did it once; one audit must cure it."""
         claim = self.held[guest]
         if claim is not None and self._stick(guest, claim):
+            self.counts['really stuck'] += 1
             self.audit(guest)
 
     def _stick(self, guest: machines.Machine, claim: claims.RTClaim) -> bool:
@@ -264,7 +265,7 @@ class Transitions:
         """What it has come to."""
         return summary.Summary(
             os.uname().release, self.host.enforcer.name, self.seed,
-            self.counts.total(), round(time.monotonic() - self._began, 1),
+            self.counts.total() - self.counts['really stuck'], round(time.monotonic() - self._began, 1),
             self.counts, self.off, self.wrong, released,
             summary.complaints(summary.kernel_log()))
 
