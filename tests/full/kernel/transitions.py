@@ -265,7 +265,8 @@ class Transitions:
         """What it has come to."""
         return summary.Summary(
             os.uname().release, self.host.enforcer.name, self.seed,
-            self.counts.total() - self.counts['really stuck'], round(time.monotonic() - self._began, 1),
+            self.counts.total() - self.counts['really stuck'],
+            round(time.monotonic() - self._began, 1),
             self.counts, self.off, self.wrong, released,
             summary.complaints(summary.kernel_log()))
 
