@@ -111,17 +111,16 @@ def _limit(runtime_us: int) -> Iterator[None]:
 
 def steady(host: pinned.Host) -> None:
     """Nobody changes anything that counts, and all say the same."""
-    found = []
+    found: list[int] = []
     for number in range(_READINGS):
-        found.append(sorted(readings(host)))
-        host.found['readings'] = found
+        found += readings(host)
+        host.found['readings'] = ' '.join(map(str, found))
         with _partition(host):
             pass
         if number == _READINGS // 2:
             with _offline(host.cpu):
                 pass
-    pinned.expect(len(set(map(tuple, found))) == 1 and len(found[0]) == 1,
-                  f'{found}')
+    pinned.expect(found == found[:1] * _READINGS, f'{found}')
 
 
 def limit(host: pinned.Host) -> None:
