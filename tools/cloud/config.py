@@ -72,7 +72,8 @@ def _render_full(cloud: settings.Settings, nova: Sequence[str],
         _write_parts(path, [*nova, COMPUTE], {
             **values, 'path': str(path), 'node': node.name,
             'virt_type': node.guest,
-            'libvirt_uri': guests.KINDS[node.guest].uri})
+            'libvirt_uri': guests.KINDS[node.guest].uri,
+            'cpu_mode': guests.KINDS[node.guest].cpu_mode})
 
 
 def render_tempest(cloud: settings.Settings, path: pathlib.Path,

@@ -16,7 +16,7 @@ class Kind:
     virt_type: str
     uri: str
     daemon: str
-    cpu_mode: str = 'none'
+    cpu_mode: str
 
     @property
     def driver(self) -> str:
@@ -32,5 +32,6 @@ class Kind:
 # With "qemu" the CPU is emulated: ordinary kernels do not boot under the
 # nested KVM of many machines, and the threads and groups are the same.
 KINDS = {kind.virt_type: kind for kind in (
-    Kind('lxc', 'lxc:///', 'lxc'), Kind('qemu', 'qemu:///system', 'qemu'),
+    Kind('lxc', 'lxc:///', 'lxc', 'none'),
+    Kind('qemu', 'qemu:///system', 'qemu', 'host-model'),
     Kind('kvm', 'qemu:///system', 'qemu', 'host-passthrough'))}
