@@ -26,6 +26,8 @@ NAMED = {
     'cloud': f'stestr --test-path tests/cloud run --serial{_LOGS}',
     'demo': 'tools/demo.sh --tolerance "$NOVA_RT_LAB_TOLERANCE" '
             f'--report /lab/out/demo.json{_LOGS}',
+    'demo-kvm': 'tools/demo.sh --guest kvm --tolerance '
+                f'"$NOVA_RT_LAB_TOLERANCE" --report /lab/out/demo.json{_LOGS}',
     'conformance': 'nova-rt conformance --this-host-may-crash -f json '
                    '--log /lab/out/conformance.log '
                    '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
@@ -38,6 +40,7 @@ NAMED = {
     'kvm-plain': _GUESTS.format('kvm', 'plain'),
     'kvm-costs': f'{_GUESTS.format("kvm", "plain")} halt_polling big_lock '
                  'workers no_reset_on_fork',
+    'kvm-boot': f'{_GUESTS.format("kvm", "plain")} boot',
     'soak': 'python -W ignore -m tests.full.kernel.soak '
             '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
     'budgets': 'python -W ignore -m tests.full.kernel.budgets',
@@ -50,12 +53,14 @@ NAMED = {
 GUESTS = {**dict.fromkeys(('conformance', 'pinned', 'budgets', 'soak',
                            'releases'), 'processes'),
           'domains': 'containers, TCG', 'tcg': 'TCG',
-          **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs'), 'KVM'),
+          **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs', 'kvm-boot',
+                           'demo-kvm'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo'), 'containers')}
 #: Where reservations are proven by a job that passes.
 PROVES = {**dict.fromkeys(('conformance', 'pinned', 'domains', 'tcg'), 'lab'),
           **dict.fromkeys(('kvm', 'kvm-plain'), 'KVM'),
-          **dict.fromkeys(('cloud', 'demo'), 'cloud')}
+          **dict.fromkeys(('cloud', 'demo'), 'cloud'),
+          'demo-kvm': 'cloud with KVM'}
 #: The job that has the words after ``--``.
 COMMAND = 'command'
 _TOTAL = re.compile(r'^ - (Passed|Failed|Skipped|Unexpected \w+): (\d+)$',

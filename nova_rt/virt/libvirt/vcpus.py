@@ -129,6 +129,7 @@ class Threads:
                 if not watch.starves(vcpu.thread, wanted.period_us):
                     break
                 self._begin_anew(vcpu, wanted, cpu, undo)
+                watch.forget()  # what it got as an ordinary thread
             else:
                 if watch.starves(vcpu.thread, wanted.period_us):
                     raise error(vcpu.group,

@@ -87,9 +87,9 @@ class Host:
             found.end()
 
     @contextlib.contextmanager
-    def noise(self) -> Iterator[None]:
+    def noise(self, seconds: float = 3600) -> Iterator[None]:
         """Busy ordinary tasks on each CPU."""
-        running = [busy.Busy({cpu}, 3600) for cpu in self.cpus
+        running = [busy.Busy({cpu}, seconds) for cpu in self.cpus
                    for _ in range(_NOISE)]
         try:
             yield
@@ -114,7 +114,7 @@ class Host:
     def shares(vcpus: Sequence[busy.Busy], seconds: float,
                settle_seconds: float = _SETTLE_SECONDS) -> list[float]:
         """What each vCPU gets of a CPU, all over the same time."""
-        with _punctual():
+        with punctual():
             time.sleep(settle_seconds)
             begin = time.monotonic_ns()
             before = [vcpu.used_ns() for vcpu in vcpus]
@@ -126,7 +126,7 @@ class Host:
 
 
 @contextlib.contextmanager
-def _punctual() -> Iterator[None]:
+def punctual() -> Iterator[None]:
     """Wait for none but SCHED_DEADLINE: both looks are in one phase."""
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
     try:

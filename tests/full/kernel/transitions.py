@@ -42,9 +42,11 @@ ROUND_PERIODS_MS = (5, 10, 20, 50, 100, 200, 500)
 #: ends of a measurement.
 PERIODS_MS = (5, 10, 20)
 GAPS_S = (0, 0, 0, 0.01, 0.05, 0.2, 1, 10)
-_LEAST_SECONDS, _LEAST_PERIODS = 1.0, 10
+#: A kernel that charges by ticks is off by one at both ends: 8 ms at 250 Hz.
+_LEAST_SECONDS, _LEAST_PERIODS = 2.0, 10
 _TOGETHER_SECONDS = 5.0
 _MOST_GUESTS = 3
+_LIFETIME_SECONDS = 36_000
 _MOST_TRIES = 50
 _TOLD = 25
 #: What a claim leaves of the capacity, as integers are rounded.
@@ -97,7 +99,7 @@ class Transitions:
         """A guest that is busy, and has no reservation yet."""
         cpus = self.host.cpus
         chosen = self.chosen.sample(cpus, self.chosen.randint(1, len(cpus)))
-        guest = self.host.machines.machine(tuple(chosen))
+        guest = self.host.machines.machine(tuple(chosen), _LIFETIME_SECONDS)
         self.held[guest] = None
         return guest
 
@@ -152,7 +154,7 @@ class Transitions:
         self.audit(guest)
 
     def audit(self, guest: machines.Machine) -> None:
-        """As nova-compute does it each minute."""
+        """As nova-compute does it each minute; an error is not raised."""
         reconcile.Reconciler(self.host.enforcer).run([
             reconcile.RunningGuest(str(each.pid), each.pid,
                                    (claim,) if claim else ())
@@ -165,10 +167,14 @@ class Transitions:
         self.audit(guest)
 
     def first_in_first_out(self, guest: machines.Machine) -> None:
-        """chrt --fifo, by hand."""
-        os.sched_setscheduler(guest.vcpus[0].pid, os.SCHED_FIFO,
-                              os.sched_param(5))
-        self.audit(guest)
+        """chrt --fifo, by hand; it leaves us nothing of its CPU."""
+        with pinned.punctual():
+            os.sched_setscheduler(guest.vcpus[0].pid, os.SCHED_FIFO,
+                                  os.sched_param(5))
+            self.audit(guest)
+            if self.held[guest] is None:
+                os.sched_setscheduler(guest.vcpus[0].pid, os.SCHED_OTHER,
+                                      os.sched_param(0))
 
     def widened(self, guest: machines.Machine) -> None:
         """Its cpuset, by hand."""
@@ -218,7 +224,7 @@ class Transitions:
 
     def run(self, kind: str, count: int) -> None:
         """Do that many steps of ``rounds`` or ``operations``."""
-        with self.host.noise():
+        with self.host.noise(_LIFETIME_SECONDS):
             for number in range(count):
                 try:
                     if kind == 'rounds':
@@ -239,14 +245,16 @@ class Transitions:
             self.release(guest)
             self.kill(guest)
         whole = self.host.enforcer.capacity().ppm
-        with contextlib.suppress(exception.KernelError), self.host.guest(
-                *self.host.cpus) as guest:
-            self.host.enforcer.apply(guest.pid, pinned.claim(
-                whole // 10, 100_000, *self.host.cpus))
-            self.host.machines.close()
+        try:
+            with self.host.guest(*self.host.cpus) as guest:
+                self.host.enforcer.apply(guest.pid, pinned.claim(
+                    whole // 10, 100_000, *self.host.cpus))
             return True
-        self.host.machines.close()
-        return False
+        except exception.KernelError as error:
+            self.wrong.append(str(error))
+            return False
+        finally:
+            self.host.machines.close()
 
     def summary(self, released: bool = False) -> summary.Summary:
         """What it has come to."""
@@ -255,6 +263,18 @@ class Transitions:
             self.counts.total(), round(time.monotonic() - self._began, 1),
             self.counts, self.off, self.wrong, released,
             summary.complaints(summary.kernel_log()))
+
+
+class Failures(logging.Handler):
+    """What an audit cannot do is in the log, and nowhere else."""
+
+    def __init__(self, transitions: Transitions) -> None:
+        super().__init__(logging.ERROR)
+        self._transitions = transitions
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._transitions.wrong.append(record.getMessage())
+        self._transitions.tell(record.getMessage())
 
 
 _KINDS: dict[str, Callable[[Transitions, machines.Machine], None]] = {
@@ -289,9 +309,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument('--tolerance', type=float, default=0.005,
                         help='how far a share may be off, in CPUs')
     args = parser.parse_args(argv)
-    logging.disable(logging.CRITICAL)
+    # The busy ordinary tasks are to be in the guests' way, not in ours.
+    os.setpriority(os.PRIO_PROCESS, 0, -20)
     count = args.count or (100 if args.kind == 'rounds' else 300)
     transitions = Transitions(args.seed, args.tolerance)
+    logging.getLogger().addHandler(Failures(transitions))
     transitions.run(args.kind, count)
     found = transitions.summary(transitions.finish())
     print(found.as_json())

@@ -24,6 +24,9 @@ _POLLS_NS = (0, 200_000)
 #: By so much polling slows that guest down where its pCPU is idle.
 _LOST = 2
 _QUESTIONS = 40
+_BOOT_SECONDS = 3600
+#: Of the guest's init.
+_UP = b'nova-rt guest: 1 vCPUs busy'
 _GAP_SECONDS = 0.037
 _TICK_MS = 4.0
 _MS = 1000
@@ -36,12 +39,12 @@ def halt_polling(host: hosts.Host) -> None:
         with _halt_poll(polls), host.guest(_SLEEPER) as guest:
             guest.resume()
             found[f'{polls}, no reservation'] = host.rate(
-                guest, 'halt_wakeup')
+                guest, 'halt_exits')
             host.apply(guest, 20_000, 100_000)
-            found[str(polls)] = host.rate(guest, 'halt_wakeup')
+            found[str(polls)] = host.rate(guest, 'halt_exits')
             with host.noise():
                 found[f'{polls}, pCPU is busy'] = host.rate(
-                    guest, 'halt_wakeup')
+                    guest, 'halt_exits')
     host.found['wakes in a second by halt_poll_ns'] = found
     if host.deterministic:
         pinned.expect(found['0'] > _LOST * found['200000'],
@@ -119,26 +122,49 @@ def no_reset_on_fork(host: hosts.Host) -> None:
     Where KVM's worker is a thread of QEMU the first run of a vCPU makes it,
     which SCHED_DEADLINE forbids; elsewhere it is a thread of the kernel.
     """
-    with host.guest(rom.KERNEL) as guest:
+    with host.guest(rom.DEVICE) as guest:
         subprocess.run(
             ['chrt', '--deadline', '--sched-runtime', '30000000',
              '--sched-deadline', '100000000', '--sched-period', '100000000',
              '--pid', '0', str(guest.vcpus[0])], check=True)
         guest.resume()
-        exits = host.rate(guest, 'exits')
+        exits = host.rate(guest, 'io_exits')
         share, = host.measure(guest.vcpus[:1])
         host.found['without SCHED_RESET_ON_FORK'] = {
             'exits in a second': exits, 'share': share}
         host.enforcer.release(guest.pid)
-    with host.guest(rom.KERNEL) as guest:
+    with host.guest(rom.DEVICE) as guest:
         guest.resume()
-        host.rate(guest, 'exits')
+        host.rate(guest, 'io_exits')
         is_thread = any(name.startswith(guests.WORKER)
                         for name in guest.own_threads().values())
     pinned.expect(not (is_thread and exits),
                   'a guest without SCHED_RESET_ON_FORK runs')
 
 
+def boot(host: hosts.Host) -> None:
+    """Linux in a guest with 0.3 of a pCPU boots, beside busy tasks."""
+    found = {}
+    for runtime in (0, 30_000):
+        with host.boot() as (guest, console):
+            if runtime:
+                host.apply(guest, runtime, 100_000)
+            guest.resume()
+            with host.noise() if runtime else contextlib.nullcontext():
+                found[f'{runtime}/100000'] = _until_up(console)
+            pinned.expect(guest.is_alive, 'the guest has ended')
+    host.found['seconds until Linux is up'] = found
+
+
+def _until_up(console: pathlib.Path) -> float:
+    begin = time.monotonic()
+    while not (console.exists() and _UP in console.read_bytes()):
+        time.sleep(1)
+        pinned.expect(time.monotonic() - begin < _BOOT_SECONDS,
+                      'Linux in a guest does not come up')
+    return round(time.monotonic() - begin, 1)
+
+
 CASES: dict[str, Callable[[hosts.Host], None]] = {
     case.__name__: case for case in (
-        halt_polling, big_lock, workers, no_reset_on_fork)}
+        halt_polling, big_lock, workers, no_reset_on_fork, boot)}

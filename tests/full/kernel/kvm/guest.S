@@ -23,14 +23,19 @@
 #define APIC_TIMER 0x832
 #define APIC_COUNT 0x838
 #define APIC_DIVISOR 0x83e
-/* In memory, where each APIC has what sends interrupts to other vCPUs. */
-#define APIC_COMMAND 0xfee00300
+/* What sends interrupts to other vCPUs, and where older APICs have it. */
+#define APIC_COMMAND 0x830
+#define APIC_COMMAND_AT 0xfee00300
 /* To all others: start anew, and at the segment with this page. */
 #define SEND_INIT 0xc4500
 #define SEND_STARTUP (0xc4600 | ROM_SEGMENT >> 8)
 #define PERIODIC 0x20000
 #define DIVIDE_BY_ONE 0xb
 #define VECTOR 0x20
+/* Of cpuid: its leaf, and the bit of an x2APIC in ecx. */
+#define FEATURES 1
+#define X2APIC 21
+#define LOOPS 200000
 /* The second segment of the table. */
 #define FLAT 8
 #define STACK 0x7000
@@ -57,8 +62,20 @@ _start:	cli
 	jmp	work
 
 first:	cli
+	movl	$LOOPS, %esi
+	movl	$FEATURES, %eax
+	cpuid
+	btl	$X2APIC, %ecx
+	jnc	older
+	enable_apic
+	write_msr APIC_COMMAND, SEND_INIT
+1:	decl	%esi
+	jnz	1b
+	write_msr APIC_COMMAND, SEND_STARTUP
+	jmp	work
+
 	/* A segment of 4 GiB is kept when protected mode is left again. */
-	lgdtl	%cs:table_at
+older:	lgdtl	%cs:table_at
 	movl	%cr0, %eax
 	orb	$1, %al
 	movl	%eax, %cr0
@@ -66,11 +83,10 @@ first:	cli
 	movw	%bx, %ds
 	andb	$~1, %al
 	movl	%eax, %cr0
-	movl	$APIC_COMMAND, %edi
+	movl	$APIC_COMMAND_AT, %edi
 	movl	$SEND_INIT, (%edi)
-	movl	$100000, %esi
-wait:	decl	%esi
-	jnz	wait
+1:	decl	%esi
+	jnz	1b
 	movl	$SEND_STARTUP, (%edi)
 	jmp	work
 

@@ -32,6 +32,11 @@ class Guest(abc.ABC):
         """Kill it; nothing is left of it."""
 
     @property
+    def is_alive(self) -> bool:
+        """Whether its vCPUs are there."""
+        return bool(self.vcpus)
+
+    @property
     def vcpus(self) -> list[int]:
         """The threads of its vCPUs, in their order."""
         found = {int(match[1]): thread

@@ -5,6 +5,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 import contextlib
 import os
+import pathlib
 import statistics
 import time
 from typing import Any, Protocol
@@ -18,6 +19,7 @@ from nova_rt.kernel import tasks as kernel_tasks
 import nova_rt.privsep
 from nova_rt.virt.libvirt import deadline
 from tests.full.kernel.kvm import guest as guests
+from tests.full.kernel.kvm import plain
 from tests.full.kernel.kvm import rom
 from tests.full.kernel import pinned
 
@@ -85,6 +87,17 @@ class Host:
         found = self._maker.launch(work, vcpus)
         try:
             yield found
+        finally:
+            found.end()
+
+    @contextlib.contextmanager
+    def boot(self) -> Iterator[tuple[plain.Plain, pathlib.Path]]:
+        """A paused guest that boots Linux, and its console."""
+        if not isinstance(self._maker, plain.Maker):
+            raise pinned.Wrong('Linux is booted without libvirt only')
+        found, console = self._maker.boot()
+        try:
+            yield found, console
         finally:
             found.end()
 

@@ -8,10 +8,13 @@ They start at once where libvirtd takes minutes.
 import json
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import time
 from typing import Any, Self
+
+from cloud import qemu_images
 
 from tests.full.kernel.kvm import guest
 from tests.full.kernel.kvm import rom
@@ -96,6 +99,11 @@ class Maker(machines.Machines):
 
     def launch(self, work: rom.Work, vcpus: int = 1) -> Plain:
         """A paused guest."""
+        return self.start_with(
+            vcpus, '-bios', str(rom.assemble(work, self._directory)))
+
+    def start_with(self, vcpus: int, *words: str) -> Plain:
+        """A paused guest with these words of QEMU's."""
         number = next(self._numbers)
         name = f'qemu-{number}-plain.libvirt-qemu'
         domains = tuple(self._make(top, name) for top in self.tops)
@@ -110,16 +118,27 @@ class Maker(machines.Machines):
             self._put(os.getpid(), groups['emulator'])
 
         qemu = subprocess.Popen(
-            [*_QEMU.split(), *self._accelerator, '-smp', str(vcpus), '-bios',
-             rom.assemble(work, self._directory), '-qmp',
-             f'unix:{path},server=on,wait=off'], preexec_fn=enter,
-            stdin=subprocess.DEVNULL)
+            [*_QEMU.split(), *self._accelerator, '-smp', str(vcpus),
+             '-qmp', f'unix:{path},server=on,wait=off', *words],
+            preexec_fn=enter, stdin=subprocess.DEVNULL)
         monitor = Monitor(path)
         for vcpu in monitor.ask('query-cpus-fast'):
             self._put(vcpu['thread-id'], groups[f'vcpu{vcpu["cpu-index"]}'])
         for thread in monitor.ask('query-iothreads'):
             self._put(thread['thread-id'], groups['iothread1'])
         return Plain(qemu, monitor, domains)
+
+    def boot(self) -> tuple[Plain, pathlib.Path]:
+        """A paused guest that boots Debian's kernel, and its console."""
+        busybox = pathlib.Path(shutil.which('busybox') or '')
+        scratch = self._directory / f'boot-{next(self._numbers)}'
+        scratch.mkdir()
+        console = scratch / 'console'
+        return self.start_with(
+            1, '-m', '128', '-kernel', str(qemu_images.KERNEL), '-initrd',
+            str(qemu_images.build_initrd(busybox, scratch)), '-append',
+            qemu_images.COMMAND_LINES['qemu-busy'], '-serial',
+            f'file:{console}'), console
 
     def _put(self, thread: int, groups: list[pathlib.Path]) -> None:
         for group in groups:

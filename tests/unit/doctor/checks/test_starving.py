@@ -29,8 +29,8 @@ class StarvingTest(base.DoctorTest):
             **base.process(90, 'CPU 0/KVM', f'{_GUEST}/vcpu0', 6, v2=True),
             **base.process(91, 'CPU 1/KVM', f'{_GUEST}/vcpu1', 6, v2=True),
             **base.process(92, 'other', '/system.slice/x', 6, v2=True)}
-        with (mock.patch.object(sched, 'get', lambda _: sched.Policy(
-                  6, 0, 300_000, 1_000_000, 1_000_000)),
+        policy = sched.Policy(6, 0, 300_000, 1_000_000, 1_000_000)
+        with (mock.patch.object(sched, 'get', lambda _: policy),
               mock.patch.object(starving, '_GRACE_SECONDS', 0.01),
               mock.patch.object(thread, 'is_runnable', lambda _: True),
               mock.patch.object(thread, 'ran_ns', ran_ns)):
