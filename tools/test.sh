@@ -7,14 +7,14 @@
 # Without a part: all up to chain.
 # "quick" is style, types and unit tests, for while one writes.
 # "chain" is five tests on the full cloud.  "hosts" moves servers between two
-# computes.  "stack" is stack.sh of the DevStack in NOVA_RT_DEVSTACK, if set.
-# "lab" boots the kernels of Debian
+# computes.  "lab" boots the kernels of Debian
 # in virtual machines, with both versions of cgroups.  "full" is what a change
 # cannot wait for, and only when asked for: all points of the kill matrix and
 # of the audits, the long soak, the campaign of mutants, Nova's own tests, the
 # experiments, more random sets of servers on one pCPU, the whole life cycle
 # of containers and of virtual machines by SCHED_DEADLINE, all tests of the
 # full cloud, and the lab.
+# "stack" is stack.sh of the DevStack in NOVA_RT_DEVSTACK, where that is set.
 # Samples change daily; NOVA_RT_DAY=2026-01-31 repeats those of a day.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
