@@ -42,7 +42,7 @@ def look(files: Mapping[str, Any], parts: topology.Topology,
             place = problem.Place(found, file)
             body = {key: value for key, value in template.items()
                     if not _is_definition(key)}
-            for path, key, value in _keys(body, ()):
+            for path, key, value in keys(body, ()):
                 if not (path == _INPUTS or _is_of_policy(ours, path)):
                     _check(place, parts, path, key, value)
 
@@ -75,7 +75,7 @@ def _is_of_policy(ours: set[str], path: _Path) -> bool:
             and path[2] in ours)
 
 
-def _keys(value: Any, path: _Path) -> Iterator[tuple[_Path, str, Any]]:
+def keys(value: Any, path: _Path) -> Iterator[tuple[_Path, str, Any]]:
     """Keys of hints at any depth, with the keys above them."""
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -83,7 +83,7 @@ def _keys(value: Any, path: _Path) -> Iterator[tuple[_Path, str, Any]]:
                     nova_reservation.HINT_PREFIX):
                 yield path, key, inner
             else:
-                yield from _keys(inner, (*path, key))
+                yield from keys(inner, (*path, key))
     elif isinstance(value, list):
         for inner in value:
-            yield from _keys(inner, path)
+            yield from keys(inner, path)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What a request asks for: given to all of a VDU and kept, or refused.
+
+Whole lives in Tacker's own code (see layers/lives.py): each operation with
+and without a wish, failing at each of its steps, then rolled back or tried
+again.  The reservations of all servers, and what Tacker and the stack keep,
+are compared with the tables below.
+"""
+
+import dataclasses
+import pathlib
+import tempfile
+import unittest
+
+from tests.functional.tacker import layers
+from tests.functional.tacker import vnfs
+
+_KEY = 'cpu.rt_runtime_us'
+_BOTH = {'cpu.rt_runtime_us', 'cpu.rt_period_us'}
+_ASKED, _MORE = 31_000, 33_000
+_WEB_A, _WEB_B = [20_000, 100_000], [25_000, 100_000]
+_DB_A, _DB_B = [10_000, 50_000], [12_000, 50_000]
+#: The marks of wishes: none, a number, too much of it, and to take it back.
+_NO, _YES, _WRONG, _BACK = 'no wish', 'a wish', 'a wrong wish', 'taken back'
+_VALUES = {_YES: _MORE, _WRONG: 999_999_999, _BACK: None}
+
+#: Before: what was asked for when the VNF was instantiated.
+#: What web has then, and what is kept.
+_BEFORE = {'plain': (_WEB_A, {}),
+           'asked': ([_ASKED, 100_000], {'web': {_KEY: _ASKED}})}
+
+#: What a change of the package makes of web and of what is kept; db has
+#: what the new VNFD says.
+_CHANGED = {
+    ('plain', _NO): (_WEB_B, {}),
+    ('plain', _YES): ([_MORE, 100_000], {'web': {_KEY: _MORE}}),
+    ('plain', _BACK): (_WEB_B, {}),
+    ('asked', _NO): ([_ASKED, 100_000], {'web': {_KEY: _ASKED}}),
+    ('asked', _YES): ([_MORE, 100_000], {'web': {_KEY: _MORE}}),
+    ('asked', _BACK): (_WEB_B, {}),
+}
+
+#: How many servers of web an operation adds; those without a wish succeed,
+#: those with one are refused, and all reservations stay.
+_OTHERS = {'scale out': 1, 'scale in': -1, 'heal': 0, 'heal all': 0,
+           'change of connectivity': 0}
+#: Tacker has no way back of these: they are tried again.
+_NO_ROLLBACK = ('scale in', 'heal', 'heal all')
+
+_BODIES = {
+    'scale out': ('scale', {'type': 'SCALE_OUT', 'aspectId': 'web_scale'}),
+    'scale in': ('scale', {'type': 'SCALE_IN', 'aspectId': 'web_scale'}),
+    'heal': ('heal', {'vnfcInstanceId': [{'vnfc': 'web'}]}),
+    'heal all': ('heal', {'additionalParams': {'all': True}}),
+    'change of connectivity': ('change_ext_conn', {
+        'extVirtualLinks': vnfs.networks('other')}),
+    'change of package': ('change_vnfpkg', {
+        'vnfdId': {'vnfd': 'b'}, 'additionalParams': {
+            'upgrade_type': 'RollingUpdate',
+            'vdu_params': [{'vdu_id': 'web'}, {'vdu_id': 'db'}]}}),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Life:
+    """An operation in the life of a VNF that was instantiated before."""
+
+    form: str
+    before: str
+    operation: str
+    wish: str
+    fail: int | None = None
+    then: str | None = None
+
+    def case(self, packages):
+        operation, body = _BODIES[self.operation]
+        first = _with(self.form, {
+            'flavourId': 'simple', 'instantiationLevelId': 'two',
+            'extVirtualLinks': vnfs.networks('net')},
+            {'plain': {}, 'asked': _nfv(_ASKED)}[self.before])
+        return {
+            'packages': packages[self.form], 'flavors': {}, 'steps': [
+                {'operation': 'instantiate', 'body': first},
+                {'operation': operation, 'fail': self.fail,
+                 'then': self.then, 'body': _with(
+                     self.form, body, _nfv(_VALUES[self.wish])
+                     if self.wish in _VALUES else {})}]}
+
+    @property
+    def refused(self):
+        """With a wish that this operation cannot give."""
+        return (self.wish == _WRONG or self.operation in _OTHERS
+                and self.wish != _NO)
+
+    def expected(self):
+        """Reservations by VDU, and what is kept."""
+        count = vnfs.COUNTS['web'] if self.form != 'single' else 1
+        web, kept = _BEFORE[self.before]
+        done = not self.refused and self.then != 'rollback'
+        if self.operation in _OTHERS:
+            count += _OTHERS[self.operation] if done else 0
+        elif done:
+            web, kept = _CHANGED[self.before, self.wish]
+            return {'web': [web] * count, 'db': [_DB_B]}, kept
+        return {'web': [web] * count, 'db': [_DB_A]}, kept
+
+
+def _with(form, body, nfv):
+    return {**body, 'additionalParams': {
+        'lcm-operation-user-data': 'tacker_rt/userdata/v2.py',
+        'lcm-operation-user-data-class': vnfs.FORMS[form],
+        **body.get('additionalParams', {}), **nfv}}
+
+
+def _nfv(value):
+    return {'nfv': {'VDU': {'web': {_KEY: value}}}}
+
+
+def _lives():
+    for form in vnfs.FORMS:
+        for before in _BEFORE:
+            for operation in _BODIES:
+                if form == 'single' and operation.startswith('scale'):
+                    continue
+                for wish in (_NO, *_VALUES):
+                    yield Life(form, before, operation, wish)
+
+
+def _failing(life, steps):
+    """The same life with each step failing, and what is done then."""
+    for number in range(1, steps + 1):
+        if life.operation not in _NO_ROLLBACK:
+            yield dataclasses.replace(life, fail=number, then='rollback')
+        yield dataclasses.replace(life, fail=number, then='retry')
+
+
+class WishesTest(unittest.TestCase):
+
+    maxDiff = None
+
+    def setUp(self):
+        super().setUp()
+        folder = pathlib.Path(self.enterContext(
+            tempfile.TemporaryDirectory()))
+        self.packages = {form: {
+            version: str(vnfs.make(form, version, folder))
+            for version in vnfs.VERSIONS} for form in vnfs.FORMS}
+
+    def test_operations(self):
+        lives = list(_lives())
+        told = self.lived(lives)
+        failing = [life for each, (_, last) in zip(lives, told, strict=True)
+                   if not each.refused
+                   for life in _failing(each, len(last['heat']))]
+        print(len(lives), 'operations,', len(failing), 'that fail')
+        self.lived(failing)
+
+    def lived(self, lives):
+        """What each is told; each is compared with the tables."""
+        told = layers.run('lives', [life.case(self.packages)
+                                    for life in lives])
+        for life, steps in zip(lives, told, strict=True):
+            with self.subTest(life=life):
+                self.assertIsInstance(steps, list)
+                self.compare(life, *steps)
+        return told
+
+    def compare(self, life, first, last):
+        self.assertEqual('COMPLETED', first['state'], first)
+        servers, kept = life.expected()
+        self.assertEqual(
+            [servers, kept, kept],
+            [last['servers'], last['kept'], last['stack']], last)
+        if life.refused:
+            self.assertEqual('FAILED_TEMP', last['state'])
+            self.assertEqual([], last['heat'])
+            self.assertRegex(last['error'], r'tacker_rt: additionalParams: '
+                             rf'VDU web: .*{_KEY}')
+        elif life.fail is None:
+            self.assertEqual('COMPLETED', last['state'], last)
+        else:
+            self.assertEqual('FAILED_TEMP', last['state'], last)
+            self.assertEqual({'rollback': 'ROLLED_BACK',
+                              'retry': 'COMPLETED'}[life.then],
+                             last['then'], last)
