@@ -6,7 +6,7 @@
 #                       chain|experiments|hosts|lab|full|quick ...]
 # Without a part: all up to chain.
 # "quick" is style, types and unit tests, for while one writes.
-# "chain" is five tests on the full cloud.  "hosts" moves servers between two
+# "chain" is six tests on the full cloud.  "hosts" moves servers between two
 # computes.  "lab" boots the kernels of Debian
 # in virtual machines, with both versions of cgroups.  "full" is what a change
 # cannot wait for, and only when asked for: all points of the kill matrix and
@@ -124,7 +124,7 @@ demo() {
     check 'demo, virtual machines' tools/demo.sh --guest qemu \
         --report report-qemu.json
 }
-chain() { tests full --serial 'test_(both|hint_wins|hints|heal)$'; }
+chain() { tests full --serial 'test_(both|hint_wins|hints|heal|change_of_package)$'; }
 hosts() { NOVA_RT_MOVES=50 tests hosts --serial; }
 lab() {
     local kernel cgroup

@@ -60,6 +60,9 @@ def _check(place: problem.Place, parts: topology.Topology, path: _Path,
                                   key, value)
     elif path[:2] != _NODES or len(path) < 3:
         place.add(key, value, 'nobody reads it here', _ADVICE)
+    elif path[2] in parts.containers:
+        place.add(key, value, f'{problem.name(path[2])}: '
+                  f'{topology.NO_CONTAINERS[0]}', topology.NO_CONTAINERS[1])
     elif path[2] not in parts.vdus:
         place.add(key, value, f'{problem.name(path[2])} is no VDU',
                   'put it in a VDU, or import the file that derives its type '

@@ -13,7 +13,9 @@ import pathlib
 import tempfile
 import unittest
 
+from tacker_rt.package import pack
 from tests.functional.tacker import layers
+from tests.functional.tacker import samples
 from tests.functional.tacker import vnfs
 
 _KEY = 'cpu.rt_runtime_us'
@@ -184,3 +186,95 @@ class WishesTest(unittest.TestCase):
             self.assertEqual({'rollback': 'ROLLED_BACK',
                               'retry': 'COMPLETED'}[life.then],
                              last['then'], last)
+
+
+class SamplesTest(unittest.TestCase):
+    """The requests of the samples, through Tacker's own controller."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = pathlib.Path(self.enterContext(
+            tempfile.TemporaryDirectory()))
+
+    def packed(self, name):
+        path = self.folder / f'{name}.csar'
+        pack.write(pack.directory(
+            samples.SAMPLES / samples.PACKAGES[name]), path)
+        return str(path)
+
+    def lived(self, *steps):
+        told, = layers.run('lives', [{
+            'packages': {name: self.packed(name)
+                         for name in ('before', 'after')},
+            'flavors': {}, 'steps': [
+                {'operation': operation, 'body': body}
+                for operation, body in steps]}])
+        return told
+
+    def request(self, name, **parameters):
+        body = samples.request('change-vnfpkg', name)
+        return {**body, 'additionalParams': {
+            key: value for key, value in {
+                **body['additionalParams'], **parameters}.items()
+            if value is not None}}
+
+    def test_change_of_package(self):
+        made, changed = self.lived(
+            ('instantiate', self.request('instantiate')),
+            ('change_vnfpkg', self.request('change')))
+        self.assertEqual({'VDU1': [[60_000, 100_000]]}, made['servers'])
+        self.assertEqual('COMPLETED', changed['state'], changed)
+        self.assertEqual({'VDU1': [[80_000, 100_000]]}, changed['servers'])
+
+    def test_without_vdu_params(self):
+        """The controller is Tacker's: it minds what it needs."""
+        _, changed = self.lived(
+            ('instantiate', self.request('instantiate')),
+            ('change_vnfpkg', self.request('change', vdu_params=None)))
+        self.assertIn("'vdu_params' must exist", changed['refused'])
+
+    def test_a_request_that_names_no_user_data(self):
+        """Heat refuses it, rather than make servers without reservations."""
+        named = ('lcm-operation-user-data', 'lcm-operation-user-data-class')
+        made, = self.lived(('instantiate', self.request(
+            'instantiate', **dict.fromkeys(named))))
+        self.assertEqual('FAILED_TEMP', made['state'])
+        self.assertEqual({}, made['servers'])
+        self.assertIn('the request must name lcm-operation-user-data '
+                      'tacker_rt/userdata/v2.py', made['error'])
+
+    def test_a_change_that_names_no_user_data(self):
+        """All stays: Tacker sends no template then."""
+        named = ('lcm-operation-user-data', 'lcm-operation-user-data-class')
+        _, changed = self.lived(
+            ('instantiate', self.request('instantiate')),
+            ('change_vnfpkg', self.request('change',
+                                           **dict.fromkeys(named))))
+        self.assertEqual('COMPLETED', changed['state'], changed)
+        self.assertEqual({'VDU1': [[60_000, 100_000]]}, changed['servers'])
+
+    def test_a_change_with_user_data_of_tacker(self):
+        """Heat refuses its template before it touches a server."""
+        user_data = ('tacker/sol_refactored/infra_drivers/openstack/'
+                     'userdata_standard.py')
+        _, changed = self.lived_standard(
+            {'lcm-operation-user-data': user_data,
+             'lcm-operation-user-data-class': 'StandardUserData'})
+        self.assertEqual('FAILED_TEMP', changed['state'])
+        self.assertIn('the request must name', changed['error'])
+        self.assertEqual(0, changed['made'])
+        self.assertEqual([[20_000, 100_000]], changed['servers']['VDU1'])
+
+    def lived_standard(self, parameters):
+        instantiate = samples.request('sol001-individual', 'instantiate')
+        del instantiate['instantiationLevelId']
+        told, = layers.run('lives', [{
+            'packages': {'a': self.packed('sol001-individual')},
+            'flavors': {}, 'steps': [
+                {'operation': 'instantiate', 'body': instantiate},
+                {'operation': 'change_vnfpkg', 'body': {
+                    'vnfdId': {'vnfd': 'a'}, 'additionalParams': {
+                        'upgrade_type': 'RollingUpdate',
+                        'vdu_params': [{'vdu_id': 'VDU1'}],
+                        **parameters}}}]}])
+        return told
