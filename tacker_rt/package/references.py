@@ -73,8 +73,7 @@ def _named(place: problem.Place, name: str, node: dict[Any, Any]
 
 def _mapping(place: problem.Place, name: str, parent: dict[Any, Any],
              key: Any) -> Iterator[tuple[Any, Any]]:
-    """What is below *key*; Tacker minds an empty key, and not an empty map.
-    """
+    """What is below *key*; Tacker minds an empty key, not an empty map."""
     value = parent.get(key, {})
     if isinstance(value, dict):
         yield from value.items()

@@ -124,6 +124,6 @@ def check(part: topology.Part, hints: Hints, node: Node,
             and carried.carrier is not statements.Carrier.HINTS):
         (carried.place or part.place).add(
             statements.CARRIER_KEY, str(carried.carrier),
-                  f'the flavor {problem.name(node.flavor)} is named and '
-                  'cannot be another one', 'use hints, or name no flavor')
+            f'the flavor {problem.name(node.flavor)} is named and cannot be '
+            'another one', 'use hints, or name no flavor')
     conflicts.check(part, node.extra_specs)

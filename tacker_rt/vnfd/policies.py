@@ -108,7 +108,7 @@ def _targets(policy: topology.Part, parts: topology.Topology
     for target in targets:
         if isinstance(target, str) and target in parts.vdus:
             yield target
-        elif target in parts.containers:
+        elif isinstance(target, str) and target in parts.containers:
             policy.place.add('targets', target, *topology.NO_CONTAINERS)
         else:
             policy.place.add('targets', target, 'there is no such VDU',

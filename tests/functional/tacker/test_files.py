@@ -8,8 +8,8 @@ import unittest
 
 import yaml
 
-from tacker_rt import validate
 from tacker_rt.package import pack
+from tacker_rt import validate
 from tests.functional.tacker import layers
 from tests.functional.tacker import samples
 

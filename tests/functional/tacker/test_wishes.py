@@ -158,6 +158,37 @@ class WishesTest(unittest.TestCase):
         print(len(lives), 'operations,', len(failing), 'that fail')
         self.lived(failing)
 
+    def test_the_way_back(self):
+        """From what user data of Tacker keep, which look at nothing."""
+        life = Life('individual', 'plain', 'heal', _WRONG)
+        case = life.case(self.packages)
+        heal = case['steps'][-1]['body']['additionalParams']
+        heal.update({
+            'lcm-operation-user-data': 'tacker/sol_refactored/infra_drivers/'
+                                       'openstack/userdata_standard.py',
+            'lcm-operation-user-data-class': 'StandardUserData'})
+        out, back = (dataclasses.replace(
+            life, operation=operation, wish=wish).case(
+                self.packages)['steps'][-1]
+            for operation, wish in (('scale out', _NO),
+                                    ('change of package', _BACK)))
+        back['body']['vnfdId'] = {'vnfd': 'a'}
+        case['steps'] += [{**out, 'then': 'fail'}, back, out]
+        told, = layers.run('lives', [case])
+        _, healed, refused, changed, scaled = told
+        self.assertEqual({'web': {_KEY: _VALUES[_WRONG]}}, healed['kept'])
+        self.assertEqual(('FAILED_TEMP', 'FAILED'),
+                         (refused['state'], refused['then']))
+        self.assertIn(
+            'tacker_rt: kept with the stack: VDU web: '
+            'cpu.rt_runtime_us=999999999: it is more than the period of '
+            '100000; ask for another value, or for null, when you change the '
+            'package.', refused['error'])
+        for one, count in ((changed, 2), (scaled, 3)):
+            self.assertEqual('COMPLETED', one['state'], one)
+            self.assertEqual([{}, [_WEB_A] * count],
+                             [one['kept'], one['servers']['web']])
+
     def lived(self, lives):
         """What each is told; each is compared with the tables."""
         told = layers.run('lives', [life.case(self.packages)
@@ -191,90 +222,92 @@ class WishesTest(unittest.TestCase):
 class SamplesTest(unittest.TestCase):
     """The requests of the samples, through Tacker's own controller."""
 
-    def setUp(self):
-        super().setUp()
-        self.folder = pathlib.Path(self.enterContext(
-            tempfile.TemporaryDirectory()))
-
-    def packed(self, name):
-        path = self.folder / f'{name}.csar'
-        pack.write(pack.directory(
-            samples.SAMPLES / samples.PACKAGES[name]), path)
-        return str(path)
-
-    def lived(self, *steps):
-        told, = layers.run('lives', [{
-            'packages': {name: self.packed(name)
-                         for name in ('before', 'after')},
-            'flavors': {}, 'steps': [
-                {'operation': operation, 'body': body}
-                for operation, body in steps]}])
-        return told
-
-    def request(self, name, **parameters):
-        body = samples.request('change-vnfpkg', name)
-        return {**body, 'additionalParams': {
-            key: value for key, value in {
-                **body['additionalParams'], **parameters}.items()
-            if value is not None}}
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        with tempfile.TemporaryDirectory() as folder:
+            cls.told = dict(zip(_CHANGES, layers.run('lives', [
+                _sample(pathlib.Path(folder), *steps)
+                for steps in _CHANGES.values()]), strict=True))
 
     def test_change_of_package(self):
-        made, changed = self.lived(
-            ('instantiate', self.request('instantiate')),
-            ('change_vnfpkg', self.request('change')))
+        made, changed = self.told['as it is']
         self.assertEqual({'VDU1': [[60_000, 100_000]]}, made['servers'])
         self.assertEqual('COMPLETED', changed['state'], changed)
         self.assertEqual({'VDU1': [[80_000, 100_000]]}, changed['servers'])
 
     def test_without_vdu_params(self):
         """The controller is Tacker's: it minds what it needs."""
-        _, changed = self.lived(
-            ('instantiate', self.request('instantiate')),
-            ('change_vnfpkg', self.request('change', vdu_params=None)))
+        _, changed = self.told['no vdu_params']
         self.assertIn("'vdu_params' must exist", changed['refused'])
 
     def test_a_request_that_names_no_user_data(self):
         """Heat refuses it, rather than make servers without reservations."""
-        named = ('lcm-operation-user-data', 'lcm-operation-user-data-class')
-        made, = self.lived(('instantiate', self.request(
-            'instantiate', **dict.fromkeys(named))))
+        made, _ = self.told['no user data']
         self.assertEqual('FAILED_TEMP', made['state'])
         self.assertEqual({}, made['servers'])
-        self.assertIn('the request must name lcm-operation-user-data '
-                      'tacker_rt/userdata/v2.py', made['error'])
+        self.assertIn(_MUST, made['error'])
 
     def test_a_change_that_names_no_user_data(self):
         """All stays: Tacker sends no template then."""
-        named = ('lcm-operation-user-data', 'lcm-operation-user-data-class')
-        _, changed = self.lived(
-            ('instantiate', self.request('instantiate')),
-            ('change_vnfpkg', self.request('change',
-                                           **dict.fromkeys(named))))
+        _, changed = self.told['no user data for the change']
         self.assertEqual('COMPLETED', changed['state'], changed)
         self.assertEqual({'VDU1': [[60_000, 100_000]]}, changed['servers'])
 
     def test_a_change_with_user_data_of_tacker(self):
         """Heat refuses its template before it touches a server."""
-        user_data = ('tacker/sol_refactored/infra_drivers/openstack/'
-                     'userdata_standard.py')
-        _, changed = self.lived_standard(
-            {'lcm-operation-user-data': user_data,
-             'lcm-operation-user-data-class': 'StandardUserData'})
+        _, changed = self.told['user data of Tacker for the change']
         self.assertEqual('FAILED_TEMP', changed['state'])
-        self.assertIn('the request must name', changed['error'])
+        self.assertIn(_MUST, changed['error'])
         self.assertEqual(0, changed['made'])
-        self.assertEqual([[20_000, 100_000]], changed['servers']['VDU1'])
+        self.assertEqual({'VDU1': [[20_000, 100_000]]}, changed['servers'])
 
-    def lived_standard(self, parameters):
-        instantiate = samples.request('sol001-individual', 'instantiate')
-        del instantiate['instantiationLevelId']
-        told, = layers.run('lives', [{
-            'packages': {'a': self.packed('sol001-individual')},
-            'flavors': {}, 'steps': [
-                {'operation': 'instantiate', 'body': instantiate},
-                {'operation': 'change_vnfpkg', 'body': {
-                    'vnfdId': {'vnfd': 'a'}, 'additionalParams': {
-                        'upgrade_type': 'RollingUpdate',
-                        'vdu_params': [{'vdu_id': 'VDU1'}],
-                        **parameters}}}]}])
-        return told
+
+_MUST = ('the request must name lcm-operation-user-data '
+         'tacker_rt/userdata/v2.py')
+_UNNAMED = dict.fromkeys(('lcm-operation-user-data',
+                          'lcm-operation-user-data-class'))
+
+
+def _request(name, **parameters):
+    """Of the sample, with other parameters, but for those that are None."""
+    body = samples.request('change-vnfpkg', name)
+    return {**body, 'additionalParams': {
+        key: value for key, value in {
+            **body['additionalParams'], **parameters}.items()
+        if value is not None}}
+
+
+#: Names of packages, and the requests to instantiate and to change.
+_CHANGES = {
+    'as it is': ('before', 'after', _request('instantiate'),
+                 _request('change')),
+    'no vdu_params': ('before', 'after', _request('instantiate'),
+                      _request('change', vdu_params=None)),
+    'no user data': ('before', 'after', _request('instantiate', **_UNNAMED),
+                     _request('change')),
+    'no user data for the change': (
+        'before', 'after', _request('instantiate'),
+        _request('change', **_UNNAMED)),
+    'user data of Tacker for the change': (
+        'sol001-individual', 'sol001-individual',
+        _request('instantiate', **{
+            'lcm-operation-user-data-class': 'RtStandardUserData'}),
+        {**_request('change', **{
+            'lcm-operation-user-data': 'tacker/sol_refactored/infra_drivers/'
+                                       'openstack/userdata_standard.py',
+            'lcm-operation-user-data-class': 'StandardUserData'}),
+         'vnfdId': {'vnfd': 'sol001-individual'}}),
+}
+
+
+def _sample(folder, before, after, instantiate, change):
+    packages = {}
+    for name in (before, after):
+        packages[name] = str(folder / f'{name}.csar')
+        pack.write(pack.directory(
+            samples.SAMPLES / samples.PACKAGES[name]),
+            pathlib.Path(packages[name]))
+    return {'packages': packages, 'flavors': {}, 'steps': [
+        {'operation': 'instantiate', 'body': instantiate},
+        {'operation': 'change_vnfpkg', 'body': change}]}

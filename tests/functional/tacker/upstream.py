@@ -36,12 +36,12 @@ def packages(top: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 def named(package: pathlib.Path) -> set[str]:
-    """Files that its Definitions name, where the package has them."""
+    """Files that its Definitions name, which it has, or has after pack."""
     members = _files(package)
     texts = [file.read_text() for name, file in members.items()
              if name.startswith('Definitions/')]
     return {name for text in texts for name in _NAMED.findall(text)
-            if name in members}
+            if name in members} | set(_artifacts(members))
 
 
 def pack(top: pathlib.Path, package: pathlib.Path, target: pathlib.Path,

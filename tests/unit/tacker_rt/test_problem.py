@@ -10,7 +10,7 @@ from tacker_rt import problem
 class NearestTest(base.BaseTestCase):
 
     def test_known_words_that_would_break_the_line(self):
-        self.assertEqual("use 'web\\n' or db",
+        self.assertEqual("use db or 'web\\n'",
                          problem.nearest('nobody', ['web\n', 'db']))
         self.assertEqual("did you mean 'web\\n'?",
                          problem.nearest('web', ['web\n', 'db']))

@@ -62,8 +62,9 @@ class Stack:
     id: str = dataclasses.field(default_factory=lambda: str(uuid.uuid4()))
 
     def everything(self):
-        """Its resources, and then those of nested stacks, each with its
-        stack and the name of the resource above it.
+        """Its resources, and then those of nested stacks.
+
+        Each with its stack and the name of the resource above it.
         """
         waiting = collections.deque([(self, None)])
         while waiting:
@@ -277,7 +278,7 @@ def _child_template(one, child):
         return getattr(template, 't', template)
     # The unhealthy are the first to go, and all members follow a change.
     members = sorted(child.resources.values(), key=lambda member: (
-        not _is_unhealthy(member), member.created))
+        not member.unhealthy, member.created))
     known = heat_template.Template(child.template).resource_definitions(
         None) if child.template else {}
     size = one.properties['desired_capacity']
@@ -287,10 +288,6 @@ def _child_template(one, child):
         template = dict(one._create_template(size, size).t)
     template.pop('outputs', None)
     return template
-
-
-def _is_unhealthy(member):
-    return member.unhealthy
 
 
 def _take(stack, body):

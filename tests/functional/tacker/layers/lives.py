@@ -15,9 +15,8 @@ since; and the steps of Heat.
 """
 
 import contextlib
-import json
-import os
 import tempfile
+from unittest import mock
 
 from heat.engine import resources
 from heat.engine import stk_defn
@@ -26,8 +25,8 @@ import heat_bodies
 import heat_memory
 from oslo_config import cfg
 import serving
+from tacker.sol_refactored.common import exceptions as sol_ex
 import tacker_memory
-from unittest import mock
 
 _KEYS = ('cpu.rt_runtime_us', 'cpu.rt_period_us')
 _OURS = (*_KEYS, 'cpu.rt_carrier')
@@ -49,7 +48,7 @@ class _Life:
         try:
             done = self.tacker.operate(self.vnf, operation,
                                        self._filled(body))
-        except tacker_memory.sol_ex.SolException as error:
+        except sol_ex.SolException as error:
             told['refused'] = error.detail
         else:
             told['state'] = done.operationState
@@ -78,7 +77,7 @@ class _Life:
 
     def _state(self):
         instance = self.tacker.instance(self.vnf)
-        kept = stack = {}
+        stack = {}
         info = instance.to_dict().get('instantiatedVnfInfo', {})
         kept = info.get('metadata', {}).get('nfv', {})
         for one in self.heat.stacks.values():

@@ -233,8 +233,8 @@ class V2Test(base.BaseTestCase):
             error = self.assertRaises(SystemExit, self.instantiate, folder,
                                       asked=_MADE)
             self.assertEqual(
-                '\ntacker_rt: VNFD: VDU VDU1: virtual_compute does not say the '
-                'size of the flavor that carries its reservation; give '
+                '\ntacker_rt: VNFD: VDU VDU1: virtual_compute does not say '
+                'the size of the flavor that carries its reservation; give '
                 'num_virtual_cpu, virtual_mem_size and size_of_storage as '
                 'values, or use the carrier hints.', str(error))
 

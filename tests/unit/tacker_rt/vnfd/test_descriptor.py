@@ -222,8 +222,9 @@ class PrecedenceTest(VnfdTest):
         samples.node(template)['properties'] = {'flavor': 'flavor_rt1'}
         self.refused(
             template, "additionalParams: VDU VDU1: cpu.rt_carrier='flavor': "
-            'the flavor flavor_rt1 is named and cannot be another one; use hints, or '
-            'name no flavor.', request=self.request(carrier='flavor'))
+            'the flavor flavor_rt1 is named and cannot be another one; use '
+            'hints, or name no flavor.',
+            request=self.request(carrier='flavor'))
 
     def test_containers_of_kubernetes(self):
         template = samples.sol001(policies=[{'p': {
