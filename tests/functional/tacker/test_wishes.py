@@ -55,6 +55,13 @@ _OTHERS = {'scale out': 1, 'scale in': -1, 'heal': 0, 'heal all': 0,
 #: Tacker has no way back of these: they are tried again.
 _NO_ROLLBACK = ('scale in', 'heal', 'heal all')
 
+_FIRST = 'instantiate'
+_INSTANTIATE = ('instantiate', {
+    'flavourId': 'simple', 'instantiationLevelId': 'two',
+    'extVirtualLinks': vnfs.networks('net')})
+#: It changes all servers, too.
+_PART = 'change of package that names web'
+_CHANGE = {'upgrade_type': 'RollingUpdate'}
 _BODIES = {
     'scale out': ('scale', {'type': 'SCALE_OUT', 'aspectId': 'web_scale'}),
     'scale in': ('scale', {'type': 'SCALE_IN', 'aspectId': 'web_scale'}),
@@ -64,8 +71,10 @@ _BODIES = {
         'extVirtualLinks': vnfs.networks('other')}),
     'change of package': ('change_vnfpkg', {
         'vnfdId': {'vnfd': 'b'}, 'additionalParams': {
-            'upgrade_type': 'RollingUpdate',
-            'vdu_params': [{'vdu_id': 'web'}, {'vdu_id': 'db'}]}}),
+            **_CHANGE, 'vdu_params': [{'vdu_id': 'web'}, {'vdu_id': 'db'}]}}),
+    _PART: ('change_vnfpkg', {
+        'vnfdId': {'vnfd': 'b'}, 'additionalParams': {
+            **_CHANGE, 'vdu_params': [{'vdu_id': 'web'}]}}),
 }
 
 
@@ -79,20 +88,22 @@ class Life:
     wish: str
     fail: int | None = None
     then: str | None = None
+    #: Tacker has deleted the stack and cannot make another.
+    lost: bool = False
 
     def case(self, packages):
-        operation, body = _BODIES[self.operation]
-        first = _with(self.form, {
-            'flavourId': 'simple', 'instantiationLevelId': 'two',
-            'extVirtualLinks': vnfs.networks('net')},
-            {'plain': {}, 'asked': _nfv(_ASKED)}[self.before])
-        return {
-            'packages': packages[self.form], 'flavors': {}, 'steps': [
-                {'operation': 'instantiate', 'body': first},
-                {'operation': operation, 'fail': self.fail,
-                 'then': self.then, 'body': _with(
-                     self.form, body, _nfv(_VALUES[self.wish])
-                     if self.wish in _VALUES else {})}]}
+        before = {'plain': {}, 'asked': _nfv(_ASKED)}[self.before]
+        wish = (_nfv(_VALUES[self.wish]) if self.wish in _VALUES else {})
+        steps = [(*_INSTANTIATE, before)]
+        if self.operation == _FIRST:
+            steps = [(*_INSTANTIATE, wish or before)]
+        else:
+            steps.append((*_BODIES[self.operation], wish))
+        made = [{'operation': operation, 'body': _with(self.form, body, nfv)}
+                for operation, body, nfv in steps]
+        made[-1].update(fail=self.fail, then=self.then)
+        return {'packages': packages[self.form], 'flavors': {},
+                'steps': made}
 
     @property
     def refused(self):
@@ -101,13 +112,19 @@ class Life:
                 and self.wish != _NO)
 
     def expected(self):
-        """Reservations by VDU, and what is kept."""
+        """Reservations by VDU, and what Tacker and the stack keep."""
+        servers, kept = self._expected()
+        return ({}, kept, {}) if self.lost else (servers, kept, kept)
+
+    def _expected(self):
         count = vnfs.COUNTS['web'] if self.form != 'single' else 1
         web, kept = _BEFORE[self.before]
         done = not self.refused and self.then != 'rollback'
+        if self.operation == _FIRST and not done:
+            return {}, {}
         if self.operation in _OTHERS:
             count += _OTHERS[self.operation] if done else 0
-        elif done:
+        elif done and self.operation != _FIRST:
             web, kept = _CHANGED[self.before, self.wish]
             return {'web': [web] * count, 'db': [_DB_B]}, kept
         return {'web': [web] * count, 'db': [_DB_A]}, kept
@@ -130,16 +147,21 @@ def _lives():
             for operation in _BODIES:
                 if form == 'single' and operation.startswith('scale'):
                     continue
-                for wish in (_NO, *_VALUES):
+                wishes = (_NO,) if operation == _PART else (_NO, *_VALUES)
+                for wish in wishes:
                     yield Life(form, before, operation, wish)
+            for wish in (_NO, _WRONG):
+                yield Life(form, before, _FIRST, wish)
 
 
 def _failing(life, steps):
     """The same life with each step failing, and what is done then."""
-    for number in range(1, steps + 1):
+    for number, step in enumerate(steps, 1):
         if life.operation not in _NO_ROLLBACK:
             yield dataclasses.replace(life, fail=number, then='rollback')
-        yield dataclasses.replace(life, fail=number, then='retry')
+        lost = life.operation == 'heal all' and step == 'request: POST'
+        yield dataclasses.replace(life, fail=number, lost=lost,
+                                  then='fail' if lost else 'retry')
 
 
 class WishesTest(unittest.TestCase):
@@ -157,9 +179,9 @@ class WishesTest(unittest.TestCase):
     def test_operations(self):
         lives = list(_lives())
         told = self.lived(lives)
-        failing = [life for each, (_, last) in zip(lives, told, strict=True)
+        failing = [life for each, steps in zip(lives, told, strict=True)
                    if not each.refused
-                   for life in _failing(each, len(last['heat']))]
+                   for life in _failing(each, steps[-1]['heat'])]
         total = len(failing)
         if not _ALL:
             failing = seeds.sample(self.id()).sample(failing, _A_DAY)
@@ -205,15 +227,15 @@ class WishesTest(unittest.TestCase):
         for life, steps in zip(lives, told, strict=True):
             with self.subTest(life=life):
                 self.assertIsInstance(steps, list)
-                self.compare(life, *steps)
+                self.compare(life, steps[0], steps[-1])
         return told
 
     def compare(self, life, first, last):
-        self.assertEqual('COMPLETED', first['state'], first)
-        servers, kept = life.expected()
+        if life.operation != _FIRST:
+            self.assertEqual('COMPLETED', first['state'], first)
         self.assertEqual(
-            [servers, kept, kept],
-            [last['servers'], last['kept'], last['stack']], last)
+            life.expected(),
+            (last['servers'], last['kept'], last['stack']), last)
         if life.refused:
             self.assertEqual('FAILED_TEMP', last['state'])
             self.assertEqual([], last['heat'])
@@ -223,7 +245,7 @@ class WishesTest(unittest.TestCase):
             self.assertEqual('COMPLETED', last['state'], last)
         else:
             self.assertEqual('FAILED_TEMP', last['state'], last)
-            self.assertEqual({'rollback': 'ROLLED_BACK',
+            self.assertEqual({'rollback': 'ROLLED_BACK', 'fail': 'FAILED',
                               'retry': 'COMPLETED'}[life.then],
                              last['then'], last)
 

@@ -89,7 +89,7 @@ class Heat:
     """All stacks; *flavors* are extra specs by the name of a flavor."""
 
     def __init__(self, flavors):
-        self.stacks = {}
+        self.stacks, self.gone = {}, set()
         self.flavors = dict(flavors)
         self.steps, self.fail_at = [], None
         self._clock = datetime.datetime(2026, 1, 1)
@@ -189,6 +189,9 @@ class Heat:
         stack = self._find(name, stack_id)
         if method == 'POST':
             return self._create(body)
+        if stack_id in self.gone and method == 'GET' and not part:
+            return 200, self._shown(Stack(
+                name, id=stack_id, status=('DELETE_COMPLETE', '')), part)
         if stack is None:
             return 404, 'there is no such stack'
         if method == 'GET':
@@ -202,6 +205,7 @@ class Heat:
             for inner in list(stack.resources):
                 self._delete(stack, inner)
             del self.stacks[stack.id]
+            self.gone.add(stack.id)
             return 204, None
         return self._update(stack, body, method)
 
@@ -284,7 +288,8 @@ def _child_template(one, child):
     size = one.properties['desired_capacity']
     with mock.patch.object(
             grouputils, 'get_member_definitions', lambda *_, **__: [
-                (member.name, known[member.name]) for member in members]):
+                (member.name, known[member.name]) for member in members
+                if member.name in known]):
         template = dict(one._create_template(size, size).t)
     template.pop('outputs', None)
     return template
