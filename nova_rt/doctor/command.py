@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
                             options.load(args.config_file))
     found = examine.examine(view)
     if args.format == 'json':
-        print(report.as_json(found, view.detection.name,
-                             _capacity(view)))
+        name = None if view.outside else view.detection.name
+        print(report.as_json(found, name, _capacity(view)))
     else:
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
         print(report.text(found, width))
@@ -48,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _capacity(view: doctor_view.View) -> int | None:
     # Why it cannot be told is among the findings.
+    if view.outside:
+        return None
     with contextlib.suppress(Exception):
         return capacity.offered(view)
     return None

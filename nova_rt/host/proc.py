@@ -72,6 +72,14 @@ def walk(host: host_files.Host) -> Tasks:
     return Tasks(processes, tuple(real_time), tuple(by_deadline))
 
 
+def task(host: host_files.Host, pid: int) -> Task:
+    """The first thread of a process.
+
+    :raises OSError, ValueError: there is none, or it cannot be read
+    """
+    return _parse(pid, pid, host.data(f'/proc/{pid}/task/{pid}/stat'))
+
+
 def _threads(host: host_files.Host, pid: int) -> Iterator[Task]:
     directory = f'/proc/{pid}/task'
     try:

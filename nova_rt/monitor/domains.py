@@ -7,6 +7,7 @@ guest cannot write to them.
 """
 
 from collections.abc import Iterator
+import contextlib
 import dataclasses
 import posixpath
 from xml.etree import ElementTree
@@ -58,6 +59,15 @@ def _running(host: host_files.Host, pid: int) -> Domain:
     except (OSError, ValueError, IndexError):
         return Domain()  # a container, or has ended
     return Domain(uuid.decode(errors='replace'))
+
+
+def keepers(host: host_files.Host) -> Iterator[int]:
+    """Yields the processes that keep the guests that run."""
+    for path in files(host):
+        with contextlib.suppress(OSError, ElementTree.ParseError):
+            pid = ElementTree.fromstring(host.read(path)).get('pid', '')  # noqa: S314
+            if pid.isdecimal():
+                yield int(pid)
 
 
 def files(host: host_files.Host) -> Iterator[str]:
