@@ -76,7 +76,8 @@ def run(args: argparse.Namespace) -> int:
         print(_WARNING, file=sys.stderr)
         return base.USAGE
     if os.geteuid():
-        print('nova-rt: conformance needs root; run it as root', file=sys.stderr)
+        print('nova-rt: conformance needs root; run it as root',
+              file=sys.stderr)
         return base.USAGE
     namespaces.verify(host_files.Host())
     # They need oslo.privsep, which the other subcommands do without.

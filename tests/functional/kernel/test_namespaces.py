@@ -66,8 +66,8 @@ print(json.dumps(found))
 _DOCTOR = 'doctor -f json'
 
 
-class NamespacesTest(base.RealKernelTest):
-    """A guest is busy, and not real-time at the moment that it is looked at.
+class TestCase(base.RealKernelTest):
+    """A guest has tasks, and none is real-time at the moment of the look.
 
     So the kernel would let its budget be taken.
     """
@@ -142,6 +142,9 @@ class NamespacesTest(base.RealKernelTest):
         for word in words:
             self.assertIn(word, said)
 
+
+class UnshareTest(TestCase):
+
     def test_host(self) -> None:
         self.assert_at_home('exec')
 
@@ -172,6 +175,53 @@ class NamespacesTest(base.RealKernelTest):
         self.assert_at_home('unshare --mount')
 
 
+class PodmanTest(TestCase):
+    """Containers as Kolla makes them: privileged, with a /run of the host."""
+
+    #: The root directory of the host, without what is mounted below.
+    IN_CONTAINER = (
+        'unshare --mount sh -c \'mount --bind / "$FOLDER/root" && exec podman '
+        '--root "$FOLDER/storage" --runroot "$FOLDER/run" --runtime runc '
+        'run --rm --privileged --network host --ipc host '
+        '--ulimit nofile=1024:1024 --ulimit nproc=1024:1024 '
+        '--env PYTHONPATH --env PYTHONWARNINGS '
+        '--volume /run:/run --volume "$PYTHONPATH:$PYTHONPATH" {} '
+        '--rootfs "$FOLDER/root" "$0" "$@"\'')
+
+    def setUp(self) -> None:
+        if not (shutil.which('podman') and shutil.which('runc')):
+            self.skipTest('podman or runc is not installed')
+        super().setUp()
+        (self.folder / 'root').mkdir()
+        before = set(_engine_groups())
+        self.addCleanup(base.eventually, lambda: [
+            group.rmdir() for group in _engine_groups()
+            if group not in before])  # podman's monitor ends a moment later
+
+    def test_as_kolla_has_it(self) -> None:
+        self.assert_refused(self.IN_CONTAINER.format(''), 'pid_mode')
+
+    def test_pid_mode_alone(self) -> None:
+        """Engines show groups of the container, by either version."""
+        self.assert_refused(self.IN_CONTAINER.format('--pid host'), 'cgroup')
+
+    def test_without_cgroupns_mode(self) -> None:
+        self.assert_refused(
+            self.IN_CONTAINER.format(
+                '--pid host --cgroupns private '
+                '--volume /sys/fs/cgroup:/sys/fs/cgroup'), 'cgroupns_mode')
+
+    def test_in_the_namespaces_of_the_host(self) -> None:
+        self.assert_at_home(self.IN_CONTAINER.format(
+            '--pid host --cgroupns host '
+            '--volume /sys/fs/cgroup:/sys/fs/cgroup'))
+
+
+def _engine_groups() -> list[pathlib.Path]:
+    """The groups that podman makes for its containers, deepest first."""
+    return sorted({*pathlib.Path('/sys/fs/cgroup').glob('*/libpod_parent'),
+                   *pathlib.Path('/sys/fs/cgroup').glob(
+                       '*/libpod_parent/**/')}, reverse=True)
 
 
 def _levels(report: str) -> dict[str, str]:
