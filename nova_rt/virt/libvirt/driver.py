@@ -86,7 +86,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             if target is not None:
                 self._rt_reconciler = reconcile.Reconciler(target)
         except (exception.KernelError, exception.OutsideHost) as error:
-            self._rt_trouble = str(error)
+            self._rt_trouble = exception.clause(error)
         self._rt_measure()
 
     def _rt_find(self) -> enforcer.Enforcer | None:

@@ -120,7 +120,7 @@ class Reservations:
         if self.enforcer is None:
             raise exception.ReservationNotApplied(
                 uuid='with a CPU reservation',
-                reason='the kernel offers no interface for it')
+                reason='its host has nothing to enforce that with')
         return self.enforcer
 
     def starts_paused(self) -> bool:

@@ -119,6 +119,7 @@ class TestCase(base.RealKernelTest):
             self.assert_sentence(err, *words)
         self.assertEqual(([], [0]), (found['traits'], found['left']))
         self.assert_sentence(found['said'], 'does not see the host', *words)
+        self.assertFalse(found['said'].endswith('.'), 'the log adds one')
         status, out, _ = found['doctor']
         self.assertEqual(2, status, out)
         self.assertIsNone(json.loads(out)['capacity_ppm'])
