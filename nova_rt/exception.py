@@ -86,6 +86,15 @@ class KernelError(RTError):
     msg_fmt = 'Kernel interface %(interface)s, group %(group)s: %(reason)s.'
 
 
+class OutsideHost(RTError):
+    """This process does not see the tasks and groups of the host as they are.
+
+    Arguments: reason (why, and what to do).
+    """
+
+    msg_fmt = 'This process does not see the host: %(reason)s.'
+
+
 class InvalidClaim(RTError):
     """A stored claim cannot be decoded."""
 

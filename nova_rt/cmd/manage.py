@@ -42,18 +42,27 @@ def _parser() -> argparse.ArgumentParser:
                                      metavar='COMMAND')
     _add_check(commands.add_parser(
         'check', help='show what differs; changes nothing',
-        description='Exit status: 0 nothing differs, 1 something does, 2 '
+        description='Compares what servers claim of each compute host with '
+        'the allocations and inventories of Placement, with the map that the '
+        'host publishes and, on the host itself, with the budgets that the '
+        'kernel holds.  Says for each difference what there is, what there '
+        'should be and what to do.  Looks twice, so that what Nova changes '
+        'meanwhile is no difference.',
+        epilog='Exit status: 0 nothing differs, 1 something does, 2 '
         'not everything could be checked, 3 wrong usage.'))
     _add_heal(commands.add_parser(
         'heal', help='repair allocations in Placement',
-        description='Shows what it would do, unless --apply is given.  Exit '
-        'status: 0 nothing is left to heal, 1 something is, 2 not '
-        'everything could be checked, 3 wrong usage.'))
+        description='Makes the allocations of servers in Placement what '
+        'their claims are, and removes those of consumers that are gone.  '
+        'Shows what it would do, unless --apply is given.',
+        epilog='Exit status: 0 nothing is left to heal, 1 something is, 2 '
+        'not everything could be checked, 3 wrong usage.'))
     _add_hint(commands.add_parser(
         'hint', help='show or change the hints of a server',
-        description='Other hints count from the next resize, migration or '
-        'unshelve on.  Exit status: 0 shown or changed, 2 not, 3 wrong '
-        'usage.'))
+        description='Shows the hints about its reservation that a server '
+        'was created with, or gives it others, which count from the next '
+        'resize, migration or unshelve on.',
+        epilog='Exit status: 0 shown or changed, 2 not, 3 wrong usage.'))
     return parser
 
 

@@ -6,12 +6,14 @@ import argparse
 from collections.abc import Iterator
 import contextlib
 import itertools
+import sys
 import time
 from typing import Any
 
 from nova_rt.cmd import base
 from nova_rt import exception
 from nova_rt.host import files as host_files
+from nova_rt.host import namespaces
 from nova_rt.monitor import aggregation
 from nova_rt.monitor import groups
 from nova_rt.monitor import look as monitor_look
@@ -92,8 +94,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def run_top(args: argparse.Namespace) -> int:
+    # A file, or the next command, wants the lines alone.
+    clear = _CLEAR if sys.stdout.isatty() else ''
     for look in itertools.islice(looks(args.seconds), args.rounds):
-        print(f'{_CLEAR}{table.text(grouped(look, args))}', flush=True)
+        print(f'{clear}{table.text(grouped(look, args))}', flush=True)
     return 0
 
 
@@ -109,12 +113,15 @@ def looks(seconds: float, with_http: bool = False
 
     :param with_http: read requests of HTTP/1, too
     :raises CannotMonitor: no source is there
+    :raises OutsideHost: servers cannot be seen
     """
+    host = host_files.Host()
+    namespaces.verify(host)
     with contextlib.closing(monitor_look.Monitor(with_http)) as monitor:
         if all(source.reason for source in monitor.sources):
             raise exception.CannotMonitor(
                 what='this host', reason=monitor.sources[0].reason)
-        finder = groups.Finder(host_files.Host())
+        finder = groups.Finder(host)
         _watch(monitor, finder)
         before = monitor.look()
         while True:

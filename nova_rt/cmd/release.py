@@ -3,8 +3,11 @@
 """``nova-rt release``: give back the budgets of guests that have ended."""
 
 import argparse
+from collections.abc import Iterable, Iterator
+import contextlib
 import dataclasses
 import json
+import os
 import posixpath
 import sys
 from typing import Any, TYPE_CHECKING
@@ -13,9 +16,13 @@ from nova_rt.cmd import base as cmd_base
 from nova_rt.doctor import options as doctor_options
 from nova_rt import exception
 from nova_rt.host import cgroup
+from nova_rt.host import files as host_files
+from nova_rt.host import guests
+from nova_rt.host import namespaces
 from nova_rt.kernel import base
 from nova_rt.kernel import deadline
 from nova_rt.kernel import detect
+from nova_rt.monitor import domains
 
 if TYPE_CHECKING:
     from nova_rt.kernel import tasks as kernel_tasks
@@ -28,7 +35,8 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
                     'more, and the room above them, as nova-compute does in '
                     'each audit.  For hosts on which it does not run any '
                     'more.  Run it as root.',
-        epilog='Exit status: 0 done, 1 the kernel refused, 3 wrong usage.')
+        epilog='Exit status: 0 done, 1 it cannot be told who has ended, or '
+               'the kernel refused, 3 wrong usage.')
     parser.add_argument(
         '--config-file', action='append', default=[], metavar='FILE',
         help='a nova.conf; may be repeated (default: those of nova-compute)')
@@ -56,6 +64,10 @@ class Given:
 
 
 def run(args: argparse.Namespace) -> int:
+    if os.geteuid():
+        print('nova-rt: release needs root; run it as root', file=sys.stderr)
+        return cmd_base.USAGE
+    namespaces.verify(host_files.Host())
     # They need oslo.privsep, which the other subcommands do without.
     from nova_rt.kernel import fs
     from nova_rt.kernel import tasks as kernel_tasks
@@ -69,8 +81,9 @@ def run(args: argparse.Namespace) -> int:
     nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
     files = fs.RealFS()
     interface = _interface(files, options.kernel_interface)
-    given = (give_back(interface, kernel_tasks.Tasks(files)) if interface
-             else Given([], None))
+    running = domains.keepers(host_files.Host())
+    given = (give_back(interface, kernel_tasks.Tasks(files), running)
+             if interface else Given([], None))
     if args.format == 'json':
         print(json.dumps(dataclasses.asdict(given), indent=2))
     elif interface is None:
@@ -80,14 +93,19 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def give_back(interface: base.KernelInterface, tasks: 'kernel_tasks.Tasks'
-              ) -> Given:
+def give_back(interface: base.KernelInterface, tasks: 'kernel_tasks.Tasks',
+              running: Iterable[int]) -> Given:
     """Take what no guest runs in.
 
+    :param running: the processes that keep the guests of which libvirt says
+        that they run
     :raises KernelError: the kernel refused
     """
     top = tasks.partition(interface.controller)
-    idle = list(tasks.idle_groups(top, interface.controller))
+    ours = list(_domains(tasks, interface.controller, running))
+    idle = [group for group
+            in tasks.idle_groups(top, interface.controller)
+            if not any(cgroup.is_below(group, domain) for domain in ours)]
     found = [group for group in idle if interface.read(group)]
     if found:
         interface.release(found)
@@ -96,6 +114,14 @@ def give_back(interface: base.KernelInterface, tasks: 'kernel_tasks.Tasks'
         interface.settle(group)
     interface.settle(top)
     return Given(found, top if interface.read(top) else None)
+
+
+def _domains(tasks: 'kernel_tasks.Tasks', controller: str,
+             running: Iterable[int]) -> Iterator[str]:
+    """Yields the groups of guests that run."""
+    for pid in running:
+        with contextlib.suppress(LookupError):  # it has ended
+            yield guests.domain(tasks.group_of(pid, controller))
 
 
 def _interface(files: cgroup.CgroupFS, name: str | None

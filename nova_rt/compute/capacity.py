@@ -122,7 +122,7 @@ def measure(conf: Any, kernel: Kernel | None, shared: Collection[int],
         try:
             found = kernel.capacity()
         except exception.KernelError as error:
-            trouble = str(error)
+            trouble = exception.clause(error)
     cap = min(rt_conf.ppm(group.cpu_cap), found.ppm)
     reason = _unavailable(conf, kernel, trouble, ids) or (
         '' if cap else 'other control groups hold all that the kernel gives')

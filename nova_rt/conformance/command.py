@@ -19,6 +19,8 @@ from nova_rt.conformance import stage
 from nova_rt.conformance import threads
 from nova_rt import exception
 from nova_rt.host import cgroup
+from nova_rt.host import files as host_files
+from nova_rt.host import namespaces
 from nova_rt.kernel import deadline
 from nova_rt.kernel import detect
 from nova_rt.kernel import survey
@@ -81,8 +83,10 @@ def run(args: argparse.Namespace) -> int:
         print(_WARNING, file=sys.stderr)
         return base.USAGE
     if os.geteuid():
-        print('nova-rt: conformance needs root', file=sys.stderr)
+        print('nova-rt: conformance needs root; run it as root',
+              file=sys.stderr)
         return base.USAGE
+    namespaces.verify(host_files.Host())
     # They need oslo.privsep, which the other subcommands do without.
     from nova_rt.kernel import fs as kernel_fs
     import nova_rt.privsep

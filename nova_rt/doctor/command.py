@@ -37,8 +37,10 @@ def run(args: argparse.Namespace) -> int:
                             options.load(args.config_file))
     found = examine.examine(view)
     if args.format == 'json':
-        print(report.as_json(found, view.detection.name,
-                             capacity.offered(view).ppm))
+        outside = view.outside
+        print(report.as_json(
+            found, None if outside else view.detection.name,
+            None if outside else capacity.offered(view).ppm))
     else:
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
         print(report.text(found, width))

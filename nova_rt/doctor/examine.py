@@ -11,6 +11,7 @@ from nova_rt.doctor.checks import containers
 from nova_rt.doctor.checks import deadline
 from nova_rt.doctor.checks import deadline_servers
 from nova_rt.doctor.checks import hardware
+from nova_rt.doctor.checks import here
 from nova_rt.doctor.checks import interrupts
 from nova_rt.doctor.checks import kernel
 from nova_rt.doctor.checks import kvm
@@ -25,14 +26,16 @@ from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 
 #: In the order in which an operator would ask.
-TOPICS = (kernel, config, kvm, capacity, deadline, starving, interrupts,
+TOPICS = (here, kernel, config, kvm, capacity, deadline, starving, interrupts,
           sysctl, deadline_servers, timing, hardware, libvirt, tasks, orphans,
           containers, confinement, monitor)
+#: Those that are right where the tasks and groups of the host are not seen.
+ANYWHERE = (here, config)
 
 
 def examine(view: doctor_view.View) -> list[findings.Finding]:
     """What there is to say, in the order of the checks."""
-    return [found for topic in TOPICS
+    return [found for topic in (ANYWHERE if view.outside else TOPICS)
             for name, check in topic.CHECKS.items()
             for found in _guarded(name, check, view)]
 

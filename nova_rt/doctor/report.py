@@ -13,19 +13,23 @@ from nova_rt.doctor import findings
 _HEADINGS = {findings.Level.PROBLEM: 'PROBLEMS',
              findings.Level.WARNING: 'WARNINGS',
              findings.Level.OK: 'OK'}
-_MIN_WIDTH = 60
+#: Below this a finding's id has a line of its own.
+_BESIDE = 60
+_INDENT = 4
 
 
 def text(found: Sequence[findings.Finding], width: int) -> str:
     """Grouped by level, and one line that counts at the end."""
     column = max((len(one.id) for one in found), default=0) + 4
+    if width < _BESIDE:
+        column = _INDENT
     lines: list[str] = []
     for level, heading in _HEADINGS.items():
         chosen = [one for one in found if one.level is level]
         if chosen:
             lines.append(heading)
             for one in chosen:
-                lines += _entry(one, column, max(width, _MIN_WIDTH))
+                lines += _entry(one, column, max(width, 2 * _INDENT))
             lines.append('')
     counts = _count(found)
     return '\n'.join([*lines, f'{counts[findings.Level.PROBLEM]} problems, '
@@ -50,7 +54,11 @@ def as_json(found: Sequence[findings.Finding], interface: str | None,
 
 
 def _entry(one: findings.Finding, column: int, width: int) -> Iterator[str]:
-    yield from _wrapped(f'  {one.id}'.ljust(column) + one.text, column, width)
+    head = f'  {one.id}'
+    if len(head) + 2 > column:
+        yield head
+        head = ''
+    yield from _wrapped(head.ljust(column) + one.text, column, width)
     if one.remedy:
         yield from _wrapped(' ' * column + '-> ' + one.remedy, column + 3,
                             width)

@@ -11,6 +11,7 @@ from nova_rt.doctor import options as doctor_options
 from nova_rt.host import cgroup
 from nova_rt.host import files as host_files
 from nova_rt.host import guests as host_guests
+from nova_rt.host import namespaces
 from nova_rt.host import proc
 from nova_rt.kernel import base
 from nova_rt.kernel import groups as kernel_groups
@@ -40,6 +41,11 @@ class View:
         """Whether deadline servers enforce, and share a pool with others."""
         return self.detection.deadline or (
             self.interface is not None and self.interface.deadline_servers)
+
+    @functools.cached_property
+    def outside(self) -> str:
+        """Why this process does not see the host; '' where it does."""
+        return namespaces.trouble(self.host)
 
     @functools.cached_property
     def hierarchy(self) -> cgroup.Hierarchy | None:

@@ -107,6 +107,11 @@ def counts_removed(files: CgroupFS, group: str) -> bool:
     return False
 
 
+def is_below(group: str, other: str) -> bool:
+    """Whether a group is another one or below that; not of the root."""
+    return f'{group}/'.startswith(f'{other}/') and other.strip('/') != ''
+
+
 def is_gone(error: OSError) -> bool:
     """Whether a group was removed meanwhile."""
     return error.errno in (errno.ENOENT, errno.ENODEV)

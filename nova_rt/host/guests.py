@@ -41,15 +41,20 @@ class Guest:
     @property
     def domain(self) -> str:
         """The group with all its tasks, in it or below."""
-        if posixpath.basename(self.group) == _INNER[0]:
-            return posixpath.dirname(self.group)
-        return self.group
+        return domain(self.group)
 
     def __str__(self) -> str:
         group = self.domain
         if posixpath.basename(group) == _INNER[1]:
             group = posixpath.dirname(group)
         return posixpath.basename(group)
+
+
+def domain(group: str) -> str:
+    """The group of all tasks of a guest, by that of its keeper."""
+    if posixpath.basename(group) == _INNER[0]:
+        return posixpath.dirname(group)
+    return group
 
 
 def find(host: host_files.Host, tasks: proc.Tasks, controller: str

@@ -87,6 +87,14 @@ def by_deadline(host: host_files.Host) -> Iterator[Task]:
                         f'/proc/{pid}/task/{name}/stat'))
 
 
+def task(host: host_files.Host, pid: int) -> Task:
+    """The first thread of a process.
+
+    :raises OSError, ValueError: there is none, or it cannot be read
+    """
+    return _parse(pid, pid, host.data(f'/proc/{pid}/task/{pid}/stat'))
+
+
 def _threads(host: host_files.Host, pid: int) -> Iterator[Task]:
     directory = f'/proc/{pid}/task'
     try:

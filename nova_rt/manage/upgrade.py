@@ -9,6 +9,7 @@ on each host before nova-rt, or a new version of it, is used there.
 from collections.abc import Callable, Sequence
 import functools
 import importlib.metadata
+import pathlib
 
 import nova.conf
 from nova import context as nova_context
@@ -20,6 +21,7 @@ from nova_rt import exception
 from nova_rt import hostmap
 from nova_rt.manage import command
 from nova_rt.manage import errors
+from nova_rt.manage import paste
 from nova_rt.manage.read import load
 from nova_rt.manage.read import placement
 from nova_rt.manage import report
@@ -101,6 +103,27 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(Code.FAILURE, f'compute_driver = {found} cannot be '
                                         f'loaded: {error}')
         return Result(Code.SUCCESS, f'compute_driver = {found} is found.')
+
+    @_guarded
+    def _middleware(self) -> Result:
+        path = CONF.find_file(CONF.wsgi.api_paste_config)
+        if path is None:
+            return Result(Code.SUCCESS, f'There is no '
+                          f'{CONF.wsgi.api_paste_config}, which only '
+                          f'nova-api needs.')
+        try:
+            found = paste.read(pathlib.Path(path).read_text())
+        except ValueError as error:
+            return Result(Code.FAILURE, f'{path} cannot be read: {error}.')
+        if found.lacking:
+            return Result(
+                Code.WARNING, f'In {path} these lack the filter '
+                f'egg:nova-rt#reservation_hints: '
+                f'{", ".join(found.lacking)}.  If this host runs nova-api, a '
+                f'bad hint that is sent there ends in a server in ERROR, in '
+                f'place of a 400; put it before the application.')
+        return Result(Code.SUCCESS, f'In {path} '
+                      f'{" and ".join(found.having)} have the middleware.')
 
     @_guarded
     def _filter(self) -> Result:
@@ -193,6 +216,7 @@ class Checks(upgradecheck.UpgradeCommands):
     _upgrade_checks = (
         ('Nova version', _nova),
         ('Compute driver of this host', _driver),
+        ('Middleware of this host', _middleware),
         ('Scheduler filter of this host', _filter),
         ('Interference matrices of this host', _matrices),
         ('Resource classes', _classes),

@@ -7,6 +7,7 @@ guest cannot write to them.
 """
 
 from collections.abc import Iterator
+import contextlib
 import dataclasses
 import posixpath
 from xml.etree import ElementTree
@@ -40,14 +41,26 @@ class Domain:
 
 def find(host: host_files.Host, pid: int) -> Domain:
     """The domain that a process of libvirt or QEMU keeps."""
-    for path in files(host):
-        try:
-            root = ElementTree.fromstring(host.read(path))  # noqa: S314
-        except (OSError, ElementTree.ParseError):
-            continue  # has ended, or is just being written
+    for root in _states(host):
         if root.get('pid') == str(pid):
             return _parse(root)
     return _running(host, pid)
+
+
+def keepers(host: host_files.Host) -> Iterator[int]:
+    """Yields the processes that keep the guests that run."""
+    for root in _states(host):
+        pid = root.get('pid', '')
+        if pid.isdecimal():
+            yield int(pid)
+
+
+def _states(host: host_files.Host) -> Iterator[ElementTree.Element]:
+    """Yields what libvirt keeps of each guest that runs."""
+    for path in files(host):
+        # Without those that have ended, or are just being written.
+        with contextlib.suppress(OSError, ElementTree.ParseError):
+            yield ElementTree.fromstring(host.read(path))  # noqa: S314
 
 
 def _running(host: host_files.Host, pid: int) -> Domain:

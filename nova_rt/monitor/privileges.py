@@ -11,14 +11,40 @@ import os
 import pwd
 import struct
 
+from nova_rt.host import files as host_files
+
 #: To read the files of libvirt, which are root's.
 CAP_DAC_READ_SEARCH = 2
+#: For programs in the kernel.
+_CAP_SYS_ADMIN, _CAP_PERFMON, _CAP_BPF = 21, 38, 39
 
 _KEEP_CAPABILITIES, _NO_NEW_PRIVILEGES = 8, 38
 #: _LINUX_CAPABILITY_VERSION_3, and the thread that calls.
 _HEADER = struct.pack('=Ii', 0x20080522, 0)
 #: Effective, permitted, inheritable: those below 32, and the others.
 _SETS = struct.Struct('=6I')
+
+
+def lacking(host: host_files.Host) -> str:
+    """What this process lacks to begin, as a sentence's part; '' for nothing.
+
+    :raises OSError, ValueError: it cannot be told
+    """
+    status = dict(line.split(':', 1) for line
+                  in host.read('/proc/self/status').splitlines())
+    permitted = int(status['CapPrm'], 16)
+
+    def has(capability: int) -> bool:
+        return bool(permitted >> capability & 1)
+
+    if has(CAP_DAC_READ_SEARCH):
+        return ''  # each source says for itself what it lacks
+    names = ['CAP_DAC_READ_SEARCH']
+    if not has(_CAP_SYS_ADMIN):
+        names += [name for name, number in (
+            ('CAP_BPF', _CAP_BPF), ('CAP_PERFMON', _CAP_PERFMON))
+            if not has(number)]
+    return f'it lacks {", ".join(names)}; run it as root'
 
 
 def drop(account: pwd.struct_passwd, *kept: int) -> None:

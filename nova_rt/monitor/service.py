@@ -19,6 +19,8 @@ import threading
 from typing import Any
 
 from nova_rt import exception
+from nova_rt.host import files as host_files
+from nova_rt.host import namespaces
 from nova_rt.monitor import exposition
 from nova_rt.monitor import finding
 from nova_rt.monitor import look as monitor_look
@@ -157,6 +159,7 @@ def run(options: Options) -> int:
     """Serve until SIGTERM or SIGINT; the exit status.
 
     :raises CannotMonitor: there is no such user, for one
+    :raises OutsideHost: servers cannot be seen
     """
     try:
         account = pwd.getpwnam(options.user)
@@ -164,6 +167,11 @@ def run(options: Options) -> int:
         raise exception.CannotMonitor(
             what=f'as user {options.user}', reason='there is none of this '
             'name; choose one with --user') from error
+    host = host_files.Host()
+    namespaces.verify(host)
+    lacking = privileges.lacking(host)
+    if lacking:
+        raise exception.CannotMonitor(what='this host', reason=lacking)
     with contextlib.closing(
             monitor_look.Monitor(options.http)) as monitor:
         reader = finding.start(monitor.follow, account)

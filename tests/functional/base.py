@@ -171,6 +171,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
         for name, new in (
                 *emulated.THREADS.items(),
                 ('nova_rt.privsep.cgroup_pctxt.client_mode', False),
+                ('nova_rt.host.namespaces.trouble', lambda host: ''),
                 ('nova_rt.kernel.tree.time', self.clock),
                 ('nova_rt.kernel.tasks.Tasks', emulated.EmulatedTasks),
                 ('nova_rt.privsep.read_pid', guests.read_pid),

@@ -45,8 +45,18 @@ def room(view: doctor_view.View) -> Iterator[findings.Finding]:
             'orphans.room', f'Groups hold more than their children, which a '
             f'guest could take: {findings.some(found)}.', _AUDIT)
     else:
-        yield findings.ok('orphans.room', 'The groups above the servers hold '
-                          'just what these do.')
+        yield findings.ok('orphans.room', _as_it_should_be(view, view.groups))
+
+
+def _as_it_should_be(view: doctor_view.View, groups: kernel_groups.Groups
+                     ) -> str:
+    top = groups.partition
+    if (view.interface is not None and view.interface.keeps_room(top)
+            and groups.charged(top)):
+        return (f'{top} holds more than the servers do, as this kernel, '
+                f'which throttles it, too, needs; the groups between hold '
+                f'just what these do.')
+    return 'The groups above the servers hold just what these do.'
 
 
 def period(view: doctor_view.View) -> Iterator[findings.Finding]:

@@ -14,6 +14,7 @@ import nova.conf
 from nova_rt.compute import claims
 from nova_rt import exception
 from nova_rt.host import files as host_files
+from nova_rt.host import namespaces
 from nova_rt.host import sched
 from nova_rt.kernel import base
 from nova_rt.kernel import groups as kernel_groups
@@ -40,6 +41,8 @@ def look(holdings: Sequence[snapshot.Holding]) -> snapshot.Kernel:
     :raises Unseen: they cannot be told
     """
     files = this_host()
+    if reason := namespaces.trouble(files):
+        raise Unseen(reason=f'this process does not see the host: {reason}')
     held = {holding.server: holding for holding in holdings
             if holding.current}
     found = passive.find(files, CONF.nova_rt.kernel_interface,

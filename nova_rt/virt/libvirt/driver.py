@@ -23,6 +23,8 @@ from nova_rt.compute import tracker
 from nova_rt import conf as rt_conf
 from nova_rt import exception
 from nova_rt.host import cgroup
+from nova_rt.host import files as host_files
+from nova_rt.host import namespaces
 from nova_rt.host import nodes
 from nova_rt import hostmap
 from nova_rt.kernel import base
@@ -75,12 +77,17 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         compute.__class__ = rt_manager.RTComputeManager
         compute.rt.__class__ = tracker.RTResourceTracker
         nova_rt.privsep.ping()
+        self._rt_begin()
+
+    def _rt_begin(self) -> None:
+        """Finds what enforces reservations, and how much there is."""
         try:
+            namespaces.verify(host_files.Host())
             target = self.rt_reservations.enforcer = self._rt_find()
             if target is not None:
                 self._rt_reconciler = reconcile.Reconciler(target)
-        except exception.KernelError as error:
-            self._rt_trouble = str(error)
+        except (exception.KernelError, exception.OutsideHost) as error:
+            self._rt_trouble = exception.clause(error)
         self._rt_measure()
 
     def _rt_find(self) -> enforcer.Enforcer | None:
@@ -162,7 +169,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
     def rt_running(self) -> list[str]:
         """The uuids of the guests that run."""
-        return [uuid for uuid, _ in self.rt_reservations.running()]
+        return [uuid for uuid, pid in self.rt_reservations.running() if pid]
 
     def rt_reconcile(self, entitlements: Mapping[str, entitled.Entitlement]
                      ) -> None:
@@ -178,11 +185,12 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         if self._rt_reconciler is None:
             return
         ours = self.rt_reservations
+        running = list(ours.running())
         self._rt_reconciler.run([
             reconcile.RunningGuest(uuid, pid, ours.preferred(
                 uuid, entitlements[uuid].held), entitlements[uuid].settled)
-            for uuid, pid in ours.running()
-            if uuid in entitlements and not ours.is_handled(uuid)])
+            for uuid, pid in running if pid and uuid in entitlements
+            and not ours.is_handled(uuid)], [pid for _, pid in running])
 
     def check_can_live_migrate_destination(
             self, context: Any, instance: Any, *args: Any, **kwargs: Any

@@ -8,11 +8,12 @@ budget of control groups, here, and SCHED_DEADLINE on the vCPU threads, in
 """
 
 import abc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 import contextlib
 
 from nova_rt.compute import claims
 from nova_rt import exception
+from nova_rt.host import cgroup
 from nova_rt.kernel import base
 from nova_rt.kernel import tasks as kernel_tasks
 from nova_rt import reservation
@@ -61,8 +62,13 @@ class Enforcer(abc.ABC):
     def settle(self) -> None:
         """Takes the room that guests leave behind when they have ended."""
 
-    def release_orphans(self) -> list[str]:
-        """Take what nothing runs in; the groups that held it."""
+    def release_orphans(self, running: Collection[int]) -> list[str]:
+        """Take what nothing runs in; the groups that held it.
+
+        :param running: the processes that keep the guests of which libvirt
+            says that they run, 0 for one that is not known: nothing of
+            theirs is an orphan
+        """
         return []
 
     def note(self, pids: Iterable[int]) -> None:  # noqa: B027
@@ -171,9 +177,16 @@ class GroupEnforcer(Enforcer):
     def settle(self) -> None:
         self._interface.settle(self.partition)
 
-    def release_orphans(self) -> list[str]:
+    def release_orphans(self, running: Collection[int]) -> list[str]:
+        try:
+            domains = [layout.find(self._tasks, self._controller, pid).domain
+                       for pid in running]
+        except LookupError:
+            return []  # of one that has just ended, for all that is known
         idle = self._tasks.idle_groups(self.partition, self._controller)
-        found = [group for group in idle if self._interface.read(group)]
+        found = [group for group in idle if self._interface.read(group)
+                 and not any(cgroup.is_below(group, domain)
+                             for domain in domains)]
         if found:
             self._interface.release(found)
         return found

@@ -2,7 +2,7 @@
 
 """Brings the kernel in step with the claims: in each audit, and at start."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 import contextlib
 import dataclasses
 
@@ -46,11 +46,13 @@ class Reconciler:
         #: what was said of guests that failed, the latest last
         self._failed: dict[str, str] = {}
 
-    def run(self, guests: Sequence[RunningGuest]) -> None:
+    def run(self, guests: Sequence[RunningGuest], running: Collection[int]
+            ) -> None:
+        """:param running: see Enforcer.release_orphans"""
         self._target.note([guest.pid for guest in guests])
         failures = self._correct_all(guests)
         try:
-            for group in self._target.release_orphans():
+            for group in self._target.release_orphans(running):
                 LOG.warning('Took the CPU reservation of %s, which has no '
                             'tasks any more.', group)
             self._target.settle()

@@ -120,7 +120,7 @@ class Reservations:
         if self.enforcer is None:
             raise exception.ReservationNotApplied(
                 uuid='with a CPU reservation',
-                reason='the kernel offers no interface for it')
+                reason='its host has nothing to enforce that with')
         return self.enforcer
 
     def starts_paused(self) -> bool:
@@ -186,10 +186,12 @@ class Reservations:
         return _pid(self._host.get_connection().lookupByUUIDString(uuid))
 
     def running(self) -> Iterator[tuple[str, int]]:
-        """(uuid, pid) of the guests that run."""
+        """(uuid, pid) of the guests that run; 0 for a pid that is unknown."""
         for guest in self._host.list_guests(only_running=True):
-            with contextlib.suppress(LookupError, libvirt.libvirtError):
+            try:
                 yield guest.uuid, _pid(guest._domain)
+            except (LookupError, libvirt.libvirtError):
+                yield guest.uuid, 0  # it ends, or has not quite begun
 
     @property
     def _compute(self) -> Any:

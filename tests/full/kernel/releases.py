@@ -129,7 +129,7 @@ def orphan(one: Round) -> None:
     one.apply(100, 1000)
     time.sleep(.25)
     one.guest.kill()
-    one.host.enforcer.release_orphans()
+    one.host.enforcer.release_orphans(())
 
 
 def ending(one: Round) -> None:

@@ -81,7 +81,8 @@ class Soak:
             reconcile.RunningGuest(guest.name, guest.pid, held)
             for guest, held in (
                 *((guest, (claim,)) for guest, claim in self.claims.items()),
-                *((guest, ()) for guest in self.free))])
+                *((guest, ()) for guest in self.free))],
+            [guest.pid for guest in (*self.claims, *self.free)])
 
     def step(self) -> None:
         """One operation, and a look at the kernel after it."""
@@ -161,7 +162,7 @@ class Soak:
             self.tell(guest.name)
             guest.kill()
             self.left.append(guest)
-            self.enforcer.release_orphans()
+            self.enforcer.release_orphans(())
             self.enforcer.settle()
 
     def _restart(self) -> None:

@@ -81,7 +81,7 @@ class Transitions:
         assert claim is not None
         period = claim.reservation.period_us / 1_000_000
         self.measure('again', max(_LEAST_SECONDS, _LEAST_PERIODS * period),
-                     2 * period)
+                     max(1, 2 * period))
         if self.chosen.random() < 0.1:
             self.kill(guest)
 
@@ -160,7 +160,8 @@ class Transitions:
         reconcile.Reconciler(self.host.enforcer).run([
             reconcile.RunningGuest(str(each.pid), each.pid,
                                    (claim,) if claim else ())
-            for each, claim in self.held.items()])
+            for each, claim in self.held.items()],
+            [each.pid for each in self.held])
 
     def ordinary(self, guest: machines.Machine) -> None:
         """chrt --other, by hand."""

@@ -18,6 +18,7 @@ from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional import fixtures as placement
 from nova.tests.functional import integrated_helpers
 
+from nova_rt.host import namespaces
 from nova_rt import hostmap
 import nova_rt.privsep
 from nova_rt import selfcheck
@@ -123,5 +124,6 @@ def _emulate() -> None:
     verify()
     selfcheck.verify = lambda tested=(): verify(tested)
     nova_rt.privsep.cgroup_pctxt.client_mode = False
+    namespaces.trouble = lambda host: ''
     driver.RTLibvirtDriver._rt_files = (
         lambda self: kernels.KERNELS[_KERNEL](_CPUS))

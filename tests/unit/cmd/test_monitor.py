@@ -2,7 +2,9 @@
 
 """``nova-rt monitor``, ``nova-rt top``, ``nova-rt-monitor``: words, output."""
 
+import contextlib
 import dataclasses
+import io
 import json
 import pathlib
 from unittest import mock
@@ -10,6 +12,8 @@ from unittest import mock
 from nova_rt.cmd import main
 from nova_rt.cmd import serve
 from nova_rt import exception
+from nova_rt.host import files as host_files
+from nova_rt.host import namespaces
 from nova_rt.monitor import budgets
 from nova_rt.monitor import counters
 from nova_rt.monitor import groups
@@ -102,6 +106,12 @@ SERVERS = [
                    servers.Reservation(20_000, 100_000))]
 
 
+class Terminal(io.StringIO):
+
+    def isatty(self):
+        return True
+
+
 class MonitorTest(commands.CommandTest):
 
     main = staticmethod(main.main)
@@ -109,7 +119,10 @@ class MonitorTest(commands.CommandTest):
     def setUp(self):
         super().setUp()
         self.scheduler = Scheduler()
+        self.trouble = ''
         for patch in (
+                mock.patch.object(namespaces, 'trouble',
+                                  lambda host: self.trouble),
                 mock.patch.object(objects, 'path', return_value=_HERE),
                 mock.patch.object(budgets, 'why_not', return_value=''),
                 mock.patch.object(sched, 'Scheduler', self.start(
@@ -218,6 +231,22 @@ class MonitorTest(commands.CommandTest):
         self.assertEqual((0, ''), (status, err))
         self.assertEqual(2, out.count('SERVER'))
 
+    def test_top_clears_a_terminal_and_no_file(self):
+        out = self.run_main('top', '--seconds', '0.1', '--rounds', '1')[1]
+        self.assertNotIn('\x1b', out)
+        with mock.patch.object(io, 'StringIO', Terminal):
+            out = self.run_main('top', '--seconds', '0.1', '--rounds',
+                                '1')[1]
+        self.assertTrue(out.startswith('\x1b[H\x1b[2JSERVER'), out)
+
+    def test_outside_of_the_host(self):
+        """No server can be seen, which is not: there is none."""
+        self.trouble = 'why'
+        for command in ('monitor', 'top', 'graph'):
+            self.assertEqual(
+                (1, '', 'nova-rt: This process does not see the host: '
+                 'why.\n'), self.run_main(command))
+
     def test_nonsense(self):
         for argv in (('monitor', '--seconds', 'nan'), ('top', '--rounds', '0'),
                      ('monitor', '--seconds', '0'), ('top', '--rounds', 'x')):
@@ -265,3 +294,29 @@ class ServiceTest(commands.CommandTest):
         status, out, err = self.run_main('--user', 'nosuch!')
         self.assertEqual((1, ''), (status, out))
         self.assertIn('nosuch!', err)
+
+    def test_without_rights(self):
+        """The sentence says what is lacking, and what to do."""
+        for permitted, names in (
+                ('0', 'CAP_DAC_READ_SEARCH, CAP_BPF, CAP_PERFMON'),
+                ('8000000000', 'CAP_DAC_READ_SEARCH, CAP_PERFMON'),
+                ('200000', 'CAP_DAC_READ_SEARCH')):
+            with self.on_host(f'Name:\tx\nCapPrm:\t{permitted}'):
+                self.assertEqual(
+                    (1, '', f'nova-rt-monitor: Cannot monitor this host: it '
+                     f'lacks {names}; run it as root.\n'),
+                    self.run_main('--user', 'root'))
+
+    def test_outside_of_the_host(self):
+        with self.on_host('CapPrm:\t4', trouble='why'):
+            self.assertEqual(
+                (1, '', 'nova-rt-monitor: This process does not see the '
+                 'host: why.\n'), self.run_main('--user', 'root'))
+
+    @contextlib.contextmanager
+    def on_host(self, status, trouble=''):
+        with (mock.patch.object(namespaces, 'trouble', return_value=trouble),
+              mock.patch.object(host_files.Host, 'read',
+                                return_value=status),
+              mock.patch.object(look, 'Monitor', side_effect=AssertionError)):
+            yield

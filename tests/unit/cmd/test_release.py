@@ -5,12 +5,15 @@
 import contextlib
 import io
 import json
+import os
 from unittest import mock
 
 from nova_rt.cmd import main
 from nova_rt.doctor import options
+from nova_rt.host import namespaces
 from nova_rt.kernel import fs
 from nova_rt.kernel import tasks
+from nova_rt.monitor import domains
 import nova_rt.privsep
 from tests.emulation import tasks as emulated
 from tests.unit.kernel import base
@@ -22,10 +25,15 @@ class ReleaseTest(base.EveryKernelTest):
     def setUp(self) -> None:
         super().setUp()
         self.options = options.Options()
+        self.user, self.trouble = 0, ''
+        self.known: list[int] = []
         for target, name, new in (
                 (tasks, '_belongs', emulated.belongs),
                 (options, 'load', lambda files: self.options),
                 (fs, 'RealFS', lambda: self.kernel),
+                (os, 'geteuid', lambda: self.user),
+                (namespaces, 'trouble', lambda host: self.trouble),
+                (domains, 'keepers', lambda host: iter(self.known)),
                 (nova_rt.privsep.cgroup_pctxt, 'set_client_mode',
                  lambda enabled: None)):
             patch = mock.patch.object(target, name, new)
@@ -87,6 +95,38 @@ class ReleaseTest(base.EveryKernelTest):
         self.assertEqual(before, self.interface.read(self.groups[1]))
         self.assertIsNone(self.interface.read(self.groups[0]))
         self.assert_tight(self.kernel, self.top)
+
+    def test_a_domain_that_libvirt_says_runs(self) -> None:
+        """Whatever the lists of tasks look like from here."""
+        self.known = [*self.keepers, 1 << 30]  # and one that has ended
+        with (mock.patch.object(tasks, 'Tasks', emulated.EmulatedTasks),
+              mock.patch.object(emulated.EmulatedTasks, 'threads',
+                                return_value=[]),
+              mock.patch.object(emulated.EmulatedTasks, '_is_populated',
+                                return_value=False)):
+            status, out, _ = self.release()
+            self.assertEqual((0, f'{self.top}: guests that run keep their '
+                              f'budgets\n'), (status, out))
+            for group in self.groups:
+                self.assertIsNotNone(self.interface.read(group))
+            del self.known[0]
+            self.assertIn(self.groups[0], self.release()[1])
+
+    def test_outside_of_the_host(self) -> None:
+        """Nothing is looked at, and nothing taken."""
+        self.end(self.keepers[0])
+        before = self.kernel.budgets()
+        self.trouble = 'why'
+        self.assertEqual(
+            (1, '', 'nova-rt: This process does not see the host: why.\n'),
+            self.release())
+        self.assertEqual(before, self.kernel.budgets())
+
+    def test_without_rights(self) -> None:
+        self.user = 1000
+        self.assertEqual(
+            (3, '', 'nova-rt: release needs root; run it as root\n'),
+            self.release())
 
     def test_again(self) -> None:
         self.end(self.keepers[0])

@@ -179,7 +179,7 @@ class MeasureTest(base.TestCase):
                                       reason='no permission (EPERM)')
         found = self.measure(Kernel(error=error))
         self.assertFalse(found.available)
-        self.assertEqual(str(error), found.reason)
+        self.assertEqual(f'{found.reason}.', str(error))  # the log adds it
         self.assertEqual(0, found.empty.cap)
 
     def test_no_pcpu(self):

@@ -48,10 +48,44 @@ PLAIN: Files = {
 }
 
 
+def process(pid: int, comm: str, group: str = '/', policy: int = 0,
+            priority: int = 0, parent: int = 1, kernel: bool = False,
+            v2: bool = False, thread: int = 0) -> Files:
+    """A process with one thread, or one more of its threads."""
+    path = f'/proc/{pid}/task/{thread or pid}'
+    stat = [b'0'] * 50
+    stat[0], stat[1] = b'S', str(parent).encode()
+    stat[6] = str(0x200000 if kernel else 0).encode()
+    stat[37], stat[38] = str(priority).encode(), str(policy).encode()
+    controller = '0:' if v2 else '1:cpu,cpuacct'
+    return {
+        f'{path}/stat': b'%d (%s) ' % (pid, comm.encode()) + b' '.join(stat),
+        f'{path}/cgroup': f'2:memory:/elsewhere\n{controller}:{group}',
+        f'{path}/status': 'Name:\tx\nCapBnd:\t000001ffffffffff\n'
+                          'Cpus_allowed_list:\t0-1',
+        f'{path}/limits': 'Max realtime priority     0     0    ',
+        f'{path}/uid_map': '         0          0 4294967295',
+    }
+
+
 def mounts(*lines: str) -> Files:
-    return {'/proc/self/mounts': '\n'.join(
-        ['sysfs /sys sysfs rw 0 0', 'debugfs /sys/kernel/debug debugfs rw 0 0',
-         *lines])}
+    fields = [line.split() for line in lines]
+    groups = [(kind, point, options.split(',')[-1])
+              for _, point, kind, options, *_ in fields]
+    return {
+        '/proc/self/mounts': '\n'.join(
+            ['sysfs /sys sysfs rw 0 0',
+             'debugfs /sys/kernel/debug debugfs rw 0 0', *lines]),
+        '/proc/self/mountinfo': '\n'.join(
+            f'30 20 0:3 / {point} {options} - {kind} {source} {options}'
+            for source, point, kind, options, *_ in fields),
+        '/proc/self/status': 'Name:\tx\nNSpid:\t9',
+        **process(2, 'kthreadd', kernel=True),
+        '/proc/2/task/2/cgroup': '\n'.join(
+            f'1:{name}:/' if kind == 'cgroup' else '0::/'
+            for kind, _, name in groups),
+        **{f'{point}/cgroup.procs': '2' for _, point, _ in groups},
+    }
 
 
 def put(group: str, mount: str = V1, tasks: str = '', **values: str | None
@@ -86,26 +120,6 @@ MAINLINE: Files = {
     **put('/', V2, '1', subtree='cpuset cpu'),
     **put('/system.slice', V2),
 }
-
-
-def process(pid: int, comm: str, group: str = '/', policy: int = 0,
-            priority: int = 0, parent: int = 1, kernel: bool = False,
-            v2: bool = False, thread: int = 0) -> Files:
-    """A process with one thread, or one more of its threads."""
-    path = f'/proc/{pid}/task/{thread or pid}'
-    stat = [b'0'] * 50
-    stat[0], stat[1] = b'S', str(parent).encode()
-    stat[6] = str(0x200000 if kernel else 0).encode()
-    stat[37], stat[38] = str(priority).encode(), str(policy).encode()
-    controller = '0:' if v2 else '1:cpu,cpuacct'
-    return {
-        f'{path}/stat': b'%d (%s) ' % (pid, comm.encode()) + b' '.join(stat),
-        f'{path}/cgroup': f'2:memory:/elsewhere\n{controller}:{group}',
-        f'{path}/status': 'Name:\tx\nCapBnd:\t000001ffffffffff\n'
-                          'Cpus_allowed_list:\t0-1',
-        f'{path}/limits': 'Max realtime priority     0     0    ',
-        f'{path}/uid_map': '         0          0 4294967295',
-    }
 
 
 #: The container of the kernels has a user namespace.

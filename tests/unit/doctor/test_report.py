@@ -37,8 +37,24 @@ OK
 
 1 problems, 1 warnings, 1 OK""", report.text([OK, WARNING, PROBLEM], 70))
 
+    def test_a_narrow_terminal(self):
+        found = [findings.ok('a.very.long.name', 'Some ' * 10 + 'is.'),
+                 PROBLEM]
+        self.assertEqual("""\
+PROBLEMS
+  c
+    None is.
+    -> Run.
+
+OK
+  a.very.long.name
+    Some Some Some Some Some Some Some
+    Some Some Some is.
+
+1 problems, 0 warnings, 1 OK""", report.text(found, 40))
+
     def test_empty_levels_are_left_out(self):
-        self.assertEqual('OK\n  a.fine  All is well.\n\n'
+        self.assertEqual('OK\n  a.fine\n    All is well.\n\n'
                          '0 problems, 0 warnings, 1 OK',
                          report.text([OK], 20))
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import os
+import pathlib
+import sys
 from unittest import mock
 
 import fixtures
@@ -17,6 +20,8 @@ from tests.unit import base as unit_base
 from tests.unit.manage import base
 
 SUCCESS, WARNING, FAILURE = upgradecheck.Code
+_PASTE = os.path.join(sys.prefix, 'etc', 'nova', 'api-paste.ini')
+_APP = 'osapi_compute_app_v21'
 
 
 class ChecksTest(unit_base.TestCase):
@@ -57,6 +62,35 @@ class ChecksTest(unit_base.TestCase):
         self.assert_check(name, FAILURE, 'no libvirt')
         self.patch('importlib.metadata.entry_points', lambda group: [])
         self.assert_check(name, FAILURE, 'entry point')
+
+    def paste(self, both=True):
+        """Nova's own file with the filter in one pipeline, or in both."""
+        lines = []
+        for line in pathlib.Path(_PASTE).read_text().splitlines():
+            if line.startswith('keystone = ') and (
+                    both or 'legacy' not in line):
+                line = line.replace(_APP, f'nova_rt {_APP}')
+            lines.append(line)
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, 'x.ini')
+        path.write_text('\n'.join([
+            *lines, '[filter:nova_rt]',
+            'use = egg:nova-rt#reservation_hints']))
+        self.config(group='wsgi', api_paste_config=str(path))
+        return path
+
+    def test_middleware(self):
+        name = 'Middleware of this host'
+        self.config(group='wsgi', api_paste_config='/nowhere/x.ini')
+        self.assert_check(name, SUCCESS, 'only nova-api needs')
+        self.paste()
+        self.assert_check(name, SUCCESS, 'openstack_compute_api_v21 and '
+                          'composite:openstack_compute_api_v21_legacy')
+        path = self.paste(both=False)
+        self.assert_check(
+            name, WARNING, 'reservation_hints: '
+            'composite:openstack_compute_api_v21_legacy_v2_compatible.')
+        path.write_text('nonsense')
+        self.assert_check(name, FAILURE, 'x.ini cannot be read')
 
     def test_filter(self):
         name = 'Scheduler filter of this host'

@@ -13,6 +13,7 @@ import ddt
 from nova_rt.host import files as host_files
 from nova_rt.kernel import detect
 from nova_rt.monitor import finding
+from nova_rt.monitor import domains
 from nova_rt.monitor import groups
 from nova_rt.monitor import servers
 
@@ -142,6 +143,13 @@ class FinderTest(unittest.TestCase):
         [server] = groups.Finder(host).find()
         self.assertEqual((UUID, 0, ''), (server.uuid, server.vcpus,
                                          server.name))
+
+    @ddt.data('', '<domstatus', '<x/>', "<domstatus pid='x'/>")
+    def test_keepers(self, broken):
+        host = self.host(*V1)
+        self.put('/run/libvirt/lxc/a.xml', "<domstatus pid='7'/>")
+        self.put('/run/libvirt/lxc/b.xml', broken)
+        self.assertEqual([7, 70], sorted(domains.keepers(host)))
 
     def test_no_cgroups(self):
         self.put('/proc/self/mounts')

@@ -51,7 +51,7 @@ def _audit(host: hosts.Host, guest: guests.Guest, held: claims.RTClaim
         reconciler = reconcile.Reconciler(host.enforcer)
         for _ in range(_AUDITS):
             reconciler.run([reconcile.RunningGuest('guest', guest.pid,
-                                                   (held,))])
+                                                   (held,))], [guest.pid])
     finally:
         logger.removeHandler(handler)
     host.found['warnings of the audits'] = said

@@ -116,6 +116,22 @@ class ServiceTest(StartedTest):
         self.assertEqual(1, self.service.wait(_SECONDS))
 
 
+class RefusedTest(unittest.TestCase):
+
+    def test_an_ordinary_user(self):
+        """It says what it lacks before there is another process."""
+        if os.geteuid() != 0:
+            self.skipTest('needs root')
+        done = subprocess.run(
+            ['setpriv', '--reuid', 'nobody', '--regid', 'nogroup',
+             '--clear-groups', sys.executable, '-W', 'ignore', '-c', _START],
+            check=False, capture_output=True, text=True, timeout=_SECONDS)
+        self.assertEqual(
+            (1, '', 'nova-rt-monitor: Cannot monitor this host: it lacks '
+             'CAP_DAC_READ_SEARCH, CAP_BPF, CAP_PERFMON; run it as root.\n'),
+            (done.returncode, done.stdout, done.stderr))
+
+
 def unit():
     """What systemd would do of it, without systemd."""
     found = configparser.ConfigParser(strict=False)

@@ -58,7 +58,10 @@ class OrphansTest(base.DoctorTest):
     def test_room_that_is_there_by_design(self):
         """Mainline throttles parents: the top one has more than they use."""
         self.assert_ok(self.examine(
-            kernels.F1, base.f1_group('/machine', 950_000)), _ROOM)
+            kernels.F1, base.f1_group('/machine', 950_000)), _ROOM,
+            '/machine holds more than the servers do')
+        for files in (kernels.F2, base.F1):
+            self.assert_ok(self.examine(files), _ROOM, 'just what these do')
         self.assert_warns(self.examine(
             base.F1, base.f1_group('/machine', 950_000)), _ROOM, '/machine')
 

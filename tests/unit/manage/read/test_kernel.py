@@ -34,12 +34,14 @@ class LookTest(unit_base.TestCase):
         super().setUp()
         self.emulation = rt_group_sched.Kernel(4, clock.Clock())
         self.guests = emulated.Guests(self.emulation)
+        self.trouble = ''
         self.holding = base.holding(0, (0,), 20_000, 200_000)
         self.running = [(self.holding.server, self.guests.start('a'))]
         for name, new in (
                 ('manage.read.kernel.this_host',
                  lambda: Files(self.emulation)),
                 ('manage.read.kernel.running_guests', lambda: self.running),
+                ('host.namespaces.trouble', lambda host: self.trouble),
                 ('kernel.tasks.Tasks', emulated.EmulatedTasks)):
             self.useFixture(fixtures.MonkeyPatch(f'nova_rt.{name}', new))
 
@@ -90,6 +92,12 @@ class LookTest(unit_base.TestCase):
         # A guest that is none of Nova's, too.
         self.assertEqual({'/machine/other', self.group()},
                          set(kernel.look([]).strays))
+
+    def test_outside_of_the_host(self):
+        self.trouble = 'why'
+        error = self.assertRaises(kernel.Unseen, kernel.look, [self.holding])
+        self.assertEqual('this process does not see the host: why',
+                         str(error))
 
     def test_a_guest_that_ended_meanwhile(self):
         self.running.append((self.holding.server, 1))

@@ -133,7 +133,7 @@ class Host:
         reconcile.Reconciler(self.enforcer).run([
             reconcile.RunningGuest(str(pid), pid, (
                 (self.claims[pid],) if pid in self.claims else ()))
-            for pid in self.guests.running])
+            for pid in self.guests.running], [*self.guests.running])
 
     # What must hold.
 

@@ -37,6 +37,7 @@ class Kernel:
         self.inside = {}
         self.high = ()
         self.full = False
+        self.idle = ['/machine/idle']
 
     def group_of(self, pid, controller):
         if pid != PID:
@@ -97,7 +98,7 @@ class Kernel:
         self.events.append(f'settle {group}')
 
     def idle_groups(self, partition, controller):
-        return [group for group in self.budgets if group.endswith('idle')]
+        return [group for group in self.budgets if group in self.idle]
 
     def make_real_time(self, group, controller, keeper, policy, priority):
         self.events.append(f'{policy} {priority} {group} but {keeper}')
@@ -268,12 +269,29 @@ class EnforcerTest(base.BaseTestCase):
         self.assertEqual(950_000, self.enforcer.capacity().ppm)
 
     def test_orphans(self):
-        self.assertEqual([], self.enforcer.release_orphans())
+        self.assertEqual([], self.enforcer.release_orphans([PID]))
         self.assertEqual([], self.kernel.events)
         budget = kernel_base.Budget({0: 1}, 10)
         self.kernel.budgets = {'/machine/idle': budget, CONTAINER: budget}
-        self.assertEqual(['/machine/idle'], self.enforcer.release_orphans())
+        self.assertEqual(['/machine/idle'],
+                         self.enforcer.release_orphans([PID]))
         self.assertEqual({CONTAINER: budget}, self.kernel.budgets)
+
+    def test_no_orphan_where_libvirt_says_that_its_domain_runs(self):
+        """Whatever the lists of tasks look like from here."""
+        self.kernel.idle.append(CONTAINER)
+        budget = kernel_base.Budget({0: 1}, 10)
+        self.kernel.budgets = {'/machine/idle': budget, CONTAINER: budget}
+        self.assertEqual(['/machine/idle'],
+                         self.enforcer.release_orphans([PID]))
+        self.assertEqual([CONTAINER], self.enforcer.release_orphans([]))
+
+    def test_no_orphan_while_it_is_not_known_what_runs(self):
+        """Its process has ended, or is out of sight."""
+        self.kernel.budgets = {
+            '/machine/idle': kernel_base.Budget({0: 1}, 10)}
+        for unseen in (0, 99):
+            self.assertEqual([], self.enforcer.release_orphans([PID, unseen]))
 
     def test_holds(self):
         self.assertFalse(self.enforcer.holds(PID, fakes.claim()))

@@ -188,7 +188,7 @@ class PinnedTest(unittest.TestCase):
                     self.host.guests.vcpus(pid)[0]), '0-2')):
             break_it()
             self.assertFalse(self.enforcer.holds(pid, claim))
-            reconciler.run([guest])
+            reconciler.run([guest], [pid])
             self.assertEqual([({1}, 300)], self.host.grants(pid))
 
     def test_a_busy_vcpu_is_released_and_reserved_again(self) -> None:
@@ -228,7 +228,7 @@ class PinnedTest(unittest.TestCase):
         self.assertEqual([({1}, 300), ({2}, 300)], self.host.grants(pid))
         self.assertFalse(self.enforcer.holds(pid, claim))
         reconcile.Reconciler(self.enforcer).run([
-            reconcile.RunningGuest('u', pid, (claim,))])
+            reconcile.RunningGuest('u', pid, (claim,))], [pid])
         self.assertEqual(set(), self.host.kernel.stuck)
         self.assertEqual([({1}, 300), ({2}, 300)], self.host.grants(pid))
         self.assertTrue(self.enforcer.holds(pid, claim))
@@ -406,7 +406,7 @@ class Machine(stateful.RuleBasedStateMachine):
         self.host.kernel.tasks[thread].policy = 0
         reconcile.Reconciler(self.host.enforcer).run([
             reconcile.RunningGuest(str(each), each, (claim,))
-            for each, claim in self.held.items()])
+            for each, claim in self.held.items()], [*self.held])
 
     @stateful.invariant()
     def the_kernel_holds_what_is_claimed(self) -> None:

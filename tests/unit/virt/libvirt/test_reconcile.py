@@ -15,6 +15,8 @@ from tests.unit.virt.libvirt import fakes
 
 CAP = 950_000
 PERIOD = 1_000_000  # a us of runtime is a ppm
+#: Guests of libvirt, those that Nova does not know too.
+RUNNING = (1, 2, 30)
 
 
 class Kernel:
@@ -58,7 +60,8 @@ class Kernel:
     def warnings(self):
         return self.warned
 
-    def release_orphans(self):
+    def release_orphans(self, running):
+        assert running == RUNNING, running
         found, self.orphans = self.orphans, []
         return found
 
@@ -75,7 +78,7 @@ class ReconcilerTest(base.BaseTestCase):
         self.log = self.useFixture(fixtures.FakeLogger())
 
     def run_once(self, kernel, *guests):
-        reconcile.Reconciler(kernel).run(guests)
+        reconcile.Reconciler(kernel).run(guests, RUNNING)
         return kernel.budgets
 
     def test_nothing_to_do(self):
@@ -118,14 +121,14 @@ class ReconcilerTest(base.BaseTestCase):
             tried.append(pid)
             apply(pid, claim)
         kernel.apply = record
-        reconciler.run(guests)
+        reconciler.run(guests, RUNNING)
         self.assertEqual(3, len(set(tried) & kernel.broken))
         for _ in range(2):
-            reconciler.run(guests)
+            reconciler.run(guests, RUNNING)
         self.assertEqual(set(range(1, 10)), set(tried))
         self.assertEqual(3 * 3 + 2, len(tried))
         kernel.broken = set()
-        reconciler.run(guests)
+        reconciler.run(guests, RUNNING)
         self.assertEqual(set(range(1, 10)), set(kernel.budgets))
 
     def test_a_failed_guest_that_is_gone_is_forgotten(self):
@@ -133,7 +136,7 @@ class ReconcilerTest(base.BaseTestCase):
         kernel.broken = {1}
         reconciler = reconcile.Reconciler(kernel)
         for guests in ([guest(1, 100)], [], [guest(1, 100)]):
-            reconciler.run(guests)
+            reconciler.run(guests, RUNNING)
         self.assertEqual(2, self.log.output.count('Cannot bring'))
 
     def test_lower_first(self):
@@ -167,7 +170,7 @@ class ReconcilerTest(base.BaseTestCase):
         for broken in ({1}, {1}, set(), {1}):
             kernel.broken = broken
             kernel.budgets.clear()
-            reconciler.run([guest(1, 100)])
+            reconciler.run([guest(1, 100)], RUNNING)
             logged.append(self.log.output.count('Cannot bring'))
         self.assertEqual([1, 1, 1, 2], logged)
 
