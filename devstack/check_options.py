@@ -2,15 +2,17 @@
 
 """Would nova-rt take these options?  One sentence for each that it would not.
 
-usage: check_options.py OPTION=VALUE...
+usage: check_options.py OPTION=VALUE... [flavors=FLAVOR]...
 
-For lib/nova-rt: a service would fail on them minutes later.  Exit status: 0
-all are good, 1 some are not.
+A FLAVOR is one word of NOVA_RT_FLAVORS.  For lib/nova-rt: a service would
+fail on them minutes later.  Exit status: 0 all are good, 1 some are not.
 """
 
 from collections.abc import Iterator
 from importlib import metadata
 import sys
+
+from oslo_config import cfg
 
 from nova_rt import conf as rt_conf
 from nova_rt.doctor.checks import config as doctor_config
@@ -18,14 +20,23 @@ from nova_rt import exception
 from nova_rt.interference import document
 from nova_rt.kernel import deadline
 from nova_rt.kernel import detect
+from nova_rt import reservation
 
 PACKING = 'nova_rt.packing'
 OPTIONS = {option.name: option for option in rt_conf.ALL_OPTS}
 
 
+FLAVORS = 'flavors'
+
+
 def main(arguments: list[str]) -> int:
-    wrong = [text for argument in arguments
-             for text in check(*argument.split('=', 1))]
+    given = [argument.split('=', 1) for argument in arguments]
+    options = [(name, value) for name, value in given if name != FLAVORS]
+    wrong = [text for name, value in options for text in check(name, value)]
+    if not wrong:
+        rules = limits(dict(options))
+        wrong = [text for name, value in given if name == FLAVORS
+                 for text in check_flavor(value, rules)]
     for text in wrong:
         print(text, file=sys.stderr)
     return int(bool(wrong))
@@ -44,6 +55,31 @@ def check(name: str, value: str) -> Iterator[str]:
     known = names(name)
     if known and value not in known:
         yield f'{setting}: there is {", ".join(sorted(known))}'
+
+
+def limits(options: dict[str, str]) -> reservation.Limits:
+    """The rules of a cloud that has these options, which are good."""
+    conf = cfg.ConfigOpts()
+    rt_conf.register_opts(conf)
+    for name, value in options.items():
+        conf.set_override(name, OPTIONS[name].type(value), rt_conf.GROUP)
+    conf([], default_config_files=[], default_config_dirs=[])
+    return rt_conf.limits(conf)
+
+
+def check_flavor(flavor: str, rules: reservation.Limits) -> Iterator[str]:
+    """What nova-api would say of its reservation.
+
+    :param flavor: NAME:VCPUS:RAM_MIB:DISK_GIB:RUNTIME_US:PERIOD_US
+    """
+    *_, runtime, period = flavor.split(':')
+    prefix = reservation.FLAVOR_PREFIX
+    try:
+        reservation.from_flavor_and_hints(
+            {prefix + reservation.RUNTIME_KEY: runtime,
+             prefix + reservation.PERIOD_KEY: period}, None, rules)
+    except exception.InvalidReservation as error:
+        yield f'NOVA_RT_FLAVORS={flavor}: {error}'
 
 
 def names(option: str) -> set[str]:

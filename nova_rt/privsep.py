@@ -17,7 +17,6 @@ import re
 from oslo_privsep import capabilities
 from oslo_privsep import priv_context
 
-from nova_rt.host import admitted
 from nova_rt.host import cgroup
 from nova_rt.host import cpulist
 from nova_rt.host import sched
@@ -295,13 +294,3 @@ def read_server(server: str, cpu: int, name: str) -> int:
                               f'{server} {name} is not ours to read')
     path = pathlib.Path(SCHED_DEBUG, server, f'cpu{cpu:d}', name)
     return int(path.read_text())
-
-
-@cgroup_pctxt.entrypoint
-def read_deadline_total(cpu: int) -> int:
-    """What the kernel counts of SCHED_DEADLINE, see ``admitted.total``.
-
-    :raises OSError, ValueError: it does not tell
-    """
-    with open(admitted.PATH) as lines:
-        return admitted.total(lines, cpu)

@@ -3,7 +3,7 @@
 #
 # From a bare Debian 12 to reserved containers, or virtual machines, on a real
 # OpenStack; with --full from a VNF package, through Tacker and Heat.
-# usage: tools/demo.sh [--guest lxc|qemu | --full] [--tolerance SHARE]
+# usage: tools/demo.sh [--guest lxc|qemu|kvm | --full] [--tolerance SHARE]
 #                      [--report FILE] [--keep]
 set -euo pipefail
 project=$(cd "$(dirname "$0")/.." && pwd)

@@ -3,11 +3,12 @@
 #
 # All set-up, then all checks and tests.  The last line counts them.
 # usage: tools/test.sh [style|types|docs|unit|functional|devstack|cloud|demo|
-#                       chain|experiments|hosts|lab|full|quick ...]
+#                       chain|experiments|hosts|stack|lab|full|quick ...]
 # Without a part: all up to chain.
 # "quick" is style, types and unit tests, for while one writes.
 # "chain" is five tests on the full cloud.  "hosts" moves servers between two
-# computes.  "lab" boots the kernels of Debian
+# computes.  "stack" is stack.sh of the DevStack in NOVA_RT_DEVSTACK, if set.
+# "lab" boots the kernels of Debian
 # in virtual machines, with both versions of cgroups.  "full" is what a change
 # cannot wait for, and only when asked for: all points of the kill matrix and
 # of the audits, the long soak, the campaign of mutants, Nova's own tests, the
@@ -18,7 +19,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 default=(style types docs unit functional devstack cloud demo chain)
-parts=("${default[@]}" experiments hosts lab full quick)
+parts=("${default[@]}" experiments hosts stack lab full quick)
 for part in "$@"; do
     [[ " ${parts[*]} " == *" $part "* ]] || {
         echo "tools/test.sh: no part is called $part; there are ${parts[*]}" >&2
@@ -86,11 +87,12 @@ style() {
     check shellcheck shellcheck -x .ci/run tools/*.sh experiments/run.sh \
         nova_rt/monitor/programs/build.sh \
         devstack/plugin.sh devstack/settings devstack/lib/nova-rt \
-        tests/devstack/*.sh
+        tests/devstack/*.sh tests/stack/*.sh
     check bashate bashate devstack/plugin.sh devstack/settings \
-        devstack/lib/nova-rt tests/devstack/*.sh
+        devstack/lib/nova-rt tests/devstack/*.sh tests/stack/*.sh
     check 'etc/nova-rt.conf is current' diff etc/nova-rt.conf <(python tools/genconfig.py)
     check 'doc/source/admin/operations.rst is current' diff doc/source/admin/operations.rst <(python tools/matrix.py)
+    check 'the table of kernels in README.rst is current' diff README.rst <(python tools/readme.py)
 }
 
 types() { check mypy mypy; }
@@ -126,17 +128,24 @@ demo() {
 }
 chain() { tests full --serial 'test_(both|hint_wins|hints|heal)$'; }
 hosts() { NOVA_RT_MOVES=50 tests hosts --serial; }
+stack() { tests stack --serial; }
 lab() {
     local kernel cgroup
-    for kernel in debian:12 debian:13 debian:13-backports; do
+    for kernel in debian:12 debian:12-rt debian:13 debian:13-rt \
+        debian:13-backports debian:sid; do
         for cgroup in v1 v2; do
             check "lab, $kernel, cgroup $cgroup" \
                 tools/lab.sh "$kernel" --cgroup "$cgroup" doctor
         done
         check "lab, $kernel, pinned virtual machines" \
-            tools/lab.sh "$kernel" --icount -- \
-            python -m tests.full.kernel.pinned
+            tools/lab.sh "$kernel" --kvm --icount --timeout 3600 \
+            pinned tcg kvm-plain
     done
+    check 'lab, guests of KVM by libvirt' tools/lab.sh debian:13 --kvm kvm
+    check 'lab, guests of KVM in a NUMA cell' \
+        tools/lab.sh debian:13 --kvm --cpus 4 --cells 2 --pages 64 kvm
+    check 'lab, what KVM costs' \
+        tools/lab.sh debian:13 --kvm --icount kvm-costs
 }
 full() {
     NOVA_RT_KILL=1 NOVA_RT_AUDIT=1 NOVA_RT_SOAK=2700 \
@@ -150,6 +159,7 @@ full() {
     tests full --serial
     check 'demo, a VNF package' tools/demo.sh --full
     hosts
+    stack
     lab
 }
 

@@ -37,6 +37,7 @@ class Capacity:
 
     :ivar reason: why it takes none, '' where it does
     :ivar tick_us: granularity of enforcement, 0 where it is fine
+    :ivar before_interrupts: see nova_rt.kernel.base.Capacity
     """
 
     empty: cpus.CpuBandwidth
@@ -44,16 +45,20 @@ class Capacity:
     policy: cpus.Policy
     reason: str = ''
     tick_us: int = 0
+    before_interrupts: bool = False
 
     def __str__(self) -> str:
         if self.reason:
             return f'none on this host: {self.reason}'
         tick = (f', charged at ticks of {self.tick_us} us: shorter runtimes '
                 f'are right in the long run only' if self.tick_us else '')
+        interrupts = (', where threads that handle interrupts wait for '
+                      'them: nova-rt doctor says whether they stay off '
+                      'these pCPUs' if self.before_interrupts else '')
         return (f'{self.empty.cap} ppm of '
                 f'{"all" if self.empty.replicated else "each"} of the pCPUs '
                 f'{cpulist.format_ids(self.empty.cpus)}, chosen by '
-                f'{self.policy_name}{tick}')
+                f'{self.policy_name}{tick}{interrupts}')
 
     @property
     def available(self) -> bool:
@@ -125,7 +130,7 @@ def measure(conf: Any, kernel: Kernel | None, shared: Collection[int],
         ids, cap, kernel is not None and kernel.replicated,
         _rule(conf, found), found.min_runtime_us)
     return Capacity(empty, group.packing_policy, policy, reason,
-                    found.tick_us)
+                    found.tick_us, found.before_interrupts)
 
 
 def _rule(conf: Any, found: base.Capacity

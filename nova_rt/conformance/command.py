@@ -16,15 +16,18 @@ from nova_rt.conformance import cases
 from nova_rt.conformance import outcome
 from nova_rt.conformance import report
 from nova_rt.conformance import stage
+from nova_rt.conformance import threads
 from nova_rt import exception
 from nova_rt.host import cgroup
 from nova_rt.host import files as host_files
 from nova_rt.host import namespaces
+from nova_rt.kernel import deadline
 from nova_rt.kernel import detect
 from nova_rt.kernel import survey
 
 if TYPE_CHECKING:
     from nova_rt.kernel import base as kernel_base
+    from nova_rt.kernel import fs
 
 _WARNING = """\
 This makes real-time tasks that fill a pCPU and changes their budgets in ways
@@ -50,6 +53,10 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     base.add_format(parser)
     parser.add_argument(_FLAG, action='store_true', dest='consent',
                         help='you know, and want it')
+    parser.add_argument(
+        '--sched-deadline', action='store_true',
+        help='try SCHED_DEADLINE threads, as the vCPUs of virtual machines '
+             'are, also where the kernel has budgets for groups')
     parser.add_argument('--case', action='append', choices=tuple(cases.CASES),
                         help='this case only; may be repeated')
     parser.add_argument(
@@ -81,26 +88,51 @@ def run(args: argparse.Namespace) -> int:
         return base.USAGE
     namespaces.verify(host_files.Host())
     # They need oslo.privsep, which the other subcommands do without.
-    from nova_rt.kernel import fs
+    from nova_rt.kernel import fs as kernel_fs
     import nova_rt.privsep
     nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
     # In this process only, where nothing else of nova-rt runs.
     nova_rt.privsep.TOPS = frozenset((stage.TOP,))
-    files = fs.RealFS()
-    interface = detect.detect(files)
+    files = kernel_fs.RealFS()
     hierarchy = survey.hierarchy_of(files)
-    if interface is None or hierarchy is None:
+    if hierarchy is None:
         raise exception.KernelError(
             interface='conformance', group='/',
-            reason='the kernel offers no budgets for groups (see nova-rt '
-                   'doctor), so there is nothing to try')
-    capacity = _prepare(interface)
-    found = _try(args, stage.Stage(interface, hierarchy.mount, _cpus()))
-    facts = report.Facts(interface.name, os.uname().release,
-                         1 if hierarchy.controller else 2, capacity)
+            reason='the cgroup controller cpu is mounted nowhere, so there '
+                   'is nothing to try')
+    interface = None if args.sched_deadline else detect.detect(files)
+    on = (_threads(files, hierarchy) if interface is None else
+          stage.GroupStage(interface, hierarchy.mount, _cpus(),
+                           _prepare(interface)))
+    found = _try(args, on)
+    facts = report.Facts(
+        interface.name if interface else deadline.NAME, os.uname().release,
+        1 if hierarchy.controller else 2, on.ppm)
     print(report.as_json(facts, found) if args.format == 'json'
           else report.as_text(facts, found))
     return int(any(one.level is outcome.Level.BROKEN for one in found))
+
+
+def _threads(files: 'fs.RealFS', hierarchy: cgroup.Hierarchy
+             ) -> threads.DeadlineStage:
+    """Where the kernel has no budgets for groups.
+
+    :raises KernelError: the host is not spare, or cannot be tried
+    """
+    from nova_rt.kernel import tasks
+    import nova_rt.privsep
+    admission = deadline.Admission(files, hierarchy.mount,
+                                   nova_rt.privsep.read_server)
+    known = tasks.Tasks(files)
+    try:
+        ppm = admission.ppm(deadline.look(hierarchy.controller))
+        mount = known.mount_of(known.cpuset)
+        domain = admission.cpus()
+    except (OSError, LookupError, ValueError) as error:
+        raise exception.KernelError(
+            interface=deadline.NAME, group='/', reason=str(error)) from error
+    threads.check_spare(_NEEDED_PPM, ppm)
+    return threads.DeadlineStage(mount, _cpus(), ppm, domain)
 
 
 def _prepare(interface: 'kernel_base.KernelInterface') -> int:

@@ -3,7 +3,6 @@
 """``nova-rt doctor`` as a subcommand."""
 
 import argparse
-import contextlib
 import shutil
 from typing import Any
 
@@ -39,17 +38,9 @@ def run(args: argparse.Namespace) -> int:
     found = examine.examine(view)
     if args.format == 'json':
         name = None if view.outside else view.detection.name
-        print(report.as_json(found, name, _capacity(view)))
+        ppm = None if view.outside else capacity.offered(view).ppm
+        print(report.as_json(found, name, ppm))
     else:
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
         print(report.text(found, width))
     return findings.exit_status(found)
-
-
-def _capacity(view: doctor_view.View) -> int | None:
-    # Why it cannot be told is among the findings.
-    if view.outside:
-        return None
-    with contextlib.suppress(Exception):
-        return capacity.offered(view)
-    return None

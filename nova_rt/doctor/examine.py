@@ -12,10 +12,13 @@ from nova_rt.doctor.checks import deadline
 from nova_rt.doctor.checks import deadline_servers
 from nova_rt.doctor.checks import hardware
 from nova_rt.doctor.checks import here
+from nova_rt.doctor.checks import interrupts
 from nova_rt.doctor.checks import kernel
+from nova_rt.doctor.checks import kvm
 from nova_rt.doctor.checks import libvirt
 from nova_rt.doctor.checks import monitor
 from nova_rt.doctor.checks import orphans
+from nova_rt.doctor.checks import starving
 from nova_rt.doctor.checks import sysctl
 from nova_rt.doctor.checks import tasks
 from nova_rt.doctor.checks import timing
@@ -23,9 +26,9 @@ from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
 
 #: In the order in which an operator would ask.
-TOPICS = (here, kernel, config, capacity, deadline, sysctl,
-          deadline_servers, timing, hardware, libvirt, tasks, orphans,
-          containers, confinement, monitor)
+TOPICS = (here, kernel, config, kvm, capacity, deadline, starving,
+          interrupts, sysctl, deadline_servers, timing, hardware, libvirt,
+          tasks, orphans, containers, confinement, monitor)
 #: Those that are right where the tasks and groups of the host are not seen.
 ANYWHERE = (here, config)
 

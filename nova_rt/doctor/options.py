@@ -18,6 +18,7 @@ from nova_rt import reservation
 NOVA_CPU_CONF = '/etc/nova/nova-cpu.conf'
 #: Nova's default
 _VIRT_TYPE = 'kvm'
+_NOWHERE = 'nowhere (no nova.conf), so the defaults apply'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,17 +39,22 @@ class Options:
     min_runtime_us: int = defaults.MIN_RUNTIME_US
     min_period_us: int = defaults.MIN_PERIOD_US
     virt_type: str = _VIRT_TYPE
-    source: str = 'nowhere (no nova.conf), so the defaults apply'
+    cpu_shared_set: str | None = None
+    source: str = _NOWHERE
     trouble: str = ''
+
+    @property
+    def from_file(self) -> bool:
+        return self.source != _NOWHERE
 
     @property
     def cap_ppm(self) -> int:
         return round(self.cpu_cap * reservation.PPM)
 
 
-_LIBVIRT = frozenset(('virt_type',))
+_NOVAS = frozenset(('virt_type', 'cpu_shared_set'))
 _OURS = tuple(field.name for field in dataclasses.fields(Options)
-              if field.name not in {*_LIBVIRT, 'source', 'trouble'})
+              if field.name not in {*_NOVAS, 'source', 'trouble'})
 
 
 def load(files: Sequence[str]) -> Options:
@@ -74,9 +80,11 @@ def _read(cfg: Any, rt_conf: Any, files: Sequence[str]) -> Options:
     rt_conf.register_opts(conf)
     conf.register_opts([cfg.StrOpt('virt_type', default=_VIRT_TYPE)],
                        group='libvirt')
+    conf.register_opts([cfg.StrOpt('cpu_shared_set')], group='compute')
     conf(args=[word for path in files for word in ('--config-file', path)],
          project='nova', prog='nova-compute')
     values = {name: conf.nova_rt[name] for name in _OURS}
     used = ', '.join(conf.config_file or ())
     return Options(**values, virt_type=conf.libvirt.virt_type,
+                   cpu_shared_set=conf.compute.cpu_shared_set,
                    source=used or Options().source)

@@ -3,6 +3,7 @@
 """The tasks of the host, from one walk over /proc."""
 
 from collections.abc import Iterator
+import contextlib
 import dataclasses
 import os
 
@@ -78,6 +79,20 @@ def task(host: host_files.Host, pid: int) -> Task:
     :raises OSError, ValueError: there is none, or it cannot be read
     """
     return _parse(pid, pid, host.data(f'/proc/{pid}/task/{pid}/stat'))
+
+
+def by_deadline(host: host_files.Host) -> Iterator[Task]:
+    """The SCHED_DEADLINE threads of this machine.
+
+    It asks for the policies first, and is much quicker than :func:`walk`.
+    """
+    for pid in filter(str.isdecimal, host.names('/proc')):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            for name in host.names(f'/proc/{pid}/task'):
+                policy = os.sched_getscheduler(int(name))
+                if policy & ~os.SCHED_RESET_ON_FORK == sched.SCHED_DEADLINE:
+                    yield _parse(int(pid), int(name), host.data(
+                        f'/proc/{pid}/task/{name}/stat'))
 
 
 def _threads(host: host_files.Host, pid: int) -> Iterator[Task]:

@@ -15,9 +15,11 @@ import functools
 import os
 import sys
 
+from nova_rt.host import thread as thread_state
+
 #: As in ``linux/sched.h``; Python has no name for it.
 SCHED_DEADLINE = 6
-_RESET_ON_FORK = 1
+_RESET_ON_FORK, _RECLAIM = 1, 2
 
 #: (sched_setattr, sched_getattr) by machine, all of 64 bits.
 NUMBERS = {
@@ -52,6 +54,7 @@ class Policy:
 
     :ivar runtime: in ns, 0 unless *number* is SCHED_DEADLINE; so are
         *deadline* and *period*
+    :ivar reclaims: it may use what others leave (SCHED_FLAG_RECLAIM)
     """
 
     number: int
@@ -59,6 +62,7 @@ class Policy:
     runtime: int = 0
     deadline: int = 0
     period: int = 0
+    reclaims: bool = False
 
     @property
     def is_deadline(self) -> bool:
@@ -83,21 +87,24 @@ def get(thread: int) -> Policy:
         # A fair task has its slice in the field of the runtime.
         return Policy(found.policy, found.priority)
     return Policy(found.policy, 0, found.runtime, found.deadline,
-                  found.period)
+                  found.period, bool(found.flags & _RECLAIM))
 
 
-def start(thread: int, runtime_us: int, period_us: int) -> None:
+def start(thread: int, runtime_us: int, period_us: int,
+          reclaim: bool = False) -> None:
     """Make a thread SCHED_DEADLINE, or change what it has.
 
     What it forks is ordinary: without that fork(2) and clone(2) would fail.
 
+    :param reclaim: it may use what others leave, as no guest of ours does
     :raises OSError: EBUSY where the kernel has no bandwidth for it, EPERM
         where its affinity leaves out CPUs of its root domain, EINVAL for
         values out of the kernel's range, ESRCH where it is gone
     """
     period = period_us * 1000
     wanted = _Attributes(
-        size=_SIZE, policy=SCHED_DEADLINE, flags=_RESET_ON_FORK,
+        size=_SIZE, policy=SCHED_DEADLINE,
+        flags=_RESET_ON_FORK | (_RECLAIM if reclaim else 0),
         runtime=runtime_us * 1000, deadline=period, period=period)
     _call('sched_setattr', thread, ctypes.byref(wanted), 0)
 
@@ -105,15 +112,23 @@ def start(thread: int, runtime_us: int, period_us: int) -> None:
 def stop(thread: int) -> None:
     """Make a thread SCHED_OTHER, whatever it is.
 
+    A thread that can run gives its bandwidth back by itself, at its 0-lag
+    time (``kernel/sched/deadline.c``), and must not be given less before: a
+    throttled thread would count as throttled until that time, which
+    :data:`NOTHING` puts off by 2 s for each us that the thread ran too long.
+
     :raises OSError: ESRCH where it is gone, else the kernel's errno
     """
-    if get(thread).is_deadline:
+    old = get(thread)
+    if old.is_deadline and not thread_state.is_runnable(thread):
         # Kernels (6.18 at least) never return the bandwidth of a thread
         # that leaves SCHED_DEADLINE while it sleeps, as the vCPUs of a
-        # paused guest do, and that of a running one a period later.  A
-        # change within SCHED_DEADLINE counts at once: first down to nothing.
+        # paused guest do.  A change within SCHED_DEADLINE counts at once:
+        # first down to nothing.
         with contextlib.suppress(OSError):
             start(thread, *NOTHING)
+            if thread_state.is_runnable(thread):  # it woke up meanwhile
+                start(thread, old.runtime // 1000, old.period // 1000)
     os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
 
 

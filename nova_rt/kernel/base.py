@@ -78,6 +78,8 @@ class Capacity:
     :ivar fixed_priorities: servers run by priorities and not by EDF
     :ivar min_period_us: the shortest period that the kernel keeps
     :ivar min_runtime_us: the shortest runtime that it may be given
+    :ivar before_interrupts: reservations go before the threads that handle
+        interrupts
     """
 
     ppm: int
@@ -85,6 +87,7 @@ class Capacity:
     fixed_priorities: bool = False
     min_period_us: int = 1
     min_runtime_us: int = 1
+    before_interrupts: bool = False
 
 
 class KernelInterface(abc.ABC):

@@ -2,16 +2,18 @@
 
 """What the kernel admits of SCHED_DEADLINE, and what of that is taken."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Sequence
 import contextlib
 import functools
 import os
-import pathlib
+import posixpath
 import re
 from typing import NamedTuple
 
 from nova_rt.host import cgroup
 from nova_rt.host import cpulist
+from nova_rt.host import files
+from nova_rt.host import proc
 from nova_rt.host import sched
 from nova_rt import reservation
 
@@ -31,14 +33,25 @@ SERVERS = (('fair_server', (6, 12), '/sys'),
            ('ext_server', (7, 0), '/sys/kernel/sched_ext'))
 #: What each takes of a CPU unless somebody changed it: 50 ms every second.
 _SERVER = (50_000_000, 1_000_000_000)
-_PF_KTHREAD = 0x00200000
+_VCPU = re.compile(r'vcpu[0-9]+')
+#: Of threads in a sentence.
+_SHOWN = 3
 
 
-class Held(NamedTuple):
-    """What threads have of all CPUs, in units."""
+class Other(NamedTuple):
+    """A thread that is SCHED_DEADLINE and no vCPU of a guest.
 
-    ours: int
-    others: int
+    :ivar units: what it holds of all CPUs
+    :ivar reclaims: it may use what others leave (SCHED_FLAG_RECLAIM)
+    """
+
+    thread: int
+    name: str
+    units: int
+    reclaims: bool = False
+
+    def __str__(self) -> str:
+        return f'{self.thread} {self.name}'
 
 
 class Admission:
@@ -50,17 +63,13 @@ class Admission:
     :param mount: of the hierarchy of the cpu controller
     :param read_server: (server, CPU, name) to the number in that file of
         /sys/kernel/debug/sched, which is root's
-    :param read_total: CPU to the units that the kernel counts in the root
-        domain of it, which is root's too
     """
 
     def __init__(self, fs: cgroup.CgroupFS, mount: str,
-                 read_server: Callable[[str, int, str], int],
-                 read_total: Callable[[int], int]) -> None:
+                 read_server: Callable[[str, int, str], int]) -> None:
         self._fs = fs
         self._mount = mount
         self._read_server = read_server
-        self._read_total = read_total
 
     def cpus(self) -> tuple[int, ...]:
         """The CPUs of the root domain.
@@ -72,25 +81,24 @@ class Admission:
         effective = self._optional(os.path.join(self._mount, EFFECTIVE))
         return tuple(sorted(found.intersection(effective or found)))
 
-    def ppm(self, held: Held, pinned: bool = False) -> int:
+    def ppm(self, found: Collection[Other]) -> int:
         """What is left of each CPU, in ppm.
 
-        Where claims keep to it on each CPU, the kernel admits them.
+        Where claims keep to it on each CPU, the kernel admits them.  All
+        servers that the kernel has are charged.  Which of them its own sum
+        has changes by itself: Linux 6.12 forgets them whenever it rebuilds
+        a root domain.
 
-        :param pinned: our threads are kept on one CPU each: those of others
-            may come to any of them, and count on all
-        :raises OSError, ValueError: it cannot be told
+        :param found: may come to any CPU, and count on all
+        :raises OSError, ValueError: it cannot be told, or nothing is sure
         """
         ids = self.cpus()
         if not ids:
             return 0
-        servers = [self._held_by(*server, ids) for server in SERVERS]
-        counted = self._counted(held, ids, servers)
-        # One of them runs, be it counted or not.
-        left = min(len(ids) * self._limit() - counted,
-                   len(ids) * UNIT - max(servers))
-        each = left // len(ids) - held.others if pinned else (
-            (left - held.others) // len(ids))
+        _check(found)
+        servers = sum(self._held_by(*server, ids) for server in SERVERS)
+        each = ((len(ids) * self._limit() - servers) // len(ids)
+                - sum(other.units for other in found))
         # The most ppm that are, truncated to units, not more than these.
         return -(-(max(0, each) + 1) * reservation.PPM // UNIT) - 1
 
@@ -110,24 +118,6 @@ class Admission:
                 'kernel.sched_rt_runtime_us is -1, which turns the admission '
                 'of SCHED_DEADLINE off; set it to 950000')
         return units(runtime, int(self._fs.read(SYSCTL.format('period'))))
-
-    def _counted(self, held: Held, ids: tuple[int, ...],
-                 servers: list[int]) -> int:
-        """Units of the servers that the kernel counts in its sum.
-
-        Those of 6.12 are not once a root domain was rebuilt, and later
-        kernels only count the ones in use.  Where the kernel does not tell,
-        all are.
-        """
-        try:
-            rest = self._read_total(ids[0]) - held.ours - held.others
-        except (OSError, ValueError):
-            return sum(servers)
-        counted = 0
-        for each in servers:
-            if counted + each <= rest:
-                counted += each
-        return counted
 
     def _held_by(self, server: str, since: tuple[int, int], sign: str,
                  ids: tuple[int, ...]) -> int:
@@ -153,39 +143,70 @@ def units(runtime: int, period: int) -> int:
     return runtime * UNIT // period if period else 0
 
 
-def held(ours: Collection[int]) -> Held:
-    """Units that the threads of this machine hold.
+def is_vcpu(group: str) -> bool:
+    """Whether a group is what libvirt makes for a vCPU of a guest."""
+    return (group.startswith(tuple(f'{each}/' for each in cgroup.PARTITIONS))
+            and bool(_VCPU.fullmatch(posixpath.basename(group))))
 
-    :param ours: the threads that are
+
+def look(controller: str) -> list[Other]:
+    """Those of this machine; see :func:`others`."""
+    host = files.Host()
+    return others(host, proc.by_deadline(host), controller)
+
+
+def others(host: files.Host, tasks: Iterable[proc.Task], controller: str
+           ) -> list[Other]:
+    """Those of *tasks*, which are SCHED_DEADLINE, that are no vCPUs.
+
+    The kernel does not count its own, of the frequency governor.
+
+    :param controller: of the hierarchy that shows vCPUs; '' for cgroup v2
     """
-    found = {True: 0, False: 0}
-    for thread in _threads():
-        with contextlib.suppress(OSError):
-            if _is_charged(thread):
-                policy = sched.get(thread)
-                found[thread in ours] += units(policy.runtime, policy.period)
-    return Held(found[True], found[False])
+    found = []
+    for task in tasks:
+        if not task.kernel and not is_vcpu(
+                proc.group_of(host, task, controller)):
+            with contextlib.suppress(ProcessLookupError):
+                found.append(_other(task))
+    return found
 
 
-def _threads() -> Iterator[int]:
-    for process in os.listdir('/proc'):
-        if process.isdigit():
-            with contextlib.suppress(OSError):
-                yield from map(int, os.listdir(f'/proc/{process}/task'))
+def warnings(found: Collection[Other]) -> list[str]:
+    """What they do to reservations, in sentences.
 
-
-def _is_charged(thread: int) -> bool:
-    """Whether it is SCHED_DEADLINE and counted.
-
-    The threads of the frequency governor are not.
+    They are called by their names only: a service may have others each time.
     """
-    policy = os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK
-    return policy == sched.SCHED_DEADLINE and not _flags(thread) & _PF_KTHREAD
+    names = sorted({each.name for each in found if not each.reclaims})
+    texts = [f'Threads of others are SCHED_DEADLINE ({_some(names)}); what '
+             f'they hold is taken from each pCPU.'] if names else []
+    names = sorted({each.name for each in found if each.reclaims})
+    return texts + [
+        f'Threads of others are SCHED_DEADLINE with SCHED_FLAG_RECLAIM '
+        f'({_some(names)}); servers may get less than they have reserved.'
+        ] * bool(names)
 
 
-def _flags(thread: int) -> int:
-    text = pathlib.Path(f'/proc/{thread:d}/stat').read_text()
-    return int(text.rpartition(')')[2].split()[6])
+def _some(names: Sequence[str]) -> str:
+    """The first ones."""
+    return ', '.join([*names[:_SHOWN], '...'][:len(names)])
+
+
+def _other(task: proc.Task) -> Other:
+    policy = sched.get(task.thread)
+    return Other(task.thread, task.comm,
+                 units(policy.runtime, policy.period), policy.reclaims)
+
+
+def _check(found: Collection[Other]) -> None:
+    """:raises OSError: one of them takes what reservations hold"""
+    names = [str(each) for each in found if each.reclaims]
+    if names:
+        raise OSError(
+            f'threads of others are SCHED_DEADLINE with SCHED_FLAG_RECLAIM '
+            f'({_some(names)}), which takes from reservations '
+            f'on kernels such as 6.12; have their services do without the '
+            f'flag, or end them')
 
 
 def _version() -> tuple[int, int]:

@@ -8,7 +8,7 @@ thread's group shrink afterwards, and the thread keeps policy and bandwidth:
 set first, shrink then.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 import contextlib
 import os
 import posixpath
@@ -22,6 +22,7 @@ import nova_rt.privsep
 _MEMS = 'cpuset.mems'
 _VCPU = 'vcpu'
 _EMULATOR = 'emulator'
+_IOTHREAD = 'iothread'
 
 
 class Pins:
@@ -31,12 +32,16 @@ class Pins:
     thread has ended or libvirt gave it no cpuset.
 
     :param spare: the CPUs of guests that no reservation may have
+    :param cells: the CPUs of each NUMA cell
     """
 
     def __init__(self, tasks: kernel_tasks.Tasks,
-                 spare: Callable[[], Collection[int]]) -> None:
+                 spare: Callable[[], Collection[int]],
+                 cells: Callable[[], Sequence[Collection[int]]] = list
+                 ) -> None:
         self._tasks = tasks
         self._spare = spare
+        self._cells = cells
 
     def confine(self, thread: int, cpus: tuple[int, ...]) -> tuple[int, ...]:
         """Keep a vCPU on *cpus*; where it is, for none.
@@ -56,30 +61,51 @@ class Pins:
         """Whether a thread runs on *cpu* only."""
         return os.sched_getaffinity(thread) == {cpu}
 
-    def spare(self, process: int, before: tuple[int, ...] = ()
-              ) -> tuple[int, ...]:
+    def spare(self, process: int, claimed: Collection[int]
+              ) -> dict[str, tuple[int, ...]]:
         """Keep what QEMU does beside its vCPUs off the pCPUs of others.
 
-        It would live on what these leave.  Its threads, of I/O and vhost
-        too, are in one group.
+        It would live on what these leave.  The threads of the emulator and
+        of vhost are in one group, each I/O thread is in one of its own.
 
-        :param before: in place of the spare CPUs, to undo it
-        :returns: what they were kept on before; () where nothing was done
+        :param claimed: the pCPUs of the guest's vCPUs: spare CPUs of their
+            NUMA cells are taken where there are any
+        :returns: what each group was kept on before, for :meth:`put_back`
         """
-        cpus = before or self._spare_cpus
+        cpus = self._spare_near(claimed)
         if not cpus:
-            return ()
-        self._group_of(process, _EMULATOR)
-        return self._tasks.confine(process, cpus)
+            return {}
+        return {group: self._tasks.confine_group(group, cpus)
+                for group in self._beside(process)}
 
-    def is_spared(self, process: int) -> bool:
+    def put_back(self, before: Mapping[str, tuple[int, ...]]) -> None:
+        """Undo :meth:`spare`; a group that is gone stays gone."""
+        for group, cpus in before.items():
+            if cpus:
+                with contextlib.suppress(FileNotFoundError):
+                    self._tasks.confine_group(group, cpus)
+
+    def is_spared(self, process: int, claimed: Collection[int]) -> bool:
         """Whether there is nothing left to do for :meth:`spare`."""
-        return not self._spare_cpus or self._tasks.is_confined(
-            process, self._spare_cpus)
+        cpus = self._spare_near(claimed)
+        return not cpus or all(
+            self._tasks.is_group_confined(group, cpus)
+            for group in self._beside(process))
 
-    @property
-    def _spare_cpus(self) -> tuple[int, ...]:
-        return tuple(sorted(self._spare()))
+    def _spare_near(self, claimed: Collection[int]) -> tuple[int, ...]:
+        """Spare CPUs of the cells of *claimed*, else all; ascending."""
+        spare = frozenset(self._spare())
+        near = {cpu for cell in self._cells() if set(claimed) & set(cell)
+                for cpu in cell}
+        return tuple(sorted(spare & near or spare))
+
+    def _beside(self, process: int) -> list[str]:
+        """The cpusets of a guest's threads that are no vCPUs."""
+        emulator = self._group_of(process, _EMULATOR)
+        return [emulator, *(
+            group for group in self._tasks.groups_below(
+                posixpath.dirname(emulator), self._tasks.cpuset)
+            if posixpath.basename(group).startswith(_IOTHREAD))]
 
     def _group_of(self, thread: int, kind: str) -> str:
         """Never another than libvirt makes for such a thread."""

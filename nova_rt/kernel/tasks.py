@@ -12,6 +12,7 @@ import posixpath
 from nova_rt import exception
 from nova_rt.host import cgroup
 from nova_rt.host import cpulist
+from nova_rt.host import thread as thread_state
 import nova_rt.privsep
 
 CPUSET = 'cpuset.cpus'
@@ -65,12 +66,20 @@ class Tasks:
         return systemd if mount + '/system.slice' in present else plain
 
     def confine(self, pid: int, cpus: tuple[int, ...]) -> tuple[int, ...]:
-        """Keep the group of *pid* on *cpus*; nothing to do where it is.
+        """Keep the group of *pid* on *cpus*; see :meth:`confine_group`.
+
+        :raises LookupError: it has ended, or there are no cpusets
+        """
+        return self.confine_group(self.cpuset_group_of(pid), cpus)
+
+    def confine_group(self, group: str, cpus: tuple[int, ...]
+                      ) -> tuple[int, ...]:
+        """Keep a cpuset on *cpus*; nothing to do where it is.
 
         :returns: what it was kept on before; () for no CPUs of its own
         :raises OSError, LookupError: it cannot be confined
         """
-        path = self._cpuset_of(pid)
+        path = self._cpus_of(group)
         before = cpulist.parse_ids(self._fs.read(path))
         self._pin(path, cpus)
         return before
@@ -80,7 +89,14 @@ class Tasks:
 
         :raises OSError, LookupError: it cannot be told
         """
-        return self._fs.read(self._cpuset_of(pid)) == _ids(cpus)
+        return self.is_group_confined(self.cpuset_group_of(pid), cpus)
+
+    def is_group_confined(self, group: str, cpus: tuple[int, ...]) -> bool:
+        """Whether a cpuset is kept on just *cpus*.
+
+        :raises OSError, LookupError: it cannot be told
+        """
+        return self._fs.read(self._cpus_of(group)) == _ids(cpus)
 
     def _pin(self, path: str, cpus: tuple[int, ...]) -> None:
         if self._fs.read(path) != _ids(cpus):
@@ -93,10 +109,9 @@ class Tasks:
         """
         return self.group_of(pid, self.cpuset)
 
-    def _cpuset_of(self, pid: int) -> str:
+    def _cpus_of(self, group: str) -> str:
         return posixpath.join(
-            self.mount_of(self.cpuset),
-            self.cpuset_group_of(pid).strip('/'), CPUSET)
+            self.mount_of(self.cpuset), group.strip('/'), CPUSET)
 
     @property
     def cpuset(self) -> str:
@@ -133,6 +148,15 @@ class Tasks:
         :param keeper: a process whose threads are left out
         """
         return list(self._threads(group, controller, keeper))
+
+    def vcpu_threads(self, group: str, controller: str) -> list[int]:
+        """The threads in the group of a vCPU that run its code.
+
+        KVM's own worker threads are in the group of the vCPU that made
+        them, and nobody reserves for them.
+        """
+        return [thread for thread in self._threads(group, controller, 0)
+                if not thread_state.is_worker(thread)]
 
     def idle_groups(self, group: str, controller: str) -> Iterator[str]:
         """The groups below *group* that have neither groups nor tasks."""

@@ -9,7 +9,9 @@ import time
 
 import nova.conf
 
+from nova_rt import conf as rt_conf
 from nova_rt.manage.compare import differences
+from nova_rt.manage.compare import flavors
 from nova_rt.manage import errors
 from nova_rt.manage import heal as rt_heal
 from nova_rt.manage import hints
@@ -41,7 +43,8 @@ def _look(scope: load.Scope) -> report.Report:
     view = load.Loader(scope, CONF.host).view()
     return report.Report(
         view, [each for host in view.hosts
-               for each in differences.compare(host)])
+               for each in differences.compare(host)],
+        list(flavors.suspects(view.flavors, rt_conf.limits(CONF))))
 
 
 def check(args: argparse.Namespace) -> int:

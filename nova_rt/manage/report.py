@@ -11,10 +11,15 @@ from nova_rt.manage import snapshot
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Report:
-    """What was seen, and what of it differs."""
+    """What was seen, and what of it differs.
+
+    :ivar suspects: flavors to look at, which are no differences
+    """
 
     view: load.View
     differences: list[snapshot.Difference]
+    suspects: list[snapshot.Suspect] = dataclasses.field(
+        default_factory=list)
 
     @property
     def servers(self) -> set[str]:
@@ -69,7 +74,8 @@ class Healing:
 
 def text(found: Report) -> str:
     """A line for each difference, and a last one that counts."""
-    return '\n'.join([*map(str, found.differences), *sentences(found),
+    return '\n'.join([*map(str, found.differences),
+                      *map(str, found.suspects), *sentences(found),
                       _counts(found)])
 
 
@@ -116,6 +122,8 @@ def _counts(found: Report) -> str:
              _some(len(found.servers), 'server') + ' with a reservation',
              _some(len(found.differences), 'difference'),
              f'kernel of {kernels} compared']
+    if found.suspects:
+        parts.append(_some(len(found.suspects), 'flavor') + ' to look at')
     if found.moving:
         parts.append(_some(len(found.moving), 'server')
                      + ' left out: Nova is at work on it')
@@ -135,6 +143,7 @@ def as_json(found: Report) -> str:
         'unchecked': found.view.unchecked,
         'notes': found.view.notes,
         'differences': [_plain(each) for each in found.differences],
+        'flavors': [dataclasses.asdict(each) for each in found.suspects],
     }, indent=2)
 
 

@@ -114,6 +114,29 @@ class Host:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Flavor:
+    """A flavor of the cloud."""
+
+    name: str
+    extra_specs: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Suspect:
+    """A flavor that looks meant to be reserved, and is not.
+
+    :ivar remedy: what to do
+    """
+
+    flavor: str
+    found: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f'flavor {self.flavor}: {self.found}; to do: {self.remedy}'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Repair:
     """Amounts that a consumer should have at a provider, no more, no less."""
 

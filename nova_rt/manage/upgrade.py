@@ -180,12 +180,20 @@ class Checks(upgradecheck.UpgradeCommands):
                           f'{servers}; nova-rt-manage check says more.')
         return self._seen('All claims can be read.')
 
+    @_guarded
+    @_with_database
+    def _flavors(self) -> Result:
+        suspects = [f'{each.flavor} ({each.found})'
+                    for each in self._cloud.suspects]
+        if suspects:
+            return Result(Code.WARNING, f'Look meant to be reserved and are '
+                          f'not: {_some(suspects)}; nova-rt-manage check '
+                          f'says what to do.')
+        return self._seen('No flavor looks reserved that is not.')
+
     def _of_kind(self, kind: str) -> str:
-        servers = [each.server for each in self._differences
-                   if each.kind == kind]
-        more = len(servers) - _NAMED
-        return ', '.join(servers[:_NAMED]) + (
-            f' and {more} more' if more > 0 else '')
+        return _some([each.server for each in self._differences
+                      if each.kind == kind])
 
     def _seen(self, good: str) -> Result:
         if self._unchecked:
@@ -214,4 +222,12 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Resource classes', _classes),
         ('Servers without their claim', _unclaimed),
         ('Readable claims', _readable),
+        ('Flavors without their reservation', _flavors),
     )
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of them, and how many there are beside these."""
+    more = len(names) - _NAMED
+    return ', '.join(names[:_NAMED]) + (f' and {more} more' if more > 0
+                                        else '')

@@ -4,6 +4,7 @@
 
 from collections.abc import Sequence
 import configparser
+import json
 import os
 import pathlib
 import shutil
@@ -62,7 +63,7 @@ class DevStackTestCase(base.BaseTestCase):
             'DATA_DIR': self.root, 'DEVSTACK_VENV': self.root / 'venv',
             'GLOBAL_VENV': 'True', 'PYTHON': sys.executable,
             'NOVA_RT_LINKS': self.links, 'COMPUTE_STATE': 'up',
-            'PROVIDERS': 'compute1',
+            'PROVIDERS': 'compute1', 'FLAVORS': self.root / 'flavors',
             'RECORD': self.root / 'record', 'os_PACKAGE': 'deb',
             'DEVSTACK_DIR': os.environ.get('DEVSTACK_DIR', ''),
             'PATH': f'{pathlib.Path(sys.executable).parent}:/usr/bin:/bin'}
@@ -91,6 +92,14 @@ class DevStackTestCase(base.BaseTestCase):
         """What ``nova-rt`` prints and returns, whatever it is asked."""
         (self.root / 'printed').write_text(printed)
         self._script('nova-rt', f'cat {self.root}/printed; exit {status}')
+
+    def flavors(self) -> dict[str, dict[str, str]]:
+        """The properties of each in the cloud."""
+        return dict(json.loads((self.root / 'flavors').read_text()))
+
+    def has_flavors(self, **flavors: dict[str, str]) -> None:
+        """What is there before the plugin comes."""
+        (self.root / 'flavors').write_text(json.dumps(flavors))
 
     def _script(self, name: str, end: str) -> None:
         script = self.root / name

@@ -126,10 +126,17 @@ function timeout {
     "${@:2}"
 }
 
+function flavors {
+    # With FORGETS, one that takes properties and keeps none.
+    [[ "$1" == set && -n "$FORGETS" ]] || "$PYTHON" \
+        "$(dirname "$INI")/client.py" "$FLAVORS" "$NOVA_CONF" "$@"
+}
+
 function openstack {
+    local words
     note openstack "$@" "${OS_USERNAME:+as $OS_USERNAME}"
     case "$*" in
-        *'flavor list'*) printf '%s\n' $FLAVORS ;;
+        *' flavor '*) words=$* && flavors ${words#* flavor } ;;
         *'server list'*) [[ "$SERVERS" != - ]] && printf '%s\n' $SERVERS ;;
         *'service list'*) echo "$COMPUTE_STATE" ;;
         *'provider list'*) printf '%s\n' $PROVIDERS ;;

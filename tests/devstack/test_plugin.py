@@ -321,36 +321,81 @@ class FlavorsTest(base.DevStackTestCase):
         super().setUp()
         self.configure(*base.CONTROLLER)
 
-    def created(self):
-        return [call.partition('flavor create ')[2]
-                for call in self.calls() if 'flavor create' in call]
+    def want(self, flavors):
+        self.variables['NOVA_RT_FLAVORS'] = flavors
 
     def test_default(self):
         self.run_plugin('stack/extra')
-        self.assertEqual(
-            ['--vcpus 1 --ram 512 --disk 1 '
-             '--property hw:cpu.rt_runtime_us=100000 '
-             '--property hw:cpu.rt_period_us=200000 flavor_rt1'],
-            self.created())
+        self.assertEqual({'flavor_rt1': properties(100000, 200000)},
+                         self.flavors())
+        (created,) = [call for call in self.calls() if 'flavor create' in call]
+        self.assertIn(' --vcpus 1 --ram 512 --disk 1 ', created)
 
     def test_those_that_are_there(self):
-        self.variables |= {
-            'FLAVORS': 'm1.tiny a',
-            'NOVA_RT_FLAVORS': 'a:1:64:1:10:20 m1:2:64:0:10:20'}
+        self.has_flavors(a=properties(1000, 2000), tiny={})
+        self.want('a:1:64:1:1500:2000 m1:2:64:0:1000:2000')
         self.run_plugin('stack/pre-install', 'stack/extra')
-        (created,) = self.created()
-        self.assertIn('--vcpus 2 --ram 64 --disk 0', created)
+        self.assertEqual({'a': properties(1000, 2000), 'tiny': {},
+                          'm1': properties(1000, 2000)}, self.flavors())
+
+    def test_one_that_is_there_without_a_reservation(self):
+        """Servers of it would be ordinary ones."""
+        for found in ({}, {reserved('runtime'): '1000'}):
+            self.has_flavors(a=found)
+            self.want('a:1:64:1:1000:2000')
+            error = self.run_plugin('stack/extra', fails=True)
+            self.assertIn('The flavor a is there without a reservation',
+                          error)
+            self.assertEqual({'a': found}, self.flavors())
+
+    def test_nova_refuses_it(self):
+        """A flavor without the reservation would be left."""
+        for bad in ('300000:200000', '1:2', '100000:5000000'):
+            self.want(f'a:1:64:1:{bad}')
+            error = self.run_plugin('stack/extra', fails=True)
+            self.assertIn('400: Invalid flavor extra spec', error)
+            self.assertIn('The flavor a has no reservation', error)
+            self.assertEqual({}, self.flavors())
+
+    def test_nova_does_not_keep_it(self):
+        """As with another version of the client."""
+        self.variables['FORGETS'] = 'yes'
+        error = self.run_plugin('stack/extra', fails=True)
+        self.assertIn('The flavor flavor_rt1 has no reservation', error)
+        self.assertEqual({}, self.flavors())
+
+    def test_refused_before_anything_is_started(self):
+        """By the rules of this cloud, after the package is there."""
+        self.variables |= {'NOVA_RT_MAX_SHARE': '0.5',
+                           'NOVA_RT_MIN_RUNTIME_US': '1000'}
+        for bad in ('300000:200000', '500:2000', '1600:2000',
+                    '1000:5000000'):
+            self.want(f'b:1:64:1:1000:2000 a:1:64:1:{bad}')
+            error = self.run_plugin('stack/install', fails=True)
+            self.assertIn(f'NOVA_RT_FLAVORS=a:1:64:1:{bad}: Invalid flavor '
+                          'extra spec hw:cpu.rt_', error)
+            self.assertNotIn('b:1:64', error)
 
     def test_none(self):
-        self.variables['NOVA_RT_FLAVORS'] = '-'
-        self.run_plugin('stack/pre-install', 'stack/extra')
-        self.assertEqual([], self.created())
+        self.want('-')
+        self.run_plugin('stack/pre-install', 'stack/install', 'stack/extra')
+        self.assertEqual([], [call for call in self.calls()
+                              if 'create' in call])
 
     def test_bad(self):
         for bad in ('a', 'a:1:64:1:10', 'a:1:64:1:10:x', ':1:64:1:10:20'):
-            self.variables['NOVA_RT_FLAVORS'] = f'b:1:64:1:10:20 {bad}'
+            self.want(f'b:1:64:1:10:20 {bad}')
             error = self.run_plugin('stack/pre-install', fails=True)
             self.assertIn(f'NOVA_RT_FLAVORS has {bad}:', error)
+
+
+def reserved(which):
+    return f'hw:cpu.rt_{which}_us'
+
+
+def properties(runtime, period):
+    """Those of a flavor with a reservation."""
+    return {reserved('runtime'): str(runtime), reserved('period'): str(period)}
 
 
 class EndTest(base.DevStackTestCase):

@@ -2,6 +2,7 @@
 
 """The samples of local.conf: through the plugin, and through DevStack."""
 
+import json
 import os
 import re
 import subprocess
@@ -65,8 +66,7 @@ class SampleTest(testscenarios.WithScenarios, base.DevStackTestCase):
         self.run_plugin(*base.STACK)
         self.assertEqual('nova_rt.RTLibvirtDriver',
                          self.nova_conf().compute_driver)
-        self.assertEqual(self.values.get('NOVA_RT_KERNEL_INTERFACE'),
-                         self.nova_conf().nova_rt.kernel_interface)
+        self.assertIsNone(self.nova_conf().nova_rt.kernel_interface)
 
     def test_it_enables_the_plugin(self):
         self.assertIn(f'\n{PLUGIN}\n', self.path.read_text())
@@ -83,6 +83,95 @@ class ContainersTest(oslotest_base.BaseTestCase):
         values = localrc('sample-lxc')
         self.assertEqual('lxc', values['LIBVIRT_TYPE'])
         self.assertNotIn('NOVA_RT_KERNEL_INTERFACE', values)
+
+
+class VirtualMachinesTest(testscenarios.WithScenarios,
+                          oslotest_base.BaseTestCase):
+
+    scenarios = [(name, {'name': name}) for name in NAMES
+                 if name != 'sample-lxc']
+
+    def test_kvm_and_the_interface_of_the_kernel(self):
+        """One that is named would be wrong on another kernel."""
+        values = localrc(self.name)
+        self.assertEqual('kvm', values['LIBVIRT_TYPE'])
+        self.assertNotIn('NOVA_RT_KERNEL_INTERFACE', values)
+
+
+class BranchTest(oslotest_base.BaseTestCase):
+    """Plugins of OpenStack are of the branch of this DevStack."""
+
+    def test_heat_and_tacker(self):
+        path = SAMPLES / 'local.conf.sample-tacker'
+        done = subprocess.run(
+            ['bash', '-c', 'enable_plugin() { echo "$1 $3"; }; eval "$('
+             f'grep ^enable_plugin {path})"'], check=True, text=True,
+            stdout=subprocess.PIPE, env={
+                'PATH': os.environ['PATH'], 'TARGET_BRANCH': 'stable/2026.1'})
+        self.assertEqual(['nova-rt main', 'heat stable/2026.1',
+                          'tacker stable/2026.1'], done.stdout.splitlines())
+
+    def test_devstack_has_set_it_before(self):
+        if not DEVSTACK:
+            self.skipTest('DEVSTACK_DIR names no checkout of DevStack')
+        text = base.pathlib.Path(DEVSTACK, 'stackrc').read_text()
+        self.assertLess(text.index('\nTARGET_BRANCH='),
+                        text.index('source $RC_DIR/.localrc.auto'))
+
+
+class VnfTest(oslotest_base.BaseTestCase):
+    """The sample of a VNF, for the DevStack of sample-tacker."""
+
+    SAMPLE = base.PROJECT / 'tosca-samples' / 'devstack'
+
+    def setUp(self):
+        super().setUp()
+        self.values = localrc('sample-tacker')
+        self.request = json.loads(
+            (self.SAMPLE / 'requests' / 'instantiate.json').read_text())
+
+    def test_the_request_names_this_devstack(self):
+        (vim,) = self.request['vimConnectionInfo'].values()
+        self.assertEqual(f'http://{self.values["HOST_IP"]}/identity/v3',
+                         vim['interfaceInfo']['endpoint'])
+        self.assertEqual(self.values['ADMIN_PASSWORD'],
+                         vim['accessInfo']['password'])
+
+    def test_hints_count_with_the_flavors_of_devstack(self):
+        self.assertEqual(('any', 'True'), (
+            self.values['NOVA_RT_HINT_OVERRIDE'],
+            self.values['NOVA_RT_HINTS_ON_PLAIN_FLAVORS']))
+
+    def test_the_page_shows_the_request(self):
+        page = (base.PROJECT / 'doc/source/install/devstack.rst').read_text()
+        self.assertIn('tosca-samples/devstack/requests/instantiate.json',
+                      page)
+
+    def test_image_and_flavor_are_those_of_devstack(self):
+        if not DEVSTACK:
+            self.skipTest('DEVSTACK_DIR names no checkout of DevStack')
+        stackrc = base.pathlib.Path(DEVSTACK, 'stackrc').read_text()
+        version = re.search(r'CIRROS_VERSION:-"([0-9.]+)"', stackrc)[1]
+        vdu = next(self.SAMPLE.rglob('VDU1.yaml')).read_text()
+        self.assertIn(f'image: cirros-{version}-x86_64-disk\n', vdu)
+        vnfd = next(self.SAMPLE.rglob('vnfd.yaml')).read_text()
+        flavor = re.search(r'capability_name: (?!cpu-)(\S+)', vnfd)[1]
+        self.assertRegex(base.pathlib.Path(DEVSTACK, 'lib/nova').read_text(),
+                         rf'flavor create .* {flavor}\n')
+
+
+class PageTest(oslotest_base.BaseTestCase):
+
+    def test_every_setting_is_on_the_page(self):
+        """What local.conf may set: in settings, and in lib/nova-rt."""
+        page = (base.PROJECT / 'doc/source/install/devstack.rst').read_text()
+        text = (SAMPLES / 'settings').read_text() + (
+            SAMPLES / 'lib' / 'nova-rt').read_text()
+        found = set(re.findall(r'^(NOVA_RT_\w+)=\$\{\1:-', text,
+                               re.MULTILINE))
+        self.assertIn('NOVA_RT_FLAVORS', found)
+        self.assertEqual(set(), {name for name in found
+                                 if f'``{name}``' not in page})
 
 
 class DevStackTest(testscenarios.WithScenarios, oslotest_base.BaseTestCase):

@@ -5,8 +5,9 @@
 Its rules for threads are those of ``kernel/sched/deadline.c`` as they were
 measured on stock kernels: EPERM for a thread that may not run on the whole
 root domain, EBUSY for one sum over all CPUs, a cpuset that may shrink
-afterwards, and bandwidth that is forgotten when a thread leaves
-SCHED_DEADLINE while it sleeps.
+afterwards, bandwidth that is forgotten when a thread leaves SCHED_DEADLINE
+while it sleeps, and a busy thread that never runs again when it comes back
+before it is forgiven what it overran.
 """
 
 import collections
@@ -34,6 +35,9 @@ class Kernel(kernel.Kernel):
 
     :ivar shrinks: a cpuset may shrink around SCHED_DEADLINE
     :ivar lost: what the kernel counts for nobody
+    :ivar busy_threads: those that never sleep, and are throttled at each
+        change
+    :ivar stuck: those that never run again
     """
 
     fragile = False
@@ -45,6 +49,10 @@ class Kernel(kernel.Kernel):
         super().__init__(cpus, clock, version=2, servers_ppm=_SERVER_PPM)
         self.reserved: dict[int, tuple[int, int]] = {}
         self.lost = 0
+        self.busy_threads: set[int] = set()
+        self.stuck: set[int] = set()
+        self._unforgiven: set[int] = set()
+        self._ran_ns: collections.Counter[int] = collections.Counter()
         everywhere = f'0-{cpus - 1}'
         self._texts = {
             cpulist.ONLINE: everywhere, cpulist.ISOLATED: '',
@@ -113,19 +121,37 @@ class Kernel(kernel.Kernel):
             if not 100 <= period <= 4_194_304 or not 2 <= runtime <= period:
                 raise numbers.refusal(errno.EINVAL, str(thread))
             super().set_deadline(thread, runtime, period)
+            if thread not in self.reserved and thread in self._unforgiven:
+                self.stuck.add(thread)
             self.reserved[thread] = (runtime, period)
 
     def set_policy(self, thread: int, policy: int, priority: int = 0
                    ) -> None:
         with self.guard:
-            # Its thread sleeps, as the vCPU of a paused guest does.
             held = self._task(thread).deadline
             super().set_policy(thread, policy, priority)
-            self.lost += held
-            self.reserved.pop(thread, None)
+            pair = self.reserved.pop(thread, None)
+            self.stuck.discard(thread)
+            if thread not in self.busy_threads:
+                # As the vCPU of a paused guest does, it sleeps.
+                self.lost += held
+            elif pair is not None:
+                # Its 0-lag time is hours away where it has next to nothing.
+                self._unforgiven.discard(thread)
+                if not deadline.units(*pair):
+                    self._unforgiven.add(thread)
+
+    def ran_ns(self, thread: int) -> int:
+        """Its CPU time, a little more each time it is asked for."""
+        self._task(thread)
+        if thread in self.busy_threads - self.stuck:
+            self._ran_ns[thread] += 1000
+        return self._ran_ns[thread]
 
     def exit(self, thread: int) -> None:
         self.reserved.pop(thread, None)
+        for each in (self.busy_threads, self.stuck, self._unforgiven):
+            each.discard(thread)
         super().exit(thread)
 
     def deadline_used(self) -> int:

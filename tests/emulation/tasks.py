@@ -7,7 +7,7 @@ ids of threads; here is what stands in for both.  Ids are unique over all
 kernels of a process, as the hosts of a functional test share it.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 import contextlib
 import errno
 import itertools
@@ -29,6 +29,8 @@ _FIRST = 1 << 23
 
 _ids = itertools.count(_FIRST)
 _kernels: dict[int, emulation.Kernel] = {}
+#: Those of them that the kernel itself runs in a process.
+_workers: set[int] = set()
 _registry = threading.Lock()
 
 
@@ -45,6 +47,7 @@ class Guests:
         self.partition = partition
         self.running: dict[int, list[int]] = {}
         self._made: dict[int, list[str]] = {}
+        self._beside: dict[int, list[int]] = {}
         self._numbers = itertools.count(1)
 
     def start(self, name: str, cpus: str | None = None, tasks: int = 2
@@ -68,8 +71,8 @@ class Guests:
     def start_qemu(self, name: str, cpus: list[str]) -> int:
         """Start a virtual machine; returns the pid of its process.
 
-        QEMU's first thread and a worker are in ``emulator``, each vCPU's
-        thread is in a group of its own.
+        QEMU's first thread and a worker are in ``emulator``; the thread of
+        each vCPU, and that of I/O, is in a group of its own.
 
         :param cpus: the cpuset of each vCPU, '' for all
         """
@@ -87,11 +90,29 @@ class Guests:
             thread = next(_ids)
             self._spawn(process, thread, f'{group}/emulator', process)
             self._below(process, f'{group}/vcpu{number}', own, thread)
+        self._add(process, f'{group}/emulator')
+        self._below(process, f'{group}/iothread1', '',
+                    self._beside[process][-1])
         return process
+
+    def first_run(self, process: int) -> int:
+        """KVM's worker comes up in the group of a vCPU; returns its id."""
+        thread = self._add(process, self.vcpus(process)[0])
+        _workers.add(thread)
+        return thread
+
+    def _add(self, process: int, group: str) -> int:
+        """A thread that runs nothing of the guest."""
+        thread = next(_ids)
+        self.kernel.spawn(thread, group, group, process)
+        self._beside.setdefault(process, []).append(thread)
+        adopt(self.kernel, thread)
+        return thread
 
     def stop(self, keeper: int) -> None:
         """Kill a guest and remove its groups, with their budget."""
-        for thread in self.running.pop(keeper):
+        for thread in (*self.running.pop(keeper),
+                       *self._beside.pop(keeper, ())):
             self.kernel.exit(thread)
             with _registry:
                 del _kernels[thread]
@@ -106,7 +127,8 @@ class Guests:
 
     def vcpus(self, process: int) -> list[str]:
         """The groups of a virtual machine's vCPUs."""
-        return self._made[process][2:]
+        return [group for group in self._made[process]
+                if posixpath.basename(group).startswith('vcpu')]
 
     def cpus_of(self, group: str) -> str:
         """The path of its cpuset.cpus."""
@@ -288,9 +310,32 @@ def groups_of(thread: int) -> list[str]:
             in _task(thread).groups.items()]
 
 
-def held(ours: Collection[int]) -> deadline.Held:
-    """For ``nova_rt.kernel.deadline.held``: there is nobody else."""
-    return deadline.Held(sum(_task(thread).deadline for thread in ours), 0)
+def is_worker(thread: int) -> bool:
+    """For ``nova_rt.host.thread.is_worker``."""
+    return thread in _workers
+
+
+def is_runnable(thread: int) -> bool:
+    """For ``nova_rt.host.thread.is_runnable``."""
+    _task(thread)
+    found = _kernels[thread]
+    return isinstance(found, stock.Kernel) and thread in found.busy_threads
+
+
+def ran_ns(thread: int) -> int:
+    """For ``nova_rt.host.thread.ran_ns``."""
+    _task(thread)
+    return _stock(thread).ran_ns(thread)
+
+
+def overrun_ns(thread: int) -> int:
+    """For ``nova_rt.host.thread.overrun_ns``: a tick, of a busy thread."""
+    return 4_000_000 if is_runnable(thread) else 0
+
+
+def look(controller: str) -> list[deadline.Other]:
+    """For ``nova_rt.kernel.deadline.look``: there is nobody else."""
+    return []
 
 
 def try_pinning(path: str, cpu: int) -> bool:
@@ -305,11 +350,6 @@ def read_server(server: str, cpu: int, name: str) -> int:
     return 50_000_000 if name == 'runtime' else 1_000_000_000
 
 
-def read_total(cpu: int) -> int:
-    """For ``nova_rt.privsep.read_deadline_total``: a locked-down kernel."""
-    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
-
-
 def _stock(thread: int) -> stock.Kernel:
     found = _kernels[thread]
     assert isinstance(found, stock.Kernel)
@@ -320,6 +360,7 @@ def _stock(thread: int) -> stock.Kernel:
 THREADS: dict[str, Any] = {
     'nova_rt.kernel.tasks._belongs': belongs,
     'nova_rt.kernel.tasks._is_child': is_child,
+    'nova_rt.host.thread.is_worker': is_worker,
     'nova_rt.kernel.tasks.os.sched_getparam': parameters_of,
     'nova_rt.kernel.tasks.os.sched_getscheduler': policy_of,
     'nova_rt.privsep.set_policy': set_policy,
@@ -327,6 +368,10 @@ THREADS: dict[str, Any] = {
 }
 #: What stands in for the system calls, and for the probe at start.
 DEADLINE: dict[str, Any] = {
+    'nova_rt.host.thread.is_worker': is_worker,
+    'nova_rt.host.thread.is_runnable': is_runnable,
+    'nova_rt.host.thread.ran_ns': ran_ns,
+    'nova_rt.host.thread.overrun_ns': overrun_ns,
     'nova_rt.host.sched.get': attributes_of,
     'nova_rt.host.sched.start': set_deadline,
     'nova_rt.host.sched.os.sched_setscheduler': set_scheduler,
@@ -335,8 +380,7 @@ DEADLINE: dict[str, Any] = {
     'nova_rt.privsep._groups_of': groups_of,
     'nova_rt.privsep.try_pinning': try_pinning,
     'nova_rt.privsep.read_server': read_server,
-    'nova_rt.privsep.read_deadline_total': read_total,
-    'nova_rt.kernel.deadline.held': held,
+    'nova_rt.kernel.deadline.look': look,
 }
 
 

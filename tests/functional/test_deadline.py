@@ -5,8 +5,12 @@
 import errno
 import os
 import unittest
+from unittest import mock
 
 import fixtures
+from nova import context
+from nova import objects
+from nova.tests.fixtures import libvirt as fakelibvirt
 
 from nova_rt.compute import claims
 from nova_rt.host import sched
@@ -84,6 +88,42 @@ class DeadlineTest(Stock, operations.TestCase):
         thread = self.guests.hosts['host1'].running[pid][2]
         sched.stop(thread)
         self.audit()
+        self.assert_runs(server, 'host1', 600)
+
+    def busy(self, server: object) -> int:
+        """The vCPU of a server that never sleeps from now on."""
+        pid = self.domain(server).rt_pid
+        thread = self.guests.hosts['host1'].running[pid][2]
+        self.kernel().busy_threads.add(thread)
+        return int(thread)
+
+    def test_a_vcpu_that_starves_runs_after_an_audit(self) -> None:
+        """Its policy and its pCPU read back right all the time."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_rt.kernel.starving._GRACE_SECONDS', 0.0))
+        server = self.reserved()
+        thread = self.busy(server)
+        self.kernel().stuck.add(thread)
+        self.assert_runs(server, 'host1', 600)
+        self.audit()
+        self.assertEqual(set(), self.kernel().stuck)
+        self.assert_runs(server, 'host1', 600)
+
+    def test_a_power_off_that_libvirt_refuses(self) -> None:
+        """Its reservation was taken by then; the audit gives it again."""
+        server = self.reserved()
+        self.busy(server)
+        driver = self.computes['host1'].driver
+        instance = objects.Instance.get_by_uuid(
+            context.get_admin_context(), server['id'])
+        guest = driver._host.get_guest(instance)
+        with mock.patch.object(
+                guest._domain, 'destroy',
+                side_effect=fakelibvirt.make_libvirtError(
+                    fakelibvirt.libvirtError, 'it is busy')):
+            self.assertRaises(fakelibvirt.libvirtError, guest.poweroff)
+        self.audit()
+        self.assertEqual(set(), self.kernel().stuck)
         self.assert_runs(server, 'host1', 600)
 
 

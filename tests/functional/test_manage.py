@@ -436,6 +436,21 @@ class StatusTest(ManageTestCase):
         code, found = self.status()
         self.assertEqual((2, 2), (code, found['Readable claims']))
 
+    def test_flavors(self) -> None:
+        """As a client leaves them whose properties nova-api refused."""
+        self.rt_flavor()
+        self._create_flavor(name='flavor_rt1', extra_spec={})
+        self.rt_flavor(period=None)
+        code, found = self.status()
+        self.assertEqual(
+            (1, 1), (code, found['Flavors without their reservation']))
+        code, out = self.manage('check')
+        self.assertEqual(0, code)
+        self.assertIn('flavor flavor_rt1: by its name', out)
+        self.assertIn(f'it has {base.RUNTIME} and no {base.PERIOD}', out)
+        self.assertIn('2 flavors to look at', out)
+        self.assertNotIn('flavor ', self.manage('check', '--host', 'host1')[1])
+
     def _codes(self) -> tuple[int, set[int]]:
         code, found = self.status()
         return code, set(found.values())

@@ -112,6 +112,7 @@ def _values(cloud: settings.Settings) -> dict[str, str]:
         'run': str(cloud.run),
         'virt_type': cloud.kind.virt_type,
         'libvirt_uri': cloud.kind.uri,
+        'cpu_mode': cloud.kind.cpu_mode,
         'region': settings.REGION,
         'auth_url': cloud.auth_url,
         'domain_prefix': settings.DOMAIN_PREFIX,

@@ -7,11 +7,13 @@ import shutil
 import tempfile
 
 from cloud import glance
+from cloud import kvm_images
 from cloud import lxc_images
 from cloud import qemu_images
 from cloud import settings
 
-UPLOADS = {'lxc': lxc_images.upload, 'qemu': qemu_images.upload}
+UPLOADS = {'lxc': lxc_images.upload, 'qemu': qemu_images.upload,
+           'kvm': kvm_images.upload}
 
 
 def upload(cloud: settings.Settings) -> None:

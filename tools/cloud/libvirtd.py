@@ -150,7 +150,7 @@ def has_domain_files(cloud: settings.Settings) -> bool:
     """Whether libvirt would find domains of an embedded cloud."""
     return any(path for directory in (configuration(cloud), RUN)
                for path in directory.glob(
-                   f'{cloud.guest}/{settings.DOMAIN_PREFIX}*.xml'))
+                   f'{cloud.kind.daemon}/{settings.DOMAIN_PREFIX}*.xml'))
 
 
 def domain_names(cloud: settings.Settings) -> list[str]:

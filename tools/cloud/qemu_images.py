@@ -54,15 +54,15 @@ def upload(images: glance.Glance, busybox: pathlib.Path,
            scratch: pathlib.Path) -> None:
     kernel = images.ensure('qemu-kernel', lambda: KERNEL, 'aki', 'aki')
     initrd = images.ensure(
-        'qemu-initrd', functools.partial(_initrd, busybox, scratch),
+        'qemu-initrd', functools.partial(build_initrd, busybox, scratch),
         'ari', 'ari')
     for name, line in COMMAND_LINES.items():
-        images.ensure(name, functools.partial(_disk, scratch), 'ami', 'ami',
+        images.ensure(name, functools.partial(disk, scratch), 'ami', 'ami',
                       kernel_id=kernel, ramdisk_id=initrd,
                       os_command_line=line)
 
 
-def _initrd(busybox: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
+def build_initrd(busybox: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
     root = scratch / 'initrd'
     for directory in ('bin', 'dev', 'proc'):
         (root / directory).mkdir(parents=True)
@@ -80,7 +80,7 @@ def _initrd(busybox: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
     return image
 
 
-def _disk(scratch: pathlib.Path) -> pathlib.Path:
+def disk(scratch: pathlib.Path) -> pathlib.Path:
     image = scratch / 'empty.raw'
     with image.open('wb') as file:
         file.truncate(DISK_SIZE)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The two kinds of guests: what differs for who looks from the host."""
+"""The kinds of guests: what differs for who looks from the host."""
 
 import dataclasses
 
@@ -42,3 +42,5 @@ KINDS = {
                  'vCPUs', 'emulator and I/O threads',
                  ((3_000, 10_000), (350_000, 1_000_000), (25_000, 100_000))),
 }
+KINDS['kvm'] = dataclasses.replace(
+    KINDS['qemu'], image='kvm-busy', hostile_image='kvm-hostile')

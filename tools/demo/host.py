@@ -23,6 +23,7 @@ from demo import groups
 from demo import guests
 from nova_rt.compute import claims
 from nova_rt.host import sched
+from nova_rt.host import thread
 from nova_rt import hostmap
 
 MACHINE = groups.tree('cpu') / 'machine'
@@ -182,7 +183,8 @@ def _own_tasks(server: Server) -> set[int]:
     keeper = server.kind.keeper(server.group)
     return {task for group in server.own_groups
             for task in groups.tasks(server.below('cpu') / group)
-            if keeper is None or _process_of(task) != keeper}
+            if (keeper is None or _process_of(task) != keeper)
+            and not thread.is_worker(task)}
 
 
 def policies(server: Server) -> dict[str, list[str]]:

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs in the machine: mounts what a Debian has, runs the jobs, switches off.
-# PROJECT, CGROUP (v1 or v2) and NOVA_RT_LAB_TOLERANCE, how far the share of a
-# busy task may be off, are in settings.sh.
+# PROJECT, CGROUP (v1 or v2), KVM (1: it is wanted) and NOVA_RT_LAB_TOLERANCE,
+# how far the share of a busy task may be off, are in settings.sh.
 # shellcheck source=/dev/null
 . /lab/settings.sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -28,7 +28,11 @@ if [ -d /lab/modules ]; then
     mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose modules \
         "/lib/modules/$(uname -r)"
     for module in fuse loop veth bridge tun; do modprobe -q "$module"; done
+    [ "$KVM" = 0 ] ||
+        for module in kvm_amd vhost_net; do modprobe "$module"; done
 fi
+mkdir -p /dev/hugepages
+mount -t hugetlbfs hugetlbfs /dev/hugepages 2>/dev/null
 
 if [ "$CGROUP" = v2 ]; then
     mount -t cgroup2 cgroup2 /sys/fs/cgroup
@@ -56,7 +60,13 @@ cut -d ' ' -f 1 /proc/uptime > /lab/out/uptime
 for job in /lab/jobs/*; do
     name=${job##*/}
     before=$(date +%s)
-    bash "$job" > "/lab/out/$name.output" 2>&1 < /dev/null
+    if [ "$KVM" = 1 ] && [ ! -e /dev/kvm ]; then
+        echo 'This kernel has no KVM for AMD: build it with CONFIG_KVM_AMD,' \
+            'or leave out --kvm.' > "/lab/out/$name.output"
+        false
+    else
+        bash "$job" > "/lab/out/$name.output" 2>&1 < /dev/null
+    fi
     echo "$? $(($(date +%s) - before))" > "/lab/out/$name.status"
 done
 sync

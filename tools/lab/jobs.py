@@ -12,6 +12,11 @@ from lab import programs
 
 #: Brings the logs of the embedded cloud, which says more than its tests.
 _LOGS = '; status=$?; cp -r .cloud/log /lab/out/; exit $status'
+# A guest of each accelerator, by the product's enforcer.  Of time it judges
+# what is the same each time.
+_GUESTS = ('python -W ignore -m tests.full.kernel.kvm --accelerator {} '
+           '--guests {} --tolerance "$NOVA_RT_LAB_TOLERANCE" '
+           '$NOVA_RT_LAB_CLOCK')
 #: Shell commands by name, run at the project's root.
 NAMED = {
     'unit': 'stestr --test-path tests/unit run',
@@ -21,11 +26,21 @@ NAMED = {
     'cloud': f'stestr --test-path tests/cloud run --serial{_LOGS}',
     'demo': 'tools/demo.sh --tolerance "$NOVA_RT_LAB_TOLERANCE" '
             f'--report /lab/out/demo.json{_LOGS}',
+    'demo-kvm': 'tools/demo.sh --guest kvm --tolerance '
+                f'"$NOVA_RT_LAB_TOLERANCE" --report /lab/out/demo.json{_LOGS}',
     'conformance': 'nova-rt conformance --this-host-may-crash -f json '
                    '--log /lab/out/conformance.log '
                    '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
     'domains': 'python -W ignore -m tests.full.kernel.domains '
                '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
+    'pinned': 'python -W ignore -m tests.full.kernel.pinned '
+              '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
+    'tcg': _GUESTS.format('tcg', 'plain'),
+    'kvm': _GUESTS.format('kvm', 'libvirt'),
+    'kvm-plain': _GUESTS.format('kvm', 'plain'),
+    'kvm-costs': f'{_GUESTS.format("kvm", "plain")} halt_polling big_lock '
+                 'workers no_reset_on_fork',
+    'kvm-boot': f'{_GUESTS.format("kvm", "plain")} boot',
     'soak': 'python -W ignore -m tests.full.kernel.soak '
             '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
     'budgets': 'python -W ignore -m tests.full.kernel.budgets',
@@ -34,6 +49,18 @@ NAMED = {
     # An answer is what counts here: not every kernel has an interface.
     'doctor': 'nova-rt doctor -f json || [ $? -le 2 ]',
 }
+#: The guests of a job: processes as vCPUs or in containers, or real ones.
+GUESTS = {**dict.fromkeys(('conformance', 'pinned', 'budgets', 'soak',
+                           'releases'), 'processes'),
+          'domains': 'containers, TCG', 'tcg': 'TCG',
+          **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs', 'kvm-boot',
+                           'demo-kvm'), 'KVM'),
+          **dict.fromkeys(('cloud', 'demo'), 'containers')}
+#: Where reservations are proven by a job that passes.
+PROVES = {**dict.fromkeys(('conformance', 'pinned', 'domains', 'tcg'), 'lab'),
+          **dict.fromkeys(('kvm', 'kvm-plain'), 'KVM'),
+          **dict.fromkeys(('cloud', 'demo'), 'cloud'),
+          'demo-kvm': 'cloud with KVM'}
 #: The job that has the words after ``--``.
 COMMAND = 'command'
 _TOTAL = re.compile(r'^ - (Passed|Failed|Skipped|Unexpected \w+): (\d+)$',

@@ -11,12 +11,19 @@ from lab import apt
 from lab import cache as caches
 from lab import programs
 
-#: Suite of each release whose kernel can be asked for by name.
-SUITES = {'debian:12': 'bookworm', 'debian:13': 'trixie',
-          'debian:13-backports': 'trixie-backports'}
-_PACKAGE = 'linux-image-amd64'
+_STOCK = 'linux-image-amd64'
+_REAL_TIME = 'linux-image-rt-amd64'
+#: Suite and package of each kernel of Debian that can be asked for by name.
+DEBIAN = {'debian:12': ('bookworm', _STOCK),
+          'debian:12-rt': ('bookworm', _REAL_TIME),
+          'debian:13': ('trixie', _STOCK),
+          'debian:13-rt': ('trixie', _REAL_TIME),
+          'debian:13-backports': ('trixie-backports', _STOCK),
+          'debian:sid': ('sid', _STOCK)}
 _IMAGE = 'vmlinuz'
 _CONFIG = 'config'
+#: The lab's CPUs are AMD's where they have KVM.
+_KVM = 'kvm-amd.ko'
 # The boot protocol of Linux on x86, Documentation/arch/x86/boot.rst.
 _MAGIC = b'HdrS'
 _MAGIC_AT = 0x202
@@ -41,26 +48,37 @@ class Kernel:
     modules: pathlib.Path | None = None
     config: pathlib.Path | None = None
 
+    def require_kvm(self) -> None:
+        """Look for KVM's module; a kernel without any may have it built in.
+
+        :raises LabError: it is not among the kernel's modules
+        """
+        if self.modules is not None and not any(
+                self.modules.glob(f'**/{_KVM}*')):
+            raise programs.LabError(
+                f'{self.name} has no module {_KVM}, so that --kvm has no '
+                'effect: name a kernel that was built with CONFIG_KVM_AMD=m')
+
 
 def find(name: str, cache: pathlib.Path,
          modules: pathlib.Path | None = None) -> Kernel:
     """The kernel of this name.
 
-    :param name: a key of SUITES or the path of an image
+    :param name: a key of DEBIAN or the path of an image
     :param modules: the directory of modules of an image given by path
     :raises LabError: if there is no such kernel, or it is no image
     """
     if name.startswith('debian:'):
-        if name not in SUITES:
+        if name not in DEBIAN:
             raise programs.LabError(
                 f'{name} is none of the kernels of Debian that the lab '
-                f'knows: name one of {", ".join(SUITES)}')
+                f'knows: name one of {", ".join(DEBIAN)}')
         return _debian(name, cache)
     image = pathlib.Path(name).resolve()
     if not image.is_file():
         raise programs.LabError(
             f'{name} is no kernel: give the path of an image (bzImage) or '
-            f'one of {", ".join(SUITES)}')
+            f'one of {", ".join(DEBIAN)}')
     if modules is not None and not (modules / 'modules.dep').is_file():
         raise programs.LabError(
             f'{modules} has no modules.dep: give the directory of the '
@@ -84,7 +102,7 @@ def release_of(image: pathlib.Path) -> str:
 def _debian(name: str, cache: pathlib.Path) -> Kernel:
     directory = cache / name.replace(':', '-')
     if not directory.is_dir():
-        _fetch(SUITES[name], directory, cache)
+        _fetch(*DEBIAN[name], directory, cache)
     image = directory / _IMAGE
     release = release_of(image)
     return Kernel(name, release, image,
@@ -92,17 +110,18 @@ def _debian(name: str, cache: pathlib.Path) -> Kernel:
                   directory / _CONFIG)
 
 
-def _fetch(suite: str, directory: pathlib.Path, cache: pathlib.Path) -> None:
-    """Unpack a suite's kernel into *directory*, all of it or nothing."""
+def _fetch(suite: str, package: str, directory: pathlib.Path,
+           cache: pathlib.Path) -> None:
+    """Unpack a kernel of a suite into *directory*, all of it or nothing."""
     programs.require('depmod', 'dpkg-deb')
     archive = apt.Archive(suite, cache / 'apt' / suite)
     archive.update()
     with caches.scratch(cache) as scratch:
         work = pathlib.Path(scratch)
         (work / 'packages').mkdir()
-        archive.download_kernel(_PACKAGE, work / 'packages')
-        for package in (work / 'packages').glob('*.deb'):
-            programs.run(['dpkg-deb', '-x', package, work / 'root'])
+        archive.download_kernel(package, work / 'packages')
+        for part in (work / 'packages').glob('*.deb'):
+            programs.run(['dpkg-deb', '-x', part, work / 'root'])
         _index(work / 'root')
         (work / 'root').rename(directory)
 

@@ -16,6 +16,7 @@ from lab import jobs
 from lab import kernels
 from lab import machine
 from lab import programs
+from lab import series
 from lab import session
 from lab import table
 from lab import verdict
@@ -23,6 +24,8 @@ from lab import verdict
 _BAD_INPUT = 2
 _MAX_CPUS = 64
 _MIN_MEMORY = 512
+#: MiB of a huge page.
+_PAGE = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,8 +55,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog='Exit status: 0 all passed, 1 a test failed, 2 wrong usage, '
         '3 the kernel died, 4 the time is over, 5 it did not boot.')
     parser.add_argument(
-        'kernel', metavar='KERNEL', help='the path of an image (bzImage) or '
-        f'one of {", ".join(kernels.SUITES)}')
+        'kernel', metavar='KERNEL', help='the path of an image (bzImage), '
+        f'one of {", ".join(kernels.DEBIAN)}, or {series.ALL}: each of these '
+        'with what its row in the table of kernels needs')
     parser.add_argument(
         'tests', metavar='TEST', nargs='*',
         help=f'{", ".join(jobs.NAMED)} (default: doctor)')
@@ -64,6 +68,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--cpus', type=int, metavar='N',
                         help=f'(default: {machine.CPUS}, or 1 with --icount)')
     parser.add_argument('--memory', type=int, default=3072, metavar='MIB')
+    parser.add_argument('--kvm', action='store_true',
+                        help='CPUs that can have guests of KVM, which is '
+                             'loaded')
+    parser.add_argument('--cells', type=int, default=1, metavar='N',
+                        help='NUMA cells (default: %(default)s)')
+    parser.add_argument('--pages', type=int, default=0, metavar='N',
+                        help='huge pages of 2 MiB in each cell')
     parser.add_argument('--icount', action='store_true',
                         help='a deterministic clock, for tests of timing')
     parser.add_argument('--instruction', type=int, metavar='NS',
@@ -91,12 +102,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
-    wanted = _machine(options)
-    scripts = [(name, jobs.script(name)) for name in options.tests]
-    if command:
-        scripts.append((jobs.COMMAND, jobs.script(jobs.COMMAND, command)))
-    if not scripts:
-        scripts = [('doctor', jobs.script('doctor'))]
+    boots = _boots(options, command)
     if options.timeout <= 0:
         raise programs.LabError(
             f'--timeout {options.timeout:g} is no time: give seconds, more '
@@ -104,16 +110,38 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
     if options.record is not None and options.record.exists():
         table.parse(options.record.read_text())
     programs.require('qemu-system-x86_64')
+    return max(_boot(options, one) for one in boots)
+
+
+def _boots(options: argparse.Namespace, command: Sequence[str]
+           ) -> list[series.Boot]:
+    """What is to be done, one after the other."""
+    if options.kernel == series.ALL:
+        if options.tests or command:
+            raise programs.LabError(
+                f'{series.ALL} has tests of its own: leave out '
+                f'{" ".join([*options.tests, *command])}, or name one kernel')
+        return series.boots()
+    scripts = [(name, jobs.script(name)) for name in options.tests]
+    if command:
+        scripts.append((jobs.COMMAND, jobs.script(jobs.COMMAND, command)))
+    return [series.Boot(options.kernel, _machine(options), scripts or [
+        ('doctor', jobs.script('doctor'))])]
+
+
+def _boot(options: argparse.Namespace, boot: series.Boot) -> verdict.Outcome:
+    """One boot, printed and recorded as soon as it has ended."""
     directory = options.cache or cache.default()
     with cache.opened(directory):
-        kernel = kernels.find(options.kernel, directory, options.modules)
+        kernel = kernels.find(boot.kernel, directory, options.modules)
         disk = image.find(directory)
-    found = session.Session(kernel, wanted, disk, scripts, options.timeout,
-                            options.output).run()
+    output = options.output and options.output / boot.directory
+    found = session.Session(kernel, boot.machine, disk, boot.scripts,
+                            options.timeout, output).run()
     if options.record is not None:
         table.record(options.record, options.label or kernel.name, found)
     print(verdict.as_json(found) if options.format == 'json'
-          else verdict.as_text(found))
+          else verdict.as_text(found), flush=True)
     return found.outcome
 
 
@@ -128,5 +156,16 @@ def _machine(options: argparse.Namespace) -> machine.Machine:
         raise programs.LabError(
             f'--memory {options.memory} is too little: give at least '
             f'{_MIN_MEMORY} (MiB)')
+    cells = options.cells
+    if cells < 1 or cpus % cells or options.memory % cells:
+        raise programs.LabError(
+            f'--cells {cells} does not divide {cpus} CPUs and '
+            f'{options.memory} MiB into equal parts: give other --cpus or '
+            '--memory')
+    if not 0 <= options.pages * cells * _PAGE <= options.memory // 2:
+        raise programs.LabError(
+            f'--pages {options.pages} in each of {cells} cells is not within '
+            f'half of the {options.memory} MiB: give less, or more --memory')
     return machine.Machine(cpus, options.memory, options.cgroup,
-                           options.icount, options.instruction)
+                           options.icount, options.instruction, options.kvm,
+                           cells, options.pages)

@@ -64,6 +64,8 @@ class Session:
         """Put in what the machine reads; the names of the jobs' files."""
         for name in ('jobs', 'out'):
             (shared / name).mkdir()
+        if self.machine.kvm:
+            self.kernel.require_kvm()
         if self.kernel.modules is not None:
             (shared / 'modules').mkdir()
             initrd.build(self.kernel.modules, shared / 'initrd')
@@ -73,8 +75,10 @@ class Session:
         (shared / 'settings.sh').write_text(
             f'PROJECT={shlex.quote(str(image.PROJECT))}\n'
             f'CGROUP={self.machine.cgroup}\n'
-            'export NOVA_RT_LAB_TOLERANCE='
-            f'{machine.TOLERANCE[self.machine.icount]}\n')
+            f'KVM={self.machine.kvm:d}\n'
+            f'export NOVA_RT_LAB_TOLERANCE={self.machine.tolerance}\n'
+            'export NOVA_RT_LAB_CLOCK='
+            f'{"--deterministic" if self.machine.icount else ""}\n')
         programs.run(['tar', '-c', '-f', shared / 'project.tar', '-C',
                       image.PROJECT,
                       *(f'--exclude=./{name}' for name in _LEFT_OUT), '.'])

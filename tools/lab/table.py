@@ -2,30 +2,51 @@
 
 """The table of kernels in the documentation: what each gave in the lab."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 import csv
 import io
 import json
-import operator
 import pathlib
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from lab import jobs
 from lab import programs
 from lab import verdict
 
-HEADER = ('Kernel', 'Release', 'cgroup', 'CPUs', 'Interface', 'Doctor',
-          'Conformance', 'Share within', 'Tests', 'Outcome')
-#: Columns that tell one kind of boot from another: kernel, cgroup, CPUs.
-_KIND = operator.itemgetter(0, 2, 3)
+HEADER = ('Kernel', 'Release', 'cgroup', 'CPUs', 'Clock', 'Guests',
+          'Interface', 'Doctor', 'Conformance', 'Share within', 'Tests',
+          'Proven', 'Outcome')
+#: How time goes, by whether it goes by instructions.
+CLOCKS = {True: 'deterministic', False: 'host'}
 _NONE = '-'
 #: Jobs whose results have columns of their own.
 _COLUMNS = ('doctor', 'conformance')
 #: Where a JSON object begins: with a line.
 _OBJECT = re.compile(r'^\{(?=\n|")', re.MULTILINE)
 
-Row = tuple[str, ...]
+
+class Row(NamedTuple):
+    """One boot, for readers; the columns of HEADER."""
+
+    kernel: str
+    release: str
+    cgroup: str
+    cpus: str
+    clock: str
+    guests: str
+    interface: str
+    doctor: str
+    conformance: str
+    within: str
+    tests: str
+    proven: str
+    outcome: str
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """Tells one kind of boot from another."""
+        return self.kernel, self.cgroup, self.cpus, self.clock
 
 
 def record(path: pathlib.Path, label: str, found: verdict.Verdict) -> None:
@@ -43,18 +64,17 @@ def parse(content: str) -> list[Row]:
 
     :raises LabError: it is another table
     """
-    rows = [tuple(one) for one in csv.reader(io.StringIO(content))]
-    if not rows or rows[0] != HEADER:
+    rows = list(csv.reader(io.StringIO(content)))
+    if not rows or tuple(rows[0]) != HEADER:
         raise programs.LabError(
             'the file of --record is no table of the lab: name one that it '
             'wrote, or one that is not there')
-    return rows[1:]
+    return [Row(*one) for one in rows[1:]]
 
 
 def merged(rows: Iterable[Row], new: Row) -> list[Row]:
     """Rows in order, with one for each kind of boot."""
-    return sorted([*(one for one in rows
-                     if _KIND(one) != _KIND(new)), new])
+    return sorted([*(one for one in rows if one.kind != new.kind), new])
 
 
 def text(rows: Iterable[Row]) -> str:
@@ -66,20 +86,29 @@ def text(rows: Iterable[Row]) -> str:
 
 def row(label: str, found: verdict.Verdict) -> Row:
     """What one boot adds to the table."""
-    results = {one.name: one for one in found.results}
-    doctor, conformance = (_json(results.get(name)) for name in _COLUMNS)
+    contents = {one.name: _json(one) for one in found.results}
+    doctor, conformance = (contents.get(name, {}) for name in _COLUMNS)
     interface = conformance.get('interface') or doctor.get('interface')
-    return (label, found.release or _NONE, found.cgroup,
-            verdict.cpus(found), interface or 'none',
-            _doctor(doctor), _levels(conformance), _worst(conformance),
-            _tests(found.results),
-            '; '.join(found.deaths[:1]) or found.outcome.name.lower())
+    return Row(
+        label, found.release or _NONE, found.cgroup, str(found.cpus),
+        CLOCKS[found.icount], _list(jobs.GUESTS, found.results),
+        interface or 'none', _doctor(doctor), _levels(conformance),
+        _worst(contents.values()), _tests(found.results),
+        _list(jobs.PROVES, [one for one in found.results if not one.status]),
+        '; '.join(found.deaths[:1]) or found.outcome.name.lower())
 
 
-def _json(result: jobs.Result | None) -> dict[str, Any]:
+def _list(of_job: Mapping[str, str], results: Iterable[jobs.Result]) -> str:
+    """What these jobs stand for, each once."""
+    found = dict.fromkeys(of_job[one.name] for one in results
+                          if one.name in of_job and one.status is not None)
+    return ', '.join(found) or _NONE
+
+
+def _json(result: jobs.Result) -> dict[str, Any]:
     """The object that a job printed, after whatever else it said."""
-    begin = _OBJECT.search(result.output) if result is not None else None
-    if result is None or begin is None:
+    begin = _OBJECT.search(result.output)
+    if begin is None:
         return {}
     try:
         content, _ = json.JSONDecoder().raw_decode(
@@ -110,10 +139,11 @@ def _levels(content: dict[str, Any]) -> str:
     return (f'{counts} ({broken})' if broken else counts) or _NONE
 
 
-def _worst(content: dict[str, Any]) -> str:
+def _worst(contents: Iterable[dict[str, Any]]) -> str:
     """How far a share was off at most, in CPUs."""
-    worst = content.get('worst')
-    return _NONE if worst is None else f'{worst:.4f}'
+    found = [content['worst'] for content in contents
+             if content.get('worst') is not None]
+    return f'{max(found):.4f}' if found else _NONE
 
 
 def _tests(results: Iterable[jobs.Result]) -> str:

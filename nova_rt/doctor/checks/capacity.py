@@ -3,22 +3,44 @@
 """How much may be reserved, and who holds it."""
 
 from collections.abc import Iterator
+import dataclasses
+import functools
 
 from nova_rt.doctor.checks import deadline
+from nova_rt.doctor.checks import interrupts
 from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
-from nova_rt import exception
 from nova_rt.host import timers
 from nova_rt.kernel import base
 from nova_rt.kernel import groups as kernel_groups
 
 
-def offered(view: doctor_view.View) -> int | None:
-    """ppm that servers may have in all, None without an interface.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Offer:
+    """ppm that servers may have in all.
 
-    :raises KernelError, OSError, ValueError: the kernel does not tell
+    :ivar ppm: None without an interface, or where it cannot be told
+    :ivar trouble: why it cannot
     """
+
+    ppm: int | None
+    trouble: str = ''
+
+
+@functools.lru_cache(maxsize=1)
+def offered(view: doctor_view.View) -> Offer:
+    """What a report says, once: it may be another one a moment later."""
+    try:
+        return Offer(_offered(view))
+    except Exception as error:
+        # Whatever it is: it is told, and not raised in the summary.
+        return Offer(None, findings.reason(error))
+
+
+def _offered(view: doctor_view.View) -> int | None:
     if view.detection.deadline:
+        if view.options.virt_type == 'lxc':
+            return None  # see deadline.containers
         return min(deadline.ppm(view), view.options.cap_ppm)
     if view.interface is None or view.groups is None:
         return None
@@ -28,11 +50,11 @@ def offered(view: doctor_view.View) -> int | None:
 
 def total(view: doctor_view.View) -> Iterator[findings.Finding]:
     name = 'capacity.offered'
-    try:
-        ppm = offered(view)
-    except (exception.KernelError, OSError, ValueError) as error:
+    offer = offered(view)
+    ppm = offer.ppm
+    if offer.trouble:
         yield findings.problem(
-            name, f'Nothing can be reserved: {findings.reason(error)}.',
+            name, f'Nothing can be reserved: {offer.trouble}.',
             'Correct what is named there.')
         return
     if ppm is None:
@@ -43,7 +65,7 @@ def total(view: doctor_view.View) -> Iterator[findings.Finding]:
                  else 'on each pCPU')
         yield findings.ok(
             name, f'{findings.share(ppm)} may be reserved {scope}'
-            f'{_left(view, ppm)}.')
+            f'{_left(view, ppm)}{_below(view)}.')
     elif view.groups is not None and not view.groups.root.budget:
         yield findings.warning(
             name, 'The root group has nothing to hand out yet.',
@@ -63,6 +85,13 @@ def _left(view: doctor_view.View, ppm: int) -> str:
     left = max(0, ppm - max(map(sum, zip(*held, strict=True)), default=0))
     where = '' if view.interface.replicated else ' on the fullest'
     return f'; {findings.share(left)} of it is left{where}'
+
+
+def _below(view: doctor_view.View) -> str:
+    """Who has what they leave."""
+    if not interrupts.exposed(view):
+        return ''
+    return f'; interrupts wait for them there ({interrupts.THREADS})'
 
 
 def root(view: doctor_view.View) -> Iterator[findings.Finding]:

@@ -102,8 +102,9 @@ def parse(spec: str) -> frozenset[int]:
 def chosen(view: doctor_view.View) -> frozenset[int]:
     """The CPUs that reservations may use; all online where unknown."""
     online = frozenset(view.host.online)
+    spec = view.options.rt_cpus or view.options.cpu_shared_set
     try:
-        return parse(view.options.rt_cpus or '') & online or online
+        return parse(spec or '') & online or online
     except ValueError:
         return online
 

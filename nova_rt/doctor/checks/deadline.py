@@ -8,10 +8,7 @@ import os
 
 from nova_rt.doctor import findings
 from nova_rt.doctor import view as doctor_view
-from nova_rt.host import admitted
 from nova_rt.host import files as host_files
-from nova_rt.host import proc
-from nova_rt.host import sched
 from nova_rt.kernel import deadline
 
 _HALT_POLL = '/sys/module/kvm/parameters/halt_poll_ns'
@@ -26,36 +23,15 @@ def ppm(view: doctor_view.View) -> int:
         return view.host.number(
             f'{host_files.DEBUG}/sched/{server}/cpu{cpu}/{name}')
 
-    def total(cpu: int) -> int:
-        return admitted.total(view.host.read(admitted.PATH).splitlines(),
-                              cpu)
-
     mount = view.hierarchy.mount if view.hierarchy else '/sys/fs/cgroup'
-    admission = deadline.Admission(view.host, mount, read, total)
-    ours, others = _by_owner(view)
-    return admission.ppm(
-        deadline.Held(_units(ours), _units(others)), pinned=True)
+    admission = deadline.Admission(view.host, mount, read)
+    return admission.ppm(_others(view))
 
 
-def _by_owner(view: doctor_view.View
-              ) -> tuple[list[proc.Task], list[proc.Task]]:
-    """The SCHED_DEADLINE threads that are vCPUs, and the others."""
-    guests = tuple(guest.domain + '/' for guest in view.guests)
-    found: tuple[list[proc.Task], list[proc.Task]] = ([], [])
-    for task in view.tasks.deadline:
-        if not task.kernel:
-            inside = (view.group_of(task) + '/').startswith(guests)
-            found[not inside].append(task)
-    return found
-
-
-def _units(tasks: list[proc.Task]) -> int:
-    found = 0
-    for task in tasks:
-        with contextlib.suppress(ProcessLookupError):
-            policy = sched.get(task.thread)
-            found += deadline.units(policy.runtime, policy.period)
-    return found
+def _others(view: doctor_view.View) -> list[deadline.Other]:
+    """The SCHED_DEADLINE threads that are no vCPUs."""
+    controller = view.hierarchy.controller if view.hierarchy else ''
+    return deadline.others(view.host, view.tasks.deadline, controller)
 
 
 def containers(view: doctor_view.View) -> Iterator[findings.Finding]:
@@ -71,16 +47,7 @@ def others(view: doctor_view.View) -> Iterator[findings.Finding]:
     """Who else runs before ordinary tasks, and in what order."""
     if not view.detection.deadline:
         return
-    name = 'deadline.others'
-    _, found = _by_owner(view)
-    if found:
-        yield findings.warning(
-            name, f'Other threads are SCHED_DEADLINE, and may come to any '
-            f'pCPU: {findings.some([str(task) for task in found])}.',
-            'Have their services do without it: what they hold is taken '
-            'from each pCPU.')
-    else:
-        yield findings.ok(name, 'No thread but vCPUs is SCHED_DEADLINE.')
+    yield _strangers(_others(view))
     real_time = [str(task) for task in view.tasks.real_time
                  if not task.kernel]
     name = 'deadline.real_time'
@@ -95,11 +62,31 @@ def others(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.ok(name, 'No process is SCHED_FIFO or SCHED_RR.')
 
 
+def _strangers(found: list[deadline.Other]) -> findings.Finding:
+    name = 'deadline.others'
+    if not found:
+        return findings.ok(name, 'No thread but vCPUs is SCHED_DEADLINE.')
+    reclaiming = [str(each) for each in found if each.reclaims]
+    if reclaiming:
+        return findings.problem(
+            name, f'Other threads are SCHED_DEADLINE and take what others '
+            f'leave (SCHED_FLAG_RECLAIM): {findings.some(reclaiming)}. '
+            f'Kernels such as 6.12 give them what is reserved, too, so '
+            f'nothing can be reserved here.',
+            'Have their services do without the flag, or end them.')
+    return findings.warning(
+        name, f'Other threads are SCHED_DEADLINE, and may come to any '
+        f'pCPU: {findings.some([str(each) for each in found])}.',
+        'Have their services do without it: what they hold is taken '
+        'from each pCPU.')
+
+
 def pinned(view: doctor_view.View) -> Iterator[findings.Finding]:
     if not view.detection.deadline:
         return
     name = 'deadline.pinned'
-    ours, _ = _by_owner(view)
+    ours = [task for task in view.tasks.deadline
+            if deadline.is_vcpu(view.group_of(task))]
     loose = []
     for task in ours:
         with contextlib.suppress(ProcessLookupError):

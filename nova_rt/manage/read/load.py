@@ -16,6 +16,7 @@ from nova_rt import hostmap
 from nova_rt.manage import errors
 from nova_rt.manage.read import cells
 from nova_rt.manage.read import consumers
+from nova_rt.manage.read import flavors
 from nova_rt.manage.read import kernel
 from nova_rt.manage.read import placement
 from nova_rt.manage import snapshot
@@ -38,11 +39,13 @@ class Scope:
 class View:
     """What was seen.
 
+    :ivar flavors: none where only one host is looked at
     :ivar unchecked: a sentence for each part that could not be
     :ivar notes: a sentence for each part that was left out
     """
 
     hosts: list[snapshot.Host] = dataclasses.field(default_factory=list)
+    flavors: list[snapshot.Flavor] = dataclasses.field(default_factory=list)
     unchecked: list[str] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
 
@@ -62,6 +65,10 @@ class Loader:
         for node in self._nodes(view):
             with errors.noted(view.unchecked, f'host {node.name}'):
                 view.hosts.append(self._host(node, view))
+        if self._scope.host is None:
+            with errors.noted(view.unchecked, 'the flavors'):
+                view.flavors = flavors.flavors(
+                    nova_context.get_admin_context())
         if self._scope.kernel and not view.unchecked and not any(
                 host.kernel for host in view.hosts):
             view.unchecked.append(

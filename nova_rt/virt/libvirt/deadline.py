@@ -9,7 +9,7 @@ of the root domain: what a claim says about pCPUs is an account then, that
 never exceeds what the kernel admits, and not a place.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 import contextlib
 import errno
 import time
@@ -18,6 +18,7 @@ from nova_rt.compute import claims
 from nova_rt import exception
 from nova_rt.host import cgroup
 from nova_rt.host import cpulist
+from nova_rt.host import interrupts
 from nova_rt.host import sched
 from nova_rt.host import ticks
 from nova_rt import hostmap
@@ -32,8 +33,10 @@ from nova_rt.virt.libvirt import enforcer
 from nova_rt.virt.libvirt import layout
 from nova_rt.virt.libvirt import vcpus
 
-#: The bandwidth of a guest that ended returns at the end of its period.
+#: The bandwidth of a guest that ended, or was released while it ran, returns
+#: at the end of its period, or as much later as it overran its runtime.
 _RETURN_SECONDS = 1.0
+_RETURN_PERIODS = 2
 _POLL_SECONDS = 0.02
 
 
@@ -71,15 +74,18 @@ class DeadlineEnforcer(enforcer.Enforcer):
             raise vcpus.error('/', _CONTAINERS)
         with vcpus.explained('/'):
             self._check_shared()
-            ours = self._tasks.threads(
-                self._tasks.partition(self._controller), self._controller)
-            ppm = self._admission.ppm(deadline.held(frozenset(ours)),
-                                      self.pins)
+            ppm = self._admission.ppm(deadline.look(self._controller))
             if not ppm:
                 raise vcpus.error('/', 'the SCHED_DEADLINE threads of others '
                                   'hold all that the kernel gives')
             fine = ticks.high_resolution(self._fs)
-            return base.Capacity(ppm, 0 if fine else ticks.tick_us())
+            return base.Capacity(
+                ppm, 0 if fine else ticks.tick_us(),
+                before_interrupts=interrupts.are_threads(self._fs))
+
+    def warnings(self) -> list[str]:
+        with vcpus.explained('/'):
+            return deadline.warnings(deadline.look(self._controller))
 
     def guard(self) -> None:
         """Nothing: a thread can only take what is its own."""
@@ -90,7 +96,9 @@ class DeadlineEnforcer(enforcer.Enforcer):
     def apply(self, pid: int, claim: claims.RTClaim) -> None:
         """All vCPUs, or none of them."""
         guest = self._vcpus_of(pid, claim)
-        end = time.monotonic() + _RETURN_SECONDS
+        end = time.monotonic() + max(
+            _RETURN_SECONDS,
+            _RETURN_PERIODS * claim.reservation.period_us / 1_000_000)
         while True:
             try:
                 return self._set(pid, guest, claim)
@@ -102,20 +110,37 @@ class DeadlineEnforcer(enforcer.Enforcer):
     def _set(self, pid: int, guest: list[vcpus.VCPU], claim: claims.RTClaim
              ) -> None:
         with contextlib.ExitStack() as undo:
-            self._threads.spare(pid, undo)
-            for vcpu, cpu in zip(guest, claim.cpus, strict=True):
+            self._threads.spare(pid, claim.cpus, undo)
+            pairs = dict(zip(guest, claim.cpus, strict=True))
+            for vcpu, cpu in pairs.items():
                 self._threads.grant(vcpu, claim.reservation, cpu, undo)
+            starving = self._threads.revive(pairs, claim.reservation, undo)
             undo.pop_all()
+        for vcpu in starving:
+            # With a little of the CPU it can at least be ended.
+            self._threads.stop(vcpu)
+        if starving:
+            raise vcpus.error(starving[0].group, _STARVES.format(
+                ', '.join(str(vcpu.thread) for vcpu in starving)))
 
     def release(self, pid: int) -> None:
         for vcpu in self._vcpus(pid):
             self._threads.stop(vcpu)
 
+    def note(self, pids: Iterable[int]) -> None:
+        self._threads.forget()
+        for pid in pids:
+            with contextlib.suppress(exception.KernelError):
+                self._threads.note(self._vcpus(pid))
+
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
-        return all(self._threads.has(vcpu, claim.reservation, cpu)
-                   for vcpu, cpu in zip(self._vcpus_of(pid, claim),
-                                        claim.cpus, strict=True)
-                   ) and self._threads.is_spared(pid)
+        """Whether all vCPUs have it, and get it."""
+        guest = self._vcpus_of(pid, claim)
+        return (all(self._threads.has(vcpu, claim.reservation, cpu)
+                    for vcpu, cpu in zip(guest, claim.cpus, strict=True))
+                and self._threads.is_spared(pid, claim.cpus)
+                and not any(self._threads.starves(vcpu, claim.reservation)
+                            for vcpu in guest))
 
     def bandwidth(self, pid: int) -> int:
         return max((_ppm(self._threads.policy(vcpu))
@@ -143,7 +168,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
         with vcpus.explained(f'of process {pid}'):
             guest = layout.find(self._tasks, self._controller, pid)
             return [vcpus.VCPU(group, thread) for group in guest.vcpus
-                    for thread in self._tasks.threads(
+                    for thread in self._tasks.vcpu_threads(
                         group, self._controller)]
 
     # What the host lacks.
@@ -179,6 +204,10 @@ def can_pin(fs: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
             _admission(fs, _hierarchy(fs)).cpus())
 
 
+_STARVES = ('the kernel gives the threads {} no CPU time while they are '
+            'SCHED_DEADLINE, as somebody changed them by hand; they are '
+            'ordinary until a later audit of nova-compute succeeds; a hard '
+            'reboot of the server makes new ones')
 _CONTAINERS = ('SCHED_DEADLINE is for the vCPU threads of virtual machines; '
                'a container needs a kernel with budgets for groups')
 
@@ -194,8 +223,7 @@ def _hierarchy(fs: cgroup.CgroupFS) -> cgroup.Hierarchy:
 def _admission(fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
                ) -> deadline.Admission:
     return deadline.Admission(
-        fs, hierarchy.mount, nova_rt.privsep.read_server,
-        nova_rt.privsep.read_deadline_total)
+        fs, hierarchy.mount, nova_rt.privsep.read_server)
 
 
 def _ppm(policy: sched.Policy) -> int:

@@ -25,6 +25,7 @@ from nova_rt import exception
 from nova_rt.host import cgroup
 from nova_rt.host import files as host_files
 from nova_rt.host import namespaces
+from nova_rt.host import nodes
 from nova_rt import hostmap
 from nova_rt.kernel import base
 from nova_rt.kernel import detect
@@ -111,7 +112,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                         ) -> enforcer.Enforcer:
         pins = None
         if not containers and _can_pin(files, tasks):
-            pins = kernel_pins.Pins(tasks, self._rt_spare)
+            pins = kernel_pins.Pins(tasks, self._rt_spare, nodes.cells)
         return deadline.DeadlineEnforcer(
             files, tasks, containers, self._get_vcpu_available, pins)
 

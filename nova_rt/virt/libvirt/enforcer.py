@@ -8,7 +8,7 @@ budget of control groups, here, and SCHED_DEADLINE on the vCPU threads, in
 """
 
 import abc
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 import contextlib
 
 from nova_rt.compute import claims
@@ -71,9 +71,19 @@ class Enforcer(abc.ABC):
         """
         return []
 
+    def note(self, pids: Iterable[int]) -> None:  # noqa: B027
+        """Remember how far guests are, before many are asked for.
+
+        Whether one holds its claim is told at once then.
+        """
+
+    def warnings(self) -> list[str]:
+        """What on this host harms reservations, in sentences."""
+        return []
+
     @abc.abstractmethod
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
-        """Whether the kernel has what the claim says."""
+        """Whether the kernel has what the claim says, and the guest runs."""
 
     @abc.abstractmethod
     def bandwidth(self, pid: int) -> int:
@@ -216,8 +226,10 @@ class GroupEnforcer(Enforcer):
             else not self._tasks.outranks(
                 thread, self._policy, priority)
             for group in guest.real_time
-            for thread in self._tasks.threads(
-                group, self._controller, guest.keeper))
+            for thread in (
+                self._tasks.vcpu_threads(group, self._controller)
+                if guest.vcpus else self._tasks.threads(
+                    group, self._controller, guest.keeper)))
 
     def bandwidth(self, pid: int) -> int:
         guest = self._layout(pid)

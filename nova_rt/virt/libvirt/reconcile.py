@@ -42,24 +42,34 @@ class Reconciler:
     def __init__(self, target: enforcer.Enforcer) -> None:
         self._target = target
         self._reported: frozenset[str] = frozenset()
+        self._warned: frozenset[str] = frozenset()
         #: what was said of guests that failed, the latest last
         self._failed: dict[str, str] = {}
 
     def run(self, guests: Sequence[RunningGuest], running: Collection[int]
             ) -> None:
         """:param running: see Enforcer.release_orphans"""
+        self._target.note([guest.pid for guest in guests])
         failures = self._correct_all(guests)
         try:
             for group in self._target.release_orphans(running):
                 LOG.warning('Took the CPU reservation of %s, which has no '
                             'tasks any more.', group)
             self._target.settle()
+            self._warn()
         except exception.RTError as error:
             failures.add(str(error))
         for text in failures - self._reported:
             LOG.error('Cannot bring the kernel in step with the CPU '
                       'reservations: %s', text)
         self._reported = frozenset(failures)
+
+    def _warn(self) -> None:
+        """Once for as long as it lasts."""
+        found = frozenset(self._target.warnings())
+        for text in sorted(found - self._warned):
+            LOG.warning('%s', text)
+        self._warned = found
 
     def _correct_all(self, guests: Sequence[RunningGuest]) -> set[str]:
         """What is to be said of those that failed when last tried."""

@@ -2,20 +2,27 @@
 
 """SCHED_DEADLINE on vCPU threads, one at a time, and why it is refused."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 import contextlib
 import dataclasses
 import errno
 import os
+import time
 
 from nova_rt import exception
 from nova_rt.host import cpulist
 from nova_rt.host import sched
+from nova_rt.host import thread as threads
 from nova_rt.kernel import deadline
 from nova_rt.kernel import pins as kernel_pins
+from nova_rt.kernel import starving
 import nova_rt.privsep
 from nova_rt import reservation
 
+#: What a vCPU may need: one that was stuck by a reservation of next to
+#: nothing is forgiven by the new one, the second time at the latest.
+_REVIVALS = 2
+_LONGEST_SECONDS = 5.0
 _POLICIES = {os.SCHED_FIFO: 'fifo', os.SCHED_RR: 'rr'}
 
 
@@ -44,6 +51,7 @@ class Threads:
         self._controller = controller
         self._admission = admission
         self._pins = pins
+        self._watch = starving.Watch()
 
     def policy(self, vcpu: VCPU) -> sched.Policy:
         with self._explained(vcpu):
@@ -71,17 +79,74 @@ class Threads:
                 f'{self.policy(vcpu)} on the CPUs {_cpus_of(vcpu.thread)} '
                 f'instead of {wanted} on {cpu}')
 
-    def spare(self, process: int, undo: contextlib.ExitStack) -> None:
-        """Keep the emulator of a guest off the pCPUs of reservations."""
+    def spare(self, process: int, claimed: Collection[int],
+              undo: contextlib.ExitStack) -> None:
+        """Keep a guest's other threads off the pCPUs of reservations."""
         if self._pins is not None:
             with explained(f'of process {process}'):
-                before = self._pins.spare(process)
-            undo.callback(self._pins.spare, process, before)
+                before = self._pins.spare(process, claimed)
+            undo.callback(self._pins.put_back, before)
 
-    def is_spared(self, process: int) -> bool:
+    def is_spared(self, process: int, claimed: Collection[int]) -> bool:
         """Whether there is nothing left to do for :meth:`spare`."""
         with explained(f'of process {process}'):
-            return self._pins is None or self._pins.is_spared(process)
+            return self._pins is None or self._pins.is_spared(
+                process, claimed)
+
+    # Whether they run.
+
+    def forget(self) -> None:
+        """Forget what :meth:`note` remembered."""
+        self._watch.forget()
+
+    def note(self, guests: Iterable[VCPU]) -> None:
+        """Remember how far vCPUs are, for :meth:`starves`."""
+        self._watch.note(vcpu.thread for vcpu in guests)
+
+    def starves(self, vcpu: VCPU, wanted: reservation.Reservation) -> bool:
+        """Whether it is ready to run, and got nothing for two periods."""
+        return self._watch.starves(vcpu.thread, wanted.period_us)
+
+    def revive(self, guest: Mapping[VCPU, int],
+               wanted: reservation.Reservation, undo: contextlib.ExitStack
+               ) -> list[VCPU]:
+        """Let vCPUs run that have their reservation, and starve.
+
+        The kernel takes such a thread for throttled, and has no timer that
+        ends that: a thread that left SCHED_DEADLINE while it was throttled
+        came back before its 0-lag time (``kernel/sched/deadline.c``, the
+        same from 6.1 to 7.2).  As an ordinary thread it is forgiven at that
+        time, which is as far away as its share takes for what it overran.
+
+        :param guest: the pCPU of each
+        :returns: those that starve all the same: somebody gave them next to
+            nothing for long, and their 0-lag time may be hours away
+        """
+        watch = starving.Watch()
+        watch.note(vcpu.thread for vcpu in guest)
+        return [vcpu for vcpu, cpu in guest.items()
+                if not self._revive(watch, vcpu, wanted, cpu, undo)]
+
+    def _revive(self, watch: starving.Watch, vcpu: VCPU,
+                wanted: reservation.Reservation, cpu: int,
+                undo: contextlib.ExitStack) -> bool:
+        for _ in range(_REVIVALS):
+            if not watch.starves(vcpu.thread, wanted.period_us):
+                return True
+            self._begin_anew(vcpu, wanted, cpu, undo)
+            watch.forget()  # what it got as an ordinary thread
+        return not watch.starves(vcpu.thread, wanted.period_us)
+
+    def _begin_anew(self, vcpu: VCPU, wanted: reservation.Reservation,
+                    cpu: int, undo: contextlib.ExitStack) -> None:
+        with self._explained(vcpu):
+            overrun = threads.overrun_ns(vcpu.thread)
+        self._free(vcpu, undo)
+        self._make_ordinary(vcpu)
+        time.sleep(min(_LONGEST_SECONDS, overrun * wanted.period_us
+                       / wanted.runtime_us / 1_000_000_000))
+        self._start(vcpu, wanted)
+        self._confine(vcpu, (cpu,), undo)
 
     def stop(self, vcpu: VCPU) -> None:
         """Make it ordinary where it is; one that has ended is."""
@@ -89,10 +154,13 @@ class Threads:
             with contextlib.suppress(exception.KernelError):
                 # Else it sleeps on what it held, see sched.stop.
                 self._free(vcpu, undo)
-            with (self._explained(vcpu),
-                  contextlib.suppress(ProcessLookupError)):
-                nova_rt.privsep.set_deadline(
-                    vcpu.group, self._controller, vcpu.thread, 0, 0)
+            self._make_ordinary(vcpu)
+
+    def _make_ordinary(self, vcpu: VCPU) -> None:
+        with (self._explained(vcpu),
+              contextlib.suppress(ProcessLookupError)):
+            nova_rt.privsep.set_deadline(
+                vcpu.group, self._controller, vcpu.thread, 0, 0)
 
     def _free(self, vcpu: VCPU, undo: contextlib.ExitStack) -> None:
         """Let it run on the whole root domain, as the kernel demands."""

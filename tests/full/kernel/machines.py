@@ -23,11 +23,13 @@ class Machine:
     """A virtual machine that runs, on the pCPUs of a claim.
 
     :ivar vcpus: in their order
+    :ivar cpus: of each, where libvirt pinned it at the start
     """
 
     def __init__(self, paths: dict[str, tuple[pathlib.Path, ...]],
                  domains: tuple[pathlib.Path, ...], v2: bool,
                  cpus: tuple[int, ...], seconds: float) -> None:
+        self.cpus = cpus
         everywhere = os.sched_getaffinity(0)
         self._paths = [*itertools.chain(*paths.values()), *domains]
         self.emulator = busy.Busy(everywhere, seconds)
@@ -61,7 +63,7 @@ class Machine:
         for each in (*self.vcpus, self.emulator):
             each.kill()
         for path in self._paths:
-            _remove(path)
+            remove(path)
 
 
 class Machines(guests.Guests):
@@ -89,7 +91,7 @@ class Machines(guests.Guests):
         return path
 
 
-def _remove(path: pathlib.Path) -> None:
+def remove(path: pathlib.Path) -> None:
     """rmdir as soon as the last task is gone.
 
     :raises TimeoutError: it does not go

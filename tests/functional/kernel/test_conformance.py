@@ -20,16 +20,25 @@ _COMMAND = ('import sys; from nova_rt.cmd import main; '
 
 class ConformanceTest(base.RealKernelTest):
 
-    def test_a_case(self) -> None:
-        """A short one; a share may be off by any load of the host."""
+    def conformance(self, *words: str) -> dict[str, str]:
+        """A short case: a share may be off by any load of the host."""
         done = subprocess.run(
             [sys.executable, '-W', 'ignore', '-c', _COMMAND, 'conformance',
              '--this-host-may-crash', '--case', 'release',
-             '--tolerance', '0.9', '-f', 'json'],
+             '--tolerance', '0.9', '-f', 'json', *words],
             capture_output=True, text=True)
         self.assertEqual('', done.stderr)
         # What the kernel logs meanwhile may be about anything.
-        found = {each['case']: each['level'] for each
-                 in json.loads(done.stdout)['cases']}
-        self.assertEqual('kept', found['release'], done.stdout)
+        return {each['case']: each['level'] for each
+                in json.loads(done.stdout)['cases']}
+
+    def test_a_case(self) -> None:
+        self.assertEqual('kept', self.conformance()['release'])
         self.assertFalse(pathlib.Path(self.cpu, stage.TOP).exists())
+
+    def test_threads_in_place_of_groups(self) -> None:
+        self.assertEqual('kept',
+                         self.conformance('--sched-deadline')['release'])
+        mount = pathlib.Path(self.cpu).parent / 'cpuset'
+        self.assertTrue(mount.exists())
+        self.assertFalse((mount / stage.TOP).exists())

@@ -29,6 +29,7 @@ LEGACY: dict[str, dict[str, list[int] | None]] = {
 PACKAGED = ('named-flavor', 'override', 'paper-5.1')
 
 PACKAGES = {
+    'devstack': 'devstack/package',
     'sol001-hints': 'sol001-hints/package',
     'sol001-flavor': 'sol001-flavor/package',
     'sol001-made-flavor': 'sol001-made-flavor/package',
@@ -45,6 +46,7 @@ PACKAGES = {
 
 #: Sample with the requests, package, servers to begin with, requests.
 LIVES = (
+    ('devstack', 'devstack', 1, ('instantiate',)),
     ('sol001-hints', 'sol001-hints', 1, ('instantiate', 'heal')),
     ('sol001-hints', 'sol001-hints', 1, ('instantiate-more',)),
     ('sol001-flavor', 'sol001-flavor', 1, ('instantiate',)),

@@ -92,6 +92,9 @@ class SamplesTest(unittest.TestCase):
             'sol001-hints: heal': [[60000, 100000]],
             'sol001-hints: instantiate-more': [[80000, 100000]]})
 
+    def test_devstack(self):
+        self.assert_seen({'devstack: instantiate': [[30000, 100000]]})
+
     def test_flavors(self):
         self.assert_seen({
             'sol001-flavor: instantiate': [[60000, 100000]],

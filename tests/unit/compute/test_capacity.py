@@ -19,10 +19,10 @@ class Kernel:
 
     def __init__(self, ppm=1_000_000, tick_us=0, replicated=False,
                  error=None, fixed=False, min_period_us=1,
-                 min_runtime_us=1):
+                 min_runtime_us=1, interrupts=False):
         self.replicated = replicated
         self._capacity = error or kernel_base.Capacity(
-            ppm, tick_us, fixed, min_period_us, min_runtime_us)
+            ppm, tick_us, fixed, min_period_us, min_runtime_us, interrupts)
 
     def capacity(self):
         if isinstance(self._capacity, Exception):
@@ -138,6 +138,10 @@ class MeasureTest(base.TestCase):
     def test_ticks_are_mentioned(self):
         self.assertIn('ticks of 4000 us',
                       str(self.measure(Kernel(tick_us=4000))))
+
+    def test_interrupts_are_mentioned(self):
+        self.assertIn('handle interrupts wait for them',
+                      str(self.measure(Kernel(interrupts=True))))
 
     def test_replicated(self):
         found = self.measure(Kernel(replicated=True))

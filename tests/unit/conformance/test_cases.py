@@ -4,6 +4,7 @@
 
 import types
 import unittest
+from unittest import mock
 
 from nova_rt.conformance import cases
 from nova_rt.conformance import outcome
@@ -19,7 +20,8 @@ def refuse(*arguments: object) -> None:
 def run(name: str, **does: object) -> outcome.Outcome:
     """A case on a stage that does this."""
     stage = types.SimpleNamespace(**{
-        'clear': lambda: None, 'cpus': (0, 0), **does})
+        'clear': lambda: None, 'cpus': (0, 0), 'known': {}, 'skipped': {},
+        **does})
     return cases.run(name, stage, 0.02)
 
 
@@ -43,5 +45,41 @@ class RunTest(unittest.TestCase):
         self.assertIs(Level.SKIPPED, run('migration').level)
 
     def test_overfull_is_taken(self):
-        self.assertIs(Level.BROKEN, run(
-            'overfull', group=lambda *arguments: None).level)
+        for known, level in (({}, Level.BROKEN),
+                             ({'overfull': 'by design'}, Level.KNOWN)):
+            self.assertIs(level, run(
+                'overfull', group=lambda *arguments: None,
+                known=known).level)
+
+    def test_not_for_this_stage(self):
+        found = run('resize', skipped={'resize': 'why not'}, group=refuse)
+        self.assertEqual((Level.SKIPPED, 'why not'),
+                         (found.level, found.observed))
+
+    def test_no_thread_that_reclaims(self):
+        self.assertIs(Level.KEPT, run('reclaim', foreign=refuse).level)
+
+    def test_a_thread_that_reclaims(self):
+        """All that is sold is in use, and shares decide."""
+        sizes = {}
+        shares = {30_000: 0.3}
+
+        def group(name, runtime, period):
+            sizes[name] = runtime
+            return types.SimpleNamespace(pid=runtime)
+
+        for lost, known, level in ((0, '', Level.KEPT),
+                                   (0.1, '', Level.BROKEN),
+                                   (0.1, 'why', Level.KNOWN)):
+            with mock.patch.object(
+                    cases, '_together', lambda processes: {
+                        name: shares.get(each.pid, each.pid / 100_000 - lost)
+                        for name, each in processes.items()}):
+                found = run(
+                    'reclaim', group=group, ppm=900_001,
+                    foreign=lambda runtime, period: types.SimpleNamespace(
+                        pid=runtime),
+                    known={'reclaim': known} if known else {})
+            self.assertIs(level, found.level)
+            self.assertIn('the other thread 0.3000', found.observed)
+        self.assertEqual({'a': 40_000, 'b': 20_000}, sizes)

@@ -17,6 +17,7 @@ class Refusing:
     """An interface that looks at the groups and takes nothing."""
 
     name = 'some'
+    fixed_priorities = False
 
     def __init__(self, mount: pathlib.Path, binds_cpus: bool) -> None:
         self.binds_cpus = binds_cpus
@@ -38,7 +39,7 @@ class StageTest(unittest.TestCase):
         (mount / 'cgroup.subtree_control').write_text('memory')
         one = min(os.sched_getaffinity(0))
         found = Refusing(mount, binds_cpus)
-        acted = stage.Stage(found, directory.name, (one, one))
+        acted = stage.GroupStage(found, directory.name, (one, one), 950_000)
         with self.assertRaises(exception.KernelError):
             acted.group('a', 40_000, 100_000)
         acted._busy['a'][0].end()

@@ -13,6 +13,7 @@ from unittest import mock
 
 
 from nova_rt.host import sched
+from nova_rt.host import thread as thread_state
 from nova_rt.kernel import deadline
 
 
@@ -23,6 +24,7 @@ class Calls:
         self.threads: dict[int, tuple[int, ...]] = {}
         self.set: list[tuple[int, ...]] = []
         self.refuse = 0
+        self.flags = 0
 
     def __call__(self, name: str) -> object:
         return getattr(self, name)
@@ -46,6 +48,7 @@ class Calls:
             return -1
         (it.policy, it.priority, it.runtime, it.deadline,
          it.period) = self.threads[thread.value]
+        it.flags = self.flags
         return 0
 
 
@@ -54,7 +57,11 @@ class CallsTest(unittest.TestCase):
     def setUp(self) -> None:
         self.calls = Calls()
         self.policies: list[tuple[int, int, int]] = []
+        #: whether it runs, each time that is asked
+        self.runs = [False]
         for target, name, new in (
+                (thread_state, 'is_runnable', lambda _: self.runs.pop(0)
+                 if len(self.runs) > 1 else self.runs[0]),
                 (sched, '_function', self.calls),
                 (os, 'sched_setscheduler', lambda thread, policy, param:
                  self.policies.append((thread, policy,
@@ -74,6 +81,16 @@ class CallsTest(unittest.TestCase):
         self.assertTrue(policy.grants(30_000, 100_000))
         self.assertFalse(policy.grants(30_001, 100_000))
         self.assertFalse(policy.grants(30_000, 100_001))
+
+    def test_a_thread_that_reclaims(self) -> None:
+        """Not what a claim gives: it takes what others leave, too."""
+        sched.start(7, 30_000, 100_000, reclaim=True)
+        self.calls.flags = self.calls.set[0][2]
+        self.assertEqual(3, self.calls.flags)
+        self.assertTrue(sched.get(7).reclaims)
+        self.assertFalse(sched.get(7).grants(30_000, 100_000))
+        self.calls.flags = 1
+        self.assertFalse(sched.get(7).reclaims)
 
     def test_errors(self) -> None:
         self.calls.refuse = errno.EBUSY
@@ -100,6 +117,22 @@ class CallsTest(unittest.TestCase):
         self.assertEqual(0, deadline.units(runtime, period))
         self.assertGreaterEqual(runtime, 1024)
         self.assertLessEqual(period, 4_194_304_000)
+        self.assertEqual([(7, os.SCHED_OTHER, 0)], self.policies)
+
+    def test_stop_of_one_that_runs(self) -> None:
+        """It may be throttled: less would throttle it for hours."""
+        sched.start(7, 30_000, 100_000)
+        self.runs = [True]
+        sched.stop(7)
+        self.assertEqual(1, len(self.calls.set))
+        self.assertEqual([(7, os.SCHED_OTHER, 0)], self.policies)
+
+    def test_stop_of_one_that_wakes(self) -> None:
+        sched.start(7, 30_000, 100_000)
+        self.runs = [False, True]
+        sched.stop(7)
+        self.assertEqual(3, len(self.calls.set))
+        self.assertTrue(sched.get(7).grants(30_000, 100_000))
         self.assertEqual([(7, os.SCHED_OTHER, 0)], self.policies)
 
     def test_stop_where_that_is_refused(self) -> None:

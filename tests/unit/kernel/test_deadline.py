@@ -14,6 +14,8 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_rt.host import cpulist
+from nova_rt.host import files
+from nova_rt.host import proc
 from nova_rt.host import sched
 from nova_rt.kernel import deadline
 from nova_rt import reservation
@@ -43,8 +45,6 @@ class AdmissionTest(unittest.TestCase):
         #: ns by server; a server that is not there cannot be read
         self.servers: dict[str, tuple[int, int]] = {}
         self.asked: list[tuple[str, int]] = []
-        #: units that the kernel counts, if it tells
-        self.total: int | None = None
         self.kernel(6, 18)
 
     def kernel(self, *version: int, sched_ext: bool = False) -> None:
@@ -66,22 +66,15 @@ class AdmissionTest(unittest.TestCase):
     @property
     def admission(self) -> deadline.Admission:
         return deadline.Admission(self.files, '/sys/fs/cgroup',  # type: ignore
-                                  self.read_server, self.read_total)
+                                  self.read_server)
 
-    def read_total(self, cpu: int) -> int:
-        if self.total is None:
-            raise PermissionError(errno.EPERM, 'locked down')
-        return self.total
+    def ppm(self, *others: int) -> int:
+        return self.admission.ppm([deadline.Other(number, 'x', units)
+                                   for number, units in enumerate(others)])
 
-    def ppm(self, others: int = 0, pinned: bool = False, ours: int = 0
-            ) -> int:
-        return self.admission.ppm(deadline.Held(ours, others), pinned)
-
-    def assert_ppm(self, wanted: int, others: int = 0, pinned: bool = False,
-                   ours: int = 0) -> None:
+    def assert_ppm(self, wanted: int, *others: int) -> None:
         """Within the rounding of the kernel's units."""
-        self.assertAlmostEqual(wanted, self.ppm(others, pinned, ours),
-                               delta=2)
+        self.assertAlmostEqual(wanted, self.ppm(*others), delta=2)
 
     def test_assumed_servers(self) -> None:
         self.assert_ppm(900_000)
@@ -103,28 +96,28 @@ class AdmissionTest(unittest.TestCase):
         self.servers['fair_server'] = (0, 0)
         self.assertEqual(950_000, self.ppm())
 
-    def test_others(self) -> None:
-        half = deadline.units(1, 2)
-        self.assert_ppm(775_000, others=half)
-        self.assert_ppm(0, others=8 * half)
+    def test_others_may_come_to_any_cpu(self) -> None:
+        quarter = deadline.units(1, 4)
+        self.assert_ppm(650_000, quarter)
+        self.assert_ppm(400_000, quarter, quarter)
+        self.assert_ppm(0, deadline.units(1, 1))
 
-    def test_others_may_come_to_any_pinned_cpu(self) -> None:
-        self.assert_ppm(400_000, deadline.units(1, 2), pinned=True)
-        self.assert_ppm(0, deadline.units(1, 1), pinned=True)
+    def test_others_that_reclaim_take_what_is_reserved(self) -> None:
+        found = [deadline.Other(7, 'x', 1, True), deadline.Other(8, 'y', 1)]
+        with self.assertRaisesRegex(OSError, r'SCHED_FLAG_RECLAIM \(7 x\)'):
+            self.admission.ppm(found)
 
-    def test_servers_as_the_kernel_counts_them(self) -> None:
-        """4 CPUs; ours and others hold half a CPU each."""
-        half, each = deadline.units(1, 2), deadline.units(50, 1000)
+    def test_all_servers_are_charged_always(self) -> None:
+        """Whatever of them the kernel's own sum has at the moment."""
         self.servers['fair_server'] = (50_000_000, 1_000_000_000)
+        self.assert_ppm(900_000)
+        limit = deadline.SYSCTL.format('runtime')
+        self.files.files[limit] = '1000000'
+        self.assert_ppm(950_000)
         self.servers['ext_server'] = (50_000_000, 1_000_000_000)
-        for counted, limit, wanted in (
-                (0, 950_000, 950_000), (1, 950_000, 900_000),
-                (2, 950_000, 850_000), (0, 1_000_000, 950_000),
-                (1, 1_000_000, 950_000), (2, 1_000_000, 900_000)):
-            self.files.files[deadline.SYSCTL.format('runtime')] = str(limit)
-            # A little of a guest that ended has not returned.
-            self.total = 2 * half + 4 * counted * each + 1000
-            self.assert_ppm(wanted - 125_000, half, ours=half)
+        self.assert_ppm(900_000)
+        self.files.files[limit] = '950000'
+        self.assert_ppm(850_000)
 
     def test_admission_is_off(self) -> None:
         self.files.files[deadline.SYSCTL.format('runtime')] = '-1'
@@ -135,7 +128,7 @@ class AdmissionTest(unittest.TestCase):
         self.assertEqual((0, 1, 2, 3), self.admission.cpus())
         self.files.files[cpulist.ISOLATED] = '2-3'
         self.assertEqual((0, 1), self.admission.cpus())
-        self.assert_ppm(650_000, others=deadline.units(1, 2))
+        self.assert_ppm(650_000, deadline.units(1, 4))
         self.files.files['/sys/fs/cgroup/' + deadline.EFFECTIVE] = '1-3'
         self.assertEqual((1,), self.admission.cpus())
         del self.files.files[cpulist.ISOLATED]
@@ -171,38 +164,57 @@ class AdmissionTest(unittest.TestCase):
                 self.assertLessEqual(total, room)
 
 
-class HeldTest(unittest.TestCase):
-    """1 is ours; 2 and 3 are not; 4 is the kernel's, 5 has ended."""
+class OthersTest(unittest.TestCase):
+    """1 is a vCPU; 2 is not; 3 is the kernel's, 4 ends meanwhile."""
 
     def setUp(self) -> None:
-        six = sched.SCHED_DEADLINE | os.SCHED_RESET_ON_FORK
-        self.policies = {1: six, 2: six, 3: os.SCHED_RR, 4: 6}
+        self.groups = {1: '/machine.slice/machine-qemu-1-a.scope/libvirt/'
+                          'vcpu0', 2: '/machine.slice/other'}
         for target, name, new in (
-                (deadline, '_threads', lambda: iter(range(1, 6))),
-                (deadline, '_flags', {1: 0, 2: 0, 4: 0x00200040}.__getitem__),
-                (sched, 'get', lambda thread: sched.Policy(
-                    6, 0, 250_000, 10 ** 6, 10 ** 6)),
-                (os, 'sched_getscheduler', self.policy)):
+                (sched, 'get', self.policy),
+                (proc, 'group_of', lambda host, task, controller:
+                 self.groups.get(task.thread, ''))):
             patch = mock.patch.object(target, name, new)
             patch.start()
             self.addCleanup(patch.stop)
+        self.tasks = [proc.Task(each, each, 1, f'name{each}', each == 3, 6, 0)
+                      for each in range(1, 5)]
 
-    def policy(self, thread: int) -> int:
-        if thread == 5:
+    def policy(self, thread: int) -> sched.Policy:
+        if thread == 4:
             raise ProcessLookupError(errno.ESRCH, 'gone')
-        return self.policies[thread]
+        return sched.Policy(6, 0, 250_000, 10 ** 6, 10 ** 6, thread == 2)
 
-    def test_held(self) -> None:
-        quarter = deadline.UNIT // 4
-        self.assertEqual((quarter, quarter), deadline.held({1}))
-        self.assertEqual((0, 2 * quarter), deadline.held(()))
+    def test_others(self) -> None:
+        self.assertEqual(
+            [deadline.Other(2, 'name2', deadline.UNIT // 4, True)],
+            deadline.others(files.Host(), self.tasks, ''))
 
+    def test_warnings(self) -> None:
+        """By name: a thread that comes again has another number."""
+        self.assertEqual([], deadline.warnings([]))
+        plain = [deadline.Other(number, name, 1) for number, name
+                 in enumerate('dbcaa')]
+        self.assertEqual(
+            ['Threads of others are SCHED_DEADLINE (a, b, c, ...); what '
+             'they hold is taken from each pCPU.'], deadline.warnings(plain))
+        found = deadline.warnings([*plain, deadline.Other(7, 'x', 1, True)])
+        self.assertIn('SCHED_FLAG_RECLAIM (x); servers may', found[1])
 
-class ThreadsTest(unittest.TestCase):
-    """On this process."""
+    def test_threads_of_this_machine(self) -> None:
+        """A real one of our own, as far as we may."""
+        self.groups = {}
+        with mock.patch.object(proc.os, 'sched_getscheduler',
+                               lambda thread: 6 if thread == os.getpid()
+                               else 0):
+            found = deadline.look('')
+        self.assertEqual([os.getpid()], [each.thread for each in found])
 
-    def test_threads(self) -> None:
-        self.assertIn(os.getpid(), deadline._threads())
-
-    def test_flags(self) -> None:
-        self.assertFalse(deadline._flags(os.getpid()) & 0x00200000)
+    def test_groups_of_vcpus(self) -> None:
+        for group, wanted in (
+                ('/machine/qemu-1-a.libvirt-qemu/vcpu10', True),
+                ('/machine/qemu-1-a.libvirt-qemu/emulator', False),
+                ('/machine.slice/libpod-1.scope', False),
+                ('/machines/a/vcpu0', False), ('/system.slice/vcpu0', False),
+                ('/machine/a/vcpu', False), ('', False)):
+            self.assertEqual(wanted, deadline.is_vcpu(group), group)

@@ -283,7 +283,8 @@ class MachineTest(base.EveryKernelTest):
 
     def test_threads_of_the_domain(self) -> None:
         group = self.guests.group(self.pid)
-        self.assertEqual(sorted(self.guests.running[self.pid]),
+        iothread = self.threads(f'{group}/iothread1')
+        self.assertEqual(sorted(self.guests.running[self.pid] + iothread),
                          sorted(self.threads(group)))
         self.assertEqual([], self.tasks.threads(
             self.first + '/none', self.controller))
@@ -329,7 +330,8 @@ class MachineTest(base.EveryKernelTest):
     def test_groups_below(self) -> None:
         group = self.guests.group(self.pid)
         self.assertEqual(
-            [f'{group}/emulator', self.first, self.second],
+            [f'{group}/emulator', f'{group}/iothread1', self.first,
+             self.second],
             self.tasks.groups_below(group, self.controller))
 
 

@@ -60,3 +60,20 @@ class KernelsTest(unittest.TestCase):
         (self.directory / 'modules.dep').touch()
         self.assertEqual(self.directory,
                          self.find(self.image, self.directory).modules)
+
+    def test_a_kernel_without_kvm(self):
+        (self.directory / 'modules.dep').touch()
+        found = self.find(self.image, self.directory)
+        with self.assertRaisesRegex(
+                programs.LabError, 'has no module kvm-amd.ko.* CONFIG_KVM'):
+            found.require_kvm()
+        (self.directory / 'kvm-amd.ko.xz').touch()
+        found.require_kvm()
+
+    def test_a_kernel_without_modules_may_have_it_built_in(self):
+        self.find(self.image).require_kvm()
+
+    def test_real_time_kernels_of_debian_are_other_packages(self):
+        for name, (suite, package) in kernels.DEBIAN.items():
+            self.assertEqual(name.endswith('-rt'), '-rt-' in package, name)
+            self.assertTrue(suite)

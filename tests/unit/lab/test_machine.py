@@ -33,6 +33,29 @@ class CommandTest(unittest.TestCase):
         self.assertNotIn('-initrd', words(machine.Machine()))
         self.assertIn('-initrd', words(machine.Machine(), _PATH))
 
+    def test_kvm_needs_what_qemu_emulates(self):
+        self.assertNotIn('svm', words(machine.Machine()))
+        self.assertIn('+svm,+npt', words(machine.Machine(kvm=True)))
+
+    def test_tolerance(self):
+        self.assertEqual(
+            [0.05, 0.005, 0.02, 0.005],
+            [machine.Machine(kvm=kvm, icount=icount).tolerance
+             for kvm in (False, True) for icount in (False, True)])
+
+    def test_cells(self):
+        found = words(machine.Machine(cpus=4, memory=3072, cells=2, pages=64))
+        for part in ('-m 3072', '-smp 4,sockets=2,cores=2',
+                     'id=memory1,size=1536M',
+                     'nodeid=1,memdev=memory1,cpus=2-3',
+                     'dist,src=0,dst=1,val=20', 'hugepages=0:64,1:64'):
+            self.assertIn(part, found)
+
+    def test_one_cell_has_no_topology(self):
+        self.assertNotIn('-numa', words(machine.Machine()))
+        self.assertNotIn('hugepages', words(machine.Machine()))
+        self.assertIn('hugepages=0:9', words(machine.Machine(pages=9)))
+
     def test_no_network(self):
         self.assertIn('-nodefaults', words(machine.Machine()))
         self.assertNotIn('-net', words(machine.Machine()).split())

@@ -21,6 +21,11 @@ class BadInputTest(unittest.TestCase):
               (['x', 'speed'], 'speed is no test'),
               (['x', '--cpus', '0'], '--cpus 0 is not between'),
               (['x', '--memory', '1'], '--memory 1 is too little'),
+              (['x', '--cells', '0'], '--cells 0 does not divide 2 CPUs'),
+              (['x', '--cells', '2', '--cpus', '3'], '--cells 2 does not'),
+              (['x', '--pages', '-1'], '--pages -1 in each of 1 cells'),
+              (['x', '--pages', '800'], '--pages 800 in each of 1 cells'),
+              (['all', 'unit'], 'all has tests of its own: leave out unit'),
               (['x', '--timeout', '-1'], '--timeout -1 is no time'))
     @ddt.unpack
     def test_one_sentence(self, words, sentence):

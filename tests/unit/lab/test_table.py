@@ -38,10 +38,10 @@ class RowTest(unittest.TestCase):
                        jobs.Result('conformance', 1, 1, _CONFORMANCE),
                        jobs.Result('kernel', 0, 9, '', 5, 1, 2))
         self.assertEqual(
-            ('HCBS', '5.10.1', 'v1', '2', 'hcbs',
+            ('HCBS', '5.10.1', 'v1', '2', 'host', 'processes', 'hcbs',
              '1 problems, 0 warnings. There is none',
              '1 kept, 1 broken (cap)', '0.0012',
-             'kernel: 5 passed, 1 failed, 2 skipped', 'passed'),
+             'kernel: 5 passed, 1 failed, 2 skipped', '-', 'passed'),
             table.row('HCBS', found))
 
     def test_long_runs(self):
@@ -51,13 +51,27 @@ class RowTest(unittest.TestCase):
                        jobs.Result('command', None, 0, ''))
         self.assertEqual(
             'soak: 3 operations, 0 wrong; releases: failed; demo: passed; '
-            'command: did not end', table.row('HCBS', found)[-2])
+            'command: did not end', table.row('HCBS', found).tests)
+
+    def test_guests(self):
+        """What was tried, what is proven, and the worst share of all."""
+        found = booted(
+            jobs.Result('pinned', 0, 1, '{}'),
+            jobs.Result('tcg', 1, 1, json.dumps({'worst': 0.2}, indent=1)),
+            jobs.Result('kvm-plain', 0, 1,
+                        json.dumps({'worst': 0.0003}, indent=1)),
+            jobs.Result('kvm-costs', 0, 1, '{}'),
+            jobs.Result('demo', None, 0, ''))
+        row = table.row('k', found)
+        self.assertEqual(('processes, TCG, KVM', '0.2000', 'lab, KVM'),
+                         (row.guests, row.within, row.proven))
 
     def test_death(self):
         found = booted(jobs.Result('doctor', None, 0, '{\n cut'),
                        died=('kernel BUG at x', 'panic'))
-        self.assertEqual(('none', '-', '-', '-', '-', 'kernel BUG at x'),
-                         table.row('HCBS', found)[4:])
+        self.assertEqual(
+            ('-', 'none', '-', '-', '-', '-', '-', 'kernel BUG at x'),
+            table.row('HCBS', found)[5:])
 
 
 class RecordTest(unittest.TestCase):
@@ -77,7 +91,7 @@ class RecordTest(unittest.TestCase):
         self.assertEqual(
             [('a', 'v1', '2', 'passed'), ('b', 'v1', '2', 'x, "z"'),
              ('b', 'v1', '4', 'passed'), ('b', 'v2', '2', 'passed')],
-            [(one[0], *one[2:4], one[-1])
+            [(one.kernel, one.cgroup, one.cpus, one.outcome)
              for one in table.parse(self.path.read_text())])
 
     def test_another_file(self):

@@ -79,10 +79,24 @@ class CommandTest(unit_base.TestCase):
         self.assertNotIn('publishes no map', out)
 
     def test_what_could_not_be_checked(self):
-        self.looks(load.View([damaged()], ['cell 1: it is down'], ['x']))
+        self.looks(load.View(
+            [damaged()], unchecked=['cell 1: it is down'], notes=['x']))
         status, out = self.manage('check')
         self.assertEqual(2, status)
         self.assertIn('could not check cell 1: it is down\nnote: x\n', out)
+
+    def test_flavors_to_look_at(self):
+        """They are no differences: a name is no proof."""
+        seen = load.View([base.host(base.holding())], [
+            snapshot.Flavor('flavor_rt1', {}), snapshot.Flavor('small', {})])
+        self.looks(seen)
+        status, out = self.manage('check')
+        self.assertEqual(0, status)
+        self.assertIn('flavor flavor_rt1: by its name it is reserved', out)
+        self.assertIn(' 1 flavor to look at.\n', out)
+        found = json.loads(self.manage('check', '-f', 'json')[1])
+        self.assertEqual(['flavor_rt1'],
+                         [each['flavor'] for each in found['flavors']])
 
     def test_a_moving_server_is_counted(self):
         self.looks(base.host(base.holding(moving=True)))

@@ -10,8 +10,10 @@ from keystoneauth1 import exceptions as ks_exceptions
 from oslo_upgradecheck import upgradecheck
 
 from nova_rt import exception
+from nova_rt.manage.compare import flavors as compare_flavors
 from nova_rt.manage.read import load
 from nova_rt.manage import report
+from nova_rt.manage import snapshot
 from nova_rt.manage import upgrade
 from nova_rt import reservation
 from tests.unit import base as unit_base
@@ -130,13 +132,16 @@ class ChecksTest(unit_base.TestCase):
         for name in ('Servers without their claim', 'Readable claims'):
             self.assert_check(name, WARNING, 'no database is configured')
 
-    def see(self, *holdings, unchecked=()):
+    def see(self, *holdings, unchecked=(), flavors=()):
         self.config(group='api_database', connection='sqlite://')
-        view = load.View([base.host(*holdings)], list(unchecked))
+        view = load.View([base.host(*holdings)], list(flavors),
+                         list(unchecked))
         self.checks = upgrade.Checks()
         self.patch('command.examine', lambda scope: report.Report(
             view, [each for host in view.hosts
-                   for each in upgrade_compare(host)]))
+                   for each in upgrade_compare(host)],
+            list(compare_flavors.suspects(
+                view.flavors, reservation.Limits()))))
 
     def test_servers(self):
         lost, bad = 'Servers without their claim', 'Readable claims'
@@ -153,6 +158,20 @@ class ChecksTest(unit_base.TestCase):
         self.see(unchecked=['cell 1: gone'])
         for name in lost, bad:
             self.assert_check(name, FAILURE, 'cell 1: gone')
+
+    def test_flavors(self):
+        name = 'Flavors without their reservation'
+        self.see(flavors=[snapshot.Flavor('small', {})])
+        self.assert_check(name, SUCCESS, 'No flavor looks reserved')
+        self.see(flavors=[snapshot.Flavor(f'rt-{number}', {})
+                          for number in range(7)])
+        self.assert_check(name, WARNING, 'rt-4 (by its name it is reserved, '
+                          'and it reserves nothing) and 2 more; '
+                          'nova-rt-manage check says')
+        self.see(unchecked=['the flavors: gone'])
+        self.assert_check(name, FAILURE, 'the flavors: gone')
+        self.config(group='api_database', connection=None)
+        self.assert_check(name, WARNING, 'no database is configured')
 
 
 def upgrade_compare(host):

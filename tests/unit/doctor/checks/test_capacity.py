@@ -29,11 +29,20 @@ class CapacityTest(base.DoctorTest):
                        '0.300 (300000 ppm) on pCPUs 0,')
 
     def test_the_cap(self):
-        self.assertEqual(950_000, capacity.offered(self.view(base.F1)))
-        self.assertEqual(
-            500_000, capacity.offered(self.view(base.F1, cpu_cap=0.5)))
-        self.assertIsNone(capacity.offered(self.view(
-            base.MAINLINE, virt_type='lxc')))
+        for view, wanted in (
+                (self.view(base.F1), 950_000),
+                (self.view(base.F1, cpu_cap=0.5), 500_000),
+                (self.view(base.MAINLINE, virt_type='lxc'), None)):
+            self.assertEqual(capacity.Offer(wanted), capacity.offered(view))
+
+    def test_a_report_says_one_number(self):
+        """Whatever changes while it is written."""
+        view = self.view(base.F1)
+        first = capacity.offered(view)
+        base.write(view.host.root, base.f1_group('/', 500_000))
+        view.interface.capacity = None
+        self.assertEqual(first, capacity.offered(view))
+        self.assert_ok(self.say(view), 'capacity.offered', '950000 ppm')
 
     def test_what_is_left(self):
         for options, left in (({}, '0.650 (650000 ppm) of it is left'),

@@ -28,10 +28,10 @@ class OptionsTest(base.DoctorTest):
             'hcbs_scheduler_available = false\nguest_priority = 20\n'
             'guest_priority_max = 30\n'
             'min_runtime_us = 500\nmin_period_us = 5000\n'
-            '[libvirt]\nvirt_type = lxc\n')
+            '[libvirt]\nvirt_type = lxc\n[compute]\ncpu_shared_set = 2-7\n')
         self.assertEqual(
             options.Options('hcbs', 0.8, '2-5', False, 'fifo', 20, 30, 500,
-                            5000, 'lxc', path), options.load([path]))
+                            5000, 'lxc', '2-7', path), options.load([path]))
 
     def test_later_files_win(self):
         found = options.load([self.file('[nova_rt]\ncpu_cap = 0.8\n'),

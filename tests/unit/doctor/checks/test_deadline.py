@@ -4,7 +4,7 @@
 
 from unittest import mock
 
-from nova_rt.host import admitted
+from nova_rt.doctor.checks import capacity
 from nova_rt.host import cpulist
 from nova_rt.host import sched
 from nova_rt.kernel import deadline as kernel_deadline
@@ -55,6 +55,20 @@ class DeadlineTest(base.DoctorTest):
         self.assert_ok(found, 'capacity.offered', '0.600')
         self.assert_warns(found, 'deadline.others', 'other')
 
+    def test_others_that_reclaim(self):
+        """Nothing is sure beside them: neither the text nor the number."""
+        tasks = base.process(91, 'other', '/machine.slice/libpod-1', 6,
+                             v2=True)
+        view = self.view(base.MAINLINE, _ISOLATED, tasks,
+                         kernel_interface=kernel_deadline.NAME)
+        with mock.patch.object(sched, 'get', return_value=sched.Policy(
+                6, 0, 300, 1000, 1000, True)):
+            found = self.say(view)
+            self.assertIsNone(capacity.offered(view).ppm)
+        self.assert_problem(found, 'deadline.others', '91 other',
+                            'SCHED_FLAG_RECLAIM')
+        self.assert_problem(found, 'capacity.offered', '91 other')
+
     def test_chosen_by_itself(self):
         """Nobody asked for it, and the kernel has nothing else."""
         found = self.examine(base.MAINLINE, _ISOLATED, test_kernel.NO)
@@ -65,12 +79,6 @@ class DeadlineTest(base.DoctorTest):
         found = self.examine(base.MAINLINE, test_kernel.NO, virt_type='lxc')
         self.assert_problem(found, 'kernel.interface', 'virt_type')
         self.assertNotIn('deadline.others', found)
-
-    def test_servers_that_the_kernel_counts(self):
-        """The kernel says that it counts none."""
-        found = self.look({admitted.PATH: 'dl_rq[0]:\n'
-                           '  .dl_bw->total_bw               : 0'})
-        self.assert_ok(found, 'capacity.offered', '0.950')
 
     def test_real_time_tasks_of_the_host(self):
         found = self.look(base.process(90, 'spinner', '/system.slice/x', 1,

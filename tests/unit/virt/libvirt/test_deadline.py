@@ -15,9 +15,9 @@ import fixtures
 from oslotest import base
 
 from nova_rt import exception
-from nova_rt.host import admitted
 from nova_rt.host import cpulist
 from nova_rt.host import sched
+from nova_rt.host import thread as thread_state
 from nova_rt.kernel import base as kernel_base
 from nova_rt.kernel import deadline as kernel
 from nova_rt.kernel import detect
@@ -114,6 +114,9 @@ class Files:
         return [thread for path, thread in self.groups.items()
                 if (path + '/').startswith(group + '/')]
 
+    def vcpu_threads(self, group, controller):
+        return self.threads(group, controller)
+
     def partition(self, controller):
         return '/machine'
 
@@ -131,16 +134,16 @@ class _Case(base.BaseTestCase):
         for target, name, new in (
                 (sched, 'get', self.threads.get),
                 (sched, 'start', self.threads.start),
-                (kernel, 'held', self.held),
+                (kernel, 'look', lambda controller: self.others),
                 (os, 'sched_setscheduler', self.threads.set_policy),
                 (os, 'sched_getaffinity', self.threads.affinity),
                 (privsep, '_groups_of', self.groups_of),
-                (admitted, 'PATH', '/nowhere'),
+                (thread_state, 'is_runnable', lambda thread: False),
                 (privsep, 'SCHED_DEBUG', self.useFixture(
                     fixtures.TempDir()).path),
                 (deadline, 'time', self)):
             self.useFixture(fixtures.MockPatchObject(target, name, new))
-        self.others = 0
+        self.others = []
         self.enforcer = self.made()
 
     def made(self, containers=False, shared=(0, 1)):
@@ -334,11 +337,25 @@ class CapacityTest(_Case):
                                delta=1)
 
     def test_others(self):
-        self.others = kernel.units(1, 2)
-        self.assertAlmostEqual(650_000, self.enforcer.capacity().ppm,
+        self.others = [kernel.Other(7, 'x', kernel.units(1, 2))]
+        self.assertAlmostEqual(400_000, self.enforcer.capacity().ppm,
                                delta=1)
-        self.others = kernel.units(2, 1)
+        self.others *= 2
         self.unavailable('others hold all')
+
+    def test_others_that_reclaim(self):
+        self.others = [kernel.Other(7, 'x', 1, True)]
+        self.unavailable('SCHED_FLAG_RECLAIM (7 x)', 'without the flag')
+
+    def test_warnings(self):
+        self.assertEqual([], self.enforcer.warnings())
+        self.others = [kernel.Other(7, 'x', 1)]
+        self.assertEqual(1, len(self.enforcer.warnings()))
+
+    def test_interrupts(self):
+        self.assertFalse(self.enforcer.capacity().before_interrupts)
+        self.files.files['/sys/kernel/realtime'] = '1'
+        self.assertTrue(self.enforcer.capacity().before_interrupts)
 
     def test_admission_is_off(self):
         self.files.files[kernel.SYSCTL.format('runtime')] = '-1'

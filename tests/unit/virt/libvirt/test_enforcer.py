@@ -66,6 +66,9 @@ class Kernel:
     def threads(self, group, controller, keeper=0):
         return self.inside.get(group, [])
 
+    def vcpu_threads(self, group, controller):
+        return self.threads(group, controller)
+
     def runs_at(self, thread, policy, priority):
         return self.real_time == (policy, priority)
 

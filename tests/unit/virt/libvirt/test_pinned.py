@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from nova_rt import cpus as rt_cpus
 from nova_rt import exception
+from nova_rt.host import cpulist
 from nova_rt.host import sched
 from nova_rt.kernel import pins
 from nova_rt import packing
@@ -31,7 +32,9 @@ from tests.unit.virt.libvirt import fakes
 CPUS = 3
 _LISTED = {
     'nova_rt.kernel.tasks._belongs': emulated.belongs,
+    'nova_rt.kernel.starving._GRACE_SECONDS': 0.0,
     'nova_rt.virt.libvirt.deadline._RETURN_SECONDS': 0.0,
+    'nova_rt.virt.libvirt.deadline._RETURN_PERIODS': 0,
     'nova_rt.virt.libvirt.deadline._POLL_SECONDS': 0.0}
 
 
@@ -39,6 +42,7 @@ class Host:
     """One host of virtual machines on a stock kernel.
 
     :ivar spare: the pCPUs that no reservation may have
+    :ivar cells: the pCPUs of each NUMA cell
     :ivar fails: which of the next changes of a thread are refused, from 0
     """
 
@@ -52,11 +56,12 @@ class Host:
         self.guests = emulated.Guests(self.kernel)
         self.tasks = emulated.EmulatedTasks(self.kernel)
         self.spare: set[int] = set()
+        self.cells: list[set[int]] = []
         self.fails: dict[int, int] = {}
         self.kernel.intercept = self._before
         self.enforcer = deadline.DeadlineEnforcer(
             self.kernel, self.tasks, False, lambda: range(CPUS),
-            pins.Pins(self.tasks, lambda: self.spare))
+            pins.Pins(self.tasks, lambda: self.spare, lambda: self.cells))
         self.claims: dict[int, object] = {}
         self._numbers = itertools.count(1)
 
@@ -83,6 +88,14 @@ class Host:
 
     def emulator(self, pid: int) -> set[int]:
         return set(self.kernel.allowed(pid))
+
+    def iothread(self, pid: int) -> set[int]:
+        return set(cpulist.parse_ids(self.kernel.read(
+            self.guests.cpus_of(f'{self.guests.group(pid)}/iothread1'))))
+
+    def run(self, pid: int) -> None:
+        """Its vCPUs are busy from now on."""
+        self.kernel.busy_threads.update(self.vcpus(pid))
 
     def grants(self, pid: int) -> list[tuple[set[int], int]]:
         """(CPUs, us) of each vCPU."""
@@ -175,8 +188,76 @@ class PinnedTest(unittest.TestCase):
                     self.host.guests.vcpus(pid)[0]), '0-2')):
             break_it()
             self.assertFalse(self.enforcer.holds(pid, claim))
-            reconciler.run([guest])
+            reconciler.run([guest], ())
             self.assertEqual([({1}, 300)], self.host.grants(pid))
+
+    def test_a_busy_vcpu_is_released_and_reserved_again(self) -> None:
+        """Its policy is not all: it must run."""
+        pid, claim = self.host.start(1, 2), self.claim(300, 1, 2)
+        self.host.run(pid)
+        for _ in range(3):
+            self.enforcer.apply(pid, claim)
+            self.assertEqual(set(), self.host.kernel.stuck)
+            self.assertTrue(self.enforcer.holds(pid, claim))
+            self.enforcer.release(pid)
+        self.assertEqual(0, self.host.kernel.deadline_used())
+
+    def test_the_first_of_two_vcpus_is_tried_again(self) -> None:
+        pid = self.host.start(1, 2)
+        self.host.run(pid)
+        self.host.fails = {1: errno.EBUSY}
+        with mock.patch.object(deadline, '_RETURN_SECONDS', 10.0):
+            self.enforcer.apply(pid, self.claim(300, 1, 2))
+        self.assertEqual(set(), self.host.kernel.stuck)
+
+    def stick(self, thread: int) -> None:
+        """What nova-rt itself did to vCPUs, and anybody can."""
+        runtime = self.host.kernel.policy(thread).runtime // 1000
+        with mock.patch.object(self.host.kernel, 'allowed',
+                               return_value=range(CPUS)):
+            sched.start(thread, *sched.NOTHING)
+            self.host.kernel.set_policy(thread, 0)
+            sched.start(thread, runtime, 1000)
+        self.assertIn(thread, self.host.kernel.stuck)
+
+    def test_audit_cures_a_vcpu_that_never_runs(self) -> None:
+        pid, claim = self.host.start(1, 2), self.claim(300, 1, 2)
+        self.host.run(pid)
+        self.enforcer.apply(pid, claim)
+        self.stick(self.host.vcpus(pid)[1])
+        self.assertEqual([({1}, 300), ({2}, 300)], self.host.grants(pid))
+        self.assertFalse(self.enforcer.holds(pid, claim))
+        reconcile.Reconciler(self.enforcer).run([
+            reconcile.RunningGuest('u', pid, (claim,))], ())
+        self.assertEqual(set(), self.host.kernel.stuck)
+        self.assertEqual([({1}, 300), ({2}, 300)], self.host.grants(pid))
+        self.assertTrue(self.enforcer.holds(pid, claim))
+
+    def test_a_vcpu_that_cannot_be_cured(self) -> None:
+        """It is ordinary, so that it runs at all; others keep theirs."""
+        pid, claim = self.host.start(1, 2), self.claim(300, 1, 2)
+        self.host.run(pid)
+        stuck, _ = self.host.vcpus(pid)
+        ran_ns = self.host.kernel.ran_ns
+        with mock.patch.object(
+                self.host.kernel, 'ran_ns',
+                lambda thread: 7 if thread == stuck else ran_ns(thread)):
+            self.assertIn(f'the threads {stuck} no CPU time',
+                          self.refused(pid, claim))
+            self.assertFalse(self.enforcer.holds(pid, claim))
+        self.assertEqual([({1}, 0), ({2}, 300)], self.host.grants(pid))
+        self.enforcer.apply(pid, claim)
+        self.assertTrue(self.enforcer.holds(pid, claim))
+
+    def test_workers_of_kvm_are_no_vcpus(self) -> None:
+        pid, claim = self.host.start(1, 2), self.claim(300, 1, 2)
+        self.enforcer.apply(pid, claim)
+        worker = self.host.guests.first_run(pid)
+        self.assertTrue(self.enforcer.holds(pid, claim))
+        self.enforcer.apply(pid, self.claim(400, 1, 2))
+        self.assertEqual([({1}, 400), ({2}, 400)], self.host.grants(pid))
+        self.enforcer.release(pid)
+        self.assertEqual(0, self.host.kernel.policy(worker).runtime)
 
     def test_hot_plug(self) -> None:
         pid = self.host.start(1, 2)
@@ -194,6 +275,28 @@ class PinnedTest(unittest.TestCase):
         self.assertFalse(self.enforcer.holds(pid, claim))
         self.enforcer.apply(pid, claim)
         self.assertEqual({0, 2}, self.host.emulator(pid))
+
+    def test_threads_of_io_are_kept_off(self) -> None:
+        self.host.spare = {0}
+        pid, claim = self.host.start(1), self.claim(300, 1)
+        own = self.host.guests.cpus_of(
+            f'{self.host.guests.group(pid)}/iothread1')
+        self.enforcer.apply(pid, claim)
+        self.assertEqual({0}, self.host.iothread(pid))
+        self.host.kernel.write(own, '0-2')
+        self.assertFalse(self.enforcer.holds(pid, claim))
+        self.host.fails = {0: errno.EINVAL}
+        self.refused(pid, self.claim(400, 1))
+        self.assertEqual({0, 1, 2}, self.host.iothread(pid))
+
+    def test_spare_cpus_of_the_same_cell_first(self) -> None:
+        self.host.spare, self.host.cells = {0, 2}, [{0}, {1, 2}]
+        pid = self.host.start(1)
+        self.enforcer.apply(pid, self.claim(300, 1))
+        self.assertEqual({2}, self.host.emulator(pid))
+        self.host.spare = {0}
+        self.enforcer.apply(pid, self.claim(300, 1))
+        self.assertEqual({0}, self.host.emulator(pid))
 
     def test_emulator_stays_after_a_refusal(self) -> None:
         self.host.spare = {0}
@@ -303,7 +406,7 @@ class Machine(stateful.RuleBasedStateMachine):
         self.host.kernel.tasks[thread].policy = 0
         reconcile.Reconciler(self.host.enforcer).run([
             reconcile.RunningGuest(str(each), each, (claim,))
-            for each, claim in self.held.items()])
+            for each, claim in self.held.items()], ())
 
     @stateful.invariant()
     def the_kernel_holds_what_is_claimed(self) -> None:

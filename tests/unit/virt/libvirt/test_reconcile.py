@@ -25,8 +25,13 @@ class Kernel:
     def __init__(self, budgets=None):
         self.budgets = budgets or {}
         self.settled = 0
+        self.noted = []
+        self.warned = []
         self.orphans = []
         self.broken = set()
+
+    def note(self, pids):
+        self.noted.append(pids)
 
     def bandwidth(self, pid):
         if pid in self.broken:
@@ -51,6 +56,9 @@ class Kernel:
 
     def settle(self):
         self.settled += 1
+
+    def warnings(self):
+        return self.warned
 
     def release_orphans(self, running):
         assert running == RUNNING, running
@@ -165,6 +173,15 @@ class ReconcilerTest(base.BaseTestCase):
             reconciler.run([guest(1, 100)], RUNNING)
             logged.append(self.log.output.count('Cannot bring'))
         self.assertEqual([1, 1, 1, 2], logged)
+
+    def test_warnings_are_logged_once_until_they_are_over(self):
+        kernel = Kernel()
+        found = reconcile.Reconciler(kernel)
+        for warned, times in ((['%s does'], 1), (['%s does'], 1), ([], 1),
+                              (['%s does', 'other'], 2)):
+            kernel.warned = warned
+            found.run([])
+            self.assertEqual(times, self.log.output.count('%s does'))
 
     def test_a_budget_without_tasks(self):
         kernel = Kernel()

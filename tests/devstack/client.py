@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What the openstack client does to flavors; called by stand_in.sh.
+
+usage: client.py STATE NOVA_CONF create|set|show|delete|list ARGUMENT...
+
+STATE is a file with the properties of each flavor.  What nova-api refuses is
+refused by the same code.  test_stand_in.py compares it with the real client.
+"""
+
+import json
+import pathlib
+import sys
+
+from oslo_config import cfg
+
+from nova_rt import conf as rt_conf
+from nova_rt import exception
+from nova_rt import reservation
+
+REFUSED = 'Failed to set flavor properties: BadRequestException: 400: '
+#: What is followed by a value that does not matter here.
+OPTIONS = ('--os-region-name', '--vcpus', '--ram', '--disk', '-f', '-c')
+
+
+class Flavors:
+    """Those of a cloud, by name."""
+
+    def __init__(self, state: pathlib.Path, limits: reservation.Limits
+                 ) -> None:
+        self.state, self.limits = state, limits
+        self.all = json.loads(state.read_text()) if state.exists() else {}
+
+    def save(self) -> None:
+        self.state.write_text(json.dumps(self.all))
+
+    def add(self, name: str, properties: dict[str, str]) -> None:
+        """:raises InvalidReservation: nova-api refuses all of them"""
+        found = self.all[name] | properties
+        if len(reservation.flavor_values(found)) == len(reservation.KEYS):
+            reservation.from_flavor_and_hints(found, None, self.limits)
+        self.all[name] = found
+
+    def create(self, name: str, properties: dict[str, str]) -> int:
+        self.all[name] = {}
+        try:
+            self.add(name, properties)
+        except exception.InvalidReservation as error:
+            # The flavor stays, and nothing of it in the exit status.
+            print(f'{REFUSED}{error}', file=sys.stderr)
+        return 0
+
+    def set(self, name: str, properties: dict[str, str]) -> int:
+        try:
+            self.add(name, properties)
+        except exception.InvalidReservation as error:
+            print(f'{REFUSED}{error}', file=sys.stderr)
+            print('Command Failed: One or more of the operations failed',
+                  file=sys.stderr)
+            return 1
+        return 0
+
+    def show(self, name: str, properties: dict[str, str]) -> int:
+        print(json.dumps({'properties': self.all[name]}, indent=2))
+        return 0
+
+    def delete(self, name: str, properties: dict[str, str]) -> int:
+        del self.all[name]
+        return 0
+
+    def list(self, name: str, properties: dict[str, str]) -> int:
+        print('\n'.join(self.all))
+        return 0
+
+
+def limits(nova_conf: str) -> reservation.Limits:
+    conf = cfg.ConfigOpts()
+    rt_conf.register_opts(conf)
+    conf([], default_config_files=[nova_conf], default_config_dirs=[])
+    return rt_conf.limits(conf)
+
+
+def arguments(words: list[str]) -> tuple[str, dict[str, str]]:
+    """The name and the properties."""
+    name, properties = '', {}
+    rest = iter(words)
+    for word in rest:
+        if word == '--property':
+            key, _, value = next(rest).partition('=')
+            properties[key] = value
+        elif word in OPTIONS:
+            next(rest)
+        elif not word.startswith('-'):
+            name = word
+    return name, properties
+
+
+def main(state: str, nova_conf: str, command: str, *words: str) -> int:
+    flavors = Flavors(pathlib.Path(state), limits(nova_conf))
+    status = getattr(flavors, command)(*arguments(list(words)))
+    flavors.save()
+    return status
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))

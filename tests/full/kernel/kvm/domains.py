@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Guests as domains of a libvirtd of our own."""
+
+import itertools
+import pathlib
+from typing import Self
+
+import libvirt
+
+from tests.full.kernel import domains
+from tests.full.kernel.kvm import guest
+from tests.full.kernel.kvm import host as hosts
+from tests.full.kernel.kvm import rom
+
+_RUN = pathlib.Path('/run/libvirt/qemu')
+# As Nova has it: a thread for I/O, and the pins of the shared CPUs.
+_XML = """<domain type='{kind}'><name>{name}</name>
+<memory unit='MiB'>16</memory>{memory}
+<vcpu>{vcpus}</vcpu><iothreads>1</iothreads><cputune>{pins}</cputune>
+<os><type arch='x86_64' machine='pc'>hvm</type>
+<loader type='rom'>{rom}</loader></os>
+<features><acpi/><apic/></features>
+{cpu}
+<devices>
+<interface type='ethernet'><model type='virtio'/><driver name='vhost'/>
+</interface><memballoon model='none'/></devices></domain>"""
+
+
+_CELL = "<numatune><memory mode='strict' nodeset='{}'/></numatune>"
+_HUGE = '<memoryBacking><hugepages/></memoryBacking>'
+_PAGES = pathlib.Path('/proc/sys/vm/nr_hugepages')
+# What libvirt calls an accelerator, and the CPU of its guests.
+_KINDS = {'kvm': ('kvm', "<cpu mode='host-passthrough' check='none'/>"),
+          'tcg': ('qemu', '')}
+
+
+class Domain(guest.Guest):
+    """One domain."""
+
+    def __init__(self, domain: libvirt.virDomain) -> None:
+        self._domain = domain
+        self.pid = int((_RUN / f'{domain.name()}.pid').read_text())
+        self.groups = guest.groups_of(self.pid)
+
+    def resume(self) -> None:
+        self._domain.resume()
+
+    def end(self) -> None:
+        self._domain.destroy()
+
+
+class Maker:
+    """Starts domains.
+
+    :param directory: for libvirtd's files and the images
+    """
+
+    def __init__(self, directory: pathlib.Path, cpus: tuple[int, ...],
+                 accelerator: str) -> None:
+        self._directory = directory
+        cells = hosts.cells_of(cpus)
+        # In the last cell, as the pCPUs of the cases are.
+        self._cpus = sorted(cells[-1])
+        self._memory = _CELL.format(len(cells) - 1) if cells[1:] else ''
+        if int(_PAGES.read_text()):
+            self._memory += _HUGE
+        self._kind, self._cpu = _KINDS[accelerator]
+        self._numbers = itertools.count(1)
+
+    def __enter__(self) -> Self:
+        self._domains = domains.Domains('qemu', self._directory / 'cloud')
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._domains.close()
+
+    def launch(self, work: rom.Work, vcpus: int = 1) -> Domain:
+        """A paused guest."""
+        shared = ','.join(map(str, self._cpus))
+        xml = _XML.format(
+            name=f'nova-rt-{next(self._numbers)}', vcpus=vcpus,
+            kind=self._kind, cpu=self._cpu, memory=self._memory,
+            pins=''.join(f"<vcpupin vcpu='{vcpu}' cpuset='{shared}'/>"
+                         for vcpu in range(vcpus)),
+            rom=rom.assemble(work, self._directory))
+        return Domain(self._domains.connection.createXML(
+            xml, libvirt.VIR_DOMAIN_START_PAUSED))

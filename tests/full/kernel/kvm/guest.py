@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A guest as the host sees it: its threads, and what they use."""
+
+import abc
+import os
+import pathlib
+import re
+
+#: A thread that KVM makes for itself, beside the vCPU that ran first.
+WORKER = 'kvm-nx-lpage-re'
+_VCPU = re.compile(r'CPU ([0-9]+)/(?:KVM|TCG)')
+_STATISTICS = pathlib.Path('/sys/kernel/debug/kvm')
+
+
+class Guest(abc.ABC):
+    """A QEMU process, in groups as libvirt makes them.
+
+    :ivar pid: of QEMU
+    :ivar groups: of the whole guest, one in each hierarchy of cgroups
+    """
+
+    pid: int
+    groups: tuple[pathlib.Path, ...]
+
+    @abc.abstractmethod
+    def resume(self) -> None:
+        """Let it run; it starts paused."""
+
+    @abc.abstractmethod
+    def end(self) -> None:
+        """Kill it; nothing is left of it."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its vCPUs are there."""
+        return bool(self.vcpus)
+
+    @property
+    def vcpus(self) -> list[int]:
+        """The threads of its vCPUs, in their order."""
+        found = {int(match[1]): thread
+                 for thread, name in self.own_threads().items()
+                 if (match := _VCPU.fullmatch(name))}
+        return [found[number] for number in sorted(found)]
+
+    def own_threads(self) -> dict[int, str]:
+        """The names of the threads of QEMU."""
+        return {int(path.name): _name(int(path.name)) for path
+                in pathlib.Path(f'/proc/{self.pid}/task').iterdir()}
+
+    def threads(self) -> dict[int, str]:
+        """Those too that the kernel runs for it, in its groups."""
+        found = self.own_threads()
+        for top in self.groups:
+            for file in ('tasks', 'cgroup.threads'):
+                for path in top.glob(f'**/{file}'):
+                    found |= {thread: _name(thread) for thread
+                              in map(int, _threads(path))}
+        return found
+
+    def used_ns(self, vcpu: int = 0) -> int:
+        """CPU time of a vCPU since it began, to the last tick or switch."""
+        return used_ns(self.vcpus[vcpu])
+
+    def count(self, name: str) -> int:
+        """A counter of KVM's, of all its vCPUs."""
+        directory, = _STATISTICS.glob(f'{self.pid}-*')
+        return int((directory / name).read_text())
+
+
+def used_ns(thread: int) -> int:
+    """CPU time of any thread."""
+    text = pathlib.Path(f'/proc/{thread}/schedstat').read_text()
+    return int(text.split()[0])
+
+
+def groups_of(pid: int) -> tuple[pathlib.Path, ...]:
+    """The groups that hold a guest's emulator, one above it each."""
+    text = pathlib.Path(f'/proc/{pid}/cgroup').read_text()
+    found = []
+    for line in text.splitlines():
+        _, controllers, path = line.split(':', 2)
+        top = pathlib.Path('/sys/fs/cgroup', controllers)
+        if path.endswith('/emulator') and top.is_dir():
+            found.append((top / path.lstrip('/')).parent)
+    return tuple(found)
+
+
+def affinity(thread: int) -> set[int]:
+    """Where it may run; nowhere if it has ended."""
+    try:
+        return os.sched_getaffinity(thread)
+    except ProcessLookupError:
+        return set()
+
+
+def _name(thread: int) -> str:
+    try:
+        return pathlib.Path(f'/proc/{thread}/comm').read_text().strip()
+    except OSError:
+        return ''  # it has ended
+
+
+def _threads(path: pathlib.Path) -> list[str]:
+    try:
+        return path.read_text().split()
+    except OSError:
+        return []  # v2: the group hands its tasks on

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""This machine, what reserves on it, and what it measures."""
+
+from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+import os
+import pathlib
+import statistics
+import time
+from typing import Any, Protocol
+
+from nova_rt.compute import claims
+from nova_rt.conformance import busy
+from nova_rt.host import nodes
+from nova_rt.kernel import fs
+from nova_rt.kernel import pins
+from nova_rt.kernel import tasks as kernel_tasks
+import nova_rt.privsep
+from nova_rt.virt.libvirt import deadline
+from tests.full.kernel.kvm import guest as guests
+from tests.full.kernel.kvm import plain
+from tests.full.kernel.kvm import rom
+from tests.full.kernel import pinned
+
+_NOISE = 2
+#: A change gives a full budget at once: two of the longest period.
+_SETTLE_SECONDS = 0.2
+
+
+class Maker(Protocol):
+    """Starts guests: by libvirt, or without."""
+
+    def launch(self, work: rom.Work, vcpus: int = 1) -> guests.Guest:
+        """A paused guest."""
+
+
+class Host:
+    """What all cases have in common.
+
+    :ivar deterministic: whether the clock goes by instructions
+    :ivar spare: for emulators, where there are CPUs enough
+    :ivar shares: (what, wanted, found)
+    :ivar found: other figures, for the report
+    """
+
+    def __init__(self, maker: Maker, cpus: tuple[int, ...], tolerance: float,
+                 seconds: float, deterministic: bool) -> None:
+        nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
+        files = fs.RealFS()
+        tasks = kernel_tasks.Tasks(files)
+        self._maker = maker
+        self._seconds = seconds
+        self.cpus = cpus
+        self.spare = _spare(cpus)
+        self.tolerance = tolerance
+        self.deterministic = deterministic
+        pinned.expect(deadline.can_pin(files, tasks),
+                      'the kernel does not let cpusets shrink')
+        self.enforcer = deadline.DeadlineEnforcer(
+            files, tasks, False, lambda: cpus,
+            pins.Pins(tasks, lambda: self.spare, nodes.cells))
+        self.shares: list[tuple[str, float, float]] = []
+        self.found: dict[str, Any] = {}
+
+    @property
+    def cpu(self) -> int:
+        """The pCPU that reservations of one vCPU are on."""
+        return self.cpus[-1]
+
+    @property
+    def near(self) -> tuple[int, ...]:
+        """The spare CPUs of the cell of that pCPU."""
+        cell, = (cell for cell in cells_of(self.cpus) if self.cpu in cell)
+        return tuple(sorted(cell.intersection(self.spare)))
+
+    @property
+    def worst(self) -> float:
+        """How far a share was off at most."""
+        return max((abs(found - wanted) for _, wanted, found in self.shares),
+                   default=0.0)
+
+    @contextlib.contextmanager
+    def guest(self, work: rom.Work = rom.BUSY, vcpus: int = 1
+              ) -> Iterator[guests.Guest]:
+        """A paused guest that has no reservation yet."""
+        found = self._maker.launch(work, vcpus)
+        try:
+            yield found
+        finally:
+            found.end()
+
+    @contextlib.contextmanager
+    def boot(self) -> Iterator[tuple[plain.Plain, pathlib.Path]]:
+        """A paused guest that boots Linux, and its console."""
+        if not isinstance(self._maker, plain.Maker):
+            raise pinned.Wrong('Linux is booted without libvirt only')
+        found, console = self._maker.boot()
+        try:
+            yield found, console
+        finally:
+            found.end()
+
+    @contextlib.contextmanager
+    def noise(self) -> Iterator[None]:
+        """Busy ordinary tasks on each CPU."""
+        running = [busy.Busy({cpu}, 3600) for cpu in self.cpus
+                   for _ in range(_NOISE)]
+        try:
+            yield
+        finally:
+            for each in running:
+                each.kill()
+
+    def apply(self, guest: guests.Guest, runtime_us: int, period_us: int,
+              *cpus: int) -> claims.RTClaim:
+        """Reserve for a guest; it is held at once."""
+        held = pinned.claim(runtime_us, period_us, *(cpus or (self.cpu,)))
+        self.enforcer.apply(guest.pid, held)
+        pinned.expect(self.enforcer.holds(guest.pid, held),
+                      f'{runtime_us}/{period_us} is not held')
+        return held
+
+    def check(self, name: str, wanted: Mapping[guests.Guest, float]) -> None:
+        """The shares of all vCPUs of these guests over the same time."""
+        vcpus = [(guest, vcpu) for guest in wanted for vcpu in guest.vcpus]
+        shares = self.measure([vcpu for _, vcpu in vcpus])
+        self.shares += [(name, wanted[guest], share) for (guest, _), share
+                        in zip(vcpus, shares, strict=True)]
+        for (guest, _), share in zip(vcpus, shares, strict=True):
+            pinned.expect(abs(share - wanted[guest]) <= self.tolerance,
+                          f'{name}: {share} instead of {wanted[guest]}')
+
+    def measure(self, threads: Sequence[int]) -> list[float]:
+        """Parts of a CPU that threads use from now on."""
+        with punctual():
+            time.sleep(_SETTLE_SECONDS)
+            begin = time.monotonic_ns()
+            before = list(map(guests.used_ns, threads))
+            time.sleep(self._seconds)
+            after = list(map(guests.used_ns, threads))
+            length = time.monotonic_ns() - begin
+        return [round((new - old) / length, 4)
+                for old, new in zip(before, after, strict=True)]
+
+    def rate(self, guest: guests.Guest, counter: str) -> float:
+        """How much a counter of KVM's grows in a second."""
+        with punctual():
+            begin, before = time.monotonic(), guest.count(counter)
+            time.sleep(self._seconds)
+            grown = guest.count(counter) - before
+            return round(grown / (time.monotonic() - begin), 1)
+
+
+def cells_of(cpus: tuple[int, ...]) -> list[frozenset[int]]:
+    """One cell of all CPUs where the kernel knows none."""
+    return nodes.cells() or [frozenset(cpus)]
+
+
+def _spare(cpus: tuple[int, ...]) -> tuple[int, ...]:
+    """The first of each cell, unless they are all."""
+    first = tuple(min(cell) for cell in cells_of(cpus))
+    return first if len(first) < len(cpus) else ()
+
+
+@contextlib.contextmanager
+def punctual() -> Iterator[None]:
+    """Wait for none but SCHED_DEADLINE: both looks are in one phase."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def summary(milliseconds: Sequence[float]) -> dict[str, float]:
+    """Of times that were measured."""
+    return {'median': round(statistics.median(milliseconds), 2),
+            'max': round(max(milliseconds), 2)}

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Virtual machines by SCHED_DEADLINE after each change: what they get.
+
+Guests of busy processes are reserved, released, reserved again, resized,
+killed, changed by hand and audited, in random order, by the product's own
+enforcer and beside busy ordinary tasks.  After each step the CPU time of
+every vCPU is compared with its reservation: what reads back right does not
+count.  As root, in the lab, where time is the instructions of one CPU::
+
+    tools/lab.sh debian:13 --icount --instruction 16 -- \\
+        python -m tests.full.kernel.transitions rounds
+    ... transitions operations --seed 7
+
+``rounds`` releases one busy guest and reserves for it again, with random
+gaps and sizes; ``operations`` does all of it with several guests.
+"""
+
+import argparse
+import collections
+from collections.abc import Callable, Iterator
+import contextlib
+import logging
+import os
+import random
+import signal
+import sys
+import time
+
+from nova_rt.compute import claims
+from nova_rt import exception
+from nova_rt.host import sched
+from nova_rt.virt.libvirt import reconcile
+from tests.full.kernel import machines
+from tests.full.kernel import pinned
+from tests.full.kernel import summary
+
+PER_CENT = (5, 10, 20, 30, 45, 60, 85)
+#: One guest has its runtime at the same place of each period.
+ROUND_PERIODS_MS = (5, 10, 20, 50, 100, 200, 500)
+#: Several move each other's; of a longer period too much is cut off by the
+#: ends of a measurement.
+PERIODS_MS = (5, 10, 20)
+GAPS_S = (0, 0, 0, 0.01, 0.05, 0.2, 1, 10)
+#: A kernel that charges by ticks is off by one at both ends: 8 ms at 250 Hz.
+_LEAST_SECONDS, _LEAST_PERIODS = 2.0, 10
+_TOGETHER_SECONDS = 5.0
+_MOST_GUESTS = 3
+_LIFETIME_SECONDS = 36_000
+_MOST_TRIES = 50
+_TOLD = 25
+#: What a claim leaves of the capacity, as integers are rounded.
+_NOISE_PPM = 20
+
+
+class Transitions:
+    """One host, its guests, and what they are entitled to.
+
+    :ivar held: by guest; None for one without a reservation
+    """
+
+    def __init__(self, seed: int, tolerance: float) -> None:
+        self.seed, self._began = seed, time.monotonic()
+        self.tolerance = tolerance
+        self.host = pinned.Host(tolerance)
+        self.chosen = random.Random(seed)  # noqa: S311 - not for secrets
+        self.held: dict[machines.Machine, claims.RTClaim | None] = {}
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.off: list[float] = []
+        self.wrong: list[str] = []
+
+    # What is done.
+
+    def round(self) -> None:
+        """Release a busy guest, and reserve for it again."""
+        guest = next(iter(self.held), None) or self.start()
+        self.release(guest)
+        time.sleep(self.chosen.choice(GAPS_S) * self.chosen.random())
+        self.apply(guest, ROUND_PERIODS_MS)
+        claim = self.held[guest]
+        assert claim is not None
+        period = claim.reservation.period_us / 1_000_000
+        self.measure('again', max(_LEAST_SECONDS, _LEAST_PERIODS * period),
+                     2 * period)
+        if self.chosen.random() < 0.1:
+            self.kill(guest)
+
+    def operation(self) -> None:
+        """One of all kinds, and an audit where something was broken."""
+        if len(self.held) < 1 + self.chosen.randrange(_MOST_GUESTS):
+            self.counts['start'] += 1
+            return self.apply(self.start(), PERIODS_MS)
+        kind = self.chosen.choice(list(_KINDS))
+        self.counts[kind] += 1
+        self.tell(kind)
+        return _KINDS[kind](self, self.chosen.choice(list(self.held)))
+
+    def start(self) -> machines.Machine:
+        """A guest that is busy, and has no reservation yet."""
+        cpus = self.host.cpus
+        chosen = self.chosen.sample(cpus, self.chosen.randint(1, len(cpus)))
+        guest = self.host.machines.machine(tuple(chosen), _LIFETIME_SECONDS)
+        for each in (guest.emulator, *guest.vcpus):
+            os.setpriority(os.PRIO_PROCESS, each.pid, 0)
+        self.held[guest] = None
+        return guest
+
+    def resize(self, guest: machines.Machine) -> None:
+        self.apply(guest, PERIODS_MS)
+
+    def again(self, guest: machines.Machine) -> None:
+        self.release(guest)
+        time.sleep(self.chosen.choice(GAPS_S[:-1]))
+        self.apply(guest, PERIODS_MS)
+
+    def apply(self, guest: machines.Machine, periods_ms: tuple[int, ...]
+              ) -> None:
+        """A random reservation that fits, or none where none does."""
+        free = self.host.enforcer.capacity().ppm - _NOISE_PPM - sum(
+            claim.reservation.bandwidth for other, claim in self.held.items()
+            if claim and other is not guest)
+        sizes = [each for each in PER_CENT if each * 10_000 <= free]
+        if not sizes:
+            return
+        period = self.chosen.choice(periods_ms) * 1000
+        wanted = pinned.claim(period * self.chosen.choice(sizes) // 100,
+                              period, *guest.cpus)
+        self.tell(wanted.identifier[36:])
+        self.host.enforcer.apply(guest.pid, wanted)
+        self.held[guest] = wanted
+
+    def release(self, guest: machines.Machine) -> None:
+        self.host.enforcer.release(guest.pid)
+        self.held[guest] = None
+
+    def kill(self, guest: machines.Machine) -> None:
+        """SIGKILL, its reservation in place; its bandwidth must come back.
+
+        :raises TimeoutError: it does not die
+        """
+        del self.held[guest]
+        with _patience():
+            guest.end()
+
+    def restart(self, guest: machines.Machine) -> None:
+        """A new nova-compute, after one that was killed in a change."""
+        child = os.fork()
+        if not child:
+            with contextlib.suppress(BaseException):
+                self.chosen.choice((self.again, self.release))(guest)
+            os._exit(0)
+        time.sleep(self.chosen.random() * 0.2)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        self.host = pinned.Host(self.tolerance, self.host.machines)
+        self.audit(guest)
+
+    def audit(self, guest: machines.Machine) -> None:
+        """As nova-compute does it each minute; an error is not raised."""
+        reconcile.Reconciler(self.host.enforcer).run([
+            reconcile.RunningGuest(str(each.pid), each.pid,
+                                   (claim,) if claim else ())
+            for each, claim in self.held.items()], ())
+
+    def ordinary(self, guest: machines.Machine) -> None:
+        """chrt --other, by hand."""
+        os.sched_setscheduler(guest.vcpus[0].pid, os.SCHED_OTHER,
+                              os.sched_param(0))
+        self.audit(guest)
+
+    def first_in_first_out(self, guest: machines.Machine) -> None:
+        """chrt --fifo, by hand; it leaves us nothing of its CPU."""
+        with pinned.punctual():
+            os.sched_setscheduler(guest.vcpus[0].pid, os.SCHED_FIFO,
+                                  os.sched_param(5))
+            self.audit(guest)
+            if self.held[guest] is None:
+                os.sched_setscheduler(guest.vcpus[0].pid, os.SCHED_OTHER,
+                                      os.sched_param(0))
+
+    def widened(self, guest: machines.Machine) -> None:
+        """Its cpuset, by hand."""
+        self.host.tasks.confine(guest.vcpus[0].pid, self.host.cpus)
+        self.audit(guest)
+
+    def stuck(self, guest: machines.Machine) -> None:
+        """As a release of busy vCPUs did it once; one audit must cure it."""
+        claim = self.held[guest]
+        if claim is not None and self._stick(guest, claim):
+            self.counts['really stuck'] += 1
+            self.audit(guest)
+
+    def _stick(self, guest: machines.Machine, claim: claims.RTClaim) -> bool:
+        """Whether a vCPU gets nothing; that depends on the moment."""
+        thread, wanted = guest.vcpus[0].pid, claim.reservation
+        for _ in range(_MOST_TRIES):
+            time.sleep(self.chosen.random() * wanted.period_us / 1_000_000)
+            self.host.tasks.confine(thread, self.host.cpus)
+            sched.start(thread, *sched.NOTHING)
+            os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+            sched.start(thread, wanted.runtime_us, wanted.period_us)
+            self.host.tasks.confine(thread, claim.cpus[:1])
+            if not self.host.enforcer.holds(guest.pid, claim):
+                return True
+        return False
+
+    # What is looked at.
+
+    def measure(self, name: str, seconds: float, settle_seconds: float
+                ) -> None:
+        """The shares of all vCPUs that have a reservation."""
+        wanted = [(vcpu, claim.reservation) for guest, claim
+                  in self.held.items() if claim for vcpu in guest.vcpus]
+        shares = self.host.shares([vcpu for vcpu, _ in wanted], seconds,
+                                  settle_seconds)
+        for share, (_, reserved) in zip(shares, wanted, strict=True):
+            off = share - reserved.runtime_us / reserved.period_us
+            self.off.append(off)
+            if abs(off) > self.tolerance:
+                self.wrong.append(f'{name}: {share} instead of {reserved}')
+                self.tell(self.wrong[-1])
+
+    @staticmethod
+    def tell(*what: object) -> None:
+        """As it goes: of a run that is cut nothing else is left."""
+        print(f'{time.monotonic():.3f}', *what, file=sys.stderr, flush=True)
+
+    def run(self, kind: str, count: int) -> None:
+        """Do that many steps of ``rounds`` or ``operations``."""
+        with self.host.noise(_LIFETIME_SECONDS):
+            # The busy tasks are to be in the guests' way, not in ours.
+            os.setpriority(os.PRIO_PROCESS, 0, -20)
+            for number in range(count):
+                try:
+                    if kind == 'rounds':
+                        self.counts[kind] += 1
+                        self.round()
+                    else:
+                        self.operation()
+                        self.measure(kind, _TOGETHER_SECONDS, 0.2)
+                except (exception.RTError, OSError) as error:
+                    self.wrong.append(str(error))
+                    self.tell(error)
+                if not (number + 1) % _TOLD:
+                    self.tell('so far:', self.summary().sentence)
+
+    def finish(self) -> bool:
+        """End all; whether the kernel has all of its bandwidth then."""
+        for guest in list(self.held):
+            self.release(guest)
+            self.kill(guest)
+        whole = self.host.enforcer.capacity().ppm
+        try:
+            with self.host.guest(*self.host.cpus) as guest:
+                self.host.enforcer.apply(guest.pid, pinned.claim(
+                    whole // 10, 100_000, *self.host.cpus))
+            return True
+        except exception.KernelError as error:
+            self.wrong.append(str(error))
+            return False
+        finally:
+            self.host.machines.close()
+
+    def summary(self, released: bool = False) -> summary.Summary:
+        """What it has come to."""
+        return summary.Summary(
+            os.uname().release, self.host.enforcer.name, self.seed,
+            self.counts.total() - self.counts['really stuck'], round(time.monotonic() - self._began, 1),
+            self.counts, self.off, self.wrong, released,
+            summary.complaints(summary.kernel_log()))
+
+
+class Failures(logging.Handler):
+    """What an audit cannot do is in the log, and nowhere else."""
+
+    def __init__(self, transitions: Transitions) -> None:
+        super().__init__(logging.ERROR)
+        self._transitions = transitions
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._transitions.wrong.append(record.getMessage())
+        self._transitions.tell(record.getMessage())
+
+
+_KINDS: dict[str, Callable[[Transitions, machines.Machine], None]] = {
+    each.__name__: each for each in (
+        Transitions.resize, Transitions.again, Transitions.release,
+        Transitions.kill, Transitions.restart, Transitions.audit,
+        Transitions.ordinary, Transitions.first_in_first_out,
+        Transitions.widened, Transitions.stuck)}
+
+
+@contextlib.contextmanager
+def _patience() -> Iterator[None]:
+    """:raises TimeoutError: what is done takes longer than 30 s"""
+    def give_up(number: int, frame: object) -> None:
+        raise TimeoutError('a guest does not die within 30 s')
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(30)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('kind', choices=('rounds', 'operations'))
+    parser.add_argument('--count', type=int, default=0,
+                        help='how many (default: 100 rounds, 300 operations)')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--tolerance', type=float, default=0.005,
+                        help='how far a share may be off, in CPUs')
+    args = parser.parse_args(argv)
+    count = args.count or (100 if args.kind == 'rounds' else 300)
+    transitions = Transitions(args.seed, args.tolerance)
+    logging.getLogger().addHandler(Failures(transitions))
+    transitions.run(args.kind, count)
+    found = transitions.summary(transitions.finish())
+    print(found.as_json())
+    faults = found.faults(count, args.tolerance)
+    print(*faults, sep='\n', file=sys.stderr)
+    return bool(faults)
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""One DevStack: its local.conf, its scripts, and its openstack client."""
+
+import json
+import pathlib
+import subprocess
+from typing import Any
+
+from tests.stack import container
+from tests.stack import repositories
+
+HERE = pathlib.Path(__file__).parent
+SAMPLE = HERE.parents[1] / 'devstack' / 'local.conf.sample'
+#: A disk that begins with ``jmp .``: the vCPU is busy for ever.
+BUSY = b'\xeb\xfe'.ljust(510, b'\0') + b'\x55\xaa'
+_OPENED = 'cd devstack && source openrc admin admin > /dev/null && '
+
+
+class DevStack:
+    """In a container; begin with :meth:`prepare`."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.share = directory / 'share'
+        self.box = container.Container(directory, self.share)
+
+    def prepare(self) -> None:
+        """A container that is ready for stack.sh."""
+        repositories.make(self.share)
+        (self.share / 'busy.img').write_bytes(BUSY.ljust(1 << 20, b'\0'))
+        (self.share / 'prepare.sh').write_text(
+            (HERE / 'prepare.sh').read_text())
+        self.box.build()
+        self.box.start()
+        self.box.run('bash /srv/share/prepare.sh')
+
+    def stack(self, more: str = '', check: bool = True) -> str:
+        """What stack.sh prints at its end.
+
+        :param more: settings of local.conf beside those of the sample
+        :raises RuntimeError: it fails
+        """
+        ours = 'file:///srv/share/nova-rt.git main'
+        text = ''.join(
+            f'enable_plugin nova-rt {ours}\n'
+            if line.startswith('enable_plugin nova-rt ') else line
+            for line in SAMPLE.read_text().splitlines(keepends=True))
+        added = (HERE / 'local.conf').read_text()
+        local, _, sections = added.partition('\n[[')
+        (self.share / 'local.conf').write_text(
+            f'{text}{local}\n{more}\n\n[[{sections}')
+        return self._script('cp /srv/share/local.conf . && ./stack.sh', check)
+
+    def unstack(self) -> str:
+        return self._script('./unstack.sh', True)
+
+    def clean(self) -> str:
+        return self._script('./clean.sh', True)
+
+    def _script(self, words: str, check: bool) -> str:
+        return self.box.run(f'cd devstack && {words}', 'stack', check)
+
+    def openstack(self, words: str, check: bool = True) -> str:
+        return self.box.run(f'{_OPENED}openstack {words}', 'stack', check)
+
+    def status(self, words: str) -> int:
+        """The exit status of the client."""
+        end = self.box.run(f'{_OPENED}openstack {words}; echo; echo $?',
+                           'stack')
+        return int(end.split()[-1])
+
+    def properties(self, flavor: str) -> dict[str, str]:
+        shown = self.openstack(f'flavor show {flavor} -f json -c properties')
+        found: dict[str, Any] = json.loads(shown[shown.index('{'):])
+        return dict(found['properties'])
+
+    def check(self) -> str:
+        """``nova-rt-manage check``, with the kernel of the node."""
+        return self.box.run(
+            'nova-rt-manage --config-file /etc/nova/nova.conf --config-file '
+            '/etc/nova/nova-cpu.conf check --kernel')
+
+    def guests(self) -> list[str]:
+        """The directories of the guests' groups, on this machine."""
+        found = subprocess.run(
+            ['find', '/sys/fs/cgroup', '-type', 'd', '-name', '*instance-*'],
+            stdout=subprocess.PIPE, text=True)
+        return found.stdout.splitlines()

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Write README.rst anew, with its table of kernels from kernels.csv.
+
+usage: tools/readme.py [FILE]     (default: standard output)
+
+The table says what servers get on each kernel and control groups where
+guests were tried; what the lab said of them is in kernels.csv.
+"""
+
+from collections.abc import Iterable, Iterator
+import pathlib
+import re
+import sys
+
+from lab import table
+
+ROOT = pathlib.Path(__file__).parent.parent
+README = ROOT / 'README.rst'
+KERNELS = ROOT / 'doc/source/kernel/kernels.csv'
+
+#: Lines of the page that the table stands between.
+_BEGIN = '.. The table of kernels, by tools/readme.py from kernels.csv.\n'
+_END = '.. The end of the table of kernels.\n'
+
+_HEADER = ('Kernel', 'cgroup', 'VMs', 'Containers', 'Promise', 'Within',
+           'Proven')
+#: What an interface gives: to virtual machines, to containers, as a promise.
+_GIVES = {
+    'sched_deadline': ('SCHED_DEADLINE', 'no', 'guarantee, cap'),
+    'rt_group_sched': ('yes', 'yes', 'cap'),
+    'hcbs': ('yes', 'yes', 'guarantee, cap'),
+    'rt_max': ('yes', 'yes', 'guarantee, cap'),
+}
+_NONE = '-'
+#: In the order of the table: what is known of ours, then the others.
+_DEBIAN = re.compile(r'debian:(.*)')
+_DETAILS = re.compile(r' \([^)]*\)')
+_VERSION = re.compile(r'[0-9]+\.[0-9]+')
+
+
+def page(text: str, rows: Iterable[table.Row]) -> str:
+    """The page *text* with the table of these rows.
+
+    :raises ValueError: it has no place for it
+    """
+    before, _, rest = text.partition(_BEGIN)
+    _, found, after = rest.partition(_END)
+    if not found:
+        raise ValueError(f'{README.name} has no place for the table of '
+                         f'kernels: put "{_BEGIN.strip()}" and '
+                         f'"{_END.strip()}" where it belongs')
+    return f'{before}{_BEGIN}\n{simple_table(lines(rows))}\n{_END}{after}'
+
+
+def lines(rows: Iterable[table.Row]) -> Iterator[tuple[str, ...]]:
+    """What a reader sees: a line for each kernel and control groups."""
+    found: dict[tuple[str, str, str], list[table.Row]] = {}
+    for row in rows:
+        if row.guests != _NONE:
+            found.setdefault((row.kernel, row.cgroup, row.interface),
+                             []).append(row)
+    for (kernel, cgroup, interface), group in sorted(
+            found.items(), key=lambda pair: (
+                not _DEBIAN.match(pair[0][0]), pair[0])):
+        yield (_name(kernel, group[-1].release), cgroup,
+               *_GIVES.get(interface, ('no', 'no', 'none')), _within(group),
+               _proven(group))
+
+
+def _name(kernel: str, release: str) -> str:
+    """As people say it, without details; of Debian's with the version."""
+    debian = _DEBIAN.match(kernel)
+    version = _VERSION.match(release)
+    if debian is None or version is None:
+        return _DETAILS.sub('', kernel)
+    return f'Debian {debian[1]}, {version[0]}'
+
+
+def _within(rows: Iterable[table.Row]) -> str:
+    """The worst share, by the better clock that there is."""
+    found = [(row.clock, row.within) for row in rows if row.within != _NONE]
+    best = min((clock for clock, _ in found), default='')
+    return max((within for clock, within in found if clock == best),
+               default=_NONE)
+
+
+def _proven(rows: Iterable[table.Row]) -> str:
+    """Everywhere that it was."""
+    return ', '.join(dict.fromkeys(
+        where for row in rows for where in row.proven.split(', ')
+        if where != _NONE)) or _NONE
+
+
+def simple_table(rows: Iterable[tuple[str, ...]]) -> str:
+    """In reStructuredText, as a reader of plain text sees it, too."""
+    content = [_HEADER, *rows]
+    widths = [max(map(len, column)) for column in zip(*content, strict=True)]
+    rule = ' '.join('=' * width for width in widths)
+    text = [' '.join(cell.ljust(width) for cell, width
+                     in zip(row, widths, strict=True)).rstrip()
+            for row in content]
+    return '\n'.join([rule, text[0], rule, *text[1:], rule, ''])
+
+
+def main() -> None:
+    found = page(README.read_text(encoding='utf-8'),
+                 table.parse(KERNELS.read_text(encoding='utf-8')))
+    if len(sys.argv) > 1:
+        pathlib.Path(sys.argv[1]).write_text(found, encoding='utf-8')
+    else:
+        sys.stdout.write(found)
+
+
+if __name__ == '__main__':
+    main()
