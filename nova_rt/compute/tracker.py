@@ -151,7 +151,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                    ) -> claims.RTClaim | None:
         """:raises ComputeResourcesUnavailable: no room, or no reservations"""
         try:
-            wanted = request.reservation_of(instance, flavor)
+            wanted = request.admitted(instance, flavor)
             hints = _numbers(request.hints_with(instance, flavor))
             request.note_left(instance, flavor)
         except exception.RTError as error:
