@@ -21,6 +21,7 @@ from nova_rt import hostmap
 from nova_rt.manage import command
 from nova_rt.manage import errors
 from nova_rt.manage.read import load
+from nova_rt.manage.read import older
 from nova_rt.manage.read import placement
 from nova_rt.manage import report
 from nova_rt.manage import snapshot
@@ -157,12 +158,22 @@ class Checks(upgradecheck.UpgradeCommands):
                           f'{servers}; nova-rt-manage check says more.')
         return self._seen('All claims can be read.')
 
+    @_guarded
+    @_with_database
+    def _older_rules(self) -> Result:
+        found = list(older.servers())
+        if not found:
+            return Result(Code.SUCCESS, 'Each server with a reservation '
+                          'would be admitted today.')
+        return Result(
+            Code.WARNING, f'Have a reservation that would be refused today: '
+            f'{_some([uuid for uuid, _ in found])}; the first: '
+            f'{found[0][1]}.  They run and move as ever; a resize to a '
+            f'flavor that is admitted puts them right.')
+
     def _of_kind(self, kind: str) -> str:
-        servers = [each.server for each in self._differences
-                   if each.kind == kind]
-        more = len(servers) - _NAMED
-        return ', '.join(servers[:_NAMED]) + (
-            f' and {more} more' if more > 0 else '')
+        return _some([each.server for each in self._differences
+                      if each.kind == kind])
 
     def _seen(self, good: str) -> Result:
         if self._unchecked:
@@ -190,4 +201,12 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Resource classes', _classes),
         ('Servers without their claim', _unclaimed),
         ('Readable claims', _readable),
+        ('Servers admitted by older rules', _older_rules),
     )
+
+
+def _some(servers: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = len(servers) - _NAMED
+    return ', '.join(servers[:_NAMED]) + (
+        f' and {more} more' if more > 0 else '')

@@ -8,6 +8,7 @@ from typing import Any
 import fixtures
 from nova.tests.functional.api import client
 
+from nova_rt.manage.read import older
 from tests.functional import operations
 from tests.functional import test_tenant
 from tests import proof
@@ -142,6 +143,19 @@ class StricterTest(TestCase):
             client.OpenStackApiException, self.post, self.bound)
         self.assertIn(test_tenant.NUMA, str(error))
         self.assert_moves(server, 'host2')
+
+    def test_they_are_named(self) -> None:
+        plain = self.reserved('host2', 300)
+        self.assertEqual([], list(older.servers()))
+        server = self.admitted()
+        (uuid, why), = older.servers()
+        self.assertEqual(server['id'], uuid)
+        self.assertIn("Invalid flavor extra spec hw:numa_nodes='1'", why)
+        self.act(server, 'shelve', None, 'SHELVED_OFFLOADED')
+        self.assertEqual([uuid], [each for each, _ in older.servers()])
+        # Limits of the operator are rules, too.
+        self.flags(max_share=0.2, group='nova_rt')
+        self.assertEqual({uuid, plain['id']}, set(dict(older.servers())))
 
     @proof.proves('Upgrade under stricter rules, then evacuation', 'as ever')
     def test_evacuation(self) -> None:
