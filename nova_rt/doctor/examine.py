@@ -15,6 +15,7 @@ from nova_rt.doctor.checks import kernel
 from nova_rt.doctor.checks import libvirt
 from nova_rt.doctor.checks import monitor
 from nova_rt.doctor.checks import orphans
+from nova_rt.doctor.checks import strangers
 from nova_rt.doctor.checks import sysctl
 from nova_rt.doctor.checks import tasks
 from nova_rt.doctor.checks import timing
@@ -23,8 +24,8 @@ from nova_rt.doctor import view as doctor_view
 
 #: In the order in which an operator would ask.
 TOPICS = (kernel, config, capacity, deadline, sysctl, deadline_servers,
-          timing, hardware, libvirt, tasks, orphans, containers, confinement,
-          monitor)
+          timing, hardware, libvirt, tasks, orphans, strangers, containers,
+          confinement, monitor)
 
 
 def examine(view: doctor_view.View) -> list[findings.Finding]:

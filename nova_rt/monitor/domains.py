@@ -6,15 +6,13 @@ libvirt is not asked: it may be what is broken.  Its files are root's, and a
 guest cannot write to them.
 """
 
-from collections.abc import Iterator
 import dataclasses
-import posixpath
 from xml.etree import ElementTree
 
+from nova_rt.host import domains as host_domains
 from nova_rt.host import files as host_files
 from nova_rt import labels
 
-_FOLDERS = ('/run/libvirt/lxc', '/run/libvirt/qemu')
 _NOVA = '{http://openstack.org/xmlns/libvirt/nova/1.1}'
 _OURS = f'{{{labels.NAMESPACE}}}'
 
@@ -40,11 +38,7 @@ class Domain:
 
 def find(host: host_files.Host, pid: int) -> Domain:
     """The domain that a process of libvirt or QEMU keeps."""
-    for path in files(host):
-        try:
-            root = ElementTree.fromstring(host.read(path))  # noqa: S314
-        except (OSError, ElementTree.ParseError):
-            continue  # has ended, or is just being written
+    for root in host_domains.running(host):
         if root.get('pid') == str(pid):
             return _parse(root)
     return _running(host, pid)
@@ -58,17 +52,6 @@ def _running(host: host_files.Host, pid: int) -> Domain:
     except (OSError, ValueError, IndexError):
         return Domain()  # a container, or has ended
     return Domain(uuid.decode(errors='replace'))
-
-
-def files(host: host_files.Host) -> Iterator[str]:
-    """Yields the files of all guests that run."""
-    for folder in _FOLDERS:
-        try:
-            names = host.names(folder)
-        except OSError:
-            continue  # no such guests, or not ours to see
-        yield from (posixpath.join(folder, name) for name in names
-                    if name.endswith('.xml'))
 
 
 def _parse(root: ElementTree.Element) -> Domain:
