@@ -6,7 +6,7 @@ Nova's own lock and Nova's own book-keeping (``assigned_resources``) are
 used; usage per pCPU is a fold over it and kept nowhere else.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 import contextlib
 from typing import Any
 
@@ -22,6 +22,7 @@ from nova_rt.compute import entitled
 from nova_rt.compute import kept
 from nova_rt.compute import neighbours
 from nova_rt.compute import overcommit
+from nova_rt.compute import paid
 from nova_rt.compute import request
 from nova_rt.compute import strangers as rt_strangers
 from nova_rt import cpus
@@ -210,7 +211,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             known, self.host, self._rt_resources(), not self._rt_audited))
         self._rt_count_strangers(known)
         self._rt_audited = True
-        self._rt_report(strays)
+        self._rt_report(strays, self._rt_unpaid(context, known))
 
     def _rt_keep(self, context: Any, before: set[Any],
                  known: dict[str, Any]) -> list[Any]:
@@ -248,6 +249,23 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         found = self.driver.rt_strangers(known)
         with contextlib.suppress(exception.InvalidClaim):  # which is said
             self.rt_strangers = rt_strangers.place(found, self._rt_claimed())
+
+    def _rt_unpaid(self, context: Any, known: Mapping[str, Any]
+                   ) -> list[str]:
+        """The servers at rest here for which Placement holds too little."""
+        resting = {uuid for uuid in self.tracked_instances
+                   if uuid not in self.tracked_migrations
+                   and known[uuid].task_state is None}
+        unpaid: list[str] = []
+        for provider in self.rt_providers():
+            with contextlib.suppress(exception.InvalidClaim):
+                held = [claim for claim in self.rt_claims()
+                        if claim.instance_uuid in resting]
+                found = paid.allocations(
+                    self.reportclient, context, provider) if held else None
+                if found is not None:
+                    unpaid += paid.missing(held, found)
+        return unpaid
 
     def rt_providers(self) -> set[str]:
         """Ids of this host's compute nodes; none yet while it starts."""
@@ -295,7 +313,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                         instance=instance)
         instance.obj_reset_changes(['resources'])
 
-    def _rt_report(self, strays: Sequence[Any]) -> None:
+    def _rt_report(self, strays: Sequence[Any], unpaid: Sequence[str]
+                   ) -> None:
         """Say, when it changes, which claims the host cannot keep.
 
         An operator lowered the cap, took pCPUs out or all of it, a claim was
@@ -309,7 +328,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                 *(f'server {each.uuid} runs here and Nova has it on '
                   f'{each.host}: end it here, then reboot it hard'
                   for each in strays),
-                *map(rt_strangers.sentence, self.rt_strangers)])
+                *map(rt_strangers.sentence, self.rt_strangers),
+                *([paid.sentence(unpaid)] if unpaid else ())])
         except exception.InvalidClaim as error:
             said = f'this host takes no more of them: {error}'
         if said and said != self._rt_said:

@@ -9,10 +9,10 @@ from nova.db.main import api as main_db
 from nova.db.main import models
 from nova.scheduler.client import report
 
-from tests.functional import operations
+from tests.functional import base
 
 
-def lose(case: operations.TestCase, server: operations.Server) -> Any:
+def lose(case: base.TestCase, server: dict[str, Any]) -> Any:
     """A backup from before the server is restored; its domain."""
     domain, context = case.domain(server), case.cell_context()
     with main_db.get_context_manager(context).writer.using(

@@ -72,11 +72,12 @@ class StrangerTests:
     def test_new_servers(self) -> None:
         server = self.reserved()
         taken = self.claimed(server).cpus
-        strangers.lose(self, server)
+        domain = strangers.lose(self, server)
         self.audit()
         refused = self.boot(self.flavor(600, base.PCPUS - 1), status='ERROR')
         self._delete_server(refused)
         self.fits_beside(taken)
+        self.guests.vanish(domain)
 
     def fits_beside(self, taken: tuple[int, ...]) -> None:
         other = self.boot(self.flavor(600))
