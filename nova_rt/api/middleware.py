@@ -98,8 +98,8 @@ def _check_action(req: wsgi.Request, uuid: str) -> None:
     """What a server would be with another flavor, or another image."""
     body = _body(req)
     flavor = _flavor(req, _mapping(body, 'resize').get('flavorRef'))
-    image = _image(req, _mapping(body, 'rebuild').get('imageRef'))
-    if flavor is None and image is None:
+    image_ref = _mapping(body, 'rebuild').get('imageRef')
+    if flavor is None and not image_ref:
         return
     server = servers.find(req.environ['nova.context'], uuid)
     if server is None:
@@ -113,7 +113,7 @@ def _check_action(req: wsgi.Request, uuid: str) -> None:
     if flavor is not None:
         _check_resize(server, flavor, hints)
     elif not request.is_plain(server):
-        admission.check_image(server.flavor, image)
+        admission.check_image(server.flavor, _image(req, image_ref))
 
 
 def _check_resize(server: Any, flavor: Any, hints: Mapping[str, Any]

@@ -45,6 +45,7 @@ def check(flavor: Any, image_meta: Any = None) -> None:
 def check_image(flavor: Any, image_meta: Any) -> None:
     """The same of the image alone, for a server that has the flavor.
 
+    :param image_meta: None: nothing is asked
     :raises InvalidReservation: as check
     """
     try:

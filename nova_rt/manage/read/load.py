@@ -91,8 +91,8 @@ class Loader:
         published = hostmap.from_stats(newest.stats or {})
         here = {holding.consumer for holding in holdings}
         return snapshot.Host(
-            node.name, compute.uuid, published, holdings, allocations, inventories,
-            self._fates(node, allocations or {}, here),
+            node.name, compute.uuid, published, holdings, allocations,
+            inventories, self._fates(node, allocations or {}, here),
             self._kernel(node, holdings, published, view))
 
     def _fates(self, node: cells.Node,

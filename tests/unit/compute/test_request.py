@@ -84,7 +84,6 @@ class RequestTest(base.TestCase):
                           request.reservation_of, server)
 
 
-
 class AdmittedTest(base.TestCase):
     """What a claim is refused for, and when."""
 

@@ -121,7 +121,6 @@ class ChecksTest(unit_base.TestCase):
         for name in lost, bad:
             self.assert_check(name, FAILURE, 'cell 1: gone')
 
-
     def test_older_rules(self):
         name = 'Servers admitted by older rules'
         self.config(group='api_database', connection='sqlite://')
