@@ -142,15 +142,18 @@ def reservation_of(instance: Any, flavor: Any = None
         hints_with(instance, flavor))
 
 
-def admitted(instance: Any, flavor: Any = None
+def admitted(instance: Any, flavor: Any = None, moves: bool = False
              ) -> reservation.Reservation | None:
     """The same for a claim that is about to be made.
 
+    :param moves: whether it exists already, on this host or another; between
+        cells its claim stays behind
     :raises InvalidReservation: bad values; or a new server, or another
         flavor, that today's rules refuse
     """
     wanted = reservation_of(instance, flavor)
     if wanted is not None and (
-            _is_resize(instance, flavor) or not admission.holds(instance)):
+            _is_resize(instance, flavor)
+            or not (moves or admission.holds(instance))):
         admission.check(flavor or instance.flavor, instance.image_meta)
     return wanted

@@ -159,7 +159,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                    ) -> claims.RTClaim | None:
         """:raises ComputeResourcesUnavailable: no room, or no reservations"""
         try:
-            wanted = request.admitted(instance, flavor)
+            wanted = request.admitted(instance, flavor, bool(move))
             hints = _numbers(request.hints_with(instance, flavor))
             request.note_left(instance, flavor)
         except exception.RTError as error:

@@ -111,12 +111,19 @@ class AdmittedTest(base.TestCase):
             self.assertIsNotNone(request.admitted(server))
             self.assertIsNotNone(request.admitted(server, server.flavor))
 
+    def test_a_move_to_another_cell(self):
+        """Where the claim is not."""
+        for server in self.conflicting():
+            self.assertIsNotNone(request.admitted(
+                server, server.flavor, moves=True))
+
     def test_another_flavor(self):
         server = base.instance(
             SPECS, resources=[self.claim.to_resource(uuids.node)])
-        self.assertRaises(
-            exception.InvalidReservation, request.admitted, server,
-            base.flavor(SPECS | {'hw:numa_nodes': '1'}, number=2))
+        for moves in (False, True):
+            self.assertRaises(
+                exception.InvalidReservation, request.admitted, server,
+                base.flavor(SPECS | {'hw:numa_nodes': '1'}, number=2), moves)
 
 
 class ResizeTest(base.TestCase):
