@@ -6,9 +6,13 @@ Dedicated pCPUs are taken out of the shared ones, where reservations live.
 ``hw:cpu_realtime`` has libvirt set a policy before there is a budget (EPERM).
 The pCPUs of a reservation are chosen from all of a host, so that what binds
 a server to NUMA cells would get its memory on one and its vCPUs on another.
+
+These are the keys that can be named to a tenant.  That there is no other is
+Nova's to say: see ``nova_rt.compute.admission``.
 """
 
 from collections.abc import Iterator, Mapping
+import re
 from typing import Any
 
 from nova_rt import exception
@@ -18,18 +22,22 @@ _DEDICATED = 'a CPU reservation needs shared pCPUs, not dedicated ones'
 _REALTIME = 'real-time vCPUs of Nova run outside of any CPU reservation'
 _NUMA = ('a CPU reservation takes pCPUs of any NUMA cell, and this binds the '
          'server to cells')
+#: Of what has no known key, and what to do about each conflict.
+BOUND = ('with it Nova binds the server to NUMA cells or dedicates pCPUs to '
+         'it, and a CPU reservation takes shared pCPUs of any cell')
+ADVICE = 'remove it, or the reservation'
 
 _POLICIES = ('dedicated', 'mixed')
 _TRUE = frozenset(('1', 't', 'true', 'on', 'y', 'yes'))
 #: Of flavors with ``hw:`` before them, of images with ``hw_``.
 _NUMA_KEYS = ('numa_nodes', 'mem_page_size', 'pci_numa_affinity_policy')
 _NUMA_SPECS = (*('hw:' + key for key in _NUMA_KEYS), 'hw:pmem')
-_POLICY_SPEC, _REALTIME_SPEC, _PCPU = (
-    'hw:cpu_policy', 'hw:cpu_realtime', 'resources:PCPU')
+_POLICY_SPEC, _REALTIME_SPEC = 'hw:cpu_policy', 'hw:cpu_realtime'
+#: Of any request group.
+_PCPU = re.compile(r'resources([a-zA-Z0-9_-]{1,64})?:PCPU')
 _POLICY_PROPERTY = 'hw_cpu_policy'
 
-#: The extra specs and the image properties that are looked at.
-EXTRA_SPECS = (_POLICY_SPEC, _REALTIME_SPEC, _PCPU, *_NUMA_SPECS)
+#: The image properties that are looked at.
 IMAGE_PROPERTIES = (_POLICY_PROPERTY, *('hw_' + key for key in _NUMA_KEYS))
 
 
@@ -45,7 +53,7 @@ def check(extra_specs: Mapping[str, Any],
             *_of_flavor(extra_specs), *_of_image(image_properties or {})):
         raise exception.InvalidReservation(
             source=source, key=key, value=repr(value)[:80], rule=rule,
-            advice='remove it, or the reservation')
+            advice=ADVICE)
 
 
 def of_image(image_meta: Any) -> dict[str, Any]:
@@ -62,8 +70,8 @@ def _of_flavor(specs: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     realtime = specs.get(_REALTIME_SPEC)
     if str(realtime).strip().lower() in _TRUE:
         yield source, _REALTIME_SPEC, realtime, _REALTIME
-    if _PCPU in specs:
-        yield source, _PCPU, specs[_PCPU], _DEDICATED
+    for key in filter(_PCPU.fullmatch, specs):
+        yield source, key, specs[key], _DEDICATED
     for key in _NUMA_SPECS:
         if key in specs:
             yield source, key, specs[key], _NUMA

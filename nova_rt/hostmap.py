@@ -7,7 +7,7 @@ the text form of the per-pCPU map that travels in ``ComputeNode.stats``.
 """
 
 import collections
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 import dataclasses
 import functools
 import json
@@ -43,15 +43,46 @@ VERSION = 1
 #: Of the map: the column of all stats holds 64 KiB.
 _MAX_LENGTH = 60_000
 
+#: Of the name of a domain, which anybody may have given.
+_NAME_LENGTH = 80
+
 _Servers = dict[int, tuple[reservation.Reservation, ...]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stranger:
+    """A guest that holds a budget, and that Nova's database does not have.
+
+    :ivar uuid: of the domain
+    :ivar name: of the domain, as libvirt has it
+    :ivar held: what each of its pCPUs was given
+    """
+
+    uuid: str
+    name: str
+    held: tuple[cpus.Claim, ...]
+
+    def __str__(self) -> str:
+        return f'{self.name} ({self.uuid})'
+
+    @property
+    def holds(self) -> str:
+        """For people."""
+        return ' and '.join(
+            f'{each} on pCPU{"s" * (len(ids) > 1)} '
+            f'{cpulist.format_ids(sorted(ids))}' for ids, each in self.held)
 
 
 @dataclasses.dataclass(frozen=True)
 class HostMap:
-    """The state of a host and the name of the policy it packs by."""
+    """The state of a host and the name of the policy it packs by.
+
+    :ivar strangers: what *state* counts beside claims
+    """
 
     state: cpus.CpuBandwidth
     policy: str
+    strangers: tuple[Stranger, ...] = ()
 
     @functools.cached_property
     def left(self) -> float:
@@ -73,23 +104,37 @@ def amounts(vcpus: int, bandwidth: int) -> dict[str, int]:
     return {RESOURCE_CLASS: vcpus * bandwidth, SHARE_CLASS: bandwidth}
 
 
-def inventories(empty: cpus.CpuBandwidth) -> dict[str, dict[str, Any]]:
+def inventories(empty: cpus.CpuBandwidth,
+                strangers: Iterable[Stranger] = ()
+                ) -> dict[str, dict[str, Any]]:
     """What a host offers of each class.
 
     A replicated host has one pool of shares.  Another has one for each pCPU,
     so that the shares never run out before the sum does.
+
+    :param strangers: to whom nothing is allocated of what they hold
     """
     pcpus = len(empty.cpus)
     pools = 1 if empty.replicated else pcpus
-    return {RESOURCE_CLASS: _inventory(pcpus, empty.cap, empty.total),
-            SHARE_CLASS: _inventory(pools, empty.cap, empty.cap)}
+    taken = collections.Counter[str]()
+    for stranger in strangers:
+        for ids, held in stranger.held:
+            taken.update(amounts(len(ids), held.bandwidth))
+    return {
+        RESOURCE_CLASS: _inventory(pcpus, empty.cap, empty.total,
+                                   taken[RESOURCE_CLASS]),
+        SHARE_CLASS: _inventory(pools, empty.cap, empty.cap,
+                                taken[SHARE_CLASS])}
 
 
-def _inventory(pcpus: int, cap: int, max_unit: int) -> dict[str, Any]:
-    """Full pCPUs; what is above the cap is reserved."""
+def _inventory(pcpus: int, cap: int, max_unit: int, taken: int
+               ) -> dict[str, Any]:
+    """Full pCPUs; what is above the cap, or *taken*, is reserved."""
     total = pcpus * reservation.PPM
-    return {'total': total, 'reserved': total - pcpus * cap, 'min_unit': 1,
-            'max_unit': max_unit, 'step_size': 1, 'allocation_ratio': 1.0}
+    return {'total': total,
+            'reserved': min(total, total - pcpus * cap + taken),
+            'min_unit': 1, 'max_unit': max_unit, 'step_size': 1,
+            'allocation_ratio': 1.0}
 
 
 #: Many hosts have the same pCPUs.
@@ -121,6 +166,11 @@ def _encode(host: HostMap) -> str:
     if rule is not None:
         data |= {'fixed': dataclasses.astuple(rule),
                  'servers': list(_listed(state))}
+    if host.strangers:
+        data['strangers'] = [
+            (each.uuid, each.name[:_NAME_LENGTH],
+             [(one.runtime_us, one.period_us, list(ids))
+              for ids, one in each.held]) for each in host.strangers]
     return json.dumps(data, separators=(',', ':'))
 
 
@@ -151,6 +201,13 @@ def _servers(known: frozenset[int], listed: list[Any]) -> _Servers:
             found[cpu] = (tuple(sorted((*held, wanted))) if held
                           else (wanted,))
     return found
+
+
+def _strangers(listed: list[Any]) -> Iterator[Stranger]:
+    for uuid, name, held in listed:
+        yield Stranger(str(uuid), str(name), tuple(
+            (tuple(ids), _reservation(runtime_us, period_us))
+            for runtime_us, period_us, ids in held))
 
 
 # There are fewer flavors than servers.
@@ -196,7 +253,8 @@ def _decode(text: str) -> HostMap | None:
             data['replicated'], rule,
             _servers(_known(ids), data['servers']) if rule else {},
             int(data.get('min_runtime_us', 1)))
-        return HostMap(state, data['policy'])
+        return HostMap(state, data['policy'],
+                       tuple(_strangers(data.get('strangers', []))))
     except (AttributeError, KeyError, TypeError, ValueError,
             RecursionError):
         return None

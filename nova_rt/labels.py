@@ -6,3 +6,5 @@
 VNF_KEY = 'tacker_rt.vnf'
 #: Of the element that libvirt keeps beside Nova's own metadata.
 NAMESPACE = 'urn:nova-rt:server:1'
+#: And of the mark of a guest that Nova's database does not have.
+UNKNOWN = 'urn:nova-rt:unknown:1'

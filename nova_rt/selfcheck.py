@@ -56,6 +56,8 @@ TESTED = (
      'finish_snapshot_based_resize_at_dest', 'self, ctxt, instance, ...'),
     ('nova.compute.manager.ComputeManager.external_instance_event',
      'self, context, instances, events'),
+    ('nova.scheduler.client.report.SchedulerReportClient.'
+     'get_allocations_for_resource_provider', 'self, context, rp_uuid'),
     (_DRIVER + '__init__', 'self, virtapi, read_only'),
     (_DRIVER + 'init_host', 'self, host'),
     (_DRIVER + 'check_can_live_migrate_destination',

@@ -23,9 +23,9 @@ import webob
 import webob.dec
 import webob.exc
 
+from nova_rt.compute import admission
 from nova_rt.compute import request
 from nova_rt import conf as rt_conf
-from nova_rt import conflicts
 from nova_rt import exception
 from nova_rt import reservation
 from nova_rt import servers
@@ -41,12 +41,12 @@ _SPECS = re.compile(
     r'(?:/[^/]+)?/flavors/(?P<flavor>[^/]+)/os-extra_specs'
     r'(?:/(?P<key>[^/]+))?/?')
 _ACTION = re.compile(r'(?:/[^/]+)?/servers/(?P<server>[^/]+)/action/?')
-_OURS = (*(reservation.FLAVOR_PREFIX + key for key in reservation.KEYS),
-         *conflicts.EXTRA_SPECS)
+#: What begins extra specs of which a reservation may depend.
+_CONCERNING = ('hw:', 'resources', 'trait')
 
 
 class ReservationHints:
-    """Looks at the bodies that create or resize servers or change flavors."""
+    """Looks at what creates, resizes or rebuilds servers, changes flavors."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -75,7 +75,7 @@ class ReservationHints:
         elif req.method == 'POST' and _SERVERS.fullmatch(path):
             _check_server(req)
         elif req.method == 'POST' and (match := _ACTION.fullmatch(path)):
-            _check_resize(req, match['server'])
+            _check_action(req, match['server'])
 
 
 def _check_server(req: wsgi.Request) -> None:
@@ -83,22 +83,23 @@ def _check_server(req: wsgi.Request) -> None:
     server = _mapping(body, 'server')
     # Nova reads the first of the two and no more.
     hints = _mapping(body, next((key for key in _HINTS if key in body), ''))
-    specs = _extra_specs(req, server.get('flavorRef'))
-    workload.from_flavor_and_hints(specs or {}, hints)
-    if specs is None:
+    flavor = _flavor(req, server.get('flavorRef'))
+    workload.from_flavor_and_hints(flavor.extra_specs if flavor else {},
+                                   hints)
+    if flavor is None:
         # Nova will say so; what can be told of the hints is told.
         reservation.hint_values(hints)
     elif reservation.from_flavor_and_hints(
-            specs, hints, rt_conf.limits(CONF)) is not None:
-        conflicts.check(specs)
-        conflicts.check({}, _image(req, server.get('imageRef')))
+            flavor.extra_specs, hints, rt_conf.limits(CONF)) is not None:
+        admission.check(flavor, _image(req, server.get('imageRef')))
 
 
-def _check_resize(req: wsgi.Request, uuid: str) -> None:
-    """What the server would ask for with the flavor it is to have."""
-    asked = _mapping(_body(req), 'resize')
-    specs = _extra_specs(req, asked.get('flavorRef'))
-    if specs is None:
+def _check_action(req: wsgi.Request, uuid: str) -> None:
+    """What a server would be with another flavor, or another image."""
+    body = _body(req)
+    flavor = _flavor(req, _mapping(body, 'resize').get('flavorRef'))
+    image_ref = _mapping(body, 'rebuild').get('imageRef')
+    if flavor is None and not image_ref:
         return
     server = servers.find(req.environ['nova.context'], uuid)
     if server is None:
@@ -109,11 +110,19 @@ def _check_resize(req: wsgi.Request, uuid: str) -> None:
         # It is about what nova-compute stored, which is not for tenants.
         LOG.warning('%s', error, instance=server)
         return
-    limits = rt_conf.limits(CONF)
+    if flavor is not None:
+        _check_resize(server, flavor, hints)
+    elif not request.is_plain(server):
+        admission.check_image(server.flavor, _image(req, image_ref))
+
+
+def _check_resize(server: Any, flavor: Any, hints: Mapping[str, Any]
+                  ) -> None:
+    specs, limits = flavor.extra_specs, rt_conf.limits(CONF)
     if reservation.from_flavor_and_hints(
             specs, reservation.carried_hints(specs, hints, limits),
             limits) is not None:
-        conflicts.check(specs, conflicts.of_image(server.image_meta))
+        admission.check(flavor, server.image_meta)
 
 
 def _check_extra_specs(req: wsgi.Request, flavor_id: str) -> None:
@@ -121,12 +130,15 @@ def _check_extra_specs(req: wsgi.Request, flavor_id: str) -> None:
     body = _body(req)
     added = _mapping(body, 'extra_specs') or body
     workload.from_flavor_and_hints(added)
-    if not any(key in added for key in _OURS):
+    flavor = any(key.startswith(_CONCERNING) for key in added) and (
+        _flavor(req, flavor_id))
+    if not flavor:
         return
-    specs = {**(_extra_specs(req, flavor_id) or {}), **added}
+    specs = {**flavor.extra_specs, **added}
     if len(reservation.flavor_values(specs)) == len(reservation.KEYS):
         reservation.from_flavor_and_hints(specs, None, rt_conf.limits(CONF))
-        conflicts.check(specs)
+        flavor.extra_specs = {key: str(specs[key]) for key in specs}
+        admission.check(flavor)
 
 
 def _body(req: wsgi.Request) -> Mapping[str, Any]:
@@ -143,29 +155,27 @@ def _mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _extra_specs(req: wsgi.Request, flavor_ref: Any
-                 ) -> Mapping[str, Any] | None:
-    """Those of a flavor by id or link; None where there is no such flavor."""
+def _flavor(req: wsgi.Request, flavor_ref: Any) -> Any:
+    """A flavor by id or link; None where there is no such flavor."""
     if not isinstance(flavor_ref, str | int):
         return None
     try:
-        flavor = objects.Flavor.get_by_flavor_id(
+        return objects.Flavor.get_by_flavor_id(
             req.environ['nova.context'],
             common.get_id_from_href(str(flavor_ref)), read_deleted='no')
     except nova_exception.FlavorNotFound:
         return None
-    return dict(flavor.extra_specs)
 
 
-def _image(req: wsgi.Request, image_ref: Any) -> Mapping[str, Any]:
-    """The properties of an image; {} where Nova will not find it either."""
+def _image(req: wsgi.Request, image_ref: Any) -> Any:
+    """An objects.ImageMeta; None where Nova will not take it either."""
     if not isinstance(image_ref, str) or not image_ref:
-        return {}
+        return None
     try:
-        image = glance.API().get(req.environ['nova.context'], image_ref)
-    except nova_exception.NovaException:
-        return {}
-    return image.get('properties') or {}
+        return admission.image(
+            glance.API().get(req.environ['nova.context'], image_ref))
+    except (nova_exception.NovaException, ValueError):
+        return None
 
 
 def filter_factory(global_conf: Any, **local_conf: Any) -> Any:

@@ -84,11 +84,16 @@ class Capacity:
                 else '')
         return f'no {vcpus} pCPUs have room for {wanted}{late}'
 
-    def published(self, state: cpus.CpuBandwidth) -> hostmap.HostMap:
-        """What the schedulers get to see of *state*."""
+    def published(self, state: cpus.CpuBandwidth,
+                  strangers: tuple[hostmap.Stranger, ...] = ()
+                  ) -> hostmap.HostMap:
+        """What the schedulers get to see of *state*.
+
+        :param strangers: what it counts beside claims
+        """
         if not self.available:
             return self.nothing()
-        return hostmap.HostMap(state, self.policy_name)
+        return hostmap.HostMap(state, self.policy_name, strangers)
 
     def nothing(self) -> hostmap.HostMap:
         """What a host publishes that takes no reservation."""

@@ -12,9 +12,9 @@ from typing import Any
 import nova.conf
 from oslo_serialization import jsonutils
 
+from nova_rt.compute import admission
 from nova_rt.compute import claims
 from nova_rt import conf as rt_conf
-from nova_rt import conflicts
 from nova_rt import exception
 from nova_rt import reservation
 
@@ -131,16 +131,29 @@ def reservation_of(instance: Any, flavor: Any = None
                    ) -> reservation.Reservation | None:
     """The reservation of a server, were it to have *flavor*.
 
-    The limits of the operator are not asked: they may have changed since
-    the server was admitted.
+    The limits of the operator are not asked, nor what it is combined with:
+    the rules may have changed since the server was admitted.
 
     :param flavor: the new one in a resize; None: its own
-    :raises InvalidReservation: bad values, or a conflict with another
-        extra spec or image property
+    :raises InvalidReservation: bad values
     """
-    specs = (flavor or instance.flavor).extra_specs
-    wanted = reservation.from_flavor_and_hints(
-        specs, hints_with(instance, flavor))
-    if wanted is not None:
-        conflicts.check(specs, conflicts.of_image(instance.image_meta))
+    return reservation.from_flavor_and_hints(
+        (flavor or instance.flavor).extra_specs,
+        hints_with(instance, flavor))
+
+
+def admitted(instance: Any, flavor: Any = None, moves: bool = False
+             ) -> reservation.Reservation | None:
+    """The same for a claim that is about to be made.
+
+    :param moves: whether it exists already, on this host or another; between
+        cells its claim stays behind
+    :raises InvalidReservation: bad values; or a new server, or another
+        flavor, that today's rules refuse
+    """
+    wanted = reservation_of(instance, flavor)
+    if wanted is not None and (
+            _is_resize(instance, flavor)
+            or not (moves or admission.holds(instance))):
+        admission.check(flavor or instance.flavor, instance.image_meta)
     return wanted

@@ -6,7 +6,7 @@ Nova's own lock and Nova's own book-keeping (``assigned_resources``) are
 used; usage per pCPU is a fold over it and kept nowhere else.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 import contextlib
 from typing import Any
 
@@ -22,7 +22,9 @@ from nova_rt.compute import entitled
 from nova_rt.compute import kept
 from nova_rt.compute import neighbours
 from nova_rt.compute import overcommit
+from nova_rt.compute import paid
 from nova_rt.compute import request
+from nova_rt.compute import strangers as rt_strangers
 from nova_rt import cpus
 from nova_rt import exception
 from nova_rt import hostmap
@@ -49,6 +51,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     _rt_audited = False
     #: servers of this host that ask for nothing
     _rt_plain: frozenset[str] = frozenset()
+    #: guests here that Nova does not know and that hold a budget
+    rt_strangers: tuple[hostmap.Stranger, ...] = ()
     #: what was said last about claims that do not fit the host
     _rt_said = ''
 
@@ -77,7 +81,11 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             kept.server_of, self._rt_resources())
 
     def rt_state(self) -> cpus.CpuBandwidth:
-        """What is claimed on each pCPU."""
+        """What is claimed on each pCPU, or held by a guest of nobody."""
+        return self._rt_claimed().fold(
+            rt_strangers.held(self.rt_strangers))
+
+    def _rt_claimed(self) -> cpus.CpuBandwidth:
         empty: cpus.CpuBandwidth = self.driver.rt_capacity.empty
         return empty.fold((claim.cpus, claim.reservation)
                           for claim in self.rt_claims())
@@ -151,7 +159,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                    ) -> claims.RTClaim | None:
         """:raises ComputeResourcesUnavailable: no room, or no reservations"""
         try:
-            wanted = request.reservation_of(instance, flavor)
+            wanted = request.admitted(instance, flavor, bool(move))
             hints = _numbers(request.hints_with(instance, flavor))
             request.note_left(instance, flavor)
         except exception.RTError as error:
@@ -201,8 +209,9 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         strays = self._rt_keep(context, before, known)
         self.driver.rt_reconcile(entitled.of_servers(
             known, self.host, self._rt_resources(), not self._rt_audited))
+        self._rt_count_strangers(known)
         self._rt_audited = True
-        self._rt_report(strays)
+        self._rt_report(strays, self._rt_unpaid(context, known))
 
     def _rt_keep(self, context: Any, before: set[Any],
                  known: dict[str, Any]) -> list[Any]:
@@ -231,6 +240,32 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             if held and instance.host != self.host and kept.is_over(instance):
                 strays.append(instance)
         return strays
+
+    def _rt_count_strangers(self, known: Collection[str]) -> None:
+        """Count the guests that run here and that the database lacks.
+
+        :param known: uuids of the servers that it has
+        """
+        found = self.driver.rt_strangers(known)
+        with contextlib.suppress(exception.InvalidClaim):  # which is said
+            self.rt_strangers = rt_strangers.place(found, self._rt_claimed())
+
+    def _rt_unpaid(self, context: Any, known: Mapping[str, Any]
+                   ) -> list[str]:
+        """The servers at rest here for which Placement holds too little."""
+        resting = {uuid for uuid in self.tracked_instances
+                   if uuid not in self.tracked_migrations
+                   and known[uuid].task_state is None}
+        unpaid: list[str] = []
+        for provider in self.rt_providers():
+            with contextlib.suppress(exception.InvalidClaim):
+                held = [claim for claim in self.rt_claims()
+                        if claim.instance_uuid in resting]
+                found = paid.allocations(
+                    self.reportclient, context, provider) if held else None
+                if found is not None:
+                    unpaid += paid.missing(held, found)
+        return unpaid
 
     def rt_providers(self) -> set[str]:
         """Ids of this host's compute nodes; none yet while it starts."""
@@ -278,7 +313,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                         instance=instance)
         instance.obj_reset_changes(['resources'])
 
-    def _rt_report(self, strays: Sequence[Any]) -> None:
+    def _rt_report(self, strays: Sequence[Any], unpaid: Sequence[str]
+                   ) -> None:
         """Say, when it changes, which claims the host cannot keep.
 
         An operator lowered the cap, took pCPUs out or all of it, a claim was
@@ -291,7 +327,9 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                                      self.rt_claims()),
                 *(f'server {each.uuid} runs here and Nova has it on '
                   f'{each.host}: end it here, then reboot it hard'
-                  for each in strays)])
+                  for each in strays),
+                *map(rt_strangers.sentence, self.rt_strangers),
+                *([paid.sentence(unpaid)] if unpaid else ())])
         except exception.InvalidClaim as error:
             said = f'this host takes no more of them: {error}'
         if said and said != self._rt_said:
@@ -316,7 +354,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                 ) -> None:
         capacity = self.driver.rt_capacity
         try:
-            published = capacity.published(self.rt_state())
+            published = capacity.published(self.rt_state(),
+                                           self.rt_strangers)
         except exception.InvalidClaim:
             published = capacity.nothing()
         compute_node.stats = (dict(compute_node.stats or {})

@@ -19,6 +19,7 @@ from nova_rt.doctor.checks import libvirt
 from nova_rt.doctor.checks import monitor
 from nova_rt.doctor.checks import orphans
 from nova_rt.doctor.checks import starving
+from nova_rt.doctor.checks import strangers
 from nova_rt.doctor.checks import sysctl
 from nova_rt.doctor.checks import tasks
 from nova_rt.doctor.checks import timing
@@ -28,7 +29,7 @@ from nova_rt.doctor import view as doctor_view
 #: In the order in which an operator would ask.
 TOPICS = (here, kernel, config, kvm, capacity, deadline, starving, interrupts,
           sysctl, deadline_servers, timing, hardware, libvirt, tasks, orphans,
-          containers, confinement, monitor)
+          strangers, containers, confinement, monitor)
 #: Those that are right where the tasks and groups of the host are not seen.
 ANYWHERE = (here, config)
 

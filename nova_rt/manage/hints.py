@@ -16,9 +16,9 @@ from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects
 
+from nova_rt.compute import admission
 from nova_rt.compute import claims
 from nova_rt.compute import request
-from nova_rt import conflicts
 from nova_rt import exception
 from nova_rt import reservation
 from nova_rt import servers
@@ -46,10 +46,11 @@ def change(instance: Any, hints: Mapping[str, Any]) -> None:
     """
     values = {key: value.number
               for key, value in reservation.hint_values(hints).items()}
-    specs = instance.flavor.extra_specs
-    if reservation.from_flavor_and_hints(specs, values) is not None:
-        conflicts.check(specs, conflicts.of_image(instance.image_meta))
+    if reservation.from_flavor_and_hints(
+            instance.flavor.extra_specs, values) is not None:
         _check_claim(instance)
+        if not admission.holds(instance):
+            admission.check(instance.flavor, instance.image_meta)
     if instance.vm_state == vm_states.RESIZED:
         raise _refused(instance, 'confirm or revert its resize first')
     request.replace_hints(instance, values)

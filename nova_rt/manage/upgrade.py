@@ -23,6 +23,7 @@ from nova_rt.manage import command
 from nova_rt.manage import errors
 from nova_rt.manage import paste
 from nova_rt.manage.read import load
+from nova_rt.manage.read import older
 from nova_rt.manage.read import placement
 from nova_rt.manage import report
 from nova_rt.manage import snapshot
@@ -191,6 +192,19 @@ class Checks(upgradecheck.UpgradeCommands):
                           f'{servers}; nova-rt-manage check says more.')
         return self._seen('All claims can be read.')
 
+    @_guarded
+    @_with_database
+    def _older_rules(self) -> Result:
+        found = list(older.servers())
+        if not found:
+            return Result(Code.SUCCESS, 'Each server with a reservation '
+                          'would be admitted today.')
+        return Result(
+            Code.WARNING, f'Have a reservation that would be refused today: '
+            f'{_some([uuid for uuid, _ in found])}; the first: '
+            f'{found[0][1]}.  They run and move as ever; a resize to a '
+            f'flavor that is admitted puts them right.')
+
     def _of_kind(self, kind: str) -> str:
         return _some([each.server for each in self._differences
                       if each.kind == kind])
@@ -223,6 +237,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Flavors without their reservation', _flavors),
         ('Servers without their claim', _unclaimed),
         ('Readable claims', _readable),
+        ('Servers admitted by older rules', _older_rules),
     )
 
 

@@ -7,15 +7,13 @@ guest cannot write to them.
 """
 
 from collections.abc import Iterator
-import contextlib
 import dataclasses
-import posixpath
 from xml.etree import ElementTree
 
+from nova_rt.host import domains as host_domains
 from nova_rt.host import files as host_files
 from nova_rt import labels
 
-_FOLDERS = ('/run/libvirt/lxc', '/run/libvirt/qemu')
 _NOVA = '{http://openstack.org/xmlns/libvirt/nova/1.1}'
 _OURS = f'{{{labels.NAMESPACE}}}'
 
@@ -41,7 +39,7 @@ class Domain:
 
 def find(host: host_files.Host, pid: int) -> Domain:
     """The domain that a process of libvirt or QEMU keeps."""
-    for root in _states(host):
+    for root in host_domains.running(host):
         if root.get('pid') == str(pid):
             return _parse(root)
     return _running(host, pid)
@@ -49,18 +47,10 @@ def find(host: host_files.Host, pid: int) -> Domain:
 
 def keepers(host: host_files.Host) -> Iterator[int]:
     """Yields the processes that keep the guests that run."""
-    for root in _states(host):
+    for root in host_domains.running(host):
         pid = root.get('pid', '')
         if pid.isdecimal():
             yield int(pid)
-
-
-def _states(host: host_files.Host) -> Iterator[ElementTree.Element]:
-    """Yields what libvirt keeps of each guest that runs."""
-    for path in files(host):
-        # Without those that have ended, or are just being written.
-        with contextlib.suppress(OSError, ElementTree.ParseError):
-            yield ElementTree.fromstring(host.read(path))  # noqa: S314
 
 
 def _running(host: host_files.Host, pid: int) -> Domain:
@@ -71,17 +61,6 @@ def _running(host: host_files.Host, pid: int) -> Domain:
     except (OSError, ValueError, IndexError):
         return Domain()  # a container, or has ended
     return Domain(uuid.decode(errors='replace'))
-
-
-def files(host: host_files.Host) -> Iterator[str]:
-    """Yields the files of all guests that run."""
-    for folder in _FOLDERS:
-        try:
-            names = host.names(folder)
-        except OSError:
-            continue  # no such guests, or not ours to see
-        yield from (posixpath.join(folder, name) for name in names
-                    if name.endswith('.xml'))
 
 
 def _parse(root: ElementTree.Element) -> Domain:

@@ -16,6 +16,7 @@ import re
 import socket
 
 from nova_rt.host import cgroup
+from nova_rt.host import domains as host_domains
 from nova_rt.host import files as host_files
 from nova_rt.host import guests as host_guests
 from nova_rt.host import proc
@@ -92,7 +93,7 @@ class Finder:
                     if inode:
                         yield each, inode
         # Written anew, and put in the place of the old one, at each change.
-        for path in domains.files(self._host):
+        for path in host_domains.files(self._host):
             yield path, self._inode(path) or 0
 
     def _look(self, hierarchy: cgroup.Hierarchy

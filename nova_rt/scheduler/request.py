@@ -9,9 +9,9 @@ from typing import Any
 import nova.conf
 from nova import context as nova_context
 
+from nova_rt.compute import admission
 from nova_rt.compute import request as compute_request
 from nova_rt import conf as rt_conf
-from nova_rt import conflicts
 from nova_rt import exception
 from nova_rt import reservation
 from nova_rt import servers
@@ -48,8 +48,8 @@ def reservation_of(spec: Any) -> reservation.Reservation | None:
 def admitted(spec: Any) -> reservation.Reservation | None:
     """The reservation for each vCPU of the server, if it may have it.
 
-    The operator's limits hold for new servers and new flavors.  A server
-    that was admitted under others must not be stranded when it has to move.
+    The rules of today hold for new servers and new flavors.  A server that
+    was admitted under others must not be stranded when it has to move.
     The hints of a server that exists are those noted with it.
 
     :raises InvalidReservation: the request makes no sense, or is not allowed
@@ -58,16 +58,24 @@ def admitted(spec: Any) -> reservation.Reservation | None:
         return None
     limits: reservation.Limits | None = rt_conf.limits(CONF)
     said = hints(spec)
-    specs = spec.flavor.extra_specs
     server = servers.find(nova_context.get_admin_context(),
                           spec.instance_uuid)
     if server is not None:
         said, limits = _of_server(server, spec.flavor, said)
-    wanted = reservation.from_flavor_and_hints(specs, said, limits)
-    if wanted is not None:
-        conflicts.check(specs, conflicts.of_image(
-            spec.image if 'image' in spec else None))
+    wanted = reservation.from_flavor_and_hints(
+        spec.flavor.extra_specs, said, limits)
+    if wanted is not None and not _is_admitted(server, spec.flavor):
+        admission.check(spec.flavor, spec.image if 'image' in spec else None)
     return wanted
+
+
+def _is_admitted(server: Any, flavor: Any) -> bool:
+    """Whether a server holds a claim, with the flavor of the request.
+
+    :param server: None: one that is being created
+    """
+    return (server is not None and admission.holds(server)
+            and server.flavor.flavorid == flavor.flavorid)
 
 
 def _of_server(server: Any, flavor: Any, said: Mapping[str, Any]

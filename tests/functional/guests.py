@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import fixtures
+import libvirt
 from lxml import etree
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.virt import event as virtevent
@@ -67,6 +68,11 @@ class GuestGroups(fixtures.Fixture):
                 f'nova.tests.fixtures.libvirt.{owner}.{name}',
                 self._method(owner, name, new)))
 
+        for name, new in (('metadata', _metadata),
+                          ('setMetadata', _set_metadata)):
+            self.useFixture(fixtures.MonkeyPatch(
+                f'nova.tests.fixtures.libvirt.Domain.{name}', new))
+
     @staticmethod
     def _method(owner: str, name: str, new: Any) -> Any:
         """A method that gets the one of Nova's fixture as first argument."""
@@ -85,6 +91,7 @@ class GuestGroups(fixtures.Fixture):
     def _init(self, old: Any, domain: Any, connection: Any, xml: Any,
               running: bool = False, transient: bool = False) -> None:
         domain.rt_xml, domain.rt_pid = xml, 0
+        domain.rt_metadata = {}
         old(domain, connection, xml, running=running, transient=transient)
         if running:
             self._fork(domain)
@@ -184,6 +191,19 @@ class GuestGroups(fixtures.Fixture):
         if domain.rt_pid:
             self.vanish(domain)
         connection._vms.pop(name, None)
+
+
+def _metadata(domain: Any, kind: int, uri: str, flags: int) -> str:
+    if uri not in domain.rt_metadata:
+        raise libvirt.libvirtError('it has no such metadata')
+    return str(domain.rt_metadata[uri])
+
+
+def _set_metadata(domain: Any, kind: int, xml: str | None, key: str,
+                  uri: str, flags: int = 0) -> None:
+    domain.rt_metadata.pop(uri, None)
+    if xml is not None:
+        domain.rt_metadata[uri] = xml
 
 
 def lifecycle(uuid: str, transition: int) -> virtevent.LifecycleEvent:

@@ -121,6 +121,22 @@ class CrossCellTest(TestCase):
         self.assertEqual([20_000], self.runtimes(self.target))
         self.assertEqual((400_000, 200_000), self.usage(self.target))
 
+    @proof.proves('Upgrade under stricter rules, then cross-cell migration',
+                  'as ever')
+    def test_admitted_by_older_rules(self) -> None:
+        self._delete_server(self.server)
+        with fixtures.MonkeyPatch('nova_rt.compute.admission.check',
+                                  lambda *args: None):
+            self.server = self.boot(
+                self.rt_flavor(20_000, 100_000, hw__numa_nodes='1'))
+        self.source = self.host_of(self.server)
+        self.target, = CELLS.keys() - {self.source}
+        self.act('migrate', None, 'VERIFY_RESIZE')
+        self.assertEqual(self.target, self.host_of(self.server))
+        self.act('confirmResize', None, 'ACTIVE')
+        self.assert_empty(self.source)
+        self.assertEqual([20_000], self.runtimes(self.target))
+
     @proof.proves('Cross-cell resize: revert', 'back with the old claim; the '
                   'other cell keeps nothing')
     def test_reverted(self) -> None:

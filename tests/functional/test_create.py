@@ -140,6 +140,7 @@ class CreateTest(base.TestCase):
     def test_flavors_that_contradict_are_refused_by_the_api(self) -> None:
         for extra, reason in (
                 ({'hw__cpu_policy': 'dedicated'}, 'shared pCPUs'),
+                ({'resources1__PCPU': '2'}, 'resources1:PCPU='),
                 ({'hw__cpu_realtime': 'yes',
                   'hw__cpu_realtime_mask': '^0'}, 'outside of any CPU')):
             flavor = self.rt_flavor(None, None, 2, **extra)

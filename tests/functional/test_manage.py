@@ -18,6 +18,7 @@ from nova_rt.cmd import manage
 from nova_rt.cmd import status
 from nova_rt import hostmap
 from tests.functional import base
+from tests.functional import strangers
 
 _ACTIVE = 1  # VIR_CONNECT_LIST_DOMAINS_ACTIVE
 _IMAGE = 'a2459075-d96c-40d5-893e-577ff92e721c'
@@ -406,6 +407,36 @@ class DamageTest(ManageTestCase):
         self.assertIn('this one is controller', out)
         self.assertEqual([], self.kinds('--host', 'host1'))
         self._delete_server(server)
+
+    def test_heal_allocations_of_nova(self) -> None:
+        """It takes what it does not know; the audit says so, once."""
+        server = self.reserved()
+        self.change_allocation(server['id'], **dict.fromkeys(
+            hostmap.CLASSES, 0))
+        for _ in range(2):
+            self.audit()
+            self.assertEqual(1, self.stdlog.logger.output.count(
+                f'less than what was claimed for {server["id"]} (nova-manage '
+                f'placement heal_allocations'))
+        self.assertEqual(0, self.manage('heal', '--apply')[0])
+        self.audit()
+        self.assert_clean()
+
+    def test_a_guest_that_the_database_lacks(self) -> None:
+        domain = strangers.lose(self, self.reserved())
+        self.assertIn('budget.stray', self.kinds())
+        self.audit()
+        self.assertEqual(['guest.unknown'], self.kinds())
+        code, out = self.manage('check')
+        self.assertIn(f'the guest {domain.name()} runs with 20000 us every '
+                      f'200000 us', out)
+        self.assertIn('see "Backup and restore"', out)
+        # It is counted, whoever looks.
+        self.this_host = 'controller'
+        self.assertEqual(['guest.unknown'], self.kinds())
+        self.guests.vanish(domain)
+        self.settle()
+        self.assertEqual([], self.kinds())
 
     def test_a_host_that_is_not_there(self) -> None:
         code, out = self.manage('check', '--host', 'nowhere')

@@ -26,7 +26,9 @@ class ConflictTest(base.BaseTestCase):
                          {'hw:cpu_policy': policy})
             self.refused([f"image property hw_cpu_policy='{policy}'"], {},
                          {'hw_cpu_policy': policy})
-        self.refused(["resources:PCPU='1'"], {'resources:PCPU': '1'})
+        for group in ('', '1', '_of-mine'):
+            self.refused([f"resources{group}:PCPU='1'"],
+                         {f'resources{group}:PCPU': '1'})
 
     def test_realtime(self):
         for value in ('yes', 'True', ' 1 ', 'on'):

@@ -187,6 +187,52 @@ class HostMapTest(base.BaseTestCase):
                          hostmap.from_stats(stats))
 
 
+class StrangersTest(base.BaseTestCase):
+    """What the state counts beside claims."""
+
+    one = hostmap.Stranger('uuid', 'instance-7', (
+        ((0, 2), reservation.Reservation(10, 100)),
+        ((1,), reservation.Reservation(20, 100))))
+
+    def test_round_trip(self):
+        host = hostmap.HostMap(cpus.CpuBandwidth.empty(
+            range(4), 950_000).fold(self.one.held), 'worst_fit', (self.one,))
+        stats = hostmap.to_stats(host)
+        self.assertEqual(host, hostmap.from_stats(stats))
+        self.assertEqual('0.400', stats[hostmap.SHARE_USED])
+
+    def test_no_key_without_any(self):
+        self.assertNotIn('strangers', hostmap.to_stats(hostmap.HostMap(
+            cpus.CpuBandwidth.empty((0,), 1), 'x'))[hostmap.MAP])
+
+    def test_a_long_name_is_cut(self):
+        long = hostmap.Stranger('u', 'n' * 999, self.one.held)
+        stats = hostmap.to_stats(hostmap.HostMap(
+            cpus.CpuBandwidth.empty((0,), 1), 'x', (long,)))
+        self.assertLess(len(stats[hostmap.MAP]), 300)
+
+    def test_damaged(self):
+        good = hostmap.to_stats(hostmap.HostMap(
+            cpus.CpuBandwidth.empty((0,), 1), 'x', (self.one,)))
+        for bad in ('[7]', '{"a":1}', '[["u","n",[[9,0,[0]]]]]', '7'):
+            found = json.loads(good[hostmap.MAP]) | {
+                'strangers': json.loads(bad)}
+            self.assertIsNone(hostmap.from_stats(
+                {hostmap.MAP: json.dumps(found)}), bad)
+
+    def test_they_are_not_offered(self):
+        empty = cpus.CpuBandwidth.empty(range(4), 950_000)
+        found = hostmap.inventories(empty, [self.one])
+        self.assertEqual([200_000 + 400_000, 200_000 + 300_000], [
+            found[name]['reserved'] for name in hostmap.CLASSES])
+
+    def test_never_more_than_there_is(self):
+        """The cap was lowered since."""
+        empty = cpus.CpuBandwidth.empty((0,), 100_000, True)
+        for each in hostmap.inventories(empty, [self.one] * 9).values():
+            self.assertEqual(each['total'], each['reserved'])
+
+
 class PlacementTest(base.BaseTestCase):
     """The two sums beside the fit function."""
 

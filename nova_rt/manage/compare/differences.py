@@ -25,7 +25,18 @@ def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
           if not holding.moving),
         pcpus.compare(host),
         placement.compare(host),
+        _strangers(host),
         budgets.compare(host))
+
+
+def _strangers(host: snapshot.Host) -> Iterator[snapshot.Difference]:
+    """Guests that nova-compute counts and the database does not have."""
+    for each in host.published.strangers if host.published else ():
+        yield snapshot.Difference(
+            'guest.unknown', host.name, each.uuid,
+            f'the guest {each.name} runs with {each.holds}, and the '
+            f'database has no such server', 'no such guest',
+            remedies.STRANGER)
 
 
 def _server(host: snapshot.Host, holding: snapshot.Holding

@@ -24,7 +24,9 @@ def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
         return  # It takes no reservations now; those it has are kept.
     folded = cpus.CpuBandwidth.empty(
         published.cpus, published.cap, published.replicated,
-        published.rule).fold(claims)
+        published.rule).fold([*claims, *(
+            each for stranger in host.published.strangers
+            for each in stranger.held)])
     yield from _over(host.name, folded)
     if (folded.used, folded.charged, folded.servers) != (
             published.used, published.charged, published.servers):

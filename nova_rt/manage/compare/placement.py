@@ -126,7 +126,7 @@ def _inventories(host: snapshot.Host) -> Iterator[snapshot.Difference]:
                 'both or none', remedies.PLUGIN)
         return
     state = host.published.state
-    wanted = _offered(state)
+    wanted = _offered(host.published)
     for name in hostmap.CLASSES:
         found = host.inventories.get(name)
         if not state.cpus:
@@ -136,9 +136,11 @@ def _inventories(host: snapshot.Host) -> Iterator[snapshot.Difference]:
             yield _differs(host, name, found, str(_sizes(wanted[name])))
 
 
-def _offered(state: cpus.CpuBandwidth) -> dict[str, dict[str, int | float]]:
+def _offered(published: hostmap.HostMap
+             ) -> dict[str, dict[str, int | float]]:
+    state = published.state
     return hostmap.inventories(cpus.CpuBandwidth.empty(
-        state.cpus, state.cap, state.replicated))
+        state.cpus, state.cap, state.replicated), published.strangers)
 
 
 def _sizes(inventory: Mapping[str, float]) -> dict[str, float]:

@@ -18,5 +18,9 @@ NOVA_HEAL = ('run nova-manage placement heal_allocations --instance {}, then '
 NOVA_AUDIT = ('run nova-manage placement audit --resource_provider {} '
               '--delete')
 CONFIRM = 'confirm the resize'
-STRAY = ('stop what made the group, or take its budget; nova-rt doctor says '
-         'more')
+STRANGER = ('see "Backup and restore" in the administrator guide: bring '
+            'its server back, or end the guest; what it holds is not offered '
+            'meanwhile')
+STRAY = ('if a guest of libvirt is in it, see "Backup and restore" in the '
+         'administrator guide; else stop what made the group, or take its '
+         'budget')

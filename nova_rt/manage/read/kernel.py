@@ -2,7 +2,7 @@
 
 """The budgets that the kernel of this machine holds; nothing is written."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 import contextlib
 import importlib
 import os
@@ -34,10 +34,12 @@ class Unseen(exception.RTError):
     msg_fmt = '%(reason)s'
 
 
-def look(holdings: Sequence[snapshot.Holding]) -> snapshot.Kernel:
+def look(holdings: Sequence[snapshot.Holding],
+         strangers: Collection[str] = ()) -> snapshot.Kernel:
     """The budgets of guests, of nobody, and room between them.
 
     :param holdings: of the host that this machine is
+    :param strangers: uuids of guests there that are told of already
     :raises Unseen: they cannot be told
     """
     files = this_host()
@@ -58,10 +60,10 @@ def look(holdings: Sequence[snapshot.Holding]) -> snapshot.Kernel:
     try:
         guests = dict(_leaves(files, found.interface, held))
         groups = kernel_groups.Groups(files, hierarchy, found.interface)
+        told = [leaf.group for leaves in guests.values() for leaf in leaves]
+        told += _domains(files, hierarchy.controller, strangers)
         return snapshot.Kernel(
-            found.interface.replicated, guests,
-            _strays(groups, [leaf.group for leaves in guests.values()
-                             for leaf in leaves]),
+            found.interface.replicated, guests, _strays(groups, told),
             {path: groups.room(path) for path in groups.parents()
              if groups.room(path) > 0})
     except (OSError, ValueError) as error:
@@ -114,11 +116,23 @@ def _layouts(files: host_files.Host, controller: str,
              held: dict[str, snapshot.Holding]
              ) -> Iterator[tuple[snapshot.Holding, layout.Layout]]:
     """Yields the guests of Nova's servers that run here."""
+    for uuid, guest in _found(files, controller, held):
+        yield held[uuid], guest
+
+
+def _domains(files: host_files.Host, controller: str,
+             uuids: Collection[str]) -> list[str]:
+    """The groups of guests."""
+    return [guest.domain for _, guest in _found(files, controller, uuids)]
+
+
+def _found(files: host_files.Host, controller: str, uuids: Collection[str]
+           ) -> Iterator[tuple[str, layout.Layout]]:
     tasks = kernel_tasks.Tasks(files)
-    for uuid, pid in running_guests():
-        if uuid in held:
+    for uuid, pid in running_guests() if uuids else ():
+        if uuid in uuids:
             with contextlib.suppress(LookupError):  # it ended meanwhile
-                yield held[uuid], layout.find(tasks, controller, pid)
+                yield uuid, layout.find(tasks, controller, pid)
 
 
 def _claim(holding: snapshot.Holding) -> claims.RTClaim | None:

@@ -95,12 +95,12 @@ class Loader:
         holdings = tuple(cells.holdings(node))
         # They may have been listed long ago.
         newest = objects.ComputeNode.get_by_uuid(node.context, compute.uuid)
+        published = hostmap.from_stats(newest.stats or {})
         here = {holding.consumer for holding in holdings}
         return snapshot.Host(
-            node.name, compute.uuid, hostmap.from_stats(newest.stats or {}),
-            holdings, allocations, inventories,
-            self._fates(node, allocations or {}, here),
-            self._kernel(node, holdings, view))
+            node.name, compute.uuid, published, holdings, allocations,
+            inventories, self._fates(node, allocations or {}, here),
+            self._kernel(node, holdings, published, view))
 
     def _fates(self, node: cells.Node,
                allocations: dict[str, dict[str, int]], here: set[str]
@@ -111,13 +111,16 @@ class Loader:
                     amounts.get(name) for name in hostmap.CLASSES)}
 
     def _kernel(self, node: cells.Node, holdings: Sequence[snapshot.Holding],
-                view: View) -> snapshot.Kernel | None:
+                published: hostmap.HostMap | None, view: View
+                ) -> snapshot.Kernel | None:
         wanted = self._scope.kernel
         if wanted is False or node.name != self._this_host:
             return None
         sentences = view.unchecked if wanted else view.notes
         with errors.noted(sentences, f'the kernel of {node.name}'):
-            return kernel.look(holdings)
+            return kernel.look(holdings, {
+                each.uuid for each in published.strangers
+            } if published else ())
         return None
 
 

@@ -9,12 +9,14 @@ of the root domain: what a claim says about pCPUs is an account then, that
 never exceeds what the kernel admits, and not a place.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 import contextlib
 import errno
+import os
 import time
 
 from nova_rt.compute import claims
+from nova_rt import cpus
 from nova_rt import exception
 from nova_rt.host import cgroup
 from nova_rt.host import cpulist
@@ -141,6 +143,16 @@ class DeadlineEnforcer(enforcer.Enforcer):
                 and self._threads.is_spared(pid, claim.cpus)
                 and not any(self._threads.starves(vcpu, claim.reservation)
                             for vcpu in guest))
+
+    def held(self, pid: int) -> Iterator[cpus.Claim]:
+        for vcpu in self._vcpus(pid):
+            policy = self._threads.policy(vcpu)
+            if policy.is_deadline:
+                # A place is where it is alone; else it has none.
+                with vcpus.explained(vcpu.group):
+                    ids = tuple(os.sched_getaffinity(vcpu.thread))
+                yield ids if len(ids) == 1 else (), reservation.Reservation(
+                    -(-policy.runtime // 1000), policy.period // 1000)
 
     def bandwidth(self, pid: int) -> int:
         return max((_ppm(self._threads.policy(vcpu))

@@ -6,7 +6,7 @@ It wires the parts together in nova-compute: the tracker that claims, the
 host and guests that apply, the inventory for Placement.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import nova.conf
@@ -44,6 +44,7 @@ from nova_rt.virt.libvirt import host as rt_host
 from nova_rt.virt.libvirt import reconcile
 from nova_rt.virt.libvirt import reservations
 from nova_rt.virt.libvirt import started
+from nova_rt.virt.libvirt import strangers
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         rt_conf.register_opts(CONF)
         super().__init__(virtapi, read_only)
         self.rt_reservations = reservations.Reservations(virtapi, self._host)
+        self._rt_lost = strangers.Strangers(self.rt_reservations, self._host)
         self._rt_starts = started.Starts(
             self.rt_reservations, lambda: self._host.get_connection())
         self._host.__class__ = rt_host.RTHost
@@ -170,6 +172,10 @@ class RTLibvirtDriver(driver.LibvirtDriver):
     def rt_running(self) -> list[str]:
         """The uuids of the guests that run."""
         return [uuid for uuid, pid in self.rt_reservations.running() if pid]
+
+    def rt_strangers(self, known: Collection[str]) -> list[hostmap.Stranger]:
+        """The guests with a budget that are none of the *known*, by uuid."""
+        return self._rt_lost.find(known)
 
     def rt_reconcile(self, entitlements: Mapping[str, entitled.Entitlement]
                      ) -> None:
@@ -294,7 +300,9 @@ class RTLibvirtDriver(driver.LibvirtDriver):
     def _rt_inventory(self, before: Mapping[str, dict[str, Any]]
                       ) -> dict[str, dict[str, Any]]:
         if self.rt_capacity.available:
-            return hostmap.inventories(self.rt_capacity.empty)
+            return hostmap.inventories(
+                self.rt_capacity.empty,
+                self.virtapi._compute.rt.rt_strangers)
         # Servers may still be allocated from them: they must stay, full.
         return {name: found | {'reserved': found['total']}
                 for name, found in before.items() if name in hostmap.CLASSES}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 import contextlib
 
 from nova_rt.compute import claims
+from nova_rt import cpus
 from nova_rt import exception
 from nova_rt.host import cgroup
 from nova_rt.kernel import base
@@ -84,6 +85,13 @@ class Enforcer(abc.ABC):
     @abc.abstractmethod
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
         """Whether the kernel has what the claim says, and the guest runs."""
+
+    @abc.abstractmethod
+    def held(self, pid: int) -> Iterator[cpus.Claim]:
+        """Yields what the kernel grants a guest, and on which pCPUs.
+
+        Without pCPUs: wherever the scheduler puts it.
+        """
 
     @abc.abstractmethod
     def bandwidth(self, pid: int) -> int:
@@ -230,6 +238,16 @@ class GroupEnforcer(Enforcer):
                 self._tasks.vcpu_threads(group, self._controller)
                 if guest.vcpus else self._tasks.threads(
                     group, self._controller, guest.keeper)))
+
+    def held(self, pid: int) -> Iterator[cpus.Claim]:
+        for group in self._layout(pid).leaves(self._interface):
+            budget = self._interface.read(group)
+            if budget is None:
+                continue
+            for runtime in {*budget.runtime_us.values()} - {0}:
+                yield (tuple(cpu for cpu, own in budget.runtime_us.items()
+                             if own == runtime),
+                       reservation.Reservation(runtime, budget.period_us))
 
     def bandwidth(self, pid: int) -> int:
         guest = self._layout(pid)

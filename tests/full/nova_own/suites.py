@@ -36,10 +36,7 @@ SUITES = {
         'libvirt.test_live_migration',
     ),
     'numa': (
-        'libvirt.test_numa_servers.NUMAServersTest',
-        'libvirt.test_numa_servers.NUMAServersRebuildTests',
-        'libvirt.test_numa_servers.NUMAServersWithNetworksTest',
-        'libvirt.test_numa_servers.ReshapeForPCPUsTest',
+        'libvirt.test_numa_servers',
         'libvirt.test_numa_live_migration',
         'libvirt.test_power_manage',
         'libvirt.test_rt_servers',
@@ -53,6 +50,6 @@ SUITES = {
         'libvirt.test_report_cpu_traits',
     ),
     'vtpm': (
-        'libvirt.test_vtpm.VTPMServersTest',
+        'libvirt.test_vtpm',
     ),
 }

@@ -187,7 +187,7 @@ class ServerTest(_Case):
         self.images = {'numa': {'hw_numa_nodes': '1'}, 'plain': {}}
         body = server()
         body['server']['imageRef'] = 'numa'
-        self.refused(["image property hw_numa_nodes='1'"], '/servers', body)
+        self.refused(["image property hw_numa_nodes=1"], '/servers', body)
         for ref in ('plain', 'gone', '', None, 5):
             body['server']['imageRef'] = ref
             self.accepted('/servers', body)
@@ -249,7 +249,7 @@ class WorkloadTest(_Case):
             {'hw:cpu.vnf_type': ''}, 'PUT')
 
 
-class ResizeTest(_Case):
+class _ActionCase(_Case):
 
     def setUp(self):
         super().setUp()
@@ -261,12 +261,15 @@ class ResizeTest(_Case):
         self.assertFalse(ctxt.is_admin)
         return self.server if uuid == 'mine' else None
 
+    def hint(self, **hints):
+        request.note_hints(self.server, base.hints(**hints))
+
+
+class ResizeTest(_ActionCase):
+
     def resize(self, flavor, server='mine'):
         return f'/v/servers/{server}/action', {
             'resize': {'flavorRef': flavor}}
-
-    def hint(self, **hints):
-        request.note_hints(self.server, base.hints(**hints))
 
     def test_without_hints(self):
         for flavor in self.flavors:
@@ -306,6 +309,38 @@ class ResizeTest(_Case):
         self.accepted(*self.resize('1'))
 
 
+class RebuildTest(_ActionCase):
+
+    def setUp(self):
+        super().setUp()
+        self.images = {'plain': {}, 'numa': {'hw_numa_nodes': '1'},
+                       'bad': {'hw_cpu_policy': 'none such'}}
+
+    def rebuild(self, image, server='mine'):
+        return f'/v/servers/{server}/action', {'rebuild': {'imageRef': image}}
+
+    def test_the_new_image(self):
+        self.refused(['image property hw_numa_nodes=1'],
+                     *self.rebuild('numa'))
+        self.accepted(*self.rebuild('plain'))
+
+    def test_a_hint_is_enough(self):
+        self.server.flavor.extra_specs = {}
+        self.accepted(*self.rebuild('numa'))
+        self.hint(runtime=1000, period=2000)
+        self.refused(['hw_numa_nodes=1'], *self.rebuild('numa'))
+
+    def test_what_is_for_nova_to_refuse(self):
+        for image in ('gone', '', None, 5, 'bad'):
+            self.accepted(*self.rebuild(image))
+        self.accepted(*self.rebuild('numa', 'of-another'))
+
+    def test_a_flavor_that_was_admitted_by_older_rules(self):
+        self.server.flavor.extra_specs = SPECS | {'hw:numa_nodes': '1'}
+        self.accepted(*self.rebuild('plain'))
+        self.refused(['hw_numa_nodes=1'], *self.rebuild('numa'))
+
+
 class ExtraSpecsTest(_Case):
 
     def test_pair(self):
@@ -340,6 +375,11 @@ class ExtraSpecsTest(_Case):
         self.refused(["hw:cpu_policy='dedicated'"],
                      '/flavors/plain/os-extra_specs',
                      {'extra_specs': SPECS | {'hw:cpu_policy': 'dedicated'}})
+
+    def test_a_value_that_is_no_text(self):
+        for value in (None, 1, {}, ['x']):
+            self.accepted('/flavors/1/os-extra_specs',
+                          {'extra_specs': {'hw:watchdog_action': value}})
 
     def test_conflict_that_comes_later(self):
         for key, value in (('hw:cpu_policy', 'mixed'),

@@ -83,19 +83,47 @@ class RequestTest(base.TestCase):
         self.assertRaises(exception.InvalidReservation,
                           request.reservation_of, server)
 
-    def test_numa_of_the_image(self):
-        server = base.instance(SPECS, image_hw_numa_nodes='1')
-        self.assertRaises(exception.InvalidReservation,
-                          request.reservation_of, server)
 
-    def test_conflicts(self):
-        for server in (
-                base.instance(SPECS | {'hw:cpu_policy': 'dedicated'}),
-                base.instance(SPECS, image_hw_cpu_policy='dedicated')):
+class AdmittedTest(base.TestCase):
+    """What a claim is refused for, and when."""
+
+    def setUp(self):
+        super().setUp()
+        self.claim = claims.RTClaim(
+            uuids.server, 0, reservation.Reservation(100_000, 200_000), (0,))
+
+    def conflicting(self, **kwargs):
+        yield base.instance(SPECS | {'hw:cpu_policy': 'dedicated'}, **kwargs)
+        yield base.instance(SPECS, image_hw_cpu_policy='dedicated', **kwargs)
+        yield base.instance(SPECS, image_hw_numa_nodes='1', **kwargs)
+
+    def test_a_new_server(self):
+        for server in self.conflicting():
             self.assertRaises(exception.InvalidReservation,
-                              request.reservation_of, server)
-        self.assertIsNone(request.reservation_of(
+                              request.admitted, server)
+            self.assertIsNotNone(request.reservation_of(server))
+        self.assertIsNone(request.admitted(
             base.instance(image_hw_cpu_policy='dedicated')))
+
+    def test_a_server_that_holds_a_claim(self):
+        for server in self.conflicting(
+                resources=[self.claim.to_resource(uuids.node)]):
+            self.assertIsNotNone(request.admitted(server))
+            self.assertIsNotNone(request.admitted(server, server.flavor))
+
+    def test_a_move_to_another_cell(self):
+        """Where the claim is not."""
+        for server in self.conflicting():
+            self.assertIsNotNone(request.admitted(
+                server, server.flavor, moves=True))
+
+    def test_another_flavor(self):
+        server = base.instance(
+            SPECS, resources=[self.claim.to_resource(uuids.node)])
+        for moves in (False, True):
+            self.assertRaises(
+                exception.InvalidReservation, request.admitted, server,
+                base.flavor(SPECS | {'hw:numa_nodes': '1'}, number=2), moves)
 
 
 class ResizeTest(base.TestCase):

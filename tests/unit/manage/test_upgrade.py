@@ -129,7 +129,8 @@ class ChecksTest(unit_base.TestCase):
         self.config(group='api_database', connection=None)
         self.patch('command.examine', mock.Mock(
             side_effect=AssertionError('asked')))
-        for name in ('Servers without their claim', 'Readable claims'):
+        for name in ('Servers without their claim', 'Readable claims',
+                     'Servers admitted by older rules'):
             self.assert_check(name, WARNING, 'no database is configured')
 
     def see(self, *holdings, unchecked=(), flavors=()):
@@ -172,6 +173,18 @@ class ChecksTest(unit_base.TestCase):
         self.see(unchecked=['cell 1: gone'])
         for name in lost, bad:
             self.assert_check(name, FAILURE, 'cell 1: gone')
+
+    def test_older_rules(self):
+        name = 'Servers admitted by older rules'
+        self.config(group='api_database', connection='sqlite://')
+        for found, code, text in (
+                ([], SUCCESS, 'would be admitted today'),
+                ([('s1', 'too much')], WARNING,
+                 'refused today: s1; the first: too much.  They run and'),
+                ([(f's{n}', 'no') for n in range(7)], WARNING,
+                 's4 and 2 more; the first: no.')):
+            self.patch('older.servers', lambda found=found: iter(found))
+            self.assert_check(name, code, text)
 
 
 def upgrade_compare(host):

@@ -9,6 +9,7 @@ from nova import objects
 from oslo_utils.fixture import uuidsentinel as uuids
 import testtools
 
+from nova_rt.compute import claims
 from nova_rt import exception
 from nova_rt import reservation
 from nova_rt.scheduler import request
@@ -137,6 +138,21 @@ class RequestTest(base.TestCase):
         with testtools.ExpectedException(exception.InvalidReservation):
             request.admitted(base.request_spec(
                 {}, base.hints(5000, 10_000)))
+
+    def test_a_server_that_holds_a_claim_was_admitted(self):
+        claim = claims.RTClaim(
+            uuids.server, 0, reservation.Reservation(1, 2), (0,))
+        spec = base.request_spec(SPECS, image={'hw_numa_nodes': 1})
+        for flavorid, resources, admitted in (
+                ('1', [claim.to_resource(uuids.node)], True),
+                ('another', [claim.to_resource(uuids.node)], False),
+                ('1', [], False)):
+            self._stored(flavorid, resources=resources)
+            if admitted:
+                self.assertIsNotNone(request.admitted(spec))
+                continue
+            with testtools.ExpectedException(exception.InvalidReservation):
+                request.admitted(spec)
 
     def test_a_conflict_with_numa(self):
         with testtools.ExpectedException(exception.InvalidReservation):

@@ -151,6 +151,20 @@ class PcpusTest(CompareTestCase):
         self.assertIn('500000 ppm on pCPU 0', found.wanted)
         self.assertEqual(remedies.AUDIT, found.remedy)
 
+    def test_a_guest_that_the_database_lacks(self):
+        one = hostmap.Stranger('uuid', 'instance-7', (
+            ((1, 2), reservation.Reservation(10, 100)),))
+        host = base.host(base.holding())
+        state = host.published.state.fold(one.held)
+        empty = cpus.CpuBandwidth.empty(range(4), base.CAP)
+        found = self.one(base.replace(
+            host, published=hostmap.HostMap(state, 'worst_fit', (one,)),
+            inventories=hostmap.inventories(empty, [one])), 'guest.unknown')
+        self.assertEqual('uuid', found.server)
+        self.assertIn('instance-7 runs with 10 us every 100 us (share 0.100) '
+                      'on pCPUs 1-2', found.found)
+        self.assertEqual(remedies.STRANGER, found.remedy)
+
     def test_no_map(self):
         host = base.host(base.holding(), published=None, inventories={})
         self.one(host, 'map.missing')

@@ -192,6 +192,15 @@ class DeadlineTest(_Case):
         self.assertEqual(OTHER, self.threads.policies[PID])
         self.assertEqual(300_000, self.enforcer.bandwidth(PID))
 
+    def test_held(self):
+        """On the pCPU that it is alone on, else nowhere."""
+        self.assertEqual([], [*self.enforcer.held(PID)])
+        self.enforcer.apply(PID, self.claim())
+        self.threads.affinities[101] = {1}
+        wanted = self.claim().reservation
+        self.assertEqual([((), wanted), ((1,), wanted), ((), wanted)],
+                         [*self.enforcer.held(PID)])
+
     def test_release(self):
         pool = self.threads.pool
         self.enforcer.apply(PID, self.claim())

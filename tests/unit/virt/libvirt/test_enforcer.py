@@ -357,6 +357,22 @@ class EnforcerTest(base.BaseTestCase):
         self.enforcer.apply(PID, fakes.claim())
         self.assertEqual(500_000, self.enforcer.bandwidth(PID))
 
+    def test_held(self):
+        self.assertEqual([], [*self.enforcer.held(PID)])
+        self.enforcer.apply(PID, fakes.claim())
+        (ids, held), = self.enforcer.held(PID)
+        self.assertEqual((fakes.claim().cpus, fakes.claim().reservation),
+                         (ids, held))
+
+    def test_held_by_vcpus(self):
+        target = self.on(Kernel(vcpus=2))
+        self.kernel.budgets |= {
+            VCPUS[0]: kernel_base.Budget({0: 0, 3: 10}, 100),
+            VCPUS[1]: kernel_base.Budget({1: 20, 2: 10}, 100)}
+        self.assertCountEqual(
+            [((3,), 10), ((1,), 20), ((2,), 10)],
+            [(ids, each.runtime_us) for ids, each in target.held(PID)])
+
     def test_bandwidth_of_a_domain_without_its_vcpus(self):
         target = self.on(Kernel(vcpus=1))
         self.kernel.budgets[DOMAIN] = kernel_base.Budget({0: 1}, 10)

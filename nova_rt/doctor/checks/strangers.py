@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Guests of which nova-compute says that Nova's database lacks them.
+
+It marks them in libvirt, see ``nova_rt.virt.libvirt.strangers``.
+"""
+
+from collections.abc import Iterator
+
+from nova_rt.doctor import findings
+from nova_rt.doctor import view as doctor_view
+from nova_rt.host import domains
+from nova_rt import labels
+
+_MARK = f'domain/metadata/{{{labels.UNKNOWN}}}unknown'
+
+
+def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
+    name = 'strangers.guests'
+    found = sorted(
+        f'{root.findtext("domain/name", "")} '
+        f'({root.findtext("domain/uuid", "")})'
+        for root in domains.running(view.host)
+        if root.find(_MARK) is not None)
+    if found:
+        yield findings.warning(
+            name, f'Guests run with a CPU reservation and are not in '
+            f"Nova's database, by nova-compute, which offers no more what "
+            f'they hold: {findings.some(found)}.',
+            'See "Backup and restore" in the administrator guide: bring '
+            'their servers back, or end them with virsh destroy; leave those '
+            'of another cloud.')
+    else:
+        yield findings.ok(
+            name, 'nova-compute has marked no guest with a reservation as '
+            "unknown to Nova's database.")
+
+
+CHECKS: dict[str, doctor_view.Check] = {'strangers.guests': guests}

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Guests that run and that Nova's database has lost."""
+
+from typing import Any
+
+from nova import context as nova_context
+from nova.db.main import api as main_db
+from nova.db.main import models
+from nova.scheduler.client import report
+
+from tests.functional import base
+
+
+def lose(case: base.TestCase, server: dict[str, Any]) -> Any:
+    """A backup from before the server is restored; its domain."""
+    domain, context = case.domain(server), case.cell_context()
+    with main_db.get_context_manager(context).writer.using(
+            context) as session:
+        for table in reversed(models.BASE.metadata.sorted_tables):
+            key = 'uuid' if table.name == 'instances' else 'instance_uuid'
+            if key in table.c:
+                session.execute(table.delete().where(
+                    table.c[key] == server['id']))
+    report.report_client_singleton().delete_allocation_for_instance(
+        nova_context.get_admin_context(), server['id'], force=True)
+    return domain

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is admitted once moves, whatever rules and images came since."""
+
+import contextlib
+from typing import Any
+
+import fixtures
+from nova.tests.functional.api import client
+
+from nova_rt.manage.read import older
+from tests.functional import operations
+from tests.functional import test_tenant
+from tests import proof
+
+#: The image properties of which Nova makes a topology, or dedicated CPUs.
+BINDING = {
+    'hw_numa_nodes': '1', 'hw_mem_page_size': 'large',
+    'hw_cpu_policy': 'dedicated', 'hw_pci_numa_affinity_policy': 'preferred'}
+#: Those that Nova alone lets a rebuild bring.
+AFFINITY = ('hw_pci_numa_affinity_policy', 'preferred')
+
+
+class TestCase(operations.TestCase):
+    """Virtual machines, on hosts with a runtime for each pCPU."""
+
+    VIRT_TYPE = 'qemu'
+    KERNEL = 'F2m'
+    HOSTS = ('host1', 'host2')
+
+    def image(self, **properties: str) -> str:
+        found = self.glance.show(None, operations.IMAGE)
+        found.pop('id')
+        found['properties'] = properties
+        return str(self.glance.create(None, found)['id'])
+
+    def bind(self, server: operations.Server, key: str, value: str) -> None:
+        """As ``nova-manage image_property set`` does."""
+        instance = self.instance(server)
+        instance.system_metadata[f'image_{key}'] = value
+        instance.save()
+
+    def assert_moves(self, server: operations.Server, to: str) -> None:
+        """Cold, and by being shelved, each to the other host."""
+        source = self.host_of(server)
+        self.act(server, 'migrate', None, 'VERIFY_RESIZE')
+        self.act(server, 'confirmResize', None, 'ACTIVE')
+        self.assert_runs(server, to, 600)
+        self.disable(to)
+        self.act(server, 'shelve', None, 'SHELVED_OFFLOADED')
+        self.act(server, 'unshelve', None, 'ACTIVE')
+        self.assert_runs(server, source, 600)
+
+    def assert_evacuates(self, server: operations.Server) -> None:
+        lost = self.lose('host1')
+        self.act(server, 'evacuate', {}, 'SHUTOFF')
+        self.act(server, 'os-start', None, 'ACTIVE')
+        self.assert_runs(server, 'host2', 600)
+        self.come_back('host1', lost)
+        self.assert_invariants()
+
+
+class RebuildTest(TestCase):
+
+    @proof.proves('Rebuild to an image with a property that binds a server '
+                  'to cells or dedicates CPUs, each of them', '400, with the '
+                  'property; the server runs on')
+    def test_to_an_image_that_binds(self) -> None:
+        server = self.reserved()
+        for key, value in BINDING.items():
+            error = self.assertRaises(
+                client.OpenStackApiException, self.api.post_server_action,
+                server['id'],
+                {'rebuild': {'imageRef': self.image(**{key: value})}})
+            self.assertEqual(400, error.response.status_code)
+            self.assertIn(f'image property {key}=', str(error))
+            self.assert_runs(server, 'host1', 600)
+        self.act(server, 'rebuild', {'imageRef': self.image()}, 'ACTIVE')
+        self.assert_runs(server, 'host1', 600)
+
+    def test_without_a_reservation(self) -> None:
+        server = self.boot_on('host1', self.rt_flavor(None, None))
+        self.act(server, 'rebuild',
+                 {'imageRef': self.image(**dict([AFFINITY]))}, 'ACTIVE')
+
+
+class ReboundTest(TestCase):
+    """Where nova-api has no middleware, a rebuild brings what it brings."""
+
+    MIDDLEWARE = False
+
+    def rebuilt(self) -> operations.Server:
+        self.flags(shelved_offload_time=0)
+        server = self.reserved('host1')
+        self.act(server, 'rebuild',
+                 {'imageRef': self.image(**dict([AFFINITY]))}, 'ACTIVE')
+        return server
+
+    @proof.proves('Cold migration, shelve, unshelve after a rebuild to an '
+                  'image with a property that binds', 'as ever')
+    def test_moves(self) -> None:
+        self.assert_moves(self.rebuilt(), 'host2')
+
+    @proof.proves('Evacuation after a rebuild to an image with a property '
+                  'that binds', 'as ever')
+    def test_evacuation(self) -> None:
+        self.assert_evacuates(self.rebuilt())
+
+    @proof.proves('hw_numa_nodes or hw_pci_numa_affinity_policy set for a '
+                  'server with nova-manage, then evacuation', 'as ever')
+    def test_set_by_an_operator(self) -> None:
+        for key in ('hw_numa_nodes', 'hw_pci_numa_affinity_policy'):
+            with self.subTest(key=key):
+                server = self.reserved('host1')
+                self.bind(server, key, BINDING[key])
+                self.assert_evacuates(server)
+                self._delete_server(server)
+
+
+class StricterTest(TestCase):
+    """Servers of a version with other rules, after the upgrade from it."""
+
+    @contextlib.contextmanager
+    def older_version(self) -> Any:
+        """One that admits what binds a server to cells."""
+        with fixtures.MonkeyPatch('nova_rt.compute.admission.check',
+                                  lambda *args: None):
+            yield
+
+    def admitted(self) -> operations.Server:
+        self.flags(shelved_offload_time=0)
+        with self.older_version():
+            self.bound = self.rt_flavor(60_000, 100_000,
+                                        hw__numa_nodes='1')
+            return self.boot_on('host1', self.bound)
+
+    @proof.proves('Upgrade under stricter rules, then cold migration, shelve,'
+                  ' unshelve', 'as ever; new servers are refused')
+    def test_moves(self) -> None:
+        server = self.admitted()
+        error = self.assertRaises(
+            client.OpenStackApiException, self.post, self.bound)
+        self.assertIn(test_tenant.NUMA, str(error))
+        self.assert_moves(server, 'host2')
+
+    def test_they_are_named(self) -> None:
+        plain = self.reserved('host2', 300)
+        self.assertEqual([], list(older.servers()))
+        server = self.admitted()
+        (uuid, why), = older.servers()
+        self.assertEqual(server['id'], uuid)
+        self.assertIn("Invalid flavor extra spec hw:numa_nodes='1'", why)
+        self.act(server, 'shelve', None, 'SHELVED_OFFLOADED')
+        self.assertEqual([uuid], [each for each, _ in older.servers()])
+        # Limits of the operator are rules, too.
+        self.flags(max_share=0.2, group='nova_rt')
+        self.assertEqual({uuid, plain['id']}, set(dict(older.servers())))
+
+    @proof.proves('Upgrade under stricter rules, then evacuation', 'as ever')
+    def test_evacuation(self) -> None:
+        self.assert_evacuates(self.admitted())
+
+    @proof.proves('Upgrade under stricter rules, then hard reboot, rebuild, '
+                  'resize and revert', 'as ever; the image of the rebuild '
+                  'has to keep the rules')
+    def test_life(self) -> None:
+        server = self.admitted()
+        self.act(server, 'reboot', {'type': 'HARD'}, 'ACTIVE')
+        self.act(server, 'rebuild', {'imageRef': operations.IMAGE}, 'ACTIVE')
+        self.assertIn(AFFINITY[0], self.refused(server, 'rebuild', {
+            'imageRef': self.image(**dict([AFFINITY]))}))
+        self.act(server, 'resize', {'flavorRef': self.flavor(300)},
+                 'VERIFY_RESIZE')
+        self.act(server, 'revertResize', None, 'ACTIVE')
+        self.assert_runs(server, 'host1', 600)
