@@ -18,12 +18,14 @@ def device(view: doctor_view.View) -> Iterator[findings.Finding]:
     there = _is_there(view, _DEVICE)
     if kind == 'kvm' and there:
         yield findings.ok(name, f'Virtual machines run by KVM ({_DEVICE}).')
+    elif kind == 'kvm' and not view.options.from_file:
+        # Nobody has asked for it.
+        yield findings.ok(name, f'There is no {_DEVICE}, which [libvirt] '
+                          f'virt_type = kvm would need: {_why(view)}.')
     elif kind == 'kvm':
-        # Without a nova.conf nobody has asked for it.
-        level = (findings.problem if view.options.from_file
-                 else findings.warning)
-        yield level(name, f'[libvirt] virt_type is kvm, and there is no '
-                          f'{_DEVICE}: {_why(view)}.', _remedy(view))
+        yield findings.problem(
+            name, f'[libvirt] virt_type is kvm, and there is no {_DEVICE}: '
+            f'{_why(view)}.', _remedy(view))
     elif kind == 'qemu' and there:
         yield findings.warning(
             name, f'[libvirt] virt_type is qemu, which emulates the CPUs of '
