@@ -62,8 +62,9 @@ def nearest(word: Any, known: Iterable[str], otherwise: str = '') -> str:
             str(word), [one for one in words if len(one) <= _WIDTH], n=1,
             cutoff=0.7)
         if close:
-            return f'did you mean {close[0]}?'
-    return otherwise or 'use ' + ' or '.join(words) if words else 'remove it'
+            return f'did you mean {name(close[0])}?'
+    return (otherwise or 'use ' + ' or '.join(map(name, words)) if words
+            else 'remove it')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

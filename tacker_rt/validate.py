@@ -16,6 +16,7 @@ from tacker_rt.package import basehot
 from tacker_rt.package import csar
 from tacker_rt.package import metadata
 from tacker_rt.package import onboarding
+from tacker_rt.package import references
 from tacker_rt import problem
 from tacker_rt import request as tacker_request
 from tacker_rt.vnfd import descriptor
@@ -29,25 +30,48 @@ _VERSION = 'tosca_definitions_version'
 _NO_REQUEST = tacker_request.Request()
 
 
-def validate(path: str, request: tacker_request.Request = _NO_REQUEST
-             ) -> list[problem.Problem]:
+def validate(path: str, request: tacker_request.Request = _NO_REQUEST,
+             root: str | None = None) -> list[problem.Problem]:
     """Problems of a VNFD, a directory of VNFDs or a package.
 
     :param request: what will be asked for, if it is known
+    :param root: the folder that imports of a VNFD may not leave, else its own
     :raises InvalidVnfd: there is nothing to read
     """
     found: list[problem.Problem] = []
     if os.path.isdir(path) and not csar.is_package(path):
         for file in _vnfds(path):
             of_file: list[problem.Problem] = []
-            _check_vnfd(file, request, of_file)
+            _check_vnfd(file, request, of_file, root)
             found += of_file
     elif os.path.isdir(path) or not path.endswith(_YAML):
         with csar.opened(path, found) as package:
             _check_package(package, request, found)
     else:
-        _check_vnfd(path, request, found)
+        _check_vnfd(path, request, found, root)
     return list(dict.fromkeys(found))
+
+
+def warnings(path: str, request: tacker_request.Request = _NO_REQUEST
+             ) -> list[problem.Problem]:
+    """What may go wrong with a package that :func:`validate` passes.
+
+    :raises InvalidVnfd: there is nothing to read
+    """
+    found: list[problem.Problem] = []
+    if path.endswith(_YAML) or (os.path.isdir(path)
+                                and not csar.is_package(path)):
+        return found
+    with csar.opened(path, []) as package:
+        entry = metadata.entry(package)
+        templates = _templates(package, entry, [])
+        used = {member: templates[member]
+                for member in _used(entry, templates)}
+        for flavour in _flavours(used):
+            vdus, _ = descriptor.examine(
+                used, flavour=flavour, request=request.of_flavour(flavour))
+            basehot.warn(package, flavour, vdus, found)
+    return found
 
 
 def _vnfds(path: str) -> list[str]:
@@ -63,10 +87,25 @@ def _nothing(path: str, rule: str) -> exception.InvalidVnfd:
         path, rule, 'give a VNFD, the directory of a package, or a CSAR'))
 
 
+def _split(path: str, root: str | None) -> tuple[str, str]:
+    """The folder that imports may not leave, and the path in it.
+
+    :raises InvalidVnfd: the VNFD is not there
+    """
+    if root is None:
+        return os.path.split(path)
+    top = os.path.relpath(os.path.realpath(path), os.path.realpath(root))
+    if files.below('', top) is None:
+        raise exception.InvalidVnfd(problem=problem.Problem(
+            path, f'it does not lie below {problem.path(root)}',
+            'give --root a folder above it'))
+    return root, top
+
+
 def _check_vnfd(path: str, request: tacker_request.Request,
-                found: list[problem.Problem]) -> None:
+                found: list[problem.Problem], root: str | None) -> None:
     """Checks a VNFD and what it imports, as far as that is there."""
-    folder, top = os.path.split(path)
+    folder, top = _split(path, root)
     templates: dict[str, Any] = {}
     waiting = [top]
     while waiting:
@@ -131,6 +170,9 @@ def _check_package(package: csar.Package, request: tacker_request.Request,
     _check_flavours(package, {package.name(member): templates[member]
                               for member in used}, request, found)
     _check_policies(package, templates, found)
+    for member in _reached(entry, templates):
+        if isinstance(templates[member], dict):
+            references.check(package, member, templates[member], found)
     if not found and entry in templates:
         onboarding.check(problem.Place(found, package.path), entry,
                          {**_added(package, templates), **templates})
@@ -179,8 +221,8 @@ def _templates(package: csar.Package, entry: str | None,
     return templates
 
 
-def _used(entry: str | None, templates: Mapping[str, Any]) -> list[str]:
-    """All, but those of a flavour that the entry has from another file."""
+def _reached(entry: str | None, templates: Mapping[str, Any]) -> list[str]:
+    """The entry, and what it imports, at any depth."""
     reached = [member for member in templates if member == entry]
     for member in reached:
         folder = posixpath.dirname(member)
@@ -189,6 +231,12 @@ def _used(entry: str | None, templates: Mapping[str, Any]) -> list[str]:
             if path in templates and path is not None and (
                     path not in reached):
                 reached.append(path)
+    return reached
+
+
+def _used(entry: str | None, templates: Mapping[str, Any]) -> list[str]:
+    """All, but those of a flavour that the entry has from another file."""
+    reached = _reached(entry, templates)
     flavours = topology.flavours(templates)
     known = {flavours[member] for member in reached if member in flavours}
     return [member for member in templates

@@ -6,15 +6,15 @@
 #                       chain|experiments|hosts|stack|lab|full|quick ...]
 # Without a part: all up to chain.
 # "quick" is style, types and unit tests, for while one writes.
-# "chain" is five tests on the full cloud.  "hosts" moves servers between two
-# computes.  "stack" is stack.sh of the DevStack in NOVA_RT_DEVSTACK, if set.
-# "lab" boots the kernels of Debian
+# "chain" is six tests on the full cloud.  "hosts" moves servers between two
+# computes.  "lab" boots the kernels of Debian
 # in virtual machines, with both versions of cgroups.  "full" is what a change
 # cannot wait for, and only when asked for: all points of the kill matrix and
 # of the audits, the long soak, the campaign of mutants, Nova's own tests, the
 # experiments, more random sets of servers on one pCPU, the whole life cycle
 # of containers and of virtual machines by SCHED_DEADLINE, all tests of the
 # full cloud, and the lab.
+# "stack" is stack.sh of the DevStack in NOVA_RT_DEVSTACK, where that is set.
 # Samples change daily; NOVA_RT_DAY=2026-01-31 repeats those of a day.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -126,7 +126,7 @@ demo() {
     check 'demo, virtual machines' tools/demo.sh --guest qemu \
         --report report-qemu.json
 }
-chain() { tests full --serial 'test_(both|hint_wins|hints|heal)$'; }
+chain() { tests full --serial 'test_(both|hint_wins|hints|heal|change_of_package)$'; }
 hosts() { NOVA_RT_MOVES=50 tests hosts --serial; }
 stack() { tests stack --serial; }
 lab() {
@@ -150,8 +150,8 @@ lab() {
 full() {
     NOVA_RT_KILL=1 NOVA_RT_AUDIT=1 NOVA_RT_SOAK=2700 \
         NOVA_RT_SOAK_SERVICES=200 NOVA_RT_LOAD=64 TACKER_RT_FUZZ=50000 \
-        NOVA_RT_STOCK=1 functional \
-        'test_(kill|audits|soak|load|fuzz)|functional.test_deadline'
+        TACKER_RT_LIVES=all NOVA_RT_STOCK=1 functional \
+        'test_(kill|audits|soak|load|fuzz|wishes)|functional.test_deadline'
     check "Nova's own tests, with the plugin" python -m tests.full.nova_own
     experiments
     NOVA_RT_SETS=20 NOVA_RT_SETS_QEMU=5 NOVA_RT_STOCK=1 NOVA_RT_LIFE=1 \

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The command that makes a flavor, for an operator to copy.
-
-In two steps: ``flavor create --property`` ends with status 0 where Nova
-refuses the properties, and leaves a flavor without them.
-"""
+"""The commands that make a flavor, for an operator to copy."""
 
 from collections.abc import Mapping
 import shlex
@@ -16,21 +12,22 @@ def command(name: str, vcpus: int, ram_mb: int,
             extra_specs: Mapping[str, str]) -> str:
     """Returns one line for a shell (paper 004, section 5).
 
+    The properties have a command of their own: "flavor create" exits with 0
+    where Nova refuses them (python-openstackclient 10).
+
     :param ram_mb: memory in MB
     """
-    create = shlex.join(['openstack', 'flavor', 'create', name, '--vcpus',
-                         str(vcpus), '--ram', str(ram_mb)])
-    if not extra_specs:
-        return create
-    words = ['openstack', 'flavor', 'set', name]
+    create = ['openstack', 'flavor', 'create', name, '--vcpus', str(vcpus),
+              '--ram', str(ram_mb)]
+    change = ['openstack', 'flavor', 'set', name]
     for key, value in extra_specs.items():
-        words += ['--property', f'{key}={value}']
-    return f'{create} && {shlex.join(words)}'
+        change += ['--property', f'{key}={value}']
+    return f'{shlex.join(create)} && {shlex.join(change)}'
 
 
 def reserved(reservation: rt_reservation.Reservation, vcpus: int,
              ram_mb: int) -> str:
-    """Returns the command for a flavor with a reservation for each vCPU.
+    """Returns the commands for a flavor with a reservation for each vCPU.
 
     :param ram_mb: memory in MB
     """

@@ -141,6 +141,17 @@ class Checks(upgradecheck.UpgradeCommands):
 
     @_guarded
     @_with_database
+    def _flavors(self) -> Result:
+        suspects = [f'{each.flavor} ({each.found})'
+                    for each in self._cloud.suspects]
+        if suspects:
+            return Result(Code.WARNING, f'Look meant to be reserved and are '
+                          f'not: {_some(suspects)}; nova-rt-manage check '
+                          f'says what to do.')
+        return self._seen('No flavor looks reserved that is not.')
+
+    @_guarded
+    @_with_database
     def _unclaimed(self) -> Result:
         servers = self._of_kind('claim.missing')
         if servers:
@@ -156,17 +167,6 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(Code.FAILURE, f'Have a claim that cannot be read: '
                           f'{servers}; nova-rt-manage check says more.')
         return self._seen('All claims can be read.')
-
-    @_guarded
-    @_with_database
-    def _flavors(self) -> Result:
-        suspects = [f'{each.flavor} ({each.found})'
-                    for each in self._cloud.suspects]
-        if suspects:
-            return Result(Code.WARNING, f'Look meant to be reserved and are '
-                          f'not: {_some(suspects)}; nova-rt-manage check '
-                          f'says what to do.')
-        return self._seen('No flavor looks reserved that is not.')
 
     def _of_kind(self, kind: str) -> str:
         return _some([each.server for each in self._differences
@@ -196,14 +196,14 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Scheduler filter of this host', _filter),
         ('Interference matrices of this host', _matrices),
         ('Resource classes', _classes),
+        ('Flavors without their reservation', _flavors),
         ('Servers without their claim', _unclaimed),
         ('Readable claims', _readable),
-        ('Flavors without their reservation', _flavors),
     )
 
 
-def _some(names: Sequence[str]) -> str:
-    """The first of them, and how many there are beside these."""
-    more = len(names) - _NAMED
-    return ', '.join(names[:_NAMED]) + (f' and {more} more' if more > 0
-                                        else '')
+def _some(servers: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = len(servers) - _NAMED
+    return ', '.join(servers[:_NAMED]) + (
+        f' and {more} more' if more > 0 else '')

@@ -12,6 +12,7 @@ from tacker_rt import exception
 from tacker_rt.package import legacy
 from tacker_rt.package import pack
 from tacker_rt import problem
+from tacker_rt import validate
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
@@ -40,7 +41,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         _check(args.source, args.target)
         if args.source.is_dir():
-            members = pack.directory(args.source, args.etsi_types)
+            members = pack.directory(args.source, args.etsi_types, warnings)
+            warnings += validate.warnings(str(args.source))
         else:
             members = legacy.members(args.source, image=args.image,
                                      etsi=args.etsi_types,

@@ -13,6 +13,16 @@ FLAVOR_PARAMETER = 'computeFlavourId'
 GROUPS = {'OS::Heat::AutoScalingGroup': 'resource',
           'OS::Heat::ResourceGroup': 'resource_def'}
 
+#: A resource that Heat refuses, unless user data of ours remove it: without
+#: them a stack would be made without its reservations, and nobody would know.
+GUARD = 'tacker_rt'
+GUARDED: dict[str, Any] = {
+    'type': 'OS::Heat::Value',
+    'properties': {
+        'type': 'number',
+        'value': 'the request must name lcm-operation-user-data '
+                 'tacker_rt/userdata/v2.py and its class'}}
+
 _FUNCTIONS = frozenset((
     'digest', 'filter', 'get_attr', 'get_file', 'get_param', 'get_resource',
     'if', 'list_concat', 'list_concat_unique', 'list_join', 'make_url',
@@ -36,6 +46,11 @@ def function(value: Any) -> str | None:
 def has_map_merge(template: dict[str, Any]) -> bool:
     """Names of releases are after all dates, as texts too."""
     return str(template.get('heat_template_version')) >= _MAP_MERGE
+
+
+def is_guard(resource: Any) -> bool:
+    return isinstance(resource, dict) and (
+        resource.get('type') == GUARDED['type'])
 
 
 def flavor_uses(value: Any) -> Iterator[tuple[Any, dict[str, Any]]]:

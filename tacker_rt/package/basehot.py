@@ -26,6 +26,7 @@ _HINTS = 'scheduler_hints'
 _OTHER_TOOLS = frozenset(('helm', 'kubernetes', 'terraform'))
 
 Vdus = Mapping[str, descriptor.Vdu]
+_QUIET = problem.Place([], '')
 
 
 def check_folders(package: csar.Package, flavours: list[str],
@@ -72,6 +73,33 @@ def check(package: csar.Package, flavour: str, vdus: Vdus,
         if vdu.hints:
             _check_vdu(problem.Place(found, package.name(folder), vdu.name),
                        vdu, servers, flavors)
+
+
+def warn(package: csar.Package, flavour: str, vdus: Vdus,
+         warnings: list[problem.Problem]) -> None:
+    """Tell where a request without user data would lose a reservation."""
+    folder = f'{csar.BASE_HOT}/{flavour}'
+    tops = package.in_folder(folder)
+    if len(tops) != 1:
+        return
+    top, *nested = [
+        yamlfile.load(_QUIET, package.read(member, []) or b'')
+        for member in (*tops, *package.in_folder(folder + '/nested'))]
+    if not isinstance(top, dict) or syntax.is_guard(
+            _QUIET.section(top, 'resources').get(syntax.GUARD)):
+        return
+    carried = {name for template in (top, *nested)
+               if isinstance(template, dict)
+               for name, resource in _resources(_QUIET, template)
+               if _QUIET.section(resource, 'properties', _HINTS).keys()
+               >= set(nova_reservation.KEYS)}
+    lost = [vdu.name for vdu in vdus.values()
+            if vdu.hints and vdu.name not in carried]
+    for name in lost[:1]:
+        problem.Place(warnings, package.name(tops[0]), name).say(
+            'a request that names no user data makes it without its '
+            'reservation, and nobody says so', 'add the resource '
+            f'{syntax.GUARD}, with which Heat refuses such a request')
 
 
 def _check_vdu(place: problem.Place, vdu: descriptor.Vdu, servers: set[str],

@@ -14,6 +14,7 @@ import yaml
 
 from nova_rt import reservation
 from tacker_rt import exception
+from tacker_rt.heat import syntax
 from tacker_rt.package import csar
 from tacker_rt.package import pack
 from tacker_rt import problem
@@ -51,6 +52,8 @@ def members(path: Path, *, image: str | None = None,
     hot = templates[translate.MAIN]
     nodes = {name: _node(path, vdu, hot['resources'])
              for name, vdu in vdus.items()}
+    if any(vdu.hints for vdu in vdus.values()):
+        hot['resources'].setdefault(syntax.GUARD, syntax.GUARDED)
     hot['parameters'] = {**(hot.get('parameters') or {}),
                          'nfv': {'type': 'json'}}
     folder = f'{csar.DEFINITIONS}/'

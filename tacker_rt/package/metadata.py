@@ -46,6 +46,17 @@ def entry(package: csar.Package) -> str | None:
     return tops[0] if len(tops) == 1 else None
 
 
+def manifest(package: csar.Package) -> str | None:
+    """The list of all files, where the package has one."""
+    if csar.META in package.members:
+        text = _text(package, csar.META, []) or ''
+        named = dict(_entries(problem.Place([], ''), text)).get(_MANIFEST)
+        return named if named in package.members else None
+    tops = [member for member in package.members
+            if '/' not in member and member.endswith('.mf')]
+    return tops[0] if len(tops) == 1 else None
+
+
 def _text(package: csar.Package, member: str, found: list[problem.Problem]
           ) -> str | None:
     data = package.read(member, found)

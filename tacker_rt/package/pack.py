@@ -12,11 +12,13 @@ import io
 import os
 from pathlib import Path
 import shutil
+import stat
 from typing import BinaryIO
 import zipfile
 
 from tacker_rt import exception
 from tacker_rt.package import csar
+from tacker_rt.package import metadata
 from tacker_rt import problem
 from tacker_rt.vnfd import typefiles
 
@@ -24,6 +26,9 @@ _META = ('TOSCA-Meta-File-Version: 1.0\n'
          'Created-By: tacker-rt\n'
          'CSAR-Version: 1.1\n'
          'Entry-Definitions: {entry}\n')
+
+_LEFT_OUT = '__pycache__'
+_MODE, _MODE_OF_SCRIPTS = 0o644, 0o755
 
 #: Images of gigabytes are usual: they are copied in parts.
 _CHUNK = 1 << 20
@@ -33,10 +38,12 @@ _HUGE = 1 << 31
 Members = dict[str, bytes | Path]
 
 
-def directory(path: Path, etsi: Path | None = None) -> Members:
+def directory(path: Path, etsi: Path | None = None,
+              warnings: list[problem.Problem] | None = None) -> Members:
     """The members of a package, with what is missing.
 
     :param etsi: the directory of SOL001's types, else Tacker's
+    :param warnings: filled with what is left out, or not in a manifest
     :raises InvalidVnfd: one sentence
     """
     found: list[problem.Problem] = []
@@ -44,7 +51,8 @@ def directory(path: Path, etsi: Path | None = None) -> Members:
         definitions = package.in_folder(csar.DEFINITIONS)
         members: Members = {
             name: path / name for name in package.members
-            if '__pycache__' not in name.split('/')}
+            if _LEFT_OUT not in name.split('/')}
+        manifest = metadata.manifest(package)
     if found:
         raise exception.InvalidVnfd(problem=found[0])
     if not definitions:
@@ -55,7 +63,29 @@ def directory(path: Path, etsi: Path | None = None) -> Members:
             members.setdefault(name, file)
     if csar.META not in members:
         members[csar.META] = _meta(path, definitions)
+    if warnings is not None:
+        _warn(warnings, path, members, manifest)
     return members
+
+
+def _warn(warnings: list[problem.Problem], path: Path, members: Members,
+          manifest: str | None) -> None:
+    """Tell what is in the directory or in the package, and not in both."""
+    place = problem.Place(warnings, path.name)
+    for folder, folders, files in sorted(os.walk(path)):
+        name = os.path.relpath(folder, path).replace(os.sep, '/')
+        if name.split('/')[-1] == _LEFT_OUT:
+            place.say('it is left out', 'rename it if the VNF needs it',
+                      key=problem.name(name))
+        elif not (folders or files):
+            place.say('an empty folder is left out', 'put a file there if '
+                      'the VNF needs it', key=problem.name(name))
+    added = sorted(name for name in members
+                   if not (path / name).is_file())
+    for name in added if manifest else ():
+        place.say(f'{manifest} does not list it', 'put the file into the '
+                  'package and list it there, before the manifest is signed',
+                  key=problem.name(name))
 
 
 def _meta(path: Path, definitions: list[str]) -> bytes:
@@ -111,11 +141,18 @@ def _write(members: Members, target: Path) -> None:
         for name, content in _in_order(members):
             # Of 1980 and not of the file: the same bytes each time.
             info = zipfile.ZipInfo(name)
-            info.external_attr = 0o644 << 16
+            info.external_attr = _mode(content) << 16
             info.compress_type = zipfile.ZIP_DEFLATED
             with (archive.open(info, 'w', force_zip64=_is_huge(content))
                   as stream, _opened(content) as source):
                 shutil.copyfileobj(source, stream, _CHUNK)
+
+
+def _mode(content: bytes | Path) -> int:
+    """Tacker unpacks with these rights: a script stays one."""
+    runs = (isinstance(content, Path)
+            and content.stat().st_mode & stat.S_IXUSR)
+    return _MODE_OF_SCRIPTS if runs else _MODE
 
 
 def _is_huge(content: bytes | Path) -> bool:

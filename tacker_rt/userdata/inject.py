@@ -56,7 +56,7 @@ def hints(template: Template, vdus: Vdus, numbered: bool = False
         served.add(vdu.name)
         values = carrier.hints(vdu)
         if values:
-            properties = resource.setdefault('properties', {})
+            properties = _properties(resource)
             properties[_HINTS] = _merged(
                 vdu, template, properties.get(_HINTS) or {}, values)
     return served
@@ -68,7 +68,7 @@ def metadata(template: Template, vnf: str) -> None:
     :param vnf: Tacker's identifier
     """
     for _, resource in _servers(template):
-        properties = resource.setdefault('properties', {})
+        properties = _properties(resource)
         before = properties.get(_METADATA) or {}
         if syntax.function(before):
             if syntax.has_map_merge(template):
@@ -93,13 +93,40 @@ def _merged(vdu: descriptor.Vdu, template: Template, before: Any,
 
 
 def _servers(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields servers, those that a group repeats too; None if removed."""
-    for name, resource in (template.get('resources') or {}).items():
+    """Yields servers, those that a group repeats too; None if removed.
+
+    :raises InvalidVnfd: what should be a mapping is none
+    """
+    for name, resource in _section(template, 'resources').items():
         kind = _get(resource, 'type')
-        if kind in syntax.GROUPS:
+        if isinstance(kind, str) and kind in syntax.GROUPS:
             resource = _get(_get(resource, 'properties'), syntax.GROUPS[kind])
         if _get(resource, 'type') == syntax.SERVER:
+            _section(resource, 'properties')
             yield name, resource
+
+
+def _section(parent: Any, key: str) -> dict[Any, Any]:
+    """The mapping below *key*; empty where there is none."""
+    found: list[problem.Problem] = []
+    section = problem.Place(found, 'BaseHOT').section(
+        parent if isinstance(parent, dict) else {key: parent}, key)
+    if found:
+        raise exception.InvalidVnfd(problem=found[0])
+    return section
+
+
+def open_guard(template: Template) -> None:
+    """Remove what lets Heat refuse the template where nobody came here."""
+    if syntax.is_guard(_section(template, 'resources').get(syntax.GUARD)):
+        del template['resources'][syntax.GUARD]
+
+
+def _properties(server: dict[str, Any]) -> dict[str, Any]:
+    """Those of a server, which are added where it has none."""
+    properties: dict[str, Any] = server.get('properties') or {}
+    server['properties'] = properties
+    return properties
 
 
 def _get(value: Any, key: str) -> Any:
@@ -116,7 +143,7 @@ def flavors(template: Template, vdus: Vdus, size: Size,
     :returns: names of the VDUs whose servers take them
     :raises InvalidVnfd: the size of one is not known
     """
-    resources = template.get('resources') or {}
+    resources = _section(template, 'resources')
     made = set()
     for named, value in list(syntax.flavor_uses(resources)):
         vdu = vdu_of(named, vdus, numbered)
@@ -144,7 +171,7 @@ def as_patch(template: Template) -> None:
         stay
     """
     for name, server in _servers(template):
-        properties = server.setdefault('properties', {})
+        properties = _properties(server)
         if syntax.function(properties.get(_HINTS)):
             raise exception.InvalidVnfd(problem=problem.Problem(
                 'BaseHOT', f'{_HINTS} is a function, and a change of the '

@@ -9,19 +9,23 @@ A request names it by the path Tacker imports it from, and a class::
 
 The classes add to those of Tacker the reservations that the VNFD asks for
 (see :mod:`tacker_rt.vnfd.descriptor`), wherever these hand a template to
-Heat.  Tacker runs them in a process of their own and reports what it writes
+Heat.  What a request to instantiate or to change the package asks for is
+given to all servers of a VDU and kept; any other request that asks for a
+reservation is refused, because its template reaches some servers only.
+
+Tacker runs the classes in a process of their own and reports what it writes
 to stderr where it fails: one sentence, instead of a traceback.
 """
 
 from collections.abc import Mapping
+import dataclasses
 import functools
 import logging
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 from tacker.common import utils
 from tacker.sol_refactored.common import common_script_utils
-from tacker.sol_refactored.common import vnf_instance_utils
 from tacker.sol_refactored.infra_drivers.openstack import userdata_default
 from tacker.sol_refactored.infra_drivers.openstack import userdata_standard
 import yaml
@@ -29,6 +33,7 @@ import yaml
 from tacker_rt import exception
 from tacker_rt import problem
 from tacker_rt.userdata import inject
+from tacker_rt.vnfd import asked
 from tacker_rt.vnfd import descriptor
 
 LOG = logging.getLogger(__name__)
@@ -44,18 +49,41 @@ def _persisted(inst: Json) -> Json:
 
 
 #: A request and, as its parameters win in Tacker, what the NFVO granted.
-_Asked = tuple[Json, ...]
+_Asked = tuple[asked.Asked, ...]
 
 
-def _vdus(package: Any, flavour: str, asked: _Asked, inst: Json
+def _asked(req: Json, grant: Json) -> _Asked:
+    return tuple(
+        asked.Asked(where, one.get('additionalParams') or {})
+        for where, one in ((asked.REQUEST, req), (asked.GRANT, grant)))
+
+
+def _fail(error: exception.TackerRTError) -> NoReturn:
+    """After an empty line, because others have written before it."""
+    wrong = error.kwargs.get('problem')
+    if wrong is not None and wrong.file == asked.KEPT:
+        wrong = dataclasses.replace(
+            wrong, advice='ask for another value, or for null, when you '
+            'change the package')
+    sys.exit(f'\ntacker_rt: {wrong or error}')
+
+
+def _refuse_wishes(req: Json, grant: Json, purpose: str) -> None:
+    for one in _asked(req, grant):
+        for vdu, key, value in one.wishes():
+            _fail(exception.InvalidVnfd(problem=problem.Problem(
+                one.where, f'a request to {purpose} cannot ask for a '
+                'reservation', 'ask for it when you instantiate, or when you '
+                'change the package', vdu=vdu, key=problem.name(key),
+                value=problem.shown(value))))
+
+
+def _vdus(package: Any, flavour: str, wishes: _Asked, inst: Json
           ) -> dict[str, descriptor.Vdu]:
     """:raises InvalidVnfd: a reservation is wrong"""
-    nfv = _persisted(inst)
-    for one in asked:
-        nfv = vnf_instance_utils.json_merge_patch(
-            nfv, (one.get('additionalParams') or {}).get('nfv') or {})
+    kept = asked.Asked(asked.KEPT, {'nfv': _persisted(inst)})
     vdus = descriptor.read_package(package.definitions, flavour=flavour,
-                                   request={'nfv': nfv})
+                                   request=(kept, *wishes))
     for vdu in vdus.values():
         if vdu.source:
             LOG.info('VDU %s: %s from %s, carried by %s', vdu.name,
@@ -98,6 +126,7 @@ def _inject(fields: Json, vdus: Mapping[str, descriptor.Vdu],
     for nested in files.values():
         served |= inject.hints(nested, vdus)
     made = inject.flavors(template, vdus, size, numbered)
+    inject.open_guard(template)
     for content in (template, *files.values()):
         inject.metadata(content, vnf)
     if 'files' in fields:
@@ -107,8 +136,8 @@ def _inject(fields: Json, vdus: Mapping[str, descriptor.Vdu],
     fields['template'] = yaml.safe_dump(template)
 
 
-def _reserve(fields: Json, vnfd_id: str, asked: _Asked, inst: Json,
-             tmp_csar_dir: str, numbered: bool = False) -> Json:
+def _reserve(fields: Json, vnfd_id: str, wishes: _Asked, flavour: str,
+             inst: Json, tmp_csar_dir: str, numbered: bool = False) -> Json:
     """Puts reservations into the template of *fields*, if that has one.
 
     Without one the stack keeps the one it has.
@@ -116,42 +145,51 @@ def _reserve(fields: Json, vnfd_id: str, asked: _Asked, inst: Json,
     if 'template' not in fields:
         return fields
     package = common_script_utils.get_vnfd(vnfd_id, tmp_csar_dir)
-    flavour = _flavour(asked, inst)
     try:
-        _inject(fields, _vdus(package, flavour, asked, inst),
+        _inject(fields, _vdus(package, flavour, wishes, inst),
                 functools.partial(_size, package, flavour), numbered,
                 inst['id'])
     except exception.TackerRTError as error:
-        sys.exit(f'tacker_rt: {error}')
+        _fail(error)
     return fields
 
 
-def _flavour(asked: _Asked, inst: Json) -> str:
-    """The deployment flavour; only a request to instantiate names one."""
-    named = [one['flavourId'] for one in asked if one.get('flavourId')]
-    flavour: str = (named[0] if named
-                    else inst['instantiatedVnfInfo']['flavourId'])
+def _flavour(inst: Json) -> str:
+    flavour: str = inst['instantiatedVnfInfo']['flavourId']
     return flavour
 
 
-def _reserve_anew(fields: Json, vnfd_id: str, asked: _Asked, inst: Json,
+def _reserve_anew(fields: Json, vnfd_id: str, wishes: _Asked, inst: Json,
                   tmp_csar_dir: str) -> Json:
     """Does it with the templates of a package, to patch the stack's."""
     package = common_script_utils.get_vnfd(vnfd_id, tmp_csar_dir)
-    hot = package.get_base_hot(_flavour(asked, inst))
+    hot = package.get_base_hot(_flavour(inst))
     common_script_utils.apply_ext_managed_vls_from_inst(hot['template'], inst)
     fields['template'] = yaml.safe_dump(hot['template'])
     fields['files'] = {name: yaml.safe_dump(content)
                        for name, content in hot.get('files', {}).items()}
     _keep_made_flavors(fields, inst)
-    _reserve(fields, vnfd_id, asked, inst, tmp_csar_dir)
+    _reserve(fields, vnfd_id, wishes, _flavour(inst), inst, tmp_csar_dir)
     template = yaml.safe_load(fields['template'])
     try:
         inject.as_patch(template)
     except exception.TackerRTError as error:
-        sys.exit(f'tacker_rt: {error}')
+        _fail(error)
     fields['template'] = yaml.safe_dump(template)
     return fields
+
+
+def _keep(fields: Json, wishes: _Asked, kept: Json | None = None) -> None:
+    """Put wishes into the parameter nfv, as a patch of the stack's.
+
+    :param kept: the parameter nfv to go back to, rather than to the wishes
+    """
+    vdus = fields['parameters']['nfv'].setdefault('VDU', {})
+    for one in wishes:
+        for vdu, key, value in one.wishes():
+            if kept is not None:
+                value = kept.get('VDU', {}).get(vdu, {}).get(key)
+            vdus.setdefault(vdu, {})[key] = value
 
 
 def _keep_made_flavors(fields: Json, inst: Json) -> None:
@@ -178,20 +216,47 @@ class RtDefaultUserData(userdata_default.DefaultUserData):
             req, inst, grant_req, grant, tmp_csar_dir)
         # Tacker reads it from the stack, even where nothing needs it.
         fields['parameters']['nfv'].setdefault('VDU', {})
-        return _reserve(fields, inst['vnfdId'], (req, grant), inst,
-                        tmp_csar_dir)
+        return _reserve(fields, inst['vnfdId'], _asked(req, grant),
+                        req['flavourId'], inst, tmp_csar_dir)
+
+    @staticmethod
+    def scale(req: Json, inst: Json, grant_req: Json, grant: Json,
+              tmp_csar_dir: str) -> Json:
+        _refuse_wishes(req, grant, 'scale')
+        fields: Json = userdata_default.DefaultUserData.scale(
+            req, inst, grant_req, grant, tmp_csar_dir)
+        return fields
+
+    @staticmethod
+    def heal(req: Json, inst: Json, grant_req: Json, grant: Json,
+             tmp_csar_dir: str) -> Json:
+        _refuse_wishes(req, grant, 'heal')
+        fields: Json = userdata_default.DefaultUserData.heal(
+            req, inst, grant_req, grant, tmp_csar_dir)
+        return fields
+
+    @staticmethod
+    def change_ext_conn(req: Json, inst: Json, grant_req: Json, grant: Json,
+                        tmp_csar_dir: str) -> Json:
+        _refuse_wishes(req, grant, 'change connectivity')
+        fields: Json = userdata_default.DefaultUserData.change_ext_conn(
+            req, inst, grant_req, grant, tmp_csar_dir)
+        return fields
 
     @staticmethod
     def change_vnfpkg(req: Json, inst: Json, grant_req: Json, grant: Json,
                       tmp_csar_dir: str) -> Json:
-        """Unlike Tacker's, sends the templates of the new package, too.
+        """Unlike Tacker's, sends templates and keeps what is asked for.
 
-        Else the stack would keep the hints of the old one.
+        Else the stack would keep the hints of the old package, and a later
+        change would not know of the request.
         """
         fields = userdata_default.DefaultUserData.change_vnfpkg(
             req, inst, grant_req, grant, tmp_csar_dir)
-        return _reserve_anew(fields, grant_req['dstVnfdId'],
-                             (req, grant), inst, tmp_csar_dir)
+        wishes = _asked(req, grant)
+        _keep(fields, wishes)
+        return _reserve_anew(fields, grant_req['dstVnfdId'], wishes, inst,
+                             tmp_csar_dir)
 
     @staticmethod
     def change_vnfpkg_rollback(req: Json, inst: Json, grant_req: Json,
@@ -199,6 +264,7 @@ class RtDefaultUserData(userdata_default.DefaultUserData):
         """Without what the failed request asked for."""
         fields = userdata_default.DefaultUserData.change_vnfpkg_rollback(
             req, inst, grant_req, grant, tmp_csar_dir)
+        _keep(fields, _asked(req, grant), _persisted(inst))
         return _reserve_anew(fields, inst['vnfdId'], (), inst, tmp_csar_dir)
 
 
@@ -210,30 +276,47 @@ class RtStandardUserData(userdata_standard.StandardUserData):
                     tmp_csar_dir: str) -> Json:
         fields = userdata_standard.StandardUserData.instantiate(
             req, inst, grant_req, grant, tmp_csar_dir)
-        return _reserve(fields, inst['vnfdId'], (req, grant), inst,
-                        tmp_csar_dir, numbered=True)
+        return _reserve(fields, inst['vnfdId'], _asked(req, grant),
+                        req['flavourId'], inst, tmp_csar_dir, numbered=True)
 
     @staticmethod
     def scale(req: Json, inst: Json, grant_req: Json, grant: Json,
               tmp_csar_dir: str) -> Json:
         """New instances get what those before them have."""
+        _refuse_wishes(req, grant, 'scale')
         fields = userdata_standard.StandardUserData.scale(
             req, inst, grant_req, grant, tmp_csar_dir)
-        return _reserve(fields, inst['vnfdId'], (), inst, tmp_csar_dir,
-                        numbered=True)
+        return _reserve(fields, inst['vnfdId'], (), _flavour(inst), inst,
+                        tmp_csar_dir, numbered=True)
+
+    @staticmethod
+    def heal(req: Json, inst: Json, grant_req: Json, grant: Json,
+             tmp_csar_dir: str) -> Json:
+        _refuse_wishes(req, grant, 'heal')
+        fields: Json = userdata_standard.StandardUserData.heal(
+            req, inst, grant_req, grant, tmp_csar_dir)
+        return fields
+
+    @staticmethod
+    def change_ext_conn(req: Json, inst: Json, grant_req: Json, grant: Json,
+                        tmp_csar_dir: str) -> Json:
+        _refuse_wishes(req, grant, 'change connectivity')
+        fields: Json = userdata_standard.StandardUserData.change_ext_conn(
+            req, inst, grant_req, grant, tmp_csar_dir)
+        return fields
 
     @staticmethod
     def change_vnfpkg(req: Json, inst: Json, grant_req: Json, grant: Json,
                       tmp_csar_dir: str) -> Json:
         fields = userdata_standard.StandardUserData.change_vnfpkg(
             req, inst, grant_req, grant, tmp_csar_dir)
-        return _reserve(fields, grant_req['dstVnfdId'], (req, grant),
-                        inst, tmp_csar_dir, numbered=True)
+        return _reserve(fields, grant_req['dstVnfdId'], _asked(req, grant),
+                        _flavour(inst), inst, tmp_csar_dir, numbered=True)
 
     @staticmethod
     def change_vnfpkg_rollback(req: Json, inst: Json, grant_req: Json,
                                grant: Json, tmp_csar_dir: str) -> Json:
         fields = userdata_standard.StandardUserData.change_vnfpkg_rollback(
             req, inst, grant_req, grant, tmp_csar_dir)
-        return _reserve(fields, inst['vnfdId'], (), inst, tmp_csar_dir,
-                        numbered=True)
+        return _reserve(fields, inst['vnfdId'], (), _flavour(inst), inst,
+                        tmp_csar_dir, numbered=True)

@@ -30,6 +30,7 @@ from nova_rt import reservation as nova_reservation
 
 from tacker_rt import exception
 from tacker_rt import problem
+from tacker_rt.vnfd import asked
 from tacker_rt.vnfd import inputs as tosca_inputs
 from tacker_rt.vnfd import node
 from tacker_rt.vnfd import policies
@@ -83,12 +84,12 @@ class Vdu:
 
 def read_vdus(template: Mapping[str, Any], *, where: str,
               inputs: Mapping[str, Any] | None = None,
-              request: Mapping[str, Any] | None = None) -> dict[str, Vdu]:
+              request: asked.Request | None = None) -> dict[str, Vdu]:
     """All VDUs of one service template by name.
 
     :param where: the name of the file, for messages
     :param inputs: values of the inputs, else their defaults
-    :param request: additionalParams of the request
+    :param request: additionalParams of the request, or of several
     :raises InvalidVnfd: the first problem, in one sentence
     """
     return read_package({where: template}, inputs=inputs, request=request)
@@ -96,7 +97,7 @@ def read_vdus(template: Mapping[str, Any], *, where: str,
 
 def read_package(files: Mapping[str, Any], *, flavour: str | None = None,
                  inputs: Mapping[str, Any] | None = None,
-                 request: Mapping[str, Any] | None = None
+                 request: asked.Request | None = None
                  ) -> dict[str, Vdu]:
     """All VDUs of the Definitions of a package by name.
 
@@ -114,7 +115,7 @@ def read_package(files: Mapping[str, Any], *, flavour: str | None = None,
 
 def examine(files: Mapping[str, Any], *, flavour: str | None = None,
             inputs: Mapping[str, Any] | None = None,
-            request: Mapping[str, Any] | None = None
+            request: asked.Request | None = None
             ) -> tuple[dict[str, Vdu], list[problem.Problem]]:
     """What :func:`read_package` gives, and every problem, each once."""
     found: list[problem.Problem] = []
@@ -124,11 +125,11 @@ def examine(files: Mapping[str, Any], *, flavour: str | None = None,
     values = tosca_inputs.Inputs(parts.inputs, inputs or {})
     stated = policies.read(parts, values)
     workloads = policies.workloads(parts, values)
-    asked = node.requests(parts, request or {}, found)
+    wishes = asked.read(parts, request or {}, found)
     vdus = {}
     for name, part in parts.vdus.items():
         own = node.read(part, values)
-        said = [*asked.get(name, ()), *stated.get(name, ()), *own.statements]
+        said = [*wishes.get(name, ()), *stated.get(name, ()), *own.statements]
         vdus[name] = _combine(part, own, said, workloads.get(name, {}))
     unread.look(files, parts, found)
     return vdus, list(dict.fromkeys(found))
@@ -145,7 +146,7 @@ def _combine(part: topology.Part, own: node.Node,
         carrier = statement.carrier or carrier
     vdu = Vdu(part.name, hints, _source(own, said), own.flavor,
               own.extra_specs, carrier, workload)
-    node.check(part, hints, carrier, own)
+    node.check(part, hints, own, said)
     return vdu
 
 

@@ -100,45 +100,30 @@ def _flavor(part: topology.Part, capabilities: dict[Any, Any],
     return names[0] if names else None
 
 
-def requests(parts: topology.Topology, request: Mapping[str, Any],
-             found: list[problem.Problem]
-             ) -> dict[str, list[statements.Statement]]:
-    """Statements of additionalParams, ``nfv.VDU.<vdu>``, by VDU."""
-    place = problem.Place(found, 'additionalParams')
-    inputs = tosca_inputs.Inputs({}, {})
-    stated = {}
-    for name, raw in place.section(dict(request), 'nfv', 'VDU').items():
-        if not isinstance(raw, dict):
-            continue
-        here = place.of(name)
-        statement = statements.read(here, statements.REQUEST, raw,
-                                    inputs.resolve)
-        if statement is None:
-            continue
-        if name in parts.vdus:
-            stated[name] = [statement]
-        else:
-            here.say('there is no such VDU',
-                     problem.nearest(name, parts.vdus))
-    return stated
+def check(part: topology.Part, hints: Hints, node: Node,
+          said: list[statements.Statement]) -> None:
+    """Rules that concern a VDU as a whole.
 
-
-def check(part: topology.Part, hints: Hints, carrier: statements.Carrier,
-          node: Node) -> None:
-    """Rules that concern a VDU as a whole."""
+    :param said: what *hints* are made of, the strongest first, which is the
+        one to correct
+    """
     conflicts.check_specs(part)
     if not hints:
         return
-    place = part.place
+    place = next((one.place for one in said if one.values and one.place),
+                 part.place)
     missing = [key for key in nova_reservation.KEYS if key not in hints]
     if not missing:
         statements.check_pair(place, hints)
-    elif not node.flavor and not place.has_problem():
+    elif not node.flavor and not part.place.has_problem():
         place.say('it is missing', 'give both '
                   + ' and '.join(nova_reservation.KEYS)
                   + ', or name a flavor that has it', key=missing[0])
-    if node.flavor and carrier is not statements.Carrier.HINTS:
-        place.add(statements.CARRIER_KEY, str(carrier),
-                  f'the flavor {problem.name(node.flavor)} is named and '
-                  'cannot be another one', 'use hints, or name no flavor')
+    carried = next((one for one in said if one.carrier), None)
+    if (node.flavor and carried
+            and carried.carrier is not statements.Carrier.HINTS):
+        (carried.place or part.place).add(
+            statements.CARRIER_KEY, str(carried.carrier),
+            f'the flavor {problem.name(node.flavor)} is named and cannot be '
+            'another one', 'use hints, or name no flavor')
     conflicts.check(part, node.extra_specs)

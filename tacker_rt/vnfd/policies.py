@@ -108,6 +108,8 @@ def _targets(policy: topology.Part, parts: topology.Topology
     for target in targets:
         if isinstance(target, str) and target in parts.vdus:
             yield target
+        elif isinstance(target, str) and target in parts.containers:
+            policy.place.add('targets', target, *topology.NO_CONTAINERS)
         else:
             policy.place.add('targets', target, 'there is no such VDU',
                              problem.nearest(target, parts.vdus))

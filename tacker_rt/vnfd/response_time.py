@@ -83,7 +83,8 @@ def read(place: problem.Place, properties: dict[Any, Any],
         return None
     return statements.Statement(
         statements.Source.POLICY,
-        {statements.RUNTIME: runtime, statements.PERIOD: period})
+        {statements.RUNTIME: runtime, statements.PERIOD: period},
+        place=place)
 
 
 def _value(place: problem.Place, key: str, properties: dict[Any, Any],

@@ -51,11 +51,13 @@ class Input:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Statement:
-    """*values* by the keys of Nova's hints."""
+    """*values* by the keys of Nova's hints; *place* is where it stands."""
 
     source: Source
     values: Mapping[str, int | Input]
     carrier: Carrier | None = None
+    place: problem.Place | None = dataclasses.field(
+        default=None, compare=False, repr=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def read(place: problem.Place, form: Form, raw: Mapping[Any, Any],
     check_pair(place, values, form.names)
     if len(place.found) > before or not (values or carrier):
         return None
-    return Statement(form.source, values, carrier)
+    return Statement(form.source, values, carrier, place)
 
 
 def check_names(place: problem.Place, form: Form, raw: Mapping[Any, Any],

@@ -17,6 +17,11 @@ from tacker_rt import problem
 SOL001_VDU = 'tosca.nodes.nfv.Vdu.Compute'
 _VDUS = frozenset((SOL001_VDU, 'tosca.nodes.nfv.VDU',
                    'tosca.nodes.nfv.VDU.Tacker'))
+#: Those of SOL001 4 for containers of Kubernetes.
+_CONTAINERS = frozenset(('tosca.nodes.nfv.Vdu.OsContainer',
+                         'tosca.nodes.nfv.Vdu.OsContainerDeployableUnit'))
+#: Why none of them has a reservation, and what to do.
+NO_CONTAINERS = ('containers of Kubernetes are not reserved for', 'remove it')
 _TOPOLOGY = 'topology_template'
 _SECTIONS = frozenset((
     'description', 'groups', 'inputs', 'node_templates', 'outputs',
@@ -44,6 +49,8 @@ class Topology:
     inputs: dict[str, dict[str, dict[Any, Any]]] = dataclasses.field(
         default_factory=dict)
     parents: dict[str, Any] = dataclasses.field(default_factory=dict)
+    #: Names of node templates that are containers of Kubernetes.
+    containers: set[str] = dataclasses.field(default_factory=set)
 
     def lineage(self, kind: Any) -> list[str]:
         """A type and those that it is derived from in these files."""
@@ -85,6 +92,8 @@ def _gather(topology: Topology, place: problem.Place,
     _gather_inputs(topology, place, place.section(body, 'inputs'))
     for part in _parts(place, place.section(body, 'node_templates')):
         if not topology.is_vdu(part.type):
+            if not _CONTAINERS.isdisjoint(topology.lineage(part.type)):
+                topology.containers.add(part.name)
             continue
         part = dataclasses.replace(part, place=place.of(part.name))
         if part.name in topology.vdus:

@@ -42,7 +42,7 @@ def look(files: Mapping[str, Any], parts: topology.Topology,
             place = problem.Place(found, file)
             body = {key: value for key, value in template.items()
                     if not _is_definition(key)}
-            for path, key, value in _keys(body, ()):
+            for path, key, value in keys(body, ()):
                 if not (path == _INPUTS or _is_of_policy(ours, path)):
                     _check(place, parts, path, key, value)
 
@@ -60,6 +60,9 @@ def _check(place: problem.Place, parts: topology.Topology, path: _Path,
                                   key, value)
     elif path[:2] != _NODES or len(path) < 3:
         place.add(key, value, 'nobody reads it here', _ADVICE)
+    elif path[2] in parts.containers:
+        place.add(key, value, f'{problem.name(path[2])}: '
+                  f'{topology.NO_CONTAINERS[0]}', topology.NO_CONTAINERS[1])
     elif path[2] not in parts.vdus:
         place.add(key, value, f'{problem.name(path[2])} is no VDU',
                   'put it in a VDU, or import the file that derives its type '
@@ -75,7 +78,7 @@ def _is_of_policy(ours: set[str], path: _Path) -> bool:
             and path[2] in ours)
 
 
-def _keys(value: Any, path: _Path) -> Iterator[tuple[_Path, str, Any]]:
+def keys(value: Any, path: _Path) -> Iterator[tuple[_Path, str, Any]]:
     """Keys of hints at any depth, with the keys above them."""
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -83,7 +86,7 @@ def _keys(value: Any, path: _Path) -> Iterator[tuple[_Path, str, Any]]:
                     nova_reservation.HINT_PREFIX):
                 yield path, key, inner
             else:
-                yield from _keys(inner, (*path, key))
+                yield from keys(inner, (*path, key))
     elif isinstance(value, list):
         for inner in value:
-            yield from _keys(inner, path)
+            yield from keys(inner, path)

@@ -4,7 +4,6 @@
 
 import io
 import json
-import logging
 from unittest import mock
 
 import fixtures
@@ -61,6 +60,7 @@ class ClientTest(testscenarios.WithScenarios, base.DevStackTestCase):
         self.has_flavors(**({'a': {}} if self.verb == 'set' else {}))
         self.words = [*(word for key, value in self.given.items()
                         for word in ('--property', f'{key}={value}')), 'a']
+        self.useFixture(fixtures.FakeLogger())
         self.useFixture(fixtures.MonkeyPatch('sys.stderr', io.StringIO()))
         self.useFixture(fixtures.MonkeyPatch('sys.stdout', io.StringIO()))
 
@@ -70,7 +70,6 @@ class ClientTest(testscenarios.WithScenarios, base.DevStackTestCase):
         return status, self.flavors()['a']
 
     def real(self):
-        logging.getLogger('openstackclient').setLevel(logging.CRITICAL)
         app, compute = mock.Mock(), Compute()
         app.client_manager.compute = compute
         identity = app.client_manager.sdk_connection.identity

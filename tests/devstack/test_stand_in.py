@@ -19,7 +19,7 @@ PLUGIN = HERE.parents[1] / 'devstack'
 
 #: What stand_in.sh defines that is no function of DevStack.
 COMMANDS = {'note', 'sudo', 'hostname', 'install', 'virsh', 'openstack',
-            'sleep', 'timeout'}
+            'flavors', 'sleep', 'timeout'}
 FUNCTION = re.compile(r'^function (\w+)', re.MULTILINE)
 #: What the plugin reads and does not define itself.
 VARIABLE = re.compile(

@@ -2,6 +2,8 @@
 
 """VNF packages through Tacker's v2 API, down to the kernel."""
 
+from typing import Any
+
 from demo import package
 from demo import tacker
 
@@ -22,19 +24,33 @@ class TackerTestCase(base.FullTestCase):
 
         :param runtime: asked for in the request, which wins
         """
-        onboarded = self.tacker.onboard(
-            package.packed(sample, base.IMAGES['lxc']))
-        self.assertEqual('ONBOARDED', onboarded['onboardingState'])
-        self.addCleanup(self.tacker.remove_package, onboarded['id'])
-        vnf = self.tacker.create(onboarded['vnfdId'], sample)
-        self.addCleanup(self.tacker.delete, vnf)
         request = package.request(sample, 'instantiate')
         if runtime:
             request['additionalParams']['nfv'] = {'VDU': {'VDU1': {
                 'cpu.rt_runtime_us': runtime}}}
+        return self.instantiated(self.onboarded(sample), request)
+
+    def onboarded(self, sample: str, folder: str = 'package',
+                  **replaced: str) -> str:
+        """The id of the descriptor."""
+        onboarded = self.tacker.onboard(package.packed(
+            sample, base.IMAGES['lxc'], folder,
+            {old.strip('_'): new for old, new in replaced.items()}))
+        self.assertEqual('ONBOARDED', onboarded['onboardingState'])
+        self.addCleanup(self.tacker.remove_package, onboarded['id'])
+        return str(onboarded['vnfdId'])
+
+    def instantiated(self, vnfd: str, request: dict[str, Any]) -> str:
+        """The VNF."""
+        vnf = self.created(vnfd)
         self.tacker.instantiate(vnf, request)
         self.addCleanup(self.tacker.operate, vnf, 'terminate',
                         package.TERMINATE)
+        return vnf
+
+    def created(self, vnfd: str) -> str:
+        vnf = self.tacker.create(vnfd, self.id())
+        self.addCleanup(self.tacker.delete, vnf)
         return vnf
 
     def servers(self, vnf: str) -> list[base.host.Server]:
@@ -62,6 +78,53 @@ class TackerTestCase(base.FullTestCase):
                             package.request('sol001-hints', 'heal'))
         self.assertNotEqual(before, self.tacker.servers(vnf))
         self.assert_all_reserved(vnf, 1, 30_000, 100_000)
+
+    def test_change_of_package(self):
+        # Both servers must fit here, too.
+        before = self.onboarded('change-vnfpkg', 'before', _60000='20000')
+        after = self.onboarded('change-vnfpkg', 'after', _80000='30000')
+        vnf = self.instantiated(before, package.request(
+            'change-vnfpkg', 'instantiate'))
+        self.assert_all_reserved(vnf, 1, 20_000, 100_000)
+        request = package.request('change-vnfpkg', 'change')
+        self.assertEqual(after, request['vnfdId'])
+        self.tacker.operate(vnf, 'change_vnfpkg', request)
+        self.assert_all_reserved(vnf, 1, 30_000, 100_000)
+
+    def test_change_of_package_of_individual_servers(self):
+        sample = 'sol001-individual'
+        vnfd = self.onboarded(sample)
+        changed = self.onboarded(sample, _20000='25000', d3c1e05='d3c1e15')
+        request = package.request(sample, 'instantiate')
+        del request['instantiationLevelId']
+        vnf = self.instantiated(vnfd, request)
+        self.assert_all_reserved(vnf, 1, 20_000, 100_000)
+        self.tacker.operate(vnf, 'change_vnfpkg', {
+            'vnfdId': changed, 'additionalParams': {
+                'upgrade_type': 'RollingUpdate',
+                'vdu_params': [{'vdu_id': 'VDU1'}],
+                **request['additionalParams']}})
+        self.assert_all_reserved(vnf, 1, 25_000, 100_000)
+
+    def test_a_wish_that_cannot_be_given(self):
+        vnf = self.vnf('sol001-hints', 30_000)
+        request = package.request('sol001-hints', 'heal')
+        request['additionalParams']['nfv'] = {'VDU': {'VDU1': {
+            'cpu.rt_runtime_us': 999_999_999}}}
+        refused = self.assertRaises(tacker.Refused, self.tacker.operate, vnf,
+                                    'heal', request)
+        self.assertIn('a request to heal cannot ask for a reservation',
+                      str(refused))
+        self.assert_all_reserved(vnf, 1, 30_000, 100_000)
+
+    def test_a_request_without_user_data(self):
+        vnf = self.created(self.onboarded('sol001-hints'))
+        request = package.request('sol001-hints', 'instantiate')
+        del request['additionalParams']
+        refused = self.assertRaises(tacker.Refused, self.tacker.instantiate,
+                                    vnf, request)
+        self.assertIn('the request must name lcm-operation-user-data',
+                      str(refused))
 
     def test_flavor(self):
         self.flavor('flavor_rt1', '--property hw:cpu.rt_runtime_us=100000 '

@@ -2,12 +2,14 @@
 
 """The VNF packages of tosca-samples/, as Tacker takes them."""
 
+from collections.abc import Mapping
 import json
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
+import types
 from typing import Any
 
 from cloud import settings
@@ -16,6 +18,7 @@ SAMPLES = settings.PROJECT / 'tosca-samples'
 #: What the samples name; who uses them creates it.
 FLAVOR = 'm1.lxc'
 _IMAGE = 'lxc-busybox'
+_NOTHING: Mapping[str, str] = types.MappingProxyType({})
 
 TERMINATE: dict[str, Any] = {'terminationType': 'FORCEFUL'}
 
@@ -26,18 +29,21 @@ def request(name: str, operation: str) -> dict[str, Any]:
     return dict(json.loads(path.read_text()))
 
 
-def packed(name: str, image: str = _IMAGE) -> bytes:
+def packed(name: str, image: str = _IMAGE, folder: str = 'package',
+           replaced: Mapping[str, str] = _NOTHING) -> bytes:
     """The CSAR of a sample.
 
     :param image: what its servers run instead of an idle container
+    :param replaced: other texts that stand for those of its files
     """
     with tempfile.TemporaryDirectory() as scratch:
         tree = pathlib.Path(scratch, name)
-        shutil.copytree(SAMPLES / name / 'package', tree)
+        shutil.copytree(SAMPLES / name / folder, tree)
         for path in tree.rglob('*.yaml'):
             text = path.read_text()
-            if _IMAGE in text:
-                path.write_text(text.replace(_IMAGE, image))
+            for old, new in {_IMAGE: image, **replaced}.items():
+                text = text.replace(old, new)
+            path.write_text(text)
         csar = pathlib.Path(scratch, f'{name}.csar')
         subprocess.run([pathlib.Path(sys.prefix, 'bin', 'tacker-rt'), 'pack',
                         tree, csar], check=True)

@@ -114,8 +114,14 @@ class DeadlineEnforcer(enforcer.Enforcer):
             pairs = dict(zip(guest, claim.cpus, strict=True))
             for vcpu, cpu in pairs.items():
                 self._threads.grant(vcpu, claim.reservation, cpu, undo)
-            self._threads.revive(pairs, claim.reservation, undo)
+            starving = self._threads.revive(pairs, claim.reservation, undo)
             undo.pop_all()
+        for vcpu in starving:
+            # With a little of the CPU it can at least be ended.
+            self._threads.stop(vcpu)
+        if starving:
+            raise vcpus.error(starving[0].group, _STARVES.format(
+                ', '.join(str(vcpu.thread) for vcpu in starving)))
 
     def release(self, pid: int) -> None:
         for vcpu in self._vcpus(pid):
@@ -198,6 +204,10 @@ def can_pin(fs: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
             _admission(fs, _hierarchy(fs)).cpus())
 
 
+_STARVES = ('the kernel gives the threads {} no CPU time while they are '
+            'SCHED_DEADLINE, as somebody changed them by hand; they are '
+            'ordinary until a later audit of nova-compute succeeds; a hard '
+            'reboot of the server makes new ones')
 _CONTAINERS = ('SCHED_DEADLINE is for the vCPU threads of virtual machines; '
                'a container needs a kernel with budgets for groups')
 

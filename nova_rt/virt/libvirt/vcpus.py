@@ -23,8 +23,6 @@ from nova_rt import reservation
 #: nothing is forgiven by the new one, the second time at the latest.
 _REVIVALS = 2
 _LONGEST_SECONDS = 5.0
-_STARVES = ('thread {thread} has its reservation and gets no CPU time; look '
-            'for what else runs on its pCPU before it (nova-rt doctor)')
 _POLICIES = {os.SCHED_FIFO: 'fifo', os.SCHED_RR: 'rr'}
 
 
@@ -111,7 +109,7 @@ class Threads:
 
     def revive(self, guest: Mapping[VCPU, int],
                wanted: reservation.Reservation, undo: contextlib.ExitStack
-               ) -> None:
+               ) -> list[VCPU]:
         """Let vCPUs run that have their reservation, and starve.
 
         The kernel takes such a thread for throttled, and has no timer that
@@ -121,19 +119,23 @@ class Threads:
         time, which is as far away as its share takes for what it overran.
 
         :param guest: the pCPU of each
+        :returns: those that starve all the same: somebody gave them next to
+            nothing for long, and their 0-lag time may be hours away
         """
         watch = starving.Watch()
         watch.note(vcpu.thread for vcpu in guest)
-        for vcpu, cpu in guest.items():
-            for _ in range(_REVIVALS):
-                if not watch.starves(vcpu.thread, wanted.period_us):
-                    break
-                self._begin_anew(vcpu, wanted, cpu, undo)
-                watch.forget()  # what it got as an ordinary thread
-            else:
-                if watch.starves(vcpu.thread, wanted.period_us):
-                    raise error(vcpu.group,
-                                _STARVES.format(thread=vcpu.thread))
+        return [vcpu for vcpu, cpu in guest.items()
+                if not self._revive(watch, vcpu, wanted, cpu, undo)]
+
+    def _revive(self, watch: starving.Watch, vcpu: VCPU,
+                wanted: reservation.Reservation, cpu: int,
+                undo: contextlib.ExitStack) -> bool:
+        for _ in range(_REVIVALS):
+            if not watch.starves(vcpu.thread, wanted.period_us):
+                return True
+            self._begin_anew(vcpu, wanted, cpu, undo)
+            watch.forget()  # what it got as an ordinary thread
+        return not watch.starves(vcpu.thread, wanted.period_us)
 
     def _begin_anew(self, vcpu: VCPU, wanted: reservation.Reservation,
                     cpu: int, undo: contextlib.ExitStack) -> None:

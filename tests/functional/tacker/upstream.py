@@ -20,6 +20,8 @@ _META = 'TOSCA-Metadata/TOSCA.meta'
 _COMMON = 'samples/tests/etc/samples/etsi/nfv/common'
 #: Files that artifacts name, from the folder of the VNFD.
 _ARTIFACT = re.compile(r'(?:file:|^\s+[\w.-]+:)\s*\.\./(Files/\S+)', re.M)
+#: The same of artifacts and interfaces.
+_NAMED = re.compile(r':\s*["\']?\.\./([^\s"\']+)')
 
 
 def source() -> pathlib.Path | None:
@@ -33,8 +35,18 @@ def packages(top: pathlib.Path) -> dict[str, pathlib.Path]:
             for meta in sorted(top.rglob(_META))}
 
 
-def pack(top: pathlib.Path, package: pathlib.Path, target: pathlib.Path
-         ) -> None:
+def named(package: pathlib.Path) -> set[str]:
+    """Files that its Definitions name, which it has, or has after pack."""
+    members = _files(package)
+    texts = [file.read_text() for name, file in members.items()
+             if name.startswith('Definitions/')]
+    return {name for text in texts for name in _NAMED.findall(text)
+            if name in members} | set(_artifacts(members))
+
+
+def pack(top: pathlib.Path, package: pathlib.Path, target: pathlib.Path,
+         without: str | None = None) -> None:
+    """:param without: the file that is taken out"""
     members = _files(package)
     folders = [top / _COMMON]
     if package.name.startswith('user_data_sample'):
@@ -44,9 +56,11 @@ def pack(top: pathlib.Path, package: pathlib.Path, target: pathlib.Path
             members.setdefault(name, file)
     with zipfile.ZipFile(target, 'w') as archive:
         for name, file in sorted(members.items()):
-            archive.write(file, name)
+            if name != without:
+                archive.write(file, name)
         for name in sorted(set(_artifacts(members)) - members.keys()):
-            archive.writestr(name, b'image')
+            if name != without:
+                archive.writestr(name, b'image')
 
 
 def _files(folder: pathlib.Path) -> dict[str, pathlib.Path]:

@@ -221,7 +221,6 @@ class PlanTest(CommandTest):
         self.assertEqual(2, seen['mean_ms'])
 
     def test_flavor(self):
-        # What "create --property" refuses is not in its exit status.
         command = ('openstack flavor create rt-1500-2000 --vcpus 1 --ram 512 '
                    '&& openstack flavor set rt-1500-2000 '
                    '--property hw:cpu.rt_runtime_us=1500 '

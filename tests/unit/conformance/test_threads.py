@@ -31,7 +31,7 @@ class StageTest(unittest.TestCase):
         self.refuse = [0]
         for target, name, new in (
                 (sched, 'start', self.start),
-                (threads, '_RETURN_SECONDS', 0.1)):
+                (threads, '_RETURN_SECONDS', 60)):
             patch = mock.patch.object(target, name, new)
             patch.start()
             self.addCleanup(patch.stop)
@@ -79,8 +79,9 @@ class StageTest(unittest.TestCase):
     def test_refused(self) -> None:
         for number in (errno.EBUSY, errno.EPERM):
             self.refuse = [number]
-            with self.assertRaisesRegex(exception.KernelError,
-                                        os.strerror(number)):
+            with (mock.patch.object(threads, '_RETURN_SECONDS', 0),
+                  self.assertRaisesRegex(exception.KernelError,
+                                         os.strerror(number))):
                 self.stage.group('a', 40_000, 100_000)
             self.end()
 

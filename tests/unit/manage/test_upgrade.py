@@ -109,6 +109,20 @@ class ChecksTest(unit_base.TestCase):
             list(compare_flavors.suspects(
                 view.flavors, reservation.Limits()))))
 
+    def test_flavors(self):
+        name = 'Flavors without their reservation'
+        self.see(flavors=[snapshot.Flavor('small', {})])
+        self.assert_check(name, SUCCESS, 'No flavor looks reserved')
+        self.see(flavors=[snapshot.Flavor(f'rt-{number}', {})
+                          for number in range(7)])
+        self.assert_check(name, WARNING, 'rt-4 (by its name it is reserved, '
+                          'and it reserves nothing) and 2 more; '
+                          'nova-rt-manage check says')
+        self.see(unchecked=['the flavors: gone'])
+        self.assert_check(name, FAILURE, 'the flavors: gone')
+        self.config(group='api_database', connection=None)
+        self.assert_check(name, WARNING, 'no database is configured')
+
     def test_servers(self):
         lost, bad = 'Servers without their claim', 'Readable claims'
         self.see(base.holding())
@@ -124,20 +138,6 @@ class ChecksTest(unit_base.TestCase):
         self.see(unchecked=['cell 1: gone'])
         for name in lost, bad:
             self.assert_check(name, FAILURE, 'cell 1: gone')
-
-    def test_flavors(self):
-        name = 'Flavors without their reservation'
-        self.see(flavors=[snapshot.Flavor('small', {})])
-        self.assert_check(name, SUCCESS, 'No flavor looks reserved')
-        self.see(flavors=[snapshot.Flavor(f'rt-{number}', {})
-                          for number in range(7)])
-        self.assert_check(name, WARNING, 'rt-4 (by its name it is reserved, '
-                          'and it reserves nothing) and 2 more; '
-                          'nova-rt-manage check says')
-        self.see(unchecked=['the flavors: gone'])
-        self.assert_check(name, FAILURE, 'the flavors: gone')
-        self.config(group='api_database', connection=None)
-        self.assert_check(name, WARNING, 'no database is configured')
 
 
 def upgrade_compare(host):

@@ -126,6 +126,35 @@ class PackageTest(base.BaseTestCase):
                                    self.package)
         self.assertEqual([], validate.validate(path))
 
+    def test_files_that_are_not_there(self):
+        """tests/functional/tacker compares such packages with Tacker."""
+        text = '    VDU1:\n      artifacts: {a: {file: ../Files/a.bin}}\n'
+        self.edit('Definitions/vnfd.yaml', '    VDU1:\n', text)
+        self.assertEqual(
+            ["Definitions/vnfd.yaml: VDU1.artifacts.a.file='../Files/a.bin': "
+             'there is no such file in the package; add the file, or remove '
+             'what names it.'], self.problems(directory=True))
+
+    def test_a_request_without_user_data(self):
+        """Nobody would know that something is missing."""
+        hot = 'BaseHOT/simple/hot.yaml'
+        self.assertEqual([], validate.warnings(str(self.package)))
+        self.edit(hot, '  tacker_rt:', '  other:')
+        self.assertEqual(
+            [f'{self.package}/{hot}: VDU VDU1: a request that names no user '
+             'data makes it without its reservation, and nobody says so; add '
+             'the resource tacker_rt, with which Heat refuses such a '
+             'request.'],
+            list(map(str, validate.warnings(str(self.package)))))
+        self.edit('BaseHOT/simple/nested/VDU1.yaml', '      networks:',
+                  '      scheduler_hints: {cpu.rt_runtime_us: 60000, '
+                  'cpu.rt_period_us: 100000}\n      networks:')
+        self.assertEqual([], validate.warnings(str(self.package)))
+        for path in ('legacy', 'legacy/paper-5.1.yaml',
+                     'sol001-flavor/package', 'v1-userdata/package'):
+            self.assertEqual([], validate.warnings(
+                str(samples.SAMPLES / path)), path)
+
     def test_what_tosca_parser_refuses(self):
         self.edit('Definitions/vnfd.yaml', 'num_virtual_cpu', 'num_virtal')
         self.assertRegex(
@@ -406,6 +435,30 @@ class PathTest(base.BaseTestCase):
              'VNFD; give a path below it.'
              for name in ('../out.yaml', 'link.yaml')],
             list(map(str, validate.validate(str(path)))))
+
+    def test_imports_below_another_folder(self):
+        folder = self.folder / 'vnf'
+        folder.mkdir()
+        out = samples.sol001(samples.hints('5', '4'))
+        (self.folder / 'out.yaml').write_text(yaml.safe_dump({
+            'tosca_definitions_version': 'x', **out}))
+        path = folder / 'vnfd.yaml'
+        path.write_text('tosca_definitions_version: x\n'
+                        'imports: [../out.yaml, ../../x.yaml]\n')
+        for given in (path, folder):
+            found = sorted(map(str, validate.validate(
+                str(given), root=str(self.folder))))
+            self.assertEqual([
+                f'{self.folder}/out.yaml: VDU VDU1: cpu.rt_runtime_us=5: it '
+                'is more than the period of 4; give at most the period.',
+                f"{path}: imports='../../x.yaml': it leads out of the folder "
+                'of the VNFD; give a path below it.'], found)
+        error = self.assertRaises(
+            exception.InvalidVnfd, validate.validate,
+            str(self.folder / 'out.yaml'), root=str(folder))
+        self.assertEqual(
+            f'{self.folder}/out.yaml: it does not lie below {folder}; give '
+            '--root a folder above it.', str(error))
 
     def test_a_pipe_is_not_waited_for(self):
         path = self.folder / 'a.yaml'

@@ -98,14 +98,15 @@ class ValidateTest(CommandTest):
         self.assertEqual(1, status)
         rule = 'it must be a positive whole number of microseconds'
         advice = 'give for example 100000 for 100 ms'
-        self.assertEqual({'problems': [{
+        self.assertEqual({'warnings': [], 'problems': [{
             'file': path, 'vdu': 'VDU1', 'policy': 'reserved',
             'key': 'runtime_us', 'value': "'60 ms'", 'rule': rule,
             'advice': advice, 'text': f'{path}: VDU VDU1: policy reserved: '
             f"runtime_us='60 ms': {rule}; {advice}."}]}, json.loads(out))
         status, out, _ = self.run_main('validate', '-f', 'json',
                                        str(samples.valid()[0]))
-        self.assertEqual((0, {'problems': []}), (status, json.loads(out)))
+        self.assertEqual((0, {'problems': [], 'warnings': []}),
+                         (status, json.loads(out)))
 
     def test_what_cannot_be_read_is_a_problem_among_others(self):
         path = str(samples.INVALID / 'legacy-zero.yaml')

@@ -73,6 +73,55 @@ class DirectoryTest(Base):
         self.assertEqual(meta, members['TOSCA-Metadata/TOSCA.meta'])
         self.assertNotIn('pyc', str(list(members)))
 
+    def warnings(self, package):
+        found = []
+        pack.directory(package, self.etsi, found)
+        return list(map(str, found))
+
+    def test_what_is_left_out_is_told(self):
+        package = self.copied()
+        (package / 'Scripts' / '__pycache__').mkdir(parents=True)
+        (package / 'Files' / 'images').mkdir(parents=True)
+        self.assertEqual(
+            ['package: Files/images: an empty folder is left out; put a file '
+             'there if the VNF needs it.',
+             'package: Scripts/__pycache__: it is left out; rename it if the '
+             'VNF needs it.'], self.warnings(package))
+
+    def test_what_a_manifest_does_not_list_is_told(self):
+        package = self.copied()
+        self.assertEqual([], self.warnings(package))
+        (package / 'vnf.mf').write_text('metadata:\n')
+        expected = [
+            f'package: {name}: vnf.mf does not list it; put the file into '
+            'the package and list it there, before the manifest is signed.'
+            for name in sorted((
+                *(f'Definitions/{name}' for name in ETSI),
+                'Definitions/tacker_rt_policy_types.yaml',
+                'TOSCA-Metadata/TOSCA.meta'))]
+        self.assertEqual(expected, self.warnings(package))
+        meta = package / 'TOSCA-Metadata' / 'TOSCA.meta'
+        meta.parent.mkdir()
+        meta.write_text('Entry-Definitions: Definitions/vnfd.yaml\n'
+                        'ETSI-Entry-Manifest: vnf.mf\n')
+        self.assertEqual(expected[:-1], self.warnings(package))
+
+    def test_a_script_can_be_run(self):
+        package = self.copied()
+        scripts = package / 'Scripts'
+        scripts.mkdir()
+        for name, mode in (('a.sh', 0o755), ('b.sh', 0o700),
+                           ('c.txt', 0o600)):
+            (scripts / name).write_text('')
+            (scripts / name).chmod(mode)
+        pack.write(pack.directory(package, self.etsi), self.folder / 'a.csar')
+        with zipfile.ZipFile(self.folder / 'a.csar') as archive:
+            modes = {info.filename: info.external_attr >> 16
+                     for info in archive.infolist()}
+        self.assertEqual([0o755, 0o755, 0o644], [
+            modes[f'Scripts/{name}'] for name in ('a.sh', 'b.sh', 'c.txt')])
+        self.assertEqual(0o644, modes['TOSCA-Metadata/TOSCA.meta'])
+
     def test_same_bytes_each_time(self):
         archives = []
         for name in ('a.csar', 'b.csar'):
@@ -214,6 +263,13 @@ class LegacyTest(Base):
             {'flavor': {'get_resource': 'VDU_A_flavor'}, 'image': 'i',
              'networks': [{'allocate_network': 'none'}]},
             hot['resources']['VDU_A']['properties'])
+
+    def test_a_request_without_user_data_is_refused(self):
+        for name, guarded in (('paper-5.1.yaml', True),
+                              ('workload.yaml', False)):
+            hot = self.loaded(self.members(name, image='i'),
+                              'BaseHOT/simple/hot.yaml')
+            self.assertEqual(guarded, 'tacker_rt' in hot['resources'])
 
     def test_other_hints_stay(self):
         members = self.members('two-vdus-placement.yaml')

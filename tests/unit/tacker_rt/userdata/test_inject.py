@@ -2,6 +2,7 @@
 
 """What is tested here: reservations put into the base HOT of a package."""
 
+import contextlib
 import copy
 import datetime
 
@@ -11,6 +12,7 @@ from oslotest import base
 
 from nova_rt import labels
 from tacker_rt import exception
+from tacker_rt.heat import syntax
 from tacker_rt.userdata import inject
 from tacker_rt.vnfd import descriptor
 
@@ -47,6 +49,53 @@ def merged(target, patch):
         if value is None:
             del result[key]
     return result
+
+
+class BrokenTest(base.BaseTestCase):
+
+    def refused(self, hot):
+        vdus = vdu()
+        for function in (inject.open_guard,
+                         lambda one: inject.hints(one, vdus),
+                         lambda one: inject.flavors(one, vdus, size),
+                         lambda one: inject.metadata(one, 'v'),
+                         inject.as_patch):
+            with contextlib.suppress(exception.InvalidVnfd):
+                function(copy.deepcopy(hot))
+        return str(self.assertRaises(
+            exception.InvalidVnfd, inject.hints, hot, vdus))
+
+    def test_no_mappings(self):
+        """A template that nobody has validated."""
+        advice = 'it must be a mapping; indent what belongs to it below it.'
+        for key, hot in (
+                ('resources=True', {'resources': True}),
+                ("resources=['x']", {'resources': ['x']}),
+                ('properties=True', template(VDU1={
+                    'type': 'OS::Nova::Server', 'properties': True}))):
+            self.assertEqual(f'BaseHOT: {key}: {advice}', self.refused(hot))
+        for hot in ([], 'text', 3):
+            self.assertIn('it must be a mapping', self.refused(hot))
+
+    def test_a_type_that_is_none(self):
+        hot = template(VDU1={'type': []}, VDU2={'type': {}}, VDU3=True)
+        before = copy.deepcopy(hot)
+        self.assertEqual(set(), inject.hints(hot, vdu()))
+        self.assertEqual(before, hot)
+
+
+class GuardTest(base.BaseTestCase):
+
+    def test_it_is_removed(self):
+        hot = template(VDU1=server(), tacker_rt=dict(syntax.GUARDED))
+        inject.open_guard(hot)
+        self.assertEqual(template(VDU1=server()), hot)
+
+    def test_a_server_of_this_name(self):
+        hot = template(tacker_rt=server())
+        inject.open_guard(hot)
+        self.assertEqual(template(tacker_rt=server()), hot)
+        inject.open_guard({})
 
 
 class MetadataTest(base.BaseTestCase):

@@ -80,6 +80,63 @@ class V2Test(base.BaseTestCase):
             request or {}, instance, {'dstVnfdId': 'w'}, {},
             self.unpacked(sample))
 
+    def refused(self, function, request, grant=None):
+        error = self.assertRaises(
+            SystemExit, function, request, self.instance(), {}, grant or {},
+            '/no/package')
+        return str(error)
+
+    def test_wishes_that_cannot_be_given(self):
+        for cls in (v2.RtDefaultUserData, v2.RtStandardUserData):
+            for name, purpose in (
+                    ('scale', 'scale'), ('heal', 'heal'),
+                    ('change_ext_conn', 'change connectivity')):
+                for key in (*HINTS, 'cpu.rt_carrier', 'cpu.rt_runtme_us'):
+                    wish = {'additionalParams': {'nfv': {'VDU': {
+                        'VDU1': {key: None}}}}}
+                    end = (f' VDU VDU1: {key}=None: a request to {purpose} '
+                           'cannot ask for a reservation; ask for it when '
+                           'you instantiate, or when you change the '
+                           'package.')
+                    self.assertEqual(
+                        '\ntacker_rt: additionalParams:' + end,
+                        self.refused(getattr(cls, name), wish))
+                    self.assertEqual(
+                        '\ntacker_rt: additionalParams of the grant:' + end,
+                        self.refused(getattr(cls, name), {}, wish))
+
+    def test_what_a_change_asks_for_is_kept(self):
+        wish = {'additionalParams': {'nfv': {'VDU': {'VDU1': {
+            'cpu.rt_runtime_us': 70000, 'computeFlavourId': 'x'}}}}}
+        fields = self.changed('change-vnfpkg/after', self.instance(), wish)
+        self.assertEqual(
+            {'cpu.rt_runtime_us': 70000, 'computeFlavourId': 'm1.lxc'},
+            fields['parameters']['nfv']['VDU']['VDU1'])
+
+    def test_a_rollback_goes_back_to_what_was_kept(self):
+        for kept in (50000, None):
+            nfv = {'VDU': {'VDU1': {'cpu.rt_runtime_us': kept}
+                           if kept else {}}}
+            fields = v2.RtDefaultUserData.change_vnfpkg_rollback(
+                {'additionalParams': {'nfv': {'VDU': {'VDU1': {
+                    'cpu.rt_runtime_us': 70000}}}}}, self.instance(nfv=nfv),
+                {}, {}, self.unpacked('change-vnfpkg/before'))
+            self.assertEqual(kept, fields['parameters']['nfv']['VDU'][
+                'VDU1']['cpu.rt_runtime_us'])
+            self.assertIn(f'cpu.rt_runtime_us: {kept or 60000}',
+                          fields['files']['VDU1.yaml'])
+
+    def test_what_was_kept_is_wrong_now(self):
+        instance = self.instance(
+            nfv={'VDU': {'VDU1': {'cpu.rt_runtime_us': 999999}}})
+        error = self.assertRaises(SystemExit, self.changed,
+                                  'change-vnfpkg/after', instance)
+        self.assertEqual(
+            '\ntacker_rt: kept with the stack: VDU VDU1: '
+            'cpu.rt_runtime_us=999999: it is more than the period of 100000; '
+            'ask for another value, or for null, when you change the '
+            'package.', str(error))
+
     def test_source_is_logged(self):
         log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
         v2.RtDefaultUserData.instantiate(
@@ -176,8 +233,8 @@ class V2Test(base.BaseTestCase):
             error = self.assertRaises(SystemExit, self.instantiate, folder,
                                       asked=_MADE)
             self.assertEqual(
-                'tacker_rt: VNFD: VDU VDU1: virtual_compute does not say the '
-                'size of the flavor that carries its reservation; give '
+                '\ntacker_rt: VNFD: VDU VDU1: virtual_compute does not say '
+                'the size of the flavor that carries its reservation; give '
                 'num_virtual_cpu, virtual_mem_size and size_of_storage as '
                 'values, or use the carrier hints.', str(error))
 

@@ -174,8 +174,8 @@ class PrecedenceTest(VnfdTest):
     def test_request_above_the_period(self):
         self.refused(
             samples.sol001(STRINGS),
-            'f: VDU VDU1: cpu.rt_runtime_us=200000: it is more than the '
-            'period of 100000; give at most the period.',
+            'additionalParams: VDU VDU1: cpu.rt_runtime_us=200000: it is '
+            'more than the period of 100000; give at most the period.',
             request=self.request(runtime_us=200_000))
 
     def test_bad_request(self):
@@ -221,9 +221,24 @@ class PrecedenceTest(VnfdTest):
         template = samples.legacy({RUNTIME: 60_000})
         samples.node(template)['properties'] = {'flavor': 'flavor_rt1'}
         self.refused(
-            template, "f: VDU VDU1: cpu.rt_carrier='flavor': the flavor "
-            'flavor_rt1 is named and cannot be another one; use hints, or '
-            'name no flavor.', request=self.request(carrier='flavor'))
+            template, "additionalParams: VDU VDU1: cpu.rt_carrier='flavor': "
+            'the flavor flavor_rt1 is named and cannot be another one; use '
+            'hints, or name no flavor.',
+            request=self.request(carrier='flavor'))
+
+    def test_containers_of_kubernetes(self):
+        template = samples.sol001(policies=[{'p': {
+            'type': 'tacker_rt.policies.CpuReservation', 'targets': ['app'],
+            'properties': POLICY}}])
+        template['topology_template']['node_templates']['app'] = {
+            'type': 'tosca.nodes.nfv.Vdu.OsContainer',
+            'properties': dict(STRINGS)}
+        _, found = descriptor.examine({'f': template})
+        end = 'containers of Kubernetes are not reserved for; remove it.'
+        self.assertEqual(
+            [f"f: policy p: targets='app': {end}",
+             *(f"f: {key}={value!r}: app: {end}"
+               for key, value in STRINGS.items())], list(map(str, found)))
 
     def test_carrier_in_a_descriptor(self):
         """It is a matter of the cloud."""

@@ -41,6 +41,11 @@ class ResponseTimeTest(base.BaseTestCase):
                 load.Network(180)).percentile_us(0.9)
             self.assertEqual(meets, time_us <= 10_000)
 
+    def test_the_share_leaves_room(self):
+        """The requests keep at most 98 % of it busy, whatever the target."""
+        vdu, _ = self.examine(target_us=10 ** 8, network_delay_us=0)
+        self.assertEqual(samples.hints(2_041, 10_000), vdu.hints)
+
     def test_from_inputs(self):
         vdu, found = self.examine(
             inputs={'p': {'default': 20_000}}, period_us={'get_input': 'p'})

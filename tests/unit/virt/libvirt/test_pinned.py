@@ -234,11 +234,20 @@ class PinnedTest(unittest.TestCase):
         self.assertTrue(self.enforcer.holds(pid, claim))
 
     def test_a_vcpu_that_cannot_be_cured(self) -> None:
-        pid, claim = self.host.start(1), self.claim(300, 1)
+        """It is ordinary, so that it runs at all; others keep theirs."""
+        pid, claim = self.host.start(1, 2), self.claim(300, 1, 2)
         self.host.run(pid)
-        with mock.patch.object(stock.Kernel, 'ran_ns', return_value=7):
-            self.assertIn('gets no CPU time', self.refused(pid, claim))
-        self.assertEqual(0, self.host.kernel.deadline_used())
+        stuck, _ = self.host.vcpus(pid)
+        ran_ns = self.host.kernel.ran_ns
+        with mock.patch.object(
+                self.host.kernel, 'ran_ns',
+                lambda thread: 7 if thread == stuck else ran_ns(thread)):
+            self.assertIn(f'the threads {stuck} no CPU time',
+                          self.refused(pid, claim))
+            self.assertFalse(self.enforcer.holds(pid, claim))
+        self.assertEqual([({1}, 0), ({2}, 300)], self.host.grants(pid))
+        self.enforcer.apply(pid, claim)
+        self.assertTrue(self.enforcer.holds(pid, claim))
 
     def test_workers_of_kvm_are_no_vcpus(self) -> None:
         pid, claim = self.host.start(1, 2), self.claim(300, 1, 2)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Files that artifacts and interfaces of node templates name.
+
+Tacker looks for them when a package is on-boarded, from the folder of the
+file that names them.  Addresses are left to it: nothing is fetched here.
+"""
+
+from collections.abc import Iterator, Mapping
+import posixpath
+from typing import Any
+import urllib.parse
+
+from tacker_rt import files
+from tacker_rt.package import csar
+from tacker_rt import problem
+
+_ADVICE = 'add the file, or remove what names it'
+#: How an operation names its file, the first that is there.
+_IMPLEMENTATION, _NESTED = 'implementation', ('primary', 'dependencies')
+
+Nodes = Mapping[Any, Any]
+
+
+def check(package: csar.Package, member: str, template: Mapping[Any, Any],
+          found: list[problem.Problem]) -> None:
+    """Leave a problem in *found* for each file that is not there."""
+    quiet = problem.Place([], '')
+    nodes = {name: node for name, node in quiet.section(
+        dict(template), 'topology_template', 'node_templates').items()
+        if isinstance(node, dict)}
+    place = problem.Place(found, package.name(member))
+    named = [(f'{name}.{key}', file) for name, node in nodes.items()
+             for key, file in _named(place, str(name), node)]
+    if _calls_an_artifact(nodes):
+        return
+    for key, file in named:
+        if not isinstance(file, str):
+            place.add(key, file, 'it must be the name of one file',
+                      'write a text')
+        elif not (_is_url(file) or files.below(
+                posixpath.dirname(member), file) in package.members):
+            place.add(key, file, 'there is no such file in the package',
+                      _ADVICE)
+
+
+def _is_url(name: str) -> bool:
+    try:
+        parts = urllib.parse.urlparse(name)
+    except ValueError:
+        return False
+    return parts.scheme == 'file' or bool(parts.scheme and parts.netloc)
+
+
+def _named(place: problem.Place, name: str, node: dict[Any, Any]
+           ) -> Iterator[tuple[str, Any]]:
+    for key, artifact in _mapping(place, name, node, 'artifacts'):
+        if isinstance(artifact, str):
+            yield f'artifacts.{key}', artifact
+        elif not isinstance(artifact, dict):
+            place.add(f'{name}.artifacts.{key}', artifact,
+                      'it must be a file, or a mapping with one',
+                      'write file: NAME below it')
+        elif 'file' in artifact:
+            yield f'artifacts.{key}.file', artifact['file']
+    for key, interface in _mapping(place, name, node, 'interfaces'):
+        below = {key: interface}
+        for operation, body in _mapping(place, f'{name}.interfaces', below,
+                                        key):
+            for file in _implementations(body):
+                yield f'interfaces.{key}.{operation}', file
+
+
+def _mapping(place: problem.Place, name: str, parent: dict[Any, Any],
+             key: Any) -> Iterator[tuple[Any, Any]]:
+    """What is below *key*; Tacker minds an empty key, not an empty map."""
+    value = parent.get(key, {})
+    if isinstance(value, dict):
+        yield from value.items()
+    elif value or value is None:
+        place.add(f'{name}.{key}', value, 'it must be a mapping',
+                  'remove it, or indent what belongs to it below it')
+
+
+def _implementations(body: Any) -> Iterator[Any]:
+    """The file of an operation, if it has one."""
+    if isinstance(body, str):
+        yield body
+    elif isinstance(body, dict) and _IMPLEMENTATION in body:
+        value = body[_IMPLEMENTATION]
+        if not isinstance(value, dict):
+            yield value
+            return
+        yield from [value[key] for key in _NESTED if key in value][:1]
+
+
+def _calls_an_artifact(nodes: Nodes) -> bool:
+    """Whether an operation names an artifact, by its name, before it.
+
+    Tacker then looks for none of the files of the template.
+    """
+    quiet = problem.Place([], '')
+    names: set[Any] = set()
+    for node in nodes.values():
+        names |= {key for key, _ in _mapping(quiet, '', node, 'artifacts')}
+        for key, interface in _mapping(quiet, '', node, 'interfaces'):
+            for _, body in _mapping(quiet, '', {key: interface}, key):
+                if any(isinstance(file, str) and file in names
+                       for file in _implementations(body)):
+                    return True
+    return False
