@@ -26,6 +26,7 @@ DEVICES = ('/dev/loop-control', *(f'/dev/loop{n}' for n in range(8)),
 #: Of the network between the two, and the last part of an address in it.
 NETWORK = '10.213.0'
 NAMESPACE = 'nova-rt-stack'
+FORWARD = pathlib.Path('/proc/sys/net/ipv4/ip_forward')
 PATIENCE_SECONDS = 60
 CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt'
 
@@ -71,6 +72,8 @@ class Container:
         self.log = directory / 'container.log'
         self.share = share
         self._nspawn: subprocess.Popen[bytes] | None = None
+        #: What net.ipv4.ip_forward was; '' for never touched.
+        self._forwarded = ''
 
     def build(self) -> None:
         """Make the Debian anew."""
@@ -173,11 +176,14 @@ class Container:
                 (*ip, 'link', 'set', 'lo', 'up'),
                 (*ip, 'link', 'set', 'eth0', 'up'),
                 (*ip, 'route', 'add', 'default', 'via', f'{NETWORK}.1'),
-                ('sysctl', '-qw', 'net.ipv4.ip_forward=1'),
                 (*_NAT, '-A', *_RULE)):
             subprocess.run(command, check=True)
+        self._forwarded = FORWARD.read_text()
+        FORWARD.write_text('1')
 
     def _disconnect(self) -> None:
+        if self._forwarded:
+            FORWARD.write_text(self._forwarded)
         for command in (('ip', 'netns', 'delete', NAMESPACE),
                         ('ip', 'link', 'delete', 'rt-stack'),
                         (*_NAT, '-D', *_RULE)):
