@@ -12,6 +12,7 @@ import time
 from cloud import main as cloud_main
 from cloud import settings
 
+from demo import acts
 from demo import client
 from demo import guests
 from demo import host
@@ -26,14 +27,12 @@ PATIENCE = settings.patience(120)
 
 
 class Demo:
-    """Runs commands, watches the host, fills the report."""
+    """Runs the commands of one act, watches the host, fills the report."""
 
-    def __init__(self, guest: str, interface: str | None,
-                 tolerance: float) -> None:
-        self.guest = guest
-        self.interface = interface
-        self.kind = guests.KINDS[guest]
-        self.report = report.Report(guest, tolerance)
+    def __init__(self, act: acts.Act, found: report.Report) -> None:
+        self.act = act
+        self.kind = guests.KINDS[act.guest]
+        self.report = found
         self.reserved, self.hostile = (
             f'server create --flavor flavor_rt1 --image {image} --nic none'
             for image in (self.kind.image, self.kind.hostile_image))
@@ -47,7 +46,7 @@ class Demo:
               flush=True)
         started = time.monotonic()
         yield
-        self.report.seconds[name] = round(time.monotonic() - started, 1)
+        self.report.took(name, time.monotonic() - started)
 
     def openstack(self, command: str, columns: str = '') -> client.Answer:
         """Show a command, run it, show its answer."""

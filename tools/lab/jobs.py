@@ -11,7 +11,7 @@ import shlex
 from lab import programs
 
 #: Brings the logs of the embedded cloud, which says more than its tests.
-_LOGS = '; status=$?; cp -r .cloud/log /lab/out/; exit $status'
+_LOGS = '; status=$?; cp -r .cloud/log* /lab/out/; exit $status'
 #: Shell commands by name, run at the project's root.
 NAMED = {
     'unit': 'stestr --test-path tests/unit run',
