@@ -44,10 +44,13 @@ def describe(demo: stage.Demo) -> None:
 
 def reserve(demo: stage.Demo) -> None:
     with demo.step('reserve', 'A flavor with a reservation, two servers'):
-        demo.must('flavor create flavor_rt1 --vcpus 1 --ram 512 '
+        demo.must('flavor create flavor_rt1 --vcpus 1 --ram 512',
+                  '-f value -c name')
+        # "flavor create --property" would exit with 0 without them.
+        demo.must('flavor set flavor_rt1 '
                   '--property hw:cpu.rt_runtime_us=100000 '
-                  '--property hw:cpu.rt_period_us=200000',
-                  '-f value -c name -c properties')
+                  '--property hw:cpu.rt_period_us=200000')
+        demo.must('flavor show flavor_rt1', '-f value -c properties')
         demo.create('rt1')
         demo.create('rt2', '--hint cpu.rt_runtime_us=30000 '
                     '--hint cpu.rt_period_us=100000')
@@ -85,8 +88,8 @@ def share_a_cpu(demo: stage.Demo) -> None:
 
 def refuse(demo: stage.Demo) -> None:
     with demo.step('no_room', 'One more that does not fit'):
-        demo.fill()
-        demo.no_room('rt4', *UNPLACED)
+        with demo.filled():
+            demo.no_room('rt4', *UNPLACED)
     with demo.step('bad_input', 'What makes no sense is refused at once'):
         demo.bad('flavor set flavor_rt1 '
                  '--property hw:cpu.rt_runtime_us=100ms')

@@ -69,14 +69,20 @@ class Demo:
         self.must(f'{what or self.reserved} {extra}{" " if extra else ""}'
                   f'{name}', '-f value -c name -c status')
 
-    def fill(self) -> None:
-        """Leave no room for half a pCPU, where each has room of its own."""
+    @contextlib.contextmanager
+    def filled(self) -> Iterator[None]:
+        """No room for half a pCPU, where each has room of its own."""
         state = [json.loads(stats[hostmap.MAP])
                  for stats in host.published(self.cloud)]
-        for number in range(sum(not used for each in state
-                                if not each['replicated']
-                                for used in each['used'])):
-            self.create(f'filler{number}', '--hint cpu.rt_runtime_us=120000')
+        names = [f'filler{number}' for number in range(sum(
+            not used for each in state if not each['replicated']
+            for used in each['used']))]
+        for name in names:
+            self.create(name, '--hint cpu.rt_runtime_us=120000')
+        yield
+        # The services of the cloud live on the time that is not reserved.
+        if names:
+            self.delete(*names)
 
     def delete(self, *names: str) -> None:
         """Delete servers, and wait until they are gone.
@@ -176,7 +182,8 @@ class Demo:
 
     def restart_nova(self, override: str) -> None:
         print(f'$ tools/cloud.sh restart --set {override}', flush=True)
-        cloud_main.main(['restart', '--set', override])
+        if cloud_main.main(['restart', '--set', override]):
+            raise SystemExit('Nova did not start again')
 
     def logged(self, pattern: str) -> str:
         """The last line of Nova's log with *pattern*: for the operator."""

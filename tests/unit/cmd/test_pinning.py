@@ -9,8 +9,8 @@ from tests.unit import commands
 
 ASK = ('pinning', '--app-class', 'cpu', '--vcpus', '2', '--host-cores', '16',
        '112')
-FLAVOR = ('openstack flavor create cpu-2 --vcpus 2 --ram 512 --property '
-          'hw:cpu.app_class=cpu')
+FLAVOR = ('openstack flavor create cpu-2 --vcpus 2 --ram 512 && '
+          'openstack flavor set cpu-2 --property hw:cpu.app_class=cpu')
 
 
 class PinningTest(commands.CommandTest):

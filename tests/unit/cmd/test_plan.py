@@ -222,6 +222,7 @@ class PlanTest(CommandTest):
 
     def test_flavor(self):
         command = ('openstack flavor create rt-1500-2000 --vcpus 1 --ram 512 '
+                   '&& openstack flavor set rt-1500-2000 '
                    '--property hw:cpu.rt_runtime_us=1500 '
                    '--property hw:cpu.rt_period_us=2000')
         argv = (*PLAN, '--mean-ms', '2', '--model', 'paper')
