@@ -131,9 +131,8 @@ class Report:
         off = [abs(share - server['runtime_us'] / server['period_us'])
                for server in found for share in server['shares'].values()]
         refused = sum(each['guest'] == guest for each in self._refused)
-        return (f'{len(found)} reserved servers; {len(off)} measured shares, '
-                f'at most {max(off, default=0):.4f} of a CPU off; '
-                f'{refused} requests refused')
+        return (f'{len(off)} shares of {len(found)} servers at most '
+                f'{max(off, default=0):.4f} off, {refused} requests refused')
 
     def write(self, path: pathlib.Path) -> None:
         path.write_text(json.dumps({
