@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# From a bare Debian 12 to reserved containers, or virtual machines, on a real
-# OpenStack; with --full from a VNF package, through Tacker and Heat.
-# usage: tools/demo.sh [--guest lxc|qemu|kvm | --full] [--tolerance SHARE]
-#                      [--report FILE] [--keep]
+# From a bare Debian 12 to reserved virtual machines, and then containers where
+# the kernel can reserve for them, on a real OpenStack; with --full from a VNF
+# package, through Tacker and Heat.
+# usage: tools/demo.sh [--guest qemu|kvm|lxc [--interface NAME] | --full]
+#                      [--tolerance SHARE] [--report FILE] [--keep]
 set -euo pipefail
 project=$(cd "$(dirname "$0")/.." && pwd)
 started=$(date +%s.%N)

@@ -20,7 +20,8 @@ HEADER = """\
 # ---- nova-api -------------------------------------------------------------
 # Nothing here: the extra spec validators load by themselves.  In
 # api-paste.ini add the filter and name it right before the application
-# osapi_compute_app_v21 in the pipeline of [composite:openstack_compute_api_v21]:
+# osapi_compute_app_v21 in both pipelines, [composite:openstack_compute_api_v21]
+# and [composite:openstack_compute_api_v21_legacy_v2_compatible]:
 #
 #   [filter:nova_rt]
 #   use = egg:nova-rt#reservation_hints

@@ -122,9 +122,8 @@ experiments() {
 }
 cloud() { tests cloud --serial; }
 demo() {
-    check 'demo, containers' tools/demo.sh --report report.json
-    check 'demo, virtual machines' tools/demo.sh --guest qemu \
-        --report report-qemu.json
+    check 'demo, virtual machines and containers' tools/demo.sh \
+        --report report.json
 }
 chain() { tests full --serial 'test_(both|hint_wins|hints|heal|change_of_package)$'; }
 hosts() { NOVA_RT_MOVES=50 tests hosts --serial; }

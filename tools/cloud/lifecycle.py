@@ -96,13 +96,19 @@ def prepare(cloud: settings.Settings, overrides: Sequence[str]) -> None:
     if cloud.nova_conf.exists():
         config.override(cloud, overrides)
     else:
-        # Logs may have been kept from another life.
-        shutil.rmtree(cloud.log, ignore_errors=True)
+        _set_aside(cloud)
         config.render(cloud, overrides)
     for directory in (cloud.log, cloud.run, cloud.data):
         directory.mkdir(exist_ok=True)
     cleanup.remember(cloud)
     cloud.save()
+
+
+def _set_aside(cloud: settings.Settings) -> None:
+    """Logs that were kept from one life stay for another one."""
+    if cloud.log.exists():
+        shutil.rmtree(cloud.old_log, ignore_errors=True)
+        cloud.log.rename(cloud.old_log)
 
 
 def _start(cloud: settings.Settings, service: str) -> None:
@@ -210,7 +216,7 @@ def _take_down(cloud: settings.Settings, keep_logs: bool,
 def clear(cloud: settings.Settings, keep_logs: bool) -> None:
     """Put back what was set and remove the files; nothing runs any more."""
     for path in cloud.directory.iterdir():
-        if path == cloud.log and keep_logs:
+        if keep_logs and path in (cloud.log, cloud.old_log):
             continue
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     with contextlib.suppress(OSError):

@@ -82,6 +82,11 @@ class Settings:
         return self.directory / 'log'
 
     @property
+    def old_log(self) -> pathlib.Path:
+        """The logs of the cloud before this one, where they were kept."""
+        return self.directory / 'log.1'
+
+    @property
     def run(self) -> pathlib.Path:
         return self.directory / 'run'
 

@@ -13,6 +13,7 @@ import time
 
 from cloud import main as cloud_main
 
+from demo import acts
 from demo import client
 from demo import full
 from demo import guests
@@ -30,7 +31,8 @@ def describe(demo: stage.Demo) -> None:
         print(f'$ tacker-rt translate {vdu.SAMPLE}', flush=True)
         hot = vdu.translate()
         print(hot, flush=True)
-        *flavors, server = vdu.commands(hot, demo.kind.image)
+        *flavors, server = vdu.commands(
+            hot, demo.kind.image, demo.kind.ram)
         for command in flavors:
             demo.must(command, '-f value -c name')
         demo.must(server, '-f value -c name -c status')
@@ -42,10 +44,13 @@ def describe(demo: stage.Demo) -> None:
 
 def reserve(demo: stage.Demo) -> None:
     with demo.step('reserve', 'A flavor with a reservation, two servers'):
-        demo.must('flavor create flavor_rt1 --vcpus 1 --ram 512 '
+        demo.must('flavor create flavor_rt1 --vcpus 1 --ram 512',
+                  '-f value -c name')
+        # "flavor create --property" would exit with 0 without them.
+        demo.must('flavor set flavor_rt1 '
                   '--property hw:cpu.rt_runtime_us=100000 '
-                  '--property hw:cpu.rt_period_us=200000',
-                  '-f value -c name -c properties')
+                  '--property hw:cpu.rt_period_us=200000')
+        demo.must('flavor show flavor_rt1', '-f value -c properties')
         demo.create('rt1')
         demo.create('rt2', '--hint cpu.rt_runtime_us=30000 '
                     '--hint cpu.rt_period_us=100000')
@@ -83,8 +88,8 @@ def share_a_cpu(demo: stage.Demo) -> None:
 
 def refuse(demo: stage.Demo) -> None:
     with demo.step('no_room', 'One more that does not fit'):
-        demo.fill()
-        demo.no_room('rt4', *UNPLACED)
+        with demo.filled():
+            demo.no_room('rt4', *UNPLACED)
     with demo.step('bad_input', 'What makes no sense is refused at once'):
         demo.bad('flavor set flavor_rt1 '
                  '--property hw:cpu.rt_runtime_us=100ms')
@@ -142,9 +147,10 @@ def bring_up(demo: stage.Demo, is_full: bool) -> None:
              'Keystone, Placement, Glance, Neutron, Nova, libvirt')
     # Servers go where others are, as long as there is room.
     arguments = ['up', *(['--full'] if is_full else [
-        '--guest', demo.guest, '--set', 'nova_rt.packing_policy=best_fit',
-        *(['--set', f'nova_rt.kernel_interface={demo.interface}']
-          if demo.interface else [])])]
+        '--guest', demo.act.guest,
+        '--set', 'nova_rt.packing_policy=best_fit',
+        *(['--set', f'nova_rt.kernel_interface={demo.act.interface}']
+          if demo.act.interface else [])])]
     with demo.step('cloud', f'The cloud: {parts}'):
         print(f'$ tools/cloud.sh {" ".join(arguments)}', flush=True)
         if cloud_main.main(arguments):
@@ -154,33 +160,19 @@ def bring_up(demo: stage.Demo, is_full: bool) -> None:
 def run(demo: stage.Demo) -> None:
     client.environment()
     client.warm_up()
-    if demo.guest == 'lxc':  # a machine needs more memory than its VDU says
-        describe(demo)
+    describe(demo)
     reserve(demo)
     share_a_cpu(demo)
     refuse(demo)
     clean_up(demo)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog='demo.sh', description=__doc__)
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument('--guest', choices=guests.KINDS, default='lxc',
-                       help='containers (default) or virtual machines')
-    which.add_argument('--full', action='store_true',
-                       help='a VNF package, through Tacker and Heat')
-    parser.add_argument('--interface', metavar='NAME',
-                        help='[nova_rt] kernel_interface (default: probed)')
-    parser.add_argument('--tolerance', type=float, default=report.TOLERANCE,
-                        metavar='SHARE', help='how far a share may be off, in '
-                        'parts of a CPU (default: %(default)s)')
-    parser.add_argument('--report', type=pathlib.Path, metavar='FILE',
-                        help='write what was found as JSON')
-    parser.add_argument('--keep', action='store_true',
-                        help='leave the cloud up')
-    options = parser.parse_args(arguments)
-    demo = stage.Demo(options.guest, options.interface, options.tolerance)
-    started = float(os.environ.get('DEMO_STARTED', time.time()))
+def perform(act: acts.Act, found: report.Report, options: argparse.Namespace
+            ) -> None:
+    """One act, on a cloud of its own."""
+    print(f'\n==== {act.title}', flush=True)
+    found.begin(act)
+    demo = stage.Demo(act, found)
     # Takes down itself what it cannot bring up, and leaves another one alone.
     bring_up(demo, options.full)
     try:
@@ -189,12 +181,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not options.keep:
             print('\n$ tools/cloud.sh down', flush=True)
             cloud_main.main(['down', '--keep-logs'])
-    demo.report.seconds['total'] = round(time.time() - started, 1)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog='demo.sh', description=__doc__)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument('--guest', choices=guests.KINDS,
+                       help='virtual machines or containers alone (default: '
+                       'the first, then the others)')
+    which.add_argument('--full', action='store_true',
+                       help='a VNF package, through Tacker and Heat')
+    parser.add_argument('--interface', metavar='NAME',
+                        help='with --guest: [nova_rt] kernel_interface '
+                        '(default: sched_deadline for virtual machines, what '
+                        'the kernel has for containers)')
+    parser.add_argument('--tolerance', type=float, default=report.TOLERANCE,
+                        metavar='SHARE', help='how far a share may be off, in '
+                        'parts of a CPU (default: %(default)s)')
+    parser.add_argument('--report', type=pathlib.Path, metavar='FILE',
+                        help='write what was found as JSON')
+    parser.add_argument('--keep', action='store_true',
+                        help='with --guest or --full: leave the cloud up')
+    options = parser.parse_args(arguments)
+    if options.interface and not options.guest:
+        parser.error(f'--interface {options.interface} needs --guest: each '
+                     'kind of guests has interfaces of its own')
+    if options.keep and not (options.guest or options.full):
+        parser.error('--keep needs --guest or --full: one cloud can be left '
+                     'up, and this would be two')
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    started = float(os.environ.get('DEMO_STARTED', time.time()))
+    found = report.Report(options.tolerance)
+    guest = 'lxc' if options.full else options.guest
+    for act in acts.chosen(guest, options.interface):
+        if not (reason := act.cannot_be):
+            perform(act, found, options)
+        elif guest:
+            raise SystemExit(f'demo.sh: {reason}')
+        else:
+            found.skip(act, reason)
+    found.close(time.time() - started)
     if options.report:
-        demo.report.write(options.report)
-    print(f'\n{"FAILED" if demo.report.failed else "All as it should be"} '
-          f'after {demo.report.seconds["total"]} s')
-    return int(demo.report.failed)
+        found.write(options.report)
+    return int(found.failed)
 
 
 if __name__ == '__main__':

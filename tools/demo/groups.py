@@ -29,9 +29,11 @@ def has_budgets() -> bool:
     """Whether groups of this kernel have files for budgets.
 
     On cgroup v2 the root group may have them alone until it hands on the
-    controller.
+    controller; some branches have them in all groups but the root.
     """
-    return any((tree('cpu') / name).exists() for name in _FILES)
+    top = tree('cpu')
+    return any((group / name).exists() for name in _FILES
+               for group in (top, *top.glob('*/')))
 
 
 def budget(group: pathlib.Path) -> tuple[int, int]:

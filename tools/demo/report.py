@@ -6,6 +6,7 @@ import json
 import pathlib
 from typing import Any
 
+from demo import acts
 from demo import host
 
 #: How far a share may be off, in parts of a CPU.
@@ -16,24 +17,44 @@ RIGHT = tuple({'guest': [policy], 'host': ['SCHED_OTHER']}
 
 
 class Report:
-    """Collects while the demonstration runs.
+    """Collects while the demonstration runs, act by act.
 
     :param tolerance: how far a share may be off, in parts of a CPU
     """
 
-    def __init__(self, guest: str, tolerance: float) -> None:
-        self._guest = guest
+    def __init__(self, tolerance: float) -> None:
         self._tolerance = tolerance
-        self._servers: dict[str, dict[str, Any]] = {}
+        self._acts: list[acts.Act] = []
+        self._skipped: dict[str, str] = {}
+        self._servers: dict[tuple[str, str], dict[str, Any]] = {}
         self._refused: list[dict[str, str]] = []
         self._leftovers: dict[str, int] = {}
         self._problems: list[str] = []
-        self.seconds: dict[str, float] = {}
+        self._seconds: dict[str, dict[str, float]] = {}
+        self.total = 0.0
+
+    def begin(self, act: acts.Act) -> None:
+        """Whatever is reported from now on belongs to this act."""
+        self._acts.append(act)
+        self._seconds[act.guest] = {}
+
+    def skip(self, act: acts.Act, reason: str) -> None:
+        """This host cannot show an act."""
+        print(f'\n{reason}', flush=True)
+        self._skipped[act.guest] = reason
+
+    @property
+    def _guest(self) -> str:
+        return self._acts[-1].guest
+
+    def took(self, step: str, seconds: float) -> None:
+        """The time of one step."""
+        self._seconds[self._guest][step] = round(seconds, 1)
 
     def problem(self, text: str) -> None:
         """Something is not as it must be; the demonstration fails."""
         print(f'PROBLEM: {text}', flush=True)
-        self._problems.append(text)
+        self._problems.append(f'{self._guest}: {text}')
 
     def measured(self, server: host.Server, condition: str, share: float,
                  tasks: int) -> None:
@@ -44,8 +65,9 @@ class Report:
             return
         wanted = claim.reservation
         kernel = server.kernel
-        entry = self._servers.setdefault(server.name, {
-            'name': server.name, 'runtime_us': wanted.runtime_us,
+        entry = self._servers.setdefault((self._guest, server.name), {
+            'guest': self._guest, 'name': server.name,
+            'runtime_us': wanted.runtime_us,
             'period_us': wanted.period_us, 'pcpus': list(claim.cpus),
             'kernel': kernel, 'state': server.state, 'busy_tasks': tasks,
             'policies': host.policies(server), 'shares': {}})
@@ -79,22 +101,48 @@ class Report:
               f'{"period":>8} {"tasks":>5} {"period":>9} {"share":>9}')
 
     def refused(self, request: str, reason: str) -> None:
-        self._refused.append({'request': request, 'reason': reason})
+        self._refused.append({'guest': self._guest, 'request': request,
+                              'reason': reason})
 
     def leftovers(self, **found: int) -> None:
-        self._leftovers = found
+        """What is left at the end of an act; the report has the sums."""
         print('  left over: ' + ', '.join(
             f'{name} {count}' for name, count in found.items()))
         for name, count in found.items():
+            self._leftovers[name] = self._leftovers.get(name, 0) + count
             if count:
                 self.problem(f'{count} of {name} are left')
 
+    def close(self, seconds: float) -> None:
+        """One line for each act, and the verdict.
+
+        :param seconds: what all of it took
+        """
+        self.total = round(seconds, 1)
+        print()
+        for act in self._acts:
+            print(f'{act.title}: {self._summary(act.guest)}')
+        print(f'{"FAILED" if self.failed else "All as it should be"} '
+              f'after {self.total} s', flush=True)
+
+    def _summary(self, guest: str) -> str:
+        found = [server for server in self._servers.values()
+                 if server['guest'] == guest]
+        off = [abs(share - server['runtime_us'] / server['period_us'])
+               for server in found for share in server['shares'].values()]
+        refused = sum(each['guest'] == guest for each in self._refused)
+        return (f'{len(off)} shares of {len(found)} servers at most '
+                f'{max(off, default=0):.4f} off, {refused} requests refused')
+
     def write(self, path: pathlib.Path) -> None:
         path.write_text(json.dumps({
-            'guest': self._guest, 'servers': list(self._servers.values()),
+            'guests': {act.guest: act.interface or 'probed'
+                       for act in self._acts},
+            'skipped': self._skipped,
+            'servers': list(self._servers.values()),
             'refused': self._refused, 'leftovers': self._leftovers,
-            'seconds': self.seconds, 'problems': self._problems},
-            indent=2) + '\n')
+            'seconds': {**self._seconds, 'total': self.total},
+            'problems': self._problems}, indent=2) + '\n')
 
     @property
     def failed(self) -> bool:

@@ -12,6 +12,7 @@ import time
 from cloud import main as cloud_main
 from cloud import settings
 
+from demo import acts
 from demo import client
 from demo import guests
 from demo import host
@@ -26,14 +27,12 @@ PATIENCE = settings.patience(120)
 
 
 class Demo:
-    """Runs commands, watches the host, fills the report."""
+    """Runs the commands of one act, watches the host, fills the report."""
 
-    def __init__(self, guest: str, interface: str | None,
-                 tolerance: float) -> None:
-        self.guest = guest
-        self.interface = interface
-        self.kind = guests.KINDS[guest]
-        self.report = report.Report(guest, tolerance)
+    def __init__(self, act: acts.Act, found: report.Report) -> None:
+        self.act = act
+        self.kind = guests.KINDS[act.guest]
+        self.report = found
         self.reserved, self.hostile = (
             f'server create --flavor flavor_rt1 --image {image} --nic none'
             for image in (self.kind.image, self.kind.hostile_image))
@@ -47,7 +46,7 @@ class Demo:
               flush=True)
         started = time.monotonic()
         yield
-        self.report.seconds[name] = round(time.monotonic() - started, 1)
+        self.report.took(name, time.monotonic() - started)
 
     def openstack(self, command: str, columns: str = '') -> client.Answer:
         """Show a command, run it, show its answer."""
@@ -70,14 +69,20 @@ class Demo:
         self.must(f'{what or self.reserved} {extra}{" " if extra else ""}'
                   f'{name}', '-f value -c name -c status')
 
-    def fill(self) -> None:
-        """Leave no room for half a pCPU, where each has room of its own."""
+    @contextlib.contextmanager
+    def filled(self) -> Iterator[None]:
+        """No room for half a pCPU, where each has room of its own."""
         state = [json.loads(stats[hostmap.MAP])
                  for stats in host.published(self.cloud)]
-        for number in range(sum(not used for each in state
-                                if not each['replicated']
-                                for used in each['used'])):
-            self.create(f'filler{number}', '--hint cpu.rt_runtime_us=120000')
+        names = [f'filler{number}' for number in range(sum(
+            not used for each in state if not each['replicated']
+            for used in each['used']))]
+        for name in names:
+            self.create(name, '--hint cpu.rt_runtime_us=120000')
+        yield
+        # The services of the cloud live on the time that is not reserved.
+        if names:
+            self.delete(*names)
 
     def delete(self, *names: str) -> None:
         """Delete servers, and wait until they are gone.
@@ -177,7 +182,8 @@ class Demo:
 
     def restart_nova(self, override: str) -> None:
         print(f'$ tools/cloud.sh restart --set {override}', flush=True)
-        cloud_main.main(['restart', '--set', override])
+        if cloud_main.main(['restart', '--set', override]):
+            raise SystemExit('Nova did not start again')
 
     def logged(self, pattern: str) -> str:
         """The last line of Nova's log with *pattern*: for the operator."""

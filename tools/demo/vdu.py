@@ -21,10 +21,11 @@ def translate() -> str:
         text=True).stdout
 
 
-def commands(hot: str, image: str) -> list[str]:
+def commands(hot: str, image: str, ram: int) -> list[str]:
     """What its resources are on openstack's command line, flavors first.
 
     :param image: of this cloud, instead of the descriptor's
+    :param ram: MiB that the image needs, if the descriptor has less
     """
     template = yaml.safe_load(hot)
     values = {name: parameter.get('default') for name, parameter
@@ -37,7 +38,7 @@ def commands(hot: str, image: str) -> list[str]:
             # The image of the cloud is all the disk there is.
             found.append(f'flavor create {name} '
                          f'--vcpus {properties["vcpus"]} '
-                         f'--ram {properties["ram"]} --disk 0')
+                         f'--ram {max(ram, properties["ram"])} --disk 0')
         else:
             hints = ' '.join(f'--hint {key}={value}' for key, value
                              in properties['scheduler_hints'].items())

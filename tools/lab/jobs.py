@@ -11,7 +11,7 @@ import shlex
 from lab import programs
 
 #: Brings the logs of the embedded cloud, which says more than its tests.
-_LOGS = '; status=$?; cp -r .cloud/log /lab/out/; exit $status'
+_LOGS = '; status=$?; cp -r .cloud/log* /lab/out/; exit $status'
 # A guest of each accelerator, by the product's enforcer.  Of time it judges
 # what is the same each time.
 _GUESTS = ('python -W ignore -m tests.full.kernel.kvm --accelerator {} '
