@@ -37,7 +37,7 @@ from nova_rt.virt.libvirt import vcpus
 
 #: The bandwidth of a guest that ended, or was released while it ran, returns
 #: at the end of its period, or as much later as it overran its runtime.
-_RETURN_SECONDS = 1.0
+_RETURN_SECONDS = 3.0
 _RETURN_PERIODS = 2
 _POLL_SECONDS = 0.02
 

@@ -15,7 +15,7 @@ from nova_rt.virt.libvirt import enforcer
 LOG = logging.getLogger(__name__)
 
 #: Nova's audit holds a lock that builds wait for, and a guest that cannot be
-#: corrected takes up to a second.
+#: corrected takes up to three seconds.
 _MOST_FAILURES = 3
 
 

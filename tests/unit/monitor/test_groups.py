@@ -12,8 +12,8 @@ import ddt
 
 from nova_rt.host import files as host_files
 from nova_rt.kernel import detect
-from nova_rt.monitor import finding
 from nova_rt.monitor import domains
+from nova_rt.monitor import finding
 from nova_rt.monitor import groups
 from nova_rt.monitor import servers
 
