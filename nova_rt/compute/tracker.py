@@ -255,7 +255,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         """The servers at rest here for which Placement holds too little."""
         resting = {uuid for uuid in self.tracked_instances
                    if uuid not in self.tracked_migrations
-                   and known[uuid].task_state is None}
+                   and uuid in known and known[uuid].task_state is None}
         unpaid: list[str] = []
         for provider in self.rt_providers():
             with contextlib.suppress(exception.InvalidClaim):
