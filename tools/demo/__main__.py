@@ -188,7 +188,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     which = parser.add_mutually_exclusive_group()
     which.add_argument('--guest', choices=guests.KINDS,
                        help='virtual machines or containers alone (default: '
-                       'the first, then the others)')
+                       'qemu, then lxc)')
     which.add_argument('--full', action='store_true',
                        help='a VNF package, through Tacker and Heat')
     parser.add_argument('--interface', metavar='NAME',

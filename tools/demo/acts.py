@@ -8,9 +8,13 @@ an act is in the main module.
 
 from collections.abc import Iterator
 import dataclasses
+import os
 
 from demo import groups
 from demo import guests
+
+_SHOWN = ('qemu', 'lxc')
+_KVM = '/dev/kvm'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +37,10 @@ class Act:
     @property
     def cannot_be(self) -> str:
         """One sentence that says why this host cannot show it, or ''."""
+        if self.guest == 'kvm' and not os.path.exists(_KVM):
+            return (f'This host has no {_KVM}, so it cannot run guests of '
+                    f'KVM: load the module kvm_intel or kvm_amd, or take '
+                    f'--guest qemu.')
         if self.guest != 'lxc' or groups.has_budgets():
             return ''
         return ('Containers are left out: this kernel has no budgets for '
@@ -43,9 +51,8 @@ class Act:
 def chosen(guest: str | None, interface: str | None) -> Iterator[Act]:
     """The acts in their order, virtual machines first.
 
-    :param guest: a single kind, None for all
+    :param guest: a single kind, None for what every host can show
     :param interface: instead of what the kind has
     """
-    for name, kind in guests.KINDS.items():
-        if guest in (None, name):
-            yield Act(name, interface or kind.interface)
+    for name in (guest,) if guest else _SHOWN:
+        yield Act(name, interface or guests.KINDS[name].interface)

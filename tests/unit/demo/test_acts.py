@@ -25,6 +25,14 @@ class ChosenTest(unittest.TestCase):
         self.assertEqual([acts.Act('lxc', None)],
                          list(acts.chosen('lxc', None)))
 
+    def test_kvm_where_it_is_asked_for(self):
+        act, = acts.chosen('kvm', None)
+        self.assertEqual(acts.Act('kvm', 'sched_deadline'), act)
+        with mock.patch.object(acts, '_KVM', '/nowhere'):
+            self.assertIn('no /nowhere', act.cannot_be)
+        with mock.patch.object(acts, '_KVM', '/dev/null'):
+            self.assertEqual('', act.cannot_be)
+
     def test_another_interface(self):
         self.assertEqual([acts.Act('qemu', 'rt_max')],
                          list(acts.chosen('qemu', 'rt_max')))
