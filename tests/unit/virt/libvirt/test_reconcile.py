@@ -180,7 +180,7 @@ class ReconcilerTest(base.BaseTestCase):
         for warned, times in ((['%s does'], 1), (['%s does'], 1), ([], 1),
                               (['%s does', 'other'], 2)):
             kernel.warned = warned
-            found.run([])
+            found.run([], RUNNING)
             self.assertEqual(times, self.log.output.count('%s does'))
 
     def test_a_budget_without_tasks(self):
