@@ -262,7 +262,10 @@ class HttpTest(unittest.TestCase):
             connection.sendall(get)
             connection.sendall(get)
             server.send_signal(signal.SIGCONT)
-            connection.recv(65536)
+            # An answer that nobody reads would be the server's end.
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(65536):
+                pass
         self.talk(b'GET /end HTTP/1.1\r\n\r\n')
         self.wait_for(1)
         self.assertEqual({kind('GET', '/end', '200'): 1}, self.counts())
