@@ -25,7 +25,7 @@ _HELD_US = 10_000
 #: Runs nova-rt, and the driver of nova-compute without Nova around it.  A
 #: scratch group stands for the top group of all guests.
 _PROGRAM = """
-import contextlib, io, json, sys
+import contextlib, io, json, sys, types
 import nova.conf
 from nova_rt.cmd import main
 from nova_rt import conf
@@ -36,6 +36,8 @@ from nova_rt.virt.libvirt import driver, reservations
 class Driver(driver.RTLibvirtDriver):
     def __init__(self):
         self.rt_reservations = reservations.Reservations(None, None)
+        self.virtapi = types.SimpleNamespace(_compute=types.SimpleNamespace(
+            rt=types.SimpleNamespace(rt_strangers=())))
 
     def _get_vcpu_available(self):
         return {0}
