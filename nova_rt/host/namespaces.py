@@ -11,6 +11,8 @@ and the host may hide its tasks without any.
 
 from collections.abc import Iterator
 import posixpath
+import socket
+import struct
 
 from nova_rt import exception
 from nova_rt.host import files as host_files
@@ -22,6 +24,11 @@ from nova_rt.host import proc
 KTHREADD = 2
 MOUNTINFO = '/proc/self/mountinfo'
 STATUS = '/proc/self/status'
+#: Where the daemons of libvirt answer that keep guests.
+SOCKETS = tuple(f'/run/libvirt/{name}-sock'
+                for name in ('libvirt', 'virtqemud', 'virtlxcd'))
+#: pid, uid and gid (unix(7)).
+_CREDENTIALS = struct.Struct('3i')
 #: What is read or written of guests.
 _CONTROLLERS = ('cpu', 'cpuset')
 
@@ -69,7 +76,7 @@ def _is_own_proc(host: host_files.Host) -> bool:
 def _of_groups(host: host_files.Host) -> str:
     mounts = _mounts(host)
     for controller, group in _roots(host):
-        if group != '/':
+        if group != '/' and not _beside_libvirt(host):
             return ('it has a cgroup namespace of its own (containers: '
                     'cgroupns_mode host)')
         name = f'controller {controller}' if controller else 'version 2'
@@ -80,6 +87,35 @@ def _of_groups(host: host_files.Host) -> str:
             return (f'{point} is a part of cgroup {name} only, {root} '
                     f'({_ADVICE})')
     return ''
+
+
+def _beside_libvirt(host: host_files.Host) -> bool:
+    """Whether libvirt's daemon has the cgroup namespace of this process.
+
+    Then all guests are below what both see.  Not where that cannot be told.
+    """
+    pid = libvirt_pid()
+    if pid is None:
+        return False
+    try:
+        return host.inode(f'/proc/{pid}/ns/cgroup') == host.inode(
+            '/proc/self/ns/cgroup')
+    except OSError:
+        return False
+
+
+def libvirt_pid() -> int | None:
+    """The process behind libvirt's socket; None where nobody answers."""
+    for path in SOCKETS:
+        with socket.socket(socket.AF_UNIX) as client:
+            try:
+                client.connect(path)
+            except OSError:
+                continue
+            credentials = client.getsockopt(
+                socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            return int(_CREDENTIALS.unpack(credentials)[0])
+    return None
 
 
 _ADVICE = 'containers: take /sys/fs/cgroup of the host as a volume'

@@ -5,7 +5,11 @@
 ``tests.functional.kernel.test_namespaces`` has the real thing.
 """
 
+import os
 import pathlib
+import socket
+import tempfile
+from unittest import mock
 
 from nova_rt import exception
 from nova_rt.host import namespaces
@@ -51,8 +55,36 @@ class TroubleTest(base.DoctorTest):
         for files, group in ((V2, '0::/../..'),
                              (base.F1, '1:cpu:/..'),
                              (HYBRID, '3:cpuset:/..\n1:cpu,cpuacct:/\n0::/')):
-            self.assertIn('cgroupns_mode',
-                          self.trouble(files, {GROUPS: group}))
+            with mock.patch.object(namespaces, 'SOCKETS', ()):
+                self.assertIn('cgroupns_mode',
+                              self.trouble(files, {GROUPS: group}))
+
+    def test_libvirt_in_the_same_namespace(self) -> None:
+        """All guests are below what both see; nobody else's word counts."""
+        host = self.host(V2, {GROUPS: '0::/../..', '/proc/7/ns/cgroup': '',
+                              '/proc/self/ns/cgroup': ''})
+        ns = pathlib.Path(host.root, 'proc/self/ns/cgroup')
+        ns.unlink()
+        for pid, right in ((7, True), (8, False), (None, False)):
+            ns.unlink(missing_ok=True)
+            ns.hardlink_to(pathlib.Path(host.root, 'proc/7/ns/cgroup'))
+            with mock.patch.object(namespaces, 'libvirt_pid',
+                                   return_value=pid):
+                self.assertEqual(right, not namespaces.trouble(host))
+        ns.unlink()
+        ns.write_text('')
+        with mock.patch.object(namespaces, 'libvirt_pid', return_value=7):
+            self.assertIn('cgroupns_mode', namespaces.trouble(host))
+
+    def test_the_process_behind_a_socket(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            path = os.path.join(name, 'socket')
+            with mock.patch.object(namespaces, 'SOCKETS', (path,)):
+                self.assertIsNone(namespaces.libvirt_pid())
+                with socket.socket(socket.AF_UNIX) as server:
+                    server.bind(path)
+                    server.listen()
+                    self.assertEqual(os.getpid(), namespaces.libvirt_pid())
 
     def test_only_hierarchies_of_guests_count(self) -> None:
         """Others are left to engines and to systemd."""
