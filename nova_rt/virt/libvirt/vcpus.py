@@ -19,8 +19,7 @@ from nova_rt.kernel import starving
 import nova_rt.privsep
 from nova_rt import reservation
 
-#: What a vCPU may need: one that was stuck by a reservation of next to
-#: nothing is forgiven by the new one, the second time at the latest.
+#: How often a vCPU that starves is begun anew before an audit gives up.
 _REVIVALS = 2
 _LONGEST_SECONDS = 5.0
 _POLICIES = {os.SCHED_FIFO: 'fifo', os.SCHED_RR: 'rr'}
