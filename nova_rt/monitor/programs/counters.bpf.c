@@ -134,6 +134,13 @@ static __always_inline void charge(struct begun *from, u32 cpu, u64 now)
 	from->sibling = sibling;
 }
 
+static __always_inline void turn_to(struct begun *here,
+				    struct task_struct *task)
+{
+	here->known = 1;
+	here->server = task->pid ? lane_of(task).server : IDLE_TASK;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev,
 	     struct task_struct *next)
@@ -146,23 +153,42 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev,
 	if (!here || !mine)
 		return 0;
 	charge(here, cpu, now);
-	here->known = 1;
-	here->server = next->pid ? lane_of(next).server : IDLE_TASK;
+	turn_to(here, next);
 	if (mine->since)
 		mine->whole += now - mine->since;
 	mine->since = next->pid ? now : 0;
 	return 0;
 }
 
-/* Is run on each CPU before its counters are read. */
-SEC("raw_tp")
-int flush(void *context)
+/* Charges the task that runs here, and looks again whose it is. */
+static __always_inline void charge_current(struct task_struct *current)
 {
 	u32 zero = 0;
 	struct begun *here = bpf_map_lookup_elem(&begun, &zero);
 
-	if (here)
-		charge(here, bpf_get_smp_processor_id(), bpf_ktime_get_ns());
+	if (!here)
+		return;
+	charge(here, bpf_get_smp_processor_id(), bpf_ktime_get_ns());
+	turn_to(here, current);
+}
+
+/* Is run on each CPU before its counters are read. */
+SEC("raw_tp")
+int flush(void *context)
+{
+	charge_current(bpf_get_current_task_btf());
+	return 0;
+}
+
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(on_attach, struct cgroup *group, const char *path,
+	     struct task_struct *task)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+
+	/* It runs on, as one of another server. */
+	if (current->pid == task->pid)
+		charge_current(current);
 	return 0;
 }
 

@@ -186,7 +186,8 @@ struct socket {
 };
 
 struct sk_buff {
-	char cb[48];
+	u32 len;
+	unsigned char *data;
 };
 
 #pragma clang attribute pop

@@ -10,6 +10,9 @@
 #include "kernel.h"
 #include "edges.h"
 
+/* Of the byte of a TCP header whose upper half is its length in words. */
+#define DATA_OFFSET 12
+
 /* Of a socket; a listening one hands it to those that it accepts. */
 struct flow {
 	u32 server;
@@ -131,17 +134,27 @@ static __always_inline void pass_on(struct sock *sk, struct flow *flow,
 	}
 }
 
+/* Bytes behind the TCP header, which the segment begins with. */
+static __always_inline u32 payload(struct sk_buff *skb)
+{
+	unsigned char *data = 0;
+	u32 whole = 0, header;
+	u8 words = 0;
+
+	bpf_core_read(&whole, sizeof(whole), &skb->len);
+	bpf_core_read(&data, sizeof(data), &skb->data);
+	bpf_probe_read_kernel(&words, sizeof(words), data + DATA_OFFSET);
+	header = (words >> 4) * 4;
+	return whole > header ? whole - header : 0;
+}
+
 /* Something has arrived, before it is acknowledged or read. */
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
 {
-	u32 sequence[2] = {};	/* as TCP_SKB_CB has it: from, to */
-	struct flow *flow;
+	/* An acknowledgement or an end alone says nothing. */
+	struct flow *flow = payload(skb) ? flow_of(sk) : 0;
 
-	bpf_core_read(sequence, sizeof(sequence), &skb->cb);
-	if (sequence[0] == sequence[1])
-		return 0;	/* an acknowledgement alone */
-	flow = flow_of(sk);
 	if (flow)
 		pass_on(sk, flow, SERVER);
 	return 0;

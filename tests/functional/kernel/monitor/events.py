@@ -46,13 +46,17 @@ class Recorder:
     def close(self) -> None:
         self._object.close()
 
-    def waits_ns(self) -> list[int]:
+    def waits_ns(self) -> tuple[list[int], int]:
         """How long tasks waited each time before they ran, ascending.
 
+        :returns: the waits, and how many events the kernel did not send
         :raises OverflowError: there was no room for some events
         """
-        runs, since, found = set(), {}, []
+        runs, since, found, unsent = set(), {}, [], 0
         for at, pid, kind in self._all():
+            if kind != Kind.WOKEN:
+                # Who begins to run did not run, and who stops ran.
+                unsent += (pid in runs) == (kind == Kind.RUNS)
             if kind == Kind.RUNS:
                 runs.add(pid)
                 if pid in since:
@@ -64,7 +68,7 @@ class Recorder:
                 runs.discard(pid)
                 if kind == Kind.PREEMPTED:
                     since[pid] = at
-        return sorted(found)
+        return sorted(found), unsent
 
     def _all(self) -> Iterator[tuple[int, int, int]]:
         data = self._count.get(objects.key(0))

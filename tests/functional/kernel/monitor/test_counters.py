@@ -8,6 +8,8 @@ any other.
 
 import contextlib
 import os
+import subprocess
+import sys
 import time
 import unittest
 
@@ -20,6 +22,21 @@ from tests.functional.kernel.monitor import base
 
 #: PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK.
 CLOCK = dict.fromkeys(counters.HARDWARE, (1, 0))
+
+#: Joins the groups of its arguments and works on, with no call that sleeps.
+JOINING = '''
+import sys, time
+print(flush=True)
+sys.stdin.readline()
+for path in sys.argv[1:]:
+    with open(path, 'w') as file:
+        file.write('0')
+begun = time.thread_time_ns()
+while time.thread_time_ns() - begun < 300_000_000:
+    pass
+print(time.thread_time_ns() - begun, flush=True)
+sys.stdin.read()
+'''
 
 
 class CountersTest(base.WatchedTest):
@@ -59,6 +76,23 @@ class CountersTest(base.WatchedTest):
                                delta=ours / 10)
         misses = sum(misses for _, misses, _ in found[base.UUID].values())
         self.assertAlmostEqual(ours, misses, delta=ours / 100)
+
+    def test_a_task_that_joins_while_it_runs(self):
+        child = subprocess.Popen(
+            [sys.executable, '-c', JOINING, *(
+                str(group / 'cgroup.procs')
+                for group in (self.accounts, self.top))],
+            text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(self.stop, child)
+        child.stdout.readline()
+        before = self.counters.read(self.register)
+        child.stdin.write('\n')
+        child.stdin.flush()
+        golden = int(child.stdout.readline())
+        after = self.counters.read(self.register)
+        ours = sum(work.cycles - before[base.UUID][cpu].cycles
+                   for cpu, work in after[base.UUID].items())
+        self.assertGreater(ours, golden * 0.98)
 
     def test_beside_a_busy_thread(self):
         siblings = self.counters.object.map('siblings')

@@ -15,6 +15,7 @@ from tests.functional.kernel.monitor import base
 
 RUNTIME_US, PERIOD_US = 8_000, 100_000
 PERIODS = 20
+ATTEMPTS = 3
 #: In ns: what no wait for others is as long as, and no budget comes back in.
 GAP = 40_000_000
 
@@ -104,7 +105,9 @@ class BudgetTest(base.WatchedTest):
         child.stdin.write(f'{PERIODS * PERIOD_US * 1000} {GAP}\n')
         child.stdin.flush()
         found = [int(word) for word in child.stdout.readline().split()]
-        return found, self.seen().whole
+        ours = self.seen().whole
+        self.stop(child)
+        return found, ours
 
     def ordinary(self, pid):
         try:
@@ -112,10 +115,26 @@ class BudgetTest(base.WatchedTest):
         except ProcessLookupError:
             pass
 
+    def compare(self, start):
+        """What was counted with the gaps of the task's own clock.
+
+        What is below this kernel may stop the CPU between a budget's return
+        and the next look at the clock, and no clock here tells; so times
+        have more than one attempt, but each budget counts in each.
+        """
+        for attempt in range(ATTEMPTS):
+            self.begun = self.monitor.look()
+            gaps, ours = self.gaps(start)
+            self.assertEqual(len(gaps), ours.counts.exhausted,
+                             (gaps, ours.counts))
+            try:
+                return self.assert_right(gaps, ours)
+            except AssertionError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+
     def assert_right(self, gaps, ours):
         self.assertGreaterEqual(len(gaps), PERIODS - 1)
-        self.assertEqual(len(gaps), ours.counts.exhausted,
-                         (gaps, ours.counts))
         # A gap ends when it runs: what others took before that is in it.
         late = sum(gaps) - ours.counts.starved
         self.assertGreater(late, -sum(gaps) * 0.002)
@@ -129,37 +148,44 @@ class BudgetTest(base.WatchedTest):
     def test_rt_group_sched(self):
         (self.top / two_files.PERIOD).write_text(str(PERIOD_US))
         (self.top / two_files.RUNTIME).write_text(str(RUNTIME_US))
-        self.assert_right(*self.gaps(lambda pid: os.sched_setscheduler(
-            pid, os.SCHED_RR, os.sched_param(10))))
+        self.compare(lambda pid: os.sched_setscheduler(
+            pid, os.SCHED_RR, os.sched_param(10)))
 
     def test_sched_deadline(self):
-        self.assert_right(*self.gaps(lambda pid: sched.start(
-            pid, RUNTIME_US, PERIOD_US)))
+        self.compare(lambda pid: sched.start(pid, RUNTIME_US, PERIOD_US))
 
-    def on_one_cpu(self, pid):
-        """As nova-compute keeps it on the pCPU of its claim."""
+    def one_cpu(self):
+        """A group as nova-compute keeps a vCPU on the pCPU of its claim."""
         group = self.scratch('cpuset')
         for name in ('cpuset.mems', 'cpuset.cpus'):
             (group / name).write_text((group.parent / name).read_text())
+        return group
+
+    def confine(self, pid, group):
+        every, one = group / 'cpuset.cpus', max(os.sched_getaffinity(0))
+        every.write_text((group.parent / 'cpuset.cpus').read_text())
         (group / 'cgroup.procs').write_text(str(pid))
-        (group / 'cpuset.cpus').write_text(str(max(os.sched_getaffinity(0))))
+        every.write_text(str(one))
 
     def test_sched_deadline_on_one_cpu(self):
+        group = self.one_cpu()
+
         def start(pid):
             sched.start(pid, RUNTIME_US, PERIOD_US)
-            self.on_one_cpu(pid)
+            self.confine(pid, group)
 
-        self.assert_right(*self.gaps(start))
+        self.compare(start)
 
     def test_rt_group_sched_on_one_cpu(self):
         (self.top / two_files.PERIOD).write_text(str(PERIOD_US))
         (self.top / two_files.RUNTIME).write_text(str(RUNTIME_US))
+        group = self.one_cpu()
 
         def start(pid):
             os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(10))
-            self.on_one_cpu(pid)
+            self.confine(pid, group)
 
-        self.assert_right(*self.gaps(start))
+        self.compare(start)
 
     def test_a_task_within_its_budget(self):
         (self.top / two_files.PERIOD).write_text(str(PERIOD_US))

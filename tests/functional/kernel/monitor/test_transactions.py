@@ -61,6 +61,13 @@ with socket.create_connection(('127.0.0.1', int(sys.argv[1]))) as client:
     client.sendall(b'x')
 print(flush=True)
 '''
+#: Asks, and gets no answer but the end.
+ASKING = '''
+import socket, sys
+with socket.create_connection(('127.0.0.1', int(sys.argv[1]))) as client:
+    client.sendall(b'x')
+    print(len(client.recv(1)), flush=True)
+'''
 #: Reads a request, answers it when told to, and then the next one.
 LATE = '''
 import socket, sys
@@ -213,6 +220,19 @@ class TransactionsTest(base.WatchedTest):
         self.assertEqual((transactions.Role.CLIENT, port),
                          (peer.role, peer.port))
         self.assertEqual(1, edge.took.count)
+
+    def test_the_end_of_a_connection_is_not_an_answer(self):
+        with socket.create_server(('127.0.0.1', 0)) as listener:
+            self.port = listener.getsockname()[1]
+            client = self.python(ASKING, str(self.port))
+            server, _ = listener.accept()
+            with server:
+                server.recv(1)
+        self.assertEqual('0\n', client.stdout.readline())
+        self.wait_for(lambda: self.answered().edges)
+        edge = self.edge(transactions.Role.CLIENT)
+        self.assertEqual((0, 1, 0), (edge.took.count, edge.sent,
+                                     edge.received))
 
     def test_a_server_that_is_older_than_the_programs(self):
         self.monitor.watch([])
