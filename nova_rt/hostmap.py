@@ -51,16 +51,19 @@ _Servers = dict[int, tuple[reservation.Reservation, ...]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stranger:
-    """A guest that holds a budget, and that Nova's database does not have.
+    """A guest that holds a budget, and that Nova does not have on this host.
 
     :ivar uuid: of the domain
     :ivar name: of the domain, as libvirt has it
     :ivar held: what each of its pCPUs was given
+    :ivar elsewhere: where Nova's database has its server: "on host1", or "on
+        no host"; empty where the database has no such server
     """
 
     uuid: str
     name: str
     held: tuple[cpus.Claim, ...]
+    elsewhere: str = ''
 
     def __str__(self) -> str:
         return f'{self.name} ({self.uuid})'
@@ -171,6 +174,10 @@ def _encode(host: HostMap) -> str:
             (each.uuid, each.name[:_NAME_LENGTH],
              [(one.runtime_us, one.period_us, list(ids))
               for ids, one in each.held]) for each in host.strangers]
+    elsewhere = {each.uuid: each.elsewhere[:_NAME_LENGTH]
+                 for each in host.strangers if each.elsewhere}
+    if elsewhere:
+        data['elsewhere'] = elsewhere
     return json.dumps(data, separators=(',', ':'))
 
 
@@ -203,11 +210,13 @@ def _servers(known: frozenset[int], listed: list[Any]) -> _Servers:
     return found
 
 
-def _strangers(listed: list[Any]) -> Iterator[Stranger]:
+def _strangers(listed: list[Any], elsewhere: dict[str, Any]
+               ) -> Iterator[Stranger]:
     for uuid, name, held in listed:
         yield Stranger(str(uuid), str(name), tuple(
             (tuple(ids), _reservation(runtime_us, period_us))
-            for runtime_us, period_us, ids in held))
+            for runtime_us, period_us, ids in held),
+            str(elsewhere.get(uuid, '')))
 
 
 # There are fewer flavors than servers.
@@ -254,7 +263,8 @@ def _decode(text: str) -> HostMap | None:
             _servers(_known(ids), data['servers']) if rule else {},
             int(data.get('min_runtime_us', 1)))
         return HostMap(state, data['policy'],
-                       tuple(_strangers(data.get('strangers', []))))
+                       tuple(_strangers(data.get('strangers', []),
+                                        data.get('elsewhere', {}))))
     except (AttributeError, KeyError, TypeError, ValueError,
             RecursionError):
         return None

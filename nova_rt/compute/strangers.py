@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Counts guests that run here and that Nova's database does not have.
+"""Counts guests that run here and that Nova's database does not have here.
 
 A backup was restored, or another cloud uses the host.  Nobody can say what
 such a guest should have, so it keeps what the kernel grants it, and that is
-not offered to others.
+not offered to others.  The database may have the server of such a guest on
+another host, from which the server moved after the backup.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+import dataclasses
+from typing import Any
 
+from nova_rt.compute import kept
 from nova_rt import cpus
 from nova_rt import hostmap
 from nova_rt import reservation
@@ -18,6 +22,31 @@ def held(found: Iterable[hostmap.Stranger]) -> Iterator[cpus.Claim]:
     """Yields what all of them hold."""
     for stranger in found:
         yield from stranger.held
+
+
+def is_elsewhere(instance: Any, host: str) -> bool:
+    """Whether Nova has a server elsewhere for good, while a guest runs here.
+
+    A deleted server is nowhere: Nova itself ends its guest.
+
+    :param instance: without a claim that counts on this host
+    """
+    return (instance.host != host and not instance.deleted
+            and kept.is_over(instance))
+
+
+def located(found: Iterable[hostmap.Stranger], elsewhere: Mapping[str, Any]
+            ) -> list[hostmap.Stranger]:
+    """The same, each with the host on which Nova has its server.
+
+    :param elsewhere: Instances by uuid; others are not in the database
+    """
+    return [dataclasses.replace(each, elsewhere=_where(elsewhere[each.uuid]))
+            if each.uuid in elsewhere else each for each in found]
+
+
+def _where(instance: Any) -> str:
+    return f'on {instance.host}' if instance.host else 'on no host'
 
 
 def place(found: Iterable[hostmap.Stranger], state: cpus.CpuBandwidth
@@ -33,16 +62,20 @@ def place(found: Iterable[hostmap.Stranger], state: cpus.CpuBandwidth
         where = tuple(_merged(_places(stranger.held, state)))
         state = state.fold(where)
         if where:
-            placed.append(hostmap.Stranger(
-                stranger.uuid, stranger.name, where))
+            placed.append(dataclasses.replace(stranger, held=where))
     return tuple(placed)
 
 
 def sentence(stranger: hostmap.Stranger) -> str:
     """For the operator."""
+    said, advice = 'does not have it', ''
+    if stranger.elsewhere:
+        said = f'has it {stranger.elsewhere}'
+        advice = ' end the guest here before its server is started again;'
     return (f'the guest {stranger} runs here with {stranger.holds}, and '
-            f"Nova's database does not have it: what it holds is not offered "
-            f'to others; see "Backup and restore" in the administrator guide')
+            f"Nova's database {said}: what it holds is not offered "
+            f'to others;{advice} see "Backup and restore" in the '
+            f'administrator guide')
 
 
 def _places(found: Iterable[cpus.Claim], state: cpus.CpuBandwidth

@@ -51,7 +51,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     _rt_audited = False
     #: servers of this host that ask for nothing
     _rt_plain: frozenset[str] = frozenset()
-    #: guests here that Nova does not know and that hold a budget
+    #: guests that hold a budget here, and that Nova does not have here
     rt_strangers: tuple[hostmap.Stranger, ...] = ()
     #: what was said last about claims that do not fit the host
     _rt_said = ''
@@ -206,28 +206,31 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             uuid for uuid in self.tracked_instances
             if request.is_plain(known[uuid]))
         super()._populate_assigned_resources(context, instance_by_uuid)
-        strays = self._rt_keep(context, before, known)
+        strays, elsewhere = self._rt_keep(context, before, known)
         self.driver.rt_reconcile(entitled.of_servers(
             known, self.host, self._rt_resources(), not self._rt_audited))
-        self._rt_count_strangers(known)
+        self._rt_count_strangers(known, elsewhere)
         self._rt_audited = True
         self._rt_report(strays, self._rt_unpaid(context, known))
 
     def _rt_keep(self, context: Any, before: set[Any],
-                 known: dict[str, Any]) -> list[Any]:
+                 known: dict[str, Any]
+                 ) -> tuple[list[Any], dict[str, Any]]:
         """Count what Nova's audit has not seen; see kept.
 
         :param before: what counted until now
         :param known: the servers that Nova counts, by uuid; others of which
             a guest runs here or a claim counts are added
-        :returns: those that run here for good, and Nova has elsewhere
+        :returns: servers of which a guest runs here and that Nova has
+            elsewhere for good: a list of those with a claim that counts
+            here, and by uuid those without, which are not *known*
         """
         missed = set(map(kept.server_of, before - self._rt_resources()))
         if not self._rt_audited:
             for name in list(self.compute_nodes):
                 missed |= kept.servers_under_way(context, self.host, name)
         running = set(self.driver.rt_running())
-        strays = []
+        strays, elsewhere = [], {}
         for uuid in missed | (running - known.keys()):
             instance = kept.instance(context, uuid)
             if instance is None:
@@ -235,18 +238,24 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             held = kept.resources(instance, self.host, self.rt_providers(),
                                   uuid in running)
             self._add_assigned_resources(held)
-            if held or uuid in running:
-                known.setdefault(uuid, instance)
-            if held and instance.host != self.host and kept.is_over(instance):
+            gone = rt_strangers.is_elsewhere(instance, self.host)
+            if held and gone:
                 strays.append(instance)
-        return strays
+            if not held and gone and uuid not in known:
+                elsewhere[uuid] = instance
+            elif held or uuid in running:
+                known.setdefault(uuid, instance)
+        return strays, elsewhere
 
-    def _rt_count_strangers(self, known: Collection[str]) -> None:
-        """Count the guests that run here and that the database lacks.
+    def _rt_count_strangers(self, known: Collection[str],
+                            elsewhere: Mapping[str, Any]) -> None:
+        """Count the guests here that the database does not have here.
 
         :param known: uuids of the servers that it has
+        :param elsewhere: the servers that it has on other hosts, by uuid
         """
-        found = self.driver.rt_strangers(known)
+        found = rt_strangers.located(
+            self.driver.rt_strangers(known), elsewhere)
         with contextlib.suppress(exception.InvalidClaim):  # which is said
             self.rt_strangers = rt_strangers.place(found, self._rt_claimed())
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A guest that Nova's database does not know is counted and named."""
+"""A guest that Nova's database does not have here is counted and named."""
 
 from typing import Any
 
@@ -26,11 +26,11 @@ class StrangerTests:
                    in self.stdlog.logger.output.splitlines()
                    if ' WARNING ' in line)
 
-    def free(self) -> dict[str, int]:
+    def free(self, host: str = 'host1') -> dict[str, int]:
         """What Placement still offers of each class."""
         return {name: found['total'] - found['reserved'] - used
                 for (name, found), used in zip(
-                    sorted(self.inventories().items()), self.usage(),
+                    sorted(self.inventories(host).items()), self.usage(host),
                     strict=True)}
 
     def assert_counted(self, before: Any, empty: Any) -> None:
@@ -82,6 +82,93 @@ class StrangerTests:
     def fits_beside(self, taken: tuple[int, ...]) -> None:
         other = self.boot(self.flavor(600))
         self.assertEqual(set(), set(taken) & set(self.claimed(other).cpus))
+
+
+class MovedTests:
+    """A server that moved since the backup, for each way to enforce."""
+
+    VCPUS = 2
+
+    free = StrangerTests.free
+    said = StrangerTests.said
+
+    def moves(self, server: Any) -> None:
+        self.act(server, 'migrate', None, 'VERIFY_RESIZE')
+        self.act(server, 'confirmResize', None, 'ACTIVE')
+
+    def assert_kept(self, server: Any, before: Any) -> None:
+        """Its guest has what it had, and nobody else is offered it."""
+        for _ in range(2):
+            self.audit('host1')
+            self.audit('host2')
+            granted, free = before
+            self.assertEqual(granted, self.kernel('host2').granted())
+            self.assert_free(free, self.free('host2'))
+
+    def assert_free(self, before: Any, now: Any) -> None:
+        self.assertEqual(before, now)
+
+    @proof.proves('A server that moved since the backup that was restored: '
+                  'audits and restart of nova-compute where its guest runs; '
+                  'its guest ended there, hard reboot',
+                  'the guest keeps its budget, which is not offered; said '
+                  'once, with the host that Nova has it on; then all is as '
+                  'in the backup')
+    def test_moved(self) -> None:
+        server = self.reserved('host1')
+        empty, backup = self.free('host2'), strangers.back_up(self, server)
+        self.moves(server)
+        before = self.kernel('host2').granted(), self.free('host2')
+        strangers.restore(self, server, backup)
+        self.assert_kept(server, before)
+        domain = self.domain(server, 'host2')
+        self.assertEqual(1, self.said(f'{domain.name()} ({server["id"]})'))
+        self.assertEqual(1, self.said("Nova's database has it on host1"))
+        self.assertIn(labels.UNKNOWN, domain.rt_metadata)
+        self.restart_compute_service('host2')
+        self.assert_kept(server, before)
+        # As the page on backups says.
+        self.guests.forget(domain)
+        self.audit('host2')
+        self.assertEqual(empty, self.free('host2'))
+        self.act(server, 'reboot', {'type': 'HARD'}, 'ACTIVE')
+        self.assert_runs(server, 'host1', 600)
+
+    def test_unshelved(self) -> None:
+        """In the backup it is on no host."""
+        self.flags(shelved_offload_time=0)
+        server = self.reserved('host1')
+        self.act(server, 'shelve', None, 'SHELVED_OFFLOADED')
+        backup = strangers.back_up(self, server)
+        self.disable('host1')
+        self.act(server, 'unshelve', None, 'ACTIVE')
+        before = self.kernel('host2').granted(), self.free('host2')
+        strangers.restore(self, server, backup)
+        self.assert_kept(server, before)
+        self.assertEqual(1, self.said("Nova's database has it on no host"))
+
+
+class MovedMachineTest(MovedTests, operations.TestCase):
+    """Virtual machines, by a budget for each pCPU."""
+
+    VIRT_TYPE = 'qemu'
+    KERNEL = 'F2m'
+
+
+class MovedContainerTest(MovedTests, operations.TestCase):
+    """A kernel that grants a runtime on every CPU."""
+
+    def assert_free(self, before: Any, now: Any) -> None:
+        """The kernel says nothing of the pCPUs that it had."""
+        self.assertEqual(before[hostmap.SHARE_CLASS],
+                         now[hostmap.SHARE_CLASS])
+        self.assertLessEqual(now[hostmap.RESOURCE_CLASS],
+                             before[hostmap.RESOURCE_CLASS])
+
+
+class MovedDeadlineTest(MovedTests, test_deadline.Stock,
+                        operations.TestCase):
+    """Virtual machines by SCHED_DEADLINE."""
 
 
 class MachineTest(StrangerTests, operations.TestCase):

@@ -2,6 +2,7 @@
 
 """What is tested here: the map of a host as text, and back."""
 
+import dataclasses
 import json
 
 import hypothesis
@@ -201,7 +202,22 @@ class StrangersTest(base.BaseTestCase):
         self.assertEqual(host, hostmap.from_stats(stats))
         self.assertEqual('0.400', stats[hostmap.SHARE_USED])
 
+    def test_those_that_are_elsewhere(self):
+        """A key of its own: older readers know three values of each."""
+        host = hostmap.HostMap(cpus.CpuBandwidth.empty((0,), 1), 'x', (
+            self.one, dataclasses.replace(self.one, uuid='other',
+                                          elsewhere='on host7')))
+        stats = hostmap.to_stats(host)
+        self.assertEqual(host, hostmap.from_stats(stats))
+        found = json.loads(stats[hostmap.MAP])
+        self.assertEqual({'other': 'on host7'}, found['elsewhere'])
+        self.assertEqual([3, 3], [len(each) for each in found['strangers']])
+        self.assertIsNone(hostmap.from_stats({hostmap.MAP: json.dumps(
+            found | {'elsewhere': [7]})}))
+
     def test_no_key_without_any(self):
+        self.assertNotIn('elsewhere', hostmap.to_stats(hostmap.HostMap(
+            cpus.CpuBandwidth.empty((0,), 1), 'x', (self.one,)))[hostmap.MAP])
         self.assertNotIn('strangers', hostmap.to_stats(hostmap.HostMap(
             cpus.CpuBandwidth.empty((0,), 1), 'x'))[hostmap.MAP])
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Guests of which nova-compute says that Nova's database lacks them.
+"""Guests of which nova-compute says that Nova does not have them here.
 
 It marks them in libvirt, see ``nova_rt.virt.libvirt.strangers``.
 """
@@ -24,16 +24,17 @@ def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
         if root.find(_MARK) is not None)
     if found:
         yield findings.warning(
-            name, f'Guests run with a CPU reservation and are not in '
-            f"Nova's database, by nova-compute, which offers no more what "
-            f'they hold: {findings.some(found)}.',
+            name, f'Guests run with a CPU reservation and are not on this '
+            f"host in Nova's database, by nova-compute, which offers no more "
+            f'what they hold: {findings.some(found)}.',
             'See "Backup and restore" in the administrator guide: bring '
             'their servers back, or end them with virsh destroy; leave those '
-            'of another cloud.')
+            'of another cloud. The log of nova-compute says which of them '
+            'the database has on another host.')
     else:
         yield findings.ok(
             name, 'nova-compute has marked no guest with a reservation as '
-            "unknown to Nova's database.")
+            "one that Nova's database does not have here.")
 
 
 CHECKS: dict[str, doctor_view.Check] = {'strangers.guests': guests}

@@ -30,13 +30,16 @@ def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
 
 
 def _strangers(host: snapshot.Host) -> Iterator[snapshot.Difference]:
-    """Guests that nova-compute counts and the database does not have."""
+    """Guests that nova-compute counts and Nova does not have there."""
     for each in host.published.strangers if host.published else ():
+        kind, said, remedy = (
+            ('guest.elsewhere', f'its server {each.elsewhere}',
+             remedies.ELSEWHERE) if each.elsewhere else
+            ('guest.unknown', 'no such server', remedies.STRANGER))
         yield snapshot.Difference(
-            'guest.unknown', host.name, each.uuid,
+            kind, host.name, each.uuid,
             f'the guest {each.name} runs with {each.holds}, and the '
-            f'database has no such server', 'no such guest',
-            remedies.STRANGER)
+            f'database has {said}', 'no such guest', remedy)
 
 
 def _server(host: snapshot.Host, holding: snapshot.Holding

@@ -21,6 +21,9 @@ CONFIRM = 'confirm the resize'
 STRANGER = ('see "Backup and restore" in the administrator guide: bring '
             'its server back, or end the guest; what it holds is not offered '
             'meanwhile')
+ELSEWHERE = ('see "Backup and restore" in the administrator guide: end the '
+             'guest there before its server is started again; what it holds '
+             'is not offered meanwhile')
 STRAY = ('if a guest of libvirt is in it, see "Backup and restore" in the '
          'administrator guide; else stop what made the group, or take its '
          'budget')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds guests that Nova's database does not have and that hold a budget.
+"""Finds guests that Nova does not have on this host and that hold a budget.
 
 libvirt keeps a mark with each of them while it runs, by which
 ``nova-rt doctor``, which asks no database, can name them.

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: on which pCPUs the budgets of strangers count."""
+"""What is tested here: who is a stranger, and on which pCPUs each counts."""
+
+import types
 
 import hypothesis
 from hypothesis import strategies
@@ -18,6 +20,31 @@ CAP = 950_000
 
 def stranger(*held, uuid='u', name='instance-7'):
     return hostmap.Stranger(uuid, name, held)
+
+
+def server(host, deleted=False, task=None):
+    return types.SimpleNamespace(host=host, deleted=deleted, task_state=task,
+                                 migration_context=None)
+
+
+class ElsewhereTest(base.TestCase):
+
+    def test_is_elsewhere(self):
+        for expected, instance in (
+                (True, server('there')), (True, server(None)),
+                (False, server('here')), (False, server('there', True)),
+                (False, server('there', task='migrating'))):
+            self.assertEqual(expected, strangers.is_elsewhere(
+                instance, 'here'), instance)
+
+    def test_located(self):
+        found = strangers.located(
+            [stranger(((0,), HALF), uuid=uuid) for uuid in 'abc'],
+            {'a': server('there'), 'b': server(None)})
+        self.assertEqual(['on there', 'on no host', ''],
+                         [each.elsewhere for each in found])
+        placed = strangers.place(found, cpus.CpuBandwidth.empty((0, 1), CAP))
+        self.assertEqual(found[0].elsewhere, placed[0].elsewhere)
 
 
 class PlaceTest(base.TestCase):
@@ -73,6 +100,16 @@ class PlaceTest(base.TestCase):
         self.assertIn('the guest instance-7 (u) runs here with 50 us every '
                       '100 us (share 0.500) on pCPUs 0-1 and 10 us every 100 '
                       'us (share 0.100) on pCPU 2, and', text)
+
+    def test_the_sentence_of_one_that_is_elsewhere(self):
+        """Two guests with the same disks would damage them."""
+        found, = strangers.located([stranger(((0,), HALF))],
+                                   {'u': server('there')})
+        text = strangers.sentence(found)
+        self.assertIn("and Nova's database has it on there: what it holds is "
+                      'not offered to others; end the guest here before its '
+                      'server is started again; see', text)
+        self.assertNotIn('does not have it', text)
 
     @base.PROPERTY
     @hypothesis.given(strategies.lists(strategies.tuples(

@@ -151,19 +151,30 @@ class PcpusTest(CompareTestCase):
         self.assertIn('500000 ppm on pCPU 0', found.wanted)
         self.assertEqual(remedies.AUDIT, found.remedy)
 
-    def test_a_guest_that_the_database_lacks(self):
+    def stranger(self, kind, **fields):
+        """The difference that a guest makes, where Nova has it not."""
         one = hostmap.Stranger('uuid', 'instance-7', (
-            ((1, 2), reservation.Reservation(10, 100)),))
+            ((1, 2), reservation.Reservation(10, 100)),), **fields)
         host = base.host(base.holding())
         state = host.published.state.fold(one.held)
         empty = cpus.CpuBandwidth.empty(range(4), base.CAP)
         found = self.one(base.replace(
             host, published=hostmap.HostMap(state, 'worst_fit', (one,)),
-            inventories=hostmap.inventories(empty, [one])), 'guest.unknown')
+            inventories=hostmap.inventories(empty, [one])), kind)
         self.assertEqual('uuid', found.server)
         self.assertIn('instance-7 runs with 10 us every 100 us (share 0.100) '
                       'on pCPUs 1-2', found.found)
+        return found
+
+    def test_a_guest_that_the_database_lacks(self):
+        found = self.stranger('guest.unknown')
+        self.assertIn('has no such server', found.found)
         self.assertEqual(remedies.STRANGER, found.remedy)
+
+    def test_a_guest_that_the_database_has_on_another_host(self):
+        found = self.stranger('guest.elsewhere', elsewhere='on host7')
+        self.assertIn('has its server on host7', found.found)
+        self.assertEqual(remedies.ELSEWHERE, found.remedy)
 
     def test_no_map(self):
         host = base.host(base.holding(), published=None, inventories={})
