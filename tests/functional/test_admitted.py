@@ -10,6 +10,7 @@ from nova.tests.functional.api import client
 
 from nova_rt.manage.read import older
 from tests.functional import operations
+from tests.functional import test_live_migration
 from tests.functional import test_tenant
 from tests import proof
 
@@ -117,7 +118,7 @@ class ReboundTest(TestCase):
                 self._delete_server(server)
 
 
-class StricterTest(TestCase):
+class Older:
     """Servers of a version with other rules, after the upgrade from it."""
 
     @contextlib.contextmanager
@@ -133,6 +134,9 @@ class StricterTest(TestCase):
             self.bound = self.rt_flavor(60_000, 100_000,
                                         hw__numa_nodes='1')
             return self.boot_on('host1', self.bound)
+
+
+class StricterTest(Older, TestCase):
 
     @proof.proves('Upgrade under stricter rules, then cold migration, shelve,'
                   ' unshelve', 'as ever; new servers are refused')
@@ -173,3 +177,31 @@ class StricterTest(TestCase):
                  'VERIFY_RESIZE')
         self.act(server, 'revertResize', None, 'ACTIVE')
         self.assert_runs(server, 'host1', 600)
+
+
+class StricterLiveTest(Older, test_live_migration.TestCase):
+
+    VCPUS = 1
+
+    def assert_moves_live(self, server: operations.Server) -> None:
+        self.migrate(server, 'completed')
+        self.assert_runs(server, 'host2', 600)
+        self.assert_nothing_left('host1')
+
+    @proof.proves('Upgrade under stricter rules, then live migration',
+                  'as ever; new servers are refused')
+    def test_live_migration(self) -> None:
+        server = self.admitted()
+        self.assertRaises(
+            client.OpenStackApiException, self.post, self.bound)
+        self.assert_moves_live(server)
+
+    @proof.proves('Limits of the operator lowered, then live migration',
+                  'as ever; new servers are refused')
+    def test_under_lower_limits(self) -> None:
+        flavor = self.flavor(600)
+        server = self.boot_on('host1', flavor)
+        self.flags(max_share=0.2, group='nova_rt')
+        self.assertRaises(
+            client.OpenStackApiException, self.post, flavor)
+        self.assert_moves_live(server)
