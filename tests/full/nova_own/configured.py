@@ -13,8 +13,10 @@ import os
 import sys
 from typing import Any
 
+import libvirt
 from nova import test
 from nova.tests import fixtures as nova_fixtures
+from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional import fixtures as placement
 from nova.tests.functional import integrated_helpers
 
@@ -127,3 +129,10 @@ def _emulate() -> None:
     namespaces.trouble = lambda host: ''
     driver.RTLibvirtDriver._rt_files = (
         lambda self: kernels.KERNELS[_KERNEL](_CPUS))
+    # What every libvirt has, and the one of Nova's tests has not.
+    fakelibvirt.Domain.metadata = _metadata
+
+
+def _metadata(domain: Any, kind: int, uri: str, flags: int) -> str:
+    """As of a guest that nobody has marked."""
+    raise libvirt.libvirtError('it has no such metadata')
