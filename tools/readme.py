@@ -33,6 +33,9 @@ _GIVES = {
     'rt_max': ('yes', 'yes', 'guarantee, cap'),
 }
 _NONE = '-'
+_PASSED = 'passed'
+#: Behind the share of a kernel on which a test of the lab failed.
+_FAILED = '*'
 #: In the order of the table: what is known of ours, then the others.
 _DEBIAN = re.compile(r'debian:(.*)')
 _DETAILS = re.compile(r' \([^)]*\)')
@@ -56,7 +59,10 @@ def page(text: str, rows: Iterable[table.Row]) -> str:
 def lines(rows: Iterable[table.Row]) -> Iterator[tuple[str, ...]]:
     """What a reader sees: a line for each kernel and control groups."""
     found: dict[tuple[str, str, str], list[table.Row]] = {}
+    failed = set()
     for row in rows:
+        if row.outcome != _PASSED:
+            failed.add((row.kernel, row.cgroup))
         if row.guests != _NONE:
             found.setdefault((row.kernel, row.cgroup, row.interface),
                              []).append(row)
@@ -64,7 +70,8 @@ def lines(rows: Iterable[table.Row]) -> Iterator[tuple[str, ...]]:
             found.items(), key=lambda pair: (
                 not _DEBIAN.match(pair[0][0]), pair[0])):
         yield (_name(kernel, group[-1].release), cgroup,
-               *_GIVES.get(interface, ('no', 'no', 'none')), _within(group),
+               *_GIVES.get(interface, ('no', 'no', 'none')),
+               _within(group) + _FAILED * ((kernel, cgroup) in failed),
                _proven(group))
 
 

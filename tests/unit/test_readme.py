@@ -13,9 +13,9 @@ _PAGE = ('a\n\n.. The table of kernels, by tools/readme.py from '
 
 
 def row(kernel='debian:13', clock='host', guests='KVM', within='0.0100',
-        proven='KVM', interface='sched_deadline'):
+        proven='KVM', interface='sched_deadline', outcome='passed'):
     return table.Row(kernel, '6.12.1-x', 'v2', '2', clock, guests, interface,
-                     '-', '-', within, '-', proven, 'passed')
+                     '-', '-', within, '-', proven, outcome)
 
 
 class LinesTest(unittest.TestCase):
@@ -28,6 +28,12 @@ class LinesTest(unittest.TestCase):
                 row(clock='deterministic', within='0.0002', proven='lab'),
                 row(clock='deterministic', within='0.0003', proven='-'),
                 row()])))
+
+    def test_a_kernel_on_which_a_test_failed_is_marked(self):
+        for guests in ('KVM', '-'):
+            line, = readme.lines([
+                row(), row(guests=guests, outcome='failed', within='-')])
+            self.assertEqual('0.0100*', line[-2])
 
     def test_what_was_not_tried_is_left_out(self):
         self.assertEqual([], list(readme.lines([row(guests='-')])))
