@@ -9,7 +9,7 @@ import subprocess
 import setuptools
 from setuptools.command import build_py
 
-PROGRAMS = pathlib.Path('nova_rt/monitor/programs')
+PROGRAMS = pathlib.Path('rt_monitor/programs')
 
 
 class BuildPrograms(build_py.build_py):

@@ -17,17 +17,17 @@ import sys
 
 import numpy as np
 
-from nova_rt import exception
-from nova_rt.model import exact
-from nova_rt.model import kernel as rt_kernel
-from nova_rt.model import load as rt_load
-from nova_rt.model import planner
-from nova_rt.model.simulator import estimate
-from nova_rt.model.simulator import lone
-from nova_rt.model.simulator import traffic
-from nova_rt.monitor import advice
-from nova_rt.monitor import histogram
-from nova_rt import reservation as rt_reservation
+from nova_rt.operate import advice
+from nova_rt.rules import exception
+from nova_rt.rules import reservation as rt_reservation
+from rt_models.model import exact
+from rt_models.model import kernel as rt_kernel
+from rt_models.model import load as rt_load
+from rt_models.model import planner
+from rt_models.model.simulator import estimate
+from rt_models.model.simulator import lone
+from rt_models.model.simulator import traffic
+from rt_monitor import histogram
 
 SERVERS, MET, ABOVE = 20, 0.95, 1.10
 REQUESTS, PARTS, PERCENTILE = 10_000, 30, 0.99

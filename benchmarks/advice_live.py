@@ -29,16 +29,16 @@ import sys
 import time
 
 from benchmarks import stand_ins
-from nova_rt.cmd import advise
-from nova_rt.cmd import this_host
-from nova_rt.colocation import group as rt_group
-from nova_rt import exception
-from nova_rt.model import kernel as rt_kernel
-from nova_rt.model import load as rt_load
-from nova_rt.model import planner
-from nova_rt.monitor import advice
-from nova_rt.monitor import servers as monitor_servers
-from nova_rt import reservation as rt_reservation
+from nova_rt.operate import advice
+from nova_rt.operate.commands import advise
+from nova_rt.operate.commands import this_host
+from nova_rt.rules import exception
+from nova_rt.rules import reservation as rt_reservation
+from rt_models.colocation import group as rt_group
+from rt_models.model import kernel as rt_kernel
+from rt_models.model import load as rt_load
+from rt_models.model import planner
+from rt_monitor import servers as monitor_servers
 
 SERVERS, MET, PERCENTILE = 20, 0.95, 0.99
 #: Requests that the advice is from, and that it is judged by.

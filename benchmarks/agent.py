@@ -34,9 +34,9 @@ from urllib import error
 from urllib import request
 
 from benchmarks import stand_ins
-from nova_rt.host import cgroup
-from nova_rt.monitor import look as monitor_look
-from nova_rt.monitor import service
+from nova_rt.machine.host import cgroup
+from rt_monitor import look as monitor_look
+from rt_monitor import service
 
 GUESTS, SCRAPES, INTERVAL_S = 200, 4, 15
 CPU, MEMORY_MB, SCRAPE_S = 0.005, 60, 0.050

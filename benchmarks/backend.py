@@ -20,10 +20,10 @@ import time
 
 from oslo_config import cfg
 
-from nova_rt.kernel import base
-from nova_rt.kernel import detect
-from nova_rt.kernel import fs
-import nova_rt.privsep
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import detect
+from nova_rt.machine.kernel import fs
+from nova_rt.machine import privsep
 
 WRITES, LIMIT_MS = 25, 5.0
 PERIOD_US = 100_000
@@ -47,7 +47,7 @@ class CountedFS(fs.RealFS):
 
 def leaves(interface: base.KernelInterface, guest: str, vcpus: int
            ) -> list[str]:
-    """The groups that hold a budget; see nova_rt.virt.libvirt.layout."""
+    """The groups that hold a budget (services.virt.libvirt.layout)."""
     if not vcpus or (interface.replicated and interface.inherits):
         return [guest]
     count = 1 if interface.replicated else vcpus
@@ -88,7 +88,7 @@ def measure(interface: base.KernelInterface, files: CountedFS,
                      + ms(lambda: interface.release(names)))
         path, text = files.written[-1]
         count = len(files.written)
-        bare.append(ms(lambda: [nova_rt.privsep.write_cgroup_file(path, text)
+        bare.append(ms(lambda: [privsep.write_cgroup_file(path, text)
                                 for _ in range(count)]))
     return count, statistics.median(times), statistics.median(bare)
 
@@ -99,8 +99,8 @@ def main() -> int:
     # A root helper of its own, as nova-compute has; it needs no sudo here.
     cfg.CONF([], project='nova-rt-bench')
     if os.geteuid() == 0:
-        nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
-        nova_rt.privsep.TOPS = frozenset((TOP,))
+        privsep.cgroup_pctxt.set_client_mode(False)
+        privsep.TOPS = frozenset((TOP,))
     files = CountedFS()
     interface = detect.detect(files)
     if interface is None:

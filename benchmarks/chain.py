@@ -21,9 +21,9 @@ import time
 
 from benchmarks import stand_ins
 from benchmarks import traffic
-from nova_rt.monitor import operational
-from nova_rt.monitor import servers
-from nova_rt.monitor import transactions
+from rt_monitor import operational
+from rt_monitor import servers
+from rt_monitor import transactions
 
 PERIOD_US = 20_000
 #: CPU of each tier in a period, and ms that each request takes of it.

@@ -14,21 +14,21 @@ import sys
 
 import numpy as np
 
-from nova_rt import cpus
-from nova_rt import exception
-from nova_rt.model import exact
-from nova_rt.model import kernel as rt_kernel
-from nova_rt.model import load as rt_load
-from nova_rt.model import paper
-from nova_rt.model import planner
-from nova_rt.model import simulated
-from nova_rt.model.simulator import company as simulation
-from nova_rt.model.simulator import cpu
-from nova_rt.model.simulator import lone
-from nova_rt.model.simulator import traffic
-from nova_rt.packing import policies
-from nova_rt import reservation as rt_reservation
-from tests.unit.model.simulator import company
+from nova_rt.rules import cpus
+from nova_rt.rules import exception
+from nova_rt.rules.packing import policies
+from nova_rt.rules import reservation as rt_reservation
+from rt_models.model import exact
+from rt_models.model import kernel as rt_kernel
+from rt_models.model import load as rt_load
+from rt_models.model import paper
+from rt_models.model import planner
+from rt_models.model import simulated
+from rt_models.model.simulator import company as simulation
+from rt_models.model.simulator import cpu
+from rt_models.model.simulator import lone
+from rt_models.model.simulator import traffic
+from tests.unit.rt_models.model.simulator import company
 
 TICK_US = 4000
 KERNELS = (rt_kernel.CBS,

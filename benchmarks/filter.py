@@ -17,8 +17,8 @@ from nova.scheduler.filters import image_props_filter
 
 import hosts
 from nova_rt.scheduler import filters as rt_filters
-from nova_rt.scheduler import host_state as rt_host_state
 from nova_rt.scheduler import weights as rt_weights
+from nova_rt.services.scheduler import host_state as rt_host_state
 import passes
 import rounds
 

@@ -28,7 +28,7 @@ from benchmarks import stand_ins
 from benchmarks import taps
 from benchmarks import traffic
 from lab import initrd
-from nova_rt.monitor import transactions
+from rt_monitor import transactions
 
 CASE = traffic.Case(100, 2_000, work_us=3_000)
 MOST = 0.03

@@ -11,10 +11,10 @@ from nova.scheduler import host_manager
 from oslo_utils.fixture import uuidsentinel as uuids
 from oslo_utils import timeutils
 
-from nova_rt import cpus
-from nova_rt import hostmap
-from nova_rt import reservation
-from nova_rt import schedulability
+from nova_rt.rules import cpus
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
+from nova_rt.rules import schedulability
 
 PCPUS, NODES = 64, 2
 

@@ -21,10 +21,10 @@ import sys
 
 from benchmarks import stand_ins
 from benchmarks import taps
-from nova_rt.monitor import libbpf
-from nova_rt.monitor import paths
-from nova_rt.monitor import servers
-from nova_rt.monitor import tap
+from rt_monitor import libbpf
+from rt_monitor import paths
+from rt_monitor import servers
+from rt_monitor import tap
 
 _STATS = pathlib.Path('/proc/sys/kernel/bpf_stats_enabled')
 _COUNT = 5_000

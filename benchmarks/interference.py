@@ -23,12 +23,12 @@ import sys
 
 import networkx
 
-from nova_rt.interference import document
-from nova_rt.interference import forecast
-from nova_rt.interference import matrix
-from nova_rt.interference import neighbours
+from nova_rt.rules import neighbours
+from rt_models.interference import document
+from rt_models.interference import forecast
+from rt_models.interference import matrix
 
-SHARED = matrix.Kind.SHARED
+SHARED = neighbours.Kind.SHARED
 SHIPPED = document.load(document.SHIPPED)
 TYPES = tuple(SHIPPED.types)
 HOSTS = 20

@@ -27,10 +27,10 @@ import sys
 import tempfile
 
 from benchmarks import stand_ins
-from nova_rt.monitor import objects
-from nova_rt.monitor import sched
-from nova_rt.monitor import servers
-from nova_rt.monitor import transactions
+from rt_monitor import objects
+from rt_monitor import sched
+from rt_monitor import servers
+from rt_monitor import transactions
 
 ROUNDS = 20
 LIMIT_NS, REQUEST_NS, LIMIT_PART = 300, 800, 0.005

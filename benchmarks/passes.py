@@ -18,7 +18,7 @@ from nova.scheduler.weights import disk
 from nova.scheduler.weights import ram
 
 import hosts
-from nova_rt.scheduler import host_state as rt_host_state
+from nova_rt.services.scheduler import host_state as rt_host_state
 import rounds
 
 

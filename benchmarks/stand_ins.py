@@ -11,8 +11,8 @@ import os
 import pathlib
 import subprocess
 
-from nova_rt.monitor import look as monitor_look
-from nova_rt.monitor import servers
+from rt_monitor import look as monitor_look
+from rt_monitor import servers
 
 TOP = pathlib.Path(f'/sys/fs/cgroup/cpu/nova-rt-bench-{os.getpid()}')
 #: Sources that there is nothing to compare without.

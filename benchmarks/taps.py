@@ -25,9 +25,9 @@ import tempfile
 
 from benchmarks import stand_ins
 from benchmarks import traffic
-from nova_rt.monitor import servers
-from nova_rt.monitor import tap
-from nova_rt.monitor import transactions
+from rt_monitor import servers
+from rt_monitor import tap
+from rt_monitor import transactions
 
 HERE, THERE = ipaddress.IPv4Address('10.254.77.1'), ipaddress.IPv4Address(
     '10.254.77.2')

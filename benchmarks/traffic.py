@@ -25,9 +25,9 @@ import tempfile
 import time
 
 from benchmarks import stand_ins
-from nova_rt.monitor import histogram
-from nova_rt.monitor import look as monitor_look
-from nova_rt.monitor import transactions
+from rt_monitor import histogram
+from rt_monitor import look as monitor_look
+from rt_monitor import transactions
 
 SOURCE = pathlib.Path(__file__).with_suffix('.c')
 PARTS = (0.5, 0.75, 0.9, 0.99, 0.999)

@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 from benchmarks import stand_ins
-from nova_rt.kernel import two_files
+from nova_rt.machine.kernel import two_files
 
 SOURCE = pathlib.Path(__file__).with_suffix('.c')
 ROUNDS, WAKEUPS, CPU = 20, 500, 1

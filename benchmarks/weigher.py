@@ -17,10 +17,9 @@ from typing import Any
 from nova.scheduler import weights
 
 import hosts
-from nova_rt.interference import matrix
-from nova_rt.interference import neighbours
-from nova_rt.scheduler import host_state as rt_host_state
+from nova_rt.rules import neighbours
 from nova_rt.scheduler import weights as rt_weights
+from nova_rt.services.scheduler import host_state as rt_host_state
 import passes
 import rounds
 
@@ -31,7 +30,7 @@ def beside(states: int) -> str:
     """Up to eight servers, in one of so many ways."""
     rng = random.Random(random.randrange(states))  # noqa: S311
     return neighbours.to_text(neighbours.Neighbours.of(
-        neighbours.Server(matrix.Kind.SHARED, name) for name
+        neighbours.Server(neighbours.Kind.SHARED, name) for name
         in rng.choices(TYPES, k=rng.randrange(9))))
 
 

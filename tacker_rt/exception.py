@@ -2,7 +2,7 @@
 
 """The exceptions of tacker_rt: one sentence each, as in nova_rt."""
 
-from nova_rt import exception
+from nova_rt.rules import exception
 
 
 class TackerRTError(exception.RTError):

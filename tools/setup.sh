@@ -17,7 +17,7 @@ inputs() {
     cd "$root"
     cat tools/setup.sh bindep.txt upper-constraints.txt setup.cfg \
         requirements.txt test-requirements.txt doc/requirements.txt \
-        setup.py nova_rt/monitor/programs/*.[ch]
+        setup.py rt_monitor/programs/*.[ch]
     # Without the settings of the checks, which install nothing.
     sed '/^\[tool\./,$d' pyproject.toml
 }

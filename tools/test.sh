@@ -84,8 +84,8 @@ tests() { # part, stestr arguments...
 style() {
     check ruff ruff check .
     check flake8 flake8
-    check shellcheck shellcheck -x .ci/run tools/*.sh experiments/run.sh \
-        nova_rt/monitor/programs/build.sh \
+    check shellcheck shellcheck -x .ci/run tools/*.sh paper/run.sh \
+        rt_monitor/programs/build.sh \
         devstack/plugin.sh devstack/settings devstack/lib/nova-rt \
         tests/devstack/*.sh tests/stack/*.sh
     check bashate bashate devstack/plugin.sh devstack/settings \
@@ -116,7 +116,7 @@ devstack() { tests devstack; }
 experiments() {
     local figure
     for figure in table3 fig6 fig7 fig8 containers; do
-        check "$figure, short" experiments/run.sh "$figure" --short \
+        check "$figure, short" paper/run.sh "$figure" --short \
             --output "$results/$figure"
     done
 }

@@ -1,3 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The part of nova_rt that runs in nova-scheduler."""
+"""The names that ``nova.conf`` of nova-scheduler has; they stay as they are.
+
+The code is in ``nova_rt.services.scheduler``.
+"""

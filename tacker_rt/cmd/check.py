@@ -16,7 +16,7 @@ import json
 from typing import Any
 import warnings
 
-from nova_rt import reservation
+from nova_rt.rules import reservation
 
 _GROUP = 'toscaparser.extensions'
 _OURS = 'tacker_rt.'

@@ -7,7 +7,7 @@
 
 from collections.abc import Sequence
 
-from nova_rt.cmd import base
+from nova_rt.cli import base
 
 from tacker_rt.cmd import check
 from tacker_rt.cmd import pack

@@ -10,7 +10,7 @@ server.
 from collections.abc import Mapping
 from typing import Any
 
-from nova_rt import reservation
+from nova_rt.rules import reservation
 from tacker_rt.vnfd import descriptor
 
 Values = dict[str, Any]

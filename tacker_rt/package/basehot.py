@@ -10,8 +10,8 @@ VDU.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nova_rt import exception as rt_exception
-from nova_rt import reservation as nova_reservation
+from nova_rt.rules import exception as rt_exception
+from nova_rt.rules import reservation as nova_reservation
 
 from tacker_rt.heat import syntax
 from tacker_rt.package import csar

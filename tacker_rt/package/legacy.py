@@ -12,7 +12,7 @@ import uuid
 
 import yaml
 
-from nova_rt import reservation
+from nova_rt.rules import reservation
 from tacker_rt import exception
 from tacker_rt.heat import syntax
 from tacker_rt.package import csar

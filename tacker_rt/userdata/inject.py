@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 import re
 from typing import Any
 
-from nova_rt import labels
-from nova_rt import reservation
-from nova_rt import workload
+from nova_rt.rules import labels
+from nova_rt.rules import reservation
+from nova_rt.rules import workload
 from tacker_rt import exception
 from tacker_rt.heat import carrier
 from tacker_rt.heat import syntax

@@ -9,7 +9,7 @@ Only keys that Nova accepts today: Tacker up to 10 wrote
 from collections.abc import Mapping
 from typing import Any
 
-from nova_rt import reservation as nova_reservation
+from nova_rt.rules import reservation as nova_reservation
 
 from tacker_rt import problem
 from tacker_rt.vnfd import inputs as tosca_inputs

@@ -5,9 +5,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from nova_rt import conflicts as nova_conflicts
-from nova_rt import exception as rt_exception
-from nova_rt import reservation as nova_reservation
+from nova_rt.rules import conflicts as nova_conflicts
+from nova_rt.rules import exception as rt_exception
+from nova_rt.rules import reservation as nova_reservation
 
 from tacker_rt import problem
 from tacker_rt.vnfd import allocation

@@ -26,7 +26,7 @@ from collections.abc import Mapping
 import dataclasses
 from typing import Any
 
-from nova_rt import reservation as nova_reservation
+from nova_rt.rules import reservation as nova_reservation
 
 from tacker_rt import exception
 from tacker_rt import problem
@@ -50,7 +50,7 @@ class Vdu:
     *hints* in us, by the keys of Nova's hints; one key only, or none, where
     a *flavor* is named.  *source* is the strongest place that says anything.
     *extra_specs* never have the reservation.  *workload* are more hints,
-    which are no reservation (see nova_rt.workload).
+    which are no reservation (see nova_rt.rules.workload).
     """
 
     name: str

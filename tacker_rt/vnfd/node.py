@@ -7,7 +7,7 @@ import dataclasses
 import itertools
 from typing import Any
 
-from nova_rt import reservation as nova_reservation
+from nova_rt.rules import reservation as nova_reservation
 
 from tacker_rt import problem
 from tacker_rt.vnfd import allocation

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 import difflib
 from typing import Any, TypeVar
 
-from nova_rt import reservation as nova_reservation
+from nova_rt.rules import reservation as nova_reservation
 
 from tacker_rt import problem
 from tacker_rt.vnfd import inputs as tosca_inputs

@@ -13,9 +13,9 @@ import dataclasses
 import math
 from typing import Any
 
-from nova_rt import exception as rt_exception
-from nova_rt.model import contended
-from nova_rt.model import load as rt_load
+from nova_rt.rules import exception as rt_exception
+from rt_models.model import contended
+from rt_models.model import load as rt_load
 
 from tacker_rt import problem
 from tacker_rt.vnfd import inputs as tosca_inputs

@@ -2,8 +2,8 @@
 
 """What one place of a descriptor says about the reservation of a VDU.
 
-The numbers are parsed by :mod:`nova_rt.reservation`; here are the names they
-have in a descriptor, their inputs, and what is refused for its spelling.
+The numbers are parsed by :mod:`nova_rt.rules.reservation`; here are the names
+they have in a descriptor, their inputs, and what is refused for its spelling.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,8 +12,8 @@ import difflib
 import enum
 from typing import Any
 
-from nova_rt import exception as rt_exception
-from nova_rt import reservation
+from nova_rt.rules import exception as rt_exception
+from nova_rt.rules import reservation
 
 from tacker_rt import problem
 

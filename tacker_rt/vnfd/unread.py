@@ -9,7 +9,7 @@ VDU would be deployed without its reservation and nobody would know.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nova_rt import reservation as nova_reservation
+from nova_rt.rules import reservation as nova_reservation
 
 from tacker_rt import problem
 from tacker_rt.vnfd import node

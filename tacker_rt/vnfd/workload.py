@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 import dataclasses
 from typing import Any
 
-from nova_rt import exception as rt_exception
-from nova_rt import workload
+from nova_rt.rules import exception as rt_exception
+from nova_rt.rules import workload
 
 from tacker_rt import problem
 from tacker_rt.vnfd import inputs as tosca_inputs

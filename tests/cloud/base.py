@@ -23,10 +23,10 @@ import openstack
 from openstack import exceptions
 from oslotest import base
 
-from nova_rt.compute import claims
-from nova_rt.kernel import detect
-from nova_rt.kernel import fs
-import nova_rt.privsep
+from nova_rt.machine.kernel import detect
+from nova_rt.machine.kernel import fs
+from nova_rt.machine import privsep
+from nova_rt.services.compute import claims
 from tests.cloud import forked
 
 PROJECT = pathlib.Path(__file__).parents[2]
@@ -238,7 +238,7 @@ class CloudTestCase(base.BaseTestCase):
         """The root's where parents are throttled, else what its guests do."""
         parent, root = map(groups.runtime, (host.MACHINE,
                                             host.MACHINE.parent))
-        nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
+        privsep.cgroup_pctxt.set_client_mode(False)
         interface = detect.detect(fs.RealFS())
         assert interface is not None
         self.assertEqual(root if interface.keeps_room('/machine') else

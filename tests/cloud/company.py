@@ -11,8 +11,8 @@ from typing import Self
 from demo import host
 from demo import measure
 
-from nova_rt import cpus
-from nova_rt import reservation
+from nova_rt.rules import cpus
+from nova_rt.rules import reservation
 
 #: us, and of a pCPU
 _PERIODS = (10_000, 1_000_000)

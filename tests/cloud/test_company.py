@@ -11,9 +11,9 @@ import time
 
 import openstack
 
-from nova_rt import cpus
-from nova_rt import hostmap
-from nova_rt import reservation
+from nova_rt.rules import cpus
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
 from tests.cloud import base
 from tests.cloud import company
 

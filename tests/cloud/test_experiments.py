@@ -2,9 +2,9 @@
 
 """What an experiment says where the cloud has no room for it."""
 
-from experiments import nova
-from experiments import rtwalk
-from nova_rt import reservation
+from nova_rt.rules import reservation
+from paper import nova
+from paper import rtwalk
 from tests.cloud import base
 
 

@@ -11,7 +11,7 @@ import pathlib
 import statistics
 import unittest
 
-from nova_rt.kernel import tasks
+from nova_rt.machine.kernel import tasks
 from tests.cloud import base
 from tests.cloud import tenants
 

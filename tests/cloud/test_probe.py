@@ -13,8 +13,8 @@ import ddt
 import fixtures
 from oslotest import base
 
-from experiments.probe import stage as rt_stage
-from nova_rt.probe import bundle
+from paper.probe import stage as rt_stage
+from rt_probe import bundle
 
 #: As container runtimes do it: only the own part of the tree is mounted.
 _INSIDE = '''\

@@ -17,7 +17,7 @@ from nova.conf import scheduler as nova_scheduler
 from oslo_config import cfg
 from oslotest import base
 
-from nova_rt import conf as rt_conf
+from nova_rt.services import conf as rt_conf
 
 PROJECT = pathlib.Path(__file__).parents[2]
 RUN = pathlib.Path(__file__).with_name('run.sh')

@@ -14,9 +14,9 @@ import sys
 
 from oslo_config import cfg
 
-from nova_rt import conf as rt_conf
-from nova_rt import exception
-from nova_rt import reservation
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+from nova_rt.services import conf as rt_conf
 
 REFUSED = 'Failed to set flavor properties: BadRequestException: 400: '
 #: What is followed by a value that does not matter here.

@@ -14,7 +14,7 @@ import errno
 import fractions
 import threading
 
-from nova_rt.host import cgroup
+from nova_rt.machine.host import cgroup
 from tests.emulation import cpusets
 from tests.emulation import groups
 from tests.emulation import guard
@@ -32,7 +32,7 @@ PPM = 1_000_000
 
 
 class Kernel(hierarchies.Hierarchies):
-    """The files (:class:`nova_rt.host.cgroup.CgroupFS`) and the controls."""
+    """The files (``machine.host.cgroup.CgroupFS``) and the controls."""
 
     # The protocol CgroupFS.
 

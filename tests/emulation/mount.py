@@ -20,8 +20,8 @@ import time
 from typing import Any
 from unittest import mock
 
-from nova_rt.kernel import fs
-import nova_rt.privsep
+from nova_rt.machine.kernel import fs
+from nova_rt.machine import privsep
 from tests.emulation import groups
 from tests.emulation import guard
 from tests.emulation import kernel as emulation
@@ -175,10 +175,10 @@ def mounted(kernel: emulation.Kernel) -> Iterator[MountedFS]:
             # The hierarchies are directories of one mount here.
             names = {where.removeprefix(_TOP).strip('/')
                      for where, _kind, _options in kernel.mounts()}
-            with (mock.patch.object(nova_rt.privsep, 'CGROUP_ROOT', point),
-                  mock.patch.object(nova_rt.privsep, '_is_hierarchy',
+            with (mock.patch.object(privsep, 'CGROUP_ROOT', point),
+                  mock.patch.object(privsep, '_is_hierarchy',
                                     names.__contains__),
-                  mock.patch.object(nova_rt.privsep.cgroup_pctxt,
+                  mock.patch.object(privsep.cgroup_pctxt,
                                     'client_mode', False)):
                 yield MountedFS(kernel, point)
         finally:

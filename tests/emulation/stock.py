@@ -14,9 +14,9 @@ import collections
 import errno
 import fractions
 
-from nova_rt.host import cpulist
-from nova_rt.host import sched
-from nova_rt.kernel import deadline
+from nova_rt.machine.host import sched
+from nova_rt.machine.kernel import deadline
+from nova_rt.rules import cpulist
 from tests.emulation import clock as virtual
 from tests.emulation import cpusets
 from tests.emulation import groups

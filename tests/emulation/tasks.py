@@ -2,7 +2,7 @@
 
 """Guests and their tasks on emulated kernels, and the /proc below Tasks.
 
-``nova_rt.kernel.tasks`` reads /proc and calls sched_setscheduler(2) by the
+``machine.kernel.tasks`` reads /proc and calls sched_setscheduler(2) by the
 ids of threads; here is what stands in for both.  Ids are unique over all
 kernels of a process, as the hosts of a functional test share it.
 """
@@ -16,10 +16,10 @@ import posixpath
 import threading
 from typing import Any
 
-from nova_rt.host import sched
-from nova_rt.kernel import deadline
-from nova_rt.kernel import tasks
-from nova_rt import privsep
+from nova_rt.machine.host import sched
+from nova_rt.machine.kernel import deadline
+from nova_rt.machine.kernel import tasks
+from nova_rt.machine import privsep
 from tests.emulation import kernel as emulation
 from tests.emulation import paths
 from tests.emulation import stock
@@ -226,14 +226,14 @@ def parameters_of(thread: int) -> os.sched_param:
 
 
 def belongs(thread: int, process: int) -> bool:
-    """For ``nova_rt.kernel.tasks._belongs``."""
+    """For ``nova_rt.machine.kernel.tasks._belongs``."""
     kernel = _kernels.get(thread)
     task = kernel.tasks.get(thread) if kernel else None
     return task is not None and task.process == process
 
 
 def is_child(thread: int, process: int) -> bool:
-    """For ``nova_rt.kernel.tasks._is_child``: a keeper starts one init."""
+    """For ``machine.kernel.tasks._is_child``: a keeper starts one init."""
     kernel = _kernels.get(process)
     keeper = kernel.tasks.get(process) if kernel else None
     if kernel is None or keeper is None:
@@ -244,7 +244,7 @@ def is_child(thread: int, process: int) -> bool:
 
 def set_policy(group: str, controller: str, thread: int, policy: str,
                priority: int) -> None:
-    """For ``nova_rt.privsep.set_policy``."""
+    """For ``nova_rt.machine.privsep.set_policy``."""
     path = _task(thread).groups[_kernels[thread].key(controller)]
     if path != group and not path.startswith(group.rstrip('/') + '/'):
         raise ProcessLookupError(errno.ESRCH, 'not in this group')
@@ -254,7 +254,7 @@ def set_policy(group: str, controller: str, thread: int, policy: str,
 
 
 def place_vcpu(path: str, controller: str, thread: int, cpu: int) -> None:
-    """For ``nova_rt.privsep.place_vcpu``."""
+    """For ``nova_rt.machine.privsep.place_vcpu``."""
     task, kernel = _task(thread), _kernels[thread]
     _, group = kernel.locate(path)
     guest, vcpu = posixpath.split(group)
@@ -269,7 +269,7 @@ def place_vcpu(path: str, controller: str, thread: int, cpu: int) -> None:
 # SCHED_DEADLINE, where the kernel is a stock one.
 
 def attributes_of(thread: int) -> sched.Policy:
-    """For ``nova_rt.host.sched.get``."""
+    """For ``nova_rt.machine.host.sched.get``."""
     _task(thread)
     found = _kernels[thread]
     if isinstance(found, stock.Kernel):
@@ -278,7 +278,7 @@ def attributes_of(thread: int) -> sched.Policy:
 
 
 def set_deadline(thread: int, runtime_us: int, period_us: int) -> None:
-    """For ``nova_rt.host.sched.start``."""
+    """For ``nova_rt.machine.host.sched.start``."""
     _task(thread)
     _kernels[thread].set_deadline(thread, runtime_us, period_us)
 
@@ -304,47 +304,47 @@ def set_affinity(thread: int, cpus: Iterable[int]) -> None:
 
 
 def groups_of(thread: int) -> list[str]:
-    """For ``nova_rt.privsep._groups_of``."""
+    """For ``nova_rt.machine.privsep._groups_of``."""
     _task(thread)
     return [f'0:{key}:{group}' for key, group
             in _task(thread).groups.items()]
 
 
 def is_worker(thread: int) -> bool:
-    """For ``nova_rt.host.thread.is_worker``."""
+    """For ``nova_rt.machine.host.thread.is_worker``."""
     return thread in _workers
 
 
 def is_runnable(thread: int) -> bool:
-    """For ``nova_rt.host.thread.is_runnable``."""
+    """For ``nova_rt.machine.host.thread.is_runnable``."""
     _task(thread)
     found = _kernels[thread]
     return isinstance(found, stock.Kernel) and thread in found.busy_threads
 
 
 def ran_ns(thread: int) -> int:
-    """For ``nova_rt.host.thread.ran_ns``."""
+    """For ``nova_rt.machine.host.thread.ran_ns``."""
     _task(thread)
     return _stock(thread).ran_ns(thread)
 
 
 def overrun_ns(thread: int) -> int:
-    """For ``nova_rt.host.thread.overrun_ns``: a tick, of a busy thread."""
+    """For ``machine.host.thread.overrun_ns``: a tick, of a busy thread."""
     return 4_000_000 if is_runnable(thread) else 0
 
 
 def look(controller: str) -> list[deadline.Other]:
-    """For ``nova_rt.kernel.deadline.look``: there is nobody else."""
+    """For ``nova_rt.machine.kernel.deadline.look``: there is nobody else."""
     return []
 
 
 def try_pinning(path: str, cpu: int) -> bool:
-    """For ``nova_rt.privsep.try_pinning``."""
+    """For ``nova_rt.machine.privsep.try_pinning``."""
     return stock.Kernel.shrinks
 
 
 def read_server(server: str, cpu: int, name: str) -> int:
-    """For ``nova_rt.privsep.read_server``: there is a fair server."""
+    """For ``nova_rt.machine.privsep.read_server``: there is a fair server."""
     if server != 'fair_server':
         return 0
     return 50_000_000 if name == 'runtime' else 1_000_000_000
@@ -358,29 +358,29 @@ def _stock(thread: int) -> stock.Kernel:
 
 #: What is asked of threads, and changed, while guests have budgets.
 THREADS: dict[str, Any] = {
-    'nova_rt.kernel.tasks._belongs': belongs,
-    'nova_rt.kernel.tasks._is_child': is_child,
-    'nova_rt.host.thread.is_worker': is_worker,
-    'nova_rt.kernel.tasks.os.sched_getparam': parameters_of,
-    'nova_rt.kernel.tasks.os.sched_getscheduler': policy_of,
-    'nova_rt.privsep.set_policy': set_policy,
-    'nova_rt.privsep.place_vcpu': place_vcpu,
+    'nova_rt.machine.kernel.tasks._belongs': belongs,
+    'nova_rt.machine.kernel.tasks._is_child': is_child,
+    'nova_rt.machine.host.thread.is_worker': is_worker,
+    'nova_rt.machine.kernel.tasks.os.sched_getparam': parameters_of,
+    'nova_rt.machine.kernel.tasks.os.sched_getscheduler': policy_of,
+    'nova_rt.machine.privsep.set_policy': set_policy,
+    'nova_rt.machine.privsep.place_vcpu': place_vcpu,
 }
 #: What stands in for the system calls, and for the probe at start.
 DEADLINE: dict[str, Any] = {
-    'nova_rt.host.thread.is_worker': is_worker,
-    'nova_rt.host.thread.is_runnable': is_runnable,
-    'nova_rt.host.thread.ran_ns': ran_ns,
-    'nova_rt.host.thread.overrun_ns': overrun_ns,
-    'nova_rt.host.sched.get': attributes_of,
-    'nova_rt.host.sched.start': set_deadline,
-    'nova_rt.host.sched.os.sched_setscheduler': set_scheduler,
-    'nova_rt.kernel.pins.os.sched_getaffinity': affinity_of,
-    'nova_rt.privsep.os.sched_setaffinity': set_affinity,
-    'nova_rt.privsep._groups_of': groups_of,
-    'nova_rt.privsep.try_pinning': try_pinning,
-    'nova_rt.privsep.read_server': read_server,
-    'nova_rt.kernel.deadline.look': look,
+    'nova_rt.machine.host.thread.is_worker': is_worker,
+    'nova_rt.machine.host.thread.is_runnable': is_runnable,
+    'nova_rt.machine.host.thread.ran_ns': ran_ns,
+    'nova_rt.machine.host.thread.overrun_ns': overrun_ns,
+    'nova_rt.machine.host.sched.get': attributes_of,
+    'nova_rt.machine.host.sched.start': set_deadline,
+    'nova_rt.machine.host.sched.os.sched_setscheduler': set_scheduler,
+    'nova_rt.machine.kernel.pins.os.sched_getaffinity': affinity_of,
+    'nova_rt.machine.privsep.os.sched_setaffinity': set_affinity,
+    'nova_rt.machine.privsep._groups_of': groups_of,
+    'nova_rt.machine.privsep.try_pinning': try_pinning,
+    'nova_rt.machine.privsep.read_server': read_server,
+    'nova_rt.machine.kernel.deadline.look': look,
 }
 
 

@@ -21,10 +21,10 @@ from nova.tests import fixtures as nova_fixtures
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.libvirt import base
 
-from nova_rt.compute import claims
-from nova_rt import conf as rt_conf
-from nova_rt import hostmap
-from nova_rt import reservation
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
+from nova_rt.services.compute import claims
+from nova_rt.services import conf as rt_conf
 from tests.emulation import clock
 from tests.emulation import kernels
 from tests.emulation import rt_group_sched
@@ -166,16 +166,16 @@ class TestCase(waits.Waits, base.ServersTestBase):
     def _emulate_kernels(self) -> None:
         hosts = self.guests.hosts
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.virt.libvirt.driver.RTLibvirtDriver._rt_files',
+            'nova_rt.services.virt.libvirt.driver.RTLibvirtDriver._rt_files',
             lambda driver: hosts[driver.virtapi._compute.host].kernel))
         for name, new in (
                 *emulated.THREADS.items(),
-                ('nova_rt.privsep.cgroup_pctxt.client_mode', False),
-                ('nova_rt.host.namespaces.trouble', lambda host: ''),
-                ('nova_rt.kernel.tree.time', self.clock),
-                ('nova_rt.kernel.tasks.Tasks', emulated.EmulatedTasks),
-                ('nova_rt.privsep.read_pid', guests.read_pid),
-                ('nova_rt.virt.libvirt.driver.libvirt', fakelibvirt)):
+                ('nova_rt.machine.privsep.cgroup_pctxt.client_mode', False),
+                ('nova_rt.machine.host.namespaces.trouble', lambda host: ''),
+                ('nova_rt.machine.kernel.tree.time', self.clock),
+                ('nova_rt.machine.kernel.tasks.Tasks', emulated.EmulatedTasks),
+                ('nova_rt.machine.privsep.read_pid', guests.read_pid),
+                ('nova_rt.services.virt.libvirt.driver.libvirt', fakelibvirt)):
             self.useFixture(fixtures.MonkeyPatch(name, new))
 
     # Hosts.

@@ -29,7 +29,7 @@ class Name(str):
 
 
 def read_pid(name: Name) -> int:
-    """For ``nova_rt.privsep.read_pid``."""
+    """For ``nova_rt.machine.privsep.read_pid``."""
     if not name.pid:
         raise FileNotFoundError(2, 'no such domain runs', str(name))
     return name.pid

@@ -16,8 +16,8 @@ import nova.conf
 from nova import objects
 from nova.virt import event as virtevent
 
-from nova_rt.compute import claims
-from nova_rt import hostmap
+from nova_rt.rules import hostmap
+from nova_rt.services.compute import claims
 from tests.functional import base
 from tests.functional import guests
 

@@ -173,7 +173,7 @@ class Killer(fixtures.Fixture):
                        f'kernel {name}', lambda kernel, path, *text:
                        ' '.join((path.rpartition('/')[2], *text)))
         for name in ('set_policy', 'place_vcpu'):
-            self._step(f'nova_rt.privsep.{name}', f'privsep {name}',
+            self._step(f'nova_rt.machine.privsep.{name}', f'privsep {name}',
                        lambda *args: args[3])
 
     def _patch(self, name: str, new: Any) -> None:

@@ -48,7 +48,7 @@ class LiveKillTests(kill_moves.MoveKillTests):
         #: the host that has the server after its live migration
         self.ends_at = ''
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.virt.libvirt.holding.PATIENCE', _PATIENCE))
+            'nova_rt.services.virt.libvirt.holding.PATIENCE', _PATIENCE))
         self.libvirt = self.useFixture(Migrations(
             self.killer, self.guests, lambda: self.connection('host2')))
 

@@ -24,7 +24,7 @@ from nova.compute import resource_tracker
 from nova.compute import task_states
 from nova import objects
 
-from nova_rt import hostmap
+from nova_rt.rules import hostmap
 from tests.functional import kill
 from tests.functional import operations
 from tests.functional import repairs

@@ -12,7 +12,7 @@ from nova.tests.functional.api import client
 from nova.virt import event as virtevent
 from nova.virt.libvirt import driver as libvirt_driver
 
-from nova_rt.compute import claims
+from nova_rt.services.compute import claims
 from tests.functional import guests
 from tests.functional import invariants
 

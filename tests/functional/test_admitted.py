@@ -8,7 +8,7 @@ from typing import Any
 import fixtures
 from nova.tests.functional.api import client
 
-from nova_rt.manage.read import older
+from nova_rt.operate.manage.read import older
 from tests.functional import operations
 from tests.functional import test_live_migration
 from tests.functional import test_tenant
@@ -124,7 +124,7 @@ class Older:
     @contextlib.contextmanager
     def older_version(self) -> Any:
         """One that admits what binds a server to cells."""
-        with fixtures.MonkeyPatch('nova_rt.compute.admission.check',
+        with fixtures.MonkeyPatch('nova_rt.services.compute.admission.check',
                                   lambda *args: None):
             yield
 

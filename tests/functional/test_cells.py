@@ -9,9 +9,9 @@ from nova import context as nova_context
 from nova.policies import base as base_policies
 from nova.policies import servers as servers_policies
 
-from nova_rt.compute import claims
-from nova_rt.compute import request
-from nova_rt import servers
+from nova_rt.services.compute import claims
+from nova_rt.services.compute import request
+from nova_rt.services import servers
 from tests.functional import base
 from tests import proof
 
@@ -125,7 +125,7 @@ class CrossCellTest(TestCase):
                   'as ever')
     def test_admitted_by_older_rules(self) -> None:
         self._delete_server(self.server)
-        with fixtures.MonkeyPatch('nova_rt.compute.admission.check',
+        with fixtures.MonkeyPatch('nova_rt.services.compute.admission.check',
                                   lambda *args: None):
             self.server = self.boot(
                 self.rt_flavor(20_000, 100_000, hw__numa_nodes='1'))

@@ -11,9 +11,9 @@ from nova import objects
 from nova.tests.functional.api import client
 import oslo_messaging
 
-from nova_rt.compute import kept
-from nova_rt import hostmap
-from nova_rt import reservation
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
+from nova_rt.services.compute import kept
 from tests.emulation import numbers
 from tests.functional import base
 
@@ -119,7 +119,7 @@ class CreateTest(base.TestCase):
     def test_starts_of_ordinary_servers_are_not_looked_up(self) -> None:
         flavor = self.rt_flavor(None, None)
         looked_up = self.useFixture(fixtures.MockPatch(
-            'nova_rt.compute.kept.instance',
+            'nova_rt.services.compute.kept.instance',
             side_effect=kept.instance)).mock
         server = self.boot(flavor)
         self.api.post_server_action(server['id'], {'reboot': {

@@ -12,9 +12,9 @@ from nova import context
 from nova import objects
 from nova.tests.fixtures import libvirt as fakelibvirt
 
-from nova_rt.compute import claims
-from nova_rt.host import sched
-from nova_rt import hostmap
+from nova_rt.machine.host import sched
+from nova_rt.rules import hostmap
+from nova_rt.services.compute import claims
 from tests.emulation import groups
 from tests.emulation import kernels
 from tests.emulation import stock
@@ -100,7 +100,7 @@ class DeadlineTest(Stock, operations.TestCase):
     def test_a_vcpu_that_starves_runs_after_an_audit(self) -> None:
         """Its policy and its pCPU read back right all the time."""
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.kernel.starving._GRACE_SECONDS', 0.0))
+            'nova_rt.machine.kernel.starving._GRACE_SECONDS', 0.0))
         server = self.reserved()
         thread = self.busy(server)
         self.kernel().stuck.add(thread)

@@ -10,7 +10,7 @@ from lxml import etree
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.fixtures import neutron
 
-from nova_rt import labels
+from nova_rt.rules import labels
 from tests.functional import operations
 
 FLOATING = '203.0.113.7'

@@ -10,11 +10,11 @@ from typing import Any
 
 import fixtures
 
-from nova_rt.doctor import examine
-from nova_rt.doctor import options
-from nova_rt.doctor import view
-from nova_rt.host import files as host_files
-from nova_rt.kernel import detect
+from nova_rt.machine.host import files as host_files
+from nova_rt.machine.kernel import detect
+from nova_rt.operate.doctor import examine
+from nova_rt.operate.doctor import options
+from nova_rt.operate.doctor import view
 from tests.emulation.eighth import installed
 from tests.emulation.eighth import interface
 from tests.emulation.eighth import kernel

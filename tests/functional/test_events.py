@@ -8,7 +8,7 @@ import fixtures
 from nova.virt import event as virtevent
 import oslo_messaging
 
-from nova_rt import exception
+from nova_rt.rules import exception
 from tests.functional import operations
 
 STARTED = virtevent.EVENT_LIFECYCLE_STARTED

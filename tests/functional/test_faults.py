@@ -11,7 +11,7 @@ import fixtures
 from nova.compute import resource_tracker
 from nova.tests.functional.api import client
 
-from nova_rt import exception
+from nova_rt.rules import exception
 from tests.functional import base
 
 
@@ -90,7 +90,7 @@ class RefusalTest(base.TestCase):
             raise PermissionError(errno.EPERM, 'not permitted')
 
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.privsep.set_policy', refuse))
+            'nova_rt.machine.privsep.set_policy', refuse))
         self.boot(self.rt_flavor(), status='ERROR')
         self.assertEqual({}, self.guests.hosts['host1'].running)
         self.assert_nothing_left()

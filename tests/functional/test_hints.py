@@ -7,7 +7,7 @@ from typing import Any
 
 from nova.tests.functional.api import client
 
-from nova_rt import reservation
+from nova_rt.rules import reservation
 from tests.functional import base
 from tests.functional import operations
 from tests import proof

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 
-from nova_rt import hostmap
+from nova_rt.rules import hostmap
 from tests.functional import kill_live
 from tests.functional import kill_matrix
 from tests.functional import kill_moves

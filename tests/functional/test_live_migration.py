@@ -11,7 +11,7 @@ from nova import exception
 from nova import thread_pool_factory
 from nova.virt.libvirt import driver
 
-from nova_rt import hostmap
+from nova_rt.rules import hostmap
 from tests.functional import live
 from tests.functional import operations
 from tests import proof
@@ -180,9 +180,9 @@ class LiveMigrationTest(TestCase):
         server = self.reserved()
         before = self.claimed(server)
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.virt.libvirt.holding.PATIENCE', 1.0))
+            'nova_rt.services.virt.libvirt.holding.PATIENCE', 1.0))
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.virt.libvirt.started.Starts.heed',
+            'nova_rt.services.virt.libvirt.started.Starts.heed',
             lambda self, uuid: False))
         self.libvirt.while_copying = lambda incoming: None
         self.migrate(server, 'cancelled')
@@ -215,7 +215,7 @@ class LiveMigrationTest(TestCase):
         before = self.claimed(server)
         other = self.reserved('host2', 500, vcpus=4)
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.scheduler.filters.rt_share_filter.RTShareFilter.'
+            'nova_rt.services.scheduler.filters.rt_share_filter.RTShareFilter.'
             'filter_all', lambda self, hosts, spec: hosts))
         self.migrate(server, 'error')
         self.assertIn('CPU reservation refused', self.stdlog.logger.output)

@@ -16,8 +16,8 @@ import fixtures
 from nova import context as nova_context
 from nova import objects
 
-from nova_rt.compute import tracker
-from nova_rt import hostmap
+from nova_rt.rules import hostmap
+from nova_rt.services.compute import tracker
 from tests.functional import base
 
 IN_FLIGHT = int(os.environ.get('NOVA_RT_LOAD', '32'))
@@ -46,7 +46,8 @@ class LoadTest(base.TestCase):
             return update(rt, *args, **kwargs)
 
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.compute.tracker.RTResourceTracker._update', watch))
+            'nova_rt.services.compute.tracker.RTResourceTracker._update',
+            watch))
         for name in self.HOSTS:
             self.start_host(name)
         self.flavor = self.rt_flavor(*self.FLAVOR)

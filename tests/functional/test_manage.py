@@ -14,9 +14,9 @@ from nova import context as nova_context
 from nova import objects
 from nova.scheduler.client import report
 
-from nova_rt.cmd import manage
-from nova_rt.cmd import status
-from nova_rt import hostmap
+from nova_rt.operate.commands import manage
+from nova_rt.operate.commands import status
+from nova_rt.rules import hostmap
 from tests.functional import base
 from tests.functional import strangers
 
@@ -49,11 +49,11 @@ class ManageTestCase(base.TestCase):
             self.start_host(name)
         self.this_host = 'host1'
         for name, new in (
-                ('manage.command.PAUSE_SECONDS', 0),
-                ('manage.start.configure', lambda *args: None),
-                ('manage.read.kernel.this_host',
+                ('operate.manage.command.PAUSE_SECONDS', 0),
+                ('operate.manage.start.configure', lambda *args: None),
+                ('operate.manage.read.kernel.this_host',
                  lambda: Files(self.kernel(self.this_host))),
-                ('manage.read.kernel.running_guests', self._running)):
+                ('operate.manage.read.kernel.running_guests', self._running)):
             self.useFixture(fixtures.MonkeyPatch(f'nova_rt.{name}', new))
 
     def _running(self) -> list[tuple[str, int]]:
@@ -331,7 +331,8 @@ class DamageTest(ManageTestCase):
 
         self.useFixture(fixtures.MockPatchObject(self.client(), 'put', put))
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.manage.read.placement.random.uniform', lambda *args: 0))
+            'nova_rt.operate.manage.read.placement.random.uniform',
+            lambda *args: 0))
         code, out = self.heal()
         self.assertEqual((0, (100_000, 100_000)),
                          (code, self.allocated(server)), out)

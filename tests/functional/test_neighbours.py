@@ -5,8 +5,8 @@
 import json
 from typing import Any
 
-from nova_rt.compute import neighbours as compute_neighbours
-from nova_rt.interference import neighbours
+from nova_rt.rules import neighbours
+from nova_rt.services.compute import neighbours as compute_neighbours
 from tests.functional import operations
 from tests.functional import test_live_migration
 

@@ -11,7 +11,7 @@ from nova import objects
 from nova.tests.functional.api import client
 import yaml
 
-from nova_rt import hostmap
+from nova_rt.rules import hostmap
 from tests.functional import operations
 from tests import proof
 

@@ -9,8 +9,8 @@ import os
 
 import fixtures
 
-from nova_rt import exception
-from nova_rt import hostmap
+from nova_rt.rules import exception
+from nova_rt.rules import hostmap
 from tests.functional import invariants
 from tests.functional import operations
 from tests.functional import test_live_migration
@@ -78,7 +78,8 @@ class PrioritiesTest(TestCase):
             raise exception.KernelError(interface='', group='/', reason='')
 
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.kernel.rt_group_sched.RtGroupSched.capacity', refuse))
+            'nova_rt.machine.kernel.rt_group_sched.RtGroupSched.capacity',
+            refuse))
         self.audit('host1')
         self.assertEqual(before, self.priorities(server))
 
@@ -131,7 +132,7 @@ class AdmissionTest(TestCase):
         # The fullest host first.
         self.flags(rt_share_weight_multiplier=-100.0, group='nova_rt')
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.hostmap._rule', lambda data: None))
+            'nova_rt.rules.hostmap._rule', lambda data: None))
         hostmap._decode.cache_clear()
         self.addCleanup(hostmap._decode.cache_clear)
         other = self.boot(self.rt_flavor(*MIDDLE))
@@ -149,10 +150,10 @@ class UpgradeTest(TestCase):
 
     def setUp(self) -> None:
         self.before = fixtures.CompoundFixture([
-            fixtures.MonkeyPatch('nova_rt.compute.capacity._rule',
+            fixtures.MonkeyPatch('nova_rt.services.compute.capacity._rule',
                                  lambda conf, found: None),
             fixtures.MonkeyPatch(
-                'nova_rt.virt.libvirt.driver._priority_by_period',
+                'nova_rt.services.virt.libvirt.driver._priority_by_period',
                 lambda wanted: 10)])
         self.before.setUp()
         super().setUp()

@@ -4,7 +4,7 @@
 
 import fixtures
 
-from nova_rt import hostmap
+from nova_rt.rules import hostmap
 from tests.functional import base
 
 
@@ -33,7 +33,7 @@ class MultiCreateTest(base.TestCase):
         self.assertEqual([], [
             line for line in self.stdlog.logger.output.splitlines()
             if 'CPU reservation refused' in line
-            and '[nova_rt.scheduler.' not in line])
+            and '[nova_rt.services.scheduler.' not in line])
         last = self.boot(flavor, status='ERROR')
         self.assertIn('No valid host', self.fault(last))
         for server in (*servers, last):
@@ -152,7 +152,7 @@ class PlacementTests:
         # RTShareFilter lets everything pass, so that it cannot be what
         # refused; and a server goes to the fullest host it is offered.
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.cpus.fits', lambda state, vcpus, bandwidth: True))
+            'nova_rt.rules.cpus.fits', lambda state, vcpus, bandwidth: True))
         self.flags(rt_share_weight_multiplier=-100.0, group='nova_rt')
         self.flavor = self.rt_flavor(60_000, 100_000)
         self.wanted = hostmap.amounts(1, 600_000)

@@ -18,7 +18,7 @@ import fixtures
 from nova.scheduler import host_manager
 from nova.scheduler import request_filter
 
-from nova_rt.kernel import detect
+from nova_rt.machine.kernel import detect
 from tests.emulation import clock
 from tests.emulation import tasks as emulated
 from tests.functional import guests
@@ -75,12 +75,12 @@ class CloudTest(base.TestCase):
     def _emulate(self) -> None:
         for name, new in (
                 *emulated.THREADS.items(),
-                ('nova_rt.privsep.cgroup_pctxt.client_mode', False),
-                ('nova_rt.kernel.tree.time', self.clock),
-                ('nova_rt.kernel.detect.known',
+                ('nova_rt.machine.privsep.cgroup_pctxt.client_mode', False),
+                ('nova_rt.machine.kernel.tree.time', self.clock),
+                ('nova_rt.machine.kernel.detect.known',
                  functools.cache(detect.known)),
-                ('nova_rt.kernel.tasks.Tasks', emulated.EmulatedTasks),
-                ('nova_rt.privsep.read_pid', guests.read_pid)):
+                ('nova_rt.machine.kernel.tasks.Tasks', emulated.EmulatedTasks),
+                ('nova_rt.machine.privsep.read_pid', guests.read_pid)):
             self.useFixture(fixtures.MonkeyPatch(name, new))
 
     def cloud(self, hosts: int) -> Any:

@@ -4,8 +4,8 @@
 
 from typing import Any
 
-from nova_rt import hostmap
-from nova_rt import labels
+from nova_rt.rules import hostmap
+from nova_rt.rules import labels
 from tests.functional import base
 from tests.functional import operations
 from tests.functional import strangers

@@ -8,7 +8,7 @@ from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client
 from oslo_limit import fixture as limit_fixture
 
-from nova_rt import hostmap
+from nova_rt.rules import hostmap
 from tests.functional import operations
 from tests import proof
 

@@ -7,7 +7,7 @@ The rules are those of doc/source/admin/upgrade.rst.
 
 import fixtures
 
-from nova_rt import hostmap
+from nova_rt.rules import hostmap
 from tests.functional import operations
 from tests.functional import test_operator
 
@@ -26,7 +26,7 @@ class SideBySideTest(operations.TestCase):
 
     def audit_of_newer(self, host: str) -> None:
         """What a nova-compute publishes whose map has another meaning."""
-        with fixtures.MonkeyPatch('nova_rt.hostmap.VERSION',
+        with fixtures.MonkeyPatch('nova_rt.rules.hostmap.VERSION',
                                   hostmap.VERSION + 1):
             self.audit(host)
 

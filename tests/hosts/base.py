@@ -16,8 +16,8 @@ from cloud.full import lifecycle
 from cloud.full import services
 from cloud import settings
 from demo import groups
-from nova_rt import hostmap
-from nova_rt.virt.libvirt import holding
+from nova_rt.rules import hostmap
+from nova_rt.services.virt.libvirt import holding
 
 from tests.cloud import base
 from tests.full import base as full_base

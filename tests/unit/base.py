@@ -15,11 +15,11 @@ from oslo_utils.fixture import uuidsentinel as uuids
 from oslo_utils import timeutils
 from oslotest import base
 
-from nova_rt import conf as rt_conf
-from nova_rt import cpus
-from nova_rt import hostmap
-from nova_rt import reservation
-from nova_rt import schedulability
+from nova_rt.rules import cpus
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
+from nova_rt.rules import schedulability
+from nova_rt.services import conf as rt_conf
 
 CONF = nova.conf.CONF
 

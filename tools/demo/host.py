@@ -21,10 +21,10 @@ from cloud import settings
 
 from demo import groups
 from demo import guests
-from nova_rt.compute import claims
-from nova_rt.host import sched
-from nova_rt.host import thread
-from nova_rt import hostmap
+from nova_rt.machine.host import sched
+from nova_rt.machine.host import thread
+from nova_rt.rules import hostmap
+from nova_rt.services.compute import claims
 
 MACHINE = groups.tree('cpu') / 'machine'
 POLICIES = {getattr(os, name): name for name in (

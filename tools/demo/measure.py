@@ -10,7 +10,7 @@ import time
 from demo import groups
 from demo import host
 
-from nova_rt.compute import claims
+from nova_rt.services.compute import claims
 
 PRIORITY = 99
 #: of each server

@@ -18,7 +18,7 @@ from demo import guests
 from demo import host
 from demo import measure
 from demo import report
-from nova_rt import hostmap
+from nova_rt.rules import hostmap
 
 # What each server is watched for, in whole periods of its own.
 SECONDS = 5

@@ -9,8 +9,8 @@ from tempest.common import waiters
 from tempest import config
 from tempest.lib.common.utils import test_utils
 
-from nova_rt import hostmap
-from nova_rt import reservation
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
 
 CONF = config.CONF
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 import contextlib
 import posixpath
 
-from nova_rt import exception
-from nova_rt.host import cgroup
-from nova_rt.kernel import base
-from nova_rt.kernel import survey as rt_survey
-from nova_rt import reservation
+from nova_rt.machine.host import cgroup
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import survey as rt_survey
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
 
 FILE = 'cpu.guarantee'
 NONE = 'max 0'

@@ -22,13 +22,13 @@ import sys
 import tempfile
 import time
 
-from nova_rt.conformance import busy
-from nova_rt import exception
-from nova_rt.host import files as host_files
-from nova_rt.monitor import budgets
-from nova_rt.monitor import sched
-from nova_rt.monitor import servers
-from nova_rt.monitor import waits
+from nova_rt.machine.host import files as host_files
+from nova_rt.machine.trial import busy
+from nova_rt.rules import exception
+from rt_monitor import budgets
+from rt_monitor import sched
+from rt_monitor import servers
+from rt_monitor import waits
 from tests.full.kernel import guests
 from tests.full.kernel import host as hosts
 from tests.full.kernel import summary

@@ -26,11 +26,11 @@ import subprocess
 import sys
 import time
 
-from nova_rt.host import cgroup
-from nova_rt.kernel import detect
-from nova_rt.kernel import fs
-from nova_rt.kernel import survey
-import nova_rt.privsep
+from nova_rt.machine.host import cgroup
+from nova_rt.machine.kernel import detect
+from nova_rt.machine.kernel import fs
+from nova_rt.machine.kernel import survey
+from nova_rt.machine import privsep
 from tests.emulation import guard
 from tests.emulation import kernels
 from tests.emulation import paths
@@ -343,7 +343,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument('--calls', type=int, default=20_000)
     parser.add_argument('--seed', type=int, default=1)
     args = parser.parse_args(argv)
-    nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
+    privsep.cgroup_pctxt.set_client_mode(False)
     # As after an exception: what was made is removed.
     signal.signal(signal.SIGTERM, lambda *args: sys.exit(1))
     report = campaign(args.calls, args.seed)

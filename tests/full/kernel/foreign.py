@@ -5,8 +5,8 @@
 from collections.abc import Iterator, Sequence
 import contextlib
 
-from nova_rt.conformance import busy
-from nova_rt.host import sched
+from nova_rt.machine.host import sched
+from nova_rt.machine.trial import busy
 
 
 @contextlib.contextmanager

@@ -11,10 +11,10 @@ import signal
 import subprocess
 import time
 
-from nova_rt.conformance import busy
-from nova_rt.host import cgroup
-from nova_rt.kernel import fs
-from nova_rt.kernel import survey
+from nova_rt.machine.host import cgroup
+from nova_rt.machine.kernel import fs
+from nova_rt.machine.kernel import survey
+from nova_rt.machine.trial import busy
 
 _PARTITION = 'machine'
 #: What a task of a container does: it is busy, or its children end all the

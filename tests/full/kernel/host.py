@@ -5,14 +5,14 @@
 import dataclasses
 from typing import Self
 
-from nova_rt.compute import claims
-from nova_rt.kernel import detect
-from nova_rt.kernel import fs
-from nova_rt.kernel import tasks
-from nova_rt.kernel import tree
-import nova_rt.privsep
-from nova_rt import reservation
-from nova_rt.virt.libvirt import enforcer
+from nova_rt.machine.kernel import detect
+from nova_rt.machine.kernel import fs
+from nova_rt.machine.kernel import tasks
+from nova_rt.machine.kernel import tree
+from nova_rt.machine import privsep
+from nova_rt.rules import reservation
+from nova_rt.services.compute import claims
+from nova_rt.services.virt.libvirt import enforcer
 
 #: ppm of each pCPU for guests.
 CAP = 900_000
@@ -34,7 +34,7 @@ class Host:
     @classmethod
     def find(cls) -> Self:
         """:raises LookupError: the kernel has no interface with groups"""
-        nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
+        privsep.cgroup_pctxt.set_client_mode(False)
         files = fs.RealFS()
         found = detect.detect(files)
         if not isinstance(found, tree.TreeInterface):

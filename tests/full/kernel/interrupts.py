@@ -26,11 +26,11 @@ import tempfile
 import time
 from typing import Any
 
-from nova_rt.cmd import main as nova_rt_command
-from nova_rt.conformance import busy
-from nova_rt.host import files
-from nova_rt.host import interrupts
-from nova_rt.host import proc
+from nova_rt.machine.host import files
+from nova_rt.machine.host import interrupts
+from nova_rt.machine.host import proc
+from nova_rt.machine.trial import busy
+from nova_rt.operate.commands import main as nova_rt_command
 from tests.full.kernel import pinned
 
 #: ms: the mean wait with the advice followed.

@@ -12,7 +12,7 @@ import os
 import pathlib
 import time
 
-from nova_rt.conformance import busy
+from nova_rt.machine.trial import busy
 from tests.full.kernel import guests
 
 _PATIENCE_SECONDS = 60

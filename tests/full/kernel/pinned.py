@@ -25,16 +25,16 @@ from typing import Any
 
 from oslo_utils import uuidutils
 
-from nova_rt.compute import claims
-from nova_rt.conformance import busy
-from nova_rt import exception
-from nova_rt.host import sched
-from nova_rt.kernel import fs
-from nova_rt.kernel import pins
-from nova_rt.kernel import tasks as kernel_tasks
-import nova_rt.privsep
-from nova_rt import reservation
-from nova_rt.virt.libvirt import deadline
+from nova_rt.machine.host import sched
+from nova_rt.machine.kernel import fs
+from nova_rt.machine.kernel import pins
+from nova_rt.machine.kernel import tasks as kernel_tasks
+from nova_rt.machine import privsep
+from nova_rt.machine.trial import busy
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+from nova_rt.services.compute import claims
+from nova_rt.services.virt.libvirt import deadline
 from tests.full.kernel import machines
 
 _NOISE = 2
@@ -59,7 +59,7 @@ class Host:
 
     def __init__(self, tolerance: float,
                  running: machines.Machines | None = None) -> None:
-        nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
+        privsep.cgroup_pctxt.set_client_mode(False)
         self.tolerance = tolerance
         files = fs.RealFS()
         self.tasks = kernel_tasks.Tasks(files)

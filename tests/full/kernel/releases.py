@@ -21,8 +21,8 @@ import pathlib
 import sys
 import time
 
-from nova_rt import exception
-from nova_rt.host import ticks
+from nova_rt.machine.host import ticks
+from nova_rt.rules import exception
 from tests.full.kernel import guests
 from tests.full.kernel import host as hosts
 from tests.full.kernel import summary

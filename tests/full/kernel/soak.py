@@ -26,10 +26,10 @@ import signal
 import sys
 import time
 
-from nova_rt.compute import claims
-from nova_rt import exception
-from nova_rt import reservation
-from nova_rt.virt.libvirt import reconcile
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+from nova_rt.services.compute import claims
+from nova_rt.services.virt.libvirt import reconcile
 from tests.full.kernel import guests
 from tests.full.kernel import host as hosts
 from tests.full.kernel import summary

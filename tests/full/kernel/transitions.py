@@ -27,10 +27,10 @@ import signal
 import sys
 import time
 
-from nova_rt.compute import claims
-from nova_rt import exception
-from nova_rt.host import sched
-from nova_rt.virt.libvirt import reconcile
+from nova_rt.machine.host import sched
+from nova_rt.rules import exception
+from nova_rt.services.compute import claims
+from nova_rt.services.virt.libvirt import reconcile
 from tests.full.kernel import machines
 from tests.full.kernel import pinned
 from tests.full.kernel import summary

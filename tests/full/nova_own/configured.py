@@ -20,11 +20,11 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional import fixtures as placement
 from nova.tests.functional import integrated_helpers
 
-from nova_rt.host import namespaces
-from nova_rt import hostmap
-import nova_rt.privsep
-from nova_rt import selfcheck
-from nova_rt.virt.libvirt import driver
+from nova_rt.machine.host import namespaces
+from nova_rt.machine import privsep
+from nova_rt.rules import hostmap
+from nova_rt.services import selfcheck
+from nova_rt.services.virt.libvirt import driver
 from tests.emulation import kernels
 
 _PASTE = os.path.join(sys.prefix, 'etc', 'nova', 'api-paste.ini')
@@ -125,7 +125,7 @@ def _emulate() -> None:
     verify = selfcheck.verify
     verify()
     selfcheck.verify = lambda tested=(): verify(tested)
-    nova_rt.privsep.cgroup_pctxt.client_mode = False
+    privsep.cgroup_pctxt.client_mode = False
     namespaces.trouble = lambda host: ''
     driver.RTLibvirtDriver._rt_files = (
         lambda self: kernels.KERNELS[_KERNEL](_CPUS))

@@ -17,14 +17,14 @@ import time
 import unittest
 from unittest import mock
 
-from nova_rt.kernel import detect
-import nova_rt.kernel.fs
-from nova_rt.kernel import rt_group_sched
-from nova_rt.kernel import rt_max
-from nova_rt.kernel import survey
-from nova_rt.kernel import tree
-from nova_rt.kernel import two_files
-import nova_rt.privsep
+from nova_rt.machine.kernel import detect
+import nova_rt.machine.kernel.fs
+from nova_rt.machine.kernel import rt_group_sched
+from nova_rt.machine.kernel import rt_max
+from nova_rt.machine.kernel import survey
+from nova_rt.machine.kernel import tree
+from nova_rt.machine.kernel import two_files
+from nova_rt.machine import privsep
 
 #: Runtime of the scratch group: 0.02 of each CPU.
 TOP_US = 20_000
@@ -44,7 +44,7 @@ def why_not() -> str:
     """Why this machine cannot run these tests, '' where it can."""
     if os.geteuid() != 0:
         return 'needs root'
-    hierarchy = survey.hierarchy_of(nova_rt.kernel.fs.RealFS())
+    hierarchy = survey.hierarchy_of(nova_rt.machine.kernel.fs.RealFS())
     if hierarchy is None or not any(
             os.path.exists(os.path.join(hierarchy.mount, name))
             for name in (two_files.RUNTIME, rt_max.MAX)):
@@ -54,7 +54,7 @@ def why_not() -> str:
 
 def mount(controller: str) -> pathlib.Path:
     """The root group of a controller's hierarchy."""
-    mounts = list(nova_rt.kernel.fs.RealFS().mounts())
+    mounts = list(nova_rt.machine.kernel.fs.RealFS().mounts())
     for point, kind, options in mounts:
         if kind == 'cgroup' and controller in options.split(','):
             return pathlib.Path(point)
@@ -98,9 +98,9 @@ def scratch(test: unittest.TestCase) -> str:
     """The name of a top group that *test* may write to, in this process."""
     name = f'nova-rt-test-{os.getpid()}-{next(_numbers)}'
     for patch in (
-            mock.patch.object(nova_rt.privsep.cgroup_pctxt, 'client_mode',
+            mock.patch.object(privsep.cgroup_pctxt, 'client_mode',
                               False),
-            mock.patch.object(nova_rt.privsep, 'TOPS', {name})):
+            mock.patch.object(privsep, 'TOPS', {name})):
         patch.start()
         test.addCleanup(patch.stop)
     return name
@@ -124,7 +124,7 @@ class RealKernelTest(unittest.TestCase):
                                    return_value=False)
         modest.start()
         self.addCleanup(modest.stop)
-        self.fs = nova_rt.kernel.fs.RealFS()
+        self.fs = nova_rt.machine.kernel.fs.RealFS()
         self.cpu = mount('cpu')
         self.interface = self._detect()
         # As nova-compute does it: some kernels begin without any share.

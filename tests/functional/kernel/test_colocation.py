@@ -11,12 +11,12 @@ import tempfile
 import time
 from unittest import mock
 
-from nova_rt.colocation import profile
-from nova_rt.colocation import trial
-from nova_rt import exception
+from nova_rt.rules import exception
+from rt_models.colocation import profile
+from rt_models.colocation import trial
 from tests.functional.kernel import base
 
-_COMMAND = ('import sys; from nova_rt.cmd import main; '
+_COMMAND = ('import sys; from nova_rt.operate.commands import main; '
             'sys.exit(main.main(sys.argv[1:]))')
 _ROUTER = ('format: nova-rt-profile/1\ntype: router\n'
            'load: {size: 64, flows: 2}\nwork: packets\n')

@@ -11,10 +11,10 @@ import pathlib
 import subprocess
 import sys
 
-from nova_rt.conformance import stage
+from nova_rt.operate.conformance import stage
 from tests.functional.kernel import base
 
-_COMMAND = ('import sys; from nova_rt.cmd import main; '
+_COMMAND = ('import sys; from nova_rt.operate.commands import main; '
             'sys.exit(main.main(sys.argv[1:]))')
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.virt.libvirt.deadline on the threads of a real process.
+"""nova_rt.services.virt.libvirt.deadline on the threads of a real process.
 
 The process stands for a QEMU with two vCPUs; its scratch groups are named as
 libvirt names those of a domain.  Its threads sleep, as in a paused guest.
@@ -17,15 +17,15 @@ from unittest import mock
 
 from oslo_utils.fixture import uuidsentinel as uuids
 
-from nova_rt.compute import claims
-from nova_rt import exception
-from nova_rt.host import sched
-import nova_rt.kernel.fs
-from nova_rt.kernel import pins
-from nova_rt.kernel import survey
-from nova_rt.kernel import tasks
-from nova_rt import reservation
-from nova_rt.virt.libvirt import deadline
+from nova_rt.machine.host import sched
+import nova_rt.machine.kernel.fs
+from nova_rt.machine.kernel import pins
+from nova_rt.machine.kernel import survey
+from nova_rt.machine.kernel import tasks
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+from nova_rt.services.compute import claims
+from nova_rt.services.virt.libvirt import deadline
 from tests.functional.kernel import base
 
 GUEST = '''
@@ -44,7 +44,7 @@ def why_not() -> str:
     """Why this machine cannot run these tests, '' where it can."""
     if os.geteuid() != 0:
         return 'needs root'
-    found = survey.hierarchy_of(nova_rt.kernel.fs.RealFS())
+    found = survey.hierarchy_of(nova_rt.machine.kernel.fs.RealFS())
     if found is None or not found.controller:
         return 'needs the cpu controller of cgroup v1'
     return ''
@@ -89,7 +89,7 @@ class DeadlineTest(unittest.TestCase):
         if reason:
             self.skipTest(reason)
         self.name = base.scratch(self)
-        fs = nova_rt.kernel.fs.RealFS()
+        fs = nova_rt.machine.kernel.fs.RealFS()
         self.tasks = tasks.Tasks(fs)
         self.enforcer = deadline.DeadlineEnforcer(
             fs, self.tasks, False, lambda: os.sched_getaffinity(0),
@@ -287,7 +287,7 @@ class PinnedTest(DeadlineTest):
             self.skipTest('needs two CPUs')
 
     def test_probe(self) -> None:
-        self.assertTrue(deadline.can_pin(nova_rt.kernel.fs.RealFS(),
+        self.assertTrue(deadline.can_pin(nova_rt.machine.kernel.fs.RealFS(),
                                          self.tasks))
         mount = pathlib.Path(self.tasks.mount_of('cpuset'))
         self.assertFalse((mount / survey.SCRATCH).exists())

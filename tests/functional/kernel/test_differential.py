@@ -14,7 +14,7 @@ import pathlib
 import random
 import subprocess
 
-from nova_rt.kernel import two_files as f1
+from nova_rt.machine.kernel import two_files as f1
 from tests.emulation import rt_group_sched as emulation
 from tests.functional.kernel import base
 from tests import seeds

@@ -12,9 +12,9 @@ import sys
 import time
 import unittest
 
-from nova_rt.host import files as host_files
-from nova_rt.kernel import survey
-from nova_rt.kernel import two_files
+from nova_rt.machine.host import files as host_files
+from nova_rt.machine.kernel import survey
+from nova_rt.machine.kernel import two_files
 
 _SECONDS = 60
 
@@ -39,7 +39,7 @@ def refuse(*arguments):
 
 os.sched_setscheduler = os.sched_setaffinity = os.setpriority = refuse
 sys.dont_write_bytecode = True
-from nova_rt.cmd import main
+from nova_rt.operate.commands import main
 sys.addaudithook(hook)
 sys.exit(main.main(['doctor', *sys.argv[1:]]))
 """

@@ -10,13 +10,13 @@ from unittest import mock
 
 import ddt
 
-from nova_rt.colocation import group
-from nova_rt.host import cgroup
-from nova_rt.kernel import base
-from nova_rt.kernel import detect
-from nova_rt.kernel import tree
-import nova_rt.privsep
-from nova_rt import reservation
+from nova_rt.machine.host import cgroup
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import detect
+from nova_rt.machine.kernel import tree
+from nova_rt.machine import privsep
+from nova_rt.rules import reservation
+from rt_models.colocation import group
 from tests.emulation import clock
 from tests.emulation import kernels
 from tests.emulation import mount
@@ -51,7 +51,7 @@ class FuseTest(unittest.TestCase):
         self.fs = self.enterContext(mount.mounted(self.kernel))
         self.enterContext(mock.patch.object(tree, 'time', self.clock))
         self.enterContext(mock.patch.object(
-            nova_rt.privsep, 'TOPS', {'machine', 'a'}))
+            privsep, 'TOPS', {'machine', 'a'}))
         self.top = self.fs.mounts()[1][0]
 
     def path(self, *parts: str) -> str:
@@ -160,8 +160,8 @@ class MeasuredTest(FuseTest):
         self.mount(name)
         self.enterContext(mock.patch.object(group.fs, 'RealFS',
                                             lambda: self.fs))
-        self.enterContext(mock.patch.object(nova_rt.privsep, 'TOPS',
-                                            nova_rt.privsep.TOPS))
+        self.enterContext(mock.patch.object(privsep, 'TOPS',
+                                            privsep.TOPS))
         with group.up('a', (1, 2), reservation.Reservation(20_000, 100_000)):
             held = self.kernel.granted()['/a']
         self.assertEqual({(20_000, 100_000)}, {*held.values()})
@@ -187,7 +187,7 @@ class ShortWriteTest(FuseTest):
         self.mount('F2')
         self.new_group('a')
         with self.assertRaises(OSError) as caught:
-            nova_rt.privsep.write_cgroup_file(
+            privsep.write_cgroup_file(
                 self.path('a', scalars.RUNTIME), '1000001')
         self.assertTrue(cgroup.is_short(caught.exception))
 

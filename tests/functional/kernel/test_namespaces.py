@@ -15,8 +15,8 @@ import sys
 import tempfile
 from typing import Any
 
-from nova_rt.host import files as host_files
-from nova_rt.host import namespaces
+from nova_rt.machine.host import files as host_files
+from nova_rt.machine.host import namespaces
 from tests.functional.kernel import base
 
 _ROOT = pathlib.Path(__file__).parents[3]
@@ -27,11 +27,11 @@ _HELD_US = 10_000
 _PROGRAM = """
 import contextlib, io, json, sys, types
 import nova.conf
-from nova_rt.cmd import main
-from nova_rt import conf
-from nova_rt.host import cgroup
-import nova_rt.privsep
-from nova_rt.virt.libvirt import driver, reservations
+from nova_rt.machine.host import cgroup
+from nova_rt.machine import privsep
+from nova_rt.operate.commands import main
+from nova_rt.services import conf
+from nova_rt.services.virt.libvirt import driver, reservations
 
 class Driver(driver.RTLibvirtDriver):
     def __init__(self):
@@ -50,8 +50,8 @@ def run(*words):
 
 name, *commands = sys.argv[1:]
 cgroup.PARTITIONS = (f'/{name}',) * 2
-nova_rt.privsep.TOPS = {name}
-nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
+privsep.TOPS = {name}
+privsep.cgroup_pctxt.set_client_mode(False)
 conf.register_opts(nova.conf.CONF)
 nova.conf.CONF.set_override('virt_type', 'lxc', 'libvirt')
 compute = Driver()

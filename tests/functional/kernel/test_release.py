@@ -4,8 +4,8 @@
 
 from unittest import mock
 
-from nova_rt.cmd import main
-from nova_rt.host import cgroup
+from nova_rt.machine.host import cgroup
+from nova_rt.operate.commands import main
 from tests.functional.kernel import base
 
 

@@ -8,7 +8,7 @@ here it gets all the time it wants.
 
 import subprocess
 
-from nova_rt.kernel import base as kernel_base
+from nova_rt.machine.kernel import base as kernel_base
 from tests.functional.kernel import base
 
 #: As root: a line for each byte read, the errno of SCHED_FIFO or 0.

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova_rt.kernel.tasks and the interface F1 on real processes."""
+"""nova_rt.machine.kernel.tasks and the interface F1 on real processes."""
 
 import os
 import signal
 
-from nova_rt import exception
-from nova_rt.kernel import base as kernel_base
-from nova_rt.kernel import tasks
+from nova_rt.machine.kernel import base as kernel_base
+from nova_rt.machine.kernel import tasks
+from nova_rt.rules import exception
 from tests.functional.kernel import base
 
 #: A process with a second thread that starts children, when told to.
@@ -129,7 +129,7 @@ class TasksTest(base.RealKernelTest):
         other = self.make(self.top / 'other')
         (other / 'cgroup.procs').write_text(str(self.init.pid))
         with self.assertRaises(ProcessLookupError):
-            tasks.nova_rt.privsep.set_policy(
+            tasks.privsep.set_policy(
                 self.group, self.interface.controller, self.init.pid, 'rr', 1)
         self.assertEqual(os.SCHED_OTHER,
                          os.sched_getscheduler(self.init.pid))

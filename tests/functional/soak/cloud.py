@@ -18,8 +18,8 @@ from nova.scheduler import utils as scheduler_utils
 from oslo_serialization import jsonutils
 from oslo_utils.fixture import uuidsentinel as uuids
 
-from nova_rt.compute import request
-from nova_rt import exception
+from nova_rt.rules import exception
+from nova_rt.services.compute import request
 from tests.emulation import clock
 from tests.functional.soak import hosts
 from tests.functional.soak import placement

@@ -10,10 +10,10 @@ from typing import Any
 import nova.conf
 from oslo_utils.fixture import uuidsentinel as uuids
 
-from nova_rt.compute import tracker
-from nova_rt.virt.libvirt import driver
-from nova_rt.virt.libvirt import guest
-from nova_rt.virt.libvirt import reconcile
+from nova_rt.services.compute import tracker
+from nova_rt.services.virt.libvirt import driver
+from nova_rt.services.virt.libvirt import guest
+from nova_rt.services.virt.libvirt import reconcile
 from tests.emulation import kernels
 from tests.emulation import tasks as emulated
 from tests.functional import guests

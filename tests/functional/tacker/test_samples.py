@@ -127,7 +127,7 @@ class SamplesTest(unittest.TestCase):
         """The user data is not lost on the way to Heat."""
         name = 'sol001-probe: instantiate'
         self.assert_seen({name: [[60000, 100000]]})
-        self.assertIn('nova_rt.probe run',
+        self.assertIn('rt_probe run',
                       str(self.results.stacks[name]['files']))
 
     def test_change_of_package(self):

@@ -10,7 +10,7 @@ from demo import acts
 from demo import host
 from demo import report
 from demo import stage
-from nova_rt import hostmap
+from nova_rt.rules import hostmap
 
 
 class FilledTest(unittest.TestCase):

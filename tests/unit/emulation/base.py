@@ -7,7 +7,7 @@ import os
 import posixpath
 import unittest
 
-from nova_rt.host import cgroup
+from nova_rt.machine.host import cgroup
 from tests.emulation import clock
 from tests.emulation import guard
 from tests.emulation import kernel as emulation

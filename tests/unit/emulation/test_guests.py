@@ -8,9 +8,9 @@ from unittest import mock
 
 import ddt
 
-from nova_rt.kernel import base
-from nova_rt.kernel import detect
-from nova_rt.kernel import tree
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import detect
+from nova_rt.machine.kernel import tree
 from tests.emulation import clock
 from tests.emulation import kernels
 from tests.emulation import tasks

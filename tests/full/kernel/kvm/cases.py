@@ -6,8 +6,8 @@ from collections.abc import Callable
 import logging
 import os
 
-from nova_rt.compute import claims
-from nova_rt.virt.libvirt import reconcile
+from nova_rt.services.compute import claims
+from nova_rt.services.virt.libvirt import reconcile
 from tests.full.kernel.kvm import guest as guests
 from tests.full.kernel.kvm import host as hosts
 from tests.full.kernel.kvm import rom

@@ -10,14 +10,14 @@ import statistics
 import time
 from typing import Any, Protocol
 
-from nova_rt.compute import claims
-from nova_rt.conformance import busy
-from nova_rt.host import nodes
-from nova_rt.kernel import fs
-from nova_rt.kernel import pins
-from nova_rt.kernel import tasks as kernel_tasks
-import nova_rt.privsep
-from nova_rt.virt.libvirt import deadline
+from nova_rt.machine.host import nodes
+from nova_rt.machine.kernel import fs
+from nova_rt.machine.kernel import pins
+from nova_rt.machine.kernel import tasks as kernel_tasks
+from nova_rt.machine import privsep
+from nova_rt.machine.trial import busy
+from nova_rt.services.compute import claims
+from nova_rt.services.virt.libvirt import deadline
 from tests.full.kernel.kvm import guest as guests
 from tests.full.kernel.kvm import plain
 from tests.full.kernel.kvm import rom
@@ -46,7 +46,7 @@ class Host:
 
     def __init__(self, maker: Maker, cpus: tuple[int, ...], tolerance: float,
                  seconds: float, deterministic: bool) -> None:
-        nova_rt.privsep.cgroup_pctxt.set_client_mode(False)
+        privsep.cgroup_pctxt.set_client_mode(False)
         files = fs.RealFS()
         tasks = kernel_tasks.Tasks(files)
         self._maker = maker

@@ -9,9 +9,9 @@ import sys
 import time
 
 from benchmarks import stand_ins
-from nova_rt.monitor import look
-from nova_rt.monitor import sched
-from nova_rt.monitor import servers
+from rt_monitor import look
+from rt_monitor import sched
+from rt_monitor import servers
 from tests.functional.kernel import base
 
 UUID = 'watched'

@@ -8,8 +8,8 @@ import pathlib
 import struct
 import subprocess
 
-from nova_rt.monitor import libbpf
-from nova_rt.monitor import objects
+from rt_monitor import libbpf
+from rt_monitor import objects
 
 _SOURCE = pathlib.Path(__file__).with_name('events.bpf.c')
 _EVENT = struct.Struct('=QII')

@@ -4,7 +4,7 @@
 
 import os
 
-from nova_rt.monitor import servers
+from rt_monitor import servers
 from tests.functional.kernel.monitor import base
 
 BUSY = '''

@@ -20,10 +20,10 @@ import unittest
 from urllib import parse
 from urllib import request
 
-from nova_rt.monitor import exposition
-from nova_rt.monitor import metrics
-from nova_rt.monitor import push
-from tests.unit.monitor import test_exposition
+from rt_monitor import exposition
+from rt_monitor import metrics
+from rt_monitor import push
+from tests.unit.rt_monitor import test_exposition
 
 PROGRAM = os.environ.get('NOVA_RT_VICTORIA_METRICS', '')
 FULL = metrics.families(test_exposition.full())

@@ -13,11 +13,11 @@ import sys
 import time
 import unittest
 
-from nova_rt import exception
-from nova_rt.monitor import counters
-from nova_rt.monitor import objects
-from nova_rt.monitor import power
-from nova_rt.monitor import servers
+from nova_rt.rules import exception
+from rt_monitor import counters
+from rt_monitor import objects
+from rt_monitor import power
+from rt_monitor import servers
 from tests.functional.kernel.monitor import base
 
 #: PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK.

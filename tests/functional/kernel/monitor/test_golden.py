@@ -9,8 +9,8 @@ the clock of the task that lacks them.
 import os
 import pathlib
 
-from nova_rt.host import sched
-from nova_rt.kernel import two_files
+from nova_rt.machine.host import sched
+from nova_rt.machine.kernel import two_files
 from tests.functional.kernel.monitor import base
 
 RUNTIME_US, PERIOD_US = 8_000, 100_000

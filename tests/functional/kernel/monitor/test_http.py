@@ -19,12 +19,12 @@ import time
 import unittest
 
 from benchmarks import taps
-from nova_rt.monitor import histogram
-from nova_rt.monitor import http
-from nova_rt.monitor import paths
-from nova_rt.monitor import servers
-from nova_rt.monitor import tap
-from nova_rt.monitor import transactions
+from rt_monitor import histogram
+from rt_monitor import http
+from rt_monitor import paths
+from rt_monitor import servers
+from rt_monitor import tap
+from rt_monitor import transactions
 from tests.functional.kernel.monitor import base
 
 #: Answers each connection in a thread, status and pieces as the path says;

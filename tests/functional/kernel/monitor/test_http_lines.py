@@ -12,8 +12,8 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_rt.monitor import http
-from nova_rt.monitor import paths
+from rt_monitor import http
+from rt_monitor import paths
 
 _FOLDER = pathlib.Path(paths.__file__).parent / 'programs'
 _SOURCE = '''

@@ -9,8 +9,8 @@ from unittest import mock
 
 import ddt
 
-from nova_rt.monitor import libbpf
-from nova_rt.monitor import objects
+from rt_monitor import libbpf
+from rt_monitor import objects
 
 ENTRIES = 300
 

@@ -23,10 +23,10 @@ from cryptography import x509
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
 from prometheus_client import parser
 
-from nova_rt.monitor import exposition
-from nova_rt.monitor import metrics
-from nova_rt.monitor import push
-from tests.unit.monitor import test_exposition
+from rt_monitor import exposition
+from rt_monitor import metrics
+from rt_monitor import push
+from tests.unit.rt_monitor import test_exposition
 
 FULL = metrics.families(test_exposition.full())
 

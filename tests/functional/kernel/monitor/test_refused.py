@@ -10,7 +10,7 @@ import unittest
 
 _LOOK = '''
 import contextlib, json
-from nova_rt.monitor import look
+from rt_monitor import look
 with contextlib.closing(look.Monitor()) as monitor:
     found = monitor.look()
 print(json.dumps({source.name: source.reason for source in found.sources}))

@@ -16,9 +16,9 @@ from urllib import request
 
 from prometheus_client import parser
 
-from nova_rt.monitor import privileges
+from rt_monitor import privileges
 
-_START = ('import sys; from nova_rt.cmd import serve; '
+_START = ('import sys; from nova_rt.operate.commands import serve; '
           'sys.exit(serve.main(sys.argv[1:]))')
 _SECONDS = 20
 _UNIT = (pathlib.Path(__file__).parents[4]

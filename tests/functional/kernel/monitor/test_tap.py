@@ -17,12 +17,12 @@ from urllib import request
 
 from benchmarks import taps
 from benchmarks import traffic
-from nova_rt.monitor import groups
-from nova_rt.monitor import look
-from nova_rt.monitor import servers
-from nova_rt.monitor import service
-from nova_rt.monitor import tap
-from nova_rt.monitor import transactions
+from rt_monitor import groups
+from rt_monitor import look
+from rt_monitor import servers
+from rt_monitor import service
+from rt_monitor import tap
+from rt_monitor import transactions
 from tests.functional.kernel.monitor import test_service
 
 _SEND = ('import socket, sys\nwith socket.socket(socket.AF_INET, '

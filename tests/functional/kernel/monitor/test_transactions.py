@@ -9,7 +9,7 @@ import socket
 import statistics
 
 from benchmarks import traffic
-from nova_rt.monitor import transactions
+from rt_monitor import transactions
 from tests.functional.kernel.monitor import base
 
 CONNECTIONS, REQUESTS = 4, 50

@@ -18,8 +18,8 @@ from nova.api.validation import validators as schemas  # noqa: E402
 from nova import objects  # noqa: E402
 import serving  # noqa: E402
 
-from nova_rt import conflicts  # noqa: E402
-from nova_rt import reservation  # noqa: E402
+from nova_rt.rules import conflicts  # noqa: E402
+from nova_rt.rules import reservation  # noqa: E402
 
 _HINTS = 'os:scheduler_hints'
 _MICROVERSION = '2.96'

@@ -10,7 +10,7 @@ import hypothesis
 from hypothesis import strategies
 from oslotest import base
 
-from nova_rt import labels
+from nova_rt.rules import labels
 from tacker_rt import exception
 from tacker_rt.heat import syntax
 from tacker_rt.userdata import inject

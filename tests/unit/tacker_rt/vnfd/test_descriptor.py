@@ -10,7 +10,7 @@ import sys
 
 from oslotest import base
 
-from nova_rt import reservation
+from nova_rt.rules import reservation
 from tacker_rt import exception
 from tacker_rt.vnfd import descriptor
 from tacker_rt.vnfd import topology

@@ -4,9 +4,9 @@
 
 from oslotest import base
 
-from nova_rt.model import contended
-from nova_rt.model import load
-from nova_rt import reservation
+from nova_rt.rules import reservation
+from rt_models.model import contended
+from rt_models.model import load
 from tacker_rt.vnfd import descriptor
 from tests.unit.tacker_rt import samples
 

@@ -1,8 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-
-"""Driving the kernel: one module for each interface to reserve CPU time.
-
-Nothing of OpenStack is imported here but ``nova_rt.privsep``, which is the
-only place that writes.  The interfaces are entry points of the group
-``nova_rt.kernel``; ``detect`` finds the one of the running kernel.
-"""

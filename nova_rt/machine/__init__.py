@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Does to this computer what it is told.
+
+``host`` reads the computer, ``kernel`` has one module for each kernel
+interface, and ``privsep`` is the only writer in the services; a journal undoes
+what fails half-way.  ``trial`` starts processes and groups to try a kernel.
+"""

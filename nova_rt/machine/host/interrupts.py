@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Interrupts whose handlers are threads, and the CPUs they may run on.
+
+So it is on PREEMPT_RT, and on any kernel that was booted with threadirqs.
+"""
+
+from collections.abc import Iterable, Iterator
+import dataclasses
+import re
+from typing import Protocol
+
+from nova_rt.machine.host import files
+from nova_rt.machine.host import proc
+from nova_rt.rules import cpulist
+
+IRQ = '/proc/irq'
+#: A mask in place of a list.
+DEFAULT = f'{IRQ}/default_smp_affinity'
+
+_REALTIME = '/sys/kernel/realtime'
+_VERSION = '/proc/version'
+_CMDLINE = '/proc/cmdline'
+_THREAD = re.compile(r'irq/([0-9]+)-')
+
+
+class Reader(Protocol):
+    """The part of a host that tells what kernel this is."""
+
+    def read(self, path: str) -> str:
+        """The content, without white space at its end."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Interrupt:
+    """One that a thread handles.
+
+    :ivar thread: where it may run is *cpus*
+    :ivar affinity: the CPUs that the interrupt may come to
+    :ivar effective: the one of them that it comes to now, if the kernel
+        tells; a thread that nobody moves is there
+    """
+
+    number: int
+    thread: int
+    name: str
+    cpus: frozenset[int]
+    affinity: frozenset[int]
+    effective: frozenset[int]
+
+    def may_run_on(self, cpus: frozenset[int]) -> bool:
+        """Whether its thread is, or may come, to one of *cpus*.
+
+        A thread that was moved away from its interrupt by hand stays where
+        it is: so it goes for interrupts that the kernel does not let move.
+        """
+        by_hand = not self.cpus & self.effective
+        return bool(self.cpus & cpus
+                    or (self.affinity & cpus and not by_hand))
+
+
+def is_realtime(fs: Reader) -> bool:
+    """Whether the kernel is built with PREEMPT_RT."""
+    return (_optional(fs, _REALTIME) == '1'
+            or 'PREEMPT_RT' in _optional(fs, _VERSION).split())
+
+
+def are_threads(fs: Reader) -> bool:
+    """Whether the kernel handles interrupts in threads."""
+    return is_realtime(fs) or 'threadirqs' in _optional(fs, _CMDLINE).split()
+
+
+def find(host: files.Host, tasks: Iterable[proc.Task]) -> Iterator[Interrupt]:
+    """The interrupts of the kernel's threads among *tasks*.
+
+    :raises OSError, ValueError: their CPUs cannot be told
+    """
+    for task in tasks:
+        match = _THREAD.match(task.comm)
+        if not task.kernel or match is None:
+            continue
+        try:
+            allowed = proc.status(host, task)['Cpus_allowed_list']
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # its device is gone
+        cpus = frozenset(cpulist.parse_ids(allowed))
+        affinity = _ids(host, f'{IRQ}/{match[1]}/smp_affinity_list') or cpus
+        yield Interrupt(
+            int(match[1]), task.thread, task.comm, cpus, affinity,
+            _ids(host, f'{IRQ}/{match[1]}/effective_affinity_list')
+            or affinity)
+
+
+def default(host: files.Host) -> frozenset[int]:
+    """The CPUs that interrupts of a new device may come to.
+
+    :raises ValueError: the kernel shows no mask
+    """
+    text = host.optional(DEFAULT) or '0'
+    bits = int(text.replace(',', ''), 16)
+    return frozenset(cpu for cpu in range(bits.bit_length())
+                     if bits >> cpu & 1)
+
+
+def mask(cpus: Iterable[int]) -> str:
+    """CPUs as ``default_smp_affinity`` takes them."""
+    digits = f'{sum(1 << cpu for cpu in cpus):x}'
+    head = len(digits) % 8
+    words = [digits[:head]] if head else []
+    words += [digits[at:at + 8] for at in range(head, len(digits), 8)]
+    return ','.join(words)
+
+
+def _ids(host: files.Host, path: str) -> frozenset[int]:
+    """Empty where the kernel does not tell."""
+    text = host.optional(path)
+    return frozenset(cpulist.parse_ids(text)) if text else frozenset()
+
+
+def _optional(fs: Reader, path: str) -> str:
+    try:
+        return fs.read(path)
+    except OSError:
+        return ''

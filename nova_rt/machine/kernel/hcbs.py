@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""F2: the first HCBS patches (Linux 4.x to 5.10), on cgroup v1 or v2.
+
+A group is a deadline server on each CPU: the share is guaranteed, whatever
+the priorities outside, and capped.  Admission is that of mainline, so the
+interface is replicated.  A runtime zeroed too early panics these kernels.
+"""
+
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import rt_group_sched
+from nova_rt.machine.kernel import survey as rt_survey
+from nova_rt.machine.kernel import two_files
+
+
+class Hcbs(two_files.TwoFiles):
+    """F2 as a kernel interface; see KernelInterface."""
+
+    name = 'hcbs'
+    label = 'F2'
+    file = two_files.RUNTIME
+    replicated = True
+    drains = True
+    deadline_servers = True
+    fragile = True
+    #: 1024 ns; less is not stored
+    min_runtime_us = 2
+
+    @classmethod
+    def evidence(cls, version: int) -> base.Evidence:
+        if version == 1:
+            return base.Evidence.RELEASE
+        return base.Evidence.VALUES
+
+    @classmethod
+    def detect(cls, survey: rt_survey.Survey) -> bool:
+        if not survey.in_group(two_files.RUNTIME) or (
+                survey.in_group(two_files.MULTI)):
+            return False
+        if survey.version == 1:
+            return (rt_group_sched.too_long(survey)
+                    is rt_survey.Outcome.SHORT)
+        # The later patches for v2 start groups without a period.
+        return survey.number(two_files.PERIOD) > 0

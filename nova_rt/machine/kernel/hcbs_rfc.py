@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""F3: the HCBS patches posted as RFC v1 to v5 (2025, 2026), cgroup v2 only.
+
+Deadline servers as in F2, and replicated.  New groups have neither runtime
+nor period; the root may start without a share and is given one.
+"""
+
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import survey as rt_survey
+from nova_rt.machine.kernel import two_files
+
+
+class HcbsRfc(two_files.TwoFiles):
+    """F3 as a kernel interface; see KernelInterface."""
+
+    name = 'hcbs_rfc'
+    label = 'F3'
+    file = two_files.RUNTIME
+    replicated = True
+    drains = True
+    deadline_servers = True
+    fragile = True
+    min_runtime_us = 2
+    #: kernel.sched_deadline_period_min_us, checked from v5 on
+    min_period_us = 100
+
+    @classmethod
+    def evidence(cls, version: int) -> base.Evidence:
+        return base.Evidence.VALUES
+
+    @classmethod
+    def detect(cls, survey: rt_survey.Survey) -> bool:
+        return is_rfc(survey) and (
+            takes_lists(survey) is rt_survey.Outcome.REFUSED)
+
+    def prepare(self, ppm: int) -> None:
+        self._seed(ppm)
+
+
+def is_rfc(survey: rt_survey.Survey) -> bool:
+    """Whether new groups have two files and nothing in them."""
+    return (survey.version == 2
+            and survey.in_group(two_files.RUNTIME)
+            and not survey.in_group(two_files.MULTI)
+            and survey.number(two_files.PERIOD) == 0)
+
+
+def takes_lists(survey: rt_survey.Survey) -> rt_survey.Outcome:
+    """Whether values may name CPUs: value first, then the list."""
+    return survey.attempt(two_files.PERIOD, '100000 0')

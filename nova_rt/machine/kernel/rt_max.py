@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""F4: the HCBS patches posted as RFC v6 (2026): ``cpu.rt.max``, cgroup v2.
+
+One file with both values.  A group that says ``max`` runs its real-time
+tasks within its nearest ancestor with numbers, or unreserved.  So the top
+group of the guests always has numbers, the sum of theirs: a new guest finds
+nothing to run on in real time until it is given its own.  Replicated.
+"""
+
+from collections.abc import Iterable, Iterator
+import contextlib
+import dataclasses
+import posixpath
+from typing import ClassVar
+
+from nova_rt.machine.host import cgroup
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import journal as rt_journal
+from nova_rt.machine.kernel import survey as rt_survey
+from nova_rt.machine.kernel import tree
+from nova_rt.machine.kernel import two_files
+
+MAX = 'cpu.rt.max'
+INTERNAL = 'cpu.rt.internal'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Value:
+    """What the file says; a runtime of None is ``max``."""
+
+    runtime_us: int | None
+    period_us: int
+
+    def __str__(self) -> str:
+        runtime = 'max' if self.runtime_us is None else self.runtime_us
+        return f'{runtime} {self.period_us}'
+
+
+#: How new groups start, and the canonical way to release.
+INHERITED = Value(None, 0)
+
+
+class Max:
+    """The file of a group."""
+
+    def __init__(self, fs: cgroup.CgroupFS, group: str) -> None:
+        self._fs = fs
+        self.path = posixpath.join(group, MAX)
+
+    def get(self) -> Value:
+        runtime, period = self._fs.read(self.path).split()
+        if runtime == 'max':
+            return INHERITED
+        return Value(int(runtime), int(period))
+
+    def set(self, value: Value) -> None:
+        # Always both: some kernels read a period that is left out from
+        # memory nobody has written.
+        self._fs.write(self.path, str(value))
+
+    def takes(self, old: Value, new: Value) -> bool:
+        return bool(old.runtime_us) and not new.runtime_us
+
+
+class RtMax(tree.TreeInterface):
+    """F4 as a kernel interface; see KernelInterface."""
+
+    name = 'rt_max'
+    label = 'F4'
+    file = MAX
+    replicated = True
+    drains = True
+    deadline_servers = True
+    inherits = True
+    min_runtime_us = 2
+    min_period_us = 100
+
+    #: a file of new groups that tells this version from others
+    _mark: ClassVar[str] = INTERNAL
+
+    @classmethod
+    def detect(cls, survey: rt_survey.Survey) -> bool:
+        return survey.in_group(MAX) and survey.in_group(cls._mark)
+
+    def prepare(self, ppm: int) -> None:
+        with self._changing([]) as journal:
+            root = Max(self._fs, self._root)
+            if not root.get().runtime_us:
+                two_files.seed(
+                    lambda share: journal.set(
+                        root, Value(share, tree.PARENT_PERIOD_US)),
+                    min(ppm, self._limit()))
+
+    def settle(self, group: str) -> None:
+        with self._explained(group):
+            # Before libvirt makes it: no guest shall start without numbers
+            # above it.
+            self._fs.make(self._path(group))
+        super().settle(group)
+
+    def _get(self, path: str) -> base.Held:
+        value = Max(self._fs, path).get()
+        return base.Held((value.runtime_us or 0,), value.period_us)
+
+    def _put(self, journal: rt_journal.Journal, path: str, held: base.Held
+             ) -> None:
+        journal.set(Max(self._fs, path),
+                    Value(held.runtimes[0], held.period_us))
+
+    def _clear(self, journal: rt_journal.Journal, path: str) -> None:
+        journal.set(Max(self._fs, path), INHERITED)
+
+    def _settle(self, journal: rt_journal.Journal, paths: Iterable[str]
+                ) -> None:
+        super()._settle(journal, paths)
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):
+                # Nothing to hand out: none at all, not that of the root.
+                if Max(self._fs, path).get() == INHERITED:
+                    journal.set(Max(self._fs, path),
+                                Value(0, tree.PARENT_PERIOD_US))
+
+    def _parents(self, path: str) -> list[str]:
+        return super()._parents(path)[:1]  # all below it stay at max
+
+    def _below(self, path: str) -> list[str]:
+        return list(self._configured(path))
+
+    def _configured(self, path: str) -> Iterator[str]:
+        """The nearest groups below *path* with numbers."""
+        for child in self._fs.children(path):
+            with contextlib.suppress(FileNotFoundError):
+                if Max(self._fs, child).get() != INHERITED:
+                    yield child
+                else:
+                    yield from self._configured(child)

@@ -1,0 +1,491 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The order of writes in a tree of groups, the same for all interfaces.
+
+A child must fit its parent at each single write, and a parent shall hold
+just what its children do, so that no guest finds room to take.  So parents
+grow first, top down, and shrink last, bottom up.
+
+A *lane* is what the kernel admits by: one for all CPUs where the interface
+is replicated, else one for each possible CPU.
+"""
+
+import abc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import contextlib
+import dataclasses
+import errno
+import functools
+import posixpath
+import time
+
+from nova_rt.machine.host import cgroup
+from nova_rt.machine.host import ticks
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import journal as rt_journal
+from nova_rt.machine.kernel import throttle
+from nova_rt.rules import cpulist
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+
+SYSCTL = '/proc/sys/kernel/sched_rt_{}_us'
+
+#: Of parents.  With children no order of writes can change a period safely;
+#: in this one the runtime in us is the bandwidth in ppm.
+PARENT_PERIOD_US = reservation.PPM
+
+#: A removed group gives its budget back some 20 ms later (RCU), on a host
+#: under heavy load more than 200 ms; while the kernel says that it counts
+#: such a group we wait longer: its tasks may have yet to end.
+_PATIENCE_SECONDS = {False: 0.4, True: 10.0}
+_RETRY_SECONDS = 0.02
+_SECOND_US = 1_000_000
+
+_REASONS = {
+    errno.EINVAL: 'the kernel refuses the value or has no room (EINVAL)',
+    errno.EBUSY: 'it still has real-time tasks, or SCHED_DEADLINE tasks hold '
+                 'the bandwidth (EBUSY)',
+    errno.EPERM: 'no permission (EPERM)',
+    errno.EACCES: 'no permission (EACCES)',
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Level:
+    """A parent and the runtimes it must hold.
+
+    :ivar slack: what is held beyond its children, here and below: the
+        kernel may still count groups that were removed
+    """
+
+    path: str
+    old: base.Lanes
+    new: base.Lanes
+    slack: base.Lanes
+
+    @property
+    def peak(self) -> base.Lanes:
+        """While old and new leaves are mixed."""
+        return tuple(map(max, self.old, self.new))
+
+    @property
+    def wide(self) -> base.Lanes:
+        """The same next to what was removed."""
+        return _add(self.peak, self.slack)
+
+
+class TreeInterface(base.KernelInterface):
+    """The parts that all interfaces share; see KernelInterface."""
+
+    max_period_us = reservation.MAX_PERIOD_US
+
+    def __init__(self, fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
+                 ) -> None:
+        super().__init__(fs, hierarchy)
+        self._timers = throttle.Timers(time.monotonic())
+
+    def held(self, group: str) -> base.Held:
+        return self._get(self._path(group))
+
+    # What the interfaces differ in.
+
+    @abc.abstractmethod
+    def _get(self, path: str) -> base.Held:
+        """What a group holds; all zero for none of its own."""
+
+    @abc.abstractmethod
+    def _put(self, journal: rt_journal.Journal, path: str, held: base.Held
+             ) -> None:
+        """Make a group hold this, by steps the kernel admits."""
+
+    def _clear(self, journal: rt_journal.Journal, path: str) -> None:
+        """Take what a leaf holds."""
+        self._put(journal, path, self._get(path).none)
+
+    def _counted(self, path: str) -> base.Held:
+        """What the kernel counts of a group."""
+        return self._get(path)
+
+    def _expected(self, path: str, held: base.Held) -> base.Lanes:
+        """ppm that a leaf may count once it holds this."""
+        return held.ppm
+
+    def _parents(self, path: str) -> list[str]:
+        """The groups whose budget a group's is part of, top down."""
+        parts = path[len(self._root):].strip('/').split('/')[:-1]
+        return [posixpath.join(self._root, *parts[:depth + 1])
+                for depth in range(len(parts))]
+
+    def _below(self, path: str) -> list[str]:
+        """The groups whose budget is part of that of *path*."""
+        return self._fs.children(path)
+
+    def _parent_lanes(self, path: str, total: base.Lanes) -> base.Lanes:
+        """The runtimes a parent holds for the *total* of its children."""
+        return tuple(max(lane, self.min_runtime_us) if lane else 0
+                     for lane in total)
+
+    # KernelInterface.
+
+    def prepare(self, ppm: int) -> None:
+        """Mainline and the first HCBS kernels start with 950 000."""
+
+    def capacity(self, ours: str) -> base.Capacity:
+        with self._explained(self._root):
+            self._check_sysctl()
+            top = self._path(ours.strip('/').split('/')[0])
+            others = self._total(child for child in self._below(self._root)
+                                 if child != top)
+            free = map(int.__sub__, self._limits(), others)
+            return base.Capacity(max(0, min(free)), self._tick_us(),
+                                 min_runtime_us=self.least_runtime_us())
+
+    def least_runtime_us(self) -> int:
+        """The shortest runtime that a group of guests may have now.
+
+        It depends on HRTICK where a runtime below a tick is a danger.
+        """
+        if not self.fragile:
+            return self.min_runtime_us
+        return max(self.min_runtime_us, throttle.least_runtime_us(
+            ticks.tick_us(), ticks.high_resolution(self._fs)))
+
+    def reserve(self, budgets: Mapping[str, base.Budget]) -> None:
+        for group, budget in budgets.items():
+            self._check(group, budget)
+        leaves = {self._path(group): self._held(budget)
+                  for group, budget in budgets.items()}
+        with self._changing(leaves) as journal:
+            self._set(journal, leaves)
+
+    def read(self, group: str) -> base.Budget | None:
+        with self._explained(group):
+            try:
+                held = self._get(self._path(group))
+            except OSError as error:
+                if cgroup.is_gone(error):
+                    return None
+                raise
+            return self._budget(held)
+
+    def release(self, groups: Sequence[str]) -> None:
+        leaves = [self._path(group) for group in groups]
+        self._outlast_ends(leaves)
+        with self._changing(leaves, time.monotonic()) as journal:
+            for path in leaves:
+                with _tolerate_gone():
+                    self._clear(journal, path)
+            self._settle(journal, {parent for path in leaves
+                                   for parent in self._parents(path)})
+
+    def settle(self, group: str) -> None:
+        path = self._path(group)
+        with self._changing([]) as journal:
+            self._settle(journal, {*self._parents(path), path})
+
+    # Admission.
+
+    def _set(self, journal: rt_journal.Journal, leaves: Mapping[str, base.Held]
+             ) -> None:
+        levels = self._levels(leaves)
+        removed = any(any(level.slack) for level in levels)
+        try:
+            self._raise(journal, {level.path: level.peak for level in levels},
+                        leaves)
+        except OSError as error:
+            if not removed or not _has_no_room(error):
+                raise
+            self._raise(journal, {level.path: level.wide for level in levels},
+                        leaves)
+        try:
+            self._settle(journal, [level.path for level in levels])
+        except OSError as error:
+            if not removed or not _has_no_room(error):
+                raise  # else the next settle does it
+
+    def _raise(self, journal: rt_journal.Journal,
+               parents: Mapping[str, base.Lanes],
+               leaves: Mapping[str, base.Held]) -> None:
+        for path, runtimes in parents.items():
+            # Top down: a child must fit its parent.
+            self._put_parent(journal, path, runtimes)
+        for path in sorted(leaves, key=lambda leaf: self._growth(
+                leaf, leaves[leaf])):
+            self._put_patiently(journal, path, leaves[path])
+
+    def _levels(self, leaves: Mapping[str, base.Held]) -> list[_Level]:
+        """The parents of *leaves* once these hold so much, top down."""
+        held = {path: self._expected(path, leaf)
+                for path, leaf in leaves.items()}
+        parents = {parent for path in leaves
+                   for parent in self._parents(path)}
+        slack: dict[str, base.Lanes] = {}
+        ppm = functools.cache(self._ppm)  # each group is read once
+        levels = []
+        for path in sorted(parents, key=_depth, reverse=True):
+            now = self._below(path)
+            below = {*now, *(leaf for leaf in leaves
+                             if self._parents(leaf)[-1] == path)}
+            old = self._parent(path)
+            total = self._parent_lanes(path, self._sum(map(ppm, now)))
+            slack[path] = self._sum([
+                tuple(max(0, a - b) for a, b in zip(old, total, strict=True)),
+                *(slack[child] for child in below if child in slack)])
+            level = _Level(
+                path, old, self._parent_lanes(path, self._sum(
+                    held.get(child) or ppm(child) for child in below)),
+                slack[path])
+            levels.append(level)
+            held[path] = level.new
+        return levels[::-1]
+
+    def _settle(self, journal: rt_journal.Journal, paths: Iterable[str]
+                ) -> None:
+        for path in sorted(paths, key=_depth, reverse=True):
+            with _tolerate_gone():
+                wanted = self._parent_lanes(
+                    path, self._total(self._below(path)))
+                if wanted != self._parent(path):
+                    self._put_parent(journal, path, wanted)
+
+    def _put_parent(self, journal: rt_journal.Journal, path: str,
+                    runtimes: base.Lanes) -> None:
+        self._put_patiently(journal, path,
+                            base.Held(runtimes, PARENT_PERIOD_US))
+
+    def _put_patiently(self, journal: rt_journal.Journal, path: str,
+                       held: base.Held) -> None:
+        """Outlast the late return of a removed group's budget."""
+        start = time.monotonic()
+        while True:
+            try:
+                return self._put(journal, path, held)
+            except OSError as error:
+                if not _has_no_room(error) or (
+                        time.monotonic() - start >= _PATIENCE_SECONDS[
+                            cgroup.counts_removed(self._fs, self._top(path))]):
+                    raise
+            time.sleep(_RETRY_SECONDS)
+
+    def _top(self, path: str) -> str:
+        """The group right below the root that *path* is in."""
+        return '/'.join(path.split('/')[:_depth(self._root) + 2])
+
+    def _parent(self, path: str) -> base.Lanes:
+        held = self._get(path)
+        if any(held.runtimes) and held.period_us != PARENT_PERIOD_US:
+            raise OSError(
+                f'{path} has a period of {held.period_us} us, which somebody '
+                f'else must have set; set it back to {PARENT_PERIOD_US}')
+        return held.runtimes
+
+    def _growth(self, path: str, held: base.Held) -> int:
+        return sum(held.ppm) - sum(self._get(path).ppm)
+
+    def _total(self, paths: Iterable[str]) -> base.Lanes:
+        return self._sum(map(self._ppm, paths))
+
+    def _sum(self, shares: Iterable[base.Lanes]) -> base.Lanes:
+        return functools.reduce(_add, shares, (0,) * len(self._lanes))
+
+    def _ppm(self, path: str) -> base.Lanes:
+        """What a group is counted for; nothing where it is gone."""
+        try:
+            return self._counted(path).ppm
+        except OSError as error:
+            if cgroup.is_gone(error):
+                return (0,) * len(self._lanes)
+            raise
+
+    def _limits(self) -> base.Lanes:
+        """ppm by lane that the root group may hand out."""
+        held = self._get(self._root)
+        limit = self._limit()
+        return tuple(
+            limit if own < 0 else
+            min(limit, own * reservation.PPM // max(1, held.period_us))
+            for own in held.runtimes)
+
+    def _limit(self) -> int:
+        """ppm that the sysctls allow the root group."""
+        runtime, period = self._sysctl()
+        return (reservation.PPM if runtime < 0
+                else runtime * reservation.PPM // period)
+
+    def _sysctl(self) -> tuple[int, int]:
+        return (int(self._fs.read(SYSCTL.format('runtime'))),
+                int(self._fs.read(SYSCTL.format('period'))))
+
+    def _check_sysctl(self) -> None:
+        if self._sysctl()[0] < 0:
+            raise OSError(
+                'kernel.sched_rt_runtime_us is -1, which turns the '
+                'enforcement off; set it to 950000')
+
+    # Forms of a budget.
+
+    @functools.cached_property
+    def _cpus(self) -> tuple[int, ...]:
+        # Not os.cpu_count(): the ids of what is online may have gaps.
+        return cpulist.parse_ids(self._fs.read(cpulist.POSSIBLE))
+
+    @property
+    def _lanes(self) -> tuple[int, ...]:
+        """A pCPU id for each lane."""
+        return self._cpus[:1] if self.replicated else self._cpus
+
+    def _held(self, budget: base.Budget) -> base.Held:
+        if self.replicated:
+            return base.Held((max(budget.runtime_us.values()),),
+                             budget.period_us)
+        return base.Held(tuple(budget.runtime_us.get(cpu, 0)
+                               for cpu in self._cpus), budget.period_us)
+
+    def _budget(self, held: base.Held) -> base.Budget | None:
+        if not any(held.runtimes):
+            return None
+        lanes = [held.period_us if runtime < 0 else runtime
+                 for runtime in held.runtimes]
+        if self.replicated:
+            lanes *= len(self._cpus)
+        return base.Budget(
+            {cpu: runtime for cpu, runtime
+             in zip(self._cpus, lanes, strict=True) if runtime},
+            held.period_us)
+
+    def _check(self, group: str, budget: base.Budget) -> None:
+        """Refuse what the kernel would, or would take for something else."""
+        runtimes = budget.runtime_us.values()
+        rule = ''
+        if not self.min_period_us <= budget.period_us <= self.max_period_us:
+            rule = (f'its periods go from {self.min_period_us} to '
+                    f'{self.max_period_us} us')
+        elif not runtimes or min(runtimes) < self.least_runtime_us():
+            rule = f'its runtimes start at {self.least_runtime_us()} us'
+        elif max(runtimes) > budget.period_us:
+            rule = 'a runtime cannot exceed its period'
+        elif not self.replicated and not set(budget.runtime_us) <= set(
+                self._cpus):
+            rule = f'the host has the CPUs {cpulist.format_ids(self._cpus)}'
+        if rule:
+            raise exception.KernelError(
+                interface=self.name, group=group,
+                reason=f'it cannot hold {dict(budget.runtime_us)} us every '
+                       f'{budget.period_us}: {rule}')
+
+    def _path(self, group: str) -> str:
+        return posixpath.join(self._root, group.strip('/'))
+
+    def _tick_us(self) -> int:
+        return 0 if ticks.high_resolution(self._fs) else ticks.tick_us()
+
+    # Around a change.
+
+    @contextlib.contextmanager
+    def _changing(self, leaves: Iterable[str], since: float | None = None
+                  ) -> Iterator[rt_journal.Journal]:
+        """:param since: when *leaves* had no real-time task any more"""
+        paths = list(leaves)
+        with (self._explained(paths[0] if paths else self._root),
+              self._fs.locked(self._root),
+              rt_journal.journal(self._watch(paths, since)) as journal):
+            yield journal
+
+    def _watch(self, leaves: Sequence[str], since: float | None
+               ) -> Callable[[str, bool], None]:
+        """Take a runtime only when no timer of its servers can stand.
+
+        Parents have no tasks, and so no server that ever ran.
+        """
+        def watch(path: str, takes: bool) -> None:
+            group, now = posixpath.dirname(path), time.monotonic()
+            if group not in leaves and not (takes and self._has_tasks(group)):
+                return
+            held = self._get(group)
+            stands = max(throttle.standing_us(
+                runtime, held.period_us, ticks.tick_us())
+                for runtime in held.runtimes)
+            if not takes:
+                self._timers.note(group, stands, now)
+                return
+            end = (now if since is None else since) + stands / _SECOND_US
+            time.sleep(max(0.0, max(end, self._timers.until(group)) - now))
+            self._outlast_timers()
+
+        return watch if self.fragile else lambda path, takes: None
+
+    def _outlast_ends(self, leaves: Iterable[str]) -> None:
+        """Let tasks that nobody can find any more run their last steps.
+
+        A task that is about to end is in no list.  Without a budget it stays
+        in the run queue of its group until the host is rebooted: on cgroup
+        v1 the groups stay in the kernel's memory, with what those above
+        hold, and on others it may take the host with it.
+        """
+        if self.fragile:
+            return  # the timers are outlasted, which takes longer
+        longest = 0
+        for path in leaves:
+            with self._explained(path), _tolerate_gone():
+                if self.controller or cgroup.is_populated(self._fs, path):
+                    held = self._get(path)
+                    longest = max(longest, throttle.last_steps_us(
+                        max(held.runtimes), held.period_us, ticks.tick_us()))
+        time.sleep(longest / _SECOND_US)
+
+    def _outlast_timers(self) -> None:
+        """Wait for each replenishment that is due, whatever delayed it.
+
+        Where run time was charged very late (a hypervisor took the CPU
+        away), a server may have a debt of many periods.
+        """
+        with contextlib.suppress(OSError):  # the kernel does not tell
+            last = max(self._fs.timers(), default=0.0)
+            while (now := time.monotonic()) < last or any(
+                    due <= last for due in self._fs.timers()):
+                time.sleep(max(0.0, last - now) + throttle.MARGIN_SECONDS)
+
+    def _has_tasks(self, group: str) -> bool:
+        name = 'tasks' if self.controller else 'cgroup.threads'
+        return bool(self._fs.read(posixpath.join(group, name)))
+
+    @contextlib.contextmanager
+    def _explained(self, group: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            raise self._refusal(group, error) from error
+
+    def _refusal(self, group: str, error: OSError | ValueError
+                 ) -> exception.KernelError:
+        if isinstance(error, ValueError):
+            reason = f'the kernel shows what we cannot read: {error}'
+        elif cgroup.is_short(error):
+            reason = ('there is no room for it: the kernel cut the write '
+                      'short, its way to refuse it')
+        else:
+            reason = _REASONS.get(error.errno or 0, str(error))
+        return exception.KernelError(
+            interface=self.name, group=group.removeprefix(self._root) or '/',
+            reason=reason)
+
+
+def _add(one: base.Lanes, other: base.Lanes) -> base.Lanes:
+    return tuple(map(int.__add__, one, other))
+
+
+def _depth(path: str) -> int:
+    return path.count('/')
+
+
+@contextlib.contextmanager
+def _tolerate_gone() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if not cgroup.is_gone(error):
+            raise
+
+
+def _has_no_room(error: OSError) -> bool:
+    return error.errno == errno.EINVAL and not cgroup.is_short(error)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What the interfaces with a file for the runtime and one for the period
+share: how their values are read, and the order of the two writes.
+"""
+
+from collections.abc import Callable, Sequence
+import errno
+import posixpath
+
+from nova_rt.machine.host import cgroup
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import journal as rt_journal
+from nova_rt.machine.kernel import tree
+from nova_rt.rules import reservation
+
+RUNTIME = 'cpu.rt_runtime_us'
+PERIOD = 'cpu.rt_period_us'
+MULTI = 'cpu.rt_multi_runtime_us'
+
+#: What deadline servers of other classes may hold of each CPU (5 %).
+_SERVER_PPM = 50_000
+_SEED_TRIES = 19
+
+
+class Runtime:
+    """One number for all CPUs, as a tuple of one lane."""
+
+    def __init__(self, fs: cgroup.CgroupFS, group: str) -> None:
+        self._fs = fs
+        self.path = posixpath.join(group, RUNTIME)
+
+    def get(self) -> base.Lanes:
+        return (int(self._fs.read(self.path)),)
+
+    def set(self, value: base.Lanes) -> None:
+        self._fs.write(self.path, str(value[0]))
+
+    def takes(self, old: base.Lanes, new: base.Lanes) -> bool:
+        return takes(old, new)
+
+
+class Period:
+    """One number."""
+
+    def __init__(self, fs: cgroup.CgroupFS, group: str) -> None:
+        self._fs = fs
+        self.path = posixpath.join(group, PERIOD)
+
+    def get(self) -> int:
+        return int(self._fs.read(self.path))
+
+    def set(self, value: int) -> None:
+        self._fs.write(self.path, str(value))
+
+    def takes(self, old: int, new: int) -> bool:
+        return False
+
+
+def takes(old: Sequence[int], new: Sequence[int]) -> bool:
+    """Whether a lane loses all it has."""
+    return any(before and not after
+               for before, after in zip(old, new, strict=True))
+
+
+class TwoFiles(tree.TreeInterface):
+    """A tree with two files for each group; see TreeInterface."""
+
+    def _runtime(self, path: str) -> rt_journal.Cell:
+        return Runtime(self._fs, path)
+
+    def _period(self, path: str) -> rt_journal.Cell:
+        return Period(self._fs, path)
+
+    def _get(self, path: str) -> base.Held:
+        return base.Held(self._runtime(path).get(), self._period(path).get())
+
+    def _put(self, journal: rt_journal.Journal, path: str, held: base.Held
+             ) -> None:
+        # Each write is admitted alone, with the other value as it stands:
+        # a period that grows lowers the share, one that shrinks raises it.
+        period = self._period(path)
+        runtime = self._runtime(path)
+        if held.period_us > period.get() or not any(runtime.get()):
+            journal.set(period, held.period_us)
+        journal.set(runtime, held.runtimes)
+        if any(held.runtimes):
+            journal.set(period, held.period_us)
+
+    def _seed(self, ppm: int) -> None:
+        """Have a root group that starts empty hand out up to *ppm*."""
+        with self._changing([]) as journal:
+            if any(self._get(self._root).runtimes):
+                return
+            seed(lambda share: self._put(
+                journal, self._root,
+                base.Held((share,) * len(self._lanes),
+                          tree.PARENT_PERIOD_US)), min(ppm, self._limit()))
+
+
+def seed(put: Callable[[int], None], ppm: int) -> None:
+    """Call *put* with the largest share that the deadline side leaves.
+
+    :raises OSError: it leaves nothing
+    """
+    for attempt in range(_SEED_TRIES):
+        share = min(ppm, reservation.PPM) - attempt * _SERVER_PPM
+        try:
+            return put(share)
+        except OSError as error:
+            if error.errno != errno.EBUSY or attempt == _SEED_TRIES - 1:
+                raise

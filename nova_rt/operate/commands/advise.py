@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``nova-rt advise``: what a server should have reserved, from its load."""
+
+import argparse
+from collections.abc import Sequence
+import dataclasses
+import itertools
+import json
+from typing import Any
+
+from nova_rt.cli import base
+from nova_rt.operate import advice as rt_advice
+from nova_rt.operate.commands import answer as rt_answer
+from nova_rt.operate.commands import flavors
+from nova_rt.operate.commands import monitor
+from nova_rt.operate.commands import this_host
+from nova_rt.rules import exception
+from nova_rt.rules import reservation as rt_reservation
+from rt_models.model import load as rt_load
+from rt_monitor import look as monitor_look
+from rt_monitor import transactions
+
+#: Parts of the time, by which one sees whether requests come at random.
+_PARTS = 30
+_US_PER_MS = 1000
+
+
+def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    parser = commands.add_parser(
+        'advise', help='what to reserve for a server, from its load',
+        description='Watch a server of this host for some seconds, and say '
+                    'which reservation would meet a target for its response '
+                    'times, and how far to trust that.  Needs root; changes '
+                    'nothing.',
+        epilog=monitor.EPILOG)
+    base.add_format(parser)
+    parser.add_argument('server', metavar='SERVER', help='its UUID or name')
+    parser.add_argument('--target-ms', type=float, required=True,
+                        metavar='MS', help='the percentile to meet')
+    parser.add_argument(
+        '--percentile', type=float, default=0.99, metavar='PART',
+        help='which one that is (default: %(default)s)')
+    parser.add_argument(
+        '--ram', type=int, default=512, metavar='MB',
+        help='memory of the flavor (default: %(default)s)')
+    monitor.add_seconds(parser, 30.0)
+    this_host.add_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    target = rt_load.Target(args.target_ms * _US_PER_MS, args.percentile)
+    kernel, note = this_host.kernel(args)
+    looks = [*itertools.islice(
+        monitor.looks(args.seconds / _PARTS), _PARTS)]
+    measured = seen(looks, _uuid(looks[-1], args.server))
+    found = rt_advice.advise(measured, target, kernel)
+    flavor = flavors.reserved(found.wanted, measured.vcpus, args.ram)
+    if args.format == 'json':
+        print(json.dumps({
+            'requests': measured.requests, 'rate_hz': measured.rate_hz,
+            'cpu_us': measured.cpu_us, **dataclasses.asdict(found),
+            'flavor': flavor, 'note': note or None}, indent=2))
+    else:
+        print('\n'.join([*_lines(measured, found, args.percentile),
+                         *filter(None, [note]), '', flavor]))
+    return 0
+
+
+def _uuid(look: monitor_look.Look, wanted: str) -> str:
+    """:raises CannotMonitor: none or several are called so"""
+    found = [uuid for uuid, server in look.servers.items()
+             if wanted in (uuid, server.name)]
+    if len(found) != 1:
+        raise exception.CannotMonitor(
+            what=f'server {wanted}', reason=(
+                'several have this name; give the UUID' if found else
+                'none of this UUID or name runs on this host'))
+    return found[0]
+
+
+def seen(looks: Sequence[monitor_look.Look], uuid: str
+         ) -> rt_advice.Measured:
+    """A server in consecutive looks, each since the one before."""
+    server = looks[-1].servers[uuid]
+    totals = [look.answered[uuid].total(transactions.Role.SERVER).took
+              for look in looks if uuid in look.answered]
+    usages = [look.seen[uuid].whole for look in looks if uuid in look.seen]
+    granted = server.reservation
+    return rt_advice.Measured(
+        [total.count for total in totals],
+        sum(look.span_s for look in looks),
+        sum(usage.totals.ran for usage in usages) / 1e9,
+        server.vcpus or max(1, len(server.groups) - 1),
+        sum(totals[1:], totals[0]) if totals else transactions.Edge().took,
+        rt_reservation.Reservation(granted.runtime_us, granted.period_us)
+        if granted else None,
+        sum(usage.counts.exhausted for usage in usages))
+
+
+def _lines(measured: rt_advice.Measured, found: rt_advice.Advice,
+           part: float) -> list[str]:
+    name = rt_answer.percent(part)
+    lines = [f'Requests: {measured.rate_hz:.1f} a second, '
+             f'{measured.cpu_us / _US_PER_MS:.3f} ms of CPU time each.',
+             f'Now: {measured.reservation or "no reservation"}; {name} is '
+             f'{found.measured_us / _US_PER_MS:.3f} ms, measured.']
+    if found.predicted_us is not None:
+        lines.append(f'The model has at most '
+                     f'{found.predicted_us / _US_PER_MS:.3f} ms for that, '
+                     f'whatever runs beside.')
+    elif measured.reservation:
+        lines.append('The reservation serves fewer requests than come.')
+    lines.append(f'Advice: {found.wanted}; {name} is at most '
+                 f'{found.promised_us / _US_PER_MS:.3f} ms then.')
+    return [*lines, *found.doubts]

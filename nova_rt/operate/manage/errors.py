@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What goes wrong around us, as one sentence."""
+
+from collections.abc import Iterator
+import contextlib
+
+from keystoneauth1 import exceptions as ks_exceptions
+from nova import exception as nova_exception
+from oslo_db import exception as db_exception  # type: ignore[import-untyped]
+from sqlalchemy import exc as sa_exceptions
+
+from nova_rt.rules import exception
+
+_DATABASE = (db_exception.DBError, sa_exceptions.SQLAlchemyError,
+             db_exception.CantStartEngineError)
+_PLACEMENT = (ks_exceptions.ClientException,)
+
+#: What cells, Placement and the kernel are known to raise.
+ERRORS = (*_DATABASE, *_PLACEMENT, nova_exception.NovaException,
+          exception.RTError, OSError)
+
+_LENGTH = 300
+
+
+def sentence(error: BaseException) -> str:
+    """One line that says what failed."""
+    # Without the statement, which says less than the reason.
+    text = exception.clause(str(error).partition('[SQL:')[0])
+    if len(text) > _LENGTH:
+        text = text[:_LENGTH] + '...'
+    if isinstance(error, _DATABASE):
+        return f'the database cannot be used: {text}'
+    if isinstance(error, _PLACEMENT):
+        return f'Placement or Keystone cannot be reached: {text}'
+    return text or type(error).__name__
+
+
+@contextlib.contextmanager
+def noted(sentences: list[str], what: str) -> Iterator[None]:
+    """Let the rest go on."""
+    try:
+        yield
+    except ERRORS as error:
+        sentences.append(f'{what}: {sentence(error)}')

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Changes the hints of a server, for its next claim.
+
+They stand with the server, where nova-compute reads them, and in its
+RequestSpec, by which the scheduler knows that it has any.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+import json
+from typing import Any
+
+from nova.compute import vm_states
+from nova import context as nova_context
+from nova import exception as nova_exception
+from nova import objects
+
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+from nova_rt.services.compute import admission
+from nova_rt.services.compute import claims
+from nova_rt.services.compute import request
+from nova_rt.services import servers
+
+
+def server(uuid: str) -> Any:
+    """The Instance.
+
+    :raises CannotChangeHints: there is none
+    """
+    found = servers.find(nova_context.get_admin_context(), uuid)
+    if found is None:
+        raise exception.CannotChangeHints(
+            uuid=uuid, reason='there is no such server')
+    return found
+
+
+def change(instance: Any, hints: Mapping[str, Any]) -> None:
+    """Replace all hints about reservations.
+
+    :param hints: by key; empty: none
+    :raises InvalidReservation: with its flavor or image they make no sense
+    :raises CannotChangeHints: the server could not be started any more, or
+        Nova is at work on it
+    """
+    values = {key: value.number
+              for key, value in reservation.hint_values(hints).items()}
+    if reservation.from_flavor_and_hints(
+            instance.flavor.extra_specs, values) is not None:
+        _check_claim(instance)
+        if not admission.holds(instance):
+            admission.check(instance.flavor, instance.image_meta)
+    if instance.vm_state == vm_states.RESIZED:
+        raise _refused(instance, 'confirm or revert its resize first')
+    request.replace_hints(instance, values)
+    try:
+        # The database compares: nobody may be about to claim.
+        instance.save(expected_task_state=[None])
+    except nova_exception.UnexpectedTaskStateError:
+        raise _refused(instance, 'Nova is at work on it') from None
+    _store(instance, values)
+
+
+def _check_claim(instance: Any) -> None:
+    """A server that asks for a reservation and holds none cannot start."""
+    if (instance.vm_state != vm_states.SHELVED_OFFLOADED
+            and claims.of_instance(instance) is None):
+        raise _refused(instance, 'it has no reservation now; resize it to a '
+                       'flavor with one, or shelve it first')
+
+
+def _refused(instance: Any, reason: str) -> exception.CannotChangeHints:
+    return exception.CannotChangeHints(uuid=instance.uuid, reason=reason)
+
+
+def _store(instance: Any, values: Mapping[str, int]) -> None:
+    spec = objects.RequestSpec.get_by_instance_uuid(
+        nova_context.get_admin_context(), instance.uuid)
+    spec.scheduler_hints = {
+        key: value for key, value in (spec.scheduler_hints or {}).items()
+        if not key.startswith(reservation.HINT_PREFIX)
+    } | {key: [str(number)] for key, number in values.items()}
+    spec.save()
+
+
+def sentence(instance: Any) -> str:
+    """What the server has, and what it will get.
+
+    :raises InvalidClaim: its claim cannot be read
+    :raises InvalidReservation: nor can the note, or it makes no sense
+    """
+    hints, held, wanted = _of(instance)
+    said = ', '.join(f'{key}={value}' for key, value in sorted(hints.items()))
+    return (f'Server {instance.uuid}: hints: {said or "none"}; holds: '
+            f'{held or "nothing"}; at its next resize, migration or unshelve '
+            f'with this flavor: {wanted or "nothing"}.')
+
+
+def as_json(instance: Any) -> str:
+    """The same for programs; it raises the same."""
+    hints, held, wanted = _of(instance)
+    return json.dumps({
+        'server': instance.uuid,
+        'hints': {key: value.number for key, value in
+                  reservation.hint_values(hints).items()},
+        'holds': held and dataclasses.asdict(held),
+        'next': wanted and dataclasses.asdict(wanted)}, indent=2)
+
+
+def _of(instance: Any) -> tuple[
+        Mapping[str, Any], reservation.Reservation | None,
+        reservation.Reservation | None]:
+    held = claims.of_instance(instance)
+    hints = request.hints_of(instance)
+    wanted = reservation.from_flavor_and_hints(
+        instance.flavor.extra_specs, hints)
+    return hints, held.reservation if held else None, wanted

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""How pCPUs are chosen: the policies and the defragmentation planner.
+
+Pure code.  Policies are entry points of the group ``nova_rt.packing``, so
+that an operator can add one.
+"""
+
+import functools
+import importlib.metadata
+
+from nova_rt.rules import cpus
+
+GROUP = 'nova_rt.packing'
+
+
+@functools.lru_cache
+def load(name: str) -> cpus.Policy:
+    """The policy of this name.
+
+    :raises LookupError: there is none
+    """
+    for entry in importlib.metadata.entry_points(group=GROUP, name=name):
+        policy: cpus.Policy = entry.load()
+        return policy
+    raise LookupError(f'no entry point of group {GROUP} has this name')

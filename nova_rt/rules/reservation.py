@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What a server asks for: parse, overlay, validate.
+
+The one parser of runtimes and periods.  It reads flavor extra specs and
+scheduler hints, as they stand in an API request body or in a stored
+RequestSpec, and knows nothing of Nova, hosts or kernels.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+import enum
+import re
+from typing import Any
+
+from nova_rt.rules import exception
+
+PPM = 1_000_000
+
+FLAVOR_PREFIX = 'hw:'
+RUNTIME_KEY = 'cpu.rt_runtime_us'
+PERIOD_KEY = 'cpu.rt_period_us'
+KEYS = (RUNTIME_KEY, PERIOD_KEY)
+HINT_PREFIX = 'cpu.rt_'
+
+#: Outside these no kernel interface works: SCHED_DEADLINE servers refuse a
+#: runtime below 1024 ns and a period above 4194304 us.
+MIN_RUNTIME_US = 2
+MAX_PERIOD_US = 4_194_304
+
+_NUMBER = re.compile(r'[0-9]+')
+_DIGITS = 18
+#: What a flavor lets hints ask for: a share, as in 0.5; 0: takes no hints.
+HINT_SHARE_KEY = 'hw:cpu.rt_hint_max_share'
+SHARE_PATTERN = r'(0(\.[0-9]{1,6})?|1(\.0{1,6})?)'
+
+FLAVOR = 'flavor extra spec'
+_HINT = 'scheduler hint'
+_CHOOSE = 'choose a flavor with the reservation you need'
+
+
+class HintOverride(enum.StrEnum):
+    """What a tenant's hint may do to the reservation of a flavor."""
+
+    ANY = 'any'
+    LOWER = 'lower'
+    NONE = 'none'
+
+
+@dataclasses.dataclass(frozen=True, order=True, slots=True)
+class Reservation:
+    """*runtime_us* of a physical CPU in every *period_us*, for each vCPU."""
+
+    runtime_us: int
+    period_us: int
+
+    @property
+    def bandwidth(self) -> int:
+        """Parts per million of one pCPU, rounded up."""
+        return -(-self.runtime_us * PPM // self.period_us)
+
+    @property
+    def share(self) -> float:
+        """Runtime over period, for people; never for sums."""
+        return self.runtime_us / self.period_us
+
+    def __str__(self) -> str:
+        return (f'{self.runtime_us} us every {self.period_us} us '
+                f'(share {self.share:.3f})')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """The operator's rules; runtimes and periods in us, shares in ppm.
+
+    :ivar plain_hints: whether hints count on a flavor without a reservation
+    """
+
+    min_runtime_us: int = MIN_RUNTIME_US
+    min_period_us: int = MIN_RUNTIME_US
+    max_period_us: int = MAX_PERIOD_US
+    max_bandwidth: int = PPM
+    hint_override: HintOverride = HintOverride.ANY
+    plain_hints: bool = True
+
+
+_NO_LIMITS = Limits()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Value:
+    """A parsed value and where it came from, for messages."""
+
+    source: str
+    key: str
+    number: int
+
+    def error(self, rule: str, advice: str) -> exception.InvalidReservation:
+        return _error(self.source, self.key, self.number, rule, advice)
+
+
+def _error(source: str, key: str, value: Any, rule: str, advice: str
+           ) -> exception.InvalidReservation:
+    # Tenant input is shown, but not at any length.
+    return exception.InvalidReservation(
+        source=source, key=key, value=repr(value)[:80], rule=rule,
+        advice=advice)
+
+
+def decimal(ppm: int) -> str:
+    """A share as it is shown: in parts of a pCPU, with three digits."""
+    return f'{ppm / PPM:.3f}'
+
+
+def is_whole_number(value: Any) -> bool:
+    """A positive integer, or a string of its decimal digits?"""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value > 0
+    return (isinstance(value, str) and bool(_NUMBER.fullmatch(value))
+            and bool(value.strip('0')))
+
+
+def _parse(source: str, key: str, value: Any) -> _Value:
+    """:raises InvalidReservation: not a positive whole number"""
+    if not is_whole_number(value):
+        rule = 'it must be a positive whole number of microseconds'
+    elif (isinstance(value, str) and len(value) > _DIGITS
+            or int(value) >= 10 ** _DIGITS):
+        rule = f'it has more than {_DIGITS} digits'
+    else:
+        return _Value(source, key, int(value))
+    raise _error(source, key, value, rule,
+                 'give for example 100000 for 100 ms')
+
+
+def parse(source: str, key: str, value: Any) -> int:
+    """One value in us, within the kernels' limits that concern it alone.
+
+    :param source: where it stands, for messages
+    :param key: one of KEYS
+    :raises InvalidReservation: one sentence with key, value, rule, advice
+    """
+    parsed = _parse(source, key, value)
+    if key == RUNTIME_KEY:
+        _check_runtime(parsed, _NO_LIMITS)
+    else:
+        _check_period(parsed, _NO_LIMITS)
+    return parsed.number
+
+
+def combine(source: str, runtime_us: int, period_us: int) -> Reservation:
+    """The reservation of two parsed values from one source.
+
+    :raises InvalidReservation: one sentence with key, value, rule, advice
+    """
+    return _combine({RUNTIME_KEY: _Value(source, RUNTIME_KEY, runtime_us),
+                     PERIOD_KEY: _Value(source, PERIOD_KEY, period_us)},
+                    _NO_LIMITS)
+
+
+def flavor_values(extra_specs: Mapping[str, Any]) -> dict[str, _Value]:
+    """Values of a flavor by key without the ``hw:`` prefix.
+
+    :raises InvalidReservation: a value is no positive whole number
+    """
+    return {key: _parse(FLAVOR, FLAVOR_PREFIX + key,
+                        extra_specs[FLAVOR_PREFIX + key])
+            for key in KEYS if FLAVOR_PREFIX + key in extra_specs}
+
+
+def hint_values(hints: Mapping[str, Any] | None) -> dict[str, _Value]:
+    """Values of the scheduler hints by key; other people's hints are skipped.
+
+    :raises InvalidReservation: a bad value, or an unknown ``cpu.rt_*`` key
+    """
+    values = {}
+    for key, value in (hints or {}).items():
+        if not key.startswith(HINT_PREFIX):
+            continue
+        if key not in KEYS:
+            raise _error(_HINT, repr(key)[1:-1][:80], value,
+                         'there is no such hint',
+                         'use ' + ' or '.join(KEYS))
+        values[key] = _parse(_HINT, key, value)
+    return values
+
+
+def stored_hints(hints: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Hints as they were in the request, from those of a RequestSpec.
+
+    Nova stores each value as a list of strings.
+    """
+    return {key: value[0] if isinstance(value, list) and len(value) == 1
+            else value for key, value in (hints or {}).items()}
+
+
+def from_flavor_and_hints(
+        extra_specs: Mapping[str, Any],
+        hints: Mapping[str, Any] | None = None,
+        limits: Limits | None = None) -> Reservation | None:
+    """The reservation of a server, or None where it asks for none.
+
+    The hint wins per key (paper section 5: its example overrides only the
+    runtime).
+
+    :param extra_specs: of the flavor, values are strings
+    :param hints: scheduler hints, as in the body of a request
+    :param limits: the operator's rules; None checks the kernels' only
+    :raises InvalidReservation: one sentence with key, value, rule, advice
+    """
+    from_flavor = flavor_values(extra_specs)
+    from_hints = hint_values(hints)
+    values = from_flavor | from_hints
+    hint = next(iter(from_hints.values()), None)
+    if limits is None or hint is None:
+        return _combine(values, limits or _NO_LIMITS) if values else None
+    ceiling = _ceiling(extra_specs, from_flavor, limits)
+    if not ceiling.bandwidth:
+        raise hint.error(ceiling.rule, ceiling.advice)
+    reservation = _combine(values, limits)
+    if reservation.bandwidth > ceiling.bandwidth:
+        raise hint.error(
+            f'it raises the share to {_exact(reservation.bandwidth)}, above '
+            f'{ceiling.rule}', ceiling.advice)
+    return reservation
+
+
+def carried_hints(extra_specs: Mapping[str, Any], hints: Mapping[str, Any],
+                  limits: Limits) -> dict[str, Any]:
+    """The hints that go along when a server gets another flavor.
+
+    Left behind are those that the flavor does not take, and the half of a
+    reservation over a flavor that has none.
+
+    :param extra_specs: of the new flavor
+    :param hints: of the server, about reservations only
+    :raises InvalidReservation: one of the flavor's values is none
+    """
+    from_flavor = flavor_values(extra_specs)
+    if not _ceiling(extra_specs, from_flavor, limits).bandwidth or (
+            from_flavor.keys() | hints.keys() != set(KEYS)):
+        return {}
+    return dict(hints)
+
+
+def _combine(values: Mapping[str, _Value], limits: Limits) -> Reservation:
+    for key, other in (KEYS, KEYS[::-1]):
+        if key not in values:
+            raise values[other].error(
+                f'neither the flavor nor a hint gives {key}',
+                f'give both {RUNTIME_KEY} and {PERIOD_KEY}')
+    runtime, period = values[RUNTIME_KEY], values[PERIOD_KEY]
+    if runtime.number > period.number:
+        if period.source != runtime.source == FLAVOR:
+            raise period.error(
+                f'it is less than the runtime of {runtime.number}',
+                'give at least the runtime')
+        raise runtime.error(f'it is more than the period of {period.number}',
+                            'give at most the period')
+    _check_limits(runtime, period, limits)
+    return Reservation(runtime.number, period.number)
+
+
+def _check_runtime(runtime: _Value, limits: Limits) -> None:
+    if runtime.number < limits.min_runtime_us:
+        raise runtime.error(
+            f'the least runtime here is {limits.min_runtime_us} us',
+            'give more, with a longer period for the same share')
+
+
+def _check_period(period: _Value, limits: Limits) -> None:
+    if not limits.min_period_us <= period.number <= limits.max_period_us:
+        raise period.error(
+            f'periods here are {limits.min_period_us} to '
+            f'{limits.max_period_us} us', 'give one in that range')
+
+
+def _check_limits(runtime: _Value, period: _Value, limits: Limits) -> None:
+    _check_runtime(runtime, limits)
+    _check_period(period, limits)
+    bandwidth = Reservation(runtime.number, period.number).bandwidth
+    if bandwidth > limits.max_bandwidth:
+        raise runtime.error(
+            f'its share of {_exact(bandwidth)} of the period of '
+            f'{period.number} is above the maximum of '
+            f'{_exact(limits.max_bandwidth)} for one vCPU',
+            'give a shorter runtime')
+
+
+def _exact(bandwidth: int) -> str:
+    """A share whose comparison with another must be seen."""
+    return f'{bandwidth / PPM:.6f}'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Ceiling:
+    """How much a hint may ask for: ppm of a pCPU, 0 for nothing.
+
+    :ivar rule: why nothing, or whose ceiling it is
+    """
+
+    bandwidth: int
+    rule: str
+    advice: str
+
+
+def _ceiling(extra_specs: Mapping[str, Any],
+             from_flavor: Mapping[str, _Value], limits: Limits) -> _Ceiling:
+    """:raises InvalidReservation: the ceiling of the flavor is no share"""
+    if limits.hint_override is HintOverride.NONE:
+        return _Ceiling(0, 'this cloud does not accept reservations in '
+                        'hints', _CHOOSE)
+    if HINT_SHARE_KEY in extra_specs:
+        bandwidth = hint_share(extra_specs[HINT_SHARE_KEY])
+        return _Ceiling(bandwidth, f'the {_exact(bandwidth)} that the flavor '
+                        'lets hints ask for' if bandwidth else
+                        'this flavor takes no hints', _CHOOSE)
+    if len(from_flavor) < len(KEYS):
+        return _Ceiling(
+            limits.max_bandwidth if limits.plain_hints else 0,
+            'a hint counts only on a flavor that has a reservation or takes '
+            'hints, and this one does not', _CHOOSE)
+    if limits.hint_override is HintOverride.ANY:
+        return _Ceiling(limits.max_bandwidth, 'the maximum', _CHOOSE)
+    bandwidth = Reservation(from_flavor[RUNTIME_KEY].number,
+                            from_flavor[PERIOD_KEY].number).bandwidth
+    return _Ceiling(bandwidth, f'the {_exact(bandwidth)} of the flavor',
+                    'a hint may only lower it here')
+
+
+def hint_share(value: Any) -> int:
+    """The ceiling that a flavor sets for hints, in ppm of a pCPU.
+
+    :raises InvalidReservation: it is not a decimal from 0 to 1
+    """
+    if not isinstance(value, str) or not re.fullmatch(SHARE_PATTERN, value):
+        raise _error(FLAVOR, HINT_SHARE_KEY, value,
+                     'it must be a share from 0 to 1',
+                     'give for example 0.5, or 0 for a flavor without hints')
+    whole, _dot, digits = value.partition('.')
+    return int(whole) * PPM + int(digits.ljust(6, '0'))

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Whether the kernel can give each server on a pCPU what it reserved.
+
+Under EDF (HCBS, SCHED_DEADLINE) the sum of the shares tells.  Mainline
+RT_GROUP_SCHED runs servers by fixed priorities; here are the priorities that
+follow from periods and the response-time analysis that belongs to them.
+
+A server there is deferrable (Strosnider, Lehoczky and Sha, IEEE Trans.
+Computers 44(1), 1995): it may use its runtime late in one period and again
+early in the next.  To the servers it delays it is a task with a release
+jitter of period - runtime (Audsley et al., Software Engineering Journal
+8(5), 1993), so that in t microseconds it runs for at most
+
+    ceil((t + period - runtime) / period) * runtime + overrun,
+
+where the overrun, of at most a tick, is paid back by its next periods.
+Servers of one level delay each other as if each were the higher one: tasks
+under SCHED_RR take turns, but one that sleeps just before each tick never
+ends its turn, and one that wakes up moves its whole group behind the others.
+"""
+
+from collections.abc import Iterator, Sequence
+import dataclasses
+import functools
+import math
+
+from nova_rt.rules import reservation
+
+#: Of the scale of periods: all that reservations may have lies within.
+_SHORTEST_US = 1_024
+_OCTAVES = math.log2(reservation.MAX_PERIOD_US / _SHORTEST_US)
+
+
+def level(period_us: int, levels: int) -> int:
+    """The level of a period: 0 is the longest, *levels* - 1 the shortest.
+
+    The scale is logarithmic and fixed, so that the level of a server
+    depends on nobody else and never changes while others come and go.
+    """
+    octaves = math.log2(max(period_us, _SHORTEST_US) / _SHORTEST_US)
+    rank = int(levels * octaves / _OCTAVES)
+    return levels - 1 - min(rank, levels - 1)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FixedPriorities:
+    """How a kernel without EDF runs the servers of a pCPU.
+
+    :ivar levels: number of priorities that servers are spread over
+    :ivar tick_us: what a server may run beyond its runtime before the
+        kernel sees it
+    :ivar min_period_us: the shortest period that the kernel keeps
+    """
+
+    levels: int
+    tick_us: int
+    min_period_us: int
+
+    def level(self, period_us: int) -> int:
+        """The level of a period; see :func:`level`."""
+        return level(period_us, self.levels)
+
+    def holds(self, servers: Sequence[reservation.Reservation]) -> bool:
+        """Whether each of *servers* gets its runtime in each period.
+
+        They share one pCPU, whatever they do and whenever they begin.
+        """
+        return _holds(self, tuple(sorted(servers)))
+
+    def response_us(self, server: reservation.Reservation,
+                    others: Sequence[reservation.Reservation]
+                    ) -> int | None:
+        """The time in us in which a server surely has run for its runtime.
+
+        :param others: the other servers of the pCPU
+        :returns: None where that may take longer than its period
+        """
+        if server.period_us < self.min_period_us:
+            return None
+        time_us, last = 0, -1
+        while time_us != last and time_us <= server.period_us:
+            last = time_us
+            time_us = server.runtime_us + sum(
+                self._interference(server, last, others))
+        # The kernel must have seen a used budget before the next refill.
+        return (time_us if time_us + self.tick_us <= server.period_us
+                else None)
+
+    def _interference(self, server: reservation.Reservation, time_us: int,
+                      others: Sequence[reservation.Reservation]
+                      ) -> Iterator[int]:
+        """The us that each of *others* takes from a server in *time_us*."""
+        own = self.level(server.period_us)
+        for other in others:
+            if self.level(other.period_us) >= own:
+                jitter = other.period_us - other.runtime_us
+                hits = -(-(time_us + jitter) // other.period_us)
+                yield max(1, hits) * other.runtime_us + self.tick_us
+
+
+@functools.lru_cache(maxsize=65536)
+def _holds(rule: FixedPriorities,
+           servers: tuple[reservation.Reservation, ...]) -> bool:
+    return all(
+        rule.response_us(server, servers[:place] + servers[place + 1:])
+        is not None for place, server in enumerate(servers))

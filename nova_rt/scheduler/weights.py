@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Scheduler weighers, by the names used in ``weight_classes``.
+
+A weigher is imported when ``weight_classes`` names it: two of them need
+``rt_models``, which a host without them does not have to have.
+"""
+
+import importlib
+from typing import Any
+
+_MODULES = {
+    'RTCHRWeigher': 'rt_chr_weigher',
+    'RTInterferenceWeigher': 'rt_interference_weigher',
+    'RTShareWeigher': 'rt_share_weigher',
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Returns a weigher by its name.
+
+    :raises AttributeError: no weigher has the name
+    """
+    if name not in _MODULES:
+        raise AttributeError(f'module {__name__} has no weigher {name}')
+    module = importlib.import_module(
+        f'nova_rt.services.scheduler.weights.{_MODULES[name]}')
+    return getattr(module, name)

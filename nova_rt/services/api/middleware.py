@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Paste middleware: answers 400 to reservations that make no sense.
+
+Nova has no plug-in point for the schema of scheduler hints, and its extra
+spec validators see one key at a time.  The scheduler refuses the same
+requests again: without this middleware they end in ERROR instead of 400.
+"""
+
+from collections.abc import Mapping
+import json
+import re
+from typing import Any
+
+from nova.api.openstack import common
+from nova.api.openstack import wsgi
+import nova.conf
+from nova import exception as nova_exception
+from nova.image import glance
+from nova import objects
+from oslo_log import log as logging
+import webob
+import webob.dec
+import webob.exc
+
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+from nova_rt.rules import workload
+from nova_rt.services.compute import admission
+from nova_rt.services.compute import request
+from nova_rt.services import conf as rt_conf
+from nova_rt.services import servers
+
+CONF = nova.conf.CONF
+LOG = logging.getLogger(__name__)
+
+_HINTS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
+# Below 2.103 servers with volumes may come by a path of their own.
+_SERVERS = re.compile(r'(/[^/]+)?/(servers|os-volumes_boot)/?')
+_SPECS = re.compile(
+    r'(?:/[^/]+)?/flavors/(?P<flavor>[^/]+)/os-extra_specs'
+    r'(?:/(?P<key>[^/]+))?/?')
+_ACTION = re.compile(r'(?:/[^/]+)?/servers/(?P<server>[^/]+)/action/?')
+#: What begins extra specs of which a reservation may depend.
+_CONCERNING = ('hw:', 'resources', 'trait')
+
+
+class ReservationHints:
+    """Looks at what creates, resizes or rebuilds servers, changes flavors."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        rt_conf.register_opts(CONF)
+
+    @webob.dec.wsgify(RequestClass=wsgi.Request)
+    def __call__(self, req: wsgi.Request) -> Any:
+        try:
+            self._check(req)
+        except (exception.InvalidReservation,
+                exception.InvalidWorkload) as error:
+            LOG.info('CPU reservation refused: %s', error)
+            return wsgi.Fault(webob.exc.HTTPBadRequest(
+                explanation=str(error)))
+        return req.get_response(self._app)
+
+    def _check(self, req: wsgi.Request) -> None:
+        if req.method not in ('POST', 'PUT'):
+            return
+        try:
+            path = req.path_info
+        except UnicodeDecodeError:
+            return  # no path of ours
+        if match := _SPECS.fullmatch(path):
+            _check_extra_specs(req, match['flavor'])
+        elif req.method == 'POST' and _SERVERS.fullmatch(path):
+            _check_server(req)
+        elif req.method == 'POST' and (match := _ACTION.fullmatch(path)):
+            _check_action(req, match['server'])
+
+
+def _check_server(req: wsgi.Request) -> None:
+    body = _body(req)
+    server = _mapping(body, 'server')
+    # Nova reads the first of the two and no more.
+    hints = _mapping(body, next((key for key in _HINTS if key in body), ''))
+    flavor = _flavor(req, server.get('flavorRef'))
+    workload.from_flavor_and_hints(flavor.extra_specs if flavor else {},
+                                   hints)
+    if flavor is None:
+        # Nova will say so; what can be told of the hints is told.
+        reservation.hint_values(hints)
+    elif reservation.from_flavor_and_hints(
+            flavor.extra_specs, hints, rt_conf.limits(CONF)) is not None:
+        admission.check(flavor, _image(req, server.get('imageRef')))
+
+
+def _check_action(req: wsgi.Request, uuid: str) -> None:
+    """What a server would be with another flavor, or another image."""
+    body = _body(req)
+    flavor = _flavor(req, _mapping(body, 'resize').get('flavorRef'))
+    image_ref = _mapping(body, 'rebuild').get('imageRef')
+    if flavor is None and not image_ref:
+        return
+    server = servers.find(req.environ['nova.context'], uuid)
+    if server is None:
+        return
+    try:
+        hints = request.hints_of(server)
+    except exception.RTError as error:
+        # It is about what nova-compute stored, which is not for tenants.
+        LOG.warning('%s', error, instance=server)
+        return
+    if flavor is not None:
+        _check_resize(server, flavor, hints)
+    elif not request.is_plain(server):
+        admission.check_image(server.flavor, _image(req, image_ref))
+
+
+def _check_resize(server: Any, flavor: Any, hints: Mapping[str, Any]
+                  ) -> None:
+    specs, limits = flavor.extra_specs, rt_conf.limits(CONF)
+    if reservation.from_flavor_and_hints(
+            specs, reservation.carried_hints(specs, hints, limits),
+            limits) is not None:
+        admission.check(flavor, server.image_meta)
+
+
+def _check_extra_specs(req: wsgi.Request, flavor_id: str) -> None:
+    """What a flavor would have in all; one key alone may come first."""
+    body = _body(req)
+    added = _mapping(body, 'extra_specs') or body
+    workload.from_flavor_and_hints(added)
+    flavor = any(key.startswith(_CONCERNING) for key in added) and (
+        _flavor(req, flavor_id))
+    if not flavor:
+        return
+    specs = {**flavor.extra_specs, **added}
+    if len(reservation.flavor_values(specs)) == len(reservation.KEYS):
+        reservation.from_flavor_and_hints(specs, None, rt_conf.limits(CONF))
+        flavor.extra_specs = {key: str(specs[key]) for key in specs}
+        admission.check(flavor)
+
+
+def _body(req: wsgi.Request) -> Mapping[str, Any]:
+    """The JSON object of a request; {} where Nova will refuse it anyway."""
+    try:
+        body = json.loads(req.body)
+    except (ValueError, RecursionError):
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = body.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _flavor(req: wsgi.Request, flavor_ref: Any) -> Any:
+    """A flavor by id or link; None where there is no such flavor."""
+    if not isinstance(flavor_ref, str | int):
+        return None
+    try:
+        return objects.Flavor.get_by_flavor_id(
+            req.environ['nova.context'],
+            common.get_id_from_href(str(flavor_ref)), read_deleted='no')
+    except nova_exception.FlavorNotFound:
+        return None
+
+
+def _image(req: wsgi.Request, image_ref: Any) -> Any:
+    """An objects.ImageMeta; None where Nova will not take it either."""
+    if not isinstance(image_ref, str) or not image_ref:
+        return None
+    try:
+        return admission.image(
+            glance.API().get(req.environ['nova.context'], image_ref))
+    except (nova_exception.NovaException, ValueError):
+        return None
+
+
+def filter_factory(global_conf: Any, **local_conf: Any) -> Any:
+    """For ``paste.filter_factory``."""
+    return ReservationHints

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A claim: which pCPUs of a host a server was given, and for what.
+
+Here is its text form, which travels as the identifier of an
+``objects.Resource`` in ``Instance.resources``, so that Nova itself carries it
+through migrations, confirm, revert, abort and the periodic audit.
+
+The form is its version.  A reader takes it as a whole or not at all: what
+it skipped might be what makes the claim larger.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+import dataclasses
+import re
+from typing import Any, Self
+
+from nova import objects
+
+from nova_rt.rules import exception
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
+
+_IDENTIFIER = re.compile(
+    r'(?P<uuid>[0-9a-f-]{36})/(?P<move>[0-9]+)'
+    r';r=(?P<r>[1-9][0-9]*);p=(?P<p>[1-9][0-9]*)'
+    r';h=(?P<hr>[0-9]*),(?P<hp>[0-9]*);c=(?P<c>[0-9]+(,[0-9]+)*)')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RTClaim:
+    """*reservation* on each of *cpus* for one server.
+
+    :ivar move: id of the migration that made the claim, 0 for a build; a
+        server may hold two claims on a host while it is resized there
+    :ivar hints: the part of the reservation that came from hints, by key;
+        nova-compute has no other lasting source of them
+    """
+
+    instance_uuid: str
+    move: int
+    reservation: reservation.Reservation
+    cpus: tuple[int, ...]
+    hints: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    @property
+    def identifier(self) -> str:
+        """Unique for the server and the move."""
+        hints = ','.join(str(self.hints.get(key, ''))
+                         for key in reservation.KEYS)
+        return (f'{self.instance_uuid}/{self.move}'
+                f';r={self.reservation.runtime_us}'
+                f';p={self.reservation.period_us}'
+                f';h={hints};c={",".join(map(str, self.cpus))}')
+
+    @classmethod
+    def parse(cls, identifier: str) -> Self:
+        """:raises InvalidClaim: not an identifier of ours"""
+        match = _IDENTIFIER.fullmatch(identifier)
+        if match is None:
+            raise exception.InvalidClaim(
+                identifier=identifier, reason='it is not of the form '
+                'that this version of nova-rt knows')
+        hints = zip(reservation.KEYS, (match['hr'], match['hp']), strict=True)
+        return cls(
+            match['uuid'], int(match['move']),
+            reservation.Reservation(int(match['r']), int(match['p'])),
+            tuple(map(int, match['c'].split(','))),
+            {key: int(text) for key, text in hints if text})
+
+    def to_resource(self, provider_uuid: str) -> Any:
+        """Returns it as a resource of the compute's root provider."""
+        return objects.Resource(
+            provider_uuid=provider_uuid,
+            resource_class=hostmap.RESOURCE_CLASS,
+            identifier=self.identifier)
+
+
+def of_resources(resources: Iterable[Any] | None) -> list[RTClaim]:
+    """The claims among objects.Resource of any class."""
+    return [RTClaim.parse(resource.identifier)
+            for resource in resources or ()
+            if resource.resource_class == hostmap.RESOURCE_CLASS]
+
+
+def of_instance(instance: Any) -> RTClaim | None:
+    """The claim a server holds now, leaving moves under way aside.
+
+    :raises InvalidClaim: it cannot be read
+    """
+    found = of_resources(instance.resources)
+    return found[0] if found else None
+
+
+def of_destination(instance: Any) -> RTClaim | None:
+    """The claim made where a server is being moved to.
+
+    :raises InvalidClaim: it cannot be read
+    """
+    context = instance.migration_context
+    found = of_resources(context.new_resources if context else None)
+    return found[0] if found else None
+
+
+def on_host(instance: Any, host: str, providers: Collection[str]
+            ) -> RTClaim | None:
+    """The claim a server holds on one host, be it only for a move.
+
+    :param providers: uuids of the compute nodes of the host
+    :raises InvalidClaim: it cannot be read
+    """
+    own = of_resources(instance.resources)
+    if instance.host == host and not own:
+        return None  # it was resized here, and asks for nothing any more
+    context = instance.migration_context
+    held = [instance.resources]
+    if context is not None:
+        held += [context.new_resources, context.old_resources]
+    for resources in held:
+        found = of_resources(resource for resource in resources or ()
+                             if resource.provider_uuid in providers)
+        if found:
+            return found[0]
+    return None

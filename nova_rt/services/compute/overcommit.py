@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Claims that a host made and could not make any more, for the operator."""
+
+from collections.abc import Iterator, Sequence
+
+from nova_rt.rules import cpulist
+from nova_rt.rules import cpus
+from nova_rt.rules import reservation
+from nova_rt.services.compute import capacity as rt_capacity
+from nova_rt.services.compute import claims
+
+
+def describe(capacity: rt_capacity.Capacity,
+             held: Sequence[claims.RTClaim]) -> Iterator[str]:
+    """What does not fit, and which servers it is; nothing where all does."""
+    if not held:
+        return
+    if not capacity.available:
+        yield (f'{capacity.reason}; migrate or resize {_names(held)}')
+        return
+    state = capacity.empty.fold(
+        (claim.cpus, claim.reservation) for claim in held)
+    outside = [claim for claim in held if set(claim.cpus) - set(state.cpus)]
+    if outside:
+        yield (f'{_names(outside)} hold pCPUs other than '
+               f'{cpulist.format_ids(state.cpus)} of [nova_rt] rt_cpus; '
+               f'migrate or resize them')
+    # Where it is replicated, all pCPUs are alike.
+    for cpu in state.cpus[:1] if state.replicated else state.cpus:
+        if state.free(cpu) < 0:
+            here = [claim for claim in held
+                    if state.replicated or cpu in claim.cpus]
+            beyond, cap = map(reservation.decimal,
+                              (-state.free(cpu), state.cap))
+            yield (f'pCPU {cpu} is claimed for {beyond} more than its {cap}; '
+                   f'migrate or resize one of {_names(here)}')
+    yield from _unschedulable(state, held)
+
+
+def _unschedulable(state: cpus.CpuBandwidth, held: Sequence[claims.RTClaim]
+                   ) -> Iterator[str]:
+    """pCPUs whose servers the kernel cannot all serve in time."""
+    for cpu, servers in sorted(state.servers.items()):
+        if state.rule is not None and not state.rule.holds(servers):
+            here = [claim for claim in held if cpu in claim.cpus]
+            yield (f'pCPU {cpu} cannot give all its servers their runtime in '
+                   f'each of their periods; migrate or resize one of '
+                   f'{_names(here)}')
+
+
+def _names(held: Sequence[claims.RTClaim]) -> str:
+    names = sorted({claim.instance_uuid for claim in held})
+    return f'server{"s" * (len(names) > 1)} {", ".join(names)}'

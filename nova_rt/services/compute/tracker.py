@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The claim of exact pCPUs, inside Nova's resource tracker.
+
+Nova's own lock and Nova's own book-keeping (``assigned_resources``) are
+used; usage per pCPU is a fold over it and kept nowhere else.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+import contextlib
+from typing import Any
+
+from nova.compute import resource_tracker
+from nova import exception as nova_exception
+from nova import objects
+from nova import utils
+from oslo_log import log as logging
+from oslo_utils import excutils
+
+from nova_rt.rules import cpus
+from nova_rt.rules import exception
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
+from nova_rt.services.compute import claims
+from nova_rt.services.compute import entitled
+from nova_rt.services.compute import kept
+from nova_rt.services.compute import neighbours
+from nova_rt.services.compute import overcommit
+from nova_rt.services.compute import paid
+from nova_rt.services.compute import request
+from nova_rt.services.compute import strangers as rt_strangers
+
+LOG = logging.getLogger(__name__)
+
+synchronized = utils.synchronized(
+    resource_tracker.COMPUTE_RESOURCE_SEMAPHORE, fair=True)
+
+
+class RTResourceTracker(neighbours.NeighbourTracker):
+    """Nova's tracker that also claims pCPUs for reservations.
+
+    RTLibvirtDriver makes the tracker of its compute manager one of these;
+    there is no __init__, so that its state is Nova's alone.
+    """
+
+    assigned_resources: Any
+    #: the claim being made, under the lock; (claim, Resource)
+    _rt_pending: tuple[claims.RTClaim, Any] | None = None
+
+    #: whether it knows what counts here, from an audit
+    _rt_audited = False
+    #: servers of this host that ask for nothing
+    _rt_plain: frozenset[str] = frozenset()
+    #: guests that hold a budget here, and that Nova does not have here
+    rt_strangers: tuple[hostmap.Stranger, ...] = ()
+    #: what was said last about claims that do not fit the host
+    _rt_said = ''
+
+    def rt_claims(self) -> list[claims.RTClaim]:
+        """All claims on this host, moves under way included.
+
+        :raises InvalidClaim: one cannot be read
+        """
+        return claims.of_resources(self._rt_resources())
+
+    def rt_known(self, uuid: str) -> list[claims.RTClaim] | None:
+        """The claims of a server here; None where that is not known."""
+        try:
+            found = [claim for claim in self.rt_claims()
+                     if claim.instance_uuid == uuid]
+        except exception.InvalidClaim:
+            return None
+        return found if found or self.rt_is_plain(uuid) else None
+
+    def rt_is_plain(self, uuid: str) -> bool:
+        """Whether a server here asks for nothing and holds nothing.
+
+        This is from memory, and False where that does not tell.
+        """
+        return uuid in self._rt_plain and uuid not in map(
+            kept.server_of, self._rt_resources())
+
+    def rt_state(self) -> cpus.CpuBandwidth:
+        """What is claimed on each pCPU, or held by a guest of nobody."""
+        return self._rt_claimed().fold(
+            rt_strangers.held(self.rt_strangers))
+
+    def _rt_claimed(self) -> cpus.CpuBandwidth:
+        empty: cpus.CpuBandwidth = self.driver.rt_capacity.empty
+        return empty.fold((claim.cpus, claim.reservation)
+                          for claim in self.rt_claims())
+
+    @synchronized
+    def instance_claim(self, context: Any, instance: Any, nodename: str,
+                       allocations: Any, limits: Any = None) -> Any:
+        with self._rt_claiming(instance, None, nodename, move=0):
+            claim = super().instance_claim(
+                context, instance, nodename, allocations, limits)
+            if self._rt_pending:
+                # Nova saves Instance.resources some steps later; an audit in
+                # between would lose the claim and over-commit.
+                try:
+                    instance.save()
+                except Exception:
+                    with excutils.save_and_reraise_exception():
+                        claim.abort()
+            return claim
+
+    def _move_claim(self, context: Any, instance: Any, new_flavor: Any,
+                    nodename: str, migration: Any, allocations: Any,
+                    **kwargs: Any) -> Any:
+        # Called with Nova's lock held.
+        move = migration.id if migration else 0
+        with self._rt_claiming(instance, new_flavor, nodename, move):
+            return super()._move_claim(
+                context, instance, new_flavor, nodename, migration,
+                allocations, **kwargs)
+
+    def drop_move_claim(self, *args: Any, **kwargs: Any) -> None:
+        super().drop_move_claim(*args, **kwargs)
+        # libvirt has ended what came in, if a live migration failed, and
+        # tells so much later: leave no room behind.
+        self.driver.rt_settle()
+
+    def rt_abandon(self, context: Any, instance: Any, nodename: str) -> None:
+        """Release the claim of a live migration that does not come here.
+
+        A server without a claim that counts is left as Nova leaves it.
+        """
+        made = instance.migration_context
+        if made and self._rt_resources() & set(made.new_resources or ()):
+            self.drop_move_claim(context, instance, nodename,
+                                 flavor=instance.flavor)
+            instance.drop_migration_context()
+
+    @contextlib.contextmanager
+    def _rt_claiming(self, instance: Any, flavor: Any, nodename: str,
+                     move: int) -> Iterator[None]:
+        claim = None
+        if not self.disabled(nodename):  # else Nova refuses it
+            claim = self._rt_choose(instance, flavor, move)
+        if claim is None:
+            yield
+            return
+        resource = claim.to_resource(self.compute_nodes[nodename].uuid)
+        self._rt_pending = claim, resource
+        try:
+            yield
+        except BaseException:
+            assigned = self.assigned_resources[resource.provider_uuid]
+            assigned[hostmap.RESOURCE_CLASS].discard(resource)
+            raise
+        finally:
+            self._rt_pending = None
+        LOG.info('Claimed pCPUs %s for %s.', list(claim.cpus),
+                 claim.reservation, instance=instance)
+
+    def _rt_choose(self, instance: Any, flavor: Any, move: int
+                   ) -> claims.RTClaim | None:
+        """:raises ComputeResourcesUnavailable: no room, or no reservations"""
+        try:
+            wanted = request.admitted(instance, flavor, bool(move))
+            hints = _numbers(request.hints_with(instance, flavor))
+            request.note_left(instance, flavor)
+        except exception.RTError as error:
+            raise _refused(str(error)) from error
+        if wanted is None:
+            if flavor is None:
+                self._rt_plain |= {instance.uuid}
+            return None
+        capacity = self.driver.rt_capacity
+        if not capacity.available:
+            raise _refused(
+                f'this host takes no CPU reservations: {capacity.reason}',
+                'a host takes no CPU reservations')
+        vcpus = (flavor or instance.flavor).vcpus
+        try:
+            state = self.rt_state()
+        except exception.InvalidClaim as error:
+            raise _refused(
+                str(error), 'a host takes no more CPU reservations') from None
+        chosen = cpus.fit(state, vcpus, wanted, capacity.policy)
+        if chosen is None:
+            raise _refused(capacity.refusal(state, vcpus, wanted))
+        return claims.RTClaim(instance.uuid, move, wanted, chosen, hints)
+
+    def _claim_resources(self, allocations: Any) -> Any:
+        claimed = super()._claim_resources(allocations)
+        if not self._rt_pending:
+            return claimed
+        claim, resource = self._rt_pending
+        _check_allocation(claim, resource.provider_uuid, allocations)
+        self._add_assigned_resources([resource])
+        return objects.ResourceList(
+            objects=[*(claimed or ()), resource])
+
+    def _populate_assigned_resources(self, context: Any,
+                                     instance_by_uuid: Any) -> None:
+        before = self._rt_resources()
+        known = {uuid: move.instance
+                 for uuid, move in self.tracked_migrations.items()}
+        for uuid in self.tracked_instances:
+            known[uuid] = instance_by_uuid[uuid]
+            self._rt_adopt(known[uuid])
+        self._rt_plain = frozenset(
+            uuid for uuid in self.tracked_instances
+            if request.is_plain(known[uuid]))
+        super()._populate_assigned_resources(context, instance_by_uuid)
+        strays, elsewhere = self._rt_keep(context, before, known)
+        self.driver.rt_reconcile(entitled.of_servers(
+            known, self.host, self._rt_resources(), not self._rt_audited))
+        self._rt_count_strangers(known, elsewhere)
+        self._rt_audited = True
+        self._rt_report(strays, self._rt_unpaid(context, known))
+
+    def _rt_keep(self, context: Any, before: set[Any],
+                 known: dict[str, Any]
+                 ) -> tuple[list[Any], dict[str, Any]]:
+        """Count what Nova's audit has not seen; see kept.
+
+        :param before: what counted until now
+        :param known: the servers that Nova counts, by uuid; others of which
+            a guest runs here or a claim counts are added
+        :returns: servers of which a guest runs here and that Nova has
+            elsewhere for good: a list of those with a claim that counts
+            here, and by uuid those without, which are not *known*
+        """
+        missed = set(map(kept.server_of, before - self._rt_resources()))
+        if not self._rt_audited:
+            for name in list(self.compute_nodes):
+                missed |= kept.servers_under_way(context, self.host, name)
+        running = set(self.driver.rt_running())
+        strays, elsewhere = [], {}
+        for uuid in missed | (running - known.keys()):
+            instance = kept.instance(context, uuid)
+            if instance is None:
+                continue
+            held = kept.resources(instance, self.host, self.rt_providers(),
+                                  uuid in running)
+            self._add_assigned_resources(held)
+            gone = rt_strangers.is_elsewhere(instance, self.host)
+            if held and gone:
+                strays.append(instance)
+            if not held and gone and uuid not in known:
+                elsewhere[uuid] = instance
+            elif held or uuid in running:
+                known.setdefault(uuid, instance)
+        return strays, elsewhere
+
+    def _rt_count_strangers(self, known: Collection[str],
+                            elsewhere: Mapping[str, Any]) -> None:
+        """Count the guests here that the database does not have here.
+
+        :param known: uuids of the servers that it has
+        :param elsewhere: the servers that it has on other hosts, by uuid
+        """
+        found = rt_strangers.located(
+            self.driver.rt_strangers(known), elsewhere)
+        with contextlib.suppress(exception.InvalidClaim):  # which is said
+            self.rt_strangers = rt_strangers.place(found, self._rt_claimed())
+
+    def _rt_unpaid(self, context: Any, known: Mapping[str, Any]
+                   ) -> list[str]:
+        """The servers at rest here for which Placement holds too little."""
+        resting = {uuid for uuid in self.tracked_instances
+                   if uuid not in self.tracked_migrations
+                   and uuid in known and known[uuid].task_state is None}
+        unpaid: list[str] = []
+        for provider in self.rt_providers():
+            with contextlib.suppress(exception.InvalidClaim):
+                held = [claim for claim in self.rt_claims()
+                        if claim.instance_uuid in resting]
+                found = paid.allocations(
+                    self.reportclient, context, provider) if held else None
+                if found is not None:
+                    unpaid += paid.missing(held, found)
+        return unpaid
+
+    def rt_providers(self) -> set[str]:
+        """Ids of this host's compute nodes; none yet while it starts."""
+        return {node.uuid for node in list(self.compute_nodes.values())}
+
+    def _rt_resources(self) -> set[Any]:
+        """All claims on this host, readable or not."""
+        return {each for provider in self.rt_providers()
+                for each in list(self.assigned_resources.get(
+                    provider, {}).get(hostmap.RESOURCE_CLASS, ()))}
+
+    def rt_arrived(self, instance: Any) -> None:
+        """Store the claim of a server that was migrated live to here.
+
+        Nova drops the migration context, where it is, before it stores the
+        claim with the server: in between it were nowhere.
+        """
+        if instance.migration_context is not None:
+            instance.resources = instance.migration_context.new_resources
+            instance.save()
+
+    def _rt_adopt(self, instance: Any) -> None:
+        """A server that is here holds what was claimed for it here.
+
+        A nova-compute that was killed while it took the server over leaves
+        it with the claim on the host it came from.
+        """
+        try:
+            ours = claims.on_host(instance, self.host, self.rt_providers())
+            now = claims.of_instance(instance)
+        except exception.InvalidClaim:
+            return  # which is reported
+        if now is None or ours is None or ours == now:
+            return
+        instance.resources = objects.ResourceList(objects=[
+            *(each for each in instance.resources or ()
+              if each.resource_class != hostmap.RESOURCE_CLASS),
+            *(each for each in _moved(instance)
+              if each.identifier == ours.identifier)])
+        if (instance.task_state is None
+                and instance.uuid in self.tracked_instances):
+            instance.save()
+            LOG.warning('Its move was not completed; it holds the pCPUs %s '
+                        'that were claimed here.', list(ours.cpus),
+                        instance=instance)
+        instance.obj_reset_changes(['resources'])
+
+    def _rt_report(self, strays: Sequence[Any], unpaid: Sequence[str]
+                   ) -> None:
+        """Say, when it changes, which claims the host cannot keep.
+
+        An operator lowered the cap, took pCPUs out or all of it, a claim was
+        damaged, or a guest is not where Nova has it.  Nothing is taken from
+        a server.
+        """
+        try:
+            said = '; '.join([
+                *overcommit.describe(self.driver.rt_capacity,
+                                     self.rt_claims()),
+                *(f'server {each.uuid} runs here and Nova has it on '
+                  f'{each.host}: end it here, then reboot it hard'
+                  for each in strays),
+                *map(rt_strangers.sentence, self.rt_strangers),
+                *([paid.sentence(unpaid)] if unpaid else ())])
+        except exception.InvalidClaim as error:
+            said = f'this host takes no more of them: {error}'
+        if said and said != self._rt_said:
+            LOG.warning('CPU reservations: %s.', said)
+        self._rt_said = said
+
+    def _check_resources(self, context: Any) -> None:
+        # Nova compares with ProviderTree resources, where a pCPU share
+        # cannot be listed unit by unit; and a server at the end of its live
+        # migration already holds one of a provider elsewhere.
+        everything = self.assigned_resources
+        self.assigned_resources = {
+            provider: others for provider, classes in everything.items()
+            if (others := {name: found for name, found in classes.items()
+                           if name != hostmap.RESOURCE_CLASS})}
+        try:
+            super()._check_resources(context)
+        finally:
+            self.assigned_resources = everything
+
+    def _update(self, context: Any, compute_node: Any, startup: bool = False
+                ) -> None:
+        capacity = self.driver.rt_capacity
+        try:
+            published = capacity.published(self.rt_state(),
+                                           self.rt_strangers)
+        except exception.InvalidClaim:
+            published = capacity.nothing()
+        compute_node.stats = (dict(compute_node.stats or {})
+                              | hostmap.to_stats(published)
+                              | self.rt_neighbour_stats())
+        super()._update(context, compute_node, startup)
+
+
+def _moved(instance: Any) -> Iterator[Any]:
+    """The resources of both ends of a move."""
+    context = instance.migration_context
+    yield from context.new_resources or ()
+    yield from context.old_resources or ()
+
+
+def _refused(reason: str, told: str = ''
+             ) -> nova_exception.ComputeResourcesUnavailable:
+    """The refusal of a claim.
+
+    :param told: what the owner of the server may read in its fault; the
+        reason, where that is empty
+    """
+    LOG.info('CPU reservation refused: %s', reason)
+    return nova_exception.ComputeResourcesUnavailable(reason=told or reason)
+
+
+def _check_allocation(claim: claims.RTClaim, provider_uuid: str,
+                      allocations: Any) -> None:
+    """Fail closed where the scheduler did not reserve in Placement."""
+    allocated = (allocations or {}).get(provider_uuid, {})
+    for name, needed in hostmap.amounts(
+            len(claim.cpus), claim.reservation.bandwidth).items():
+        held = allocated.get('resources', {}).get(name, 0)
+        if held < needed:
+            raise _refused(
+                f'Placement holds {held} of {name} for the server and it '
+                f'needs {needed}; is RTShareFilter enabled on every '
+                f'nova-scheduler?')
+
+
+def _numbers(hints: dict[str, Any]) -> dict[str, int]:
+    return {key: value.number
+            for key, value in reservation.hint_values(hints).items()}

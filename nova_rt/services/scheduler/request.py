@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What a RequestSpec asks for."""
+
+from collections.abc import Mapping
+import contextlib
+from typing import Any
+
+import nova.conf
+from nova import context as nova_context
+
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+from nova_rt.services.compute import admission
+from nova_rt.services.compute import request as compute_request
+from nova_rt.services import conf as rt_conf
+from nova_rt.services import servers
+
+CONF = nova.conf.CONF
+
+_FLAVOR_KEYS = tuple(reservation.FLAVOR_PREFIX + key
+                     for key in reservation.KEYS)
+
+
+def hints(spec: Any) -> Mapping[str, Any]:
+    """The scheduler hints; old servers have none set."""
+    return reservation.stored_hints(
+        spec.scheduler_hints if 'scheduler_hints' in spec else None)
+
+
+def asks(spec: Any) -> bool:
+    """Whether a request says anything about reservations; cheap."""
+    specs = spec.flavor.extra_specs
+    return (any(key in specs for key in _FLAVOR_KEYS)
+            or any(key.startswith(reservation.HINT_PREFIX)
+                   for key in hints(spec)))
+
+
+def reservation_of(spec: Any) -> reservation.Reservation | None:
+    """What flavor and hints say; whether that is admitted is not asked.
+
+    :raises InvalidReservation: the request makes no sense
+    """
+    return reservation.from_flavor_and_hints(
+        spec.flavor.extra_specs, hints(spec))
+
+
+def admitted(spec: Any) -> reservation.Reservation | None:
+    """The reservation for each vCPU of the server, if it may have it.
+
+    The rules of today hold for new servers and new flavors.  A server that
+    was admitted under others must not be stranded when it has to move.
+    The hints of a server that exists are those noted with it.
+
+    :raises InvalidReservation: the request makes no sense, or is not allowed
+    """
+    if not asks(spec):
+        return None
+    limits: reservation.Limits | None = rt_conf.limits(CONF)
+    said = hints(spec)
+    server = servers.find(nova_context.get_admin_context(),
+                          spec.instance_uuid)
+    if server is not None:
+        said, limits = _of_server(server, spec.flavor, said)
+    wanted = reservation.from_flavor_and_hints(
+        spec.flavor.extra_specs, said, limits)
+    if wanted is not None and not _is_admitted(server, spec.flavor):
+        admission.check(spec.flavor, spec.image if 'image' in spec else None)
+    return wanted
+
+
+def _is_admitted(server: Any, flavor: Any) -> bool:
+    """Whether a server holds a claim, with the flavor of the request.
+
+    :param server: None: one that is being created
+    """
+    return (server is not None and admission.holds(server)
+            and server.flavor.flavorid == flavor.flavorid)
+
+
+def _of_server(server: Any, flavor: Any, said: Mapping[str, Any]
+               ) -> tuple[Mapping[str, Any], reservation.Limits | None]:
+    """The hints that count and the limits that hold for a server."""
+    noted = None
+    with contextlib.suppress(exception.InvalidClaim):  # nova-compute says so
+        noted = compute_request.noted_hints(server)
+    if noted is None:
+        noted = {key: value for key, value in said.items()
+                 if key.startswith(reservation.HINT_PREFIX)}
+    if server.flavor.flavorid == flavor.flavorid:
+        return noted, None
+    limits = rt_conf.limits(CONF)
+    return reservation.carried_hints(
+        flavor.extra_specs, noted, limits), limits
+
+
+def settle(spec: Any, wanted: reservation.Reservation | None) -> None:
+    """Have the flavor of a request say all; its hints about it go.
+
+    The scheduler's copy of the request alone is changed.
+    """
+    if 'scheduler_hints' in spec:
+        spec.scheduler_hints = {
+            key: value for key, value in (spec.scheduler_hints or {}).items()
+            if not key.startswith(reservation.HINT_PREFIX)}
+    specs = {key: value for key, value in spec.flavor.extra_specs.items()
+             if key not in _FLAVOR_KEYS}
+    if wanted is not None:
+        specs |= dict(zip(_FLAVOR_KEYS, map(str, (
+            wanted.runtime_us, wanted.period_us)), strict=True))
+    spec.flavor.extra_specs = specs

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Scheduler weighers; ``nova_rt.scheduler.weights`` has their public names."""

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Reservations of virtual machines by SCHED_DEADLINE on the vCPU threads.
+
+For kernels that have no budget for groups.  Where the kernel lets cpusets
+shrink around SCHED_DEADLINE, each vCPU runs on the pCPU of its claim, by EDF
+among those that share it.  Elsewhere global EDF runs the threads on any CPU
+of the root domain: what a claim says about pCPUs is an account then, that
+never exceeds what the kernel admits, and not a place.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+import contextlib
+import errno
+import os
+import time
+
+from nova_rt.machine.host import cgroup
+from nova_rt.machine.host import interrupts
+from nova_rt.machine.host import sched
+from nova_rt.machine.host import ticks
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import deadline
+from nova_rt.machine.kernel import pins as kernel_pins
+from nova_rt.machine.kernel import survey
+from nova_rt.machine.kernel import tasks as kernel_tasks
+from nova_rt.machine import privsep
+from nova_rt.rules import cpulist
+from nova_rt.rules import cpus
+from nova_rt.rules import exception
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
+from nova_rt.services.compute import claims
+from nova_rt.services.virt.libvirt import enforcer
+from nova_rt.services.virt.libvirt import layout
+from nova_rt.services.virt.libvirt import vcpus
+
+#: The bandwidth of a guest that ended, or was released while it ran, returns
+#: at the end of its period, or as much later as it overran its runtime.
+_RETURN_SECONDS = 3.0
+_RETURN_PERIODS = 2
+_POLL_SECONDS = 0.02
+
+
+class DeadlineEnforcer(enforcer.Enforcer):
+    """Enforces claims by SCHED_DEADLINE; see Enforcer.
+
+    :param containers: whether the guests are containers, which have tasks
+        that come and go: they cannot be reserved like this
+    :param shared: the CPUs that guests may run on
+    :param pins: None where :func:`can_pin` says no
+    :raises KernelError: the cpu controller is mounted nowhere
+    """
+
+    name = deadline.NAME
+    replicated = False
+    releases_early = True
+
+    def __init__(self, fs: cgroup.CgroupFS, tasks: kernel_tasks.Tasks,
+                 containers: bool, shared: Callable[[], Collection[int]],
+                 pins: kernel_pins.Pins | None) -> None:
+        hierarchy = _hierarchy(fs)
+        self._fs = fs
+        self._tasks = tasks
+        self._controller = hierarchy.controller
+        self._containers = containers
+        self._shared = shared
+        self.pins = pins is not None
+        if pins:
+            self.traits = frozenset((hostmap.PINNED_TRAIT,))
+        self._admission = _admission(fs, hierarchy)
+        self._threads = vcpus.Threads(self._controller, self._admission, pins)
+
+    def capacity(self) -> base.Capacity:
+        if self._containers:
+            raise vcpus.error('/', _CONTAINERS)
+        with vcpus.explained('/'):
+            self._check_shared()
+            ppm = self._admission.ppm(deadline.look(self._controller))
+            if not ppm:
+                raise vcpus.error('/', 'the SCHED_DEADLINE threads of others '
+                                  'hold all that the kernel gives')
+            fine = ticks.high_resolution(self._fs)
+            return base.Capacity(
+                ppm, 0 if fine else ticks.tick_us(),
+                before_interrupts=interrupts.are_threads(self._fs))
+
+    def warnings(self) -> list[str]:
+        with vcpus.explained('/'):
+            return deadline.warnings(deadline.look(self._controller))
+
+    def guard(self) -> None:
+        """Nothing: a thread can only take what is its own."""
+
+    def settle(self) -> None:
+        """Nothing: bandwidth goes with its thread."""
+
+    def apply(self, pid: int, claim: claims.RTClaim) -> None:
+        """All vCPUs, or none of them."""
+        guest = self._vcpus_of(pid, claim)
+        end = time.monotonic() + max(
+            _RETURN_SECONDS,
+            _RETURN_PERIODS * claim.reservation.period_us / 1_000_000)
+        while True:
+            try:
+                return self._set(pid, guest, claim)
+            except exception.KernelError as error:
+                if not _is_full(error) or time.monotonic() > end:
+                    raise
+            time.sleep(_POLL_SECONDS)
+
+    def _set(self, pid: int, guest: list[vcpus.VCPU], claim: claims.RTClaim
+             ) -> None:
+        with contextlib.ExitStack() as undo:
+            self._threads.spare(pid, claim.cpus, undo)
+            pairs = dict(zip(guest, claim.cpus, strict=True))
+            for vcpu, cpu in pairs.items():
+                self._threads.grant(vcpu, claim.reservation, cpu, undo)
+            starving = self._threads.revive(pairs, claim.reservation, undo)
+            undo.pop_all()
+        for vcpu in starving:
+            # With a little of the CPU it can at least be ended.
+            self._threads.stop(vcpu)
+        if starving:
+            raise vcpus.error(starving[0].group, _STARVES.format(
+                ', '.join(str(vcpu.thread) for vcpu in starving)))
+
+    def release(self, pid: int) -> None:
+        for vcpu in self._vcpus(pid):
+            self._threads.stop(vcpu)
+
+    def note(self, pids: Iterable[int]) -> None:
+        self._threads.forget()
+        for pid in pids:
+            with contextlib.suppress(exception.KernelError):
+                self._threads.note(self._vcpus(pid))
+
+    def holds(self, pid: int, claim: claims.RTClaim) -> bool:
+        """Whether all vCPUs have it, and get it."""
+        guest = self._vcpus_of(pid, claim)
+        return (all(self._threads.has(vcpu, claim.reservation, cpu)
+                    for vcpu, cpu in zip(guest, claim.cpus, strict=True))
+                and self._threads.is_spared(pid, claim.cpus)
+                and not any(self._threads.starves(vcpu, claim.reservation)
+                            for vcpu in guest))
+
+    def held(self, pid: int) -> Iterator[cpus.Claim]:
+        for vcpu in self._vcpus(pid):
+            policy = self._threads.policy(vcpu)
+            if policy.is_deadline:
+                # A place is where it is alone; else it has none.
+                with vcpus.explained(vcpu.group):
+                    ids = tuple(os.sched_getaffinity(vcpu.thread))
+                yield ids if len(ids) == 1 else (), reservation.Reservation(
+                    -(-policy.runtime // 1000), policy.period // 1000)
+
+    def bandwidth(self, pid: int) -> int:
+        return max((_ppm(self._threads.policy(vcpu))
+                    for vcpu in self._vcpus(pid)), default=0)
+
+    # Which threads.
+
+    def _vcpus_of(self, pid: int, claim: claims.RTClaim
+                  ) -> list[vcpus.VCPU]:
+        """:raises KernelError: they are not those of the claim"""
+        found = self._vcpus(pid)
+        if not found:
+            raise vcpus.error(f'of process {pid}', _CONTAINERS)
+        if len(found) != len(claim.cpus):
+            raise vcpus.error(
+                f'of process {pid}', f'the guest has threads for '
+                f'{len(found)} vCPUs and a claim for {len(claim.cpus)}; its '
+                f'accelerator must run a thread for each vCPU, and no vCPU '
+                f'may be plugged or unplugged while it has a reservation: '
+                f'resize the server instead')
+        return found
+
+    def _vcpus(self, pid: int) -> list[vcpus.VCPU]:
+        """The threads of a guest's vCPUs in their order."""
+        with vcpus.explained(f'of process {pid}'):
+            guest = layout.find(self._tasks, self._controller, pid)
+            return [vcpus.VCPU(group, thread) for group in guest.vcpus
+                    for thread in self._tasks.vcpu_threads(
+                        group, self._controller)]
+
+    # What the host lacks.
+
+    def _check_shared(self) -> None:
+        domain, shared = self._admission.cpus(), set(self._shared())
+        if self.pins:
+            outside = sorted(shared.difference(domain))
+            if outside:
+                raise vcpus.error(
+                    '/', f'guests run on the CPUs '
+                    f'{cpulist.format_ids(outside)}, which are not of the '
+                    f'root domain {cpulist.format_ids(domain)}; take them '
+                    f'out of [compute] cpu_shared_set')
+        elif shared and shared != set(domain):
+            raise vcpus.error(
+                '/', f'guests run on the CPUs '
+                f'{cpulist.format_ids(sorted(shared))} and the root domain '
+                f'has {cpulist.format_ids(domain)}, but SCHED_DEADLINE '
+                f'needs all of it; make [compute] cpu_shared_set the same, '
+                f'or isolate the other CPUs')
+
+
+def can_pin(fs: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
+    """Whether a vCPU can be SCHED_DEADLINE and on one pCPU; asks the kernel.
+
+    :raises KernelError: it cannot be found out
+    """
+    with vcpus.explained('/'):
+        controller = tasks.cpuset
+        return kernel_pins.try_out(
+            fs, tasks.mount_of(controller), bool(controller),
+            _admission(fs, _hierarchy(fs)).cpus())
+
+
+_STARVES = ('the kernel gives the threads {} no CPU time while they are '
+            'SCHED_DEADLINE, as somebody changed them by hand; they are '
+            'ordinary until a later audit of nova-compute succeeds; a hard '
+            'reboot of the server makes new ones')
+_CONTAINERS = ('SCHED_DEADLINE is for the vCPU threads of virtual machines; '
+               'a container needs a kernel with budgets for groups')
+
+
+def _hierarchy(fs: cgroup.CgroupFS) -> cgroup.Hierarchy:
+    found = survey.hierarchy_of(fs)
+    if found is None:
+        raise vcpus.error('/', 'the cgroup controller cpu, which tells '
+                          'the vCPU threads, is mounted nowhere')
+    return found
+
+
+def _admission(fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
+               ) -> deadline.Admission:
+    return deadline.Admission(
+        fs, hierarchy.mount, privsep.read_server)
+
+
+def _ppm(policy: sched.Policy) -> int:
+    """Its bandwidth; 0 unless it is SCHED_DEADLINE."""
+    if not policy.is_deadline:
+        return 0
+    return reservation.Reservation(policy.runtime, policy.period).bandwidth
+
+
+def _is_full(error: exception.KernelError) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno == errno.EBUSY

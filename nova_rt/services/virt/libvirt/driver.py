@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The driver to name in ``[DEFAULT] compute_driver``.
+
+It wires the parts together in nova-compute: the tracker that claims, the
+host and guests that apply, the inventory for Placement.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import nova.conf
+from nova import exception as nova_exception
+from nova.virt import event as virtevent
+from nova.virt.libvirt import driver
+from oslo_log import log as logging
+
+from nova_rt.machine.host import cgroup
+from nova_rt.machine.host import files as host_files
+from nova_rt.machine.host import namespaces
+from nova_rt.machine.host import nodes
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import detect
+from nova_rt.machine.kernel import fs as kernel_fs
+from nova_rt.machine.kernel import pins as kernel_pins
+from nova_rt.machine.kernel import tasks as kernel_tasks
+from nova_rt.machine import privsep
+from nova_rt.rules import exception
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
+from nova_rt.rules import schedulability
+from nova_rt.services.compute import capacity
+from nova_rt.services.compute import claims
+from nova_rt.services.compute import entitled
+from nova_rt.services.compute import manager as rt_manager
+from nova_rt.services.compute import tracker
+from nova_rt.services import conf as rt_conf
+from nova_rt.services import install
+from nova_rt.services import selfcheck
+from nova_rt.services.virt.libvirt import confinement
+from nova_rt.services.virt.libvirt import deadline
+from nova_rt.services.virt.libvirt import description
+from nova_rt.services.virt.libvirt import enforcer
+from nova_rt.services.virt.libvirt import host as rt_host
+from nova_rt.services.virt.libvirt import reconcile
+from nova_rt.services.virt.libvirt import reservations
+from nova_rt.services.virt.libvirt import started
+from nova_rt.services.virt.libvirt import strangers
+
+CONF = nova.conf.CONF
+LOG = logging.getLogger(__name__)
+
+
+class RTLibvirtDriver(driver.LibvirtDriver):
+    """Nova's libvirt driver, with CPU reservations."""
+
+    rt_capacity: capacity.Capacity
+    _rt_reconciler: reconcile.Reconciler | None = None
+    #: why the kernel's interface cannot be used
+    _rt_trouble = ''
+
+    def __init__(self, virtapi: Any, read_only: bool = False) -> None:
+        selfcheck.verify()
+        rt_conf.register_opts(CONF)
+        super().__init__(virtapi, read_only)
+        self.rt_reservations = reservations.Reservations(virtapi, self._host)
+        self._rt_lost = strangers.Strangers(self.rt_reservations, self._host)
+        self._rt_starts = started.Starts(
+            self.rt_reservations, lambda: self._host.get_connection())
+        install.become(self._host, rt_host.RTHost)
+        self._host.rt_reservations = self.rt_reservations
+        self._host.rt_dropped_capabilities = CONF.nova_rt.drop_capabilities
+
+    def init_host(self, host: str) -> None:
+        super().init_host(host)
+        self._rt_init()
+
+    def _rt_init(self) -> None:
+        compute = self.virtapi._compute
+        install.become(compute, rt_manager.RTComputeManager)
+        install.become(compute.rt, tracker.RTResourceTracker)
+        privsep.ping()
+        self._rt_begin()
+
+    def _rt_begin(self) -> None:
+        """Finds what enforces reservations, and how much there is."""
+        try:
+            namespaces.verify(host_files.Host())
+            target = self.rt_reservations.enforcer = self._rt_find()
+            if target is not None:
+                self._rt_reconciler = reconcile.Reconciler(target)
+        except (exception.KernelError, exception.OutsideHost) as error:
+            self._rt_trouble = exception.clause(error)
+        self._rt_measure()
+
+    def _rt_find(self) -> enforcer.Enforcer | None:
+        """The way to enforce a reservation that this host offers."""
+        files = self._rt_files()
+        tasks = kernel_tasks.Tasks(files)
+        containers = CONF.libvirt.virt_type == 'lxc'
+        if CONF.nova_rt.kernel_interface == deadline.DeadlineEnforcer.name:
+            return self._rt_by_deadline(files, tasks, containers)
+        interface = _interface(files)
+        if interface is None:
+            return None if containers else self._rt_by_deadline(
+                files, tasks, containers)
+        interface.prepare(rt_conf.ppm(CONF.nova_rt.cpu_cap))
+        return enforcer.GroupEnforcer(
+            interface, tasks, CONF.nova_rt.guest_policy,
+            _priority_by_period if interface.fixed_priorities
+            else lambda wanted: int(CONF.nova_rt.guest_priority))
+
+    def _rt_by_deadline(self, files: cgroup.CgroupFS,
+                        tasks: kernel_tasks.Tasks, containers: bool
+                        ) -> enforcer.Enforcer:
+        pins = None
+        if not containers and _can_pin(files, tasks):
+            pins = kernel_pins.Pins(tasks, self._rt_spare, nodes.cells)
+        return deadline.DeadlineEnforcer(
+            files, tasks, containers, self._get_vcpu_available, pins)
+
+    def _rt_spare(self) -> frozenset[int]:
+        """The pCPUs that Nova shares and no reservation may have."""
+        return frozenset(self._get_vcpu_available()).difference(
+            self.rt_capacity.empty.cpus)
+
+    def _rt_measure(self) -> None:
+        """What may be reserved: others may have taken of it, or given."""
+        found = capacity.measure(
+            CONF, self.rt_reservations.enforcer, self._get_vcpu_available(),
+            self._rt_trouble)
+        if found != getattr(self, 'rt_capacity', None):
+            LOG.info('CPU reservations: %s.', found)
+            self.rt_capacity = found
+
+    def _rt_files(self) -> cgroup.CgroupFS:
+        """A seam: functional tests give each host a kernel of its own."""
+        return kernel_fs.RealFS()
+
+    def _get_guest_idmaps(self) -> list[Any]:
+        return confinement.sendable(super()._get_guest_idmaps())
+
+    def _get_guest_config(self, instance: Any, network_info: Any,
+                          *args: Any, **kwargs: Any) -> Any:
+        guest = super()._get_guest_config(
+            instance, network_info, *args, **kwargs)
+        guest.metadata.append(description.describe(instance, network_info))
+        return guest
+
+    # For the manager.
+
+    def rt_describe(self, instance: Any) -> None:
+        """Tell libvirt what Nova knows of a server by now; never raises."""
+        try:
+            guest = self._host.get_guest(instance)
+            if guest.is_active():
+                description.tell(guest._domain, description.describe(
+                    instance, instance.get_network_info()))
+        except nova_exception.InstanceNotFound:
+            # It has no domain, or none by now: its next start tells.
+            pass
+        except Exception as error:
+            # Only who looks from outside misses it.
+            LOG.warning('Monitoring has old addresses of server %s: %s',
+                        instance.uuid, str(error))
+
+    # For the tracker.
+
+    def rt_settle(self) -> None:
+        """A guest ended; never raises."""
+        self.rt_reservations.settle()
+
+    def rt_running(self) -> list[str]:
+        """The uuids of the guests that run."""
+        return [uuid for uuid, pid in self.rt_reservations.running() if pid]
+
+    def rt_strangers(self, known: Collection[str]) -> list[hostmap.Stranger]:
+        """The guests with a budget that are none of the *known*, by uuid."""
+        return self._rt_lost.find(known)
+
+    def rt_reconcile(self, entitlements: Mapping[str, entitled.Entitlement]
+                     ) -> None:
+        """Bring the kernel in step with what guests are entitled to.
+
+        :param entitlements: by server; the guests of all others, and those
+            that are being started or ended now, stay as they are
+        """
+        try:
+            self._rt_measure()
+        except exception.RTError as error:
+            LOG.error('CPU reservations: kept as they were: %s', str(error))
+        if self._rt_reconciler is None:
+            return
+        ours = self.rt_reservations
+        running = list(ours.running())
+        self._rt_reconciler.run([
+            reconcile.RunningGuest(uuid, pid, ours.preferred(
+                uuid, entitlements[uuid].held), entitlements[uuid].settled)
+            for uuid, pid in running if pid and uuid in entitlements
+            and not ours.is_handled(uuid)], [pid for _, pid in running])
+
+    def check_can_live_migrate_destination(
+            self, context: Any, instance: Any, *args: Any, **kwargs: Any
+            ) -> Any:
+        result = super().check_can_live_migrate_destination(
+            context, instance, *args, **kwargs)
+        if _claims(instance):
+            # Nova's sign that this host makes a claim when it is asked to.
+            result.dst_supports_numa_live_migration = True
+        return result
+
+    def check_can_live_migrate_source(
+            self, context: Any, instance: Any, dest_check_data: Any,
+            *args: Any, **kwargs: Any) -> Any:
+        result = super().check_can_live_migrate_source(
+            context, instance, dest_check_data, *args, **kwargs)
+        if _claims(instance):
+            if not _makes_claims(dest_check_data):
+                raise nova_exception.MigrationPreCheckError(
+                    reason='the destination makes no claim for the CPU '
+                    'reservation; does that nova-compute run '
+                    'RTLibvirtDriver?')
+            # Nova's sign for the destination to make its claim.
+            result.src_supports_numa_live_migration = True
+        return result
+
+    def post_claim_migrate_data(self, context: Any, instance: Any,
+                                migrate_data: Any, claim: Any) -> Any:
+        if claim.claimed_numa_topology is None:
+            # Nova expects one with every claim, and would send the source
+            # pins that have no value.
+            return migrate_data
+        return super().post_claim_migrate_data(
+            context, instance, migrate_data, claim)
+
+    def post_live_migration_at_source(self, *args: Any, **kwargs: Any
+                                      ) -> None:
+        super().post_live_migration_at_source(*args, **kwargs)
+        self.rt_settle()
+
+    def post_live_migration_at_destination(
+            self, context: Any, instance: Any, *args: Any, **kwargs: Any
+            ) -> None:
+        self.virtapi._compute.rt.rt_arrived(instance)
+        super().post_live_migration_at_destination(
+            context, instance, *args, **kwargs)
+        self._rt_starts.heed(instance.uuid)
+
+    def rollback_live_migration_at_destination(
+            self, context: Any, instance: Any, *args: Any, **kwargs: Any
+            ) -> None:
+        # Nova stores the server when it has deleted its disks here, and has
+        # lent it the claim that was made here: that one must not be kept.
+        instance.obj_reset_changes(['resources'], recursive=True)
+        super().rollback_live_migration_at_destination(
+            context, instance, *args, **kwargs)
+
+    def destroy(self, *args: Any, **kwargs: Any) -> None:
+        super().destroy(*args, **kwargs)
+        self.rt_settle()
+
+    def emit_event(self, event: virtevent.InstanceEvent) -> None:
+        try:
+            self._rt_heed(event)
+        except Exception:
+            # Nova's thread for events ends with an error, and its other
+            # users with it.
+            LOG.exception('An event of server %s is left to the next audit.',
+                          event.uuid)
+        finally:
+            super().emit_event(event)
+
+    def _rt_heed(self, event: virtevent.InstanceEvent) -> None:
+        if not isinstance(event, virtevent.LifecycleEvent):
+            return
+        if event.transition == virtevent.EVENT_LIFECYCLE_STOPPED:
+            self.rt_settle()
+        elif (event.transition == virtevent.EVENT_LIFECYCLE_STARTED
+              and not self.rt_reservations.is_handled(event.uuid)):
+            if self._rt_starts.heed(event.uuid):
+                self.rt_reservations.note(event.uuid)
+
+    def update_provider_tree(self, provider_tree: Any, nodename: str,
+                             allocations: Any = None) -> None:
+        before = provider_tree.data(nodename).inventory
+        super().update_provider_tree(provider_tree, nodename, allocations)
+        inventory = dict(provider_tree.data(nodename).inventory)
+        provider_tree.update_inventory(
+            nodename, inventory | self._rt_inventory(before))
+        traits = self._rt_traits()
+        provider_tree.remove_traits(
+            nodename, *hostmap.TRAITS.difference(traits))
+        provider_tree.add_traits(nodename, *traits)
+
+    def _rt_traits(self) -> frozenset[str]:
+        target = self.rt_reservations.enforcer
+        if target is None or not self.rt_capacity.available:
+            return frozenset()
+        return target.traits | {hostmap.TRAIT}
+
+    def _rt_inventory(self, before: Mapping[str, dict[str, Any]]
+                      ) -> dict[str, dict[str, Any]]:
+        if self.rt_capacity.available:
+            return hostmap.inventories(
+                self.rt_capacity.empty,
+                self.virtapi._compute.rt.rt_strangers)
+        # Servers may still be allocated from them: they must stay, full.
+        return {name: found | {'reserved': found['total']}
+                for name, found in before.items() if name in hostmap.CLASSES}
+
+
+def _claims(instance: Any) -> bool:
+    """Whether a server that is to be migrated has a reservation.
+
+    :raises MigrationPreCheckError: it cannot be told
+    """
+    try:
+        return claims.of_instance(instance) is not None
+    except exception.InvalidClaim as error:
+        raise nova_exception.MigrationPreCheckError(
+            reason=str(error)) from error
+
+
+def _makes_claims(checked: Any) -> bool:
+    """Whether a destination said so.
+
+    Nova's objects have no value for what nobody set.
+    """
+    name = 'dst_supports_numa_live_migration'
+    return name in checked and bool(getattr(checked, name))
+
+
+def _can_pin(files: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
+    """Whether vCPUs by SCHED_DEADLINE can each have a pCPU here."""
+    trouble = 'the kernel does not let their cpusets shrink'
+    try:
+        if deadline.can_pin(files, tasks):
+            return True
+    except exception.KernelError as error:
+        trouble = str(error)
+    LOG.warning('vCPUs with a reservation run on any CPU of the root domain '
+                '(global EDF): %s', trouble)
+    return False
+
+
+def _priority_by_period(wanted: reservation.Reservation) -> int:
+    """The priority of a guest, by options alone, so that it never wavers."""
+    return int(CONF.nova_rt.guest_priority) + schedulability.level(
+        wanted.period_us, rt_conf.levels(CONF))
+
+
+def _interface(files: cgroup.CgroupFS) -> base.KernelInterface | None:
+    """:raises InvalidConfiguration: the option names no interface"""
+    name = CONF.nova_rt.kernel_interface
+    try:
+        return detect.detect(files, name)
+    except LookupError as error:
+        raise exception.InvalidConfiguration(
+            option='kernel_interface', value=name, rule=str(error)) from error

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The one choke point: no guest with a reservation runs without it.
+
+Whatever starts a domain in Nova's libvirt driver (spawn, reboot, rescue,
+resume, migration ...) ends in Guest.launch.
+"""
+
+from collections.abc import Sequence
+import contextlib
+import time
+from typing import Any
+
+import libvirt
+from nova.virt.libvirt import guest as libvirt_guest
+from oslo_log import log as logging
+from oslo_utils import excutils
+
+from nova_rt.services.compute import claims
+from nova_rt.services.virt.libvirt import holding
+from nova_rt.services.virt.libvirt import pinning
+from nova_rt.services.virt.libvirt import reservations
+
+LOG = logging.getLogger(__name__)
+
+
+class RTGuest(libvirt_guest.Guest):
+    """A guest that runs with its reservation or not at all."""
+
+    def __init__(self, domain: Any, owed: reservations.Reservations
+                 ) -> None:
+        super().__init__(domain)
+        self._reservations = owed
+
+    def launch(self, pause: bool = False) -> Any:
+        claim = self._reservations.claim(self.uuid)
+        self._reservations.guard()
+        if claim is None:
+            return super().launch(pause=pause)
+        with self._reservations.handling(self.uuid):
+            return self._rt_launch(claim, pause)
+
+    def _rt_launch(self, claim: claims.RTClaim, pause: bool) -> Any:
+        target = self._reservations.needed()
+        waits = self._reservations.starts_paused()
+        result = super().launch(pause=pause or waits)
+        started = time.monotonic()
+        try:
+            target.apply(self._reservations.pid(self.uuid), claim)
+            if waits and not pause:
+                self.resume()
+        except Exception:
+            with excutils.save_and_reraise_exception():
+                self.poweroff()
+        LOG.info('Server %s has %s on pCPUs %s, %d ms after its start.',
+                 self.uuid, claim.reservation, list(claim.cpus),
+                 (time.monotonic() - started) * 1000)
+        return result
+
+    def migrate(self, destination: Any, *args: Any,
+                migrate_disks: Sequence[str] | None = None,
+                destination_xml: str | None = None, bandwidth: int = 0,
+                **kwargs: Any) -> Any:
+        claim = self._reservations.destination(self.uuid)
+        if claim is None:
+            return super().migrate(
+                destination, *args, migrate_disks=migrate_disks,
+                destination_xml=destination_xml, bandwidth=bandwidth,
+                **kwargs)
+        if destination_xml and self._reservations.pins():
+            destination_xml = pinning.pinned(destination_xml, claim.cpus)
+        speed = bandwidth or self._domain.migrateGetMaxSpeed()
+        copied = sum(self._domain.blockInfo(disk)[0]
+                     for disk in migrate_disks or ())
+        ready = self._reservations.awaited(self.uuid)
+        first = min(speed, holding.speed(copied))
+        try:
+            with holding.Hold(self, ready, speed, first):
+                return super().migrate(
+                    destination, *args, migrate_disks=migrate_disks,
+                    destination_xml=destination_xml,
+                    bandwidth=first, **kwargs)
+        except libvirt.libvirtError:
+            with excutils.save_and_reraise_exception():
+                self._restore(speed)
+
+    def _restore(self, speed: int) -> None:
+        """libvirt may keep the speed of a migration that failed."""
+        with contextlib.suppress(libvirt.libvirtError):
+            self._domain.migrateSetMaxSpeed(speed)
+
+    def save_memory_state(self) -> None:
+        try:
+            super().save_memory_state()
+        finally:  # its group has gone with it
+            self._reservations.settle()
+
+    def poweroff(self) -> None:
+        # Where the kernel allows it, its tasks stop being real-time and its
+        # budget returns at once; that of a removed group takes until the
+        # kernel gets round to it.
+        with self._reservations.handling(self.uuid):
+            self._reservations.release(self.uuid)
+            try:
+                super().poweroff()
+            finally:  # it may have ended by itself
+                self._reservations.settle()

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Brings the kernel in step with the claims: in each audit, and at start."""
+
+from collections.abc import Collection, Sequence
+import contextlib
+import dataclasses
+
+from oslo_log import log as logging
+
+from nova_rt.rules import exception
+from nova_rt.services.compute import claims
+from nova_rt.services.virt.libvirt import enforcer
+
+LOG = logging.getLogger(__name__)
+
+#: Nova's audit holds a lock that builds wait for, and a guest that cannot be
+#: corrected takes up to three seconds.
+_MOST_FAILURES = 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunningGuest:
+    """A guest of Nova that runs, and what it is entitled to.
+
+    :ivar held: any of them; the first is given to one that holds none
+    :ivar settled: else it is left as it is
+    """
+
+    uuid: str
+    pid: int
+    held: tuple[claims.RTClaim, ...]
+    settled: bool = True
+
+
+class Reconciler:
+    """Corrects each guest whose budget differs from its claim.
+
+    A failure is logged once and tried again in a later audit.
+    """
+
+    def __init__(self, target: enforcer.Enforcer) -> None:
+        self._target = target
+        self._reported: frozenset[str] = frozenset()
+        self._warned: frozenset[str] = frozenset()
+        #: what was said of guests that failed, the latest last
+        self._failed: dict[str, str] = {}
+
+    def run(self, guests: Sequence[RunningGuest], running: Collection[int]
+            ) -> None:
+        """:param running: see Enforcer.release_orphans"""
+        self._target.note([guest.pid for guest in guests])
+        failures = self._correct_all(guests)
+        try:
+            for group in self._target.release_orphans(running):
+                LOG.warning('Took the CPU reservation of %s, which has no '
+                            'tasks any more.', group)
+            self._target.settle()
+            self._warn()
+        except exception.RTError as error:
+            failures.add(str(error))
+        for text in failures - self._reported:
+            LOG.error('Cannot bring the kernel in step with the CPU '
+                      'reservations: %s', text)
+        self._reported = frozenset(failures)
+
+    def _warn(self) -> None:
+        """Once for as long as it lasts."""
+        found = frozenset(self._target.warnings())
+        for text in sorted(found - self._warned):
+            LOG.warning('%s', text)
+        self._warned = found
+
+    def _correct_all(self, guests: Sequence[RunningGuest]) -> set[str]:
+        """What is to be said of those that failed when last tried."""
+        turns = {uuid: number for number, uuid in enumerate(self._failed, 1)}
+        failures = 0
+        # Lower first, so that the others find the room they are owed; and
+        # before those that have failed, who take turns.
+        for guest in sorted(guests, key=lambda each: (
+                turns.get(each.uuid, 0), self._raise_by(each))):
+            if failures == _MOST_FAILURES:
+                break
+            self._failed.pop(guest.uuid, None)
+            try:
+                self._correct(guest)
+            except exception.RTError as error:
+                failures += 1
+                self._failed[guest.uuid] = f'server {guest.uuid}: {error}'
+        running = {guest.uuid for guest in guests}
+        self._failed = {uuid: text for uuid, text in self._failed.items()
+                        if uuid in running}
+        return set(self._failed.values())
+
+    def _raise_by(self, guest: RunningGuest) -> int:
+        try:
+            now = self._target.bandwidth(guest.pid)
+        except exception.RTError:
+            return 0
+        wanted = (guest.held[0].reservation.bandwidth if guest.held
+                  else 0)
+        return wanted - now
+
+    def _correct(self, guest: RunningGuest) -> None:
+        if not guest.settled or self._holds_one(guest):
+            return
+        if guest.held:
+            claim = guest.held[0]
+            self._target.apply(guest.pid, claim)
+            LOG.warning('The kernel did not hold the CPU reservation of '
+                        'server %s; applied %s on pCPUs %s.', guest.uuid,
+                        claim.reservation, list(claim.cpus))
+        elif self._target.bandwidth(guest.pid):
+            self._target.release(guest.pid)
+            LOG.warning('Took a CPU reservation without a claim from '
+                        'server %s.', guest.uuid)
+
+    def _holds_one(self, guest: RunningGuest) -> bool:
+        for claim in guest.held:
+            # One of another number of vCPUs; or it has ended, as is told
+            # when it is corrected.
+            with contextlib.suppress(exception.KernelError):
+                if self._target.holds(guest.pid, claim):
+                    return True
+        return False

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The command line: ``run.sh`` (--help)."""
+
+import argparse
+from collections.abc import Sequence
+import dataclasses
+import math
+import pathlib
+import signal
+import subprocess
+import sys
+
+from nova_rt.rules import exception
+from paper import bench
+from paper import chance
+from paper import containers
+from paper import fig6
+from paper import fig7
+from paper import fig8
+from paper.interference import campaign as interference
+from paper import measure
+from paper.pinning import campaign as pinning
+from paper import placing
+from paper.probe import campaign as probe
+from paper import rtwalk
+from paper import scheduling
+from paper.sip import fig8 as sip_fig8
+from paper import table3
+from paper import walk
+
+#: Of many points: commands can share the work.
+CAMPAIGNS = {'table3': table3, 'fig6': fig6, 'fig7': fig7}
+EXPERIMENTS = {'fig8': fig8, 'fig8-sip': sip_fig8, 'containers': containers,
+               'chance': chance}
+#: With options of their own.
+TOOLS = {'walk': walk, 'probe': probe, 'pinning': pinning,
+         'interference': interference, 'placing': placing}
+#: What holds the reservation of a server.
+PLACES = {'deadline': scheduling.reserved, 'group': scheduling.grouped}
+RESULTS = pathlib.Path(__file__).parent / 'build'
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog='run.sh', description=__doc__)
+    commands = parser.add_subparsers(dest='command', required=True)
+    for name, module in (CAMPAIGNS | EXPERIMENTS).items():
+        about = (module.__doc__ or '').strip()
+        _register(commands.add_parser(name, help=about, description=about),
+                  name)
+    for name, module in TOOLS.items():
+        about = (module.__doc__ or '').partition(':')[0]
+        module.register(commands.add_parser(name, help=about,
+                                            description=about))
+    options = parser.parse_args(arguments)
+    # To leave no process, namespace or group behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        tool = TOOLS.get(options.command)
+        print(tool.run(options) if tool else run(options))
+    except (exception.RTError, OSError,
+            subprocess.SubprocessError) as error:
+        print(f'{options.command}: {error}', file=sys.stderr)
+        return 1
+    return 0
+
+
+def _register(parser: argparse.ArgumentParser, name: str) -> None:
+    parser.add_argument('--short', action='store_true',
+                        help='see that it works, without statistics')
+    if name in ('fig8-sip', 'containers', 'chance'):
+        parser.set_defaults(server='group')
+    else:
+        parser.add_argument(
+            '--server', choices=PLACES, default='deadline', help='a thread '
+            'under SCHED_DEADLINE (default), or a control group as '
+            'nova-compute makes it')
+    parser.add_argument('--output', type=pathlib.Path, metavar='DIRECTORY',
+                        default=RESULTS / name,
+                        help='where data, plot and table go (%(default)s)')
+    parser.add_argument('--seed-base', type=walk.positive, metavar='N',
+                        help='the first seed, to have the requests of an '
+                        'earlier command again (default: a new one)')
+    if name in CAMPAIGNS:
+        _register_extent(parser)
+
+
+def _register_extent(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--data', type=pathlib.Path, metavar='FILE',
+                        help='the CSV that has runs or gets them (default: '
+                        'in DIRECTORY)')
+    parser.add_argument('--seeds', type=walk.positive, metavar='N',
+                        default=measure.Effort().seeds,
+                        help='runs of each point (%(default)s)')
+    parser.add_argument('--run-seconds', type=walk.seconds, metavar='S',
+                        default=1.0, help='how long one lasts (%(default)s), '
+                        f'with {measure.LEAST} to {measure.Effort().requests}'
+                        ' requests')
+    parser.add_argument('--seconds', type=walk.seconds, metavar='S',
+                        default=math.inf, help='start no run later than '
+                        'this; the same command measures on (default: no '
+                        'limit; 0: no run, only the table)')
+    parser.add_argument('--points', nargs='+', default=['*'],
+                        metavar='PATTERN', help='measure only points of '
+                        "such names, as '128B-0.5-*us'")
+
+
+def run(options: argparse.Namespace) -> str:
+    """One of CAMPAIGNS or EXPERIMENTS; returns its table."""
+    options.output.mkdir(parents=True, exist_ok=True)
+    rtwalk.build()
+    settings = bench.Settings(
+        options.output, PLACES[options.server],
+        measure.SHORT if options.short else measure.Effort(),
+        options.seed_base or measure.random_base())
+    text: str = (
+        CAMPAIGNS[options.command].run(*_extended(settings, options))
+        if options.command in CAMPAIGNS
+        else EXPERIMENTS[options.command].run(settings))
+    (options.output / f'{options.command}.rst').write_text(text)
+    return text
+
+
+def _extended(settings: bench.Settings, options: argparse.Namespace
+              ) -> tuple[bench.Settings, bench.Extent]:
+    """What the options of CAMPAIGNS ask for."""
+    if options.short:
+        data = options.output / f'{options.command}-short.csv'
+        data.unlink(missing_ok=True)
+        return settings, bench.Extent(data, first=2)
+    effort = dataclasses.replace(settings.effort, warm_up=0,
+                                 seeds=options.seeds)
+    return dataclasses.replace(settings, effort=effort), bench.Extent(
+        options.data or options.output / f'{options.command}.csv',
+        options.run_seconds, options.seconds, options.points)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Fig. 7: requests of exponential size over a link of limited bandwidth."""
+
+from collections.abc import Sequence
+
+from matplotlib import axes
+
+from paper import bench
+from paper import campaign
+from paper import fig6
+from paper import measured
+from paper import points
+from paper import report
+
+#: us.
+INTERVALS_US = (250, 300, 400, 600, 1000)
+#: Mb/s.
+BANDWIDTHS = (100, 200, 500, 1000)
+SIZE, LOAD, SHARE = 2048, 0.5, 0.8
+
+
+def run(settings: bench.Settings, extent: bench.Extent) -> str:
+    """Measure a curve for each bandwidth; returns a table."""
+    curves = campaign.run(settings, extent, [
+        points.curve(INTERVALS_US, SIZE, LOAD, SHARE, megabits)
+        for megabits in BANDWIDTHS])
+    drawn, plots = report.subplots(len(measured.STATISTICS))
+    for plot, statistic in zip(plots, measured.STATISTICS, strict=True):
+        _draw(plot, curves, statistic)
+    plots[0].legend(fontsize='small')
+    report.save(drawn, settings.directory / 'fig7.png')
+    return report.table(
+        ('Mb/s', *fig6.HEADER[1:], 'Lost'),
+        ((megabits, *row, sum(run.lost for run in one.runs))
+         for megabits, curve in zip(BANDWIDTHS, curves, strict=True)
+         for row, one in zip(fig6.rows(curve), curve, strict=True)))
+
+
+def _draw(plot: axes.Axes,
+          curves: Sequence[Sequence[measured.Measured]],
+          statistic: str) -> None:
+    for number, (megabits, curve) in enumerate(
+            zip(BANDWIDTHS, curves, strict=True)):
+        fig6.draw_curve(plot, curve, statistic, f'C{number}',
+                        f'{megabits} Mb/s')
+    plot.loglog()
+    plot.set_xlabel('mean interval of requests in ms')
+    plot.set_ylabel(f'{statistic} in ms')

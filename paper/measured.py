@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The runs of a point, put together: mean and 99th percentile."""
+
+from collections.abc import Sequence
+import dataclasses
+import functools
+
+import numpy as np
+
+from paper import points
+from paper import predictions
+from paper import records
+from paper import samples
+
+PERCENTILE = 0.99
+STATISTICS = ('mean', 'p99')
+#: Times at which the distributions of runs are added up, 0.2 % apart where
+#: the longest is a thousand times the shortest.
+_TIMES = 4000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may be disturbed by and still count.
+
+    None of it is a response time, so the rules cannot choose by the result.
+
+    :param steal: of all CPU time.  Where others were served for 0.5 % of a
+        run nobody here was, and a loaded queue takes many times as long to
+        recover.
+    :param late_us: a client whose 99th percentile is later than this, a
+        quarter of the paper's period, was held up itself, and what it
+        measures is that
+    :param latest_us: a client that is later than this even once stood still
+        with its own reservation, and most likely the whole machine did; not
+        all of that is in the hypervisor's account
+    """
+
+    steal: float = 0.005
+    late_us: float = 500
+    latest_us: float = 5000
+
+    def allow(self, run: records.Record) -> bool:
+        return self.within(run.steal, run.late_p99_us, run.latest_us)
+
+    def within(self, steal: float, late_us: float, latest_us: float) -> bool:
+        """Whether none of these is too much."""
+        return (steal <= self.steal and late_us <= self.late_us
+                and latest_us <= self.latest_us)
+
+
+LIMITS = Limits()
+
+
+class Pooled:
+    """Response times of several runs, put together with any weights."""
+
+    def __init__(self, runs: Sequence[records.Summary],
+                 requests: Sequence[int]) -> None:
+        self._means = np.array([one.mean_us for one in runs])
+        shortest = min(one.quantiles_us[0] for one in runs)
+        longest = max(one.quantiles_us[-1] for one in runs)
+        self._times = np.geomspace(max(shortest, 1e-3), max(longest, 1e-3),
+                                   _TIMES)
+        self._survivals = np.array([
+            one.survival(self._times, count)
+            for one, count in zip(runs, requests, strict=True)])
+
+    def value(self, statistic: str, weights: samples.Floats
+              ) -> samples.Floats:
+        """In us, for each line of weights.
+
+        :param statistic: one of STATISTICS
+        :param weights: of each run; a line adds up to 1
+        """
+        if statistic == 'mean':
+            return np.asarray(weights @ self._means)
+        longer = weights @ self._survivals
+        return np.asarray(
+            self._times[np.argmax(longer <= 1 - PERCENTILE, axis=1)])
+
+
+class Measured:
+    """All runs of a point.
+
+    :param runs: one or more, also disturbed ones
+    """
+
+    def __init__(self, point: points.Point, runs: Sequence[records.Record],
+                 limits: Limits = LIMITS) -> None:
+        self.point = point
+        self.runs = runs
+        #: Those that were not disturbed; all, if none is left.
+        self.counted = [run for run in runs if limits.allow(run)] or runs
+
+    @functools.cached_property
+    def weights(self) -> samples.Floats:
+        """A line of each run's part of all requests."""
+        counts = np.array([[run.requests for run in self.counted]], float)
+        return np.asarray(counts / counts.sum())
+
+    def resampled(self, source: np.random.Generator, times: int
+                  ) -> samples.Floats:
+        """As *weights*, a line for each of so many bootstrap samples."""
+        count = len(self.counted)
+        found = self.weights * source.multinomial(
+            count, [1 / count] * count, times)
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+    @functools.cached_property
+    def _pooled(self) -> tuple[Pooled, Pooled | None]:
+        requests = [run.requests for run in self.counted]
+        replayed = [run.replayed for run in self.counted if run.replayed]
+        return (Pooled([run.measured for run in self.counted], requests),
+                Pooled(replayed, requests)
+                if len(replayed) == len(requests) else None)
+
+    @functools.cached_property
+    def delay_us(self) -> float:
+        """2 delta, as it was at these runs."""
+        return float(np.mean([run.delay_us for run in self.counted]))
+
+    @functools.cached_property
+    def said(self) -> dict[str, predictions.Prediction]:
+        """What the paper's model and the exact one say."""
+        return predictions.predict(self.point, self.delay_us)
+
+    def value(self, statistic: str, weights: samples.Floats | None = None
+              ) -> samples.Floats:
+        """What was measured, in us."""
+        return self._pooled[0].value(
+            statistic, self.weights if weights is None else weights)
+
+    def replayed(self, statistic: str, weights: samples.Floats | None = None
+                 ) -> samples.Floats:
+        """What the simulator says to the same requests, in us."""
+        replay = self._pooled[1]
+        if replay is None:
+            raise ValueError(f'{self.point.name} was not simulated')
+        return replay.value(
+            statistic, self.weights if weights is None else weights)
+
+    def controlled(self, statistic: str,
+                   weights: samples.Floats | None = None) -> samples.Floats:
+        """What was measured, less the chance of the requests, in us.
+
+        The simulator serves the very requests that were sent, the exact
+        model those that are sent on average: their difference is the chance
+        of the requests alone (a control variate), the machine has no part
+        in it.
+        """
+        return np.asarray(
+            self.value(statistic, weights)
+            - self.replayed(statistic, weights)
+            + self.said['exact'].value(statistic))
+
+    def estimate(self, statistic: str, controlled: bool = False
+                 ) -> samples.Estimate:
+        """With a 95 % interval from the differences between runs."""
+        each = np.eye(len(self.counted))
+        of = self.controlled if controlled else self.value
+        return samples.Estimate(
+            float(of(statistic)[0]),
+            samples.estimate(of(statistic, each).tolist()).half)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The data: a line for each piece of work, written as soon as it is done."""
+
+import dataclasses
+import datetime
+import os
+import pathlib
+from typing import Self
+
+from nova_rt.rules import exception
+from rt_models.colocation import csvfile
+
+
+class BadData(exception.RTError):
+    """A file that is to be continued is not one of ours."""
+
+    msg_fmt = ('%(path)s is no file of this campaign: %(reason)s.  Name '
+               'another one with --data.')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Record:
+    """One piece of work.
+
+    :ivar wall_s: how long it took
+    :ivar cpu_s: CPU time that its group used for it
+    """
+
+    workload: str
+    way: str
+    wall_s: float
+    cpu_s: float
+    started: str = ''
+    load_average: float = 0.0
+
+    @classmethod
+    def of(cls, row: list[str]) -> Self:
+        """:raises ValueError: it is no line of ours"""
+        workload, way, wall, cpu, started, load = row
+        return cls(workload, way, float(wall), float(cpu), started,
+                   float(load))
+
+
+COLUMNS = tuple(field.name for field in dataclasses.fields(Record))
+
+
+class Data:
+    """A file of records, whether it exists or not.
+
+    :raises BadData: it is a file of something else
+    """
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._path = path
+        try:
+            self.records = [Record.of(row)
+                            for row in csvfile.read(path, COLUMNS)]
+        except ValueError as error:
+            raise BadData(path=path, reason=error) from error
+
+    def of(self, workload: str, way: str) -> list[Record]:
+        return [one for one in self.records
+                if (one.workload, one.way) == (workload, way)]
+
+    def add(self, workload: str, way: str, wall_s: float, cpu_s: float
+            ) -> None:
+        """Write it at once, with the time and the load of the machine."""
+        now = f'{datetime.datetime.now(datetime.UTC):%FT%H:%MZ}'
+        record = Record(workload, way, wall_s, cpu_s, now,
+                        round(os.getloadavg()[0], 2))
+        csvfile.append(self._path, COLUMNS, [
+            csvfile.short(value) for value in dataclasses.astuple(record)])
+        self.records.append(record)
+        print(f'{workload}, {way}: {wall_s:.2f} s, {cpu_s:.3f} CPU s',
+              flush=True)

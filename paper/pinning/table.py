@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Time and CPU time of each way over those of a vanilla container."""
+
+from collections.abc import Callable, Iterator, Sequence
+import statistics
+
+from paper.pinning import records
+from paper.pinning import ways
+from paper.pinning import workloads
+from paper import report
+from rt_models.colocation import summary
+
+HEADER = ('Work', 'Way', 'n', 'Time s', 'CV', 'of vanilla', 'CPU s', 'CV',
+          'of vanilla')
+#: Most that a reservation may take of the time and CPU time of vanilla.
+TIME, CPU_TIME, CV = 0.85, 1.0, 0.05
+
+Get = Callable[[records.Record], float]
+_GETS: tuple[Get, Get] = (lambda one: one.wall_s, lambda one: one.cpu_s)
+
+
+def ratio(data: records.Data, workload: str, way: str, get: Get) -> float:
+    """The means of a way over those of vanilla."""
+    return (_mean(data, workload, way, get)
+            / _mean(data, workload, 'vanilla', get))
+
+
+def judged(data: records.Data) -> Iterator[tuple[str, str, bool]]:
+    """The work, how the reservation did, and whether that meets the bars.
+
+    The noise is that of the reserved runs, which are to be steady.
+    """
+    for workload in workloads.WORKLOADS:
+        found = data.of(workload, 'reserved')
+        if not found or not data.of(workload, 'vanilla'):
+            continue
+        time, cpu = (ratio(data, workload, 'reserved', get) for get in _GETS)
+        noise = max(summary.cv([get(one) for one in found]) for get in _GETS)
+        yield (workload, f'time {time:.2f}, CPU s {cpu:.2f}, CV '
+               f'{100 * noise:.1f} %, n {len(found)}',
+               time <= TIME and cpu <= CPU_TIME and noise <= CV
+               and len(found) >= 5)
+
+
+def text(data: records.Data) -> str:
+    """All ways, as reStructuredText."""
+    return report.table(HEADER, _rows(data))
+
+
+def _rows(data: records.Data) -> Iterator[Sequence[object]]:
+    for workload in workloads.WORKLOADS:
+        for way in ways.WAYS:
+            found = data.of(workload, way)
+            if found and data.of(workload, 'vanilla'):
+                yield workload, way, len(found), *(
+                    cell for get in _GETS
+                    for cell in _cells(data, workload, way, get))
+
+
+def _cells(data: records.Data, workload: str, way: str, get: Get
+           ) -> Iterator[str]:
+    values = [get(one) for one in data.of(workload, way)]
+    yield f'{statistics.mean(values):.3f}'
+    yield f'{100 * summary.cv(values):.1f} %'
+    yield f'{ratio(data, workload, way, get):.2f}'
+
+
+def _mean(data: records.Data, workload: str, way: str, get: Get) -> float:
+    return statistics.mean(map(get, data.of(workload, way)))

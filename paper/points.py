@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is measured: a server, its reservation, its requests and its link."""
+
+from collections.abc import Iterable
+import dataclasses
+import math
+
+from nova_rt.rules import reservation as rt_reservation
+from paper import published
+from paper import workload as rt_workload
+
+#: Mb/s of the paper's switch.
+MEGABITS = 1000
+#: Bytes.  Up to this size requests are all of one size, and the time to
+#: send them is neglected, as in the paper.
+_SMALL = 128
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Point:
+    """One server under one load.
+
+    :param name: what its runs are called in the data
+    :param reservation: of the server; None: no model is asked about it
+    :param megabits: Mb/s of the link to it
+    """
+
+    name: str
+    workload: rt_workload.Workload
+    reservation: rt_reservation.Reservation | None = None
+    megabits: int = MEGABITS
+
+    @property
+    def interval_us(self) -> float:
+        return self.workload.intervals.mean
+
+    @property
+    def queueing_megabits(self) -> float:
+        """Mb/s of the link that the models know of; infinite: neglected."""
+        return math.inf if self.workload.size.fixed else self.megabits
+
+
+def curve(intervals_us: Iterable[float], size: int, load: float,
+          share: float, megabits: int = MEGABITS) -> list[Point]:
+    """Points of one load, whose requests come ever more seldom.
+
+    :param size: bytes of a request, on average
+    :param load: CPU time of a request over the interval between two
+    :param share: Q / P
+    """
+    period = published.PERIOD_US
+    reservation = rt_reservation.Reservation(round(share * period), period)
+    used = load / share
+    return [Point(
+        f'{size}B-{load}-{share}-{megabits}Mb-{interval:g}us',
+        rt_workload.Workload(
+            rt_workload.Distribution(interval),
+            rt_workload.Distribution(load * interval),
+            rt_workload.Distribution(size, fixed=size <= _SMALL),
+            backlog=used / (1 - used)),
+        reservation, megabits) for interval in intervals_us]

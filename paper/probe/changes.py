@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Rows of the table: a reservation that is halved, and false alarms."""
+
+from collections.abc import Iterator
+import contextlib
+import itertools
+import statistics
+import time
+
+from paper.probe import agent
+from paper.probe import records
+from paper.probe import stage as rt_stage
+
+HALVED, IDLE, ALARMS = 'halved', 'idle-halved', 'alarms'
+_BEFORE, _AFTER = 0.6, 0.3
+#: The demand of the VNF in CPUs: above the half.
+_DEMANDS = {'0.35': 0.35, '0.5': 0.5, 'all': 1.0}
+#: Of --max-load and more: how long to wait for what should have come.
+_PATIENCE_S = 10.0
+_PATIENCE_PERIODS = 1500
+#: A step that differs so much from the usual one is a change.
+_REAL = 0.25
+#: Each piece of the time without a change, in s, of which there are many.
+PIECE_S, PIECES = 60.0, 12
+_OF_QUOTA = 10
+
+
+def halved() -> Iterator[str]:
+    """So many times with each demand and both kinds."""
+    for kind, demand, number in itertools.product(
+            (rt_stage.QUOTA, rt_stage.BUDGET), _DEMANDS, range(3)):
+        yield f'{kind} P=100 vnf={demand} #{number + 1}'
+
+
+def idle() -> Iterator[str]:
+    """Those of 100 ms take a minute each."""
+    for kind, period_ms, number in itertools.product(
+            (rt_stage.QUOTA, rt_stage.BUDGET), (10, 20), range(3)):
+        yield f'{kind} P={period_ms} #{number + 1}'
+    yield from (f'{rt_stage.QUOTA} P=100 #{number}' for number in (1, 2))
+
+
+def alarms() -> Iterator[str]:
+    """A minute each; most of a quota, which disturbs nobody here."""
+    for number in range(PIECES):
+        kind = rt_stage.QUOTA if number < _OF_QUOTA else rt_stage.BUDGET
+        yield f'{kind} P=100 s=0.1 #{number + 1}'
+
+
+@contextlib.contextmanager
+def _stage(kind: str, share: float, period_us: int
+           ) -> Iterator[rt_stage.Stage]:
+    with rt_stage.Stage(kind).up() as stage, rt_stage.watching():
+        stage.reserve(share, period_us)
+        yield stage
+
+
+def measure_halved(cell: str) -> records.Record:
+    """Seconds from the change to the report that has it."""
+    kind, _, demand, _ = cell.split()
+    part = _DEMANDS[demand.partition('=')[2]]
+    with _stage(kind, _BEFORE, 100_000) as stage, rt_stage.task(
+            part, stage.cpus) as task:
+        stage.enter(task, _BEFORE, 100_000)
+        with agent.running(stage) as probe:
+            for _ in probe.reports(time.monotonic() + 4):
+                pass
+            stage.reserve(_AFTER, 100_000)
+            found = _seen(probe, time.monotonic(), _PATIENCE_S,
+                          (_BEFORE + _AFTER) / 2)
+    return records.Record(HALVED, cell, found)
+
+
+def _seen(probe: agent.Running, since: float, patience: float, below: float
+          ) -> float | None:
+    """When it first says that there is less than that."""
+    for said in probe.reports(since + patience):
+        if said['available'] is not None and said['available'] < below:
+            return time.monotonic() - since
+    return None
+
+
+def measure_idle(cell: str) -> records.Record:
+    """Periods from the change to the report that has it, by bursts."""
+    kind, period, _ = cell.split()
+    period_us = 1000 * int(period.partition('=')[2])
+    periods_s = period_us / 1e6
+    with _stage(kind, _BEFORE, period_us) as stage, agent.running(
+            stage, ('--burst', 'idle')) as probe:
+        for said in probe.reports(time.monotonic() + 30):
+            if said['method'] == 'burst' and (
+                    said['available'] > (_BEFORE + _AFTER) / 2):
+                break
+        stage.reserve(_AFTER, period_us)
+        found = _seen(probe, time.monotonic(), _PATIENCE_PERIODS * periods_s,
+                      (_BEFORE + _AFTER) / 2)
+    return records.Record(IDLE, cell, found and found / periods_s)
+
+
+def measure_alarms(cell: str) -> records.Record:
+    """How often it says that something changed while nothing does.
+
+    A step in which the group really got another share, as from outside, is
+    no false alarm: a quota is no guarantee.
+    """
+    kind = cell.split()[0]
+    shares: list[float] = []
+    count = 0
+    with (_stage(kind, 0.1, 100_000) as stage,
+          rt_stage.task(1.0, stage.cpus) as task):
+        stage.enter(task, 0.1, 100_000)
+        with agent.running(stage) as probe:
+            at, used = time.monotonic(), stage.used_ns()
+            for said in probe.reports(at + PIECE_S):
+                now, now_used = time.monotonic(), stage.used_ns()
+                shares.append((now_used - used) / 1e9 / (now - at))
+                at, used = now, now_used
+                usual = statistics.median(shares)
+                count += (said['changed_from'] is not None
+                          and abs(shares[-1] / usual - 1) <= _REAL)
+    return records.Record(ALARMS, cell, float(count),
+                          min(shares[2:]) / statistics.median(shares))

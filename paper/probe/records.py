@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The data: a line for each cell, written as soon as it is measured."""
+
+import dataclasses
+import datetime
+import os
+import pathlib
+from typing import Any
+
+from nova_rt.rules import exception
+from rt_models.colocation import csvfile
+
+
+class BadData(exception.RTError):
+    """A file that is to be continued is not one of ours."""
+
+    msg_fmt = ('%(path)s is not a file of this campaign: %(reason)s.  Name '
+               'another one with --data.')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Record:
+    """One measurement.
+
+    :ivar row: of the table of bars
+    :ivar cell: what was set, or the number of a repetition
+    :ivar method: of the report, where there is one
+    :ivar value: what the probe said, or what was measured of it
+    :ivar truth: what was measured from outside
+    """
+
+    row: str
+    cell: str
+    value: float | None
+    truth: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    method: str = ''
+    started: str = ''
+    load_average: float = 0.0
+
+
+COLUMNS = tuple(field.name for field in dataclasses.fields(Record))
+_TEXTS = ('row', 'cell', 'method', 'started')
+
+
+class Data:
+    """A file of records, whether it exists or not.
+
+    :raises BadData: it is a file of something else
+    """
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._path = path
+        self.records = _read(path)
+
+    def has(self, row: str, cell: str) -> bool:
+        return any((one.row, one.cell) == (row, cell)
+                   for one in self.records)
+
+    def of(self, row: str) -> list[Record]:
+        return [one for one in self.records if one.row == row]
+
+    def add(self, record: Record) -> None:
+        """Write it at once, with the time and the load of the machine."""
+        record = dataclasses.replace(
+            record, started=f'{datetime.datetime.now(datetime.UTC):%FT%H:%MZ}',
+            load_average=os.getloadavg()[0])
+        csvfile.append(self._path, COLUMNS, [
+            csvfile.short(getattr(record, name)) for name in COLUMNS])
+        self.records.append(record)
+        print(f'{record.row} {record.cell}: {csvfile.short(record.value)} '
+              f'{record.method}, truth {csvfile.short(record.truth)}',
+              flush=True)
+
+
+def _read(path: pathlib.Path) -> list[Record]:
+    try:
+        return [Record(**{name: _value(name, cell) for name, cell
+                          in zip(COLUMNS, row, strict=True)})
+                for row in csvfile.read(path, COLUMNS)]
+    except ValueError as error:
+        raise BadData(path=path, reason=error) from error
+
+
+def _value(name: str, cell: str) -> Any:
+    if name in _TEXTS:
+        return cell
+    return float(cell) if cell else None

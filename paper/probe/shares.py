@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Rows of the table: what the probe says of shares that stay as they are."""
+
+from collections.abc import Callable, Iterator
+import contextlib
+import dataclasses
+import itertools
+import time
+
+from paper.probe import agent
+from paper.probe import records
+from paper.probe import stage as rt_stage
+
+THROTTLED, BURST = 'throttled', 'burst'
+_SHARES = tuple(number / 10 for number in range(1, 10))
+_NEIGHBOURS = (0.0, 0.5, 1.0)
+#: Seconds of a window, and least periods of it.
+_SECONDS, _PERIODS = 2.0, 20
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cell:
+    """What was set.
+
+    :ivar beside: part of the CPU that a neighbour wants
+    :ivar load: part of the reservation that the VNF wants
+    """
+
+    kind: str
+    share: float
+    period_us: int
+    beside: float = 0.0
+    load: float = 1.0
+
+    def __str__(self) -> str:
+        return (f'{self.kind} P={self.period_us // 1000} s={self.share} '
+                f'neighbour={self.beside:g} vnf={self.load:g}')
+
+
+Measure = Callable[[Cell], records.Record]
+
+
+def throttled_cells() -> Iterator[Cell]:
+    """The VNF uses all it gets."""
+    for kind, beside, share in itertools.product(
+            (rt_stage.QUOTA, rt_stage.BUDGET, rt_stage.THREAD), _NEIGHBOURS,
+            _SHARES):
+        yield Cell(kind, share, 100_000, beside)
+
+
+def burst_cells() -> Iterator[Cell]:
+    """The VNF is idle, or uses half."""
+    for kind, period_us, load, share in itertools.product(
+            (rt_stage.QUOTA, rt_stage.BUDGET), (20_000, 100_000), (0.0, 0.5),
+            _SHARES):
+        yield Cell(kind, share, period_us, load=load)
+
+
+@contextlib.contextmanager
+def _loaded(stage: rt_stage.Stage, cell: Cell, part: float
+            ) -> Iterator[rt_stage.Task | None]:
+    if not part:
+        yield None
+        return
+    with rt_stage.task(part, stage.cpus) as task:
+        stage.enter(task, cell.share, cell.period_us)
+        yield task
+
+
+def throttled(cell: Cell) -> records.Record:
+    """The VNF and the probe at once; the truth is of the same time."""
+    with contextlib.ExitStack() as stack:
+        stage = stack.enter_context(rt_stage.Stage(cell.kind).up())
+        stage.reserve(cell.share, cell.period_us)
+        if cell.beside:
+            stack.enter_context(rt_stage.task(cell.beside, {stage.cpu}))
+        vnf = stack.enter_context(_loaded(stage, cell, 1.0))
+        options = ['--interval', str(_SECONDS)]
+        if cell.kind == rt_stage.THREAD and vnf is not None:
+            options += ['--pid', str(vnf.pid), '--period-us',
+                        str(cell.period_us)]
+        stack.enter_context(rt_stage.watching())
+        said, truth = agent.once(stage, options, cell.period_us, _SECONDS)
+    return _record(THROTTLED, cell, said, truth)
+
+
+def burst(cell: Cell) -> records.Record:
+    """First the truth, of a busy loop; then the VNF as it is."""
+    seconds = max(_SECONDS / 2, _PERIODS * cell.period_us / 1e6)
+    with contextlib.ExitStack() as stack:
+        stage = stack.enter_context(rt_stage.Stage(cell.kind).up())
+        stage.reserve(cell.share, cell.period_us)
+        stack.enter_context(rt_stage.watching())
+        with _loaded(stage, cell, 1.0):
+            rt_stage.truth(stage, 0.2, cell.period_us)
+            truth = rt_stage.truth(stage, seconds, cell.period_us)
+        stack.enter_context(_loaded(stage, cell, cell.share * cell.load))
+        # The busy loop leaves a debt, which the VNF has to pay first.
+        time.sleep(seconds)
+        said, _ = agent.once(stage, ('--burst', 'idle'), cell.period_us, 1)
+    return _record(BURST, cell, said, truth)
+
+
+def _record(row: str, cell: Cell, said: agent.Said, truth: float
+            ) -> records.Record:
+    return records.Record(row, str(cell), said['available'], truth,
+                          said['lower'], said['upper'], said['method'])
+
+
+ROWS: dict[str, tuple[Callable[[], Iterator[Cell]], Measure]] = {
+    THROTTLED: (throttled_cells, throttled), BURST: (burst_cells, burst)}

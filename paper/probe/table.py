@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The table of bars: what was measured, its spread, and whether it is met."""
+
+from collections.abc import Callable, Iterator, Sequence
+import dataclasses
+import statistics
+
+from paper.probe import changes
+from paper.probe import costs
+from paper.probe import records
+from paper.probe import shares
+from paper import report
+
+HEADER = ('Row', 'Bar', 'n', 'Measured', 'Worst', 'Met')
+Numbers = Sequence[float]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bar:
+    """One row.
+
+    :ivar judge: what was measured, the worst of it, and whether that is met
+    """
+
+    row: str
+    text: str
+    judge: Callable[[Sequence[records.Record]], tuple[str, str, bool]]
+
+
+def _errors(of: Sequence[records.Record]) -> Numbers:
+    return [100 * abs(one.value / one.truth - 1)
+            for one in of if one.value is not None and one.truth]
+
+
+def _throttled(of: Sequence[records.Record]) -> tuple[str, str, bool]:
+    found = _errors(of)
+    silent = len(of) - len(found)
+    if not found:
+        return 'none answered', '', False
+    return (f'mean {statistics.mean(found):.2f} %, {silent} unanswered',
+            f'{max(found):.2f} %',
+            statistics.mean(found) <= 2 and max(found) <= 5 and not silent)
+
+
+def _burst(of: Sequence[records.Record]) -> tuple[str, str, bool]:
+    found = _errors(of)
+    if not found:
+        return 'all bound', '', False
+    near = sum(one <= 5 for one in found)
+    return (f'{near} of {len(found)} within 5 %, mean '
+            f'{statistics.mean(found):.2f} %, {len(of) - len(found)} bound',
+            f'{max(found):.2f} %',
+            near >= 0.9 * len(found) and max(found) <= 10)
+
+
+def _interval(of: Sequence[records.Record]) -> tuple[str, str, bool]:
+    known = [one for one in of if one.lower is not None
+             and one.upper is not None and one.truth is not None]
+    if not known:
+        return 'no report has one', '', False
+    held = sum((one.lower or 0) <= (one.truth or 0) <= (one.upper or 0)
+               for one in known)
+    widths = [((one.upper or 0) - (one.lower or 0)) / (one.truth or 1)
+              for one in known]
+    return (f'{100 * held / len(known):.1f} %, median width '
+            f'{100 * statistics.median(widths):.0f} % of the truth',
+            f'{100 * max(widths):.0f} % wide', held >= 0.95 * len(known))
+
+
+def _most(limit: float, unit: str, digits: int, scale: float = 1.0
+          ) -> Callable[[Sequence[records.Record]], tuple[str, str, bool]]:
+    def judge(of: Sequence[records.Record]) -> tuple[str, str, bool]:
+        found = [scale * one.value for one in of if one.value is not None]
+        silent = len(of) - len(found)
+        if not found:
+            return 'none seen', '', False
+        return (f'mean {statistics.mean(found):.{digits}f} {unit}'
+                + (f', {silent} not seen' if silent else ''),
+                f'{max(found):.{digits}f} {unit}',
+                max(found) <= limit and not silent)
+    return judge
+
+
+def _none(of: Sequence[records.Record]) -> tuple[str, str, bool]:
+    count = sum(one.value or 0 for one in of)
+    return (f'{count:.0f} in {len(of) * changes.PIECE_S / 60:.0f} min',
+            f'{count:.0f}', not count and len(of) * changes.PIECE_S >= 600)
+
+
+def _points(of: Sequence[records.Record]) -> tuple[str, str, bool]:
+    off = [abs((one.value or 0) - (one.truth or 0)) for one in of]
+    return (f'mean {statistics.mean(off):.2f} points (outside '
+            f'{statistics.mean(one.truth or 0 for one in of):.1f} %)',
+            f'{max(off):.2f} points', max(off) <= 2)
+
+
+def _spread(of: Sequence[records.Record]) -> tuple[str, str, bool]:
+    """From the first to the last decile, and from least to most."""
+    found = [one.value for one in of if one.value is not None]
+    middle = statistics.median(found)
+    deciles = statistics.quantiles(found, n=10, method='inclusive')
+    spread = 100 * (deciles[-1] - deciles[0]) / middle
+    return (f'p10 to p90 {spread:.2f} %, median {middle:.2f} us, load average '
+            f'{min(one.load_average for one in of):.0f} to '
+            f'{max(one.load_average for one in of):.0f}',
+            f'{100 * (max(found) - min(found)) / middle:.2f} %', spread <= 2)
+
+
+BARS = (
+    Bar(shares.THROTTLED, 'mean 2 %, max 5 %', _throttled),
+    Bar(shares.BURST, '90 % of cells within 5 %, all 10 %', _burst),
+    Bar('interval', 'holds the truth in 95 %', _interval),
+    Bar(costs.PASSIVE, '0.05 % of a CPU', _most(0.05, '%', 3, 100)),
+    Bar(costs.MEMORY, '25 MB', _most(25, 'MB', 1)),
+    Bar(costs.BURSTS, '1 % of the reservation', _most(1, '%', 2, 100)),
+    Bar(changes.HALVED, 'seen in 1 s', _most(1, 's', 2)),
+    Bar(changes.ALARMS, 'none in 10 min', _none),
+    Bar(changes.IDLE, 'seen in 500 P', _most(500, 'P', 0)),
+    Bar(costs.POD, '2 points', _points),
+    Bar(costs.SPEED, 'spread 2 %', _spread))
+
+
+def rows(data: records.Data) -> Iterator[Sequence[object]]:
+    for bar in BARS:
+        found = data.of(bar.row)
+        if bar.row == 'interval':
+            found = data.of(shares.THROTTLED) + data.of(shares.BURST)
+        if not found:
+            yield bar.row, bar.text, 0, 'not measured', '', 'no'
+            continue
+        told, worst, met = bar.judge(found)
+        yield bar.row, bar.text, len(found), told, worst, (
+            'yes' if met else 'no')
+
+
+def text(data: records.Data) -> str:
+    """All rows, as reStructuredText."""
+    return report.table(HEADER, rows(data))

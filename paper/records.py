@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The data of an experiment: a file of CSV with a line for each run.
+
+All tables and figures of the models are made from these files, so a later
+command can add runs, and a reader can make the tables again.
+"""
+
+from collections.abc import Iterable, Sequence
+import dataclasses
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from nova_rt.rules import exception
+from paper import samples
+from rt_models.colocation import csvfile
+
+#: Parts of all requests, by whose quantiles a run is remembered.
+LEVELS = (0.5, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
+_PERCENT = [f'p{100 * level:g}_us' for level in LEVELS]
+
+
+class BadData(exception.RTError):
+    """A file that is to be continued is not one of ours."""
+
+    msg_fmt = ('%(path)s is not a file of runs: %(reason)s.  Name another '
+               'one with --data.')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Summary:
+    """The response times of a run, in us.
+
+    :param quantiles_us: at each of LEVELS; the last is the longest
+    """
+
+    mean_us: float
+    quantiles_us: tuple[float, ...]
+
+    @classmethod
+    def of(cls, times: samples.Floats) -> 'Summary':
+        return cls(float(times.mean()), tuple(
+            np.quantile(times, LEVELS).tolist()))
+
+    def survival(self, times_us: samples.Floats, requests: int
+                 ) -> samples.Floats:
+        """The part of all requests that took longer than each time.
+
+        Between two quantiles it falls exponentially, as queues let it.
+
+        :param requests: how many there were
+        """
+        left = np.maximum(1 - np.array((0, *LEVELS)), 1 / requests)
+        found = np.exp(np.interp(
+            times_us, (0, *self.quantiles_us), np.log(left)))
+        return np.where(times_us < self.quantiles_us[-1], found, 0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Record:
+    """One run.
+
+    :ivar started: the date and minute of UTC
+    :ivar point: the name of its point
+    :ivar requests: those that count
+    :ivar late_p99_us: how late the client sent them, the 99th percentile
+    :ivar latest_us: how late it sent the latest of all
+    :ivar server_cpu_us: what a request cost the server, on average
+    :ivar delay_us: the way there and back (2 delta), measured just before
+    :ivar load_average: of the machine, at the end
+    :ivar steal: part of all CPU time that the hypervisor gave to others
+    :ivar busy: part of all CPU time that anything used
+    :ivar measured: response times
+    :ivar replayed: what the simulator says to the very same requests, with
+        the way there and back; None: it was not asked
+    """
+
+    started: str
+    point: str
+    interval_us: float
+    service_us: float
+    size: float
+    seed: int
+    requests: int
+    lost: int
+    late_p99_us: float
+    latest_us: float
+    server_cpu_us: float
+    delay_us: float
+    load_average: float
+    steal: float
+    busy: float
+    seconds: float
+    measured: Summary
+    replayed: Summary | None = None
+
+
+_PLAIN = [field for field in dataclasses.fields(Record)
+          if field.name not in ('measured', 'replayed')]
+COLUMNS = (*(field.name for field in _PLAIN), 'mean_us', *_PERCENT,
+           'replay_mean_us', *(f'replay_{name}' for name in _PERCENT))
+
+
+class Data:
+    """A file of runs, whether it exists or not.
+
+    :raises BadData: it is a file of something else
+    """
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._path = path
+        self.records = _read(path)
+
+    def add(self, record: Record) -> None:
+        """Write it at once: what was measured is not lost."""
+        csvfile.append(self._path, COLUMNS, _row(record))
+        self.records.append(record)
+
+
+def write(path: pathlib.Path, runs: Iterable[Record]) -> None:
+    """A file of these runs, and of no others."""
+    path.unlink(missing_ok=True)
+    data = Data(path)
+    for run in runs:
+        data.add(run)
+
+
+def _row(record: Record) -> list[str]:
+    return [*(csvfile.short(getattr(record, field.name)) for field in _PLAIN),
+            *_cells(record.measured), *_cells(record.replayed)]
+
+
+def _cells(summary: Summary | None) -> list[str]:
+    if summary is None:
+        return [''] * (1 + len(LEVELS))
+    return [csvfile.short(value)
+            for value in (summary.mean_us, *summary.quantiles_us)]
+
+
+def _read(path: pathlib.Path) -> list[Record]:
+    try:
+        return [_record(row) for row in csvfile.read(path, COLUMNS)]
+    except ValueError as error:
+        raise BadData(path=path, reason=error) from error
+
+
+def _record(row: Sequence[str]) -> Record:
+    plain = {field.name: _value(field.type, cell)
+             for field, cell in zip(_PLAIN, row, strict=False)}
+    rest = row[len(_PLAIN):]
+    half = len(rest) // 2
+    return Record(**plain, measured=_summary(rest[:half]),
+                  replayed=_summary(rest[half:]) if rest[half] else None)
+
+
+def _value(kind: Any, cell: str) -> Any:
+    return kind(cell)
+
+
+def _summary(cells: Sequence[str]) -> Summary:
+    mean, *quantiles = map(float, cells)
+    return Summary(mean, tuple(quantiles))

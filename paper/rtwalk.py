@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Runs ``rt-walk``: its server, its client and its noise."""
+
+from collections.abc import Iterator, Sequence
+import contextlib
+import dataclasses
+import pathlib
+import subprocess
+import tempfile
+
+import numpy as np
+
+from nova_rt.rules import exception
+from paper import samples
+from paper import workload as rt_workload
+
+_HERE = pathlib.Path(__file__).parent
+PROGRAM = _HERE / 'build' / 'rt-walk'
+#: Static, so that it runs in a container with nothing else in it.
+_COMPILE = ('gcc', '-std=c17', '-D_DEFAULT_SOURCE', '-O2', '-Wall', '-Wextra',
+            '-Wconversion', '-Werror', '-static')
+
+
+class NotReady(exception.RTError):
+    """A program that is to be measured, or measures, does not start."""
+
+    msg_fmt = '%(name)s does not start.'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server listens.
+
+    :param prefix: a command that runs another one where clients are
+    """
+
+    address: str = '127.0.0.1'
+    port: int = 7000
+    prefix: tuple[str, ...] = ()
+
+
+def build() -> None:
+    """Compile PROGRAM.
+
+    :raises subprocess.CalledProcessError: gcc says why
+    """
+    PROGRAM.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=PROGRAM.parent) as scratch:
+        built = pathlib.Path(scratch) / PROGRAM.name
+        subprocess.run([*_COMPILE, '-o', built,
+                        *(_HERE / 'rt-walk').glob('*.c')], check=True)
+        built.replace(PROGRAM)
+
+
+@contextlib.contextmanager
+def running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+    """A process of our own, until the end of the block."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE,
+                          text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
+def server(endpoint: Endpoint, prefix: Sequence[str] = ()) -> Iterator[int]:
+    """A server that is ready; yields its process id.
+
+    :param prefix: a command that starts it
+    :raises NotReady: it does not start
+    """
+    with running([*prefix, str(PROGRAM), 'server', endpoint.address,
+                  str(endpoint.port)]) as process:
+        if not process.stdout or process.stdout.readline() != 'ready\n':
+            raise NotReady(name='the server of rt-walk')
+        yield process.pid
+
+
+def ask(endpoint: Endpoint, workload: rt_workload.Workload, requests: int,
+        seed: int, prefix: Sequence[str]) -> samples.Samples:
+    """Send requests from a client, started by *prefix*.
+
+    :raises subprocess.CalledProcessError: the client fails; it says why
+    """
+    schedule = workload.schedule(requests, seed)
+    done = subprocess.run(
+        [*endpoint.prefix, *prefix, str(PROGRAM), 'client', endpoint.address,
+         str(endpoint.port), workload.transport, str(workload.clients)],
+        input='\n'.join(' '.join(map(str, row))
+                        for row in schedule.tolist()),
+        stdout=subprocess.PIPE, text=True, check=True)
+    found = np.array(done.stdout.split(), np.int64).reshape(-1, 3)
+    return samples.Samples(schedule, found)

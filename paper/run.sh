@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The experiments of the paper: all set-up, then measure, plot and tabulate.
+# usage: paper/run.sh table3|fig6|fig7|fig8|fig8-sip|containers|chance|probe|
+#        pinning|interference|placing [--short]
+#        (--help)
+# Needs root: SCHED_DEADLINE, network namespaces, control groups.
+set -eu
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+project=$here/..
+"$project/tools/setup.sh" >&2
+case "${1:-}" in
+    fig8-sip) profile=sip ;;
+    pinning | interference) profile=$1 ;;
+    *) profile= ;;
+esac
+if [ "$profile" ]; then
+    packages=$(sed -n "s/^\([a-z0-9-]*\) \[$profile\]\$/\1/p" \
+        "$project/bindep.txt")
+    # shellcheck disable=SC2086 # One word per package, twice.
+    dpkg-query -W $packages > /dev/null 2>&1 ||
+        # RUNLEVEL: install daemons, do not start them.
+        RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -q -y \
+            --no-install-recommends $packages >&2
+fi
+PYTHONPATH=$project exec "$project/.venv/bin/python" -W ignore -m paper "$@"

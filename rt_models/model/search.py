@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The smallest runtime that meets a target, by whatever model."""
+
+from collections.abc import Callable
+import math
+
+from nova_rt.rules import exception
+from nova_rt.rules import reservation as rt_reservation
+from rt_models.model import load as rt_load
+from rt_models.model import roots
+
+#: Of a reservation.  Closer to saturation a per cent more or less of load
+#: decides between any two response times.
+MAX_UTILISATION = 0.98
+
+Meets = Callable[[rt_load.Prediction, rt_load.Target], float]
+
+
+def bounds_us(load: rt_load.Load, target: rt_load.Target, period_us: int,
+              max_share: float, network: rt_load.Network, overhead_us: float,
+              kept_share: float = 1.0) -> tuple[int, int]:
+    """The runtimes to look between.
+
+    The smallest keeps the load within MAX_UTILISATION.
+
+    :param max_share: the largest that is allowed
+    :param kept_share: the largest that the kernel keeps
+    :raises InvalidLoad: the period, the share, the network or the overhead
+        makes no sense
+    :raises NoAnswer: max_share does not even serve the requests
+    """
+    largest = min(rt_load.largest_runtime_us(period_us, max_share),
+                  rt_load.largest_runtime_us(period_us, kept_share))
+    check_overhead(overhead_us, period_us)
+    target.left_us(network)
+    rt_load.check_network(load, network)
+    least = overhead_us + (period_us * load.arrival_rate_hz
+                           / load.service_rate_hz / MAX_UTILISATION)
+    smallest = max(math.ceil(least), rt_reservation.MIN_RUNTIME_US)
+    if smallest > largest:
+        raise exception.NoAnswer(
+            target=target, reason='to serve these requests at all takes a '
+            f'share of {smallest / period_us:.3f} and there is '
+            f'{largest / period_us:.3f}')
+    return smallest, largest
+
+
+def likely(given: rt_load.Prediction, target: rt_load.Target) -> float:
+    """How far the target is met, by how many requests take longer."""
+    if target.percentile is None:
+        return target.time_us - given.mean_us
+    return (roots.tail(given.survival(target.time_us))
+            - roots.tail(1 - target.percentile))
+
+
+def timely(given: rt_load.Prediction, target: rt_load.Target) -> float:
+    """How far the target is met, by how long they take."""
+    return target.time_us - _reached_us(given, target)
+
+
+def smallest_runtime_us(trip: Callable[[float], rt_load.Prediction],
+                        target: rt_load.Target, bounds: tuple[int, int],
+                        period_us: int, meets: Meets = likely,
+                        step_us: int = 1) -> int:
+    """The smallest runtime, in us, whose *trip* meets the target.
+
+    :param trip: the distribution of round trips with a runtime
+    :param meets: 0 or more where it does, and growing with the runtime
+    :param step_us: how much more than the smallest there may be
+    :raises NoAnswer: none within *bounds* does
+    """
+    smallest, largest = bounds
+
+    def margin(runtime_us: float) -> float:
+        return meets(trip(runtime_us), target)
+
+    if margin(largest) < 0:
+        raise exception.NoAnswer(
+            target=target, reason=f'with {largest} us every {period_us} us, '
+            f'the most allowed, it is {_reached_us(trip(largest), target):g}'
+            ' us')
+    runtime = math.ceil(roots.root(margin, smallest, largest,
+                                   step_us / 2))
+    while step_us == 1 and runtime > smallest and margin(runtime - 1) >= 0:
+        runtime -= 1
+    return runtime
+
+
+def check_overhead(overhead_us: float, limit_us: float) -> None:
+    """:raises InvalidLoad: it is not between 0 and the limit"""
+    if not 0 <= overhead_us < limit_us:
+        raise exception.InvalidLoad(
+            name='overhead in us', value=overhead_us, rule='it must be 0 or '
+            f'more, and less than the {limit_us:g} us it is taken from')
+
+
+def _reached_us(given: rt_load.Prediction, target: rt_load.Target) -> float:
+    if target.percentile is None:
+        return given.mean_us
+    return given.percentile_us(target.percentile)

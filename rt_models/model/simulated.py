@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Response times by simulation, where no equation is known.
+
+Kernels that charge at ticks, and servers beside named neighbours.  The same
+requests also go through a lone hard CBS server, whose true distribution
+``exact`` knows: what that one is off by chance is taken off the answer.
+The same question gets the same answer.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nova_rt.rules import exception
+from nova_rt.rules import reservation as rt_reservation
+from rt_models.model import exact
+from rt_models.model import kernel as rt_kernel
+from rt_models.model import load as rt_load
+from rt_models.model import numeric
+from rt_models.model import search
+from rt_models.model.simulator import company
+from rt_models.model.simulator import cpu
+from rt_models.model.simulator import lone
+from rt_models.model.simulator import traffic
+
+#: Independent runs, and requests of each; fewer where there is more to
+#: follow between them.
+RUNS, REQUESTS, _FEWEST = 10, 30_000, 500
+#: In a search, which asks a dozen times.
+_FEW_RUNS = 4
+_EVENTS = 100_000
+#: Of a period, between which runtimes are told apart.
+_STEPS = 1000
+#: Beyond it too few requests were seen.
+MOST_PERCENTILE = 0.9995
+#: Of each run, until the queue has forgotten that it was empty.
+_WARM_UP = 0.1
+
+
+def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
+            network: rt_load.Network = rt_load.NO_NETWORK,
+            overhead_us: float = 0.0,
+            kernel: rt_kernel.Kernel = rt_kernel.CBS,
+            beside: Sequence[rt_reservation.Reservation] = (),
+            runs: int = RUNS) -> 'RoundTrip':
+    """The distribution of round trips.
+
+    :param overhead_us: what each period loses of the runtime
+    :param beside: neighbours on the pCPU; they are always busy
+    :param runs: independent ones, each from an empty queue on
+    :raises InvalidLoad: the overhead is not between 0 and the runtime, the
+        load is above search.MAX_UTILISATION of what is left, or the kernel
+        does not keep such a period or cannot have all on one pCPU
+    """
+    known = exact.predict(load, reservation, network, overhead_us)
+    kernel.check(reservation.runtime_us, reservation.period_us)
+    count = _requests(load, [reservation, *beside])
+    seen, control = [], []
+    for run in range(runs):
+        requests = traffic.poisson(load, count, run)
+        way_us = _way_us(load, network, count, run)
+        server = cpu.Server(reservation, requests, overhead_us=overhead_us)
+        seen.append(_steady(
+            way_us + _responses_us(kernel, server, beside)))
+        control.append(_steady(way_us + lone.responses_us(
+            requests, server.budget_us, reservation.period_us)))
+    return RoundTrip(known, np.sort(np.concatenate(seen)),
+                     np.sort(np.concatenate(control)))
+
+
+class RoundTrip:
+    """What was simulated, less what it was off by chance.
+
+    :param known: the distribution at a lone hard CBS server
+    :param seen: response times in us, ascending
+    :param control: those of that server, with the same requests
+    """
+
+    def __init__(self, known: rt_load.Prediction, seen: numeric.Floats,
+                 control: numeric.Floats) -> None:
+        self._known, self._seen, self._control = known, seen, control
+
+    @property
+    def mean_us(self) -> float:
+        """E[R]."""
+        return self._known.mean_us + float(
+            self._seen.mean() - self._control.mean())
+
+    def percentile_us(self, percentile: float) -> float:
+        """The time that this share of all requests does not exceed.
+
+        :raises InvalidLoad: not between 0 and 1, or above MOST_PERCENTILE
+        """
+        rt_load.check_percentile(percentile)
+        if percentile > MOST_PERCENTILE:
+            raise exception.InvalidLoad(
+                name='percentile', value=percentile,
+                rule='where answers are simulated it may be at most '
+                f'{MOST_PERCENTILE:g}')
+        return self._known.percentile_us(percentile) + float(
+            np.quantile(self._seen, percentile)
+            - np.quantile(self._control, percentile))
+
+    def survival(self, time_us: float) -> float:
+        """Pr[R > time]."""
+        within = np.searchsorted(self._seen, time_us, side='right')
+        return 1.0 - float(within) / len(self._seen)
+
+
+def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
+                        period_us: int, max_share: float = 1.0,
+                        network: rt_load.Network = rt_load.NO_NETWORK,
+                        overhead_us: float = 0.0,
+                        kernel: rt_kernel.Kernel = rt_kernel.CBS) -> int:
+    """The runtime with which a lone server meets the target, in us.
+
+    At most a thousandth of the period above the smallest.
+
+    :param max_share: the largest runtime over period there may be
+    :raises InvalidLoad: a part of the question makes no sense, or the
+        kernel does not keep such a period
+    :raises NoAnswer: no runtime within max_share does
+    """
+    kernel.check_period(period_us)
+    bounds = search.bounds_us(
+        load, target, period_us, max_share, network, overhead_us,
+        kernel.largest_share(period_us))
+    return search.smallest_runtime_us(
+        lambda runtime_us: predict(
+            load, rt_reservation.Reservation(round(runtime_us), period_us),
+            network, overhead_us, kernel, runs=_FEW_RUNS),
+        target, bounds, period_us, search.timely,
+        max(1, period_us // _STEPS))
+
+
+def _requests(load: rt_load.Load,
+              servers: Sequence[rt_reservation.Reservation]) -> int:
+    """How many in a run: each server has some events in each period."""
+    between_us = rt_load.US_PER_S / load.arrival_rate_hz
+    events = 2 + sum(2 * between_us / one.period_us for one in servers)
+    return max(_FEWEST, min(REQUESTS, int(_EVENTS / events)))
+
+
+def _way_us(load: rt_load.Load, network: rt_load.Network, count: int,
+            run: int) -> numeric.Floats:
+    """The network's part of each round trip, as ``tandem`` has it."""
+    random = np.random.default_rng((run, count))
+    mean = rt_load.US_PER_S / (network.rate_hz - load.arrival_rate_hz)
+    return np.asarray(2 * network.delay_us + mean * random.exponential(
+        size=count))
+
+
+def _responses_us(kernel: rt_kernel.Kernel, server: cpu.Server,
+                  beside: Sequence[rt_reservation.Reservation]
+                  ) -> numeric.Floats:
+    """Until all requests are done; neighbours never are."""
+    requests, reservation = server.requests, server.reservation
+    share = server.budget_us / reservation.period_us
+    fluid = lone.responses_us(traffic.Requests(
+        requests.arrivals_us, requests.works_us / share), 1.0, 1.0)
+    until_us = float(requests.arrivals_us[-1] + fluid[-1]
+                     + 2 * kernel.late_us(server.budget_us,
+                                          reservation.period_us))
+    return company.simulate(
+        kernel, [server, *(cpu.Server(one, traffic.busy()) for one in beside)],
+        until_us)[0].responses_us
+
+
+def _steady(responses_us: numeric.Floats) -> numeric.Floats:
+    return responses_us[int(_WARM_UP * len(responses_us)):]

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""CBS servers under EDF: SCHED_DEADLINE, and HCBS, which is built on it.
+
+A server that wakes up keeps its budget q and its deadline d while
+q / (d - now) <= Q / P, else it starts anew with Q and now + P.  One without
+budget waits for its deadline and gets Q more and a deadline P later.
+
+With HRTICK a timer ends a run when the budget does.  Without, the kernel
+sees it at a tick, or when the server leaves the CPU; what it ran too long is
+paid by the next budget, and where the deadline has passed by then, there is
+no wait: the deadline moves at once.
+"""
+
+from collections.abc import Sequence
+import math
+
+from nova_rt.rules import exception
+from rt_models.model import paper
+from rt_models.model.simulator import cpu
+from rt_models.model.simulator import ticks as rt_ticks
+
+
+def simulate(servers: Sequence[cpu.Server],
+             ticks: rt_ticks.Ticks | None = None,
+             until_us: float = math.inf) -> list[cpu.Trace]:
+    """Run *servers* on one CPU.
+
+    :param ticks: None: a timer charges
+    :raises InvalidLoad: Eq. (1) does not hold
+    """
+    if not paper.schedulable(server.reservation for server in servers):
+        raise exception.InvalidLoad(
+            name='number of reservations on one CPU', value=len(servers),
+            rule='their shares must not add up to more than 1')
+    return cpu.run([_Process(server, ticks) for server in servers], until_us)
+
+
+class _Process(cpu.Process):
+    """A CBS server; its rank is its deadline."""
+
+    __slots__ = ('_budget', '_end', '_out', '_period', '_runtime',
+                 '_throttled', '_ticks')
+
+    def __init__(self, server: cpu.Server, ticks: rt_ticks.Ticks | None
+                 ) -> None:
+        super().__init__(server)
+        self._ticks = ticks
+        self._runtime = float(server.budget_us)
+        self._period = float(server.reservation.period_us)
+        self._budget = self._end = self._out = 0.0
+        self._throttled = False
+
+    @property
+    def ready(self) -> bool:
+        return self._arrived > self._done and not self._throttled
+
+    def wake_up(self, now: float) -> None:
+        left = self.rank - now
+        if not self._throttled and (
+                left <= 0
+                or self._budget * self._period > left * self._runtime):
+            self._budget, self.rank = self._runtime, now + self._period
+
+    def replenish(self, now: float) -> None:
+        self._throttled, self.refill = False, math.inf
+        while self._budget <= 0:
+            self._budget += self._runtime
+            self.rank += self._period
+        if self.rank < now:
+            self._budget, self.rank = self._runtime, now + self._period
+
+    def plan(self) -> None:
+        self._end = self._since + self._work
+        self._out = self._since + self._budget
+        if self._ticks is not None:
+            self._out = self._ticks.from_on(self._out)
+        self.change = min(self._end, self._out)
+
+    def reach(self, now: float) -> None:
+        self._budget -= self.serve(now)
+        if self._end <= now:
+            self.finish(now)
+        if self._out <= now:
+            self._budget = min(self._budget, 0.0)
+            self._throttle(now)
+        if self.ready:
+            self.plan()
+
+    def stop(self, now: float) -> None:
+        super().stop(now)
+        self._budget -= self.serve(now)
+        if self._budget <= 0 and not self._throttled:
+            self._throttle(now)
+
+    def _throttle(self, now: float) -> None:
+        self._throttled = True
+        if self.rank <= now:
+            self.replenish(now)
+        else:
+            self.refill = self.rank
+            self.event = min(self.event, self.refill)

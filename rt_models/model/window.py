@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The real queue of a server while it uses the budget of a window."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from rt_models.model import fluid as rt_fluid
+from rt_models.model import numeric
+
+#: Steps of one length, which then doubles: the queue changes ever slower.
+_STEPS = 64
+_FIRST_STEP = 0.125
+#: Of the interpolation between steps.
+_POINTS = 4
+#: Terms of the series of a first step.
+_TERMS = 12
+#: A polynomial through values at _FIT_AT (parts of a step): values @ _FIT.
+_DEGREE = 5
+_FIT_AT = (1 - np.cos(np.pi * np.arange(_DEGREE + 1) / _DEGREE)) / 2
+_FIT = np.linalg.inv(np.vander(_FIT_AT, increasing=True)).T
+_BINOMIALS = np.array([[math.comb(row, column)
+                        for column in range(_DEGREE + 1)]
+                       for row in range(_DEGREE + 1)])
+_HALVES = 0.5 ** np.arange(_DEGREE + 1)
+
+
+class Window:
+    """Requests in the system by budget used, summed over a busy period.
+
+    A birth-death chain that runs at the full speed of the CPU.  Where it
+    empties, time passes but no budget: it goes on with one request, unless
+    the fluid queue empties first, which ends the window.  That happens at a
+    known rate, so the equation of this chain is linear:
+    p' = p G - k e_1, with k the rate at which the fluid queue empties.
+
+    The unit of work is the mean CPU time of a request.
+
+    :param arrivals: lambda / mu, per unit of CPU time
+    :param budget: mu Q
+    """
+
+    def __init__(self, fluid: rt_fluid.FluidQueue, arrivals: float,
+                 budget: float) -> None:
+        self._fluid, self._arrivals = fluid, arrivals
+        # More are never served in one window.
+        size = min(fluid.size, math.ceil(budget + 8 * math.sqrt(budget)) + 20)
+        self._used, requests = self._solve(size, budget)
+        emptied = requests[:, 0] - fluid.windows(self._used)[:, 0]
+        self._requests = np.column_stack((emptied / arrivals, requests))
+        #: Columns of ``requests``.
+        self.size = size + 1
+
+    def requests(self, used: numeric.Floats) -> numeric.Floats:
+        """The expected number of windows with 0, 1, ... requests.
+
+        Those with 0 stand for the arrivals that find the queue empty, so
+        that the arrival rate times any column is a rate of arrivals.
+
+        :param used: budget used
+        :returns: a row for each of *used*, by cubic interpolation
+        """
+        first = np.clip(np.searchsorted(self._used, used) - _POINTS // 2,
+                        0, len(self._used) - _POINTS)
+        points = first[:, None] + np.arange(_POINTS)
+        at = self._used[points]
+        weights = np.ones(at.shape)
+        for one in range(_POINTS):
+            for other in range(_POINTS):
+                if one != other:
+                    weights[:, one] *= ((used - at[:, other])
+                                        / (at[:, one] - at[:, other]))
+        return np.asarray(
+            (weights[:, None, :] @ self._requests[points])[:, 0, :])
+
+    def _solve(self, size: int, budget: float
+               ) -> tuple[numeric.Floats, numeric.Floats]:
+        """p at points of the budget, whose steps double now and then."""
+        levels = max(1, math.ceil(math.log2(
+            budget / (_STEPS * _FIRST_STEP) + 1)))
+        length = budget / (_STEPS * (2 ** levels - 1))
+        step = _Step.short(self._arrivals, size, length)
+        used = [np.zeros(1)]
+        states = [self._fluid.windows(np.zeros(1))[0, :size]]
+        for _ in range(levels):
+            points = used[-1][-1] + length * np.arange(1, _STEPS + 1)
+            for fed in self._emptying(points - length, length) @ step.fed:
+                states.append(states[-1] @ step.grown - fed)
+            used.append(points)
+            length *= 2
+            step = step.twice()
+        return np.concatenate(used), np.array(states)
+
+    def _emptying(self, starts: numeric.Floats, length: float
+                  ) -> numeric.Floats:
+        """The rate k during steps, as polynomials; a row for each start."""
+        at = starts[:, None] + length * _FIT_AT
+        rates = np.exp(at[:, :, None] * self._fluid.decay) @ self._fluid.modes
+        return np.asarray(rates @ _FIT)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Step:
+    """What a step of the equation does, without any approximation.
+
+    :param grown: exp(G h)
+    :param fed: row i: the integral over u of (u / h)^i e_1 exp(G (h - u))
+    """
+
+    grown: numeric.Floats
+    fed: numeric.Floats
+
+    @classmethod
+    def short(cls, arrivals: float, size: int, length: float) -> '_Step':
+        """Makes a step below 1, by the power series."""
+        generator = np.diag(np.full(size, -1.0 - arrivals))
+        generator += arrivals * np.eye(size, k=1) + np.eye(size, k=-1)
+        generator[0, 0] = -arrivals
+        generator *= length
+        grown = term = np.eye(size)
+        row, fed = term[0], np.zeros((len(_FIT), size))
+        for order in range(_TERMS):
+            # The integral of x^i (1 - x)^order / order!.
+            share = [math.factorial(i) / math.factorial(i + order + 1)
+                     for i in range(len(_FIT))]
+            fed += np.outer(share, row)
+            row = row @ generator
+            term = term @ generator / (order + 1)
+            grown = grown + term
+        return cls(grown, fed * length)
+
+    def twice(self) -> '_Step':
+        """A step of double length."""
+        return _Step(self.grown @ self.grown, _HALVES[:, None] * (
+            self.fed @ self.grown + _BINOMIALS @ self.fed))

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""From a class, a size and the hosts there are to a placement, with reasons.
+
+The choice is by rule; nothing is predicted.
+"""
+
+from collections.abc import Iterator
+import dataclasses
+
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+from nova_rt.rules import workload
+from rt_models.pinning import core_ratio
+from rt_models.pinning import rules
+
+#: Paper 001, best practice 1: "one or two cores".
+SMALL = 2
+_MOST = 100_000
+#: Runtime and period in us: max_share of a pCPU.
+_WHOLE = (95_000, 100_000)
+
+#: What the ranges are worth.
+CAVEAT = ('The ranges of CHR come from one host with 112 cores, in steps of '
+          'a factor of two.')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be placed, and on what.
+
+    :ivar host_cores: cores of each kind of host
+    :ivar vm: whether it is a virtual machine; a container otherwise
+    :ivar reservations: whether the hosts take CPU reservations
+    :ivar dedicated: whether they have CPUs to give away for good
+    :raises InvalidPinning: a number that no server or host has
+    """
+
+    app_class: workload.AppClass
+    vcpus: int
+    host_cores: tuple[int, ...]
+    vm: bool = False
+    reservations: bool = True
+    dedicated: bool = True
+
+    def __post_init__(self) -> None:
+        for name, values in (('--vcpus', (self.vcpus,)),
+                             ('--host-cores', self.host_cores)):
+            for value in values:
+                if not 1 <= value <= _MOST:
+                    raise exception.InvalidPinning(
+                        name=name, value=value, rule=f'it must be 1 to '
+                        f'{_MOST}')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostSize:
+    """CHR of the server on hosts of one size.
+
+    :ivar advice: what to do about it; '' where it is in the range
+    """
+
+    cores: int
+    chr: float
+    in_range: bool
+    advice: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Advice:
+    """The placement, and the rules behind it, in the order they apply."""
+
+    placement: rules.Placement
+    reasons: tuple[rules.Rule, ...]
+    warnings: tuple[rules.Rule, ...]
+    range: core_ratio.Range
+    sizes: tuple[HostSize, ...]
+
+
+def advise(question: Question) -> Advice:
+    """The placement that the rules give."""
+    placement, reasons = _placement(question)
+    return Advice(
+        placement, reasons, tuple(_warnings(question, placement)),
+        core_ratio.RANGES[question.app_class],
+        tuple(_size(question, cores)
+              for cores in sorted(set(question.host_cores))))
+
+
+def _placement(question: Question
+               ) -> tuple[rules.Placement, tuple[rules.Rule, ...]]:
+    if question.vm:
+        return _of_vm(question)
+    is_cpu = question.app_class is workload.AppClass.CPU
+    rule = rules.PINNED_CONTAINER if is_cpu else rules.PINNED_IO
+    small = (rules.SMALL,) if question.vcpus <= SMALL else ()
+    if question.reservations:
+        return rules.Placement.RESERVED, (*small, rule, rules.NOT_SHARED)
+    if question.dedicated:
+        return rules.Placement.DEDICATED, (*small, rule)
+    if not is_cpu:
+        return rules.Placement.NESTED, (*small, rules.IO_NESTED)
+    return rules.Placement.SHARED, (rules.RANGES,)
+
+
+def _of_vm(question: Question
+           ) -> tuple[rules.Placement, tuple[rules.Rule, ...]]:
+    if question.app_class is workload.AppClass.CPU:
+        return rules.Placement.SHARED, (rules.VM_UNPINNED,)
+    if question.reservations:
+        return rules.Placement.RESERVED, (rules.NOT_SHARED,)
+    # A container within is better than the VM by itself.
+    return rules.Placement.NESTED, (rules.IO_NESTED,)
+
+
+def _warnings(question: Question, placement: rules.Placement
+              ) -> Iterator[rules.Rule]:
+    if placement is rules.Placement.SHARED:
+        yield rules.NOT_SHARED
+        if not question.vm and question.vcpus <= SMALL:
+            yield rules.SMALL
+    if placement is rules.Placement.DEDICATED:
+        yield rules.NO_QUOTA
+    if question.vm or placement is rules.Placement.NESTED:
+        yield rules.HEADROOM
+
+
+def _size(question: Question, cores: int) -> HostSize:
+    found = core_ratio.RANGES[question.app_class]
+    vcpus = question.vcpus
+    percent = core_ratio.percent(vcpus, cores)
+    if percent < found.low:
+        least = -(-found.low * cores // 100)
+        advice = f'give it {least} vCPUs, or take smaller hosts'
+    elif percent > found.high:
+        advice = 'more than it needs: the CPUs are better shared'
+    else:
+        advice = ''
+    return HostSize(cores, vcpus / cores, not advice, advice)
+
+
+def extra_specs(question: Question, placement: rules.Placement
+                ) -> dict[str, str]:
+    """What the flavor says.
+
+    A reservation is all that the default limits allow; ``nova-rt plan`` finds
+    the smallest for a response time.
+    """
+    specs = {reservation.FLAVOR_PREFIX + workload.CLASS_KEY:
+             str(question.app_class)}
+    if placement is rules.Placement.DEDICATED:
+        specs['hw:cpu_policy'] = 'dedicated'
+    if placement is rules.Placement.RESERVED:
+        for key, value in zip(reservation.KEYS, _WHOLE, strict=True):
+            specs[reservation.FLAVOR_PREFIX + key] = str(value)
+    return specs

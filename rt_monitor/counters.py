@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Cycles, instructions and cache misses of servers, where CPUs count them.
+
+It was tried with counters that the kernel keeps in software only, not on
+hardware whose counters it may use.
+"""
+
+from collections.abc import Iterator, Mapping
+import contextlib
+import ctypes
+import dataclasses
+import errno
+import os
+import platform
+import struct
+
+from nova_rt.machine.host import files as host_files
+from nova_rt.rules import cpulist
+from nova_rt.rules import exception
+from rt_monitor import objects
+from rt_monitor import power
+from rt_monitor import servers as monitor_servers
+
+#: By the programs' maps: type and number of ``perf_event_attr``.
+HARDWARE = {'cycles': (0, 0), 'instructions': (0, 1), 'references': (0, 2),
+            'misses': (0, 3)}
+_CALLS = {'x86_64': 298, 'aarch64': 241}
+#: type, size, config; the rest of the first version of it is zeros.
+_ATTRIBUTES = struct.Struct('=IIQ48x')
+_CLOSE_ON_EXEC = 8
+_FILE = struct.Struct('=i')
+_WORK = struct.Struct('=5Q')
+#: What the programs count for the host's tasks, and while nothing runs.
+_HOST, _IDLE = 0, 258
+_THREADS = '/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Work:
+    """What was counted on one CPU.
+
+    :ivar beside: cycles while the other thread of the core was busy
+    """
+
+    cycles: int = 0
+    instructions: int = 0
+    references: int = 0
+    misses: int = 0
+    beside: int = 0
+
+    @property
+    def weighted(self) -> float:
+        """The cycles as Eq. 1 has them."""
+        return power.weighted(self.cycles - self.beside, self.beside)
+
+    def __add__(self, other: 'Work') -> 'Work':
+        return Work(*map(int.__add__, dataclasses.astuple(self),
+                         dataclasses.astuple(other)))
+
+
+class Counters(objects.Source):
+    """What is counted for servers, from now on."""
+
+    name = 'counters'
+
+    def __init__(self, kinds: Mapping[str, tuple[int, int]] = HARDWARE
+                 ) -> None:
+        """Begin.
+
+        :param kinds: what is counted, by the programs' maps
+        :raises CannotMonitor: this host has no such counters
+        """
+        self._files: list[int] = []
+        cpus = range(os.cpu_count() or 1)
+        try:
+            opened = {(name, cpu): self._open(*kind, cpu)
+                      for name, kind in kinds.items() for cpu in cpus}
+            super().__init__()
+        except OSError as error:
+            self._close_files()
+            raise exception.CannotMonitor(
+                what=self.name, reason=_why(error)) from error
+        except exception.CannotMonitor:
+            self._close_files()
+            raise
+        self._work = self.object.map('work', per_cpu=True)
+        self._pair(cpus)
+        for (name, cpu), file in opened.items():
+            self.object.map(name).put(objects.key(cpu), _FILE.pack(file))
+
+    def close(self) -> None:
+        super().close()
+        self._close_files()
+
+    def forget(self, change: monitor_servers.Change) -> None:
+        for server in change.servers:
+            self._work.clear(objects.key(server))
+
+    def read(self, register: monitor_servers.Register
+             ) -> dict[str, dict[int, Work]]:
+        """By UUID, power.HOST and power.IDLE; by CPU."""
+        for cpu in range(self._work.width):
+            with contextlib.suppress(OSError):  # offline
+                self.object.run('flush', cpu)
+        indexes = {power.HOST: _HOST, power.IDLE: _IDLE, **{
+            uuid: place.index for uuid, place in register.shown.items()}}
+        return {name: dict(self._of(index))
+                for name, index in indexes.items()}
+
+    def _of(self, index: int) -> Iterator[tuple[int, Work]]:
+        data = self._work.get(objects.key(index)) or b''
+        for cpu, values in enumerate(_WORK.iter_unpack(data)):
+            yield cpu, Work(*values)
+
+    def _pair(self, cpus: range) -> None:
+        """Tell the programs which CPUs are threads of one core."""
+        siblings = self.object.map('siblings')
+        for cpu in cpus:
+            siblings.put(objects.key(cpu), objects.key(_sibling(cpu)))
+
+    def _open(self, kind: int, number: int, cpu: int) -> int:
+        """:raises OSError: there is no such counter"""
+        size = _ATTRIBUTES.size
+        call = _CALLS.get(platform.machine())
+        if call is None:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+        library = ctypes.CDLL(None, use_errno=True)
+        file = int(library.syscall(
+            call, _ATTRIBUTES.pack(kind, size, number), -1, cpu, -1,
+            _CLOSE_ON_EXEC))
+        if file < 0:
+            error = ctypes.get_errno()
+            raise OSError(error, os.strerror(error))
+        self._files.append(file)
+        return file
+
+    def _close_files(self) -> None:
+        for file in self._files:
+            os.close(file)
+        self._files = []
+
+
+def _sibling(cpu: int) -> int:
+    """The other thread of a core; itself where there is not just one."""
+    try:
+        threads = cpulist.parse_ids(
+            host_files.Host().read(_THREADS.format(cpu)).strip())
+    except (OSError, ValueError):
+        return cpu
+    others = sorted({*threads} - {cpu})
+    return others[0] if len(others) == 1 else cpu
+
+
+def _why(error: OSError) -> str:
+    if error.errno in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV):
+        return ('the CPUs show the kernel no counters of cycles and cache '
+                'misses (ENOENT), as in most virtual machines')
+    return f'the kernel opens no counter: {error.strerror}'

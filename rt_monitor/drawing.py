@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A graph as text, JSON, for Graphviz, and as a page."""
+
+from collections.abc import Callable
+import json
+from typing import Any
+
+from rt_monitor import graph as monitor_graph
+from rt_monitor import page
+from rt_monitor import transactions
+
+_MS_NS = 1e6
+
+
+def _edges(graph: monitor_graph.Graph, percentile: float
+           ) -> list[dict[str, Any]]:
+    return [{'from': asks, 'to': answers, 'port': port, **{
+        role.name.lower(): {
+            'count': edge.took.count, 'received': edge.received,
+            'sent': edge.sent, 'mean_ns': edge.took.mean_ns,
+            'took_ns': edge.took.quantile_ns(percentile)}
+        for role, edge in ends.items()}}
+        for (asks, answers, port), ends in graph.edges.items()]
+
+
+def as_json(graph: monitor_graph.Graph, percentile: float) -> str:
+    return json.dumps({
+        'percentile': percentile,
+        'arrival_rate_hz': graph.arrival_rate_hz,
+        'saturation': {name: None if found is None else {
+            'rate_hz': found[0], 'server': found[1]}
+            for name, found in graph.saturation.items()},
+        'critical_path': monitor_graph.critical_path(graph, percentile),
+        'servers': {uuid: {
+            'name': vertex.name, 'cpus': vertex.centre.used_cpus,
+            'utilization': vertex.centre.utilization,
+            'of_reservation': vertex.centre.of_reservation,
+            'demand_s': vertex.demand_s, 'own_s': vertex.own_s}
+            for uuid, vertex in graph.vertices.items()},
+        'edges': _edges(graph, percentile)}, indent=2)
+
+
+def text(graph: monitor_graph.Graph, percentile: float) -> str:
+    names = {uuid: vertex.name for uuid, vertex in graph.vertices.items()}
+    lines = [f'Requests from outside: {graph.arrival_rate_hz:.1f} a second.']
+    for name, found in graph.saturation.items():
+        if found:
+            lines.append(f'By {name}, {names[found[1]]} saturates first, at '
+                         f'{found[0]:.1f} a second.')
+    path = monitor_graph.critical_path(graph, percentile)
+    if path:
+        lines.append('Critical path: ' + ' -> '.join(
+            names.get(one, one) for one in path) + '.')
+    for uuid, vertex in graph.vertices.items():
+        reserved = vertex.centre.of_reservation
+        own = '' if vertex.own_s is None else (
+            f', {vertex.own_s * 1000:.3f} ms CPU each request')
+        lines.append(
+            f'{names[uuid]}: {vertex.centre.utilization:.1%} of its cores'
+            + ('' if reserved is None else f', {reserved:.1%} of its '
+               f'reservation') + own)
+    for (asks, answers, port), ends in graph.edges.items():
+        edge = ends.get(transactions.Role.SERVER) or ends[
+            transactions.Role.CLIENT]
+        lines.append(
+            f'{names.get(asks, asks)} -> {names.get(answers, answers)}:'
+            f'{port}: {edge.took.count}, p{percentile * 100:g} '
+            f'{edge.took.quantile_ns(percentile) / _MS_NS:.3f} ms')
+    return '\n'.join(lines)
+
+
+def dot(graph: monitor_graph.Graph, percentile: float) -> str:
+    """For Graphviz; the critical path in red."""
+    path = monitor_graph.critical_path(graph, percentile)
+    critical = {*zip(path, path[1:], strict=False)}
+    lines = ['digraph servers {']
+    for uuid, vertex in graph.vertices.items():
+        label = f'{vertex.name}\n{vertex.centre.tightest:.0%}'
+        lines.append(f'  {_quoted(uuid)} [label={_quoted(label)}];')
+    for one, two, took in graph.directed(percentile).edges(data='took'):
+        colour = ', color=red' if (one, two) in critical else ''
+        lines.append(f'  {_quoted(one)} -> {_quoted(two)} '
+                     f'[label="{took / _MS_NS:.3f} ms"{colour}];')
+    return '\n'.join([*lines, '}'])
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('\\', r'\\').replace('"', r'\"').replace(
+        '\n', r'\n') + '"'
+
+
+def as_html(graph: monitor_graph.Graph, percentile: float) -> str:
+    """A page with a picture, and the sentences above it."""
+    return page.page(graph, percentile, text(graph, percentile))
+
+
+FORMATS: dict[str, Callable[[monitor_graph.Graph, float], str]] = {
+    'text': text, 'json': as_json, 'dot': dot, 'html': as_html}

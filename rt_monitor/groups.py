@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""From the guests of libvirt to servers with the numbers of their groups.
+
+The number of a group is the inode of its directory, with both versions of
+cgroups.
+"""
+
+from collections.abc import Iterable, Iterator
+import contextlib
+import dataclasses
+import functools
+import itertools
+import posixpath
+import re
+import socket
+
+from nova_rt.machine.host import cgroup
+from nova_rt.machine.host import domains as host_domains
+from nova_rt.machine.host import files as host_files
+from nova_rt.machine.host import guests as host_guests
+from nova_rt.machine.host import proc
+from nova_rt.machine.host import sched
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import passive
+from nova_rt.machine.kernel import survey
+from rt_monitor import domains
+from rt_monitor import servers
+
+_VCPU = re.compile(r'vcpu(\d+)')
+_US = 1_000
+#: Of servers that are as they were, so many looks go through the budgets.
+TURNS = 3
+
+
+class Finder:
+    """Looks for servers again and again, and only where something changed.
+
+    All parts that are not there, or go away meanwhile, are left out.
+    """
+
+    def __init__(self, host: host_files.Host) -> None:
+        self._host = host
+        self._turns = itertools.cycle(range(TURNS))
+        self._last: tuple[tuple[str, int], ...] | None = None
+        self._found: list[tuple[host_guests.Guest, servers.Server]] = []
+
+    def find(self) -> list[servers.Server]:
+        """The servers that run.
+
+        :raises CannotMonitor, KernelError: nothing of guests can be told
+        """
+        hierarchy = self._hierarchy
+        if hierarchy is None:
+            return []
+        now = tuple(self._signs(hierarchy))
+        turn: int | None = next(self._turns)
+        if now != self._last:
+            self._found = list(self._look(hierarchy))
+            self._last, turn = now, None
+        self._found = [
+            (guest, self._with_budget(guest, server)
+             if turn in (None, number % TURNS) else server)
+            for number, (guest, server) in enumerate(self._found)]
+        return [server for _, server in self._found]
+
+    def _with_budget(self, guest: host_guests.Guest, server: servers.Server
+                     ) -> servers.Server:
+        granted = self._granted(guest, server)
+        if granted == server.reservation:
+            return server
+        return dataclasses.replace(server, reservation=granted)
+
+    @functools.cached_property
+    def _hierarchy(self) -> cgroup.Hierarchy | None:
+        return survey.hierarchy_of(self._host)
+
+    @functools.cached_property
+    def _interface(self) -> base.KernelInterface | None:
+        return passive.find(self._host, None, machines=False).interface
+
+    def _signs(self, hierarchy: cgroup.Hierarchy
+               ) -> Iterator[tuple[str, int]]:
+        """What differs when a guest came, went, or is another by now."""
+        for partition in cgroup.PARTITIONS:
+            for path in self._host.children(hierarchy.mount + partition):
+                below = self._host.children(path)
+                inner = posixpath.join(path, 'libvirt')  # with systemd
+                if inner in below:
+                    below = [*below, *self._host.children(inner)]
+                for each in (path, *below):
+                    inode = self._inode(each)
+                    if inode:
+                        yield each, inode
+        # Written anew, and put in the place of the old one, at each change.
+        for path in host_domains.files(self._host):
+            yield path, self._inode(path) or 0
+
+    def _look(self, hierarchy: cgroup.Hierarchy
+              ) -> Iterator[tuple[host_guests.Guest, servers.Server]]:
+        try:
+            tasks = proc.walk(self._host)
+        except (OSError, ValueError):
+            return
+        for guest in host_guests.find(self._host, tasks,
+                                      hierarchy.controller):
+            path = hierarchy.mount + guest.domain
+            groups = dict(self._groups(path))
+            if groups:
+                yield guest, self._described(guest, groups)
+
+    def _described(self, guest: host_guests.Guest, groups: dict[int, int]
+                   ) -> servers.Server:
+        known = domains.find(self._host, guest.keeper.pid)
+        return servers.Server(
+            known.uuid or str(guest), groups, known.vcpus, known.name,
+            known.project, known.flavor, addresses=known.addresses,
+            taps=tuple(self._taps(known.interfaces)),
+            sockets=guest.container, vnf=known.vnf)
+
+    def _taps(self, interfaces: Iterable[str]) -> Iterator[int]:
+        for name in interfaces:
+            with contextlib.suppress(OSError):  # gone meanwhile
+                # Not by /sys, which may be another network namespace's.
+                yield socket.if_nametoindex(name)
+
+    def _groups(self, path: str) -> Iterator[tuple[int, int]]:
+        whole = self._inode(path)
+        if whole:
+            yield servers.WHOLE, whole
+        for child in self._host.children(path):
+            match = _VCPU.fullmatch(posixpath.basename(child))
+            inode = self._inode(child)
+            if match and inode:
+                yield int(match[1]), inode
+
+    def _inode(self, path: str) -> int | None:
+        try:
+            return self._host.inode(path)
+        except OSError:
+            return None  # gone meanwhile
+
+    def _granted(self, guest: host_guests.Guest, server: servers.Server
+                 ) -> servers.Reservation | None:
+        """What the kernel grants, by its group or else by its threads."""
+        return self._budget(guest, server) or self._deadline(guest)
+
+    def _budget(self, guest: host_guests.Guest, server: servers.Server
+                ) -> servers.Reservation | None:
+        if self._interface is None:
+            return None
+        names = [guest.domain, *(
+            posixpath.join(guest.domain, f'vcpu{vcpu}')
+            for vcpu in sorted(server.groups) if vcpu != servers.WHOLE)]
+        for name in names:
+            try:
+                held = self._interface.held(name)
+            except (OSError, ValueError):
+                continue  # gone meanwhile, or nobody's
+            runtime = max(held.runtimes, default=0)
+            if runtime > 0 and held.period_us > 0:
+                return servers.Reservation(runtime, held.period_us,
+                                           of_group=True)
+        return None
+
+    def _deadline(self, guest: host_guests.Guest
+                  ) -> servers.Reservation | None:
+        pid = guest.keeper.pid
+        try:
+            for thread in map(int, self._host.names(f'/proc/{pid}/task')):
+                policy = sched.get(thread)
+                if policy.is_deadline and policy.period:
+                    return servers.Reservation(policy.runtime // _US,
+                                               policy.period // _US)
+        except OSError:
+            pass
+        return None

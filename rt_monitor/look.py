@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""One look at all servers of this host, by all sources that it has."""
+
+from collections.abc import Iterable, Iterator, Mapping
+import dataclasses
+import time
+from typing import Protocol, Self, TypeVar
+
+from nova_rt.machine.host import files as host_files
+from nova_rt.rules import exception
+from rt_monitor import budgets
+from rt_monitor import counters
+from rt_monitor import http
+from rt_monitor import objects
+from rt_monitor import paths
+from rt_monitor import power
+from rt_monitor import rapl
+from rt_monitor import sched
+from rt_monitor import servers as monitor_servers
+from rt_monitor import tap
+from rt_monitor import transactions
+from rt_monitor import waits
+
+
+class _Summed(Protocol):
+    """What the programs add up."""
+
+    def since(self, before: Self) -> Self:
+        """What came after an earlier look."""
+
+
+_Kind = TypeVar('_Kind', bound=objects.Source)
+_Sum = TypeVar('_Sum', bound=_Summed)
+BUILD = ('its programs are not compiled; install clang and libbpf-dev, and '
+         'run rt_monitor/programs/build.sh')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Source:
+    """Where numbers come from.
+
+    :ivar reason: why it is off, '' where it is on
+    """
+
+    name: str
+    reason: str = ''
+
+    @property
+    def state(self) -> str:
+        return 'off' if self.reason else 'on'
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """What was seen, from the beginning or since an earlier look.
+
+    :ivar at_s: on the monotonic clock
+    :ivar span_s: how long the numbers are the sum of
+    :ivar seen: by UUID, and ``other`` for those beyond the bounds
+    :ivar beyond: how many those are
+    :ivar begun: by UUID, another number once its counts began anew, as they
+        do when its vCPUs change
+    :ivar unseen: switches of tasks that no event was sent for
+    :ivar answered: transactions by UUID
+    :ivar network: what is not exact of them; None without those sources
+    :ivar datagrams: of servers with interfaces, by UUID
+    :ivar energy_uj: by UUID, power.HOST and power.IDLE; none without meters
+    :ivar counted: by the same and by CPU, from the beginning; none without
+        counters
+    :ivar requests: of HTTP, by UUID; none unless asked for
+    :ivar request_stats: what is not exact of them; None without that source
+    :ivar failed_pushes: None where nothing is pushed
+    :ivar group_budgets: it is seen when the budgets of groups run out
+    """
+
+    at_s: float
+    span_s: float
+    sources: tuple[Source, ...]
+    servers: Mapping[str, monitor_servers.Server]
+    seen: Mapping[str, sched.Seen] = dataclasses.field(default_factory=dict)
+    beyond: int = 0
+    unseen: int = 0
+    answered: Mapping[str, transactions.Seen] = dataclasses.field(
+        default_factory=dict)
+    network: transactions.Stats | None = None
+    datagrams: Mapping[str, tap.Datagrams] = dataclasses.field(
+        default_factory=dict)
+    energy_uj: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    counted: Mapping[str, Mapping[int, counters.Work]] = dataclasses.field(
+        default_factory=dict)
+    requests: Mapping[str, http.Seen] = dataclasses.field(
+        default_factory=dict)
+    request_stats: http.Stats | None = None
+    failed_pushes: int | None = None
+    begun: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    group_budgets: bool = True
+
+    def shows_budget(self, uuid: str) -> bool:
+        """Whether it is known when a server, or all of others, had budget."""
+        return self.group_budgets or not any(map(
+            monitor_servers.has_group_budget, (
+                [self.servers[uuid]] if uuid in self.servers
+                else self.servers.values())))
+
+    @property
+    def method(self) -> str:
+        """What energy is shared out by."""
+        return 'cycles' if self.counted else 'cpu_time'
+
+    def since(self, before: 'Look') -> 'Look':
+        """What came after an earlier look."""
+        return dataclasses.replace(
+            self, span_s=self.at_s - before.at_s,
+            unseen=self.unseen - before.unseen,
+            seen=self._after(before, self.seen, before.seen),
+            answered=self._after(before, self.answered, before.answered),
+            datagrams=self._after(before, self.datagrams, before.datagrams),
+            requests=self._after(before, self.requests, before.requests),
+            energy_uj={name: energy - before.energy_uj.get(name, 0)
+                       for name, energy in self.energy_uj.items()})
+
+    def _after(self, before: 'Look', now: Mapping[str, _Sum],
+               then: Mapping[str, _Sum]) -> dict[str, _Sum]:
+        """What came since, or since a server began anew."""
+        return {uuid: found.since(then[uuid])
+                if uuid in then
+                and self.begun.get(uuid) == before.begun.get(uuid) else found
+                for uuid, found in now.items()}
+
+
+class Monitor:
+    """All sources of this host; those it lacks say why."""
+
+    def __init__(self, with_http: bool = False) -> None:
+        """Load and attach what there is.
+
+        :param with_http: read requests of HTTP/1, which are tenants'
+        """
+        self._begun_s = time.monotonic()
+        self._register = monitor_servers.Register()
+        self._scheduler, scheduler = _start(sched.Scheduler)
+        self._network, network = _start(transactions.Transactions)
+        self._taps, taps = _start(tap.Taps)
+        self._paths: paths.Paths | None = None
+        asked: Source | None = None
+        if with_http:
+            self._paths, asked = _start(paths.Paths)
+        self._attachers = [*self._attach()]
+        self._counters, counted = _start(counters.Counters)
+        self._power, energy = _start_power()
+        self._sees = bool(self._scheduler and self._scheduler.sees_budgets())
+        shown = Source(budgets.NAME, scheduler.reason or (
+            '' if self._sees else budgets.why_not(host_files.Host())))
+        self.sources = (scheduler, shown, network, taps, counted, energy,
+                        *([asked] if asked else []))
+
+    def _attach(self) -> Iterator[tap.Attacher]:
+        if self._taps:
+            yield tap.Attacher(self._taps)
+        if self._paths:
+            yield tap.Attacher(self._paths, paths.is_read)
+
+    def watch(self, servers: Iterable[monitor_servers.Server]) -> None:
+        """Watch these servers, and no others."""
+        change = self._register.update(servers)
+        for source in (self._scheduler, self._network, self._taps,
+                       self._paths, self._counters):
+            if source:
+                source.apply(change)
+        for pointed in (self._taps, self._paths):
+            if pointed:
+                pointed.point(self._register)
+
+    def follow(self, servers: Iterable[monitor_servers.Server]) -> None:
+        """Attach to the interfaces of these servers, and to no others.
+
+        It may be called in a child process: of what is there to attach, that
+        one has all it needs.
+        """
+        found = [*servers]
+        for attacher in self._attachers:
+            attacher.follow(found)
+
+    def look(self) -> Look:
+        now, register = time.monotonic(), self._register
+        found = Look(now, now - self._begun_s, self.sources,
+                     dict(register.servers), beyond=register.beyond,
+                     begun=dict(register.begun), group_budgets=self._sees)
+        if self._counters:
+            found = dataclasses.replace(
+                found, counted=self._counters.read(register))
+        if self._scheduler:
+            found = dataclasses.replace(
+                found, seen=self._scheduler.read(register),
+                unseen=self._scheduler.unseen())
+            if self._power:
+                found = dataclasses.replace(found, energy_uj=self._power.read(
+                    found.span_s, _work(found, self._scheduler.host())))
+        if self._taps:
+            found = dataclasses.replace(
+                found, datagrams=self._taps.datagrams(register))
+        if self._paths:
+            found = dataclasses.replace(
+                found, requests=self._paths.read(register),
+                request_stats=self._paths.stats())
+        for source in (self._network, self._taps):
+            if source:
+                found = _with_network(found, source.read(register),
+                                      source.stats())
+        return found
+
+    def close(self) -> None:
+        """Take all programs out of the kernel."""
+        self.follow([])
+        for source in (self._scheduler, self._network, self._taps,
+                       self._paths, self._counters, self._power):
+            if source:
+                source.close()
+        self._scheduler = self._network = self._taps = self._paths = None
+        self._counters = self._power = None
+        self._attachers = []
+
+
+def _work(found: Look, host: Mapping[int, waits.Counts]
+          ) -> dict[str, dict[int, float]]:
+    """Cycles of everybody on each CPU, or without counters CPU time in s."""
+    if found.counted:
+        return {name: {cpu: work.weighted for cpu, work in by_cpu.items()}
+                for name, by_cpu in found.counted.items()}
+    everybody = {**{uuid: seen.whole.cpus
+                    for uuid, seen in found.seen.items()}, power.HOST: host}
+    return {name: {cpu: counts.ran / 1e9 for cpu, counts in cpus.items()}
+            for name, cpus in everybody.items()}
+
+
+def _with_network(found: Look, answered: Mapping[str, transactions.Seen],
+                  stats: transactions.Stats) -> Look:
+    """A look with what one more source has of transactions."""
+    before = found.answered
+    return dataclasses.replace(
+        found, network=(found.network or transactions.Stats()) + stats,
+        answered={**before, **{
+            uuid: before[uuid] + seen if uuid in before else seen
+            for uuid, seen in answered.items()}})
+
+
+def _start(kind: type[_Kind]) -> tuple[_Kind | None, Source]:
+    """A source, or why it is off."""
+    if not objects.path(kind.name).exists():
+        return None, Source(kind.name, BUILD)
+    try:
+        return kind(), Source(kind.name)
+    except exception.CannotMonitor as error:
+        return None, Source(kind.name, error.kwargs['reason'])
+
+
+def _start_power() -> tuple[rapl.Power | None, Source]:
+    try:
+        return rapl.Power(host_files.Host()), Source(rapl.Power.name)
+    except exception.CannotMonitor as error:
+        return None, Source(rapl.Power.name, error.kwargs['reason'])

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The metrics of a look: the only place that names them.
+
+Labels have a server's UUID; its name, project and flavor are labels of one
+metric, which the others are joined with.
+"""
+
+from collections.abc import Callable, Iterator
+
+from rt_monitor import exposition
+from rt_monitor import histogram
+from rt_monitor import http
+from rt_monitor import look as monitor_look
+from rt_monitor import power
+from rt_monitor import transactions
+from rt_monitor import waits
+
+_NS = 1e9
+_US = 1e6
+_SERVER = 'nova_rt_server_'
+
+#: Of these none is there where budgets are not seen to run out.
+_OF_BUDGETS = frozenset({'lost_seconds_total', 'throttled_seconds_total',
+                         'exhausted_periods_total'})
+#: Sums of a server: name, help, and the number (times in ns).
+_SUMS: tuple[tuple[str, str, Callable[[waits.Usage], float]], ...] = (
+    ('cpu_seconds_total', 'CPU time of its tasks, ended ones included.',
+     lambda usage: usage.totals.ran / _NS),
+    ('runnable_seconds_total', 'Time its tasks could have run and did not.',
+     lambda usage: usage.totals.waited / _NS),
+    ('lost_seconds_total', 'Part of the runnable time with budget: others '
+     'ran.', lambda usage: usage.lost_ns / _NS),
+    ('throttled_seconds_total', 'Time without budget, while a task could '
+     'have run.', lambda usage: usage.counts.starved / _NS),
+    ('exhausted_periods_total', 'Periods in which the budget ran out, of '
+     'each pCPU or thread.', lambda usage: usage.counts.exhausted),
+    ('switches_total', 'Switches to one of its tasks.',
+     lambda usage: usage.counts.switches),
+    ('preemptions_total', 'Switches away from a task that could have run '
+     'on.', lambda usage: usage.counts.preempted),
+)
+
+
+def families(look: monitor_look.Look) -> list[exposition.Family]:
+    """All metrics of a look."""
+    return [*_monitor(look), *_servers(look), *_sums(look), *_parts(look),
+            *_times(look), *_transactions(look), *_requests(look),
+            *_datagrams(look), *_counted(look), *_energy(look)]
+
+
+def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    sources = exposition.Family(
+        'nova_rt_monitor_source', 'gauge',
+        '1 for the state that a source is in, and why it is off.')
+    for source in look.sources:
+        sources.add(1, {'source': source.name, 'state': source.state,
+                        'reason': source.reason})
+    watched = exposition.Family(
+        'nova_rt_monitor_servers', 'gauge', 'Servers that are watched.')
+    watched.add(len(look.servers), {})
+    beyond = exposition.Family(
+        'nova_rt_monitor_servers_beyond', 'gauge',
+        'Servers that are counted together, as other.')
+    beyond.add(look.beyond, {})
+    unseen = exposition.Family(
+        'nova_rt_monitor_unseen_switches_total', 'counter',
+        'Switches of tasks that the kernel sent no event for.')
+    unseen.add(look.unseen, {})
+    yield from (sources, watched, beyond, unseen)
+    if look.network is not None:
+        yield from _network(look.network)
+    if look.request_stats is not None:
+        yield from _http(look.request_stats)
+    if look.failed_pushes is not None:
+        yield from _counters(('failed_pushes_total', 'Pushes of metrics that '
+                              'the endpoint did not take.',
+                              look.failed_pushes))
+
+
+def _network(stats: transactions.Stats) -> Iterator[exposition.Family]:
+    return _counters(
+        ('late_connections_total', 'Connections older than their server is '
+         'watched.', stats.late),
+        ('peers_beyond_total', 'Transactions with peers beyond the bounds.',
+         stats.beyond),
+        ('missing_transactions_total', 'Transactions that there was no room '
+         'for.', stats.full))
+
+
+def _http(stats: http.Stats) -> Iterator[exposition.Family]:
+    return _counters(
+        ('paths_beyond_total', 'Requests with paths beyond the bounds.',
+         stats.beyond),
+        ('missing_requests_total', 'Requests over HTTP that there was no '
+         'room for.', stats.full),
+        ('unclear_connections_total', 'Connections that are not counted any '
+         'more, since requests came before answers.', stats.unclear))
+
+
+def _counters(*counters: tuple[str, str, int]) -> Iterator[exposition.Family]:
+    for name, about, value in counters:
+        family = exposition.Family(f'nova_rt_monitor_{name}', 'counter',
+                                   about)
+        family.add(value, {})
+        yield family
+
+
+def _servers(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    info = exposition.Family(
+        f'{_SERVER}info', 'gauge', 'What people call a server; always 1.')
+    share = exposition.Family(
+        f'{_SERVER}reserved_share', 'gauge',
+        'Part of a pCPU that each vCPU has reserved.')
+    runtime = exposition.Family(
+        f'{_SERVER}reserved_runtime_seconds', 'gauge',
+        'CPU time that each vCPU has reserved in every period.')
+    period = exposition.Family(
+        f'{_SERVER}reserved_period_seconds', 'gauge',
+        'The period of the reservation.')
+    vcpus = exposition.Family(f'{_SERVER}vcpus', 'gauge', 'Its vCPUs.')
+    for uuid, server in look.servers.items():
+        labels = {'server': exposition.clean(uuid)}
+        info.add(1, {**labels, **{
+            name: exposition.clean(getattr(server, name))
+            for name in ('name', 'project', 'flavor', 'vnf')}})
+        if server.vcpus:
+            vcpus.add(server.vcpus, labels)
+        if server.reservation:
+            share.add(server.reservation.share, labels)
+            runtime.add(server.reservation.runtime_us / _US, labels)
+            period.add(server.reservation.period_us / _US, labels)
+    yield from (info, vcpus, share, runtime, period)
+
+
+def _sums(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    for name, about, number in _SUMS:
+        family = exposition.Family(f'{_SERVER}{name}', 'counter', about)
+        for uuid, seen in look.seen.items():
+            if name not in _OF_BUDGETS or look.shows_budget(uuid):
+                family.add(number(seen.whole), _labels(uuid))
+        yield family
+    seen_for = exposition.Family(
+        f'{_SERVER}seen_seconds', 'gauge',
+        'From the first time that a task of it was seen to the last.')
+    for uuid, seen in look.seen.items():
+        seen_for.add(seen.whole.counts.seen_ns / _NS, _labels(uuid))
+    yield seen_for
+
+
+def _parts(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    by_vcpu = exposition.Family(
+        'nova_rt_vcpu_cpu_seconds_total', 'counter', 'CPU time of a vCPU.')
+    throttled = exposition.Family(
+        'nova_rt_vcpu_throttled_seconds_total', 'counter',
+        'Time of a vCPU without budget.')
+    by_cpu = exposition.Family(
+        'nova_rt_server_pcpu_seconds_total', 'counter',
+        'CPU time of a server on a pCPU, by the switches there.')
+    for uuid, seen in look.seen.items():
+        for vcpu, usage in seen.vcpus.items():
+            labels = {**_labels(uuid), 'vcpu': str(vcpu)}
+            by_vcpu.add(usage.totals.ran / _NS, labels)
+            if look.shows_budget(uuid):
+                throttled.add(usage.counts.starved / _NS, labels)
+        for cpu, counts in seen.whole.cpus.items():
+            by_cpu.add(counts.ran / _NS, {**_labels(uuid), 'cpu': str(cpu)})
+    yield from (by_vcpu, throttled, by_cpu)
+
+
+def _times(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    waited, used = _Times('wait', 'From being runnable with budget to '
+                          'running.'), _Times(
+        'period_use', 'CPU time used of the budget in a period.')
+    for uuid, seen in look.seen.items():
+        if look.shows_budget(uuid):
+            waited.add(seen.whole.waits, _labels(uuid))
+            used.add(seen.whole.uses, _labels(uuid))
+    yield from (*waited.families, *used.families)
+
+
+def _transactions(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    took = _Times('transaction', 'From the request, sent or arrived, to the '
+                  'last byte of its answer.')
+    waiting = _Times('request_wait', 'From the arrival of a request to its '
+                     'first read.')
+    first = _Times('first_byte', 'From the arrival of a request to the '
+                   'first byte of its answer.')
+    received = exposition.Family(
+        f'{_SERVER}received_bytes_total', 'counter', 'Bytes read over TCP.')
+    sent = exposition.Family(
+        f'{_SERVER}sent_bytes_total', 'counter', 'Bytes sent over TCP.')
+    for uuid, seen in look.answered.items():
+        for role in transactions.Role:
+            total = seen.total(role)
+            if not total.received and not total.sent:
+                continue
+            labels = {**_labels(uuid), 'role': role.name.lower()}
+            took.add(total.took, labels)
+            received.add(total.received, labels)
+            sent.add(total.sent, labels)
+        waiting.add(seen.waiting, _labels(uuid))
+        first.add(seen.first, _labels(uuid))
+    yield from (received, sent, *took.families, *waiting.families,
+                *first.families)
+
+
+def _requests(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    took = _Times('http', 'From a request over HTTP/1, sent or arrived, to '
+                  'the last byte of its answer.')
+    for uuid, seen in look.requests.items():
+        for request, found in seen.requests.items():
+            took.add(found, {
+                **_labels(uuid), 'role': request.role.name.lower(),
+                'method': request.method, 'path': request.path,
+                'status': request.status})
+    return iter(took.families)
+
+
+def _datagrams(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    for part, about in (('received', 'got'), ('sent', 'sent')):
+        count = exposition.Family(
+            f'{_SERVER}{part}_datagrams_total', 'counter',
+            f'Datagrams that it {about} over UDP.')
+        size = exposition.Family(
+            f'{_SERVER}{part}_datagram_bytes_total', 'counter',
+            f'Bytes that it {about} over UDP, without headers.')
+        for uuid, seen in look.datagrams.items():
+            count.add(getattr(seen, part), _labels(uuid))
+            size.add(getattr(seen, f'{part}_bytes'), _labels(uuid))
+        yield from (count, size)
+
+
+def _counted(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    for name, about, part in (
+            ('cycles', 'Cycles of CPUs', 'cycles'),
+            ('instructions', 'Instructions', 'instructions'),
+            ('cache_references', 'Accesses to the last cache', 'references'),
+            ('cache_misses', 'Accesses that missed it', 'misses')):
+        family = exposition.Family(f'{_SERVER}{name}_total', 'counter',
+                                   f'{about}, as CPUs count them.')
+        for uuid, by_cpu in look.counted.items():
+            if uuid not in (power.HOST, power.IDLE):
+                family.add(sum(getattr(work, part)
+                               for work in by_cpu.values()), _labels(uuid))
+        yield family
+
+
+def _energy(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    servers = exposition.Family(
+        f'{_SERVER}energy_joules_total', 'counter',
+        'Energy of sockets, shared out by work; method says by which.')
+    rest = exposition.Family(
+        'nova_rt_host_energy_joules_total', 'counter',
+        'Energy of sockets that is no server\'s.')
+    for name, energy_uj in look.energy_uj.items():
+        if name in (power.HOST, power.IDLE):
+            rest.add(energy_uj / _US, {'part': name, 'method': look.method})
+        else:
+            servers.add(energy_uj / _US, {**_labels(name),
+                                          'method': look.method})
+    yield from (servers, rest)
+
+
+class _Times:
+    """A histogram with few bounds, and quantiles from its fine buckets."""
+
+    def __init__(self, name: str, about: str) -> None:
+        self._coarse = exposition.Family(f'{_SERVER}{name}_seconds',
+                                         'histogram', about)
+        self._fine = exposition.Family(
+            f'{_SERVER}{name}_quantile_seconds', 'gauge',
+            f'{about}  A quantile of all times until now.')
+
+    def add(self, found: histogram.Histogram, labels: dict[str, str]
+            ) -> None:
+        """Nothing, where there was none."""
+        if not found.count:
+            return
+        self._coarse.observe(found, labels)
+        self._fine.add_quantiles(found, labels)
+
+    @property
+    def families(self) -> tuple[exposition.Family, exposition.Family]:
+        return self._coarse, self._fine
+
+
+def _labels(uuid: str) -> dict[str, str]:
+    return {'server': exposition.clean(uuid)}

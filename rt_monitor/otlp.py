@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The metrics that Prometheus gets, pushed to a collector (OTLP over HTTP).
+
+They are read from the very text of the one exporter, so that the two cannot
+differ.  It takes the extra ``otlp``.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+import itertools
+import logging
+import re
+import sys
+import threading
+import time
+from typing import Any
+from urllib import parse
+
+from opentelemetry.exporter.otlp.proto.http import metric_exporter
+from opentelemetry.sdk.metrics import export
+from opentelemetry.sdk import resources
+from opentelemetry.sdk.util import instrumentation
+import requests
+
+from rt_monitor import exposition
+from rt_monitor import push
+
+#: The longest that a push may take, in seconds.
+_PATIENCE = 10
+_SCOPE = 'rt_monitor'
+_LINE = re.compile(r'(\w+)(?:\{(.*)\})? (\S+)')
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_ESCAPE = re.compile(r'\\(.)')
+
+#: The least and the most of a histogram, which OTLP may go without.
+_UNKNOWN: Any = None
+
+_Labels = Mapping[str, str]
+_Data = export.Sum | export.Gauge | export.Histogram
+
+
+class _Last(logging.Handler):
+    """Keeps the last that the library had to say, and has it say no more."""
+
+    said = ''
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said = record.getMessage()
+
+
+class Push:
+    """Pushes again and again.
+
+    :ivar failures: how many pushes failed
+    """
+
+    def __init__(self, options: push.Options,
+                 families: Callable[[], list[exposition.Family]]) -> None:
+        """Push nothing yet.
+
+        :param families: all metrics, as they are now
+        """
+        self._options = options
+        self._families = families
+        self._begun_ns = time.time_ns()
+        self._fails = False
+        self._last = _Last()
+        log = logging.getLogger('opentelemetry')
+        log.propagate = False
+        log.addHandler(self._last)
+        session = requests.Session()
+        # Else variables of requests win over our options.
+        session.trust_env = False
+        self._exporter = metric_exporter.OTLPMetricExporter(
+            options.endpoint, options.authority or None, options.key or None,
+            options.certificate or None,
+            timeout=min(_PATIENCE, options.interval_s), session=session)
+        self.failures = 0
+
+    def start(self) -> None:
+        """Push from now on, in a thread that ends with the process."""
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(self._options.interval_s)
+            self.once()
+
+    def once(self) -> None:
+        """Push all metrics; a failure is counted, and the first one told."""
+        try:
+            result = self._exporter.export(metrics(
+                self._families(), self._begun_ns, time.time_ns()))
+            failed = result is not export.MetricExportResult.SUCCESS
+            reason = self._last.said
+        except Exception as error:
+            failed, reason = True, str(error)
+        self.failures += failed
+        if failed and not self._fails:
+            where = parse.urlsplit(self._options.endpoint)
+            print(f'nova-rt-monitor: metrics cannot be pushed to '
+                  f'{where.hostname}, which is tried again every '
+                  f'{self._options.interval_s:g} s: {reason}',
+                  file=sys.stderr, flush=True)
+        self._fails = failed
+
+
+def metrics(families: Iterable[exposition.Family], begun_ns: int,
+            now_ns: int) -> export.MetricsData:
+    """Metrics as OTLP has them, with the same names, labels and numbers.
+
+    :param begun_ns: since when counters count, since the epoch
+    """
+    found = [export.Metric(family.name, family.help, '', _data(
+        family, begun_ns, now_ns)) for family in families if family.lines]
+    scope = export.ScopeMetrics(
+        instrumentation.InstrumentationScope(_SCOPE), found, '')
+    return export.MetricsData([export.ResourceMetrics(
+        resources.Resource({'service.name': 'nova-rt-monitor'}), [scope],
+        '')])
+
+
+def _data(family: exposition.Family, begun_ns: int, now_ns: int) -> _Data:
+    if family.kind == 'histogram':
+        return export.Histogram(
+            [*_histograms(family, begun_ns, now_ns)],
+            export.AggregationTemporality.CUMULATIVE)
+    points = [export.NumberDataPoint(labels, begun_ns, now_ns, value)
+              for _, labels, value in samples(family)]
+    if family.kind == 'counter':
+        return export.Sum(points, export.AggregationTemporality.CUMULATIVE,
+                          is_monotonic=True)
+    return export.Gauge(points)
+
+
+def _histograms(family: exposition.Family, begun_ns: int, now_ns: int
+                ) -> Iterator[export.HistogramDataPoint]:
+    """A point for each set of labels, whose lines follow each other."""
+    def same(sample: tuple[str, _Labels, float]) -> list[tuple[str, str]]:
+        return [item for item in sample[1].items() if item[0] != 'le']
+
+    for labels, each in itertools.groupby(samples(family), same):
+        *buckets, (_, _, total), (_, _, count) = each
+        reached = [int(value) for _, _, value in buckets]
+        yield export.HistogramDataPoint(
+            dict(labels), begun_ns, now_ns, int(count), total,
+            [high - low for low, high in itertools.pairwise([0, *reached])],
+            [float(found['le']) for _, found, _ in buckets[:-1]],
+            _UNKNOWN, _UNKNOWN)
+
+
+def samples(family: exposition.Family
+            ) -> Iterator[tuple[str, _Labels, float]]:
+    """Yields suffix, labels and value of each line of a family."""
+    for line in '\n'.join(family.lines).split('\n'):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise ValueError(f'{line!r} is no sample')
+        name, labels, value = match.groups()
+        yield name.removeprefix(family.name), {
+            key: _ESCAPE.sub(_unescaped, text)
+            for key, text in _LABEL.findall(labels or '')}, _number(value)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return '\n' if match[1] == 'n' else match[1]
+
+
+def _number(text: str) -> float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)

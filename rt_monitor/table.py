@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A look between two moments, as text for a person and as JSON."""
+
+from collections.abc import Iterable, Iterator, Sequence
+import json
+from typing import Any
+
+from rt_monitor import histogram
+from rt_monitor import http
+from rt_monitor import look as monitor_look
+from rt_monitor import sched
+from rt_monitor import servers
+from rt_monitor import transactions
+from rt_monitor import waits
+
+_NS = 1e9
+_MS_NS = 1e6
+_HEADINGS = ('SERVER', 'NAME', 'CPU', 'RESERVED', 'USED', 'EXHAUSTED',
+             'THROTTLED', 'LOST', 'WAIT p50', 'p99', 'REQUESTS', 'TOOK p99')
+_QUANTILES = (0.5, 0.99)
+_NAME = 24
+
+
+def text(look: monitor_look.Look) -> str:
+    """A line for each server, those that use most at the top."""
+    rows = [_row(look, uuid, seen) for uuid, seen in _ordered(look)]
+    widths = [max(map(len, column))
+              for column in zip(_HEADINGS, *rows, strict=True)]
+    lines = [_line(row, widths) for row in (_HEADINGS, *rows)]
+    if not rows and not any(source.reason for source in look.sources):
+        lines = ['No server runs on this host.']
+    return '\n'.join([*lines, *_requests(look), *_notes(look)])
+
+
+def _ordered(look: monitor_look.Look) -> list[tuple[str, sched.Seen]]:
+    return sorted(look.seen.items(),
+                  key=lambda item: (-item[1].whole.totals.ran, item[0]))
+
+
+def _row(look: monitor_look.Look, uuid: str, seen: sched.Seen
+         ) -> tuple[str, ...]:
+    server = look.servers.get(uuid)
+    usage = seen.whole
+    cpus = usage.totals.ran / _NS / look.span_s
+    granted = server.reserved_cpus if server else None
+    return (
+        uuid, (server.name if server else '')[:_NAME], f'{cpus:.3f}',
+        '-' if granted is None else f'{granted:.3f}',
+        '-' if not granted else f'{cpus / granted:.1%}',
+        *_budget(look, uuid, usage), *_answers(look, uuid))
+
+
+def _budget(look: monitor_look.Look, uuid: str, usage: waits.Usage
+            ) -> Iterator[str]:
+    """What is only known where it is seen when the budget runs out."""
+    cells = (str(usage.counts.exhausted), _part(usage.counts.starved, look),
+             _part(usage.lost_ns, look),
+             *(_ms(usage.waits, quantile) for quantile in _QUANTILES))
+    shown = look.shows_budget(uuid)
+    return (cell if shown else '-' for cell in cells)
+
+
+def _part(ns: int, look: monitor_look.Look) -> str:
+    return f'{ns / _NS / look.span_s:.1%}'
+
+
+def _ms(found: histogram.Histogram, quantile: float) -> str:
+    if not found.count:
+        return '-'
+    return f'{found.quantile_ns(quantile) / _MS_NS:.3f} ms'
+
+
+def _answers(look: monitor_look.Look, uuid: str) -> tuple[str, str]:
+    """Requests that it answered a second, and how long the slow ones took."""
+    seen = look.answered.get(uuid)
+    if seen is None:
+        return '-', '-'
+    took = seen.total(transactions.Role.SERVER).took
+    return f'{took.count / look.span_s:.1f}/s', _ms(took, _QUANTILES[-1])
+
+
+def _line(row: Sequence[str], widths: Iterable[int]) -> str:
+    # The first two are text, the others are numbers.
+    return '  '.join(
+        cell.ljust(width) if column < 2 else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ).rstrip()
+
+
+def _requests(look: monitor_look.Look) -> Iterator[str]:
+    for uuid, seen in look.requests.items():
+        for request, took in sorted(
+                seen.requests.items(), key=lambda each: -each[1].count):
+            if took.count:
+                asks = request.role is transactions.Role.CLIENT
+                yield (f'{uuid}  {"asks " if asks else ""}{request.method} '
+                       f'{request.path} {request.status}: '
+                       f'{took.count / look.span_s:.1f}/s, p50 '
+                       f'{_ms(took, 0.5)}, p99 {_ms(took, 0.99)}')
+
+
+def _notes(look: monitor_look.Look) -> Iterator[str]:
+    for source in look.sources:
+        if source.reason:
+            yield f'Without {source.name}: {source.reason}.'
+    if look.beyond:
+        yield (f'{look.beyond} servers beyond the first {servers.SERVERS} '
+               f'are counted together, as {servers.OTHER_NAME}.')
+
+
+def as_json(look: monitor_look.Look) -> str:
+    """The same numbers, exact; times in ns."""
+    return json.dumps({
+        'seconds': look.span_s,
+        'sources': [{'source': source.name, 'state': source.state,
+                     'reason': source.reason or None}
+                    for source in look.sources],
+        'servers': {uuid: {
+            **_as_json(look.servers.get(uuid), seen,
+                       look.shows_budget(uuid)),
+            'transactions': _transactions(look.answered[uuid])
+            if uuid in look.answered else None,
+            'http': _exchanges(look.requests[uuid])
+            if uuid in look.requests else None}
+            for uuid, seen in _ordered(look)},
+        'beyond': look.beyond, 'unseen_switches': look.unseen}, indent=2)
+
+
+def _as_json(server: servers.Server | None, seen: sched.Seen,
+             shows_budget: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if server:
+        found = {'name': server.name, 'project': server.project,
+                 'flavor': server.flavor, 'vnf': server.vnf,
+                 'vcpus': server.vcpus or None}
+        if server.reservation:
+            found |= {'runtime_us': server.reservation.runtime_us,
+                      'period_us': server.reservation.period_us}
+    return {**found, 'reserved_cpus': server.reserved_cpus if server else None,
+            **_usage(seen.whole, shows_budget),
+            'wait_ns': _times(seen.whole.waits) if shows_budget else None,
+            'by_vcpu': {vcpu: _usage(usage, shows_budget)
+                        for vcpu, usage in seen.vcpus.items()},
+            'by_pcpu': {cpu: counts.ran
+                        for cpu, counts in seen.whole.cpus.items()}}
+
+
+def _usage(usage: waits.Usage, shows_budget: bool) -> dict[str, int | None]:
+    counts = usage.counts
+    of_budget = {'lost_ns': usage.lost_ns, 'throttled_ns': counts.starved,
+                 'exhausted_periods': counts.exhausted}
+    return {'cpu_ns': usage.totals.ran, 'runnable_ns': usage.totals.waited,
+            **(of_budget if shows_budget else dict.fromkeys(of_budget)),
+            'switches': counts.switches, 'preemptions': counts.preempted}
+
+
+def _times(found: histogram.Histogram) -> dict[str, float]:
+    return {'count': found.count, 'mean': found.mean_ns,
+            **{f'p{quantile * 100:g}': found.quantile_ns(quantile)
+               for quantile in (0.5, 0.75, 0.9, 0.99, 0.999)}}
+
+
+def _exchanges(seen: http.Seen) -> list[dict[str, Any]]:
+    return [{'role': request.role.name.lower(), 'method': request.method,
+             'path': request.path, 'status': request.status,
+             'took_ns': _times(took)}
+            for request, took in seen.requests.items()]
+
+
+def _transactions(seen: transactions.Seen) -> dict[str, Any]:
+    return {'request_wait_ns': _times(seen.waiting),
+            'first_byte_ns': _times(seen.first),
+            'peers': [{
+                'role': peer.role.name.lower(), 'port': peer.port,
+                'address': str(peer.address) if peer.address else None,
+                'received': edge.received, 'sent': edge.sent,
+                'took_ns': _times(edge.took)}
+                for peer, edge in seen.edges.items()]}

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""One file with all that the probe needs, for where nothing is installed."""
+
+import os
+import pathlib
+import zipapp
+
+from rt_probe import errors
+
+_MAIN = 'from rt_probe import __main__\n'
+#: What the probe imports, as patterns below the folder of all packages.
+_FILES = ('rt_probe/*.py', 'nova_rt/__init__.py',
+          'nova_rt/machine/__init__.py', 'nova_rt/machine/host/*.py')
+
+
+def write(path: str) -> None:
+    """Make the file, which any Python from 3.11 on runs.
+
+    :raises ProbeError: it cannot be written, or this is such a file
+    """
+    packages = pathlib.Path(__file__).parents[1]
+    if not packages.is_dir():
+        raise errors.ProbeError('this is a bundle already: copy it')
+    scratch = f'{path}.{os.getpid()}'
+    try:
+        _write(packages, pathlib.Path(scratch))
+        os.replace(scratch, path)
+    except OSError as error:
+        raise errors.ProbeError(f'{path} cannot be written: {error.strerror}'
+                                ) from error
+
+
+def _write(packages: pathlib.Path, target: pathlib.Path) -> None:
+    # Not tempfile, which a container without /tmp has no place for.
+    source = target.with_name(f'{target.name}.d')
+    source.mkdir()
+    try:
+        _copy(packages, source)
+        zipapp.create_archive(source, target, '/usr/bin/env python3',
+                              compressed=True)
+    finally:
+        _remove(source)
+
+
+def _copy(packages: pathlib.Path, source: pathlib.Path) -> None:
+    (source / '__main__.py').write_text(_MAIN, encoding='ascii')
+    for path in (path for files in _FILES for path in packages.glob(files)):
+        copied = source / path.relative_to(packages)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        copied.write_bytes(path.read_bytes())
+
+
+def _remove(source: pathlib.Path) -> None:
+    for path in sorted(source.rglob('*'), reverse=True):
+        if path.is_dir():
+            path.rmdir()
+        else:
+            path.unlink()
+    source.rmdir()

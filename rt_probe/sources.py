@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What this machine lets us read, best first; and one reading of it all."""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+import contextlib
+import os
+import time
+import types
+from typing import NamedTuple
+
+from rt_probe import counters
+from rt_probe import group as rt_group
+from rt_probe import machine as rt_machine
+from rt_probe import place
+from rt_probe import threads as rt_threads
+
+#: Names of the sources, best first.
+THROTTLING, SCHEDSTAT, STEAL, PRESSURE = (
+    'cpu.stat', 'schedstat', 'steal', 'psi')
+#: How many readings a list of threads is good for: it costs the most.
+_LISTED = 10
+#: A reading that took longer is made again, a few times.
+_SLOW_NS, _TRIES = 1_000_000, 3
+
+
+class Sample(NamedTuple):
+    """One reading; what is absent is None or empty.
+
+    :ivar at_ns: of the monotonic clock
+    :ivar wall_ns: of the clock on the wall, to see it jump
+    :ivar cpus: those we may use
+    :ivar used_ns: CPU time of the group, the threads or the machine
+    :ivar throttling: periods, and throttled ones
+    :ivar full_ns: how long all tasks that wanted a CPU had none
+    """
+
+    at_ns: int
+    wall_ns: int
+    cpus: Set[int]
+    used_ns: int
+    throttling: tuple[int, int] | None = None
+    threads: Mapping[int, rt_threads.Thread] = types.MappingProxyType({})
+    machine: rt_machine.Machine | None = None
+    full_ns: int | None = None
+
+
+class Sources:
+    """What can be read of some processes, or of all that is around us.
+
+    :param processes: of the VNF; none: all of the group, or of the machine
+    :ivar absent: why a source is not there, by its name
+    :ivar real_time: whether the VNF is SCHED_FIFO or SCHED_RR
+    :ivar period_ns: of the limit; None: it cannot be told
+    :raises ProcessLookupError: a process is gone
+    """
+
+    def __init__(self, processes: Sequence[int] = (), root: str = '') -> None:
+        self.absent: dict[str, str] = {}
+        self.processes = tuple(processes)
+        self._root = root
+        directories = self._directories()
+        candidates = self._candidates(directories)
+        # A probe started by the VNF has its class.
+        policies = rt_threads.policies([*candidates, 0])
+        self.real_time = not policies.isdisjoint(rt_threads.REAL_TIME)
+        self.group = rt_group.limited(directories, self.real_time)
+        if self.group is None and not self.real_time and not candidates:
+            # No thread is seen that would tell, but a limit of one class is.
+            self.group = rt_group.limited(directories, True)
+            self.real_time = self.group is not None
+        self.period_ns = self._period(candidates)
+        self._list: list[int] = []
+        self._age = 0
+        self._throttles = self._has_throttling()
+        self._threads = self._open_threads()
+        self._steal = self._open_steal()
+        self._pressure = self._open_pressure()
+
+    def _directories(self) -> dict[str, str]:
+        who = str(self.processes[0]) if self.processes else 'self'
+        try:
+            return place.directories(who, self._root)
+        except FileNotFoundError as error:
+            if self.processes:
+                raise ProcessLookupError(0, f'process {who} is gone'
+                                         ) from error
+            return {}
+
+    def _candidates(self, directories: dict[str, str]) -> list[int]:
+        """Threads of the VNF, as far as they are known."""
+        if self.processes:
+            return [int(name) for process in self.processes
+                    for name in self._tasks(process)]
+        path = directories.get('cpu', directories.get(place.UNIFIED))
+        if path is None or place.is_top(path):
+            return []
+        with contextlib.suppress(OSError):
+            group = rt_group.Group(path, directories.get('cpuacct', path))
+            found = self._others(group)
+            group.close()
+            return found
+        return []
+
+    def _tasks(self, process: int) -> list[str]:
+        try:
+            return os.listdir(f'{self._root}/proc/{process}/task')
+        except FileNotFoundError as error:
+            raise ProcessLookupError(0, f'process {process} is gone'
+                                     ) from error
+
+    @staticmethod
+    def _others(group: rt_group.Group) -> list[int]:
+        return [one for one in group.threads() if one != os.getpid()]
+
+    def _period(self, candidates: Iterable[int]) -> int | None:
+        if self.group is None:
+            return rt_threads.deadline_period_ns(candidates)
+        if self.real_time:
+            return self.group.rt_period_ns()
+        return self.group.quota_period_ns()
+
+    def _has_throttling(self) -> bool:
+        if self.group is None:
+            self.absent[THROTTLING] = 'no group with a limit can be seen'
+        elif self.real_time:
+            self.absent[THROTTLING] = ('it does not count the throttling of '
+                                       'real-time tasks')
+        elif self.group.throttling() is None:
+            self.absent[THROTTLING] = 'it has no nr_periods'
+        return THROTTLING not in self.absent
+
+    def _open_threads(self) -> rt_threads.Threads | None:
+        if self.group is None and not self.processes:
+            self.absent[SCHEDSTAT] = ('no threads are known: name processes '
+                                      'with --pid')
+            return None
+        try:
+            return rt_threads.Threads(self.processes, self._root)
+        except FileNotFoundError:
+            self.absent[SCHEDSTAT] = 'the kernel has no /proc/PID/schedstat'
+            return None
+
+    def _open_steal(self) -> rt_machine.Steal | None:
+        if self.group is not None or self.processes:
+            self.absent[STEAL] = ('it is of the whole machine, which is not '
+                                  'what is looked at')
+            return None
+        try:
+            found = rt_machine.Steal(self._root)
+        except (OSError, ValueError) as error:
+            self.absent[STEAL] = str(error)
+            return None
+        return found
+
+    def _open_pressure(self) -> counters.Counter | None:
+        if self.group is None:
+            self.absent[PRESSURE] = 'there is no group to read it of'
+            return None
+        try:
+            found = self.group.pressure()
+            if b'full' in found.read():
+                return found
+            self.absent[PRESSURE] = 'cpu.pressure has no line "full"'
+        except OSError:
+            self.absent[PRESSURE] = 'the group has no cpu.pressure'
+        return None
+
+    def needed(self, cpus: int) -> int:
+        """How many threads must want to run for all *cpus* to be wanted."""
+        if self.processes:
+            return min(cpus, sum(len(self._tasks(process))
+                                 for process in self.processes))
+        return cpus
+
+    @property
+    def unit_ns(self) -> int:
+        """How finely CPU time is counted, beside the ticks."""
+        return self._steal.unit_ns if self._steal else 0
+
+    def used_ns(self) -> int:
+        """CPU time of what is looked at.
+
+        :raises OSError: it is gone
+        """
+        if self.group is not None:
+            # Charges what this thread has used so far, too.
+            time.thread_time_ns()
+            return self.group.used_ns()
+        if self.processes and self._threads is not None:
+            return sum(one.run_ns for one in self._threads.sample().values())
+        if self._steal is not None:
+            return self._steal.sample().busy_ns
+        raise FileNotFoundError(0, 'there is nothing to read CPU time from')
+
+    def sample(self) -> Sample:
+        """Read all.
+
+        :raises OSError: what is looked at is gone; ProcessLookupError for a
+            process
+        """
+        for _ in range(_TRIES):
+            before = time.monotonic_ns()
+            used, wall = self.used_ns(), time.time_ns()
+            after = time.monotonic_ns()
+            if after - before < _SLOW_NS:
+                break
+        steal = self._steal.sample() if self._steal else None
+        return Sample(
+            after, wall, os.sched_getaffinity(0),
+            steal.busy_ns if steal else used,
+            self._throttling(), self._thread_samples(), steal, self._full())
+
+    def _throttling(self) -> tuple[int, int] | None:
+        if self.group is None or not self._throttles:
+            return None
+        return self.group.throttling()
+
+    def _thread_samples(self) -> Mapping[int, rt_threads.Thread]:
+        if self._threads is None:
+            return {}
+        return self._threads.sample(self._listed())
+
+    def _listed(self) -> list[int]:
+        """Threads of the group, where no processes are named."""
+        if self.processes or self.group is None:
+            return []
+        if not self._age:
+            self._list = self._others(self.group)
+        self._age = (self._age + 1) % _LISTED
+        return self._list
+
+    def _full(self) -> int | None:
+        if self._pressure is None:
+            return None
+        text = self._pressure.read().partition(b'full ')[2]
+        return int(text.partition(b'total=')[2].split()[0]) * 1000

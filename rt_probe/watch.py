@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""From one reading to the next: the reports."""
+
+from collections.abc import Mapping
+import dataclasses
+import os
+import time
+
+from nova_rt.machine.host import ticks
+from rt_probe import bursts
+from rt_probe import closer
+from rt_probe import errors
+from rt_probe import evidence
+from rt_probe import report
+from rt_probe import sources
+from rt_probe import speed
+from rt_probe import spin
+from rt_probe import supply
+
+#: Taken where nobody says how long the periods are, and said so.
+DEFAULT_PERIOD_NS = 100_000_000
+#: How often the reference tasks run.
+_SPEED_NS = 60_000_000_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """What to look at, and how.
+
+    :ivar processes: of the VNF; none: all around us
+    :ivar burst: whether bursts are allowed while the VNF is idle
+    :ivar max_load: of bursts, part of the reservation
+    :ivar period_ns: of the reservation; None: as far as it can be seen
+    :ivar calibration: CPU times of the reference tasks in us; may be empty
+    """
+
+    interval_ns: int = 500_000_000
+    processes: tuple[int, ...] = ()
+    burst: bool = False
+    max_load: float = 0.01
+    period_ns: int | None = None
+    calibration: Mapping[str, float] = dataclasses.field(
+        default_factory=dict)
+
+
+class Watch:
+    """Readings and what they say; nothing here sleeps.
+
+    :ivar bursts: to end one that runs
+    """
+
+    def __init__(self, options: Options, root: str = '') -> None:
+        self._options = options
+        self._root = root
+        self._sources: sources.Sources | None = None
+        self._before: sources.Sample | None = None
+        self._since: sources.Sample | None = None
+        self._window = supply.Window()
+        self.bursts = bursts.Bursts(options.max_load)
+        self._closer = closer.Closer(options.interval_ns)
+        self._tick_ns = ticks.tick_us() * 1000
+        self._speed: Mapping[str, float] = {}
+        self._speed_next_ns = 0
+        self._changed: float | None = None
+
+    def start(self) -> str:
+        """Take the first reading; returns why that cannot be, or ''."""
+        self._before = self._since = None
+        self._window.clear()
+        self.bursts.clear()
+        try:
+            if self._sources is None:
+                self._sources = sources.Sources(self._options.processes,
+                                                self._root)
+            self._before = self._sources.sample()
+        except OSError as error:
+            self._sources = None
+            return self._why(error)
+        return ''
+
+    def _why(self, error: OSError) -> str:
+        if isinstance(error, ProcessLookupError):
+            return error.strerror or 'a process is gone'
+        return ('the control group is gone' if self._before
+                else error.strerror or str(error))
+
+    @property
+    def period_ns(self) -> int | None:
+        found = self._sources.period_ns if self._sources else None
+        return self._options.period_ns or found
+
+    @property
+    def pause_ns(self) -> int:
+        """How long to wait for the next reading."""
+        return self._closer.pause_ns(self.period_ns or DEFAULT_PERIOD_NS)
+
+    def look(self, most_bursts: int = 1) -> report.Report:
+        """What is known now; begins anew after whatever went wrong."""
+        self._changed = None
+        if self._before is None:
+            return self._bound(None, self.start() or 'this is the first '
+                                                     'reading')
+        before = self._before
+        try:
+            assert self._sources is not None  # noqa: S101
+            after = self._sources.sample()
+            needed = self._sources.needed(len(after.cpus))
+        except OSError as error:
+            reason = self._why(error)
+            self._sources = None
+            self.start()
+            return self._bound(None, reason)
+        reason = evidence.disturbance(before, after,
+                                      self._options.interval_ns)
+        if reason:
+            self._sources = None
+            self.start()
+            return self._bound(None, reason)
+        self._before = after
+        step = self._step(before, after, needed)
+        self._closer.note(after.at_ns, evidence.waits(before, after),
+                          bool(step.source))
+        return self._told(step, most_bursts)
+
+    def _step(self, before: sources.Sample, after: sources.Sample,
+              needed: int) -> evidence.Step:
+        """Judged from when on all was wanted, or else by itself."""
+        begun = self._closer.begun
+        found = evidence.step(before, after, self.period_ns, needed,
+                              self._since, begun)
+        if self._since is not None and not found.source:
+            self._since = None
+            found = evidence.step(before, after, self.period_ns, needed,
+                                  begun=begun)
+        if found.source != sources.SCHEDSTAT:
+            self._since = None
+        elif self._since is None:
+            self._since = before
+        return found
+
+    def _told(self, step: evidence.Step, most_bursts: int) -> report.Report:
+        if step.source:
+            return self._throttled(step)
+        self._window.clear()
+        reason = ('bursts are not allowed' if not self._options.burst
+                  else self._burst(step.used, most_bursts))
+        known = self.bursts.known
+        if known is None or reason:
+            return self._bound(step.used, 'the VNF wants less than there is, '
+                               f'and {reason or self.bursts.reason}')
+        return self._report(
+            report.BURST, known.estimate, step.used, 'burst',
+            known.age_s(time.monotonic_ns()),
+            '' if self.bursts.count == bursts.KEPT
+            else f'{self.bursts.count} of {bursts.KEPT} bursts')
+
+    def _throttled(self, step: evidence.Step) -> report.Report:
+        assert self._sources is not None  # noqa: S101
+        self._changed = self._window.add(supply.Supply(
+            step.used_ns, step.wall_ns, self.period_ns or DEFAULT_PERIOD_NS,
+            step.cpus, self._tick_ns + self._sources.unit_ns,
+            step.unwanted_ns))
+        return self._report(
+            report.THROTTLED, self._window.estimate(), step.used,
+            step.source, 0.0, '' if self.period_ns else
+            'the period is not known, 100 ms is assumed for the interval')
+
+    def _burst(self, used: float, most: int) -> str:
+        """Take those that are due; returns why none can be, or ''."""
+        assert self._sources is not None  # noqa: S101
+        group = self._sources.group
+        if len(os.sched_getaffinity(0)) > 1:
+            return 'a burst can only use up the budget of one CPU'
+        if group is None and self._options.processes:
+            return 'no limit of a group is seen that a burst could use up'
+        order = spin.Order(self._sources.real_time, self.period_ns,
+                           self._tick_ns, group.used_ns if group else None)
+        try:
+            for number in range(most):
+                changed = None
+                if number:
+                    changed = self.bursts.take(order)
+                elif self.bursts.due(used):
+                    changed = self.bursts.take_due(order)
+                self._changed = changed or self._changed
+        except (OSError, errors.ProbeError) as error:
+            return str(error)
+        # What the bursts used is not the VNF's.
+        self._before = self._sources.sample()
+        return ''
+
+    def _bound(self, used: float | None, reason: str) -> report.Report:
+        known = self.bursts.known
+        return self._report(
+            report.BOUND, None, used, '',
+            known.age_s(time.monotonic_ns()) if known else None, reason)
+
+    def _report(self, method: str, estimate: supply.Estimate | None,
+                used: float | None, source: str, age_s: float | None,
+                reason: str) -> report.Report:
+        known = self.bursts.known
+        period_ns = self.period_ns
+        return report.Report(
+            time.time(), method,
+            estimate.available if estimate else None,
+            estimate.lower if estimate else used,
+            estimate.upper if estimate
+            else known.estimate.upper if known else None,
+            used, self._speeds(), age_s,
+            period_ns // 1000 if period_ns else None, source, reason,
+            self._changed,
+            self._sources.absent if self._sources else {})
+
+    def _speeds(self) -> Mapping[str, float]:
+        now = time.monotonic_ns()
+        if self._options.calibration and now >= self._speed_next_ns:
+            self._speed_next_ns = now + _SPEED_NS
+            self._speed = speed.ratios(speed.measure(),
+                                       self._options.calibration)
+        return self._speed

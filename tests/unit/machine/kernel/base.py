@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What the tests of nova_rt.kernel share: emulated kernels."""
+
+from collections.abc import Callable, Iterator
+import os
+import unittest
+from unittest import mock
+
+import testscenarios
+
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import detect
+from nova_rt.machine.kernel import survey
+from nova_rt.machine.kernel import tree
+from nova_rt.rules import reservation
+from tests.emulation import hcbs_multi
+from tests.emulation import kernel as emulation
+from tests.emulation import kernels
+from tests.emulation import rt_group_sched
+from tests.emulation import rt_max
+from tests.emulation import rt_max_cpuset
+
+KERNELS = kernels.KERNELS
+#: For tests that run on each kernel.
+SCENARIOS = [(name, {'kind': name}) for name in KERNELS]
+CAP = 950_000
+
+PLAIN = '/machine'
+LEAF = '/machine/lxc-7-a.libvirt-lxc'
+OTHER = '/machine/lxc-8-b.libvirt-lxc'
+#: with systemd
+DEEP = '/machine.slice/machine-lxc\\x2d7.scope/libvirt'
+DEEPER = '/machine.slice/machine-lxc\\x2d8.scope/libvirt'
+
+
+def budget(runtime: int, period: int, *cpus: int) -> base.Budget:
+    """On pCPU 0 unless told."""
+    return base.Budget(dict.fromkeys(cpus or (0,), runtime), period)
+
+
+def mkdirs(kernel: emulation.Kernel, *groups: str) -> None:
+    """Groups with their ancestors, in all hierarchies, as libvirt makes."""
+    for group in groups:
+        parts = group.strip('/').split('/')
+        for depth in range(len(parts)):
+            above = '/' + '/'.join(parts[:depth])
+            path = '/' + '/'.join(parts[:depth + 1])
+            enable(kernel, above, 'cpu', 'cpuset')
+            if path in kernel.budgets():
+                continue
+            kernel.mkdir(path)
+            if kernel.version == 1:
+                kernel.mkdir_cpuset(path)
+                kernel.write(cpus_of(kernel, path), f'0-{kernel.cpus - 1}')
+
+
+def enable(kernel: emulation.Kernel, group: str, *controllers: str) -> None:
+    """Hand controllers of cgroup v2 down from a group."""
+    path = f'{mount(kernel)}{group.rstrip("/")}/cgroup.subtree_control'
+    if kernel.version == 2:
+        for name in set(controllers) - set(kernel.read(path).split()):
+            kernel.write(path, f'+{name}')
+
+
+def rmdir(kernel: emulation.Kernel, group: str) -> None:
+    """What libvirt does to a group: with its budget, in all hierarchies."""
+    kernel.rmdir(group)
+    if kernel.version == 1:
+        kernel.rmdir_cpuset(group)
+
+
+def mount(kernel: emulation.Kernel, controller: str = 'cpu') -> str:
+    """Of the hierarchy that has a controller."""
+    return next(point for point, kind, options in kernel.mounts()
+                if kind == 'cgroup2' or controller in options.split(','))
+
+
+def cpus_of(kernel: emulation.Kernel, group: str) -> str:
+    """The path of its cpuset.cpus."""
+    return f'{mount(kernel, "cpuset")}{group}/cpuset.cpus'
+
+
+def refuse(number: int) -> OSError:
+    return OSError(number, os.strerror(number))
+
+
+def refuse_nth(kernel: emulation.Kernel, nth: int, number: int) -> None:
+    """Refuse the *nth* write (from 0) from now on, whenever it is tried.
+
+    Other writes pass, so that an undo can work.
+    """
+    seen: list[tuple[str, str]] = []
+
+    def intercept(path: str, text: str) -> None:
+        if (path, text) not in seen:
+            seen.append((path, text))
+        if len(seen) > nth and seen[nth] == (path, text):
+            raise refuse(number)
+
+    kernel.intercept = intercept
+
+
+_known = detect.known()
+
+
+def interface_on(kernel: emulation.Kernel, kind: str,
+                 ppm: int = CAP) -> tree.TreeInterface:
+    """As nova-compute has it after its start; not detected, for speed."""
+    hierarchy = survey.hierarchy_of(kernel)
+    assert hierarchy is not None
+    enable(kernel, '/', 'cpu')
+    found = _known[KERNELS[kind].interface](kernel, hierarchy)
+    assert isinstance(found, tree.TreeInterface)
+    found.prepare(ppm)
+    return found
+
+
+class KernelTest(unittest.TestCase):
+    """Production code on an emulation, with a clock of its own."""
+
+    kind = 'F1'
+
+    def setUp(self) -> None:
+        self.kernel = self.new_kernel()
+        self.interface = self.interface_on(self.kernel)
+
+    def new_kernel(self, cpus: int = 4) -> emulation.Kernel:
+        kernel = KERNELS[self.kind](cpus)
+        patch = mock.patch.object(tree, 'time', kernel.clock)
+        patch.start()
+        self.addCleanup(patch.stop)
+        return kernel
+
+    def interface_on(self, kernel: emulation.Kernel) -> tree.TreeInterface:
+        return interface_on(kernel, self.kind)
+
+    def writes_of(self, action: Callable[[], object]
+                  ) -> list[tuple[str, str, str]]:
+        """(group, file, text) of the writes of *action*, in order."""
+        self.kernel.written.clear()
+        action()
+        found = []
+        for path, text in self.kernel.written:
+            group, _, name = path.rpartition('/')
+            found.append((group.removeprefix(mount(self.kernel)) or '/',
+                          name.removeprefix('cpu.rt_').removesuffix('_us'),
+                          text))
+        return found
+
+    def assert_tight(self, kernel: emulation.Kernel, top: str) -> None:
+        """Each group that has children holds just what they do.
+
+        On F1 the top one has all that is left, if they hold anything.
+        """
+        self.assertEqual([], not_tight(kernel, top))
+
+    def lanes(self, runtime: int, *cpus: int) -> tuple[int, ...]:
+        """What budgets() shows for a runtime on these pCPUs."""
+        return tuple(runtime if self.interface.replicated
+                     or cpu in (cpus or (0,)) else 0
+                     for cpu in range(self.kernel.cpus))
+
+
+class EveryKernelTest(testscenarios.WithScenarios, KernelTest):
+    """Each test on each kernel."""
+
+    scenarios = SCENARIOS
+
+
+def is_token(kernel: emulation.Kernel, runtime: int) -> bool:
+    """Whether it stands for none, where a kernel refuses 0."""
+    return isinstance(kernel, hcbs_multi.Kernel) and runtime == 2
+
+
+def budgets(kernel: emulation.Kernel
+            ) -> dict[str, tuple[tuple[int, ...], int]]:
+    """What all groups have: runtimes by CPU and a period."""
+    return {group: (tuple(0 if is_token(kernel, runtime) else runtime
+                          for runtime in runtimes), period)
+            for group, (runtimes, period) in kernel.budgets().items()}
+
+
+def has_tokens(kernel: emulation.Kernel) -> bool:
+    """Whether a group holds a value that stands for 0 (F2m)."""
+    return any(runtime and is_token(kernel, runtime)
+               for runtimes, _ in kernel.budgets().values()
+               for runtime in runtimes)
+
+
+def not_tight(kernel: emulation.Kernel, top: str) -> list[str]:
+    """The groups from *top* on that hold another sum than their children.
+
+    Found anew from what the kernel holds, in the kernel's own arithmetic of
+    ppm in a period of 1 s, rounded up for each child.
+    """
+    found, counted = budgets(kernel), kernel.budgets()
+    least = 3 if isinstance(kernel, hcbs_multi.Kernel) else (
+        1 if isinstance(kernel, rt_group_sched.Kernel) else 2)  # a server
+    wrong = []
+    for group in found:
+        if group != top and not group.startswith(top + '/'):
+            continue
+        below = list(_below(kernel, found, group))
+        if not below and (group != top):
+            continue
+        lanes = tuple(sum(_ppm(counted[child], cpu) for child in below)
+                      for cpu in range(kernel.cpus))
+        if isinstance(kernel, rt_max_cpuset.Kernel):
+            lanes = (max(lanes),) * kernel.cpus
+        lanes = tuple(max(lane, least) if lane else 0 for lane in lanes)
+        if group == top and any(lanes) and isinstance(
+                kernel, rt_group_sched.Kernel):
+            lanes = (_left(kernel, found, top),) * kernel.cpus
+        runtimes, period = found[group]
+        if isinstance(kernel, hcbs_multi.Kernel):
+            # An undo may have turned a value that stands for 0 into 0.
+            lanes, runtimes = (
+                tuple(0 if 0 <= lane <= least else lane for lane in each)
+                for each in (lanes, runtimes))
+        if isinstance(kernel, rt_max.Kernel) and runtimes[0] == rt_max.MAX:
+            if group == top:
+                wrong.append(f'{group} is max: guests have what the root has')
+        elif runtimes != lanes or (any(lanes) and period != 1_000_000):
+            wrong.append(f'{group} has {runtimes} / {period}, its children '
+                         f'{lanes}')
+    return wrong
+
+
+def _left(kernel: emulation.Kernel,
+          found: dict[str, tuple[tuple[int, ...], int]], top: str) -> int:
+    """ppm that the others at the top leave of the root's."""
+    runtimes, period = found['/']
+    limit = min(runtimes[0] * reservation.PPM // period,
+                kernel.sysctl[0] * reservation.PPM // kernel.sysctl[1])
+    return limit - sum(_ppm(held, 0) for group, held in found.items()
+                       if group.count('/') == 1 and group not in ('/', top))
+
+
+def _below(kernel: emulation.Kernel,
+           found: dict[str, tuple[tuple[int, ...], int]], group: str
+           ) -> Iterator[str]:
+    """Its children; where groups can be ``max``, the nearest that are not."""
+    for child in found:
+        if child != '/' and child.rpartition('/')[0] == group:
+            if isinstance(kernel, rt_max.Kernel) and (
+                    max(found[child][0]) == rt_max.MAX):
+                yield from _below(kernel, found, child)
+            else:
+                yield child
+
+
+def _ppm(held: tuple[tuple[int, ...], int], cpu: int) -> int:
+    runtimes, period = held
+    return -(-runtimes[cpu] * reservation.PPM // max(1, period))

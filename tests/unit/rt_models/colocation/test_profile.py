@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The files that say how to start a network function."""
+
+import pathlib
+
+import ddt
+import fixtures
+from oslotest import base
+
+from nova_rt.rules import exception
+from rt_models.colocation import profile
+
+_SHIPPED = pathlib.Path(__file__).parents[4] / 'etc/interference'
+_GOOD = ('format: nova-rt-profile/1\ntype: T\n'
+         'start: [{in: function, run: [proxy, "{folder}"]}]\n'
+         'load: {size: 64}\nwork: packets\n')
+
+
+@ddt.ddt
+class ProfileTest(base.BaseTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.path = self.useFixture(fixtures.TempDir()).join('p.yaml')
+
+    def _load(self, text):
+        pathlib.Path(self.path).write_text(text)
+        return profile.load(self.path)
+
+    def test_all_that_are_shipped(self):
+        found = [profile.load(str(path))
+                 for path in sorted(_SHIPPED.glob('*.yaml'))]
+        self.assertEqual(['I', 'II', 'III', 'IV', 'V'],
+                         sorted(one.type for one in found))
+        self.assertTrue(all(one.needs for one in found))
+
+    def test_defaults(self):
+        found = self._load(_GOOD)
+        self.assertEqual(profile.Packets(64, 64), found.load)
+        self.assertEqual('T', found.title)
+        self.assertEqual((profile.Command(
+            profile.Namespace.FUNCTION, ('proxy', '{folder}')),), found.start)
+        self.assertIsNone(found.work)
+
+    def test_missing_program(self):
+        found = self._load(f'{_GOOD}needs: [sh, no-such-program]\n')
+        self.assertEqual('no-such-program', found.missing)
+        self.assertEqual('', self._load(_GOOD).missing)
+
+    @ddt.data(
+        ('tipe: I', 'tipe: there is no such key; the nearest is type.'),
+        ('format: x', 'format: it is another one; give nova-rt-profile/1.'),
+        ('type: a b', 'type: a type has 1 to 32 letters'),
+        ('load: {size: 5000}', "load.size: '5000' is no whole number from 1"),
+        ('load: {size: true}', "load.size: 'True' is no whole number"),
+        ('load: 5', 'load: it is no mapping'),
+        ('work: often', 'work: nothing says how it is counted'),
+        ('work: {runs: {in: server, run: [x], count: "("}}',
+         'work.runs.count: it is no regular expression with one group'),
+        ('work: {requests: {port: 0}}', "work.requests.port: '0' is no"),
+        ('start: [{in: space, run: [x]}]',
+         'start[0].in: it is no namespace; give client, function, server.'),
+        ('start: [{in: server, run: x}]', 'start[0].run: it is no list'),
+        ('start: [{in: server, run: [1]}]', 'start[0].run: it is no text'),
+        ('start: x', 'start: it is no list'),
+        ('files: {../x: y}', 'files.../x: it is no plain name of a file'),
+        ('files: {.work: y}', 'files..work: it is no plain name'))
+    @ddt.unpack
+    def test_what_is_wrong_is_said_in_one_sentence(self, line, said):
+        key = line.partition(':')[0]
+        kept = [one for one in _GOOD.splitlines()
+                if one.partition(':')[0] != key]
+        error = self.assertRaises(
+            exception.InvalidMatrix, self._load, '\n'.join((*kept, line)))
+        self.assertIn(f'{self.path}: {said}', str(error))
+        self.assertNotIn('\n', str(error))

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Random sets of reservations that share a CPU, and what each one loses."""
+
+from collections.abc import Callable, Sequence
+import dataclasses
+import math
+import random
+from typing import NamedTuple
+
+import numpy as np
+
+from nova_rt.rules import reservation as rt_reservation
+from nova_rt.rules import schedulability
+from rt_models.model import load as rt_load
+from rt_models.model import numeric
+from rt_models.model.simulator import cbs
+from rt_models.model.simulator import cpu
+from rt_models.model.simulator import rt_group
+from rt_models.model.simulator import ticks as rt_ticks
+from rt_models.model.simulator import traffic
+
+CAP = 0.95
+PERIODS = 20
+LONGEST_US = 1_000_000
+#: Beyond this a set is as large as the test of admission lets it be.
+_BISECTIONS = 16
+
+Reservations = Sequence[rt_reservation.Reservation]
+#: Periods in us, and the part that each server has of the sum of shares.
+Shape = tuple[list[int], list[float]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """What is simulated; *rule* None: EDF, charged at ticks if there are."""
+
+    name: str
+    tick_us: int = 0
+    rule: schedulability.FixedPriorities | None = None
+
+    def admits(self, servers: Reservations) -> bool:
+        if sum(one.share for one in servers) > CAP + 1e-9:
+            return False
+        return self.rule is None or self.rule.holds(servers)
+
+    def ticks(self, draw: random.Random) -> rt_ticks.Ticks:
+        return rt_ticks.Ticks(self.tick_us, draw.uniform(0, self.tick_us))
+
+    def simulate(self, draw: random.Random, servers: Sequence[cpu.Server],
+                 until_us: float) -> Sequence[cpu.Trace]:
+        if self.rule is None:
+            ticks = self.ticks(draw) if self.tick_us else None
+            return cbs.simulate(servers, ticks, until_us)
+        level = self.rule.level
+        return rt_group.simulate(
+            [dataclasses.replace(
+                one, priority=level(one.reservation.period_us))
+             for one in servers], self.ticks(draw), until_us=until_us)
+
+
+def fixed_priorities(tick_us: int) -> Kernel:
+    """Mainline as it is, in which nobody can rely on turns."""
+    return Kernel('rt_group_sched', tick_us, schedulability.FixedPriorities(
+        48, tick_us, 5 * tick_us // 2))
+
+
+def periods_us(draw: random.Random, count: int, shortest_us: int
+               ) -> list[int]:
+    """Any, or harmonic ones, or one for all."""
+    span = math.log(LONGEST_US / shortest_us)
+
+    def one() -> int:
+        return round(shortest_us * math.exp(span * draw.random()))
+
+    kind = draw.choice(('any', 'any', 'harmonic', 'equal'))
+    if kind == 'any':
+        return [one() for _ in range(count)]
+    if kind == 'equal':
+        return [one()] * count
+    octaves = int(span / math.log(2))
+    return [shortest_us * 2 ** draw.randint(0, octaves)
+            for _ in range(count)]
+
+
+def shape(draw: random.Random, shortest_us: int) -> Shape:
+    """Periods of 2 to 5 servers, and how they divide what there is."""
+    count = draw.randint(2, 5)
+    cuts = sorted((0.0, 1.0, *(draw.random() for _ in range(count - 1))))
+    parts = [max(0.01, high - low)
+             for low, high in zip(cuts, cuts[1:], strict=False)]
+    return periods_us(draw, count, shortest_us), [
+        part / sum(parts) for part in parts]
+
+
+def scaled(shaped: Shape, total: float
+           ) -> list[rt_reservation.Reservation]:
+    """Reservations that add up to *total*."""
+    return [rt_reservation.Reservation(max(2, int(total * part * period)),
+                                       period)
+            for period, part in zip(*shaped, strict=True)]
+
+
+def largest(shaped: Shape, admits: Callable[[Reservations], bool],
+            total: float = CAP) -> float:
+    """How far up to *total* a set may grow, and be admitted."""
+    low, high = 0.0, total
+    if admits(scaled(shaped, total)):
+        return total
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        if admits(scaled(shaped, middle)):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def admitted(draw: random.Random, kernel: Kernel, shortest_us: int
+             ) -> list[rt_reservation.Reservation]:
+    """A random set that *kernel* takes, most of them as large as can be."""
+    while True:
+        shaped = shape(draw, shortest_us)
+        found = scaled(shaped, largest(shaped, kernel.admits,
+                                       draw.uniform(0.5, CAP)))
+        if kernel.admits(found):
+            return found
+
+
+def points(*values: float) -> numeric.Floats:
+    return np.array(values, dtype=float)
+
+
+def requests(*pairs: tuple[float, float]) -> traffic.Requests:
+    """Of (arrival, CPU time), in us."""
+    return traffic.Requests(*(points(*column)
+                              for column in zip(*pairs, strict=True)))
+
+
+def busy_from(time_us: float) -> traffic.Requests:
+    return requests((time_us, np.inf))
+
+
+def random_requests(draw: random.Random,
+                    reservation: rt_reservation.Reservation,
+                    until_us: float) -> traffic.Requests:
+    """Too many or too few, short or long: now idle, now in arrears."""
+    work_us = reservation.runtime_us * math.exp(draw.uniform(-2, 2))
+    rate = draw.uniform(0.5, 1.1) * reservation.share / work_us
+    return traffic.poisson(
+        rt_load.Load(rate * rt_load.US_PER_S, rt_load.US_PER_S / work_us),
+        int(1.2 * rate * until_us) + 5, draw.getrandbits(32))
+
+
+class Lost(NamedTuple):
+    """What a busy server had less than it reserved, in us.
+
+    :ivar first: over its first PERIODS periods
+    :ivar any: over any PERIODS periods
+    """
+
+    server: rt_reservation.Reservation
+    first: float
+    any: float
+    single: float
+
+
+def lost(draw: random.Random, kernel: Kernel, reservations: Reservations,
+         poisson: bool) -> list[Lost]:
+    """What each busy server of a set lacks.
+
+    :param poisson: one server, drawn, is always busy and the others have
+        random requests; else all are
+    """
+    until_us = 1.1 * PERIODS * max(one.period_us for one in reservations)
+    watched = draw.randrange(len(reservations)) if poisson else None
+    servers = [
+        cpu.Server(one, busy_from(draw.uniform(0, one.period_us))
+                   if watched in (None, place)
+                   else random_requests(draw, one, until_us))
+        for place, one in enumerate(reservations)]
+    traces = kernel.simulate(draw, servers, until_us)
+    return [_lost(server, trace, until_us)
+            for place, (server, trace) in enumerate(zip(servers, traces,
+                                                        strict=True))
+            if watched in (None, place)]
+
+
+def _lost(server: cpu.Server, trace: cpu.Trace, until_us: float) -> Lost:
+    runtime, period = (server.reservation.runtime_us,
+                       server.reservation.period_us)
+    times = np.arange(server.requests.arrivals_us[0], until_us, period)
+    had = trace.received_us(times)
+    spans = PERIODS * runtime - (had[PERIODS:] - had[:-PERIODS])
+    return Lost(server.reservation, spans[0], spans.max(),
+                runtime - np.diff(had).min())

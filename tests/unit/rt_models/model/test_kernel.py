@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: how late a server may be, and what a kernel keeps."""
+
+import random
+
+import ddt
+import numpy as np
+from oslotest import base
+
+from nova_rt.rules import exception
+from nova_rt.rules import reservation as rt_reservation
+from rt_models.model import kernel
+from rt_models.model import load as rt_load
+from rt_models.model.simulator import company as simulation
+from rt_models.model.simulator import cpu
+from rt_models.model.simulator import lone
+from rt_models.model.simulator import traffic
+from tests import seeds
+from tests.unit.rt_models.model.simulator import company
+
+DEADLINE = kernel.Kernel(kernel.Rule.SCHED_DEADLINE, 4000)
+GROUPS = kernel.Kernel(kernel.Rule.RT_GROUP_SCHED, 4000)
+_SETS = 60
+
+
+@ddt.ddt
+class LateTest(base.BaseTestCase):
+
+    def test_formulas(self):
+        self.assertEqual(400, kernel.CBS.late_us(1600, 2000))
+        self.assertEqual(0, kernel.CBS.late_us(2000, 2000))
+        self.assertEqual(400 + 16_000, DEADLINE.late_us(1600, 2000))
+        self.assertEqual(3000 * (2 + 4 / 7), GROUPS.late_us(7000, 10_000))
+
+    @ddt.data((kernel.CBS, company.Kernel('cbs')),
+              (DEADLINE, company.Kernel('sched_deadline', 4000)),
+              (GROUPS, company.fixed_priorities(4000)))
+    @ddt.unpack
+    def test_holds_for_each_request(self, known, simulated):
+        """Beside busy and idle neighbours, against the fluid queue."""
+        draw = random.Random(seeds.seed())  # noqa: S311
+        for _ in range(_SETS):
+            servers = company.admitted(draw, simulated, 10_000)
+            place = draw.randrange(len(servers))
+            one = servers[place]
+            until_us = 40 * max(other.period_us for other in servers)
+            requests = company.random_requests(draw, one, until_us / 2)
+            seen = simulated.simulate(draw, [
+                cpu.Server(other, requests if number == place
+                           else draw.choice((
+                               company.busy_from(0.0),
+                               company.random_requests(draw, other,
+                                                       until_us))))
+                for number, other in enumerate(servers)],
+                until_us)[place].responses_us
+            fluid = lone.responses_us(traffic.Requests(
+                requests.arrivals_us, requests.works_us / one.share), 1, 1)
+            late = (seen - fluid)[np.isfinite(seen)]
+            self.assertLessEqual(
+                late.max(initial=0),
+                known.late_us(one.runtime_us, one.period_us) + 1e-3,
+                f'{one} of {servers}')
+
+
+@ddt.ddt
+class PeriodTest(base.BaseTestCase):
+
+    def test_shortest(self):
+        self.assertEqual(10_000, GROUPS.shortest_period_us)
+        GROUPS.check(6_000, 10_000)
+        error = self.assertRaises(exception.InvalidLoad, GROUPS.check, 1,
+                                  9_999)
+        self.assertIn('rt_group_sched keeps no period below 10000 us',
+                      str(error))
+        DEADLINE.check(100, 100)
+        kernel.CBS.check(100, 100)
+
+    @ddt.data((kernel.Rule.CBS, 1), (kernel.Rule.SCHED_DEADLINE, -1),
+              (kernel.Rule.RT_GROUP_SCHED, 0))
+    @ddt.unpack
+    def test_ticks(self, rule, tick):
+        self.assertRaises(exception.InvalidLoad, kernel.Kernel, rule, tick)
+
+    def test_deadline_servers_with_a_timer(self):
+        fine = kernel.Kernel(kernel.Rule.SCHED_DEADLINE)
+        self.assertFalse(fine.at_ticks)
+        self.assertEqual(400, fine.late_us(1600, 2000))
+
+
+class SimulateTest(base.BaseTestCase):
+
+    def shares(self, known, *reservations):
+        traces = simulation.simulate(known, [
+            cpu.Server(rt_reservation.Reservation(*one), traffic.busy())
+            for one in reservations], until_us=6e6)
+        return [round(float(one.received_us(np.array([6e6]))[0]) / 6e6, 2)
+                for one in traces]
+
+    def test_shorter_period_first(self):
+        for known in (kernel.CBS, DEADLINE, GROUPS):
+            self.assertEqual([0.6, 0.3], self.shares(
+                known, (600_000, 1_000_000), (30_000, 100_000)))
+
+    def test_what_no_host_admits(self):
+        for known in (kernel.CBS, GROUPS):
+            error = self.assertRaises(
+                exception.InvalidLoad, self.shares, known,
+                (600_000, 1_000_000), (50_000, 100_000))
+            self.assertIn('on one CPU', str(error))
+
+    def test_load(self):
+        """A lone server under hard CBS is that of ``lone``."""
+        one = rt_reservation.Reservation(1600, 2000)
+        requests = traffic.poisson(rt_load.Load(1000, 2000), 500, 1)
+        np.testing.assert_allclose(
+            simulation.simulate(kernel.CBS, [cpu.Server(one, requests)]
+                                )[0].responses_us,
+            lone.responses_us(requests, 1600, 2000), rtol=1e-6)

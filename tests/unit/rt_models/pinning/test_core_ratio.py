@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: the published ranges and their edges."""
+
+import ddt
+import hypothesis
+from hypothesis import strategies as st
+from oslotest import base
+
+from nova_rt.rules import workload
+from rt_models.pinning import core_ratio
+from tests.unit import base as unit
+
+CPU, IO, ULTRA_IO = workload.AppClass
+
+
+@ddt.ddt
+class CoreRatioTest(base.BaseTestCase):
+
+    @ddt.data((CPU, 8), (CPU, 16), (IO, 16), (IO, 32), (ULTRA_IO, 32),
+              (ULTRA_IO, 64))
+    @ddt.unpack
+    def test_the_sizes_of_the_paper(self, app_class, vcpus):
+        """8, 16, 32, 64 of 112 cores: the edges of the three ranges."""
+        found = core_ratio.RANGES[app_class]
+        self.assertTrue(found.holds(vcpus, 112))
+        self.assertEqual(1.0, found.nearness(vcpus, 112))
+
+    @ddt.data((CPU, 69, 1000, False), (CPU, 70, 1000, True),
+              (CPU, 149, 1000, True), (CPU, 150, 1000, False),
+              (IO, 139, 1000, False), (IO, 140, 1000, True),
+              (IO, 289, 1000, True), (IO, 290, 1000, False),
+              (ULTRA_IO, 279, 1000, False), (ULTRA_IO, 280, 1000, True),
+              (ULTRA_IO, 579, 1000, True), (ULTRA_IO, 580, 1000, False))
+    @ddt.unpack
+    def test_edges(self, app_class, vcpus, cores, within):
+        self.assertIs(within,
+                      core_ratio.RANGES[app_class].holds(vcpus, cores))
+
+    def test_text(self):
+        self.assertEqual('0.07 to 0.14', str(core_ratio.RANGES[CPU]))
+
+    def test_whole_hosts_and_more(self):
+        self.assertEqual(100, core_ratio.percent(4, 4))
+        self.assertAlmostEqual(
+            0.14, core_ratio.RANGES[CPU].nearness(4, 4))
+        self.assertAlmostEqual(
+            0.07, core_ratio.RANGES[CPU].nearness(8, 4))
+
+    @unit.PROPERTY
+    @hypothesis.given(st.sampled_from(workload.AppClass),
+                      st.integers(1, 1024), st.integers(1, 1024))
+    def test_nearness(self, app_class, vcpus, cores):
+        found = core_ratio.RANGES[app_class]
+        near = found.nearness(vcpus, cores)
+        self.assertTrue(0 < near <= 1)
+        if not found.holds(vcpus, cores):
+            self.assertLess(near, 1.0)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""rt_monitor.finding: what its process tells, and when."""
+
+import os
+import pwd
+import unittest
+from unittest import mock
+
+from rt_monitor import finding
+from rt_monitor import groups
+from rt_monitor import servers
+
+ONE = servers.Server('u1', {servers.WHOLE: 7, 0: 8}, 1, 'web', taps=(3,),
+                     reservation=servers.Reservation(20_000, 100_000))
+
+
+class FindingTest(unittest.TestCase):
+
+    def told(self, *looks):
+        """All that it tells of these looks, after which it ends."""
+        with (mock.patch.object(groups.Finder, 'find', side_effect=looks),
+              mock.patch.object(finding, 'INTERVAL_S', 0.001)):
+            reader = finding.start(
+                lambda found: None, pwd.getpwuid(os.geteuid()))
+        with os.fdopen(reader) as pipe:
+            found = [finding.decode(line) for line in pipe]
+        os.wait()
+        return found
+
+    def test_tells_what_is_different(self):
+        self.assertEqual([[ONE], [], [ONE]],
+                         self.told([ONE], [ONE], [], [], [ONE]))
+
+    def test_tells_that_there_is_none(self):
+        self.assertEqual([[]], self.told([], []))

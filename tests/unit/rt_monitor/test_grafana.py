@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The dashboard and the alerts name only metrics that there are."""
+
+import json
+import pathlib
+import re
+import unittest
+
+import yaml
+
+from rt_monitor import metrics
+from tests.unit.rt_monitor import test_exposition
+
+_FOLDER = pathlib.Path(__file__).parents[3] / 'etc/grafana'
+_METRIC = re.compile(r'\bnova_rt_\w+')
+
+
+def known():
+    """All metrics, each with those that it is made of."""
+    return {family.name: {f'{family.name}{suffix}' for suffix in (
+        ('_bucket', '_count', '_sum') if family.kind == 'histogram'
+        else ('',))} for family in metrics.families(test_exposition.full())
+        if family.lines}
+
+
+def dashboard():
+    return json.loads((_FOLDER / 'nova-rt-servers.json').read_text())
+
+
+def rules():
+    text = (_FOLDER / 'nova-rt-alerts.yaml').read_text()
+    return [rule for group in yaml.safe_load(text)['groups']
+            for rule in group['rules']]
+
+
+def shown():
+    """What the panels ask for."""
+    return [target['expr'] for panel in dashboard()['panels']
+            for target in panel.get('targets', [])]
+
+
+def names(expressions):
+    return {name for each in expressions for name in _METRIC.findall(each)}
+
+
+class GrafanaTest(unittest.TestCase):
+
+    def test_names_what_there_is(self):
+        used = names([*shown(), *(rule['expr'] for rule in rules()), *(
+            variable['query']['query']
+            for variable in dashboard()['templating']['list']
+            if variable['type'] == 'query')])
+        self.assertEqual(set(), used - set().union(*known().values()))
+
+    def test_shows_all_that_there_is(self):
+        used = names(shown())
+        self.assertEqual([], [name for name, parts in known().items()
+                              if not parts & used])
+
+    def test_panels(self):
+        panels = dashboard()['panels']
+        numbers = [panel['id'] for panel in panels]
+        self.assertEqual(len(numbers), len({*numbers}))
+        places = [(x, y) for place in (panel['gridPos'] for panel in panels)
+                  for x in range(place['x'], place['x'] + place['w'])
+                  for y in range(place['y'], place['y'] + place['h'])]
+        self.assertEqual(len(places), len({*places}))
+
+    def test_alerts(self):
+        for rule in rules():
+            self.assertIn('summary', rule['annotations'])

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""rt_monitor.graph, operational and drawing, on a chain of servers."""
+
+import dataclasses
+import ipaddress
+import json
+import unittest
+from xml.etree import ElementTree
+
+import hypothesis
+from hypothesis import strategies as st
+
+from rt_monitor import drawing
+from rt_monitor import graph
+from rt_monitor import histogram
+from rt_monitor import look
+from rt_monitor import operational
+from rt_monitor import sched
+from rt_monitor import servers
+from rt_monitor import transactions
+from rt_monitor import waits
+from tests.unit import base
+
+SERVER, CLIENT = transactions.Role
+
+
+def took(count, ms):
+    counts = [0] * histogram.BUCKETS
+    counts[histogram.bucket_of(int(ms * 1e6))] += count
+    return transactions.Edge(count * 100, count * 10,
+                             histogram.Histogram.of(
+                                 counts, int(count * ms * 1e6)))
+
+
+def peer(role, address, port=80):
+    return transactions.Peer(role, ipaddress.ip_address(address), port)
+
+
+def server(number, share=None):
+    granted = servers.Reservation(int(share * 1e5), 100_000) if share else None
+    return servers.Server(f'u{number}', {servers.WHOLE: number}, 1,
+                          f'tier"{number}', reservation=granted,
+                          addresses=(f'10.0.0.{number}',))
+
+
+def seen(cpus):
+    return sched.Seen(waits.Usage(waits.Totals(ran=int(cpus * 1e10))), {})
+
+
+#: From outside to u1, 100 requests a second; to u2 and u3 from there.
+CHAIN = look.Look(
+    10.0, 10.0, (), {f'u{n}': server(n, share) for n, share in
+                     ((1, None), (2, 0.5), (3, None))},
+    {'u1': seen(0.2), 'u2': seen(0.4), 'u3': seen(0.6)},
+    answered={
+        'u1': transactions.Seen({
+            peer(SERVER, '192.0.2.7'): took(1000, 50),
+            peer(CLIENT, '10.0.0.2'): took(2000, 20),
+            peer(CLIENT, '10.0.0.3'): took(1000, 5)}),
+        'u2': transactions.Seen({
+            peer(SERVER, '10.0.0.1'): took(2000, 19),
+            peer(SERVER, '10.0.0.1', 81): took(10, 3),
+            peer(CLIENT, '10.0.0.3'): took(500, 9)}),
+        'u3': transactions.Seen({
+            peer(SERVER, '10.0.0.1'): took(1000, 4),
+            peer(SERVER, '10.0.0.2'): took(500, 8)}),
+    }, network=transactions.Stats())
+
+
+class GraphTest(unittest.TestCase):
+
+    def setUp(self):
+        self.graph = graph.build(CHAIN, 4)
+
+    def test_both_ends_are_joined(self):
+        edge = self.graph.edges['u1', 'u2', 80]
+        self.assertEqual({SERVER, CLIENT}, {*edge})
+        self.assertEqual({'192.0.2.7', 'u1', 'u2'}, {
+            asks for asks, _, _ in self.graph.edges})
+
+    def test_by_floating_addresses(self):
+        """Each end sees the other's floating address."""
+        one, two = (dataclasses.replace(
+            server(n), addresses=(f'10.0.0.{n}', f'203.0.113.{n}'))
+            for n in (1, 2))
+        found = graph.build(look.Look(
+            10.0, 10.0, (), {'u1': one, 'u2': two},
+            {'u1': seen(0.1), 'u2': seen(0.1)}, answered={
+                'u1': transactions.Seen({
+                    peer(CLIENT, '203.0.113.2'): took(7, 2)}),
+                'u2': transactions.Seen({
+                    peer(SERVER, '203.0.113.1'): took(7, 1)})}), 4)
+        [(ends, edge)] = found.edges.items()
+        self.assertEqual((('u1', 'u2', 80), {SERVER, CLIENT}),
+                         (ends, {*edge}))
+        self.assertEqual(0, found.arrival_rate_hz)
+
+    def test_operational(self):
+        self.assertEqual(100, self.graph.arrival_rate_hz)
+        # U of u3 is 0.6 of its core; u2 uses 0.8 of its reservation.
+        rate, first = self.graph.saturation['cores']
+        self.assertEqual('u3', first)
+        self.assertAlmostEqual(100 / 0.6, rate)
+        rate, first = self.graph.saturation['reservation']
+        self.assertEqual('u2', first)
+        self.assertAlmostEqual(125, rate)
+        self.assertAlmostEqual(0.006, self.graph.vertices['u3'].demand_s)
+        self.assertAlmostEqual(0.004, self.graph.vertices['u3'].own_s)
+
+    def test_critical_path(self):
+        # 8 ms is the fastest edge by u2, 4 ms on the direct way.
+        self.assertEqual(['192.0.2.7', 'u1', 'u2', 'u3'],
+                         graph.critical_path(self.graph, 0.9))
+
+    def test_slowest_edge_of_a_pair(self):
+        directed = self.graph.directed(0.9)
+        self.assertAlmostEqual(19e6, directed['u1']['u2']['took'],
+                               delta=19e6 * 0.016)
+
+    def test_nothing_is_said(self):
+        found = graph.build(look.Look(1.0, 1.0, (), {}), 4)
+        self.assertEqual([], graph.critical_path(found, 0.9))
+        self.assertEqual({'cores': None, 'reservation': None},
+                         found.saturation)
+        self.assertIn('0.0 a second', drawing.text(found, 0.9))
+
+    def test_text(self):
+        text = drawing.text(self.graph, 0.9)
+        self.assertIn('tier"2 saturates first, at 125.0 a second', text)
+        self.assertIn('Critical path: 192.0.2.7 -> tier"1 -> tier"2', text)
+
+    def test_json(self):
+        found = json.loads(drawing.as_json(self.graph, 0.9))
+        self.assertEqual('u3', found['saturation']['cores']['server'])
+        self.assertEqual(5, len(found['edges']))
+
+    def test_dot(self):
+        text = drawing.dot(self.graph, 0.9)
+        self.assertIn(r'[label="tier\"1\n20%"]', text)
+        self.assertEqual(3, text.count('color=red'))
+
+    def page(self, **changed):
+        found = graph.build(dataclasses.replace(CHAIN, **changed), 4)
+        text = drawing.as_html(found, 0.9).partition('\n')[2]
+        return ElementTree.fromstring(text)  # noqa: S314
+
+    def test_page(self):
+        shown = self.page()
+        self.assertEqual(4, len(shown.findall('.//rect')))
+        self.assertEqual(3, len(shown.findall('.//path[@class]')))
+        texts = [one.text for one in shown.iter('text')]
+        self.assertIn('tier"1', texts)
+        self.assertIn('40% of its cores, 80% reserved', texts)
+
+    def test_page_of_hostile_names(self):
+        hostile = dataclasses.replace(
+            server(1), name='<script>alert(1)</script>&"')
+        shown = self.page(servers={**CHAIN.servers, 'u1': hostile})
+        self.assertEqual([], shown.findall('.//script'))
+        self.assertIn(hostile.name, [one.text for one in shown.iter('text')])
+
+    def test_page_of_servers_that_ask_each_other(self):
+        asks = {**CHAIN.answered, 'u3': transactions.Seen({
+            peer(CLIENT, '10.0.0.1'): took(5, 1)})}
+        self.assertEqual(4, len(self.page(answered=asks).findall('.//rect')))
+
+    @hypothesis.given(st.dictionaries(st.text(), st.floats(0.001, 8),
+                                      min_size=1), st.floats(0.1, 1e5))
+    @base.PROPERTY
+    def test_at_the_saturation_rate_the_first_is_full(self, used, rate):
+        found, first = operational.saturation_rate_hz(used, rate)
+        self.assertAlmostEqual(1.0, used[first] * found / rate)
+        self.assertTrue(all(u * found / rate <= 1.000001
+                            for u in used.values()))

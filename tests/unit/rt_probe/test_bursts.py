@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is made of bursts; the bursts themselves are traces."""
+
+from unittest import mock
+
+from oslotest import base
+
+from rt_probe import bursts
+from rt_probe import spin
+from tests.unit.rt_probe import test_gaps
+
+_MS = 1_000_000
+ORDER = spin.Order(False, 100 * _MS, 4 * _MS, None)
+
+
+def trace(share, stopped=''):
+    return spin.Trace(
+        tuple(test_gaps.ends(0, 100, 200, 300, share=share)),
+        round(share * 400 * _MS), round(share * 400 * _MS), 400 * _MS,
+        stopped)
+
+
+class BurstsTest(base.BaseTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.bursts = bursts.Bursts(0.01)
+
+    def take(self, *traces):
+        with mock.patch.object(spin.Burst, 'run', side_effect=traces):
+            return [self.bursts.take(ORDER) for _ in traces]
+
+    def test_median(self):
+        self.take(*map(trace, (0.3, 0.31, 0.29, 0.305, 0.32)))
+        found = self.bursts.known.estimate
+        self.assertAlmostEqual(0.305, found.available)
+        self.assertLess(found.lower, 0.29)
+        self.assertGreater(found.upper, 0.32)
+
+    def test_the_last_five(self):
+        self.take(*map(trace, (0.30,) * 5 + (0.31,) * 5))
+        self.assertAlmostEqual(0.31, self.bursts.known.estimate.available)
+        self.assertEqual(5, self.bursts.count)
+
+    def test_halved(self):
+        told = self.take(*map(trace, (0.6, 0.6, 0.3)))
+        self.assertEqual([None, None], told[:2])
+        self.assertAlmostEqual(0.6, told[2])
+        self.assertAlmostEqual(0.3, self.bursts.known.estimate.available)
+
+    def test_stopped_tells_nothing(self):
+        self.take(trace(0.3, 'the VNF became busy'))
+        self.assertIsNone(self.bursts.known)
+        self.assertEqual('the VNF became busy', self.bursts.reason)
+
+    def test_no_grid(self):
+        self.take(spin.Trace((), 100 * _MS, 100 * _MS, 100 * _MS))
+        self.assertIn('did not end often enough', self.bursts.reason)
+
+    def due(self, *traces):
+        """What is told of bursts that the load is left to decide on."""
+        with mock.patch.object(spin, 'Burst') as made:
+            made.return_value.run.side_effect = traces
+            told = self.bursts.take_due(ORDER)
+        self.assertEqual(len(traces), made.call_count)
+        return [call.args[0].check for call in made.call_args_list], told
+
+    def test_load(self):
+        """A burst of 400 ms is 1 % of what there is in 40 s.
+
+        A check may be earlier, and pays some of that back.
+        """
+        checked = spin.Trace((), 50 * _MS, 60 * _MS, 200 * _MS)
+        whole, checks = [0], 0
+        with mock.patch.object(bursts.time, 'monotonic_ns') as clock:
+            clock.return_value = 0
+            self.take(trace(0.3))
+            while len(whole) < 6:
+                clock.return_value += 100 * _MS
+                if not self.bursts.due(0):
+                    continue
+                if self.bursts._load.debt_ns(clock.return_value):
+                    (check,), _ = self.due(checked)
+                    self.assertAlmostEqual(0.3, check.available)
+                    checks += 1
+                else:
+                    self.assertEqual(([None], None), self.due(trace(0.3)))
+                    whole.append(clock.return_value // _MS)
+        self.assertLess(5, checks)
+        # What is spent: whole ones, and a sixth of a second for each check.
+        spent = 5 * 400 + checks * 50 / 0.3
+        self.assertLessEqual(0.98 * spent, 0.01 * whole[-1])
+
+    def test_load_where_checks_are_wrong(self):
+        little = spin.Trace((), 30 * _MS, 30 * _MS, 300 * _MS)
+        spent = 0
+        with mock.patch.object(bursts.time, 'monotonic_ns') as clock:
+            clock.return_value = 0
+            self.take(trace(0.6))
+            while spent < 20 * (50 + 400):
+                clock.return_value += 100 * _MS
+                if not self.bursts.due(0):
+                    continue
+                if self.bursts._load.debt_ns(clock.return_value):
+                    self.due(little, trace(0.6))
+                    spent += 50 + 400
+                else:
+                    self.due(trace(0.6))
+                    spent += 400
+        self.assertLessEqual(spent, 0.01 * clock.return_value // _MS + 450)
+
+    def test_a_check_that_finds_too_little(self):
+        self.take(trace(0.6))
+        little = spin.Trace((), 30 * _MS, 30 * _MS, 300 * _MS)
+        (check, whole), told = self.due(little, trace(0.3))
+        self.assertIsNotNone(check)
+        self.assertIsNone(whole)
+        self.assertAlmostEqual(0.6, told)
+        self.assertAlmostEqual(0.3, self.bursts.known.estimate.available)
+
+    def test_a_check_alone_says_nothing(self):
+        """Somebody else may have had the CPU."""
+        self.take(trace(0.6))
+        little = spin.Trace((), 30 * _MS, 30 * _MS, 300 * _MS)
+        _, told = self.due(little, trace(0.6))
+        self.assertIsNone(told)
+
+    def test_a_check_is_stopped(self):
+        self.take(trace(0.6))
+        _, told = self.due(spin.Trace(
+            (), 30 * _MS, 30 * _MS, 300 * _MS, 'the VNF became busy'))
+        self.assertIsNone(told)
+
+    def test_not_while_the_vnf_uses_most_of_it(self):
+        self.take(trace(0.3))
+        with mock.patch.object(bursts.time, 'monotonic_ns',
+                               return_value=10 ** 18):
+            self.assertFalse(self.bursts.due(0.25))
+            self.assertTrue(self.bursts.due(0.15))
+
+    def test_clear(self):
+        self.take(trace(0.3))
+        self.bursts.clear()
+        self.assertIsNone(self.bursts.known)

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: what a host offers, from options and kernel."""
+
+from nova_rt.machine.kernel import base as kernel_base
+from nova_rt.rules import cpus
+from nova_rt.rules import exception
+from nova_rt.rules.packing import policies
+from nova_rt.rules import reservation
+from nova_rt.rules import schedulability
+from nova_rt.services.compute import capacity
+from tests.unit import base
+
+
+class Kernel:
+    """As much of a kernel interface as capacity asks."""
+
+    name = 'fake'
+
+    def __init__(self, ppm=1_000_000, tick_us=0, replicated=False,
+                 error=None, fixed=False, min_period_us=1,
+                 min_runtime_us=1, interrupts=False):
+        self.replicated = replicated
+        self._capacity = error or kernel_base.Capacity(
+            ppm, tick_us, fixed, min_period_us, min_runtime_us, interrupts)
+
+    def capacity(self):
+        if isinstance(self._capacity, Exception):
+            raise self._capacity
+        return self._capacity
+
+
+class MeasureTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.config('libvirt', virt_type='lxc')
+
+    def measure(self, kernel=None, shared=(2, 0, 1), trouble=''):
+        return capacity.measure(base.CONF, kernel, shared, trouble)
+
+    def refused(self, words, **options):
+        self.config(**options)
+        error = self.assertRaises(exception.InvalidConfiguration,
+                                  self.measure, Kernel())
+        for word in words:
+            self.assertIn(word, str(error))
+
+    def test_a_kernel_that_may_be_given_no_short_runtime(self):
+        found = self.measure(Kernel(min_runtime_us=4_000))
+        short = reservation.Reservation(3_999, 100_000)
+        self.assertFalse(cpus.fits(found.empty, 1, short))
+        self.assertIn('no runtime below 4000 us',
+                      found.refusal(found.empty, 1, short))
+        self.assertTrue(cpus.fits(
+            found.empty, 1, reservation.Reservation(4_000, 100_000)))
+
+    def test_kernel_without_room(self):
+        self.assertIn('other control groups',
+                      self.measure(Kernel(ppm=0)).reason)
+
+    def test_rt_cpus_that_select_nothing(self):
+        self.config(rt_cpus='^0')
+        self.assertIn('rt_cpus', self.measure(Kernel()).reason)
+
+    def test_all_shared_pcpus_up_to_the_cap(self):
+        found = self.measure(Kernel())
+        self.assertTrue(found.available)
+        self.assertEqual(cpus.CpuBandwidth.empty((0, 1, 2), 950_000),
+                         found.empty)
+        self.assertEqual((0, 1, 2), found.empty.cpus)
+        self.assertEqual(('worst_fit', policies.worst_fit),
+                         (found.policy_name, found.policy))
+
+    def fixed(self, **options):
+        self.config(**options)
+        return self.measure(Kernel(tick_us=4000, fixed=True,
+                                   min_period_us=10_000)).empty.rule
+
+    def test_edf_needs_no_rule(self):
+        self.assertIsNone(self.measure(Kernel(tick_us=4000)).empty.rule)
+
+    def test_fixed_priorities(self):
+        self.assertEqual(
+            schedulability.FixedPriorities(48, 4000, 10_000),
+            self.fixed())
+        self.assertEqual(11, self.fixed(guest_priority=20,
+                                        guest_priority_max=30).levels)
+
+    def test_guests_that_choose_their_priority(self):
+        self.assertEqual(1, self.fixed(guest_policy='none').levels)
+
+    def test_priorities_upside_down(self):
+        self.config(guest_priority=58)
+        error = self.assertRaises(exception.InvalidConfiguration, self.fixed)
+        self.assertIn('guest_priority_max = 57', str(error))
+        self.assertIn('at least guest_priority, which is 58', str(error))
+
+    def test_refusal(self):
+        found = self.measure(Kernel(tick_us=4000, fixed=True,
+                                    min_period_us=10_000))
+
+        def refusal(vcpus, *args, on=found.empty):
+            return found.refusal(on, vcpus, reservation.Reservation(*args))
+
+        self.assertIn('no period below 10000 us', refusal(1, 900, 1000))
+        many = refusal(len(found.empty.cpus) + 1, 900, 10_000)
+        self.assertIn('pCPUs have room', many)
+        self.assertNotIn('fixed priorities', many)
+        held = found.empty.fold([
+            (found.empty.cpus, reservation.Reservation(90_000, 200_000))])
+        self.assertIn('(share 0.400): its kernel runs '
+                      'servers by fixed priorities',
+                      refusal(1, 40_000, 100_000, on=held))
+
+    def test_some_pcpus(self):
+        self.config(rt_cpus='0-2,^1')
+        self.assertEqual((0, 2), self.measure(Kernel()).empty.cpus)
+
+    def test_pcpus_that_are_not_shared(self):
+        self.refused(['rt_cpus = 1-4', '[3, 4]', 'cpu_shared_set'],
+                     rt_cpus='1-4')
+
+    def test_no_list_of_pcpus(self):
+        self.refused(['rt_cpus = two', '2-15,^8'], rt_cpus='two')
+
+    def test_policy(self):
+        self.config(packing_policy='best_fit')
+        self.assertIs(policies.best_fit, self.measure(Kernel()).policy)
+        self.refused(['packing_policy = magic', 'entry point'],
+                     packing_policy='magic')
+
+    def test_lower_of_option_and_kernel(self):
+        self.assertEqual(900_000, self.measure(Kernel(900_000)).empty.cap)
+        self.config(cpu_cap=0.5)
+        self.assertEqual(500_000, self.measure(Kernel(900_000)).empty.cap)
+
+    def test_ticks_are_mentioned(self):
+        self.assertIn('ticks of 4000 us',
+                      str(self.measure(Kernel(tick_us=4000))))
+
+    def test_interrupts_are_mentioned(self):
+        self.assertIn('handle interrupts wait for them',
+                      str(self.measure(Kernel(interrupts=True))))
+
+    def test_replicated(self):
+        found = self.measure(Kernel(replicated=True))
+        self.assertTrue(found.empty.replicated)
+        self.assertEqual('950000 ppm of all of the pCPUs 0-2, chosen by '
+                         'worst_fit', str(found))
+
+    def test_why_it_takes_none(self):
+        cases = (
+            ('kernel offers no interface', None, {}),
+            ('hcbs_scheduler_available is false', Kernel(),
+             {'hcbs_scheduler_available': False}),
+            ('virt_type = parallels', Kernel(),
+             {'virt_type': 'parallels'}))
+        for words, kernel, options in cases:
+            group = 'libvirt' if 'virt_type' in options else 'nova_rt'
+            self.config(group, **options)
+            found = self.measure(kernel)
+            self.assertFalse(found.available)
+            self.assertIn(words, found.reason)
+            self.assertEqual(f'none on this host: {found.reason}',
+                             str(found))
+            self.config(hcbs_scheduler_available=True)
+
+    def test_guests_with_tasks_of_their_own(self):
+        for virt_type in ('kvm', 'lxc', 'qemu'):
+            self.config('libvirt', virt_type=virt_type)
+            self.assertTrue(self.measure(Kernel()).available)
+
+    def test_the_kernel_cannot_be_used(self):
+        """Its reason is given, in one sentence."""
+        found = self.measure(None, trouble='it looks like two')
+        self.assertEqual('it looks like two', found.reason)
+        error = exception.KernelError(interface='fake', group='/',
+                                      reason='no permission (EPERM)')
+        found = self.measure(Kernel(error=error))
+        self.assertFalse(found.available)
+        self.assertEqual(f'{found.reason}.', str(error))  # the log adds it
+        self.assertEqual(0, found.empty.cap)
+
+    def test_no_pcpu(self):
+        found = self.measure(Kernel(), shared=())
+        self.assertIn('no pCPU', found.reason)
+
+    def test_servers_count_where_no_new_ones_are_taken(self):
+        self.config(hcbs_scheduler_available=False)
+        found = self.measure(Kernel())
+        self.assertEqual((0, 1, 2), found.empty.cpus)
+
+    def test_published(self):
+        found = self.measure(Kernel())
+        state = found.empty.claim((1,), base.share(5))
+        self.assertEqual(state, found.published(state).state)
+        self.assertEqual('worst_fit', found.published(state).policy)
+
+    def test_published_where_none_are_taken(self):
+        found = self.measure(None)
+        state = found.published(found.empty.claim((1,), base.share(5))).state
+        self.assertEqual((0, 0), (state.total, state.total_used))
+        self.assertFalse(cpus.fits(state, 1, base.share(1)))

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: a claim as text, and among Nova's resources."""
+
+import hypothesis
+from hypothesis import strategies as st
+from nova import objects
+from oslo_utils.fixture import uuidsentinel as uuids
+
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+from nova_rt.services.compute import claims
+from tests.unit import base
+
+CLAIM = claims.RTClaim(uuids.server, 7, reservation.Reservation(1000, 2000),
+                       (3, 0), {'cpu.rt_runtime_us': 1000})
+
+_NUMBERS = st.integers(1, 10 ** 9)
+_CLAIMS = st.builds(
+    claims.RTClaim, st.uuids().map(str), st.integers(0, 10 ** 9),
+    st.builds(reservation.Reservation, _NUMBERS, _NUMBERS),
+    st.lists(st.integers(0, 999), min_size=1, unique=True).map(tuple),
+    st.dictionaries(st.sampled_from(reservation.KEYS), _NUMBERS))
+
+
+class RTClaimTest(base.TestCase):
+
+    def test_text(self):
+        self.assertEqual(f'{uuids.server}/7;r=1000;p=2000;h=1000,;c=3,0',
+                         CLAIM.identifier)
+
+    @hypothesis.given(_CLAIMS)
+    @base.PROPERTY
+    def test_round_trip(self, claim):
+        self.assertEqual(claim, claims.RTClaim.parse(claim.identifier))
+
+    def test_not_ours(self):
+        good = CLAIM.identifier
+        for text in ('', 'pmem-1', good + ';x=1', '2:' + good, 'x' + good,
+                     good + '\n',
+                     good.replace('r=1000', 'r='),
+                     good.replace('c=3,0', 'c='),
+                     good.replace('c=3,0', 'c=,'), good + ',',
+                     good.replace('c=3,0', 'c=3,,0'),
+                     good.replace('p=2000', 'p=0'),
+                     good.replace('7;', '-7;')):
+            error = self.assertRaises(exception.InvalidClaim,
+                                      claims.RTClaim.parse, text)
+            self.assertIn(repr(text), str(error))
+
+    def test_resource(self):
+        resource = CLAIM.to_resource(uuids.node)
+        self.assertEqual(
+            (uuids.node, 'CUSTOM_RT_BANDWIDTH', CLAIM.identifier),
+            (resource.provider_uuid, resource.resource_class,
+             resource.identifier))
+
+    def test_claims_of_an_instance(self):
+        other = objects.Resource(
+            provider_uuid=uuids.node, resource_class='CUSTOM_PMEM_NAMESPACE',
+            identifier='pmem-1')
+        resources = [other, CLAIM.to_resource(uuids.node)]
+        self.assertEqual([CLAIM], claims.of_resources(resources))
+        self.assertEqual(
+            CLAIM, claims.of_instance(base.instance(resources=resources)))
+
+    def test_instance_without_a_claim(self):
+        server = base.instance()
+        self.assertIsNone(claims.of_instance(server))
+        server.resources = None
+        self.assertIsNone(claims.of_instance(server))
+
+
+class OnHostTest(base.TestCase):
+    """Which claim counts on which end of a move."""
+
+    def setUp(self):
+        super().setUp()
+        self.moved = claims.RTClaim(uuids.server, 8, CLAIM.reservation, (5,))
+        self.server = base.instance(
+            resources=[CLAIM.to_resource(uuids.source)])
+        self.server.host = 'source'
+        self.server.migration_context = objects.MigrationContext(
+            old_resources=self.server.resources,
+            new_resources=objects.ResourceList(
+                objects=[self.moved.to_resource(uuids.target)]))
+
+    def on(self, host):
+        return claims.on_host(self.server, host, [getattr(uuids, host)])
+
+    def test_both_ends_of_a_move(self):
+        self.assertEqual(CLAIM, self.on('source'))
+        self.assertEqual(self.moved, self.on('target'))
+        self.assertIsNone(self.on('elsewhere'))
+
+    def test_the_destination(self):
+        self.assertEqual(self.moved, claims.of_destination(self.server))
+        self.server.migration_context = None
+        self.assertIsNone(claims.of_destination(self.server))
+
+    def test_resized_where_it_is_to_no_reservation(self):
+        """The old claim is kept for a revert and applies no more."""
+        self.server.resources = None
+        self.server.migration_context.new_resources = None
+        self.assertIsNone(self.on('source'))

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: a claim asks what Placement holds for the server."""
+
+from nova import exception as nova_exception
+from oslo_utils.fixture import uuidsentinel as uuids
+
+from nova_rt.rules import reservation
+from nova_rt.services.compute import claims
+from nova_rt.services.compute import tracker
+from tests.unit import base
+
+CLAIM = claims.RTClaim(uuids.server, 0, reservation.Reservation(1000, 2000),
+                       (0, 1))
+
+
+class CheckAllocationTest(base.TestCase):
+
+    def check(self, **resources):
+        tracker._check_allocation(
+            CLAIM, uuids.node, {uuids.node: {'resources': resources}})
+
+    def refused(self, words, *args, **kwargs):
+        error = self.assertRaises(
+            nova_exception.ComputeResourcesUnavailable, *args, **kwargs)
+        self.assertIn(words, str(error))
+
+    def test_both_classes(self):
+        self.check(CUSTOM_RT_BANDWIDTH=1_000_000, CUSTOM_RT_SHARE=500_000,
+                   VCPU=2)
+
+    def test_the_class_that_is_short(self):
+        for bandwidth, share, words in (
+                (999_999, 500_000, 'holds 999999 of CUSTOM_RT_BANDWIDTH for '
+                 'the server and it needs 1000000;'),
+                (1_000_000, 499_999, 'holds 499999 of CUSTOM_RT_SHARE for '
+                 'the server and it needs 500000;')):
+            self.refused(words, self.check, CUSTOM_RT_BANDWIDTH=bandwidth,
+                         CUSTOM_RT_SHARE=share)
+
+    def test_none_of_one_class(self):
+        self.refused('holds 0 of CUSTOM_RT_SHARE', self.check,
+                     CUSTOM_RT_BANDWIDTH=1_000_000)
+
+    def test_nothing_here(self):
+        for allocations in (None, {}, {uuids.other: {'resources': {
+                'CUSTOM_RT_BANDWIDTH': 1_000_000,
+                'CUSTOM_RT_SHARE': 500_000}}}):
+            self.refused('is RTShareFilter enabled on every nova-scheduler?',
+                         tracker._check_allocation, CLAIM, uuids.node,
+                         allocations)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: which hosts pass, and what is said if none does."""
+
+import logging
+
+import fixtures
+import hypothesis
+from hypothesis import strategies as st
+from nova import exception as nova_exception
+from nova.scheduler import host_manager
+from nova.scheduler import request_filter
+
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+from nova_rt.scheduler import filters
+from nova_rt.services.scheduler import host_state
+from tests.unit import base
+
+HALF = base.extra_specs(100_000, 200_000)
+
+
+class RTShareFilterTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MockPatchObject(
+            host_manager.HostManager, 'host_state_cls',
+            host_manager.HostManager.host_state_cls))
+        self.useFixture(fixtures.MockPatchObject(
+            request_filter, 'ALL_REQUEST_FILTERS', []))
+        self.filter = filters.RTShareFilter()
+
+    def passing(self, hosts, specs=None, hints=None, **kwargs):
+        spec = base.request_spec(specs, hints, **kwargs)
+        return [host.host for host in self.filter.filter_all(hosts, spec)]
+
+    def hosts(self, *maps):
+        return [base.host_state(published, host_state.RTHostState, f'host{n}')
+                for n, published in enumerate(maps)]
+
+    def test_pcpu_with_room(self):
+        hosts = self.hosts(base.host_map([450_001] * 4),
+                           base.host_map([900_000, 450_000]))
+        self.assertEqual(['host1'], self.passing(hosts, HALF))
+
+    def test_a_pcpu_for_each_vcpu(self):
+        hosts = self.hosts(base.host_map([0]), base.host_map([0, 0]))
+        self.assertEqual(['host1'], self.passing(hosts, HALF, vcpus=2))
+
+    def test_replicated_host_counts_every_claim(self):
+        used = [500_000, 0]
+        hosts = self.hosts(
+            base.host_map(used),
+            base.host_map(used, replicated=True, charged=500_000))
+        self.assertEqual(['host0'], self.passing(hosts, HALF))
+
+    def test_fixed_priorities(self):
+        """The sum fits both; the first would miss its periods."""
+        long = reservation.Reservation(80_000, 200_000)
+        hosts = self.hosts(base.fixed_map(((0,), long), pcpus=1),
+                           base.fixed_map(((0,), long)),
+                           base.host_map([400_000], replicated=True,
+                                         charged=400_000))
+        self.assertEqual(['host1', 'host2'], self.passing(
+            hosts, base.extra_specs(50_000, 100_000)))
+
+    def test_hint_decides(self):
+        hosts = self.hosts(base.host_map([600_000]))
+        self.assertEqual(['host0'], self.passing(
+            hosts, HALF, base.hints(runtime=70_000)))
+
+    def test_host_that_publishes_nothing(self):
+        hosts = self.hosts(None, base.host_map([], cap=0),
+                           base.host_map([0]))
+        self.assertEqual(['host2'], self.passing(hosts, HALF))
+        self.assertEqual(['host0', 'host1', 'host2'], self.passing(hosts))
+
+    def test_works_on_novas_host_state(self):
+        host = base.host_state(base.host_map([0]))
+        self.assertEqual(['host1'], self.passing([host], HALF))
+
+    def test_what_was_consumed_counts(self):
+        host, = self.hosts(base.host_map([0]))
+        host.consume_from_request(base.request_spec(HALF))
+        self.assertRaises(nova_exception.NoValidHost, self.passing, [host],
+                          HALF)
+
+    def test_rebuild_stays_where_it_is(self):
+        hosts = self.hosts(base.host_map([950_000]))
+        self.assertEqual(['host0'], self.passing(
+            hosts, HALF, {'_nova_check_type': ['rebuild']}))
+
+    def test_nonsense_passes_nowhere(self):
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        hosts = self.hosts(base.host_map([0]))
+        self.assertEqual([], self.passing(hosts, HALF,
+                                          base.hints(runtime='abc')))
+        self.assertIn('CPU reservation refused: Invalid', log.output)
+
+    def refused(self, hosts, vcpus=1, specs=HALF):
+        """What the owner is told, and what the operator."""
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        error = self.assertRaises(nova_exception.NoValidHost, self.passing,
+                                  hosts, specs, vcpus=vcpus)
+        return str(error), log.output
+
+    def test_reason(self):
+        told, logged = self.refused(self.hosts(
+            None, base.host_map([], cap=0),
+            base.host_map([700_000, 500_000])), vcpus=2)
+        for words in ('100000 us every 200000 us (share 0.500)', '2 pCPU(s)'):
+            self.assertIn(words, told)
+            self.assertIn(words, logged)
+        for words in ('host0 publishes no map of version 1',
+                      'host1 has no pCPU',
+                      'host2 has 2 pCPUs, the emptiest with 0.450 free'):
+            self.assertIn(words, logged)
+        self.assertNotIn('host0', told)
+        self.assertNotIn('0.450', told)
+
+    def test_reason_with_fixed_priorities(self):
+        """Only where the bandwidth would do."""
+        hosts = self.hosts(
+            base.fixed_map(((0,), reservation.Reservation(80_000, 200_000)),
+                           pcpus=1),
+            base.host_map([900_000]))
+        _, logged = self.refused(hosts, specs=base.extra_specs(
+            50_000, 100_000))
+        self.assertIn('host0 has 1 pCPUs, the emptiest with 0.550 free, but '
+                      'its kernel runs servers by fixed priorities', logged)
+        self.assertTrue(logged.endswith('with 0.050 free\n'))
+
+    def test_reason_is_short_on_large_clouds(self):
+        _, logged = self.refused(self.hosts(*[base.host_map([950_000])] * 500))
+        self.assertIn('490 more hosts', logged)
+        self.assertLess(len(logged), 1000)
+
+    def test_a_method_of_nova_that_differs(self):
+        self.useFixture(fixtures.MockPatchObject(
+            host_manager.HostState, '_locked_consume_from_request',
+            lambda state: None))
+        self.assertRaises(exception.UnsupportedNova, filters.RTShareFilter)
+
+    def test_lowered_cap_shows_as_nothing_free(self):
+        hosts = self.hosts(base.host_map([900_000], cap=500_000))
+        _, logged = self.refused(hosts)
+        self.assertIn('emptiest with 0.000 free', logged)
+
+    def test_multi_create_leaves_the_refusal_to_nova(self):
+        hosts = self.hosts(base.host_map([950_000]))
+        self.assertEqual([], self.passing(hosts, HALF, num_instances=2))
+
+    def test_no_hosts_left(self):
+        self.assertEqual([], self.passing([], HALF))
+
+    def test_one_host(self):
+        host, = self.hosts(base.host_map([0]))
+        self.assertTrue(self.filter.host_passes(
+            host, base.request_spec(HALF)))
+
+    def test_start_installs_the_rest(self):
+        self.assertIs(host_state._host_state_cls,
+                      host_manager.HostManager.host_state_cls)
+        self.assertEqual(1, len(request_filter.ALL_REQUEST_FILTERS))
+
+    @hypothesis.given(st.lists(st.lists(st.integers(0, 950_000), max_size=4),
+                               min_size=1, max_size=3),
+                      st.integers(100, 1000), st.integers(1, 3))
+    @base.PROPERTY
+    def test_exactly_the_hosts_with_room(self, loads, runtime, vcpus):
+        self.config(max_share=1.0)
+        hosts = self.hosts(*map(base.host_map, loads))
+        # With a period of 1000 a us of runtime is 1000 ppm.
+        room = [f'host{n}' for n, used in enumerate(loads) if sum(
+            ppm + runtime * 1000 <= 950_000 for ppm in used) >= vcpus]
+        self.assertEqual(room, self.passing(
+            hosts, base.extra_specs(runtime, 1000), vcpus=vcpus,
+            num_instances=2))
+
+    def test_hints_that_are_none(self):
+        spec = base.request_spec(HALF)
+        spec.scheduler_hints = None
+        hosts = self.hosts(base.host_map([0]))
+        self.assertEqual(hosts, list(self.filter.filter_all(hosts, spec)))

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Random lives of guests on each kernel, by the enforcer and reconciler.
+
+A failure prints its seed; NOVA_RT_SEED repeats it.
+"""
+
+import dataclasses
+import errno
+import random
+
+import fixtures
+from oslotest import base as oslo_base
+import testscenarios
+
+from nova_rt.rules import exception
+from tests import seeds
+from tests.unit.machine.kernel import base
+from tests.unit.machine.kernel import host as rt_host
+from tests.unit.services.virt.libvirt import emulated
+
+SEQUENCES = 50
+OPERATIONS = 8
+#: name: (is a virtual machine, vCPUs)
+GUESTS = {'a': (False, 1), 'b': (False, 2), 'c': (True, 1), 'd': (True, 2)}
+ERRORS = (errno.EINVAL, errno.EBUSY, errno.EPERM, errno.EIO)
+
+
+class Sequence:
+    """One host, and what happens to it."""
+
+    def __init__(self, kind, emulation, seed):
+        self.chosen = random.Random(seed)  # noqa: S311 - not for secrets
+        self.host = emulated.Host(kind, emulation)
+        if seed % 2:
+            # A hypervisor takes the CPUs away, for more than any bound.
+            self.host.kernel.stolen_us = 300_000
+        else:
+            self.host.kernel.shows_timers = False
+        self.pids = {}
+
+    def run(self):
+        with self.host.time():
+            for _ in range(OPERATIONS):
+                self._step()
+                self.host.kernel.clock.sleep(1)
+                self.host.enforcer.settle()
+                self.host.check()
+            for pid in list(self.host.guests.running):
+                self.host.poweroff(pid)
+            self.host.kernel.clock.sleep(1)
+            self.host.enforcer.settle()
+            self.host.check()
+
+    def _step(self):
+        name = self.chosen.choice(list(GUESTS))
+        pid = self.pids.get(name)
+        kind = self.chosen.choices(
+            ('reclaim', 'poweroff', 'end', 'damage', 'orphan'),
+            (50, 15, 15, 15, 5))[0]
+        if pid not in self.host.guests.running:
+            self._launch(name, *GUESTS[name])
+        elif kind == 'poweroff':
+            self._killable(pid, self.host.poweroff)
+        elif kind == 'end':
+            self._killable(pid, self.host.end)
+        elif kind == 'damage':
+            self._damage(pid)
+        elif kind == 'reclaim' and pid in self.host.claims:
+            self._reclaim(pid, *GUESTS[name])
+        elif kind == 'orphan':
+            self.host.claims.pop(pid, None)
+            self.host.reconcile()
+
+    def _claim(self, vcpus):
+        least = self.host.interface.least_runtime_us()
+        period = max(least, self.chosen.choice(rt_host.PERIODS))
+        runtime = max(
+            3, least, period * self.chosen.choice(rt_host.SHARES) // 100)
+        return rt_host.claim(runtime, period, self.chosen.sample(
+            range(self.host.kernel.cpus), vcpus))
+
+    def _fits(self, claim):
+        held = [*self.host.claims.values(), claim]
+        if self.host.interface.replicated:
+            return sum(x.reservation.bandwidth for x in held) <= base.CAP
+        return all(sum(x.reservation.bandwidth for x in held
+                       if cpu in x.cpus) <= base.CAP
+                   for cpu in range(self.host.kernel.cpus))
+
+    def _launch(self, name, qemu, vcpus):
+        host, claim = self.host, self._claim(vcpus)
+        fits = self._fits(claim)
+        fault = None
+        if self.chosen.random() < 0.4:
+            fault = host.fault = rt_host.Fault(
+                self.chosen.randrange(12),
+                self.chosen.choice((0, 0, *ERRORS)),
+                self.chosen.random() < 0.5)
+        host.started = None
+        try:
+            self.pids[name] = host.launch(name, claim, qemu)
+        except rt_host.Killed:
+            self._after_crash(claim if fits else None)
+            self.pids[name] = host.started
+        except exception.KernelError:
+            assert not fits or (fault and fault.hit), 'refused what fits'
+        else:
+            assert fits, 'took what does not fit'
+        host.fault = None
+
+    def _after_crash(self, claim):
+        host = self.host
+        host.restart()
+        if host.started is not None and claim and self.chosen.random() < 0.7:
+            host.claims[host.started] = claim
+        host.reconcile()
+
+    def _killable(self, pid, action):
+        host = self.host
+        if self.chosen.random() < 0.7:
+            return action(pid)
+        try:
+            host.fault = rt_host.Fault(self.chosen.randrange(6))
+            if host.enforcer.releases_early:
+                host.enforcer.release(pid)
+            host.guests.stop(pid)
+            host.claims.pop(pid, None)
+            host.enforcer.settle()
+        except rt_host.Killed:
+            host.restart()
+            host.reconcile()
+        host.fault = None
+
+    def _reclaim(self, pid, qemu, vcpus):
+        """Another claim, perhaps on other pCPUs for a container."""
+        host, claim = self.host, self._claim(vcpus)
+        old = host.claims.pop(pid)
+        if qemu:
+            claim = dataclasses.replace(claim, cpus=old.cpus)
+        host.claims[pid] = claim if self._fits(claim) else old
+        if self.chosen.random() < 0.5:
+            host.fault = rt_host.Fault(self.chosen.randrange(8))
+        try:
+            host.reconcile()
+        except rt_host.Killed:
+            host.restart()
+            host.reconcile()
+        host.fault = None
+
+    def _damage(self, pid):
+        """Somebody takes what a guest has."""
+        host = self.host
+        host.enforcer.release(pid)
+        host.reconcile()
+
+
+class SequenceTest(testscenarios.WithScenarios, oslo_base.BaseTestCase):
+
+    scenarios = base.SCENARIOS
+
+    def test_random_sequences(self):
+        self.useFixture(fixtures.FakeLogger())
+        emulation = self.useFixture(emulated.Emulation())
+        for seed in seeds.seeds(SEQUENCES):
+            sequence = Sequence(self.kind, emulation, seed)
+            with rt_host.explained(
+                    sequence.host, f'NOVA_RT_SEED={seed} on {self.kind}'):
+                sequence.run()
