@@ -4,6 +4,8 @@
 
 #: parts of a pCPU that reservations may use
 CPU_CAP = 0.95
+#: the largest share of one vCPU
+MAX_SHARE = 0.95
 HCBS_SCHEDULER_AVAILABLE = True
 GUEST_POLICY = 'rr'
 #: real-time priorities: the lowest of guests, and the highest

@@ -60,7 +60,7 @@ reserve up to ``max_share`` of each vCPU with any flavor that does not say
 otherwise by ``hw:cpu.rt_hint_max_share``.
 """),
     cfg.FloatOpt(
-        'max_share', default=0.95, min=0.001, max=1.0,
+        'max_share', default=defaults.MAX_SHARE, min=0.001, max=1.0,
         help="""
 The largest share (runtime / period) of one vCPU.  A share above ``cpu_cap``
 of every host is accepted by the API and finds no host.

@@ -5,6 +5,7 @@
 import dataclasses
 import math
 
+from nova_rt.rules import defaults
 from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
 from rt_models.model import contended
@@ -35,7 +36,7 @@ class Question:
     load: rt_load.Load
     target: rt_load.Target
     network: rt_load.Network = rt_load.NO_NETWORK
-    max_share: float = 0.95
+    max_share: float = defaults.MAX_SHARE
     overhead_us: float = 0.0
     kernel: rt_kernel.Kernel = rt_kernel.CBS
     alone: bool = False

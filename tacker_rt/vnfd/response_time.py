@@ -13,6 +13,7 @@ import dataclasses
 import math
 from typing import Any
 
+from nova_rt.rules import defaults
 from nova_rt.rules import exception as rt_exception
 from rt_models.model import contended
 from rt_models.model import load as rt_load
@@ -49,7 +50,7 @@ _PROPERTIES = {
         'give the delay of one way', 0.0),
     'max_share': _Property(
         lambda value: rt_load.largest_runtime_us(_ANY_PERIOD_US, value),
-        'give for example 0.95', 0.95),
+        f'give for example {defaults.MAX_SHARE}', defaults.MAX_SHARE),
 }
 _FORM = statements.Form(statements.Source.POLICY,
                         {statements.PERIOD: 'period_us'}, open=False)

@@ -12,9 +12,11 @@ import contextlib
 import dataclasses
 import errno
 import fractions
+import posixpath
 import threading
 
 from nova_rt.machine.host import cgroup
+from nova_rt.machine import privsep
 from tests.emulation import cpusets
 from tests.emulation import groups
 from tests.emulation import guard
@@ -40,6 +42,11 @@ class Kernel(hierarchies.Hierarchies):
         return self.show(path).rstrip()
 
     def write(self, path: str, text: str) -> None:
+        # The gate of production: a file that an interface does not declare.
+        if not privsep.has_form(posixpath.basename(path), text):
+            raise PermissionError(
+                errno.EPERM, f'{path}={text!r}: nova_rt.machine.privsep does '
+                f'not write that; name the file in "writes" of the interface')
         data = text + '\n'
         if self.write_data(path, data) != len(data):
             raise OSError(errno.EINVAL, cgroup.SHORT_WRITE, path)

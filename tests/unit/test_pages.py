@@ -2,9 +2,13 @@
 
 """What the pages say: every part that there is, commands that fail aloud."""
 
+import importlib.metadata
 import pathlib
 import re
 import unittest
+
+from nova_rt.machine.kernel import detect
+from tests.emulation import kernels
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _CONTRIBUTOR = _ROOT / 'doc/source/contributor'
@@ -23,19 +27,41 @@ def _folders(of: str) -> list[str]:
 
 class PagesTest(unittest.TestCase):
 
-    def test_every_part_is_named(self):
-        named = _literals('architecture.rst')
-        parts = {*_folders('nova_rt'), *_folders('tacker_rt'),
-                 *_folders('.')}
-        for folder in parts - {'nova_rt'}:
-            self.assertIn(folder, named)
+    def test_every_room_is_named(self):
+        named = {name.rstrip('/') for name in _literals('architecture.rst')}
+        rooms = {*_folders('nova_rt'), *_folders('.')} - {'nova_rt'}
+        self.assertEqual(set(), rooms - named)
 
-    def test_every_module_of_no_part_is_named(self):
+    def test_every_module_of_no_room_is_named(self):
         named = _literals('architecture.rst')
-        for module in (_ROOT / 'nova_rt').glob('*.py'):
-            self.assertTrue(
-                {module.name, f'nova_rt/{module.name}'} & named
-                or module.name == '__init__.py', module.name)
+        modules = {f'nova_rt/{module.name}'
+                   for module in (_ROOT / 'nova_rt').glob('*.py')}
+        self.assertEqual(set(), modules - named - {'nova_rt/__init__.py'})
+
+    def test_the_walk_names_files_and_functions_that_exist(self):
+        """Each file of the walk, and each function named after the file."""
+        text = (_CONTRIBUTOR / 'walk.rst').read_text()
+        steps = re.findall(r'``((?:rules|services|machine)/[a-z_/]+\.py)``,'
+                           r'\s+``(?:\w+\.)?(\w+)``', text)
+        self.assertGreater(len(steps), 15)
+        for path, name in steps:
+            source = (_ROOT / 'nova_rt' / path).read_text()
+            self.assertRegex(source, rf'(def|class) {name}\b', path)
+
+    def test_every_kernel_interface_has_a_page_and_an_emulation(self):
+        index = (_ROOT / 'doc/source/kernel/index.rst').read_text()
+        emulated = {kind.interface for kind in kernels.KERNELS.values()}
+        for name in detect.known():
+            self.assertIn(f':doc:`{name}`', index)
+            self.assertTrue((_ROOT / f'doc/source/kernel/{name}.rst').is_file(),
+                            f'doc/source/kernel/{name}.rst is missing')
+            self.assertIn(name, emulated, 'tests/emulation/kernels.py')
+
+    def test_every_packing_policy_is_named_by_its_option(self):
+        policies = importlib.metadata.entry_points(group='nova_rt.packing')
+        sample = (_ROOT / 'etc/nova-rt.conf').read_text()
+        for policy in policies:
+            self.assertIn(policy.name, sample)
 
     def test_every_tier_is_named(self):
         named = _literals('testing.rst')

@@ -97,6 +97,16 @@ def _is_ours(groups: list[str], name: str) -> bool:
     return groups[0] in TOPS or groups == [PROBE]
 
 
+def has_form(name: str, text: str) -> bool:
+    """Checks whether a file is ours to write, with a value of this form.
+
+    :param name: of a file, as ``cpu.rt.max``
+    :param text: without a newline
+    """
+    form = FILES.get(name) or _installed_forms().get(name)
+    return form is not None and bool(re.fullmatch(form, text, re.ASCII))
+
+
 @cgroup_pctxt.entrypoint
 def write_cgroup_file(path: str, text: str) -> None:
     """One write(2) of *text* and a newline.
@@ -106,10 +116,8 @@ def write_cgroup_file(path: str, text: str) -> None:
         take it for a number of its own.
     """
     name = os.path.basename(path)
-    form = FILES.get(name) or _installed_forms().get(name)
     real = _checked(path)
-    if (form is None or not re.fullmatch(form, text, re.ASCII)
-            or not _is_ours(_place(real)[:-1], name)):
+    if not has_form(name, text) or not _is_ours(_place(real)[:-1], name):
         raise PermissionError(errno.EPERM, f'{path} is not ours to write')
     data = text.encode() + b'\n'
     handle = os.open(real, os.O_WRONLY | os.O_CLOEXEC)

@@ -8,6 +8,7 @@ from typing import Any
 from nova_rt.operate.commands import flavors
 from nova_rt.operate.commands import response
 from nova_rt.operate.commands import this_host
+from nova_rt.rules import defaults
 from rt_models.model import load as rt_load
 from rt_models.model import planner
 
@@ -32,7 +33,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         '--period-us', type=int, metavar='US',
         help='(default: the one that costs least)')
     parser.add_argument(
-        '--max-share', type=float, default=0.95, metavar='SHARE',
+        '--max-share', type=float, default=defaults.MAX_SHARE, metavar='SHARE',
         help='the largest part of a pCPU a vCPU may have (default: '
              '%(default)s)')
     parser.add_argument(

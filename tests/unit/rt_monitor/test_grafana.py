@@ -13,6 +13,8 @@ from rt_monitor import metrics
 from tests.unit.rt_monitor import test_exposition
 
 _FOLDER = pathlib.Path(__file__).parents[3] / 'etc/grafana'
+_PAGE = (pathlib.Path(__file__).parents[3]
+         / 'doc/source/admin/monitoring.rst')
 _METRIC = re.compile(r'\bnova_rt_\w+')
 
 
@@ -45,6 +47,15 @@ def names(expressions):
 
 
 class GrafanaTest(unittest.TestCase):
+
+    def test_each_metric_is_on_its_page(self):
+        """By its name, or by its end after that of the one before."""
+        text = _PAGE.read_text()
+        ends = set(re.findall(r'\.\.\.(_\w+)', text))
+        self.assertEqual([], [
+            name for name in known() if name not in text
+            and not any(name.endswith(end) for end in ends)
+            and not name.endswith('_quantile_seconds')])
 
     def test_names_what_there_is(self):
         used = names([*shown(), *(rule['expr'] for rule in rules()), *(

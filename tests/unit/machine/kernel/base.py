@@ -104,13 +104,22 @@ def refuse_nth(kernel: emulation.Kernel, nth: int, number: int) -> None:
 _known = detect.known()
 
 
+def _class(name: str) -> type[base.KernelInterface]:
+    if name not in _known:
+        raise LookupError(
+            f'no kernel interface is installed as {name}: name the module in '
+            f'the entry points of group nova_rt.kernel in pyproject.toml, and '
+            f'run tools/setup.sh, which installs entry points')
+    return _known[name]
+
+
 def interface_on(kernel: emulation.Kernel, kind: str,
                  ppm: int = CAP) -> tree.TreeInterface:
     """As nova-compute has it after its start; not detected, for speed."""
     hierarchy = survey.hierarchy_of(kernel)
     assert hierarchy is not None
     enable(kernel, '/', 'cpu')
-    found = _known[KERNELS[kind].interface](kernel, hierarchy)
+    found = _class(KERNELS[kind].interface)(kernel, hierarchy)
     assert isinstance(found, tree.TreeInterface)
     found.prepare(ppm)
     return found
