@@ -53,8 +53,8 @@ class PagesTest(unittest.TestCase):
         emulated = {kind.interface for kind in kernels.KERNELS.values()}
         for name in detect.known():
             self.assertIn(f':doc:`{name}`', index)
-            self.assertTrue((_ROOT / f'doc/source/kernel/{name}.rst').is_file(),
-                            f'doc/source/kernel/{name}.rst is missing')
+            page = _ROOT / f'doc/source/kernel/{name}.rst'
+            self.assertTrue(page.is_file(), page)
             self.assertIn(name, emulated, 'tests/emulation/kernels.py')
 
     def test_every_packing_policy_is_named_by_its_option(self):
