@@ -3,6 +3,7 @@
 """A day of a DevStack: stack, use, unstack, stack again, clean."""
 
 import pathlib
+import statistics
 import tempfile
 
 from oslotest import base
@@ -12,7 +13,8 @@ from tests.stack import devstack
 from tests.stack import repositories
 
 RESERVED = {'hw:cpu.rt_runtime_us': '60000', 'hw:cpu.rt_period_us': '200000'}
-OFFERS_NOTHING = 'NOVA_RT_HCBS_SCHEDULER_AVAILABLE=False'
+#: A window has 30 periods.
+SECONDS, WINDOWS = 6, 5
 
 
 class StackTest(base.BaseTestCase):
@@ -33,21 +35,29 @@ class StackTest(base.BaseTestCase):
 
     def test_a_day(self):
         said = self.devstack.stack()
-        self.assertNotIn('No host offers reservations', said)
-        self.reserved_server()
+        self.assertIn('No host offers reservations', said)
+        # The container has a PID namespace of its own.
+        self.assertIn('pid_mode', self.devstack.doctor())
+        self.assertIn('could not check the kernel', self.devstack.check())
+        self.no_host()
         self.refused_flavors()
         self.devstack.unstack()
-        self.assertEqual([], self.devstack.guests())
         self.flavor_that_nova_refuses()
-        said = self.devstack.stack(OFFERS_NOTHING)
-        self.assertIn('No host offers reservations', said)
-        self.no_host()
+        self.devstack.take_for_host()
+        self.stack_and_use()
         self.devstack.clean()
         self.nothing_is_left()
-        self.devstack.stack()
+        self.stack_and_use()
+        # With the server in it.
+        self.devstack.unstack()
+        self.assertEqual([], self.devstack.guests())
+        self.devstack.clean()
+        self.nothing_is_left()
+
+    def stack_and_use(self):
+        said = self.devstack.stack()
+        self.assertNotIn('No host offers reservations', said)
         self.reserved_server()
-        self.devstack.clean()
-        self.nothing_is_left()
 
     def reserved_server(self):
         self.assertEqual(RESERVED, self.devstack.properties('flavor_rt1'))
@@ -55,6 +65,9 @@ class StackTest(base.BaseTestCase):
                                 'busy --nic none --wait rt1')
         self.assertIn('1 server with a reservation, 0 differences',
                       self.devstack.check())
+        shares = self.devstack.shares(SECONDS, WINDOWS)
+        print('shares of a busy virtual machine of 0.3:', shares)
+        self.assertAlmostEqual(0.3, statistics.median(shares), delta=0.01)
 
     def refused_flavors(self):
         """The real client: only "set" tells by its exit status."""

@@ -32,9 +32,10 @@ def text(found: Sequence[findings.Finding], width: int) -> str:
                 lines += _entry(one, column, max(width, 2 * _INDENT))
             lines.append('')
     counts = _count(found)
-    return '\n'.join([*lines, f'{counts[findings.Level.PROBLEM]} problems, '
-                              f'{counts[findings.Level.WARNING]} warnings, '
-                              f'{counts[findings.Level.OK]} OK'])
+    return '\n'.join([*lines, ', '.join([
+        findings.count(counts[findings.Level.PROBLEM], 'problem'),
+        findings.count(counts[findings.Level.WARNING], 'warning'),
+        f'{counts[findings.Level.OK]} OK'])])
 
 
 def as_json(found: Sequence[findings.Finding], interface: str | None,

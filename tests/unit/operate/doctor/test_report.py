@@ -35,7 +35,7 @@ WARNINGS
 OK
   a.fine  All is well.
 
-1 problems, 1 warnings, 1 OK""", report.text([OK, WARNING, PROBLEM], 70))
+1 problem, 1 warning, 1 OK""", report.text([OK, WARNING, PROBLEM], 70))
 
     def test_a_narrow_terminal(self):
         found = [findings.ok('a.very.long.name', 'Some ' * 10 + 'is.'),
@@ -51,7 +51,7 @@ OK
     Some Some Some Some Some Some Some
     Some Some Some is.
 
-1 problems, 0 warnings, 1 OK""", report.text(found, 40))
+1 problem, 0 warnings, 1 OK""", report.text(found, 40))
 
     def test_empty_levels_are_left_out(self):
         self.assertEqual('OK\n  a.fine\n    All is well.\n\n'
