@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Would nova-rt take these options?  One sentence for each that it would not.
+"""Checks options of [nova_rt], and prints a sentence for each wrong one.
 
 usage: check_options.py OPTION=VALUE... [flavors=FLAVOR]...
 
-A FLAVOR is one word of NOVA_RT_FLAVORS.  For lib/nova-rt: a service would
-fail on them minutes later.  Exit status: 0 all are good, 1 some are not.
+A FLAVOR is one word of NOVA_RT_FLAVORS.  lib/nova-rt runs this script early in
+stack.sh, because a service would fail on a wrong option minutes later.  Exit
+status: 0 all options are valid, 1 some are not.
 """
 
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ FLAVORS = 'flavors'
 
 
 def main(arguments: list[str]) -> int:
+    """Checks the arguments, and returns the exit status."""
     given = [argument.split('=', 1) for argument in arguments]
     options = [(name, value) for name, value in given if name != FLAVORS]
     wrong = [text for name, value in options for text in check(name, value)]
@@ -43,6 +45,7 @@ def main(arguments: list[str]) -> int:
 
 
 def check(name: str, value: str) -> Iterator[str]:
+    """Yields a sentence for each rule that the value of an option breaks."""
     setting = f'NOVA_RT_{name.upper()}={value}'
     try:
         OPTIONS[name].type(value)
@@ -52,13 +55,14 @@ def check(name: str, value: str) -> Iterator[str]:
             document.load(value)
     except (ValueError, exception.InvalidMatrix) as error:
         yield f'{setting}: {error}'
-    known = names(name)
-    if known and value not in known:
-        yield f'{setting}: there is {", ".join(sorted(known))}'
+    choices = names(name)
+    if choices and value not in choices:
+        yield (f'{setting}: it is not a known name; use one of '
+               f'{", ".join(sorted(choices))}')
 
 
 def limits(options: dict[str, str]) -> reservation.Limits:
-    """The rules of a cloud that has these options, which are good."""
+    """Returns the rules of a cloud with these options, which are valid."""
     conf = cfg.ConfigOpts()
     rt_conf.register_opts(conf)
     for name, value in options.items():
@@ -68,7 +72,7 @@ def limits(options: dict[str, str]) -> reservation.Limits:
 
 
 def check_flavor(flavor: str, rules: reservation.Limits) -> Iterator[str]:
-    """What nova-api would say of its reservation.
+    """Yields the sentence with which nova-api would refuse a reservation.
 
     :param flavor: NAME:VCPUS:RAM_MIB:DISK_GIB:RUNTIME_US:PERIOD_US
     """
@@ -83,7 +87,10 @@ def check_flavor(flavor: str, rules: reservation.Limits) -> Iterator[str]:
 
 
 def names(option: str) -> set[str]:
-    """Those an option takes that other packages may add to; none for any."""
+    """Returns the names that an option accepts, also from other packages.
+
+    An empty set means that the type of the option alone decides.
+    """
     if option == 'packing_policy':
         return set(metadata.entry_points(group=PACKING).names)
     if option == 'kernel_interface':

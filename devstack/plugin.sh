@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # devstack/plugin.sh: nova-rt in the phases of stack.sh, unstack.sh and
-# clean.sh.  It is sourced in each, with errexit on in those of stack.sh.
+# clean.sh.  Each phase sources this file, in stack.sh with errexit on.
 
 _XTRACE_NOVA_RT=$(set +o | grep xtrace)
 set +o xtrace
@@ -19,8 +19,9 @@ case "$1${2:+ $2}" in
         install_nova_rt
         ;;
     'stack post-config')
-        # Before the services start, and before nova-cpu.conf is made of
-        # nova.conf: what is written to nova-cpu.conf here is lost.
+        # This phase comes before the services start, and before stack.sh makes
+        # nova-cpu.conf from nova.conf: a change of nova-cpu.conf would be
+        # lost.
         echo_summary 'Configuring nova-rt'
         configure_nova_rt
         ;;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a test proves, for the table that tools/matrix.py writes.
+"""The statement that a test proves, for the table of tools/matrix.py.
 
 The arguments are literals: the tool reads them without running the tests.
 """
@@ -11,9 +11,13 @@ from typing import Any
 
 
 def proves(operation: str, result: str) -> Callable[[Any], Any]:
-    """The test shows what becomes of the reservation in an operation.
+    """Marks a test that shows what an operation does to a reservation.
 
-    After it all servers are deleted, and nothing may be left.
+    The decorated test deletes all servers at its end, and checks that nothing
+    is left.
+
+    :param operation: the operation, with its circumstances
+    :param result: one or more sentences on the reservation
     """
     def decorate(test: Any) -> Any:
         @functools.wraps(test)

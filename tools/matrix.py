@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Write doc/source/admin/operations.rst from the tests that prove it.
+"""Writes doc/source/admin/operations.rst from the tests that prove it.
 
 usage: tools/matrix.py [FILE]     (default: standard output)
 """
@@ -23,10 +23,12 @@ HEADER = """\
 Operations
 ==========
 
-What becomes of a reservation in each operation on a server, and the test
-that proves it.  After each step these tests compare the claims of all
-computes with those of the servers, with Placement and with the budgets in
-the kernels, and at the end nothing may be left.
+This table says what happens to a reservation in each operation on a server,
+and names the test that proves it.  After each step, the tests compare the
+claims of all computes with those of the servers, with Placement, and with the
+budgets in the kernels.  At the end, nothing may be left.  "Real" containers
+and virtual machines run on the kernel of the test machine.  All other
+operations run on Nova's own fixtures with emulated kernels.
 
 """
 
@@ -36,13 +38,13 @@ TABLE = """\
    :widths: 30 40 30
 
    * - Operation
-     - What becomes of the reservation
+     - Result
      - Proven by
 """
 
 
 class Proof(NamedTuple):
-    """What one test proves."""
+    """The statement that one test proves."""
 
     operation: str
     result: str
@@ -50,7 +52,7 @@ class Proof(NamedTuple):
 
 
 def proofs(path: pathlib.Path) -> Iterator[Proof]:
-    """Those of one module, in its order."""
+    """Yields the proofs of one module, in its order."""
     tree = ast.parse(path.read_text(encoding='utf-8'))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
@@ -69,7 +71,7 @@ def _arguments(call: ast.expr) -> tuple[str, str] | None:
 
 
 def page() -> str:
-    """The whole page."""
+    """Returns the whole page."""
     found = [proof for folder in TESTS
              for path in sorted((ROOT / folder).glob('*.py'))
              for proof in proofs(path)]

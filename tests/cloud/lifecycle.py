@@ -89,8 +89,10 @@ class LifecycleTests(base.CloudTestCase):
         self.assertEqual(0, base.host.budgets())
         self.assert_in_step()
 
-    @proof.proves('Stop and start of a real container or virtual machine',
-                  'kept; no budget while it is off')
+    @proof.proves(
+        'Stop and start of a real container or virtual machine',
+        'The reservation is kept. There is no budget while the server is '
+        'off.')
     def test_stop_and_start(self) -> None:
         self.compute.stop_server(self.server)
         self.reaches('SHUTOFF')
@@ -98,23 +100,28 @@ class LifecycleTests(base.CloudTestCase):
         self.compute.start_server(self.server)
         self.assert_runs()
 
-    @proof.proves('Soft reboot of a real container or virtual machine',
-                  'kept; the budget goes and comes with the guest')
+    @proof.proves(
+        'Soft reboot of a real container or virtual machine',
+        'The reservation is kept. The budget ends with the old guest, and '
+        'the new guest gets it again.')
     def test_soft_reboot(self) -> None:
         # None of them listens when asked to end: Nova does it the hard way.
         self.compute.reboot_server(self.server, 'SOFT')
         self.runs_anew()
 
-    @proof.proves('Hard reboot of a real container or virtual machine',
-                  'same pCPUs; the budget goes and comes with the guest')
+    @proof.proves(
+        'Hard reboot of a real container or virtual machine',
+        'The server keeps its pCPUs. The budget ends with the old guest, and'
+        ' the new guest gets it again.')
     def test_hard_reboot(self) -> None:
         before = self.claim(self.server)
         self.compute.reboot_server(self.server, 'HARD')
         self.runs_anew()
         self.assertEqual(before, self.claim(self.server))
 
-    @proof.proves('Snapshot of a real container or virtual machine',
-                  'the guest keeps running, with the budget')
+    @proof.proves(
+        'Snapshot of a real container or virtual machine',
+        'The guest runs on with its budget.')
     def test_snapshot(self) -> None:
         image = self.compute.create_server_image(
             self.server, self.getUniqueString())
@@ -123,8 +130,9 @@ class LifecycleTests(base.CloudTestCase):
             image).status == 'active')
         self.assert_runs(again=False)
 
-    @proof.proves('Shelve, offload and unshelve of a real container or '
-                  'virtual machine', 'given back; claimed anew')
+    @proof.proves(
+        'Shelve, offload and unshelve of a real container or virtual machine',
+        'The reservation is released, and claimed again at unshelve.')
     def test_shelve(self) -> None:
         self.compute.shelve_server(self.server)
         self.reaches('SHELVED_OFFLOADED')
@@ -133,8 +141,9 @@ class LifecycleTests(base.CloudTestCase):
         self.compute.unshelve_server(self.server)
         self.assert_runs()
 
-    @proof.proves('Pause and unpause of a real container or virtual machine',
-                  'kept, with the budget')
+    @proof.proves(
+        'Pause and unpause of a real container or virtual machine',
+        'The reservation and the budget are kept.')
     def test_pause(self) -> None:
         self.compute.pause_server(self.server)
         self.reaches('PAUSED')
@@ -143,8 +152,10 @@ class LifecycleTests(base.CloudTestCase):
         self.compute.unpause_server(self.server)
         self.assert_runs(again=False)
 
-    @proof.proves('Rebuild of a real container or virtual machine',
-                  'same pCPUs; the budget goes and comes with the guest')
+    @proof.proves(
+        'Rebuild of a real container or virtual machine',
+        'The server keeps its pCPUs. The budget ends with the old guest, and'
+        ' the new guest gets it again.')
     def test_rebuild(self) -> None:
         before = self.claim(self.server)
         image = self.cloud.image.find_image(
@@ -153,8 +164,10 @@ class LifecycleTests(base.CloudTestCase):
         self.runs_anew()
         self.assertEqual(before, self.claim(self.server))
 
-    @proof.proves('Crash of a real container or virtual machine',
-                  'kept; no budget until it is started again')
+    @proof.proves(
+        'Crash of a real container or virtual machine',
+        'The reservation is kept. There is no budget until the server is '
+        'started again.')
     def test_crash(self) -> None:
         os.kill(self.keeper(self.first), signal.SIGKILL)
         self.reaches('SHUTOFF')
@@ -163,14 +176,16 @@ class LifecycleTests(base.CloudTestCase):
         self.compute.start_server(self.server)
         self.assert_runs()
 
-    @proof.proves('Restart of a real nova-compute',
-                  'the guest runs on, its budget is left alone')
+    @proof.proves(
+        'Restart of a real nova-compute',
+        'The guest runs on, and its budget does not change.')
     def test_restart_of_nova(self) -> None:
         base.cloud('restart')
         self.assert_runs(again=False)
 
-    @proof.proves('Kill and restart of a real libvirtd',
-                  'the guest runs on, its budget is left alone')
+    @proof.proves(
+        'Kill and restart of a real libvirtd',
+        'The guest runs on, and its budget does not change.')
     def test_kill_of_libvirtd(self) -> None:
         old = base.processes.Process(self.settings.run / 'libvirtd.pid')
         proc = pathlib.Path('/proc', str(old.pid))
@@ -199,24 +214,28 @@ class LifecycleTests(base.CloudTestCase):
         return [service.status for service in self.compute.services()
                 if service.binary == 'nova-compute'] == ['enabled']
 
-    @proof.proves('Kill and restart of a real nova-compute',
-                  'the guest runs on, its budget is left alone')
+    @proof.proves(
+        'Kill and restart of a real nova-compute',
+        'The guest runs on, and its budget does not change.')
     def test_kill_of_nova(self) -> None:
         os.kill(int(self.nova_pid), signal.SIGKILL)
         base.cloud('up', '--guest', self.GUEST)
         self.assert_runs(again=False)
 
-    @proof.proves('Resize of a real container or virtual machine on its '
-                  'host, confirmed',
-                  'the new reservation on pCPUs with room for both')
+    @proof.proves(
+        'Resize of a real container or virtual machine on its host, '
+        'confirmed',
+        'The server has the new reservation, on pCPUs with room for both '
+        'reservations.')
     def test_resize_confirmed(self) -> None:
         self.compute.resize_server(self.server, self.flavor(40_000))
         self.reaches('VERIFY_RESIZE')
         self.compute.confirm_server_resize(self.server)
         self.assert_runs({'runtime_us': 40_000, 'period_us': 200_000})
 
-    @proof.proves('Resize of a real container or virtual machine on its '
-                  'host, reverted', 'the old reservation on the pCPUs it had')
+    @proof.proves(
+        'Resize of a real container or virtual machine on its host, reverted',
+        'The server has the old reservation on the old pCPUs.')
     def test_resize_reverted(self) -> None:
         before = self.claim(self.server)
         self.compute.resize_server(self.server, self.flavor(40_000))

@@ -32,16 +32,19 @@ class ContainerTestCase(lifecycle.LifecycleTests):
             os.sched_getscheduler(task) for task in tasks(found.group)
             if not pathlib.Path(f'/proc/{keeper}/task/{task}').exists()})
 
-    @proof.proves('Suspend of a real container',
-                  'libvirt refuses; the guest runs on, with the budget')
+    @proof.proves(
+        'Suspend of a real container',
+        'libvirt refuses. The guest runs on with its budget.')
     def test_suspend(self):
         self.compute.suspend_server(self.server)
         self.reaches('ERROR')
         self.recovers()
         self.assert_runs(again=False)
 
-    @proof.proves('Rescue of a real container',
-                  'Nova cannot start it; kept, a hard reboot brings it back')
+    @proof.proves(
+        'Rescue of a real container',
+        'Nova cannot start the rescue system. The reservation is kept, and a'
+        ' hard reboot starts the server.')
     def test_rescue(self):
         self.compute.rescue_server(self.server)
         self.reaches('ERROR')
@@ -54,8 +57,9 @@ class ContainerTestCase(lifecycle.LifecycleTests):
         """openstack server set --state active"""
         self.compute.reset_server_state(self.server, 'active')
 
-    @proof.proves('Reboot from inside a real container',
-                  'no guest, or one with its budget')
+    @proof.proves(
+        'Reboot from inside a real container',
+        'There is no guest, or the guest has its budget.')
     def test_reboot_from_inside(self):
         keeper = self.keeper(self.first)
         init = next(task for task in tasks(self.first.group)

@@ -25,9 +25,10 @@ class DeadlineTestCase(pinned.PinnedTests):
         """A server that is busy, as the host has it."""
         return self.on_host(self.busy(self.flavor(45_000, 100_000)))
 
-    @proof.proves('Two virtual machines of 0.45 on one pCPU by '
-                  'SCHED_DEADLINE, beside a third without a reservation',
-                  'each gets its share, to 0.005 of a pCPU')
+    @proof.proves(
+        'Two real virtual machines with 0.45 on one pCPU with '
+        'SCHED_DEADLINE, beside a third without a reservation',
+        'Each gets its share, to 0.005 of a pCPU.')
     def test_two_on_one_pcpu(self):
         pair = [self.reserved(), self.reserved()]
         self.assertEqual(1, len({each.claim.cpus for each in pair}))
@@ -63,8 +64,10 @@ class LifecycleTestCase(pinned.PinnedTests, lifecycle.LifecycleTests):
         emulator = found.below('cpuset') / found.group / 'emulator'
         return base.groups.tasks(emulator)[0]
 
-    @proof.proves('Suspend and resume of a real virtual machine by '
-                  'SCHED_DEADLINE', 'kept while suspended; no budget then')
+    @proof.proves(
+        'Suspend and resume of a real virtual machine with SCHED_DEADLINE',
+        'The reservation is kept. There is no budget while the server is '
+        'suspended.')
     def test_suspend(self):
         self.compute.suspend_server(self.server)
         self.reaches('SUSPENDED')
@@ -72,9 +75,10 @@ class LifecycleTestCase(pinned.PinnedTests, lifecycle.LifecycleTests):
         self.compute.resume_server(self.server)
         self.assert_runs()
 
-    @proof.proves('Rescue and unrescue of a real virtual machine by '
-                  'SCHED_DEADLINE',
-                  'kept; the rescue system has the same reservation')
+    @proof.proves(
+        'Rescue and unrescue of a real virtual machine with SCHED_DEADLINE',
+        'The reservation is kept, and the rescue system has the same '
+        'reservation.')
     def test_rescue(self):
         self.compute.rescue_server(self.server)
         self.reaches('RESCUE')
@@ -85,8 +89,9 @@ class LifecycleTestCase(pinned.PinnedTests, lifecycle.LifecycleTests):
         self.compute.unrescue_server(self.server)
         self.runs_anew()
 
-    @proof.proves('Reset of a real virtual machine by SCHED_DEADLINE',
-                  'the same vCPUs run on, with their budget')
+    @proof.proves(
+        'Reset of a real virtual machine with SCHED_DEADLINE',
+        'The same vCPU threads run on, with their budgets.')
     def test_reset(self):
         """What becomes of a guest that reboots itself."""
         with contextlib.closing(

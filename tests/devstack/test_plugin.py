@@ -100,7 +100,7 @@ class OneNodeTest(base.DevStackTestCase):
     def test_api_of_an_unknown_nova(self):
         self.paste_file.write_text('[pipeline:x]\npipeline = a b\n')
         error = self.run_plugin('stack/post-config', fails=True)
-        self.assertIn('does not know this Nova', error)
+        self.assertIn('does not support this release of Nova', error)
 
     def test_rootwrap_lets_the_privileged_process_start(self):
         self.run_plugin(*base.STACK)
@@ -344,7 +344,7 @@ class FlavorsTest(base.DevStackTestCase):
             self.has_flavors(a=found)
             self.want('a:1:64:1:1000:2000')
             error = self.run_plugin('stack/extra', fails=True)
-            self.assertIn('The flavor a is there without a reservation',
+            self.assertIn('The flavor a exists without a reservation',
                           error)
             self.assertEqual({'a': found}, self.flavors())
 
@@ -386,7 +386,7 @@ class FlavorsTest(base.DevStackTestCase):
         for bad in ('a', 'a:1:64:1:10', 'a:1:64:1:10:x', ':1:64:1:10:20'):
             self.want(f'b:1:64:1:10:20 {bad}')
             error = self.run_plugin('stack/pre-install', fails=True)
-            self.assertIn(f'NOVA_RT_FLAVORS has {bad}:', error)
+            self.assertIn(f'NOVA_RT_FLAVORS contains {bad}, which', error)
 
 
 def reserved(which):

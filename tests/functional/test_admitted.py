@@ -63,9 +63,11 @@ class TestCase(operations.TestCase):
 
 class RebuildTest(TestCase):
 
-    @proof.proves('Rebuild to an image with a property that binds a server '
-                  'to cells or dedicates CPUs, each of them', '400, with the '
-                  'property; the server runs on')
+    @proof.proves(
+        'Rebuild to an image with a property that binds a server to cells or'
+        ' dedicates CPUs, for each property',
+        'Nova answers with status 400 and names the property. The server '
+        'runs on.')
     def test_to_an_image_that_binds(self) -> None:
         server = self.reserved()
         for key, value in BINDING.items():
@@ -97,18 +99,24 @@ class ReboundTest(TestCase):
                  {'imageRef': self.image(**dict([AFFINITY]))}, 'ACTIVE')
         return server
 
-    @proof.proves('Cold migration, shelve, unshelve after a rebuild to an '
-                  'image with a property that binds', 'as ever')
+    @proof.proves(
+        'Cold migration, shelve and unshelve after a rebuild to an image '
+        'with a property that binds the server',
+        'The operations work as before.')
     def test_moves(self) -> None:
         self.assert_moves(self.rebuilt(), 'host2')
 
-    @proof.proves('Evacuation after a rebuild to an image with a property '
-                  'that binds', 'as ever')
+    @proof.proves(
+        'Evacuation after a rebuild to an image with a property that binds '
+        'the server',
+        'The evacuation works as before.')
     def test_evacuation(self) -> None:
         self.assert_evacuates(self.rebuilt())
 
-    @proof.proves('hw_numa_nodes or hw_pci_numa_affinity_policy set for a '
-                  'server with nova-manage, then evacuation', 'as ever')
+    @proof.proves(
+        'hw_numa_nodes or hw_pci_numa_affinity_policy is set for a server '
+        'with nova-manage, then evacuation',
+        'The evacuation works as before.')
     def test_set_by_an_operator(self) -> None:
         for key in ('hw_numa_nodes', 'hw_pci_numa_affinity_policy'):
             with self.subTest(key=key):
@@ -138,8 +146,9 @@ class Older:
 
 class StricterTest(Older, TestCase):
 
-    @proof.proves('Upgrade under stricter rules, then cold migration, shelve,'
-                  ' unshelve', 'as ever; new servers are refused')
+    @proof.proves(
+        'Upgrade to stricter rules, then cold migration, shelve and unshelve',
+        'The operations work as before. New servers are refused.')
     def test_moves(self) -> None:
         server = self.admitted()
         error = self.assertRaises(
@@ -160,13 +169,17 @@ class StricterTest(Older, TestCase):
         self.flags(max_share=0.2, group='nova_rt')
         self.assertEqual({uuid, plain['id']}, set(dict(older.servers())))
 
-    @proof.proves('Upgrade under stricter rules, then evacuation', 'as ever')
+    @proof.proves(
+        'Upgrade to stricter rules, then evacuation',
+        'The evacuation works as before.')
     def test_evacuation(self) -> None:
         self.assert_evacuates(self.admitted())
 
-    @proof.proves('Upgrade under stricter rules, then hard reboot, rebuild, '
-                  'resize and revert', 'as ever; the image of the rebuild '
-                  'has to keep the rules')
+    @proof.proves(
+        'Upgrade to stricter rules, then hard reboot, rebuild, resize and '
+        'revert',
+        'The operations work as before. The image of the rebuild must meet '
+        'the new rules.')
     def test_life(self) -> None:
         server = self.admitted()
         self.act(server, 'reboot', {'type': 'HARD'}, 'ACTIVE')
@@ -188,16 +201,18 @@ class StricterLiveTest(Older, test_live_migration.TestCase):
         self.assert_runs(server, 'host2', 600)
         self.assert_nothing_left('host1')
 
-    @proof.proves('Upgrade under stricter rules, then live migration',
-                  'as ever; new servers are refused')
+    @proof.proves(
+        'Upgrade to stricter rules, then live migration',
+        'The migration works as before. New servers are refused.')
     def test_live_migration(self) -> None:
         server = self.admitted()
         self.assertRaises(
             client.OpenStackApiException, self.post, self.bound)
         self.assert_moves_live(server)
 
-    @proof.proves('Limits of the operator lowered, then live migration',
-                  'as ever; new servers are refused')
+    @proof.proves(
+        'Limits of the operator lowered, then live migration',
+        'The migration works as before. New servers are refused.')
     def test_under_lower_limits(self) -> None:
         flavor = self.flavor(600)
         server = self.boot_on('host1', flavor)

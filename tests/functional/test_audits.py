@@ -11,10 +11,11 @@ from tests import proof
 class OperationTests(audits.Audits):
     """The same for containers and for virtual machines."""
 
-    @proof.proves('Audit, or start of nova-compute, at any step of create, '
-                  'delete, reboot, stop, start, rebuild, shelve, unshelve, '
-                  'soft delete, restore', 'no claim is '
-                  'forgotten, no budget of a guest changed')
+    @proof.proves(
+        'Audit, or start of nova-compute, at any step of create, delete, '
+        'reboot, stop, start, rebuild, shelve, unshelve, soft delete, '
+        'restore',
+        'No claim is forgotten, and no budget of a guest changes.')
     def test_life(self) -> None:
         self.flags(shelved_offload_time=-1, reclaim_instance_interval=600)
         with self.audited('create'):
@@ -42,9 +43,10 @@ class OperationTests(audits.Audits):
             self.killer.wait()
         self.assert_nothing_left(*self.computes)
 
-    @proof.proves('Audit, or start of nova-compute, at any step of a resize '
-                  'or cold migration, confirmed or reverted', 'no claim is '
-                  'forgotten, no budget of a guest changed')
+    @proof.proves(
+        'Audit, or start of nova-compute, at any step of a resize or cold '
+        'migration, confirmed or reverted',
+        'No claim is forgotten, and no budget of a guest changes.')
     def test_moves(self) -> None:
         for action, flavor in (('migrate', None), ('resize', self.large)):
             body = {'flavorRef': flavor} if flavor else None
@@ -54,9 +56,11 @@ class OperationTests(audits.Audits):
                 self.does(server, end, name=f'{end} of {action}')
                 self.ends(server)
 
-    @proof.proves('Audit, or start of nova-compute, at any step of a resize '
-                  'on the same host', 'no claim is forgotten; the guest that '
-                  'still runs keeps its pCPUs')
+    @proof.proves(
+        'Audit, or start of nova-compute, at any step of a resize on the '
+        'same host',
+        'No claim is forgotten, and the guest that still runs keeps its '
+        'pCPUs.')
     def test_resize_here(self) -> None:
         # By the name of its host Nova tells whether it stayed.
         self.flags(allow_resize_to_same_host=True, host='host1')
@@ -68,9 +72,10 @@ class OperationTests(audits.Audits):
             self.does(server, end, name=f'{end} here')
             self.ends(server)
 
-    @proof.proves('Audit, or start of nova-compute, at any step of an '
-                  'evacuation of a server in state active, stopped or error',
-                  'no claim is forgotten, no budget of a guest changed')
+    @proof.proves(
+        'Audit, or start of nova-compute, at any step of an evacuation of a '
+        'server in state active, stopped or error',
+        'No claim is forgotten, and no budget of a guest changes.')
     def test_evacuate(self) -> None:
         for state in ('active', 'stopped', 'error'):
             server = self.boot_on('host1', self.small)
@@ -97,9 +102,10 @@ class MachineTest(OperationTests, operations.TestCase):
     KERNEL = 'F2m'
     VCPUS = 2
 
-    @proof.proves('Audit, or start of nova-compute, at any step of a live '
-                  'migration, completed or failed', 'no claim is '
-                  'forgotten, no budget of a guest changed')
+    @proof.proves(
+        'Audit, or start of nova-compute, at any step of a live migration, '
+        'completed or failed',
+        'No claim is forgotten, and no budget of a guest changes.')
     def test_live_migration(self) -> None:
         libvirt = self.useFixture(live.Migrations(
             self.guests, lambda: self.computes[

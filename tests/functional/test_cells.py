@@ -76,8 +76,10 @@ class TestCase(base.TestCase):
 
 class FullTest(TestCase):
 
-    @proof.proves('Two cells, full', 'each host takes what fits; one more '
-                  'finds none')
+    @proof.proves(
+        'Two full cells',
+        'Each host takes the servers that fit. One more server finds no '
+        'host.')
     def test_each_cell_is_filled(self) -> None:
         flavor = self.rt_flavor(60_000, 100_000, vcpus=4)
         booted = [self.boot(flavor) for _ in CELLS]
@@ -110,8 +112,10 @@ class CrossCellTest(TestCase):
         self.assertEqual(self.target, self.host_of(self.server))
         self.assertEqual([20_000], self.runtimes(self.source))
 
-    @proof.proves('Cross-cell resize', 'claimed in the other cell beside the '
-                  'old claim; confirming frees that')
+    @proof.proves(
+        'Cross-cell resize',
+        'The server holds a claim in the other cell, and the old claim '
+        'until the resize is confirmed.')
     def test_confirmed(self) -> None:
         self.resize(self.rt_flavor(40_000, 100_000, vcpus=2))
         self.assertEqual([20_000], self.runtimes(self.target))
@@ -121,8 +125,9 @@ class CrossCellTest(TestCase):
         self.assertEqual([20_000], self.runtimes(self.target))
         self.assertEqual((400_000, 200_000), self.usage(self.target))
 
-    @proof.proves('Upgrade under stricter rules, then cross-cell migration',
-                  'as ever')
+    @proof.proves(
+        'Upgrade to stricter rules, then cross-cell migration',
+        'The migration works as before.')
     def test_admitted_by_older_rules(self) -> None:
         self._delete_server(self.server)
         with fixtures.MonkeyPatch('nova_rt.services.compute.admission.check',
@@ -137,8 +142,9 @@ class CrossCellTest(TestCase):
         self.assert_empty(self.source)
         self.assertEqual([20_000], self.runtimes(self.target))
 
-    @proof.proves('Cross-cell resize: revert', 'back with the old claim; the '
-                  'other cell keeps nothing')
+    @proof.proves(
+        'Cross-cell resize: revert',
+        'The server has its old claim, and the other cell keeps nothing.')
     def test_reverted(self) -> None:
         self.resize(self.rt_flavor(40_000, 100_000, vcpus=2))
         self.act('revertResize', None, 'ACTIVE')
@@ -146,8 +152,9 @@ class CrossCellTest(TestCase):
         self.assertEqual([20_000], self.runtimes(self.source))
         self.assertEqual([20_000], self.granted_runtimes(self.source))
 
-    @proof.proves('Cross-cell resize to a flavor without a reservation',
-                  'its hints are left behind')
+    @proof.proves(
+        'Cross-cell resize to a flavor without a reservation',
+        'The hints of the server are dropped.')
     def test_hints_are_left_behind(self) -> None:
         self.resize(self.rt_flavor(None, None))
         self.assertEqual([], self.runtimes(self.target))

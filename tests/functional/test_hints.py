@@ -47,8 +47,9 @@ class DefaultTest(operations.TestCase):
             self.assertEqual(200, self.share(self.boot(flavor, HINTS)))
         self.assert_invariants()
 
-    @proof.proves('Resize of a server with hints to a flavor that takes none',
-                  'they are left behind; a revert brings them back')
+    @proof.proves(
+        'Resize of a server with hints to a flavor that accepts none',
+        'The hints are dropped. A revert restores them.')
     def test_hints_are_left_behind(self) -> None:
         server = self.boot(self.flavor(400), HINTS)
         plain = self.rt_flavor(None, None)
@@ -68,9 +69,10 @@ class DefaultTest(operations.TestCase):
         self.act(server, 'migrate', None, 'VERIFY_RESIZE')
         self.assertEqual(300, self.share(server))
 
-    @proof.proves('Resize of a server with hints to a smaller flavor',
-                  'refused with the reason where they ask for more than it '
-                  'has')
+    @proof.proves(
+        'Resize of a server with hints to a smaller flavor',
+        'If the hints ask for more than the flavor allows, the resize is '
+        'refused with the reason.')
     def test_a_resize_is_checked(self) -> None:
         server = self.boot(self.flavor(400), HINTS)
         said = self.refused(

@@ -24,25 +24,29 @@ class MachineTest(kill_live.LiveKillTests, operations.TestCase):
     KERNEL = 'F2m'
     VCPUS = 2
 
-    @proof.proves('Live migration, nova-compute of an end is killed', 'at '
-                  'each step: a guest keeps what was claimed for it where it '
-                  'runs, an operator starts it where Nova has it')
+    @proof.proves(
+        'Live migration, nova-compute of one end is killed, at each step',
+        'The guest keeps its claim where it runs. An operator starts the '
+        'server where Nova has it.')
     def test_live_migration(self) -> None:
         self.ends_at = 'host2'
         self.matrix(kill_matrix.Operation(
             'live', lambda: self.boot_here(self.large), self.migrate_live))
 
-    @proof.proves('Live migration that fails, nova-compute of an end is '
-                  'killed', 'at each step: as before; nothing left at the '
-                  'destination')
+    @proof.proves(
+        'Live migration that fails while nova-compute of one end is killed, '
+        'at each step',
+        'The server stays on the source as before, and nothing is left at '
+        'the destination.')
     def test_failed_live_migration(self) -> None:
         self.ends_at, self.libvirt.ends = 'host1', live.FAILED
         self.matrix(kill_matrix.Operation(
             'failed', lambda: self.boot_here(self.large), self.migrate_live))
 
-    @proof.proves('Live migration, nova-compute of an end is killed, and the '
-                  'server is deleted before it is back', 'at each step: no '
-                  'claim and no budget is left once it is')
+    @proof.proves(
+        'Live migration, nova-compute of one end is killed, and the server '
+        'is deleted before nova-compute is back, at each step',
+        'Once nova-compute is back, no claim and no budget is left.')
     def test_deleted_meanwhile(self) -> None:
         self.ends_at = 'host2'
         self.matrix(kill_matrix.Operation(
@@ -59,10 +63,11 @@ class MachineTest(kill_live.LiveKillTests, operations.TestCase):
         self.restart()
         self.check()
 
-    @proof.proves('Live migration, nova-compute of the source is killed as it '
-                  'begins, or while libvirt copies', 'Nova keeps the '
-                  "allocations of both hosts; what 'nova-rt-manage check' "
-                  'says to do heals them')
+    @proof.proves(
+        'Live migration, nova-compute of the source is killed when it '
+        'begins, or while libvirt copies',
+        'Nova keeps the allocations of both hosts. The remedies that '
+        "'nova-rt-manage check' names repair them.")
     def test_left_by_a_live_migration(self) -> None:
         for at in ('RPC pre_live_migration', 'libvirt copies'):
             self.leave(self.migrate_live, at)
@@ -72,10 +77,11 @@ class MachineTest(kill_live.LiveKillTests, operations.TestCase):
             self.assert_nothing_left('host2')
             self.finish()
 
-    @proof.proves('Live migration, nova-compute of the source is killed while '
-                  'libvirt copies, and the server is deleted before it is '
-                  'back', 'Nova keeps what the migration allocates; '
-                  "'nova-rt-manage heal' takes our part of it")
+    @proof.proves(
+        'Live migration, nova-compute of the source is killed while libvirt '
+        'copies, and the server is deleted before nova-compute is back',
+        "Nova keeps the allocation of the migration. 'nova-rt-manage heal' "
+        'removes the part of nova-rt.')
     def test_left_by_a_deleted_server(self) -> None:
         self.leave(self.delete_meanwhile)
         left = self._get_allocations_by_provider_uuid(

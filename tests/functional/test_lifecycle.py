@@ -18,8 +18,10 @@ class LifecycleTests:
 
     HOSTS = ('host1',)
 
-    @proof.proves('Soft reboot', 'same pCPUs; the budget goes and comes '
-                  'with the guest')
+    @proof.proves(
+        'Soft reboot',
+        'The server keeps its pCPUs. The budget ends with the old guest, and'
+        ' the new guest gets it again.')
     def test_soft_reboot(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -27,8 +29,10 @@ class LifecycleTests:
         self.assertEqual(before, self.claimed(server))
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Hard reboot', 'same pCPUs; the budget goes and comes '
-                  'with the guest')
+    @proof.proves(
+        'Hard reboot',
+        'The server keeps its pCPUs. The budget ends with the old guest, and'
+        ' the new guest gets it again.')
     def test_hard_reboot(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -36,8 +40,10 @@ class LifecycleTests:
         self.assertEqual(before, self.claimed(server))
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Stop, start', 'kept while the server is off; no budget '
-                  'then')
+    @proof.proves(
+        'Stop, start',
+        'The reservation is kept. There is no budget while the server is '
+        'off.')
     def test_stop_and_start(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -47,7 +53,9 @@ class LifecycleTests:
         self.assertEqual(before, self.claimed(server))
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Pause, unpause', 'kept, with its budget')
+    @proof.proves(
+        'Pause, unpause',
+        'The reservation and the budget are kept.')
     def test_pause(self) -> None:
         server = self.reserved()
         self.act(server, 'pause', None, 'PAUSED')
@@ -55,8 +63,10 @@ class LifecycleTests:
         self.act(server, 'unpause', None, 'ACTIVE')
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Rescue, unrescue', 'kept; the rescue system has the '
-                  'same reservation')
+    @proof.proves(
+        'Rescue, unrescue',
+        'The reservation is kept, and the rescue system has the same '
+        'reservation.')
     def test_rescue(self) -> None:
         server = self.reserved()
         os.makedirs(os.path.join(
@@ -66,7 +76,9 @@ class LifecycleTests:
         self.act(server, 'unrescue', None, 'ACTIVE')
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Rebuild', 'kept: the same pCPUs, no new request')
+    @proof.proves(
+        'Rebuild',
+        'The server keeps its pCPUs, without a new request.')
     def test_rebuild(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -74,8 +86,10 @@ class LifecycleTests:
         self.assertEqual(before, self.claimed(server))
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Shelve, shelve offload, unshelve', 'kept while shelved, '
-                  'released when offloaded, claimed anew')
+    @proof.proves(
+        'Shelve, shelve offload, unshelve',
+        'The reservation is kept while the server is shelved, released at '
+        'the offload, and claimed again at unshelve.')
     def test_shelve(self) -> None:
         self.flags(shelved_offload_time=-1)
         server = self.reserved()
@@ -86,8 +100,10 @@ class LifecycleTests:
         self.act(server, 'unshelve', None, 'ACTIVE')
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Unshelve without room', 'stays offloaded with nothing '
-                  'held; can be tried again')
+    @proof.proves(
+        'Unshelve without room',
+        'The server stays offloaded and holds no claim. The unshelve can be '
+        'repeated.')
     def test_unshelve_without_room(self) -> None:
         self.flags(shelved_offload_time=0)
         server = self.reserved()
@@ -100,8 +116,9 @@ class LifecycleTests:
         self.act(server, 'unshelve', None, 'ACTIVE')
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Several at once (min_count)', 'each has its own, or none '
-                  'is created')
+    @proof.proves(
+        'Several servers at once (min_count)',
+        'Each server has its own reservation, or no server is created.')
     def test_multi_create(self) -> None:
         self.post(self.flavor(300), count=3)
         servers = self.api.get_servers()
@@ -113,7 +130,9 @@ class LifecycleTests:
         self.assert_invariants()
         self.assertEqual(3, len(self.alive('host1')))
 
-    @proof.proves('Delete in states off, paused and shelved', 'released')
+    @proof.proves(
+        'Delete in states off, paused and shelved',
+        'The reservation is released.')
     def test_delete(self) -> None:
         self.flags(shelved_offload_time=-1)
         for action, status in (('os-stop', 'SHUTOFF'), ('pause', 'PAUSED'),
@@ -124,7 +143,9 @@ class LifecycleTests:
             self.assert_invariants()
             self.assert_nothing_left()
 
-    @proof.proves('Delete in state error', 'released')
+    @proof.proves(
+        'Delete in state error',
+        'The reservation is released.')
     def test_delete_in_error(self) -> None:
         server = self.reserved()
         self.api.post_server_action(
@@ -134,8 +155,10 @@ class LifecycleTests:
         self.assert_invariants()
         self.assert_nothing_left()
 
-    @proof.proves('Crash of the guest', 'kept; no budget until it is started '
-                  'again')
+    @proof.proves(
+        'Crash of the guest',
+        'The reservation is kept. There is no budget until the server is '
+        'started again.')
     def test_crash(self) -> None:
         server = self.reserved()
         self.crash(server)
@@ -145,8 +168,9 @@ class LifecycleTests:
         self.act(server, 'os-start', None, 'ACTIVE')
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Host reboot, resume_guests_state_on_host_boot = true',
-                  'kept; applied before each guest runs')
+    @proof.proves(
+        'Host reboot, resume_guests_state_on_host_boot = true',
+        'The reservation is kept, and applied before each guest runs.')
     def test_host_reboot_resumed(self) -> None:
         self.flags(resume_guests_state_on_host_boot=True)
         servers = [self.reserved(share=300) for _ in range(2)]
@@ -156,8 +180,9 @@ class LifecycleTests:
         for server in servers:
             self.assert_runs(server, 'host1', 300)
 
-    @proof.proves('Host reboot, resume_guests_state_on_host_boot = false',
-                  'kept; applied when the server is started')
+    @proof.proves(
+        'Host reboot, resume_guests_state_on_host_boot = false',
+        'The reservation is kept, and applied when the server is started.')
     def test_host_reboot(self) -> None:
         self.flags(resume_guests_state_on_host_boot=False)
         server = self.reserved()
@@ -168,7 +193,9 @@ class LifecycleTests:
         self.act(server, 'reboot', {'type': 'HARD'}, 'ACTIVE')
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Restart of nova-compute', 'kept; no budget is touched')
+    @proof.proves(
+        'Restart of nova-compute',
+        'The reservations are kept, and no budget changes.')
     def test_restart(self) -> None:
         server = self.reserved()
         self.kernel().written.clear()
@@ -179,9 +206,10 @@ class LifecycleTests:
         self.assert_invariants()
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Reboot from inside a container, start by virsh', 'kept; '
-                  'applied when libvirt tells; where the kernel refuses, the '
-                  'guest is ended')
+    @proof.proves(
+        'Reboot from inside a container, start by virsh',
+        'The reservation is kept, and applied at the event of libvirt. If '
+        'the kernel refuses the budget, the guest is ended.')
     def test_started_by_somebody_else(self) -> None:
         server = self.reserved()
         domain = self.domain(server)
@@ -222,7 +250,10 @@ class MachineTest(LifecycleTests, operations.TestCase):
     KERNEL = 'F2m'
     FILLS = 4
 
-    @proof.proves('Suspend, resume', 'kept while suspended; no budget then')
+    @proof.proves(
+        'Suspend, resume',
+        'The reservation is kept. There is no budget while the server is '
+        'suspended.')
     def test_suspend(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -232,7 +263,9 @@ class MachineTest(LifecycleTests, operations.TestCase):
         self.assertEqual(before, self.claimed(server))
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Snapshot', 'kept')
+    @proof.proves(
+        'Snapshot',
+        'The reservation is kept.')
     def test_snapshot(self) -> None:
         server = self.reserved()
         self.act(server, 'createImage', {'name': 'image'}, 'ACTIVE')
@@ -245,7 +278,9 @@ class BuildingTest(operations.TestCase):
     HOSTS = ('host1',)
     CAST_AS_CALL = False
 
-    @proof.proves('Delete while building', 'released')
+    @proof.proves(
+        'Delete while building',
+        'The reservation is released.')
     def test_delete(self) -> None:
         asked = []
 

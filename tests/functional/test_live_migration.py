@@ -87,9 +87,11 @@ class TestCase(operations.TestCase):
 
 class LiveMigrationTest(TestCase):
 
-    @proof.proves('Live migration', 'claimed at the destination before '
-                  'anything moves, in place there before the guest runs, '
-                  'released at the source')
+    @proof.proves(
+        'Live migration',
+        'The destination claims before anything moves, and has the budget in'
+        ' place before the guest runs there. The source releases the '
+        'reservation.')
     def test_accepted(self) -> None:
         self.reserved('host2', 300)
         server = self.reserved()
@@ -102,8 +104,10 @@ class LiveMigrationTest(TestCase):
         self.act(server, 'reboot', {'type': 'HARD'}, 'ACTIVE')
         self.assert_runs(server, 'host2', 600)
 
-    @proof.proves('Live migration, aborted', 'as before; nothing left at '
-                  'the destination')
+    @proof.proves(
+        'Live migration, aborted',
+        'The server stays on the source as before, and nothing is left at '
+        'the destination.')
     def test_aborted(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -111,8 +115,10 @@ class LiveMigrationTest(TestCase):
         self.migrate(server, 'cancelled')
         self.assert_stayed(server, before)
 
-    @proof.proves('Live migration, failed at the source', 'as before; '
-                  'nothing left at the destination')
+    @proof.proves(
+        'Live migration, failed at the source',
+        'The server stays on the source as before, and nothing is left at '
+        'the destination.')
     def test_failed(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -120,8 +126,10 @@ class LiveMigrationTest(TestCase):
         self.migrate(server, 'failed')
         self.assert_stayed(server, before)
 
-    @proof.proves('Live migration, failed, with disks of its own on each '
-                  'host', 'as before; nothing left at the destination')
+    @proof.proves(
+        'Live migration with disks that are not shared, failed',
+        'The server stays on the source as before, and nothing is left at '
+        'the destination.')
     def test_failed_with_its_disks(self) -> None:
         """Nova stores the server while it deletes them there."""
         self.useFixture(fixtures.MonkeyPatch(
@@ -142,8 +150,10 @@ class LiveMigrationTest(TestCase):
         self.assertEqual([before], stored)
         self.assert_stayed(server, before)
 
-    @proof.proves('Live migration, failed with an error of libvirt', 'as '
-                  'before, in state ERROR from Nova 34 on')
+    @proof.proves(
+        'Live migration, failed with an error of libvirt',
+        'The server stays on the source as before. From Nova 34 on, its '
+        'state is ERROR.')
     def test_failed_with_an_error(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -157,8 +167,10 @@ class LiveMigrationTest(TestCase):
         self.migrate(server, 'completed')
         self.assert_runs(server, 'host2', 600)
 
-    @proof.proves('Live migration, budget refused at the destination',
-                  'the incoming guest is ended; as before at the source')
+    @proof.proves(
+        'Live migration, the kernel of the destination refuses the budget',
+        'The incoming guest is ended. The server stays on the source as '
+        'before.')
     def test_refused_by_the_kernel(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -174,8 +186,11 @@ class LiveMigrationTest(TestCase):
         if '.libvirt-' in path and 'rt_' in path:
             raise OSError(22, 'refused', path)
 
-    @proof.proves('Live migration, nova-compute of the destination hears of '
-                  'nothing', 'given up before the guest stops; as before')
+    @proof.proves(
+        'Live migration, nova-compute of the destination gets no event of '
+        'libvirt',
+        'The migration is given up before the guest stops. The server stays '
+        'on the source as before.')
     def test_not_in_place(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -197,8 +212,9 @@ class LiveMigrationTest(TestCase):
         self.migrate(server, 'completed')
         self.assertEqual([live.SLOW, 7], self.libvirt.speeds)
 
-    @proof.proves('Live migration, no room at the destination', 'refused; '
-                  'as before')
+    @proof.proves(
+        'Live migration, no room at the destination',
+        'The migration is refused. The server stays on the source as before.')
     def test_no_room(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -208,8 +224,10 @@ class LiveMigrationTest(TestCase):
         self.assert_invariants()
         self.assert_stayed(server, before)
 
-    @proof.proves('Live migration, the schedulers believe a stale map',
-                  'refused by the claim of the destination; as before')
+    @proof.proves(
+        'Live migration, the schedulers use a stale map',
+        'The claim of the destination refuses the migration. The server '
+        'stays on the source as before.')
     def test_no_room_for_the_claim(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -223,9 +241,10 @@ class LiveMigrationTest(TestCase):
         self.assert_invariants()
         self.assert_stayed(server, before)
 
-    @proof.proves('Live migration, a check at the destination fails after '
-                  'the claim', 'refused; as before, and the claim is released '
-                  'before any audit')
+    @proof.proves(
+        'Live migration, a check at the destination fails after the claim',
+        'The migration is refused. The server stays on the source as before,'
+        ' and the claim is released before any audit.')
     def test_check_fails_after_the_claim(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -246,8 +265,9 @@ class LiveMigrationTest(TestCase):
         self.assert_ended(server, 'error')
         self.assert_stayed(server, before)
 
-    @proof.proves('Live migration, the claim at the destination breaks off',
-                  'refused; as before')
+    @proof.proves(
+        'Live migration, the claim at the destination is interrupted',
+        'The migration is refused. The server stays on the source as before.')
     def test_claim_breaks_off(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -270,8 +290,10 @@ class LiveMigrationTest(TestCase):
         self.assert_ended(server, 'error')
         self.assert_stayed(server, before)
 
-    @proof.proves('Live migration to a host without the plugin', 'refused by '
-                  'the scheduler; as before')
+    @proof.proves(
+        'Live migration to a host without nova-rt',
+        'The scheduler refuses the host. The server stays on the source as '
+        'before.')
     def test_no_plugin(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -283,9 +305,11 @@ class LiveMigrationTest(TestCase):
         self.assertEqual(before, self.claimed(server))
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Live migration, the schedulers believe a host has the '
-                  'plugin', 'refused by the source before anything moves; '
-                  'as before')
+    @proof.proves(
+        'Live migration, the schedulers wrongly expect nova-rt on the '
+        'destination',
+        'The source refuses the migration before anything moves. The server '
+        'stays there as before.')
     def test_plugin_is_gone(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -297,8 +321,10 @@ class LiveMigrationTest(TestCase):
         self.assertIn('makes no claim', self.stdlog.logger.output)
         self.assert_stayed(server, before)
 
-    @proof.proves('Live migration, the destination made no claim', 'ended '
-                  'before anything moves; runs on, in state ERROR')
+    @proof.proves(
+        'Live migration, the destination made no claim',
+        'The migration is ended before anything moves. The server runs on, '
+        'in state ERROR.')
     def test_no_claim(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -313,7 +339,9 @@ class LiveMigrationTest(TestCase):
         self.assertIn('made no claim', self.stdlog.logger.output)
         self.assert_stayed(server, before)
 
-    @proof.proves('Live migration without a reservation', 'works as ever')
+    @proof.proves(
+        'Live migration of a server without a reservation',
+        'The migration works as without nova-rt.')
     def test_without_reservation(self) -> None:
         server = self.boot_on('host1', self.rt_flavor(None, None))
         self.migrate(server, 'completed')

@@ -32,8 +32,10 @@ class MoveTests:
                        if claim.instance_uuid == server['id'])
             self.assertEqual(shares.get(host, 0), held, host)
 
-    @proof.proves('Cold migration, confirmed', 'follows the server; held on '
-                  'both hosts until confirmed')
+    @proof.proves(
+        'Cold migration, confirmed',
+        'The reservation follows the server. Both hosts hold it until the '
+        'migration is confirmed.')
     def test_cold_migration(self) -> None:
         server = self.reserved()
         self.act(server, 'migrate', None, 'VERIFY_RESIZE')
@@ -43,8 +45,10 @@ class MoveTests:
         self.assert_held(server, host2=600)
         self.assert_runs(server, 'host2', 600)
 
-    @proof.proves('Cold migration, reverted', 'back on the pCPUs it had; '
-                  'nothing left at the destination')
+    @proof.proves(
+        'Cold migration, reverted',
+        'The server is back on its old pCPUs, and nothing is left at the '
+        'destination.')
     def test_cold_migration_reverted(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -54,8 +58,10 @@ class MoveTests:
         self.assert_held(server, host1=600)
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Cold migration of a stopped server', 'follows; no budget '
-                  'until it is started')
+    @proof.proves(
+        'Cold migration of a stopped server',
+        'The reservation follows the server. There is no budget until the '
+        'server is started.')
     def test_cold_migration_while_off(self) -> None:
         server = self.reserved()
         self.act(server, 'os-stop', None, 'SHUTOFF')
@@ -65,8 +71,10 @@ class MoveTests:
         self.act(server, 'os-start', None, 'ACTIVE')
         self.assert_runs(server, 'host2', 600)
 
-    @proof.proves('Resize up to another host, confirmed', 'the new one '
-                  'there; both held until confirmed')
+    @proof.proves(
+        'Resize up to another host, confirmed',
+        'The server has the new reservation on the other host. Both '
+        'reservations are held until the resize is confirmed.')
     def test_resize_up(self) -> None:
         server = self.reserved(share=300)
         self.resize(server, 600)
@@ -76,8 +84,9 @@ class MoveTests:
         self.assert_held(server, host2=600)
         self.assert_runs(server, 'host2', 600)
 
-    @proof.proves('Resize down to another host, reverted', 'the old one on '
-                  'the old pCPUs')
+    @proof.proves(
+        'Resize down to another host, reverted',
+        'The server has the old reservation on the old pCPUs.')
     def test_resize_down_reverted(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -87,8 +96,10 @@ class MoveTests:
         self.assertEqual(before, self.claimed(server))
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Resize up on the same host, confirmed', 'the new one; '
-                  'needs room for both until confirmed')
+    @proof.proves(
+        'Resize up on the same host, confirmed',
+        'The server has the new reservation. The host needs room for both '
+        'reservations until the resize is confirmed.')
     def test_resize_here(self) -> None:
         self.stay()
         server = self.reserved(share=300)
@@ -99,8 +110,9 @@ class MoveTests:
         self.assert_held(server, host1=600)
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Resize down on the same host, reverted', 'the old one on '
-                  'the old pCPUs')
+    @proof.proves(
+        'Resize down on the same host, reverted',
+        'The server has the old reservation on the old pCPUs.')
     def test_resize_down_here_reverted(self) -> None:
         self.stay()
         server = self.reserved(share=600)
@@ -112,8 +124,9 @@ class MoveTests:
         self.assert_held(server, host1=600)
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('Resize that fits nowhere', 'refused; the server runs on '
-                  'with what it has')
+    @proof.proves(
+        'Resize that fits nowhere',
+        'The resize is refused. The server runs on with its reservation.')
     def test_resize_refused(self) -> None:
         server = self.reserved(share=600)
         other = self.reserved('host2', 600, vcpus=4)
@@ -123,8 +136,9 @@ class MoveTests:
         for each, host in ((server, 'host1'), (other, 'host2')):
             self.assert_runs(each, host, 600)
 
-    @proof.proves('Resize to a flavor without reservation, and back',
-                  'released, claimed anew')
+    @proof.proves(
+        'Resize to a flavor without a reservation, and back',
+        'The reservation is released, and then claimed again.')
     def test_resize_away(self) -> None:
         server = self.reserved()
         plain = self.rt_flavor(None, None)
@@ -136,7 +150,9 @@ class MoveTests:
         self.act(server, 'confirmResize', None, 'ACTIVE')
         self.assert_runs(server, 'host1', 300)
 
-    @proof.proves('Delete while resized', 'released on both hosts')
+    @proof.proves(
+        'Delete while resized',
+        'The reservation is released on both hosts.')
     def test_delete_while_resized(self) -> None:
         server = self.reserved()
         self.resize(server, 300)
@@ -144,8 +160,10 @@ class MoveTests:
         self.assert_invariants()
         self.assert_nothing_left(*self.computes)
 
-    @proof.proves('Evacuate, and the old host comes back', 'claimed at the '
-                  'new host; released at the old one when it returns')
+    @proof.proves(
+        'Evacuation, and the return of the old host',
+        'The new host holds the reservation. The old host releases it when '
+        'the host returns.')
     def test_evacuate(self) -> None:
         server = self.reserved()
         lost = self.lose('host1')
@@ -158,8 +176,10 @@ class MoveTests:
         self.assert_held(server, host2=600)
         self.assertEqual([], self.alive('host1'))
 
-    @proof.proves('Evacuate without room', 'refused, nothing held; repeated '
-                  'when there is room')
+    @proof.proves(
+        'Evacuation without room',
+        'The evacuation is refused, and no claim is held. It succeeds later,'
+        ' when there is room.')
     def test_evacuate_refused(self) -> None:
         server = self.reserved()
         other = self.reserved('host2', 600, vcpus=4)
@@ -172,7 +192,9 @@ class MoveTests:
         self.assert_runs(server, 'host2', 600)
         self.come_back('host1', lost)
 
-    @proof.proves('Unshelve to another host', 'claimed there')
+    @proof.proves(
+        'Unshelve to another host',
+        'The other host holds the reservation.')
     def test_unshelve(self) -> None:
         self.flags(shelved_offload_time=0)
         server = self.reserved()
@@ -206,13 +228,17 @@ class RefusedTest(operations.TestCase):
 
     CAST_AS_CALL = False
 
-    @proof.proves('Migration whose budget the kernel refuses', 'held at the '
-                  'destination, where a hard reboot starts it')
+    @proof.proves(
+        'Migration, the kernel refuses the budget',
+        'The destination holds the reservation. A hard reboot starts the '
+        'server there.')
     def test_refused_by_the_kernel(self) -> None:
         self.assert_recovers('migrate', None, 600)
 
-    @proof.proves('Resize whose budget the kernel refuses', 'held at the '
-                  'destination, where a hard reboot starts it')
+    @proof.proves(
+        'Resize, the kernel refuses the budget',
+        'The destination holds the reservation. A hard reboot starts the '
+        'server there.')
     def test_resize_refused_by_the_kernel(self) -> None:
         self.assert_recovers(
             'resize', {'flavorRef': self.flavor(300)}, 300)

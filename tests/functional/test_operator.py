@@ -67,8 +67,10 @@ class TightenedTest(TestCase):
         self.assertEqual((600_000, 600_000), self.allocated(server))
         return server
 
-    @proof.proves('cpu_cap lowered below what is claimed', 'kept; the log '
-                  'says once what has to move; nothing new on that pCPU')
+    @proof.proves(
+        'cpu_cap is lowered below the sum of the claims',
+        'Claims are kept. The log says once which servers have to move. The '
+        'pCPU takes no new reservation.')
     def test_cap(self) -> None:
         server = self.tighten('migrate or resize one of', cpu_cap=0.5)
         self.assert_closed(self.flavor(550))
@@ -76,16 +78,20 @@ class TightenedTest(TestCase):
         self.assertNotEqual(self.claimed(server).cpus,
                             self.claimed(other).cpus)
 
-    @proof.proves('rt_cpus reduced below what is claimed', 'kept; the log '
-                  'says once what has to move; nothing new on that pCPU')
+    @proof.proves(
+        'rt_cpus loses a pCPU with claims',
+        'Claims are kept. The log says once which servers have to move. The '
+        'pCPU takes no new reservation.')
     def test_cpus(self) -> None:
         self.tighten('hold pCPUs other than 2-3', rt_cpus='2-3')
         other = self.boot(self.flavor(600))
         self.assertEqual((2,), self.claimed(other).cpus)
         self.assert_kernel('host1')
 
-    @proof.proves('hcbs_scheduler_available = false', 'kept; the log says '
-                  'once what has to move; nothing new on the host')
+    @proof.proves(
+        'hcbs_scheduler_available is set to false',
+        'Claims are kept. The log says once which servers have to move. The '
+        'host takes no new reservation.')
     def test_off(self) -> None:
         server = self.tighten('hcbs_scheduler_available is false; migrate',
                               hcbs_scheduler_available=False)
@@ -109,8 +115,10 @@ class TenantLimitsTest(TestCase):
 
     HOSTS = ('host1', 'host2')
 
-    @proof.proves('max_share lowered', 'running servers keep theirs and can '
-                  'be migrated; new ones and resizes are refused')
+    @proof.proves(
+        'max_share is lowered',
+        'Running servers keep their reservations, and can be migrated. New '
+        'servers and resizes are refused.')
     def test_max_share(self) -> None:
         server = self.reserved(share=600)
         same, more = self.flavor(600), self.flavor(700)
@@ -124,8 +132,9 @@ class TenantLimitsTest(TestCase):
         self.assert_invariants()
         self.assert_runs(server, 'host2', 600)
 
-    @proof.proves('hint_override tightened', 'running servers keep theirs '
-                  'and can be migrated')
+    @proof.proves(
+        'hint_override becomes stricter',
+        'Running servers keep their reservations, and can be migrated.')
     def test_hint_override(self) -> None:
         server = self.boot(self.flavor(300),
                            {'cpu.rt_runtime_us': 60_000})
@@ -139,8 +148,10 @@ class TenantLimitsTest(TestCase):
 
 class DamagedTest(TestCase):
 
-    @proof.proves('A damaged claim', 'the guest runs on as it is; the host '
-                  'takes no more until it is gone; said once')
+    @proof.proves(
+        'A damaged claim',
+        'The guest runs on unchanged. The host takes no more reservations '
+        'until the server is gone. The log says so once.')
     def test_damaged(self) -> None:
         server, other = self.reserved(share=300), self.reserved(share=300)
         instance = self.instance(server)
@@ -167,8 +178,9 @@ class DamagedTest(TestCase):
 class WithoutPluginTest(TestCase):
     """Servers from before the plugin, and from after its removal."""
 
-    @proof.proves('The plugin is installed: servers without reservation',
-                  'run on, and work as before')
+    @proof.proves(
+        'nova-rt is installed: servers without a reservation',
+        'The servers run on, and all operations work as before.')
     def test_before_the_plugin(self) -> None:
         server = self.boot_on('host1', self.rt_flavor(None, None))
         self.restart_with(PLAIN)
@@ -187,9 +199,10 @@ class WithoutPluginTest(TestCase):
         self.assertIn(server['id'], [domain.UUIDString()
                                      for domain in self.alive('host1')])
 
-    @proof.proves('The plugin is removed while servers have reservations',
-                  'nova-compute does not start, as Placement holds them; '
-                  'guests run on; it starts with the plugin again')
+    @proof.proves(
+        'nova-rt is removed while servers have reservations',
+        'nova-compute does not start, because Placement holds allocations. '
+        'Guests run on. nova-compute starts when nova-rt is back.')
     def test_removal_unprepared(self) -> None:
         server = self.reserved()
         granted = self.kernel().granted()
@@ -216,10 +229,11 @@ class WithoutPluginTest(TestCase):
                     'inventories': {'additional': kept}}]}, target)
         self.flags(provider_config_location=folder, group='compute')
 
-    @proof.proves('The plugin is removed, its inventories kept in '
-                  'provider_config_location', 'guests run on with their '
-                  'budget until they are started anew, then without one; '
-                  'claims are kept')
+    @proof.proves(
+        'nova-rt is removed, and its inventories are kept in '
+        'provider_config_location',
+        'Guests keep their budgets until they are started again, and have '
+        'none from then on. Claims are kept.')
     def test_removal(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -241,7 +255,9 @@ class WithoutPluginTest(TestCase):
         self.assert_invariants()
         self.assert_runs(server, 'host1', 600)
 
-    @proof.proves('The plugin is removed: delete', 'works; nothing is left')
+    @proof.proves(
+        'nova-rt is removed: delete',
+        'The server is deleted, and nothing is left.')
     def test_delete_after_removal(self) -> None:
         server = self.reserved()
         self.prepare()
@@ -258,8 +274,10 @@ class FromBeforeTest(TestCase):
 
     SCHEDULING = False
 
-    @proof.proves('The plugin is installed: flavor with the keys', 'runs on; '
-                  'reported, and not started again until it is resized')
+    @proof.proves(
+        'nova-rt is installed: a server whose flavor has the keys',
+        'The server runs on. It is reported, and not started again until it '
+        'is resized.')
     def test_flavor_with_the_keys(self) -> None:
         self.restart_with(PLAIN)
         server = self.boot_on('host1', self.flavor(300))

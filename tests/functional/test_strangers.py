@@ -41,9 +41,11 @@ class StrangerTests:
         self.assertLess(before[hostmap.RESOURCE_CLASS],
                         empty[hostmap.RESOURCE_CLASS])
 
-    @proof.proves('A guest that the database does not have (a backup was '
-                  'restored): audits, restart of nova-compute',
-                  'it keeps its budget, which is not offered; said once')
+    @proof.proves(
+        'A guest that the database does not have (a backup was restored): '
+        'audits, restart of nova-compute',
+        'The guest keeps its budget, and the host does not offer it. The log'
+        ' says so once.')
     def test_counted(self) -> None:
         empty = self.free()
         server = self.reserved()
@@ -66,9 +68,11 @@ class StrangerTests:
         self.assertEqual(empty, self.free())
         self.assertEqual({0}, set(self.host_map().state.used))
 
-    @proof.proves('A guest that the database does not have: a new server '
-                  'that needs what it holds', 'refused; one that fits beside '
-                  'it runs on other pCPUs')
+    @proof.proves(
+        'A guest that the database does not have: a new server that needs '
+        'the bandwidth of the guest',
+        'The server is refused. A server that fits beside the guest runs on '
+        'other pCPUs.')
     def test_new_servers(self) -> None:
         server = self.reserved()
         taken = self.claimed(server).cpus
@@ -108,12 +112,13 @@ class MovedTests:
     def assert_free(self, before: Any, now: Any) -> None:
         self.assertEqual(before, now)
 
-    @proof.proves('A server that moved since the backup that was restored: '
-                  'audits and restart of nova-compute where its guest runs; '
-                  'its guest ended there, hard reboot',
-                  'the guest keeps its budget, which is not offered; said '
-                  'once, with the host that Nova has it on; then all is as '
-                  'in the backup')
+    @proof.proves(
+        'A server that moved after the backup that was restored: audits and '
+        'restart of nova-compute where its guest runs; then the guest is '
+        'ended there, and the server is hard rebooted',
+        'The guest keeps its budget, and the host does not offer it. The log'
+        ' says so once, with the host that Nova has. After the reboot, '
+        'everything is as in the backup.')
     def test_moved(self) -> None:
         server = self.reserved('host1')
         empty, backup = self.free('host2'), strangers.back_up(self, server)

@@ -103,8 +103,10 @@ class GroupTest(TenantCase):
         return dict(self.api.post_server_groups(
             {'name': policy, 'policy': policy}))
 
-    @proof.proves('Server groups, beside reservations', 'both hold: apart or '
-                  'together, and only where it fits')
+    @proof.proves(
+        'Server groups together with reservations',
+        'Affinity or anti-affinity holds, and servers are placed only where '
+        'their reservations fit.')
     def test_apart_and_together(self) -> None:
         apart = self.group('anti-affinity')
         flavor = self.flavor(500)
@@ -136,8 +138,9 @@ class LimitsTest(TenantCase):
             f'class:{hostmap.RESOURCE_CLASS}': 900_000,
             f'class:{hostmap.CLASSES[1]}': 900_000}, {}))
 
-    @proof.proves('Unified limits on the bandwidth that flavors name',
-                  'hold for servers with a reservation')
+    @proof.proves(
+        'Unified limits on the bandwidth that flavors name',
+        'The limits hold for servers with a reservation.')
     def test_bandwidth(self) -> None:
         flavor = self.rt_flavor(50_000, 100_000, **{
             FLAVOR_BANDWIDTH.replace(':', '__'): '500000'})
@@ -177,7 +180,9 @@ class VolumeTest(TenantCase):
             'uuid': Volumes.IMAGE_BACKED_VOL}]
         return body
 
-    @proof.proves('Boot from volume, resize, confirm', 'as with an image')
+    @proof.proves(
+        'Boot from volume, resize, confirm',
+        'The same happens as with an image.')
     def test_life(self) -> None:
         server = self.boot(self.flavor(400))
         self.assert_invariants()
