@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Builds the package, and the programs of the monitor where clang is."""
+"""Builds the package, and the monitor's programs if clang is installed."""
 
 import pathlib
 import shutil
@@ -19,14 +19,14 @@ class BuildPrograms(build_py.build_py):
         super().run()
         root = pathlib.Path('' if self.editable_mode else self.build_lib)
         if shutil.which('clang') is None:
-            print('Without clang the programs of the monitor are left out.')
+            print('clang is not installed: the monitor programs are left out.')
             return
         subprocess.run(['sh', PROGRAMS / 'build.sh', root / PROGRAMS],
                        check=True)
 
 
 class Distribution(setuptools.Distribution):
-    """Has that command; pbr replaces what ``cmdclass`` would say."""
+    """Names that command, because pbr would replace ``cmdclass``."""
 
     def get_command_class(self, command):
         if command == 'build_py':

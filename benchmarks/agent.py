@@ -70,14 +70,14 @@ def guests(names: list[str]) -> Iterator[list[pathlib.Path]]:
 
 
 def _empty(group: pathlib.Path) -> None:
-    """Wait for the last process of a group to be gone."""
+    """Waits for the last process of a group to be gone."""
     end = time.monotonic() + _SECONDS
     while (group / 'cgroup.procs').read_text() and time.monotonic() < end:
         time.sleep(0.01)
 
 
 def _serve(port: int) -> int:
-    """Start the service; it takes our groups for those of libvirt."""
+    """Starts the service; it takes our groups for those of libvirt."""
     child = os.fork()
     if child:
         return child
@@ -179,7 +179,7 @@ def _short_life() -> None:
 
 
 def _live_in(group: pathlib.Path) -> int:
-    """Start a process with a short life in a group."""
+    """Starts a process with a short life in a group."""
     child = os.fork()
     if not child:
         stand_ins.joining(group)()

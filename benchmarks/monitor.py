@@ -128,7 +128,7 @@ def interval(differences: list[float]) -> tuple[float, float]:
 
 def report(name: str, found: tuple[list[float], list[float]],
            unit: Callable[[float], float], shown: str, limit: float) -> bool:
-    """Print a line; whether it is within the limit or cannot be told."""
+    """Prints a line; whether it is within the limit or cannot be told."""
     without, under = found
     differences = [unit(b - a) for a, b in zip(without, under, strict=True)]
     least = unit(min(under) - min(without))

@@ -37,7 +37,7 @@ def connect(cloud: settings.Settings) -> Any:
 
 
 def start(compute: Any, image: str, flavor: Any) -> str:
-    """Start and delete a server; its id."""
+    """Starts and delete a server; its id."""
     server = compute.create_server(
         name='start', flavor_id=flavor.id, image_id=image, networks='none')
     compute.wait_for_server(server, wait=60, interval=0.3)

@@ -122,7 +122,7 @@ def exchange(case: traffic.Case) -> tuple[Sequence[int], transactions.Edge]:
 
 def report(case: traffic.Case, noted: Sequence[int],
            seen: transactions.Edge) -> bool:
-    """Print a case; whether all that must be is within the limit."""
+    """Prints a case; whether all that must be is within the limit."""
     met = (len(noted), case.count * case.asked,
            case.count * case.answered) == (
         seen.took.count, seen.received, seen.sent)

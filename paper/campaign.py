@@ -108,10 +108,10 @@ class Campaign:
 def run(settings: bench.Settings, extent: bench.Extent,
         curves: Sequence[Sequence[rt_points.Point]]
         ) -> list[list[measured.Measured]]:
-    """Measure what is missing; returns all that is known, by curve.
+    """Measures what is missing; returns all that is known, by curve.
 
-    :raises Incomplete: the time is over, and a point has no run yet
-    :raises OSError: EBUSY where a reservation does not fit
+    :raises Incomplete: when the time is over, and a point has no run yet
+    :raises OSError: when EBUSY where a reservation does not fit
     """
     curves = [curve[:extent.first] for curve in curves]
     campaign = Campaign(settings, extent, records.Data(extent.data),

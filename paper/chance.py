@@ -27,7 +27,7 @@ HEADER = ('LD', 'Q/P', 'Published, 128 B', '2048 B', 'Chance',
 
 
 def run(settings: bench.Settings) -> str:
-    """Repeat the paper's measurement in the simulator; returns a table."""
+    """Repeats the paper's measurement in the simulator; returns a table."""
     small, large = published.TABLE3[:3], published.TABLE3[3:]
     return report.table(HEADER, (
         _row(one, other, settings)

@@ -89,7 +89,7 @@ class Containers:
 
 
 def run(settings: bench.Settings) -> str:
-    """Measure all; returns two tables."""
+    """Measures all; returns two tables."""
     with nova.up() as cloud:
         containers = Containers(cloud, settings)
         cases = isolation.run(containers, cloud.noise)

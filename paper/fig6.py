@@ -24,7 +24,7 @@ LINES = (('paper', ':'), ('exact', '-'))
 
 
 def run(settings: bench.Settings, extent: bench.Extent) -> str:
-    """Measure both plots; returns a table."""
+    """Measures both plots; returns a table."""
     curves = campaign.run(settings, extent, [
         points.curve(published.INTERVALS_US, SIZE, *plot) for plot in PLOTS])
     drawn, plots = report.subplots(len(curves))

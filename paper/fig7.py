@@ -21,7 +21,7 @@ SIZE, LOAD, SHARE = 2048, 0.5, 0.8
 
 
 def run(settings: bench.Settings, extent: bench.Extent) -> str:
-    """Measure a curve for each bandwidth; returns a table."""
+    """Measures a curve for each bandwidth; returns a table."""
     curves = campaign.run(settings, extent, [
         points.curve(INTERVALS_US, SIZE, LOAD, SHARE, megabits)
         for megabits in BANDWIDTHS])

@@ -52,7 +52,7 @@ class RTWalk:
 
 
 def run(settings: bench.Settings) -> str:
-    """Measure the four cases; returns a table."""
+    """Measures the four cases; returns a table."""
     server = RTWalk(settings)
     cases = isolation.run(server)
     records.write(settings.directory / 'fig8.csv', server.records)

@@ -29,7 +29,7 @@ def reserved(reservation: rt_reservation.Reservation, cpu: int
              ) -> Iterator[Callable[[int], None]]:
     """Yields what puts a process in; all have to end within the block.
 
-    :raises KernelError: the host has no interface, or not so much left
+    :raises KernelError: when the host has no interface, or not so much left
     """
     privsep.cgroup_pctxt.set_client_mode(False)
     privsep.TOPS = frozenset((GROUP.strip('/'),))

@@ -40,7 +40,7 @@ class Server(Protocol):
 
 
 def run(server: Server, noise: Noise = scheduling.noise) -> Cases:
-    """Measure all cases, one after the other."""
+    """Measures all cases, one after the other."""
     return {(scheduler, noisy): _case(server, scheduler,
                                       noise if noisy else None)
             for scheduler, noisy in published.FIG8}

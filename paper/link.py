@@ -27,9 +27,9 @@ _LATENCY = '100ms'
 
 @contextlib.contextmanager
 def limited(megabits: int) -> Iterator[rtwalk.Endpoint]:
-    """Set it up; yields where a server is to listen; removes it.
+    """Sets it up; yields where a server is to listen; removes it.
 
-    :raises subprocess.CalledProcessError: without privileges
+    :raises subprocess.CalledProcessError: when without privileges
     """
     name = f'rtwalk{os.getpid()}'
     inside = ('ip', 'netns', 'exec', name)

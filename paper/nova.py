@@ -105,7 +105,7 @@ class Cloud:
             compute.delete_flavor(flavor)
 
     def _started(self, server: Any) -> None:
-        """:raises NotStarted: Nova says why"""
+        """:raises NotStarted: when Nova says why"""
         compute = self._cloud.compute
         try:
             compute.wait_for_server(server, wait=_PATIENCE_S)
@@ -115,7 +115,7 @@ class Cloud:
                 'message', error)) from error
 
     def _wait(self) -> None:
-        """:raises NotReady: nobody answers"""
+        """:raises NotReady: when nobody answers"""
         end = time.monotonic() + _PATIENCE_S
         where = self.endpoint.address, self.endpoint.port
         while time.monotonic() < end:

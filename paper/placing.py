@@ -45,7 +45,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> str:
     """All rows, as reStructuredText.
 
-    :raises RTError: a file is none of results
+    :raises RTError: when a file is none of results
     """
     return report.table(HEADER, [*rows(options.results), rules()])
 

@@ -30,8 +30,8 @@ def predict(point: points.Point, delay_us: float) -> dict[str, Prediction]:
     """The paper's equations (5) or (6), and our model.
 
     :param delay_us: the way there and back (2 delta), which both add
-    :raises InvalidLoad: more arrives than is served or sent
-    :raises ValueError: the point has no reservation
+    :raises InvalidLoad: when more arrives than is served or sent
+    :raises ValueError: when the point has no reservation
     """
     return {model: Prediction(delay_us + one.mean_us, delay_us + one.p99_us)
             for model, one in _without_delay(point).items()}

@@ -106,7 +106,7 @@ COLUMNS = (*(field.name for field in _PLAIN), 'mean_us', *_PERCENT,
 class Data:
     """A file of runs, whether it exists or not.
 
-    :raises BadData: it is a file of something else
+    :raises BadData: when it is a file of something else
     """
 
     def __init__(self, path: pathlib.Path) -> None:
@@ -114,7 +114,7 @@ class Data:
         self.records = _read(path)
 
     def add(self, record: Record) -> None:
-        """Write it at once: what was measured is not lost."""
+        """Writes it at once: what was measured is not lost."""
         csvfile.append(self._path, COLUMNS, _row(record))
         self.records.append(record)
 

@@ -31,7 +31,7 @@ def register(parser: argparse.ArgumentParser, path: str,
 
 
 def begin(options: argparse.Namespace) -> float:
-    """Make room for the results.
+    """Makes room for the results.
 
     :returns: when to begin nothing more, of the monotonic clock
     """

@@ -43,7 +43,7 @@ class Endpoint:
 def build() -> None:
     """Compile PROGRAM.
 
-    :raises subprocess.CalledProcessError: gcc says why
+    :raises subprocess.CalledProcessError: when gcc says why
     """
     PROGRAM.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=PROGRAM.parent) as scratch:
@@ -69,7 +69,7 @@ def server(endpoint: Endpoint, prefix: Sequence[str] = ()) -> Iterator[int]:
     """A server that is ready; yields its process id.
 
     :param prefix: a command that starts it
-    :raises NotReady: it does not start
+    :raises NotReady: when it does not start
     """
     with running([*prefix, str(PROGRAM), 'server', endpoint.address,
                   str(endpoint.port)]) as process:
@@ -80,9 +80,9 @@ def server(endpoint: Endpoint, prefix: Sequence[str] = ()) -> Iterator[int]:
 
 def ask(endpoint: Endpoint, workload: rt_workload.Workload, requests: int,
         seed: int, prefix: Sequence[str]) -> samples.Samples:
-    """Send requests from a client, started by *prefix*.
+    """Sends requests from a client, started by *prefix*.
 
-    :raises subprocess.CalledProcessError: the client fails; it says why
+    :raises subprocess.CalledProcessError: when the client fails; it says why
     """
     schedule = workload.schedule(requests, seed)
     done = subprocess.run(

@@ -37,7 +37,7 @@ class Samples:
     :param schedule: as :meth:`workload.Workload.schedule`
     :param found: a row for each: when it was sent, ns to the reply or -1,
         CPU time of the server so far
-    :raises NoReplies: not one
+    :raises NoReplies: when not one
     """
 
     def __init__(self, schedule: rt_workload.Integers,

@@ -40,7 +40,7 @@ def reserved(endpoint: rtwalk.Endpoint,
              ) -> Iterator[Sequence[str]]:
     """A server under SCHED_DEADLINE.
 
-    :raises OSError: EBUSY where there is not so much bandwidth left
+    :raises OSError: when EBUSY where there is not so much bandwidth left
     """
     with rtwalk.server(endpoint) as process:
         sched.start(process, reservation.runtime_us,
@@ -54,7 +54,7 @@ def grouped(endpoint: rtwalk.Endpoint,
             ) -> Iterator[Sequence[str]]:
     """A server in a control group, as a container is.
 
-    :raises KernelError: the host cannot, or has not so much left
+    :raises KernelError: when the host cannot, or has not so much left
     """
     with (group.reserved(reservation, SERVER_CPU) as enter,
           rtwalk.server(endpoint) as process):

@@ -25,7 +25,7 @@ HEADER = ('Bytes', 'LD', 'Q/P', 'Published', 'Paper', 'Exact',
 
 
 def run(settings: bench.Settings, extent: bench.Extent) -> str:
-    """Measure all rows; returns the tables."""
+    """Measures all rows; returns the tables."""
     intervals = sorted({*DENSE_US, *published.INTERVALS_US})
     curves = campaign.run(settings, extent, [
         points.curve(intervals, row.size, row.load, row.share)

@@ -18,7 +18,7 @@ PERCENTILES = (50, 90, 99, 99.9, 100)
 def distribution(text: str) -> rt_workload.Distribution:
     """``exp:MEAN`` or ``fixed:VALUE``.
 
-    :raises argparse.ArgumentTypeError: neither
+    :raises argparse.ArgumentTypeError: when neither
     """
     kind, _, number = text.partition(':')
     try:
@@ -34,7 +34,7 @@ def distribution(text: str) -> rt_workload.Distribution:
 def positive(text: str) -> int:
     """A number from 1 on.
 
-    :raises argparse.ArgumentTypeError: it is none
+    :raises argparse.ArgumentTypeError: when it is none
     """
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f'{text!r} is not 1 or more')
@@ -44,7 +44,7 @@ def positive(text: str) -> int:
 def seconds(text: str) -> float:
     """A finite time, 0 or more.
 
-    :raises argparse.ArgumentTypeError: it is none
+    :raises argparse.ArgumentTypeError: when it is none
     """
     try:
         found = float(text)
@@ -77,9 +77,9 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Send the requests; returns a table.
+    """Sends the requests; returns a table.
 
-    :raises subprocess.CalledProcessError: the client says why
+    :raises subprocess.CalledProcessError: when the client says why
     """
     rtwalk.build()
     found = rtwalk.ask(

@@ -1,10 +1,10 @@
 #!/bin/sh
-# The embedded cloud, or the full one: tools/cloud.sh
+# Controls the embedded cloud or the full cloud: tools/cloud.sh
 # up|down|status|env|restart|on (--help).
 set -eu
 tools=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 venv=$tools/../.venv
 "$tools/setup.sh" >&2
-# Whatever proxy pip may need, the cloud is on this machine.
+# pip may need a proxy, but the cloud is on this machine.
 export no_proxy="127.0.0.1,localhost${no_proxy:+,$no_proxy}"
 PYTHONPATH=$tools exec "$venv/bin/python" -m cloud "$@"

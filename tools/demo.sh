@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# From a bare Debian 12 to reserved virtual machines, and then containers where
-# the kernel can reserve for them, on a real OpenStack; with --full from a VNF
-# package, through Tacker and Heat.
+# Shows reservations on a real OpenStack, starting from a bare Debian 12: of
+# virtual machines, then of containers if the kernel can reserve for them; with
+# --full of a VNF package, through Tacker and Heat.
 # usage: tools/demo.sh [--guest qemu|kvm|lxc [--interface NAME] | --full]
 #                      [--tolerance SHARE] [--report FILE] [--keep]
 set -euo pipefail

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What failed, in a few lines a test: the end of each traceback, and warnings.
+"""Prints a few lines for each failed test: its traceback's end and warnings.
 
 usage: stestr last --subunit | python tools/failures.py
 """
@@ -12,15 +12,15 @@ from typing import Any
 import subunit
 import testtools
 
-#: Characters a test; the end says what went wrong.
+#: Characters of a traceback; its end says what went wrong.
 MOST = 1500
-#: Of the last lines of its log that warn, and characters of each.
+#: How many warnings of a test's log are printed, and characters of each.
 WARNINGS, WIDTH = 10, 200
 _WARNS = re.compile(r'\b(?:WARNING|ERROR|CRITICAL) \[')
 
 
 def brief(case: dict[str, Any]) -> str:
-    """The name of one failed test, and what its details have to say."""
+    """Returns the name of a failed test and the useful part of its details."""
     details = sorted(case['details'].items())
     words = [content.as_text().strip()[-MOST:] for name, content in details
              if name.startswith(('traceback', 'reason'))]
@@ -36,7 +36,7 @@ def _warnings(log: str) -> list[str]:
 
 
 def main() -> None:
-    """From a stream of subunit v2 on standard input."""
+    """Reads a stream of subunit v2 from standard input."""
     failed: list[dict[str, Any]] = []
 
     def take(case: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Write etc/nova-rt.conf: what to add to nova.conf, and every option.
+"""Writes etc/nova-rt.conf: what to add to nova.conf, and every option.
 
 usage: tools/genconfig.py [FILE]     (default: standard output)
 """
@@ -45,14 +45,14 @@ HEADER = """\
 
 
 def sample() -> str:
-    """The whole sample configuration."""
+    """Returns the whole sample configuration."""
     conf = cfg.ConfigOpts()
     generator.register_cli_opts(conf)
     conf(['--namespace', 'nova_rt', '--wrap-width', '85',
           '--format', 'ini'], default_config_files=[])
     text = io.StringIO()
     generator.generate(conf, text)
-    # oslo.config lists an empty [DEFAULT] first.
+    # oslo.config puts an empty [DEFAULT] first.
     body = text.getvalue()
     return HEADER + body[body.index('[nova_rt]'):]
 

@@ -38,13 +38,13 @@ TABLE = """\
    :widths: 30 40 30
 
    * - Operation
-     - Result
+     - What happens to the reservation
      - Proven by
 """
 
 
 class Proof(NamedTuple):
-    """The statement that one test proves."""
+    """One statement that a test proves."""
 
     operation: str
     result: str
@@ -52,7 +52,7 @@ class Proof(NamedTuple):
 
 
 def proofs(path: pathlib.Path) -> Iterator[Proof]:
-    """Yields the proofs of one module, in its order."""
+    """Returns the proofs of one test module, in the order of the module."""
     tree = ast.parse(path.read_text(encoding='utf-8'))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):

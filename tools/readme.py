@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Write README.rst anew, with its table of kernels from kernels.csv.
+"""Writes README.rst again, with its table of kernels from kernels.csv.
 
 usage: tools/readme.py [FILE]     (default: standard output)
 
-The table says what servers get on each kernel and control groups where
-guests were tried; what the lab said of them is in kernels.csv.
+The table says what servers get on each kernel, with each version of control
+groups, on which guests were tried.  kernels.csv has all results of the lab.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,13 +19,13 @@ ROOT = pathlib.Path(__file__).parent.parent
 README = ROOT / 'README.rst'
 KERNELS = ROOT / 'doc/source/kernel/kernels.csv'
 
-#: Lines of the page that the table stands between.
+#: The lines of the page before and after the table.
 _BEGIN = '.. The table of kernels, by tools/readme.py from kernels.csv.\n'
 _END = '.. The end of the table of kernels.\n'
 
 _HEADER = ('Kernel', 'cgroup', 'VMs', 'Containers', 'Promise', 'Within',
            'Proven')
-#: What an interface gives: to virtual machines, to containers, as a promise.
+#: For each interface: virtual machines, containers, and the promise.
 _GIVES = {
     'sched_deadline': ('SCHED_DEADLINE', 'no', 'guarantee, cap'),
     'rt_group_sched': ('yes', 'yes', 'cap'),
@@ -34,18 +34,18 @@ _GIVES = {
 }
 _NONE = '-'
 _PASSED = 'passed'
-#: Behind the share of a kernel on which a test of the lab failed.
+#: Marks the share of a kernel on which a test of the lab failed.
 _FAILED = '*'
-#: In the order of the table: what is known of ours, then the others.
+#: The kernels in the order of the table: known ones, then the others.
 _DEBIAN = re.compile(r'debian:(.*)')
 _DETAILS = re.compile(r' \([^)]*\)')
 _VERSION = re.compile(r'[0-9]+\.[0-9]+')
 
 
 def page(text: str, rows: Iterable[table.Row]) -> str:
-    """The page *text* with the table of these rows.
+    """Returns the page *text* with the table of these rows.
 
-    :raises ValueError: it has no place for it
+    :raises ValueError: when the page has no place for the table
     """
     before, _, rest = text.partition(_BEGIN)
     _, found, after = rest.partition(_END)
@@ -57,7 +57,7 @@ def page(text: str, rows: Iterable[table.Row]) -> str:
 
 
 def lines(rows: Iterable[table.Row]) -> Iterator[tuple[str, ...]]:
-    """What a reader sees: a line for each kernel and control groups."""
+    """Returns the lines of the table, one for each kernel and cgroups."""
     found: dict[tuple[str, str, str], list[table.Row]] = {}
     failed = set()
     for row in rows:
@@ -76,7 +76,7 @@ def lines(rows: Iterable[table.Row]) -> Iterator[tuple[str, ...]]:
 
 
 def _name(kernel: str, release: str) -> str:
-    """As people say it, without details; of Debian's with the version."""
+    """Returns a short name of the kernel; for Debian's with the version."""
     debian = _DEBIAN.match(kernel)
     version = _VERSION.match(release)
     if debian is None or version is None:
@@ -85,7 +85,7 @@ def _name(kernel: str, release: str) -> str:
 
 
 def _within(rows: Iterable[table.Row]) -> str:
-    """The worst share, by the better clock that there is."""
+    """Returns the worst share, measured by the best clock of these rows."""
     found = [(row.clock, row.within) for row in rows if row.within != _NONE]
     best = min((clock for clock, _ in found), default='')
     return max((within for clock, within in found if clock == best),
@@ -93,14 +93,14 @@ def _within(rows: Iterable[table.Row]) -> str:
 
 
 def _proven(rows: Iterable[table.Row]) -> str:
-    """Everywhere that it was."""
+    """Returns every place in which the rows were proven."""
     return ', '.join(dict.fromkeys(
         where for row in rows for where in row.proven.split(', ')
         if where != _NONE)) or _NONE
 
 
 def simple_table(rows: Iterable[tuple[str, ...]]) -> str:
-    """In reStructuredText, as a reader of plain text sees it, too."""
+    """Returns a table in reStructuredText that is readable as plain text."""
     content = [_HEADER, *rows]
     widths = [max(map(len, column)) for column in zip(*content, strict=True)]
     rule = ' '.join('=' * width for width in widths)

@@ -1,15 +1,16 @@
 #!/bin/sh
-# Everything this project needs on a bare Debian 12: packages by bindep.txt
-# and a .venv at the project's root with the project installed in it. Does
-# nothing, quickly, when that is done. PYTHON chooses another interpreter.
+# Installs everything this project needs on a bare Debian 12: the packages in
+# bindep.txt, and a .venv at the project's root with the project in it.  When
+# that is done already, the script ends at once.  PYTHON chooses another
+# interpreter.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 venv=$root/.venv
 stamp=$venv/.setup-done
-# What the virtual machines of the embedded cloud boot.
+# The kernel that the virtual machines of the embedded cloud boot.
 kernel=$venv/cache/vmlinuz
-# Debian's own: libvirt-python is built with the headers of python3-dev.
+# Debian's Python: libvirt-python is built with the headers of python3-dev.
 python=${PYTHON:-/usr/bin/python3}
 policy=/usr/sbin/policy-rc.d
 
@@ -18,7 +19,7 @@ inputs() {
     cat tools/setup.sh bindep.txt upper-constraints.txt setup.cfg \
         requirements.txt test-requirements.txt doc/requirements.txt \
         setup.py rt_monitor/programs/*.[ch]
-    # Without the settings of the checks, which install nothing.
+    # The settings of the checks are left out: they install nothing.
     sed '/^\[tool\./,$d' pyproject.toml
 }
 
@@ -74,7 +75,7 @@ make_venv() {
 
 install_python() {
     cd "$root"
-    # Without a commit pbr finds no version.
+    # pbr finds no version in a repository without a commit.
     git rev-parse --quiet --verify HEAD > /dev/null 2>&1 ||
         export PBR_VERSION=0.0.1
     "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile \
@@ -84,14 +85,14 @@ install_python() {
         hacking mypy ruff --editable '.[nova,tacker,monitor,otlp,plot,cloud]'
 }
 
-# With all CPUs; pip has one. The tests of other packages are compiled when
-# they are imported, and some templates never are.
+# Compiles with all CPUs; pip would use one.  The tests of other packages are
+# left out; some of their templates cannot be compiled.
 compile_python() {
     cd "$venv"
     bin/python -m compileall -qq -j 0 -x '/tests?/' lib || true
 }
 
-# The package's hooks would have this machine boot it, hence the file alone.
+# Only the file is taken: the package's hooks would make this machine boot it.
 fetch_kernel() {
     scratch=$(mktemp -d)
     download_kernel || {

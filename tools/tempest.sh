@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Our tests for Tempest on the full cloud, which is up.
-# usage: tools/tempest.sh [what "tempest run" takes]
+# Runs our tests for Tempest on the full cloud, which must be up.
+# usage: tools/tempest.sh [arguments of "tempest run"]
 set -eu
 tools=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 "$tools/setup.sh" >&2

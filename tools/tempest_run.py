@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Run our tests for Tempest, in a workspace made for the full cloud.
+"""Runs our tests for Tempest in a workspace made for the full cloud.
 
-Usage: ``python tools/tempest_run.py [what "tempest run" takes]``
+Usage: ``python tools/tempest_run.py [arguments of "tempest run"]``
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,11 +24,11 @@ import openstack
 
 IMAGE, PAIR_IMAGE = 'lxc-busybox', 'qemu-idle'
 VNF = 'sol001-hints'
-# What the sample asks for would leave no room for other tests.
+# The reservation of the sample would leave no room for other tests.
 VNF_RUNTIME_US = 20_000
 VNF_BANDWIDTH = 200_000
 TESTS = '^nova_rt_tempest_plugin'
-# Nova does not take the host back before its nova-compute is restarted.
+# Nova uses the host again only after its nova-compute is restarted.
 LAST = 'test_evacuate'
 
 
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _runs(cloud: settings.Settings, arguments: Sequence[str]
           ) -> list[list[str]]:
-    """What is run at once; what takes a host away comes last."""
+    """Returns the runs of tests; tests that take a host away come last."""
     if not cloud.pair or '--regex' in arguments:
         return [['--regex', TESTS]]
     return [['--regex', TESTS, '--exclude-regex', LAST], ['--regex', LAST]]
@@ -59,7 +59,7 @@ def _runs(cloud: settings.Settings, arguments: Sequence[str]
 
 @contextlib.contextmanager
 def _flavor(connection: openstack.connection.Connection) -> Iterator[str]:
-    """The id of the one that the sample names, which serves all tests."""
+    """Returns the id of the flavor of the sample, which serves all tests."""
     made = connection.compute.create_flavor(
         name=package.FLAVOR, ram=96, vcpus=1, disk=1)
     try:
@@ -87,7 +87,7 @@ def _workspace(cloud: settings.Settings, values: dict[str, str]
 
 
 def _vnf(cloud: settings.Settings, etc: pathlib.Path) -> str:
-    """The package, and what tempest.conf says of it."""
+    """Makes the VNF package and returns its options for tempest.conf."""
     vnf, request = etc / 'vnf.csar', etc / 'request.json'
     vnf.write_bytes(package.packed(VNF))
     request.write_text(json.dumps(_request(cloud)))

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# All set-up, then all checks and tests.  The last line counts them.
+# Sets everything up, then runs checks and tests.  The last line counts them.
 # usage: tools/test.sh [style|types|docs|unit|functional|devstack|cloud|demo|
 #                       chain|experiments|hosts|stack|lab|full|quick ...]
-# Without a part: all up to chain.
-# "quick" is style, types and unit tests, for while one writes.
+# Without a part: all parts up to chain.
+# "quick" is style, types and unit tests, for use while you write code.
 # "chain" is six tests on the full cloud.  "hosts" moves servers between two
 # computes.  "lab" boots the kernels of Debian
 # in virtual machines, with both versions of cgroups.  "full" is what a change
-# cannot wait for, and only when asked for: all points of the kill matrix and
-# of the audits, the long soak, the campaign of mutants, Nova's own tests, the
+# cannot wait for, and runs only when asked for: all points of the kill matrix,
+# all points of the audits, the long soak, the mutants, Nova's own tests, the
 # experiments, more random sets of servers on one pCPU, the whole life cycle
 # of containers and of virtual machines by SCHED_DEADLINE, all tests of the
 # full cloud, and the lab.
-# "stack" is stack.sh of the DevStack in NOVA_RT_DEVSTACK, where that is set.
+# "stack" is stack.sh of the DevStack in NOVA_RT_DEVSTACK, if that is set.
 # Samples change daily; NOVA_RT_DAY=2026-01-31 repeats those of a day.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -22,7 +22,7 @@ default=(style types docs unit functional devstack cloud demo chain)
 parts=("${default[@]}" experiments hosts stack lab full quick)
 for part in "$@"; do
     [[ " ${parts[*]} " == *" $part "* ]] || {
-        echo "tools/test.sh: no part is called $part; there are ${parts[*]}" >&2
+        echo "tools/test.sh: there is no part $part: name some of ${parts[*]}" >&2
         exit 2
     }
 done
@@ -65,13 +65,13 @@ tests() { # part, stestr arguments...
     local log=$results/$1 repository=.stestr.$1
     echo "== $1 tests"
     mkdir -p "$repository"
-    # Nova's tests refuse to run beside a proxy.
+    # Nova's tests refuse to run where a proxy is configured.
     env -u http_proxy -u https_proxy stestr --repo-url "$repository" \
         --test-path "tests/$1" ${grouping:+--group_regex "$grouping"} run \
         --suppress-attachments --slowest "${@:2}" 2>&1 | tee "$log"
     local status=$?
     local bad=$(($(number Failed "$log") + $(number Unexpected "$log")))
-    # No test found, or a module that cannot be imported, is a failure too.
+    # Finding no test, or failing to import a module, is a failure too.
     [ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
     count "$(number Passed "$log")" "$bad" "$(number Skipped "$log")"
     [ "$bad" -eq 0 ] || {
@@ -106,9 +106,9 @@ docs() {
 
 unit() { tests unit; }
 functional() {
-    # One process does the real kernel's, one after the other, and another the
-    # samples, which share what they made; the others are dealt out one by
-    # one, as some classes take ten times as long as most.
+    # One process runs the tests on the real kernel one after the other, another
+    # one the samples, which share what they make.  All other tests are dealt
+    # out one by one, because some classes take ten times as long as most.
     grouping='tests\.functional\.(kernel|tacker\.test_samples)\.|.*' \
         tests functional --concurrency 2 "$@"
 }
@@ -179,7 +179,7 @@ run() { # part...
 
 [ $# -gt 0 ] || set -- "${default[@]}"
 run "$@"
-# Again, and last: the log of a long run is often cut at its beginning.
+# Printed last, because the beginning of a long log is often cut off.
 tail -c 8000 "$failures"
 echo "NOVA_RT_DAY=$NOVA_RT_DAY; seconds: $(paste -sd, "$results/times")"
 echo "$(total 1) passed, $(total 2) failed, $(total 3) skipped"

@@ -35,7 +35,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Measure what is missing; returns the table, or what is left to do."""
+    """Measures what is missing; returns the table, or what is left to do."""
     end = resumable.begin(options)
     cpu = max(os.sched_getaffinity(0))
     setting = trial.Setting((cpu, cpu), RESERVATION, _WATCHED_S)

@@ -28,7 +28,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Measure what is missing; returns the table of all that is known."""
+    """Measures what is missing; returns the table of all that is known."""
     end = resumable.begin(options)
     data = records.Data(options.data)
     for workload, way in _missing(data, options.runs):
@@ -53,7 +53,7 @@ def _missing(data: records.Data, runs: int) -> list[tuple[str, str]]:
 def measure(workload: str, way: str) -> tuple[float, float]:
     """Seconds, and CPU seconds, of one piece of work.
 
-    :raises CannotMeasure: its program is missing, or fails
+    :raises CannotMeasure: when its program is missing, or fails
     """
     work = workloads.WORKLOADS[workload]
     if shutil.which(work.needs) is None:

@@ -36,7 +36,7 @@ class Record:
 
     @classmethod
     def of(cls, row: list[str]) -> Self:
-        """:raises ValueError: it is no line of ours"""
+        """:raises ValueError: when it is no line of ours"""
         workload, way, wall, cpu, started, load = row
         return cls(workload, way, float(wall), float(cpu), started,
                    float(load))
@@ -48,7 +48,7 @@ COLUMNS = tuple(field.name for field in dataclasses.fields(Record))
 class Data:
     """A file of records, whether it exists or not.
 
-    :raises BadData: it is a file of something else
+    :raises BadData: when it is a file of something else
     """
 
     def __init__(self, path: pathlib.Path) -> None:
@@ -65,7 +65,7 @@ class Data:
 
     def add(self, workload: str, way: str, wall_s: float, cpu_s: float
             ) -> None:
-        """Write it at once, with the time and the load of the machine."""
+        """Writes it at once, with the time and the load of the machine."""
         now = f'{datetime.datetime.now(datetime.UTC):%FT%H:%MZ}'
         record = Record(workload, way, wall_s, cpu_s, now,
                         round(os.getloadavg()[0], 2))

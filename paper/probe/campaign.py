@@ -36,7 +36,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Measure what is missing; returns the table of all that is known."""
+    """Measures what is missing; returns the table of all that is known."""
     end = resumable.begin(options)
     data = records.Data(options.data)
     for name in options.rows:

@@ -48,7 +48,7 @@ _TEXTS = ('row', 'cell', 'method', 'started')
 class Data:
     """A file of records, whether it exists or not.
 
-    :raises BadData: it is a file of something else
+    :raises BadData: when it is a file of something else
     """
 
     def __init__(self, path: pathlib.Path) -> None:
@@ -63,7 +63,7 @@ class Data:
         return [one for one in self.records if one.row == row]
 
     def add(self, record: Record) -> None:
-        """Write it at once, with the time and the load of the machine."""
+        """Writes it at once, with the time and the load of the machine."""
         record = dataclasses.replace(
             record, started=f'{datetime.datetime.now(datetime.UTC):%FT%H:%MZ}',
             load_average=os.getloadavg()[0])

@@ -112,7 +112,7 @@ class Stage:
                     reason='this kernel has none that reserves for groups')
 
     def reserve(self, share: float, period_us: int) -> None:
-        """Give the group, which may have another, this reservation."""
+        """Gives the group, which may have another, this reservation."""
         runtime_us = round(share * period_us)
         if self._interface is not None:
             self._interface.reserve({f'/{self.name}': base.Budget(
@@ -124,11 +124,11 @@ class Stage:
             (path / 'cpu.cfs_quota_us').write_text(str(runtime_us))
 
     def weigh(self, shares: int) -> None:
-        """Have it compete with others by this weight."""
+        """Has it compete with others by this weight."""
         (self._paths[0] / 'cpu.shares').write_text(str(shares))
 
     def enter(self, task: Task, share: float, period_us: int) -> None:
-        """Have a task in it, of the class that the reservation is for."""
+        """Has a task in it, of the class that the reservation is for."""
         if self.kind == THREAD:
             (self._paths[1] / 'cgroup.procs').write_text(str(task.pid))
             sched.start(task.pid, round(share * period_us), period_us)

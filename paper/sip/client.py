@@ -30,13 +30,13 @@ _US_PER_S = 1_000_000
 
 def register(count: int, rate: int, client: Sequence[str]
              ) -> samples.Floats:
-    """Register so often; the time that each takes, in us.
+    """Registers so often; the time that each takes, in us.
 
     A registration is two round trips: refused without a password first.
 
     :param rate: registrations every INTERVAL_MS
     :param client: the command that starts SIPp
-    :raises subprocess.CalledProcessError: registrations failed
+    :raises subprocess.CalledProcessError: when registrations failed
     """
     with tempfile.TemporaryDirectory() as directory:
         capture = pathlib.Path(directory, 'capture')

@@ -56,7 +56,7 @@ class Registrar:
 
 
 def run(settings: bench.Settings) -> str:
-    """Measure the four cases; returns a table."""
+    """Measures the four cases; returns a table."""
     rate = calibrate(settings.effort.requests)
     cases = isolation.run(Registrar(settings, rate))
     for case, runs in cases.items():

@@ -31,8 +31,8 @@ _INTERVAL_S = 0.2
 def running(cpu: int) -> Iterator[list[int]]:
     """Both on one CPU; yields the ids of their processes.
 
-    :raises OSError, subprocess.CalledProcessError: one is not installed
-    :raises NotReady: one does not start
+    :raises OSError, subprocess.CalledProcessError: when one is not installed
+    :raises NotReady: when one does not start
     """
     with contextlib.ExitStack() as stack:
         directory = pathlib.Path(stack.enter_context(
@@ -68,7 +68,7 @@ def _cpu_clock(process: int) -> int:
 
 
 def _mariadbd(directory: pathlib.Path) -> list[str]:
-    """Make an empty database; the command that serves it."""
+    """Makes an empty database; the command that serves it."""
     common = ['--no-defaults', '--user=root', f'--datadir={directory}/data']
     subprocess.run(
         ['mariadb-install-db', *common, '--skip-test-db'], check=True,

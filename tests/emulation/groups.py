@@ -124,7 +124,7 @@ class Group:
                    for child in self.children)
 
     def bury(self, now: float, late_seconds: float) -> None:
-        """Forget removed groups whose time has come, leaves first."""
+        """Forgets removed groups whose time has come, leaves first."""
         for child in self.children:
             child.bury(now, late_seconds)
         self.children = [

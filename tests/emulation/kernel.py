@@ -153,7 +153,7 @@ class Kernel(hierarchies.Hierarchies):
         self._mkdir(self.key('cpuset'), group)
 
     def rmdir(self, group: str) -> None:
-        """Remove a group of the cpu hierarchy; its budget stays a while."""
+        """Removes a group of the cpu hierarchy; its budget stays a while."""
         self._rmdir(self.key('cpu'), group)
 
     def rmdir_cpuset(self, group: str) -> None:
@@ -206,7 +206,7 @@ class Kernel(hierarchies.Hierarchies):
             group.dead_since = self.clock.now
 
     def move(self, thread: int, controller: str, group: str) -> None:
-        """Write the thread's id to the list of a group.
+        """Writes the thread's id to the list of a group.
 
         On v2 a thread that is alone moves as a process.
         """
@@ -248,7 +248,7 @@ class Kernel(hierarchies.Hierarchies):
             task.deadline = wanted
 
     def set_sysctl(self, runtime: int, period: int) -> None:
-        """Write ``kernel.sched_rt_{runtime,period}_us``."""
+        """Writes ``kernel.sched_rt_{runtime,period}_us``."""
         with self.guard:
             if runtime < -1 or period <= 0 or runtime > period:
                 raise numbers.refusal(errno.EINVAL, paths.SYSCTL_RUNTIME)

@@ -161,7 +161,7 @@ class MountedFS(fs.RealFS):
 
 @contextlib.contextmanager
 def mounted(kernel: emulation.Kernel) -> Iterator[MountedFS]:
-    """Mount *kernel* for the block, and let privsep write there.
+    """Mounts *kernel* for the block, and let privsep write there.
 
     privsep does its work in this process meanwhile.
     """

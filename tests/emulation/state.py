@@ -105,27 +105,27 @@ class State(abc.ABC):
     @abc.abstractmethod
     def write_rt(self, group: Group, name: str, data: str, path: str
                  ) -> int | None:
-        """Take or refuse a value; a count if write(2) returns less."""
+        """Takes or refuse a value; a count if write(2) returns less."""
 
     @abc.abstractmethod
     def admit_attach(self, task: Task, group: Group, path: str) -> None:
-        """:raises OSError: the real-time task may not enter this group"""
+        """:raises OSError: when the real-time task may not enter this group"""
 
     @abc.abstractmethod
     def admit_policy(self, task: Task, group: Group) -> None:
-        """:raises OSError: the task may not become real-time there"""
+        """:raises OSError: when the task may not become real-time there"""
 
     @abc.abstractmethod
     def admit_sysctl(self, runtime: int, period: int) -> None:
-        """:raises OSError: these cannot be the limits"""
+        """:raises OSError: when these cannot be the limits"""
 
     def admit_new(self, task: Task, fresh: Budget, path: str) -> None:
-        """:raises OSError: its group cannot get a new budget by +cpu"""
+        """:raises OSError: when its group cannot get a new budget by +cpu"""
         if not fresh.held:
             raise numbers.refusal(errno.EINVAL, path)
 
     def admit_cpus(self, group: Group, path: str) -> None:
-        """:raises OSError: its CPUs cannot be changed now"""
+        """:raises OSError: when its CPUs cannot be changed now"""
 
     def is_real_time(self, task: Task) -> bool:
         """Whether it counts as a real-time task of its group."""
@@ -279,7 +279,7 @@ class State(abc.ABC):
     # Budgets.
 
     def apply(self, group: Group, budget: Budget) -> None:
-        """Store an admitted budget; the host may die of it."""
+        """Stores an admitted budget; the host may die of it."""
         old = group.budget
         if (self.fragile and old is not None and group.parent is not None
                 and any(before > 0 >= after
@@ -332,4 +332,4 @@ class State(abc.ABC):
 
     @abc.abstractmethod
     def set_sysctl(self, runtime: int, period: int) -> None:
-        """Write ``kernel.sched_rt_{runtime,period}_us``."""
+        """Writes ``kernel.sched_rt_{runtime,period}_us``."""

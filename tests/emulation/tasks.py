@@ -52,7 +52,7 @@ class Guests:
 
     def start(self, name: str, cpus: str | None = None, tasks: int = 2
               ) -> int:
-        """Start a container; returns the domain's id, its keeper's pid.
+        """Starts a container; returns the domain's id, its keeper's pid.
 
         :param cpus: the cpuset of its XML, None for all
         """
@@ -69,7 +69,7 @@ class Guests:
         return keeper
 
     def start_qemu(self, name: str, cpus: list[str]) -> int:
-        """Start a virtual machine; returns the pid of its process.
+        """Starts a virtual machine; returns the pid of its process.
 
         QEMU's first thread and a worker are in ``emulator``; the thread of
         each vCPU, and that of I/O, is in a group of its own.
@@ -110,7 +110,7 @@ class Guests:
         return thread
 
     def stop(self, keeper: int) -> None:
-        """Kill a guest and remove its groups, with their budget."""
+        """Kills a guest and remove its groups, with their budget."""
         for thread in (*self.running.pop(keeper),
                        *self._beside.pop(keeper, ())):
             self.kernel.exit(thread)
@@ -205,7 +205,7 @@ class EmulatedTasks(tasks.Tasks):
 
 
 def adopt(kernel: emulation.Kernel, thread: int) -> None:
-    """Let *thread*, which *kernel* has already, be found by its id."""
+    """Lets *thread*, which *kernel* has already, be found by its id."""
     with _registry:
         _kernels[thread] = kernel
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Remove what guests leave on the machine: mounts, loops, cgroups.
+"""Removes the mounts, loop devices and cgroups that guests leave behind.
 
-Only what belongs to the cloud: below its directory, or made after its start.
-Processes and domains are ended elsewhere, before.
+It removes only what belongs to the cloud: what is below its directory, or was
+made after its start.  Processes and domains are ended elsewhere, before.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ from cloud import settings
 
 CGROUPS = pathlib.Path('/sys/fs/cgroup')
 _PATIENCE_S = 10
-# Those with state that is worthless without a running libvirtd.
+# Directories whose contents are worthless without a running libvirtd.
 LIBVIRT_DIRECTORIES = tuple(map(pathlib.Path, (
     '/run/libvirt', '/var/cache/libvirt', '/var/lib/libvirt',
     '/var/log/libvirt')))
 
 
 def remember(cloud: settings.Settings) -> None:
-    """Record what libvirt would create but exists before it runs."""
+    """Records libvirt's directories and files that exist before it runs."""
     record = _record(cloud)
     if not record.exists():
         existing = [str(path) for path in _made_by_libvirt()]
@@ -34,7 +34,7 @@ def remember(cloud: settings.Settings) -> None:
 
 
 def remove_libvirt_traces(cloud: settings.Settings) -> None:
-    """Remove what libvirt has created since; it must have ended."""
+    """Removes what libvirt has created since; libvirt must have ended."""
     record = _record(cloud)
     if not record.exists():
         return
@@ -55,8 +55,8 @@ def _record(cloud: settings.Settings) -> pathlib.Path:
 
 
 def _made_by_libvirt() -> list[pathlib.Path]:
-    """Directories and files; on cgroup v1 one in every hierarchy."""
-    # Of a domain's own directory the name begins with domain-NUMBER.
+    """Returns libvirt's directories and files; cgroups of every hierarchy."""
+    # The name of a domain's own directory begins with domain-NUMBER.
     domain = f'*{settings.DOMAIN_PREFIX}*'
     return [
         *CGROUPS.glob('machine'), *CGROUPS.glob('*/machine'),
@@ -66,15 +66,15 @@ def _made_by_libvirt() -> list[pathlib.Path]:
 
 
 def remove_cgroup(root: pathlib.Path) -> None:
-    """Remove a control group and all below it that no task is in.
+    """Removes a control group and all groups below it without tasks.
 
     A group that is removed counts with its budget until its last task has
-    ended, which needs that budget.  So only the root is emptied, once the
-    kernel has forgotten the others; one that cannot be is left, as nobody
-    could give its budget back later.
+    ended, and the task needs that budget.  So only the budget of the root is
+    taken, once the kernel has forgotten the others.  A group that cannot be
+    removed is left, because nobody could give its budget back later.
     """
     for directory, _, _ in os.walk(root, topdown=False):
-        # One that is in use is not ours.
+        # A group in use is not ours.
         with contextlib.suppress(OSError):
             if directory == str(root):
                 _give_back(root)
@@ -82,7 +82,10 @@ def remove_cgroup(root: pathlib.Path) -> None:
 
 
 def _give_back(group: pathlib.Path) -> None:
-    """:raises OSError: a task is in it, or below"""
+    """Takes the budget of a group.
+
+    :raises OSError: when a task is in the group or below
+    """
     runtime = group / 'cpu.rt_runtime_us'
     if not runtime.exists():
         return
@@ -98,7 +101,7 @@ def _give_back(group: pathlib.Path) -> None:
 
 
 def unmount(cloud: settings.Settings, inside: Sequence[str] = ()) -> None:
-    """Unmount all below the cloud's directory, the deepest first."""
+    """Unmounts everything below the cloud's directory, the deepest first."""
     table = _output([*inside, 'cat', '/proc/self/mounts'])
     targets = [line.split()[1] for line in table.splitlines()]
     for target in reversed(_below(targets, cloud.directory)):
@@ -106,7 +109,7 @@ def unmount(cloud: settings.Settings, inside: Sequence[str] = ()) -> None:
 
 
 def detach_loops(cloud: settings.Settings) -> None:
-    """Detach the loop devices on files below the cloud's directory."""
+    """Detaches the loop devices on files below the cloud's directory."""
     table = _output(['losetup', '--json', '--list', '--output',
                      'NAME,BACK-FILE'])
     devices = json.loads(table)['loopdevices'] if table.strip() else []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The compute nodes a full cloud can have: only names and numbers.
+"""The compute nodes that a full cloud can have: only names and numbers.
 
 How a node is made out of namespaces is in ``full/nodes.py``.
 """
@@ -13,10 +13,10 @@ class Node:
     """One host of guests.
 
     :ivar guest: the kind of its guests
-    :ivar address: on the loopback, where a virtual machine arrives; libvirt
-        takes the usual one for a mistake
-    :ivar pool_us: us of each second, on every pCPU, of the 950 000 that
-        kernels give out to real-time groups
+    :ivar address: the loopback address at which a virtual machine arrives;
+        libvirt takes 127.0.0.1 for a mistake
+    :ivar pool_us: us of each second, on every pCPU, out of the 950 000 that
+        kernels give to real-time groups
     """
 
     name: str
@@ -26,19 +26,19 @@ class Node:
 
     @property
     def host_name(self) -> str:
-        """Dotted, or libvirt would ask the resolver for it."""
+        """Returns a dotted name; libvirt would resolve any other name."""
         return f'{self.name}.example'
 
     @property
     def group(self) -> str:
-        """The node's control group, the same in every hierarchy."""
+        """Returns the node's control group, the same in every hierarchy."""
         return f'nova-rt-{self.name}'
 
 
-#: One for each kind of guests.  The paper's 60 % fit the first; the machine's
-#: own groups find some left.
+#: One node for each kind of guests.  The paper's 60 % fit on the first node,
+#: and some of the pool is left for the machine's own groups.
 KINDS = (Node('lxc', 'lxc', 650_000), Node('qemu', 'qemu', 200_000))
-#: Two of a kind: virtual machines move between them.
+#: Two nodes of a kind, between which virtual machines move.
 PAIR = (Node('east', 'qemu', 400_000),
         Node('west', 'qemu', 400_000, '127.0.0.3'))
 ALL = (*KINDS, *PAIR)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Render the configuration files of the cloud from templates/.
+"""Renders the configuration files of the cloud from templates/.
 
-The only place that knows which file goes where. Values that never change
-stay in the templates.
+Only this module knows where each file goes.  Values that never change are in
+the templates.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,8 +27,8 @@ FILES = {
     'libvirtd.conf': 'libvirt/libvirtd.conf',
     'qemu.conf': 'libvirt/qemu.conf',
 }
-# The parts of Nova's.  Each nova-compute of the full cloud has a file of its
-# own, which names no database.
+# The parts of nova.conf.  Each nova-compute of the full cloud has a file of
+# its own, which names no database.
 NOVA = 'nova.conf'
 PLUGIN = 'nova-plugin.conf'
 DATABASE = 'nova-database.conf'
@@ -36,7 +36,7 @@ FULL_NOVA = 'full/nova.conf'
 FULL_DATABASE = 'full/nova-database.conf'
 COMPUTE = 'full/nova-compute.conf'
 TEMPEST = 'full/tempest.conf'
-# Of the full cloud: these go to the end of what there is, and win.
+# Templates of the full cloud are appended to the others and override them.
 FULL_FILES = {
     'full/keystone.conf': 'keystone/keystone.conf',
     'full/placement.conf': 'placement/placement.conf',
@@ -48,7 +48,7 @@ FULL_FILES = {
 
 
 def render(cloud: settings.Settings, overrides: Iterable[str]) -> None:
-    """Write all configuration files; overrides go to the end of Nova's."""
+    """Writes all configuration files; appends the overrides to nova.conf."""
     values = _values(cloud)
     for template, place in FILES.items():
         _write(cloud.etc / place, _fill(template, values))
@@ -78,12 +78,12 @@ def _render_full(cloud: settings.Settings, nova: Sequence[str],
 
 def render_tempest(cloud: settings.Settings, path: pathlib.Path,
                    more: dict[str, str]) -> None:
-    """Tempest's, with what only a running cloud can tell."""
+    """Writes tempest.conf, with values that only a running cloud has."""
     _write(path, _fill(TEMPEST, {**_values(cloud), **more}))
 
 
 def override(cloud: settings.Settings, overrides: Iterable[str]) -> None:
-    """Append SECTION.OPTION=VALUE settings: oslo.config takes the last."""
+    """Appends SECTION.OPTION=VALUE settings; the last one counts."""
     for item in overrides:
         section, option, value = parse_override(item)
         for path in _nova_files(cloud):
@@ -137,7 +137,7 @@ def _credentials(cloud: settings.Settings, user: str) -> str:
 
 
 def _api_paste(plugin: bool) -> str:
-    """Nova's packaged pipelines; with the plugin, our filter before the app.
+    """Returns Nova's pipelines; with the plugin, our filter before the app.
 
     Both pipelines end in the same application, so one replacement does.
     """

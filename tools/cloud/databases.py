@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Create the databases, each inside the process that will use it.
+"""Creates the databases, each inside the process that will use it.
 
-Starting a ``*-manage`` command per database costs seconds of imports. What
-is written to the databases is decided elsewhere.
+A ``*-manage`` command for each database would cost seconds of imports.  Other
+modules decide what is written to the databases.
 """
 
 import sqlite3
@@ -16,12 +16,12 @@ from sqlalchemy import orm
 
 from cloud import settings
 
-# By URL, the connection through which this thread holds a database's lock.
+# The connection by which this thread holds the lock of a database, by URL.
 _lock_holders = threading.local()
 
 
 def serialise_transactions() -> None:
-    """Let every SQLite transaction take the write lock when it begins.
+    """Makes every SQLite transaction take the write lock when it begins.
 
     A transaction that reads first and writes later fails at once with
     "database is locked" if another one wrote in between; Nova and Placement
@@ -35,7 +35,7 @@ def serialise_transactions() -> None:
 
 def _use_write_ahead_log(connection: sqlite3.Connection,
                          record: object) -> None:
-    """Let who only reads see the last commit while another one writes."""
+    """Lets readers see the last commit while another connection writes."""
     connection.execute('PRAGMA journal_mode = WAL')
 
 
@@ -48,10 +48,10 @@ def _take_lock(connection: sqlalchemy.Connection, cursor: object,
 
 
 def _is_nested(connection: sqlalchemy.Connection) -> bool:
-    """Whether this thread has the lock of this database already.
+    """Returns whether this thread holds the lock of this database already.
 
-    Placement, for one, reads in a transaction of its own while another is
-    open: it would wait for itself.
+    Placement, for example, reads in a transaction of its own while another
+    one is open, and would wait for itself.
     """
     url = str(connection.engine.url)
     holder = vars(_lock_holders).get(url)
@@ -73,10 +73,10 @@ def glance() -> None:
 
 
 def neutron(cloud: settings.Settings) -> None:
-    """Create the tables from the models: no SQLite in the migrations.
+    """Creates the tables from the models; the migrations have no SQLite.
 
-    Loading all models also keeps listing ports from failing: one is a
-    backref of a model that only an L3 plugin would load.
+    All models are loaded, because listing ports needs the backref of a model
+    that only an L3 plugin would load.
     """
     from neutron.db.migration.models import head
     engine = sqlalchemy.create_engine(f'sqlite:///{cloud.data}/neutron.db')
@@ -86,7 +86,7 @@ def neutron(cloud: settings.Settings) -> None:
 
 
 def nova(cloud: settings.Settings) -> None:
-    """Create the databases of the API and both cells, and map the cells."""
+    """Creates the databases of the API and both cells, and maps the cells."""
     from nova.conf import CONF
     from nova import context
     from nova.db import migration

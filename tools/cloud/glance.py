@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Glance's API, as far as storing images goes."""
+"""A client of Glance's API that only stores images."""
 
 from collections.abc import Callable
 import pathlib
@@ -31,7 +31,7 @@ class Glance:
     def ensure(self, name: str, build: Callable[[], pathlib.Path],
                disk_format: str, container_format: str,
                **properties: str) -> str:
-        """The id of an image, which is built and stored if it is missing."""
+        """Returns the id of an image; builds and stores a missing image."""
         if name not in self._stored:
             self._stored[name] = self._store(build(), {
                 'name': name, 'disk_format': disk_format,

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The kinds of guests a cloud can have: one of them at a time."""
+"""The kinds of guests; a cloud has one of them at a time."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What libvirt and Nova call one kind of guests.
+    """The names of libvirt and Nova for one kind of guests.
 
-    :ivar daemon: as libvirt's driver is called
-    :ivar cpu_mode: of Nova: what its guests see
+    :ivar daemon: the name of libvirt's driver
+    :ivar cpu_mode: Nova's option, which says what CPU the guests see
     """
 
     virt_type: str
@@ -20,17 +20,17 @@ class Kind:
 
     @property
     def driver(self) -> str:
-        """The file of libvirt's driver."""
+        """Returns the file of libvirt's driver."""
         return f'libvirt_driver_{self.daemon}.so'
 
     @property
     def modular_socket(self) -> str:
-        """Where libvirt's daemon for this kind alone would listen."""
+        """Returns the socket of libvirt's daemon for this kind alone."""
         return f'/run/libvirt/virt{self.daemon}d-sock'
 
 
-# With "qemu" the CPU is emulated: ordinary kernels do not boot under the
-# nested KVM of many machines, and the threads and groups are the same.
+# With "qemu" the CPU is emulated, because ordinary kernels do not boot under
+# the nested KVM of many machines.  Threads and groups are the same.
 KINDS = {kind.virt_type: kind for kind in (
     Kind('lxc', 'lxc:///', 'lxc', 'none'),
     Kind('qemu', 'qemu:///system', 'qemu', 'host-model'),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Store the images for the cloud's kind of guests in Glance."""
+"""Stores the images for the cloud's kind of guests in Glance."""
 
 import pathlib
 import shutil
@@ -17,7 +17,7 @@ UPLOADS = {'lxc': lxc_images.upload, 'qemu': qemu_images.upload,
 
 
 def upload(cloud: settings.Settings) -> None:
-    """Build and upload the images that Glance has not got yet."""
+    """Builds and uploads the images that Glance does not have yet."""
     busybox = shutil.which('busybox')
     if busybox is None:
         raise FileNotFoundError('busybox is not installed')

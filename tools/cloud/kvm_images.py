@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The images of virtual machines of KVM: a kernel of our own, kvm_guest.S.
+"""Makes the images of KVM guests: a kernel of our own, kvm_guest.S.
 
-Debian's takes minutes to boot where virtualization is emulated.  ``kvm-idle``
-idles, ``kvm-busy`` and ``kvm-hostile`` keep each vCPU spinning: of KVM a guest
-cannot do more than that.
+Debian's kernel takes minutes to boot where virtualization is emulated.
+``kvm-idle`` idles, ``kvm-busy`` and ``kvm-hostile`` keep each vCPU spinning; a
+KVM guest cannot be more hostile than that.
 """
 
 import functools
@@ -21,7 +21,7 @@ COMMAND_LINES = {name: f'guest={name.removeprefix("kvm-")}'
 
 def upload(images: glance.Glance, busybox: pathlib.Path,
            scratch: pathlib.Path) -> None:
-    """*busybox* is not for these guests."""
+    """Uploads the images; these guests do not need *busybox*."""
     kernel = images.ensure(
         'kvm-kernel', functools.partial(build, scratch), 'aki', 'aki')
     for name, line in COMMAND_LINES.items():
@@ -30,7 +30,7 @@ def upload(images: glance.Glance, busybox: pathlib.Path,
 
 
 def build(scratch: pathlib.Path) -> pathlib.Path:
-    """The kernel, assembled in *scratch*; needs gcc."""
+    """Assembles the kernel in *scratch* and returns its path; needs gcc."""
     unit, kernel = scratch / 'kvm_guest.o', scratch / 'kvm_guest'
     subprocess.run(['gcc', '-c', '-o', unit, _SOURCE], check=True)
     subprocess.run(['ld', '-Ttext', '0', '--oformat', 'binary', '-o', kernel,

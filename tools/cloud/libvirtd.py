@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Our own libvirtd, if the machine runs none, and the domains of the cloud.
+"""Starts a libvirtd if the machine runs none, and ends the cloud's domains.
 
-Knows nothing of Nova beyond the name and the directory of its domains.
+Of Nova the module knows only the names and the directory of its domains.
 """
 
 import pathlib
@@ -19,29 +19,29 @@ from cloud import settings
 
 SOCKETS = ('/run/libvirt/libvirt-sock',
            *(kind.modular_socket for kind in guests.KINDS.values()))
-# What libvirt keeps of running domains between its own restarts.
+# The state of running domains that libvirt keeps over its own restarts.
 RUN = pathlib.Path('/run/libvirt')
-# Debian and others put it into different library directories.
+# Debian and other distributions have different library directories.
 DRIVERS = 'lib*/**/libvirt/connection-driver'
 # libvirt_lxc cannot make a container on a machine that has both versions of
-# cgroups; it is shown the first only.
+# cgroups, so it sees only version 1.
 PREPARE = ('if mountpoint -q /sys/fs/cgroup/unified; '
            'then umount /sys/fs/cgroup/unified; fi; '
            'while [ "$1" != -- ]; do mount --bind "$1" "$2"; shift 2; done; '
            'shift; exec "$@"')
-# The QEMU driver does not start without it, even if qemu.conf names another.
-# Debian's ids; on many machines no package has created it.
+# The QEMU driver does not start without this user, even if qemu.conf names
+# another one.  The ids are Debian's; many machines do not have the user.
 QEMU_USER = {'passwd': 'libvirt-qemu:x:64055:64055::/:/usr/sbin/nologin\n',
              'group': 'libvirt-qemu:x:64055:\n'}
 
 
 def process(cloud: settings.Settings) -> processes.Process:
-    """The libvirtd that we started, if we did."""
+    """Returns the record of the libvirtd that this cloud started, if any."""
     return processes.Process(cloud.run / 'libvirtd.pid')
 
 
 def running_pid() -> int | None:
-    """The pid behind libvirt's socket, whoever started it."""
+    """Returns the pid behind libvirt's socket, whoever started it."""
     for path in SOCKETS:
         with socket.socket(socket.AF_UNIX) as client:
             try:
@@ -55,16 +55,16 @@ def running_pid() -> int | None:
 
 
 def answers(path: str) -> bool:
-    """Whether a libvirtd listens on this socket."""
+    """Returns whether a libvirtd listens on this socket."""
     with socket.socket(socket.AF_UNIX) as client:
         return client.connect_ex(path) == 0
 
 
 def start(cloud: settings.Settings) -> None:
-    """Start libvirtd in a mount namespace of its own.
+    """Starts libvirtd in a mount namespace of its own.
 
-    Mounts made for containers then stay out of the machine's namespace;
-    Nova has to be started in the same one, see inside().
+    So mounts for containers stay out of the machine's namespace.  Nova must be
+    started in the same namespace, see inside().
     """
     process(cloud).start(
         ['unshare', '--mount', '--propagation', 'slave',
@@ -75,23 +75,25 @@ def start(cloud: settings.Settings) -> None:
 
 
 def command(etc: pathlib.Path, run: pathlib.Path) -> list[str]:
-    """libvirtd itself, with its pid in the directory *run*."""
+    """Returns the command of libvirtd, with its pid file in *run*."""
     return ['libvirtd', '--config', str(etc / 'libvirtd.conf'),
             '--pid-file', str(run / 'libvirtd.own-pid')]
 
 
 def environment(cloud: settings.Settings) -> dict[str, str]:
-    """What it needs besides what all processes of the cloud get."""
+    """Returns the variables that only libvirtd needs."""
     return {'LIBVIRT_DRIVER_DIR': _driver_dir(cloud)}
 
 
 def configuration(cloud: settings.Settings) -> pathlib.Path:
-    """The directory of libvirt's files as they are rendered."""
+    """Returns the directory of libvirt's rendered files."""
     return cloud.etc / 'libvirt'
 
 
 def binds(cloud: settings.Settings, etc: pathlib.Path) -> list[str]:
-    """Ours and what it hides: nothing is to be left on the machine.
+    """Returns our directories and those that they hide from libvirtd.
+
+    So nothing is left on the machine.
 
     :param etc: the directory of libvirt's configuration
     """
@@ -107,10 +109,10 @@ def binds(cloud: settings.Settings, etc: pathlib.Path) -> list[str]:
 
 
 def _driver_dir(cloud: settings.Settings) -> str:
-    """A directory with nothing but the driver of our guests.
+    """Makes a directory with only the driver of our guests.
 
-    A driver that is installed but cannot start, as QEMU's without its user
-    or its binaries, would end libvirtd.
+    A driver that is installed but cannot start, such as QEMU's without its
+    user or its binaries, would end libvirtd.
     """
     directory = cloud.run / 'libvirt-drivers' / cloud.guest
     directory.mkdir(parents=True, exist_ok=True)
@@ -122,7 +124,7 @@ def _driver_dir(cloud: settings.Settings) -> str:
 
 
 def wait(cloud: settings.Settings, patience: float) -> int:
-    """The pid of libvirtd once it answers."""
+    """Returns the pid of libvirtd as soon as libvirtd answers."""
     deadline = time.monotonic() + patience
     while (pid := running_pid()) is None:
         if process(cloud).pid is None or time.monotonic() > deadline:
@@ -132,22 +134,22 @@ def wait(cloud: settings.Settings, patience: float) -> int:
 
 
 def foreign_cloud(cloud: settings.Settings, pid: int) -> str | None:
-    """The directory of another embedded cloud that libvirtd belongs to."""
+    """Returns the directory of another cloud that libvirtd belongs to."""
     owner = processes.variable(pid, settings.MARK_VARIABLE)
     return None if owner == str(cloud.directory) else owner
 
 
 def inside(pid: int) -> list[str]:
-    """The command prefix that enters libvirtd's mount namespace.
+    """Returns the command prefix that enters libvirtd's mount namespace.
 
-    Nova mounts a container's root there, and libvirt_lxc must see it. For
-    all kinds: the same view of the same files.
+    Nova mounts a container's root there, and libvirt_lxc must see it.  Other
+    kinds of guests use the prefix to see the same files.
     """
     return ['nsenter', '--target', str(pid), '--mount']
 
 
 def has_domain_files(cloud: settings.Settings) -> bool:
-    """Whether libvirt would find domains of an embedded cloud."""
+    """Returns whether libvirt would find domains of an embedded cloud."""
     return any(path for directory in (configuration(cloud), RUN)
                for path in directory.glob(
                    f'{cloud.kind.daemon}/{settings.DOMAIN_PREFIX}*.xml'))
@@ -162,7 +164,7 @@ def domain_names(cloud: settings.Settings) -> list[str]:
 
 
 def remove_domains(cloud: settings.Settings) -> int:
-    """Destroy and undefine every domain of this cloud."""
+    """Destroys and undefine every domain of this cloud."""
     connection = libvirt.open(cloud.kind.uri)
     try:
         domains = _domains(connection, cloud)
@@ -181,7 +183,7 @@ def _domains(connection: libvirt.virConnect,
 
 
 def _is_below(domain: libvirt.virDomain, directory: pathlib.Path) -> bool:
-    """Whether the domain's root file system or disk is in this directory."""
+    """Returns whether the domain's root or disk is in this directory."""
     tree = etree.fromstring(domain.XMLDesc())
     return any(
         pathlib.Path(source.get('dir') or source.get('file') or '/')
@@ -202,6 +204,6 @@ def _destroy(domain: libvirt.virDomain) -> None:
     try:
         domain.destroy()
     except libvirt.libvirtError as error:
-        # It has ended meanwhile: a new libvirtd may end what the old one left.
+        # The domain has ended meanwhile: a new libvirtd may end old domains.
         if error.get_error_code() != libvirt.VIR_ERR_OPERATION_INVALID:
             raise

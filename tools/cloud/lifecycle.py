@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Bring the cloud up, take it down, restart Nova: the order of the steps.
+"""Brings the cloud up, takes it down, restarts Nova: the order of the steps.
 
-How a step is done is known to the modules imported here.
+The modules imported here do the steps.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ from cloud import settings
 from cloud import web
 
 START_PATIENCE = 60
-#: How often to look; looking is work, too, where everything is slow.
+#: How often to check; a check is work, too, where everything is slow.
 _POLL_SECONDS = 0.2
 LIBVIRTD_PATIENCE = 20
-# Nothing is worth waiting for when everything is thrown away.
+# No process is worth a long wait when everything is removed.
 DOWN_PATIENCE = 2
-# More than Nova's own limit, see nova_aio.py.
+# Longer than Nova's own limit, see nova_aio.py.
 RESTART_PATIENCE = 8
 TAIL_LINES = 20
 
@@ -61,14 +61,14 @@ def running(cloud: settings.Settings) -> list[str]:
 
 
 def up(cloud: settings.Settings, overrides: Sequence[str]) -> None:
-    """Start every part that does not run."""
+    """Starts every part that does not run."""
     progress = Progress()
     cloud.directory.mkdir(parents=True, exist_ok=True)
     with lock(cloud):
         before = running(cloud)
         if len(before) == len(settings.SERVICES):
             if overrides:
-                raise PartFailed('nova', 'runs already: use restart --set')
+                raise PartFailed('nova', 'runs already; use restart --set')
             progress.say('the cloud is up already')
             return
         try:
@@ -92,7 +92,7 @@ def _start_missing(cloud: settings.Settings, overrides: Sequence[str],
 
 
 def prepare(cloud: settings.Settings, overrides: Sequence[str]) -> None:
-    """Configuration and directories, if there are none yet."""
+    """Writes the configuration and makes the directories, if none exist."""
     if cloud.nova_conf.exists():
         config.override(cloud, overrides)
     else:
@@ -105,7 +105,7 @@ def prepare(cloud: settings.Settings, overrides: Sequence[str]) -> None:
 
 
 def _set_aside(cloud: settings.Settings) -> None:
-    """Logs that were kept from one life stay for another one."""
+    """Keeps the logs of the last cloud beside those of the new one."""
     if cloud.log.exists():
         shutil.rmtree(cloud.old_log, ignore_errors=True)
         cloud.log.rename(cloud.old_log)
@@ -123,7 +123,7 @@ def _libvirtd(cloud: settings.Settings) -> int:
     if (pid := libvirtd.running_pid()) is not None:
         if other := libvirtd.foreign_cloud(cloud, pid):
             raise PartFailed('libvirtd', f'belongs to the cloud in {other}; '
-                             'there can be one on a machine')
+                             'a machine can have only one')
         return pid
     libvirtd.start(cloud)
     try:
@@ -152,7 +152,7 @@ def _wait_ready(cloud: settings.Settings, services: Sequence[str],
 
 def _give_up(cloud: settings.Settings, before: Sequence[str],
              error: BaseException, progress: Progress) -> None:
-    """Show the log of what failed and take down what was started."""
+    """Shows the log of the part that failed, and ends the other parts."""
     if isinstance(error, PartFailed):
         show_tail(cloud, error.name)
     if not before:
@@ -171,7 +171,7 @@ def show_tail(cloud: settings.Settings, name: str) -> None:
 
 
 def restart(cloud: settings.Settings, overrides: Sequence[str]) -> None:
-    """Stop and start Nova; its databases and the guests stay."""
+    """Stops and starts Nova; its databases and the guests stay."""
     progress = Progress()
     with lock(cloud):
         processes.end([process(cloud, 'nova')], RESTART_PATIENCE)
@@ -187,7 +187,7 @@ def restart(cloud: settings.Settings, overrides: Sequence[str]) -> None:
 
 
 def down(cloud: settings.Settings, keep_logs: bool) -> None:
-    """Remove everything, whatever state it is in."""
+    """Removes the whole cloud, whatever its state is."""
     progress = Progress()
     if not cloud.directory.exists():
         progress.say('the cloud is down already')
@@ -214,7 +214,7 @@ def _take_down(cloud: settings.Settings, keep_logs: bool,
 
 
 def clear(cloud: settings.Settings, keep_logs: bool) -> None:
-    """Put back what was set and remove the files; nothing runs any more."""
+    """Restores settings and removes files; nothing may run any more."""
     for path in cloud.directory.iterdir():
         if keep_logs and path in (cloud.log, cloud.old_log):
             continue
@@ -226,7 +226,7 @@ def clear(cloud: settings.Settings, keep_logs: bool) -> None:
 def _remove_guests(cloud: settings.Settings) -> None:
     pid = libvirtd.running_pid()
     if pid is None and libvirtd.has_domain_files(cloud):
-        # Ours has crashed; guests outlive it and a new one finds them.
+        # This libvirtd has crashed; a new one finds the guests.
         libvirtd.start(cloud)
         pid = libvirtd.wait(cloud, settings.patience(LIBVIRTD_PATIENCE))
     if pid is not None:
@@ -236,7 +236,7 @@ def _remove_guests(cloud: settings.Settings) -> None:
 
 @contextlib.contextmanager
 def lock(cloud: settings.Settings) -> Iterator[None]:
-    """Let one command at a time change the cloud."""
+    """Lets only one command at a time change the cloud."""
     descriptor = os.open(cloud.directory, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

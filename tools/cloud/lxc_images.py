@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The container images, built without mounting anything.
+"""Builds the container images without mounting anything.
 
 ``lxc-busybox`` idles, ``lxc-busy`` keeps several tasks spinning,
-``lxc-hostile`` tries to take more than is its.  All are ext4 file systems
+``lxc-hostile`` tries to take more than its share.  All are ext4 file systems
 with a static busybox as init.
 """
 
@@ -17,10 +17,10 @@ import subprocess
 from cloud import glance
 
 SIZE = '8M'
-# More than a small flavor has vCPUs, so that a reservation is really tested.
+# More tasks than a small flavor has vCPUs, to really test a reservation.
 BUSY_TASKS = 3
 
-# Init starts equal lines only once, hence the numbers.
+# The numbers are there because init starts equal lines only once.
 INITTABS = {
     'lxc-busybox': '::respawn:/bin/sleep 2147483647\n',
     'lxc-busy': ''.join(
@@ -48,7 +48,7 @@ def upload(images: glance.Glance, busybox: pathlib.Path,
 def ensure(images: glance.Glance, name: str, inittab: str,
            busybox: pathlib.Path, scratch: pathlib.Path,
            *programs: pathlib.Path) -> str:
-    """The id of an image; *programs* stand in its /bin."""
+    """Returns the id of an image with *programs* in its /bin."""
     return images.ensure(
         name, functools.partial(_build, name, inittab, scratch,
                                 busybox, *programs), 'raw', 'bare')
@@ -67,8 +67,8 @@ def _build(name: str, inittab: str, scratch: pathlib.Path,
 
 def fill(root: pathlib.Path, inittab: str,
          programs: Iterable[pathlib.Path]) -> None:
-    """Put busybox, which comes with *programs*, below a new *root*."""
-    # libvirt can make the last one only where a container has a network.
+    """Puts busybox and *programs* below a new *root*."""
+    # libvirt can make the last one only for a container with a network.
     for directory in ('bin', 'dev', 'etc', 'proc', 'sbin', 'tmp',
                       'sys/fs/cgroup'):
         (root / directory).mkdir(parents=True)
@@ -86,7 +86,7 @@ def fill(root: pathlib.Path, inittab: str,
 
 
 def _libraries(program: pathlib.Path) -> list[pathlib.Path]:
-    """What a program needs that is not static, seen from the root."""
+    """Returns the libraries of a program, as paths from the root."""
     shown = subprocess.run(['ldd', program], check=False, text=True,
                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return [pathlib.Path(path)

@@ -36,26 +36,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='cloud.sh', description=__doc__,
-        epilog=f'Environment: {settings.DIR_VARIABLE} (directory), '
-               f'{settings.PORT_VARIABLE} (first of five ports), '
-               f'{settings.PLUGIN_VARIABLE} (0: plain Nova), '
-               f'{settings.PATIENCE_VARIABLE} (times as patient).')
+        epilog=f'Environment: {settings.DIR_VARIABLE} (the directory), '
+               f'{settings.PORT_VARIABLE} (the first of five ports), '
+               f'{settings.PLUGIN_VARIABLE} (0: Nova without the plugin), '
+               f'{settings.PATIENCE_VARIABLE} (a factor for all time limits).')
     commands = parser.add_subparsers(dest='command', required=True)
-    up = commands.add_parser('up', help='start what does not run')
+    up = commands.add_parser('up', help='start the processes that do not run')
     up.add_argument('--guest', choices=guests.KINDS,
-                    help='what libvirt starts (default: lxc)')
+                    help='the kind of guests (default: lxc)')
     up.add_argument('--full', action='store_true',
-                    help='MariaDB, RabbitMQ, Heat, Tacker and two '
+                    help='with MariaDB, RabbitMQ, Heat, Tacker and two '
                          'nova-computes, one for each kind of guests')
     up.add_argument('--pair', action='store_true',
-                    help='as --full without Heat and Tacker, and both '
-                         'nova-computes have virtual machines, which move')
+                    help='like --full without Heat and Tacker; both '
+                         'nova-computes have virtual machines, which can move')
     _add_set(up)
-    _add_set(commands.add_parser('restart', help='stop and start Nova only'))
+    _add_set(commands.add_parser('restart', help='stop and start only Nova'))
     down = commands.add_parser('down', help='remove everything')
     down.add_argument('--keep-logs', action='store_true')
     commands.add_parser('status', help='show processes and memory')
-    commands.add_parser('env', help='print exports for the shell')
+    commands.add_parser('env', help='print variables for the shell')
     on = commands.add_parser('on', help='run a command on a compute node of '
                              'the full cloud')
     on.add_argument('node', choices=[node.name for node in computes.ALL])
@@ -84,7 +84,7 @@ def _up(cloud: settings.Settings, options: argparse.Namespace) -> int:
     guest = options.guest or cloud.guest
     if guest != cloud.guest and cloud.is_saved:
         raise lifecycle.PartFailed(
-            'nova', f'has {cloud.guest} guests: take the cloud down first')
+            'nova', f'has {cloud.guest} guests; take the cloud down first')
     lifecycle.up(dataclasses.replace(cloud, guest=guest), options.overrides)
     return 0
 
@@ -95,10 +95,10 @@ def _up_full(cloud: settings.Settings, options: argparse.Namespace) -> int:
             'nova', 'of the full cloud has guests of its own kinds')
     if cloud.is_saved and not cloud.full:
         raise lifecycle.PartFailed(
-            'the embedded cloud', 'is up: take it down first')
+            'the embedded cloud', 'is up; take it down first')
     if cloud.is_saved and cloud.pair < options.pair:
         raise lifecycle.PartFailed(
-            'the full cloud', 'is up with other nodes: take it down first')
+            'the full cloud', 'is up with other nodes; take it down first')
     pair = cloud.pair or options.pair
     full_lifecycle.up(dataclasses.replace(cloud, full=True, pair=pair),
                       options.overrides)
@@ -142,7 +142,7 @@ def _status(cloud: settings.Settings, options: argparse.Namespace) -> int:
 
 
 def environment(cloud: settings.Settings) -> dict[str, str]:
-    """What clients on the command line read."""
+    """Returns the variables for clients on the command line."""
     return {
         'OS_AUTH_URL': cloud.auth_url,
         'OS_USERNAME': 'admin',

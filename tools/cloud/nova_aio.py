@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""All of Nova in one process: conductor, scheduler, compute and the API.
+"""Runs all of Nova in one process: conductor, scheduler, compute and the API.
 
-They talk through oslo.messaging's in-memory driver, in native threads, and
-share one configuration. Started by serve.py inside libvirtd's mount
+The services use oslo.messaging's in-memory driver and native threads, and
+share one configuration.  serve.py starts this process inside libvirtd's mount
 namespace.
 """
 
@@ -39,7 +39,7 @@ STOP_PATIENCE = 6
 
 
 def configure(cloud: settings.Settings) -> None:
-    """What the main functions of Nova's services do before they start."""
+    """Does what the main functions of Nova's services do before a start."""
     files = [str(cloud.nova_conf.with_name('api-paste.ini')),
              str(cloud.nova_conf)]
     wsgi_app.init_global_data(files, 'osapi_compute', 'nova-api')
@@ -52,7 +52,7 @@ def configure(cloud: settings.Settings) -> None:
 
 
 def start_services() -> list[service.Service]:
-    """Start conductor, scheduler and compute, each before the next."""
+    """Starts conductor, scheduler and compute, each before the next."""
     return [
         _start('nova-conductor', conductor_rpcapi.RPC_TOPIC),
         _start('nova-scheduler', scheduler_rpcapi.RPC_TOPIC),
@@ -70,7 +70,7 @@ def _start(binary: str, topic: str,
 
 
 def start_api(cloud: settings.Settings) -> wsgi.Server:
-    """Serve the API from a thread; the configuration is loaded already."""
+    """Serves the API from a thread, with the configuration that is loaded."""
     application = wsgi_app.init_application('osapi_compute', 'nova-api')
     server = web.server(application, cloud.port('nova'))
     server.prepare()
@@ -79,7 +79,7 @@ def start_api(cloud: settings.Settings) -> wsgi.Server:
 
 
 def stop(server: wsgi.Server, services: Sequence[service.Service]) -> None:
-    """Stop the API, then all services at once; end in any case."""
+    """Stops the API, then all services at once; ends in any case."""
     deadline = threading.Timer(STOP_PATIENCE, os._exit, args=[1])
     deadline.daemon = True
     deadline.start()
@@ -89,7 +89,7 @@ def stop(server: wsgi.Server, services: Sequence[service.Service]) -> None:
 
 
 def run(cloud: settings.Settings) -> None:
-    """Start everything, wait for SIGTERM, stop everything."""
+    """Starts everything, waits for SIGTERM, and stops everything."""
     stopping = threading.Event()
     configure(cloud)
     databases.nova(cloud)
@@ -108,8 +108,8 @@ def main(cloud: settings.Settings) -> None:
         run(cloud)
         code = 0
     except BaseException:
-        # Nova exits, too, when it cannot load a driver.
+        # Nova also exits when it cannot load a driver.
         traceback.print_exc()
     finally:
-        # Nova's worker threads would keep the interpreter from ending.
+        # Nova's worker threads would prevent the interpreter from ending.
         os._exit(code)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Start, find and end the processes of the cloud.
+"""Starts, finds and ends the processes of the cloud.
 
-A process is known by its pid *and* its start time, so that a pid which the
-kernel has given to someone else since is never signalled. What the processes
-are is not known here.
+A process is identified by its pid *and* its start time, so that a pid which
+the kernel has given to another process since is never signalled.  The module
+does not know what the processes do.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ class Process:
 
     @property
     def pid(self) -> int | None:
-        """The pid while the process runs."""
+        """Returns the pid while the process runs."""
         try:
             pid, started = self.record.read_text().split()
         except (FileNotFoundError, ValueError):
@@ -40,16 +40,16 @@ class Process:
         return int(pid) if start_time(int(pid)) == started else None
 
     def session(self) -> list[int]:
-        """The process, or what it left behind when it ended.
+        """Returns the process and the others of its session.
 
-        Some programs overwrite the environment that would tell.
+        Some programs overwrite the environment that would identify them.
         """
         try:
             pid, started = self.record.read_text().split()
         except (FileNotFoundError, ValueError):
             return []
         if start_time(int(pid)) not in (None, started):
-            return []  # the kernel has given the pid to somebody else
+            return []  # The kernel has given the pid to another process.
         return [other for other in psutil.pids()
                 if _session(other) == int(pid)]
 
@@ -62,21 +62,21 @@ class Process:
         self.adopt(child.pid)
 
     def adopt(self, pid: int) -> None:
-        """Record a process that runs already."""
+        """Records a process that runs already."""
         self.record.write_text(f'{pid} {start_time(pid)}\n')
 
 
 def start_time(pid: int) -> str | None:
-    """Clock ticks from boot to the start; None if it does not run.
+    """Returns the clock ticks from boot to the start; None without a process.
 
-    psutil's create_time() adds when the machine booted by the wall clock,
-    which may be set meanwhile: a record has to hold for the life of a cloud.
+    psutil's create_time() adds the boot time by the wall clock, which may be
+    changed meanwhile, but a record must be valid for the life of a cloud.
     """
     try:
         text = (PROC / str(pid) / 'stat').read_text(errors='replace')
     except OSError:
         return None
-    # What follows the command, which may hold blanks and brackets.
+    # The fields after the command, which may contain blanks and brackets.
     fields = text.rpartition(')')[2].split()
     return None if fields[0] in 'ZX' else fields[19]
 
@@ -89,7 +89,7 @@ def _session(pid: int) -> int | None:
 
 
 def reap() -> None:
-    """Collect the exit codes of our own children that have ended."""
+    """Collects the exit codes of our own children that have ended."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -98,7 +98,7 @@ def reap() -> None:
 
 
 def end(processes: Iterable[Process], patience: float) -> None:
-    """SIGTERM, then SIGKILL for what still runs after patience seconds."""
+    """Sends SIGTERM, and SIGKILL after *patience* seconds."""
     ending = list(processes)
     _signal(ending, signal.SIGTERM)
     if not _wait_gone(ending, patience):
@@ -109,7 +109,7 @@ def end(processes: Iterable[Process], patience: float) -> None:
 
 
 def end_sessions(processes: Iterable[Process], patience: float) -> None:
-    """As end, and kills the workers and helpers that outlive them."""
+    """Ends processes, and kills workers and helpers that still run then."""
     ending = list(processes)
     members = {pid: start_time(pid)
                for process in ending for pid in process.session()}
@@ -135,7 +135,7 @@ def _wait_gone(processes: Iterable[Process], patience: float) -> bool:
 
 
 def variable(pid: int, name: str) -> str | None:
-    """A variable from the environment that a process was started with."""
+    """Returns a variable of the environment that a process started with."""
     try:
         found: str | None = psutil.Process(pid).environ().get(name)
     except psutil.Error:
@@ -144,12 +144,12 @@ def variable(pid: int, name: str) -> str | None:
 
 
 def marked(name: str, value: str) -> list[int]:
-    """The pids of all processes with this variable in their environment."""
+    """Returns the pids of all processes with this environment variable."""
     return [pid for pid in psutil.pids() if variable(pid, name) == value]
 
 
 def memory_kib(pid: int) -> int:
-    """Memory of a process; pages it shares count in proportion (PSS)."""
+    """Returns the memory of a process; shared pages count in part (PSS)."""
     try:
         return int(psutil.Process(pid).memory_full_info().pss) // 1024
     except psutil.Error:
@@ -157,7 +157,7 @@ def memory_kib(pid: int) -> int:
 
 
 def kill_marked(name: str, value: str) -> None:
-    """Kill strays, for example helpers of a service that has crashed."""
+    """Kills leftover processes, such as helpers of a service that crashed."""
     kill(marked(name, value))
 
 

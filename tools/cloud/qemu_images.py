@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The images of virtual machines: Debian's kernel, busybox as init.
+"""Makes the images of virtual machines: Debian's kernel, busybox as init.
 
-``qemu-idle`` idles, ``qemu-busy`` keeps each vCPU spinning, ``qemu-hostile``
-starts processes as fast as it can besides.  They share the kernel and the
-initrd, and differ in the kernel's command line; the disk is empty, but Nova
-wants one.
+``qemu-idle`` idles, ``qemu-busy`` keeps each vCPU spinning, and
+``qemu-hostile`` also starts processes as fast as it can.  The images share
+the kernel and the initrd, and differ in the kernel's command line.  The disk
+is empty, but Nova wants one.
 """
 
 import functools
@@ -17,17 +17,17 @@ import sys
 
 from cloud import glance
 
-# Put there by tools/setup.sh.
+# tools/setup.sh puts the kernel there.
 KERNEL = pathlib.Path(sys.prefix) / 'cache' / 'vmlinuz'
 DISK_SIZE = 1 << 20
 
-# The kernel would panic when the timer does not tick while it looks, as when
-# its budget is used up; elsewhere it knows that it is a guest. What it does
-# not know itself is the environment of init.
+# Without no_timer_check the kernel would panic if its budget is used up while
+# it checks the timer; on KVM it knows that it is a guest.  The kernel passes
+# words that it does not know to init as environment.
 COMMAND_LINES = {
     name: f'console=ttyS0 quiet no_timer_check guest={name.split("-")[1]}'
     for name in ('qemu-idle', 'qemu-busy', 'qemu-hostile')}
-# Its line on the console says that the guest is up.
+# The line on the console says that the guest is up.
 INIT = '''#!/bin/busybox sh
 busybox=/bin/busybox
 $busybox mount -t proc proc /proc

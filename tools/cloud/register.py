@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Fill an empty Keystone: roles, users, the service catalogue.
+"""Fills an empty Keystone: roles, users, the service catalogue.
 
-Runs inside the Keystone process, below its HTTP API. Everything is created
-only if it is missing.
+This code runs inside the Keystone process, below its HTTP API.  It creates
+only what is missing.
 """
 
 from unittest import mock
@@ -19,7 +19,7 @@ from cloud import settings
 
 PROVIDERS = provider_api.ProviderAPIs
 
-# Service -> its type and the path below its root in the catalogue.
+# The type of each service, and the path below its root in the catalogue.
 CATALOGUE = {
     'placement': ('placement', ''),
     'glance': ('image', ''),
@@ -30,12 +30,12 @@ FULL_CATALOGUE = {
     'heat': ('orchestration', '/v1/%(tenant_id)s'),
     'tacker': ('nfv-orchestration', ''),
 }
-# Heat gives these to who creates stacks and to what acts inside them.
+# Heat gives these roles to users that create stacks and to stacks' own users.
 HEAT_ROLES = ('heat_stack_owner', 'heat_stack_user')
 
 
 def create_keys() -> None:
-    """Make the key repositories of tokens and credentials."""
+    """Makes the key repositories of tokens and credentials."""
     for group, maximum in (
             ('fernet_tokens', CONF.fernet_tokens.max_active_keys),
             ('credential', credential_fernet.MAX_ACTIVE_KEYS)):
@@ -46,7 +46,7 @@ def create_keys() -> None:
 
 
 def register(cloud: settings.Settings) -> None:
-    """Create the admin, the service users and the catalogue."""
+    """Creates the admin, the service users and the catalogue."""
     roles = _bootstrap(cloud)
     known = {service['name']
              for service in PROVIDERS.catalog_api.list_services()}
@@ -63,8 +63,8 @@ def register(cloud: settings.Settings) -> None:
 
 
 def _bootstrap(cloud: settings.Settings) -> tuple[str, str]:
-    """Do what ``keystone-manage bootstrap`` does; return two roles."""
-    # The application around us has loaded the backends, once is allowed.
+    """Does what ``keystone-manage bootstrap`` does; returns two roles."""
+    # The application has loaded the backends already; once is allowed.
     with mock.patch.object(bootstrap.backends, 'load_backends'):
         bootstrapper = bootstrap.Bootstrapper()
     bootstrapper.admin_username = 'admin'
@@ -89,7 +89,7 @@ def _create_service_project() -> str:
 
 
 def _create_heat_domain(admin_role: str) -> None:
-    """Where Heat makes users of its own; named in heat.conf."""
+    """Creates the domain in which Heat makes users; heat.conf names it."""
     for name in HEAT_ROLES:
         role = uuid.uuid4().hex
         PROVIDERS.role_api.create_role(role, {'id': role, 'name': name})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The cloud for programs: openstacksdk, as its admin."""
+"""Connects programs to the cloud by openstacksdk, as its admin."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from cloud import settings
 
 def connect(cloud: settings.Settings, **more: Any
             ) -> openstack.connection.Connection:
-    """A connection; *more* as openstacksdk takes it."""
+    """Returns a connection; *more* are further arguments of openstacksdk."""
     return openstack.connection.Connection(
         auth={'auth_url': cloud.auth_url, 'username': 'admin',
               'password': settings.PASSWORD, 'project_name': 'admin',

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Run one service of the cloud: the main function of every process.
+"""Runs one service of the cloud: the main function of every process.
 
-Each project keeps its configuration in globals, so that they cannot share a
-process. How Nova's services share one is in nova_aio.py.
+Each project keeps its configuration in globals, so projects cannot share a
+process.  nova_aio.py says how the services of Nova share one.
 
 Usage: ``python -m cloud.serve SERVICE``
 """
@@ -59,13 +59,13 @@ APPLICATIONS: dict[str, Callable[[settings.Settings], Application]] = {
 
 
 def module(name: str) -> Application:
-    """The application of a module that configures itself when imported."""
+    """Returns the application of a module that configures itself on import."""
     return _checked(importlib.import_module(name).application)
 
 
 def _checked(application: object) -> Application:
     if not callable(application):
-        raise TypeError(f'{application!r} is no WSGI application')
+        raise TypeError(f'{application!r} is not a WSGI application')
     return application
 
 
@@ -77,14 +77,14 @@ def _serve(service: str, cloud: settings.Settings) -> None:
 def _serve_nova(cloud: settings.Settings) -> None:
     from nova import monkey_patch
 
-    # Chooses native threads over eventlet; not later than other imports.
+    # Chooses native threads instead of eventlet, before any other import.
     monkey_patch.patch(backend='threading')
     from cloud import nova_aio
     nova_aio.main(cloud)
 
 
 def main() -> None:
-    # Some services parse what is left of the command line themselves.
+    # Some services parse the rest of the command line themselves.
     service = sys.argv.pop()
     cloud = settings.load()
     databases.serialise_transactions()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Where the cloud lives: its directory, its ports and what it runs.
+"""The settings of the cloud: its directory, its ports and its services.
 
-Only names and numbers are decided here; configuration files are rendered in
-config.py.
+This module decides only names and numbers; config.py renders the configuration
+files.
 """
 
 import dataclasses
@@ -21,26 +21,26 @@ DIR_VARIABLE = 'NOVA_RT_CLOUD_DIR'
 PORT_VARIABLE = 'NOVA_RT_CLOUD_PORT_BASE'
 PLUGIN_VARIABLE = 'NOVA_RT_CLOUD_PLUGIN'
 PATIENCE_VARIABLE = 'NOVA_RT_CLOUD_PATIENCE'
-# Set only for what we start, so that strays can be told from anything else.
+# Set for every process of the cloud, so that leftover ones can be found.
 MARK_VARIABLE = 'NOVA_RT_CLOUD_PART_OF'
 
 REGION = 'RegionOne'
 PASSWORD = 'secret'
-# Nova formats it with the instance's id; libvirt's domain gets the name.
+# Nova formats this with the instance's id; the result names the domain.
 DOMAIN_PREFIX = 'nova-rt-'
 
 WSGI_SERVICES = ('keystone', 'placement', 'glance', 'neutron')
 SERVICES = (*WSGI_SERVICES, 'nova')
-# What the full cloud has besides, in the order of the ports.
+# The further services of the full cloud, in the order of the ports.
 FULL_SERVICES = ('heat', 'tacker', 'mariadb', 'rabbitmq', 'epmd', 'erlang')
 
 
 def patience(seconds: float) -> float:
-    """How long to wait for what takes *seconds* at most elsewhere.
+    """Returns how long to wait for what takes *seconds* at most elsewhere.
 
     Everything is slower in an emulated machine.
 
-    :raises ValueError: the environment holds no number
+    :raises ValueError: when the variable is not a number
     """
     return seconds * float(os.environ.get(PATIENCE_VARIABLE) or 1)
 
@@ -49,7 +49,7 @@ def patience(seconds: float) -> float:
 class Settings:
     """One cloud, the embedded one or the full one.
 
-    :ivar pair: the full one has two nodes of a kind, and no Heat nor Tacker
+    :ivar pair: the full one with two nodes of a kind, without Heat and Tacker
     """
 
     directory: pathlib.Path
@@ -65,12 +65,12 @@ class Settings:
 
     @property
     def nodes(self) -> tuple[computes.Node, ...]:
-        """The compute nodes of the full cloud."""
+        """Returns the compute nodes of the full cloud."""
         return computes.PAIR if self.pair else computes.KINDS
 
     @property
     def is_saved(self) -> bool:
-        """Whether there is a cloud already, running or not."""
+        """Returns whether there is a cloud already, running or not."""
         return _saved(self.directory).exists()
 
     @property
@@ -83,7 +83,7 @@ class Settings:
 
     @property
     def old_log(self) -> pathlib.Path:
-        """The logs of the cloud before this one, where they were kept."""
+        """Returns the directory of the logs of the cloud before this one."""
         return self.directory / 'log.1'
 
     @property
@@ -99,24 +99,24 @@ class Settings:
         return self.etc / 'nova' / 'nova.conf'
 
     def compute_conf(self, node: str) -> pathlib.Path:
-        """What one nova-compute of the full cloud reads instead."""
+        """Returns the file that a nova-compute of the full cloud reads."""
         return self.nova_conf.with_name(f'nova-compute-{node}.conf')
 
     @property
     def database_url(self) -> str:
-        """SQLAlchemy's, without the name of the database."""
+        """Returns SQLAlchemy's URL without the name of the database."""
         return f'mysql+pymysql://root@127.0.0.1:{self.port("mariadb")}'
 
     @property
     def rabbit_url(self) -> str:
-        """For oslo.messaging."""
+        """Returns the URL of RabbitMQ for oslo.messaging."""
         return f'rabbit://guest:guest@127.0.0.1:{self.port("rabbitmq")}/'
 
     def port(self, service: str) -> int:
         return self.port_base + (*SERVICES, *FULL_SERVICES).index(service)
 
     def url(self, service: str) -> str:
-        """The root of a service's API, which answers without a token."""
+        """Returns the root of a service's API, which needs no token."""
         return f'http://127.0.0.1:{self.port(service)}'
 
     @property
@@ -127,7 +127,7 @@ class Settings:
         return self.log / f'{name}.log'
 
     def environment(self) -> dict[str, str]:
-        """The environment of every process of the cloud."""
+        """Returns the environment of every process of the cloud."""
         return {
             **os.environ,
             DIR_VARIABLE: str(self.directory),
@@ -141,7 +141,7 @@ class Settings:
         }
 
     def save(self) -> None:
-        """Remember what ``up`` was given for the commands that follow."""
+        """Saves the options of ``up`` for later commands."""
         kept = {'port_base': self.port_base, 'plugin': self.plugin,
                 'guest': self.guest, 'full': self.full, 'pair': self.pair}
         _saved(self.directory).write_text(json.dumps(kept))
@@ -152,7 +152,7 @@ def _saved(directory: pathlib.Path) -> pathlib.Path:
 
 
 def load() -> Settings:
-    """The running cloud's settings, else what the environment asks for."""
+    """Returns the running cloud's settings, else those of the environment."""
     directory = pathlib.Path(
         os.environ.get(DIR_VARIABLE) or PROJECT / '.cloud').resolve()
     saved = _saved(directory)

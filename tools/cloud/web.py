@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""HTTP: serve an application, find out whether another one answers."""
+"""Serves applications by HTTP, and checks whether others answer."""
 
 from collections.abc import Callable
 import http.client
@@ -11,13 +11,12 @@ import urllib.parse
 from cheroot import wsgi
 
 THREADS = 8
-#: Clients do not ask again when a connection that they keep is closed just as
-#: they delete something.
+#: Clients do not repeat a deletion whose connection was closed meanwhile.
 IDLE_S = 300
 
 
 class _Body:
-    """What a client sends; glance closes it, and so would the connection."""
+    """A request's body; glance closes it, which would close the connection."""
 
     def __init__(self, body: Any) -> None:
         self.read = body.read
@@ -25,7 +24,7 @@ class _Body:
 
 
 def server(application: Callable[..., Any], port: int) -> wsgi.Server:
-    """An HTTP server for the application, on the loopback only."""
+    """Returns an HTTP server for the application, on the loopback only."""
 
     def serve(environ: dict[str, Any], start_response: Any) -> Any:
         environ['wsgi.input'] = _Body(environ['wsgi.input'])
@@ -36,7 +35,7 @@ def server(application: Callable[..., Any], port: int) -> wsgi.Server:
 
 
 def answers(url: str) -> bool:
-    """Whether a server behind the URL answers anything but an error 5xx."""
+    """Returns whether the URL answers with anything but an error 5xx."""
     connection = http.client.HTTPConnection(
         urllib.parse.urlsplit(url).netloc, timeout=10)
     try:
@@ -50,7 +49,7 @@ def answers(url: str) -> bool:
 
 
 def wait(*urls: str) -> None:
-    """Wait until all answer; the one who waits for us sets the limit."""
+    """Waits until all URLs answer; the caller sets the time limit."""
     for url in urls:
         while not answers(url):
             time.sleep(0.1)

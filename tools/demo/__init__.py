@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The demonstration: what a reservation does, on the embedded cloud."""
+"""The demonstration shows on a cloud what a reservation does."""

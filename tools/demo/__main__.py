@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The story, step by step: ``tools/demo.sh`` (--help)."""
+"""Runs the steps of the demonstration: ``tools/demo.sh`` (--help)."""
 
 import argparse
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from demo import report
 from demo import stage
 from demo import vdu
 
-# What the log says when Placement knows no host.
+# The log has one of these when Placement knows no host.
 UNPLACED = ('The server asks for', 'no allocation candidates')
 
 
@@ -55,7 +55,7 @@ def reserve(demo: stage.Demo) -> None:
         demo.create('rt2', '--hint cpu.rt_runtime_us=30000 '
                     '--hint cpu.rt_period_us=100000')
         demo.built()
-    with demo.step('idle', 'What they get on an idle host'):
+    with demo.step('idle', 'The shares on an idle host'):
         demo.measure('idle')
     with demo.step('noise', 'A noisy neighbour without a reservation'):
         demo.must('flavor create noisy --vcpus 2 --ram 256',
@@ -72,7 +72,7 @@ def reserve(demo: stage.Demo) -> None:
 
 
 def share_a_cpu(demo: stage.Demo) -> None:
-    with demo.step('company', 'Three on one pCPU, the last one hostile'):
+    with demo.step('company', 'Three servers on one pCPU, one is hostile'):
         demo.delete('rt2', 'rt3')
         names = ('short', 'long', 'hostile')
         for name, (runtime_us, period_us) in zip(
@@ -87,10 +87,10 @@ def share_a_cpu(demo: stage.Demo) -> None:
 
 
 def refuse(demo: stage.Demo) -> None:
-    with demo.step('no_room', 'One more that does not fit'):
+    with demo.step('no_room', 'One more server, which does not fit'):
         with demo.filled():
             demo.no_room('rt4', *UNPLACED)
-    with demo.step('bad_input', 'What makes no sense is refused at once'):
+    with demo.step('bad_input', 'Invalid reservations are refused at once'):
         demo.bad('flavor set flavor_rt1 '
                  '--property hw:cpu.rt_runtime_us=100ms')
         demo.bad('flavor set flavor_rt1 '
@@ -99,7 +99,7 @@ def refuse(demo: stage.Demo) -> None:
         for hint in ('cpu.rt_runtime_us=abc', 'cpu.rt_runtime_us=-5',
                      'cpu.rt_runtime_us=300000', 'cpu.rt_runtime=5'):
             demo.bad(f'{demo.reserved} --hint {hint} rt5')
-    with demo.step('unavailable', 'A host that takes no reservations'):
+    with demo.step('unavailable', 'A host that accepts no reservations'):
         demo.restart_nova('nova_rt.hcbs_scheduler_available=false')
         demo.no_room('rt6', *UNPLACED, 'CPU reservations: none on this host')
         for server in host.servers(demo.cloud):
@@ -108,7 +108,7 @@ def refuse(demo: stage.Demo) -> None:
 
 
 def check(demo: stage.Demo) -> None:
-    """Claims, Placement and kernel agree."""
+    """Checks that claims, Placement and kernel agree."""
     print('$ nova-rt-manage --config-file .cloud/etc/nova/nova.conf '
           'check --kernel', flush=True)
     done = subprocess.run(
@@ -124,7 +124,7 @@ def check(demo: stage.Demo) -> None:
 def clean_up(demo: stage.Demo) -> None:
     with demo.step('check', 'Claims, Placement and kernel agree'):
         check(demo)
-    with demo.step('delete', 'Everything is deleted, nothing is left'):
+    with demo.step('delete', 'All servers are deleted, and nothing is left'):
         demo.delete(*(server.name for server in host.servers(demo.cloud)))
         demo.must('flavor delete flavor_rt1 noisy')
         usage = client.run('resource provider list -f value -c uuid').text
@@ -145,7 +145,7 @@ def bring_up(demo: stage.Demo, is_full: bool) -> None:
     parts = ('MariaDB, RabbitMQ, Keystone, Placement, Glance, Neutron, Heat, '
              'Tacker, Nova with two computes' if is_full else
              'Keystone, Placement, Glance, Neutron, Nova, libvirt')
-    # Servers go where others are, as long as there is room.
+    # Servers go to pCPUs with other servers, as long as there is room.
     arguments = ['up', *(['--full'] if is_full else [
         '--guest', demo.act.guest,
         '--set', 'nova_rt.packing_policy=best_fit',
@@ -169,11 +169,11 @@ def run(demo: stage.Demo) -> None:
 
 def perform(act: acts.Act, found: report.Report, options: argparse.Namespace
             ) -> None:
-    """One act, on a cloud of its own."""
+    """Performs one act, on a cloud of its own."""
     print(f'\n==== {act.title}', flush=True)
     found.begin(act)
     demo = stage.Demo(act, found)
-    # Takes down itself what it cannot bring up, and leaves another one alone.
+    # "up" itself removes a cloud that it cannot start, but not another cloud.
     bring_up(demo, options.full)
     try:
         (full.run if options.full else run)(demo)
@@ -187,28 +187,28 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='demo.sh', description=__doc__)
     which = parser.add_mutually_exclusive_group()
     which.add_argument('--guest', choices=guests.KINDS,
-                       help='virtual machines or containers alone (default: '
-                       'qemu, then lxc)')
+                       help='show only virtual machines or only containers '
+                       '(default: qemu, then lxc)')
     which.add_argument('--full', action='store_true',
-                       help='a VNF package, through Tacker and Heat')
+                       help='show a VNF package, through Tacker and Heat')
     parser.add_argument('--interface', metavar='NAME',
                         help='with --guest: [nova_rt] kernel_interface '
                         '(default: sched_deadline for virtual machines, what '
                         'the kernel has for containers)')
     parser.add_argument('--tolerance', type=float, default=report.TOLERANCE,
                         metavar='SHARE', help='how far a share may be off, in '
-                        'parts of a CPU (default: %(default)s)')
+                        'CPUs (default: %(default)s)')
     parser.add_argument('--report', type=pathlib.Path, metavar='FILE',
-                        help='write what was found as JSON')
+                        help='write the results to this file as JSON')
     parser.add_argument('--keep', action='store_true',
                         help='with --guest or --full: leave the cloud up')
     options = parser.parse_args(arguments)
     if options.interface and not options.guest:
         parser.error(f'--interface {options.interface} needs --guest: each '
-                     'kind of guests has interfaces of its own')
+                     'kind of guest has interfaces of its own')
     if options.keep and not (options.guest or options.full):
-        parser.error('--keep needs --guest or --full: one cloud can be left '
-                     'up, and this would be two')
+        parser.error('--keep needs --guest or --full: only one cloud can be '
+                     'left up, but this command starts two')
     return options
 
 

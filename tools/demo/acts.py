@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which kinds of guests the demonstration shows on this host.
+"""Chooses the kinds of guests that the demonstration shows on this host.
 
-Each kind is one act: a cloud of its own and the whole story.  What happens in
-an act is in the main module.
+Each kind is one act, with a cloud of its own and all steps.  The steps are
+in the main module.
 """
 
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ _KVM = '/dev/kvm'
 class Act:
     """One kind of guests and the kernel interface that reserves for it.
 
-    :ivar interface: [nova_rt] kernel_interface, None for what nova-compute
-        finds by itself
+    :ivar interface: [nova_rt] kernel_interface, None if nova-compute finds
+        the interface by itself
     """
 
     guest: str
@@ -30,16 +30,16 @@ class Act:
 
     @property
     def title(self) -> str:
-        """What is shown, for people."""
+        """Returns the title of the act, for people."""
         title = guests.KINDS[self.guest].title
         return f'{title} by {self.interface}' if self.interface else title
 
     @property
     def cannot_be(self) -> str:
-        """One sentence that says why this host cannot show it, or ''."""
+        """Returns one sentence why this host cannot show the act, or ''."""
         if self.guest == 'kvm' and not os.path.exists(_KVM):
-            return (f'This host has no {_KVM}, so it cannot run guests of '
-                    f'KVM: load the module kvm_intel or kvm_amd, or take '
+            return (f'This host has no {_KVM}, so it cannot run guests with '
+                    f'KVM: load the module kvm_intel or kvm_amd, or use '
                     f'--guest qemu.')
         if self.guest != 'lxc' or groups.has_budgets():
             return ''
@@ -49,10 +49,10 @@ class Act:
 
 
 def chosen(guest: str | None, interface: str | None) -> Iterator[Act]:
-    """The acts in their order, virtual machines first.
+    """Returns the acts in their order, virtual machines first.
 
-    :param guest: a single kind, None for what every host can show
-    :param interface: instead of what the kind has
+    :param guest: a single kind; None for the kinds that every host can show
+    :param interface: the kernel interface in place of that of the kind
     """
     for name in (guest,) if guest else _SHOWN:
         yield Act(name, interface or guests.KINDS[name].interface)

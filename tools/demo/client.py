@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The openstack client, as a person types it.
+"""Runs the openstack client with command lines as a person types them.
 
 Importing the client takes longer than its requests.  It is imported once
 here, and each command runs in a fork of its own.
@@ -18,7 +18,7 @@ from cloud import main
 from cloud import settings
 from openstackclient import shell
 
-#: Of a plugin that came with another client; each command says so.
+#: Each command says this about a plugin of another client.
 BROKEN = "Could not load '"
 
 
@@ -31,12 +31,12 @@ class Answer:
 
 
 def environment() -> None:
-    """What ``eval "$(tools/cloud.sh env)"`` does for a shell."""
+    """Sets the variables that ``tools/cloud.sh env`` gives a shell."""
     os.environ.update(main.environment(settings.load()))
 
 
 def warm_up() -> None:
-    """Load the plugins of the client, with a command that changes nothing."""
+    """Loads the plugins of the client with a command that changes nothing."""
     kept = sys.stdout
     sys.stdout = io.StringIO()
     try:
@@ -46,7 +46,7 @@ def warm_up() -> None:
 
 
 def run(command: str) -> Answer:
-    """Run one command line, without the leading word ``openstack``."""
+    """Runs one command line, given without the leading word ``openstack``."""
     reading, writing = os.pipe()
     sys.stdout.flush()
     pid = os.fork()
@@ -65,7 +65,7 @@ def run(command: str) -> Answer:
 
 
 def _in_child(arguments: list[str]) -> int:
-    # Left from the warm-up: messages would come twice.
+    # The warm-up left these handlers; messages would be printed twice.
     logging.getLogger().handlers.clear()
     try:
         status = shell.main(arguments)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The story on the full cloud: from a VNF package to a throttled container."""
+"""The act on the full cloud: from a VNF package to a throttled container."""
 
 from demo import client
 from demo import host
@@ -32,7 +32,7 @@ def run(demo: stage.Demo) -> None:
         demo.must('stack list',
                   '-f value -c "Stack Name" -c "Stack Status"')
         demo.built()
-    with demo.step('idle', 'What it gets on an idle host'):
+    with demo.step('idle', 'The share on an idle host'):
         demo.measure('idle')
     with demo.step('noise', 'A noisy neighbour without a reservation'):
         demo.create('noisy', what='server create --flavor noisy '
@@ -40,7 +40,7 @@ def run(demo: stage.Demo) -> None:
         demo.built()
         demo.measure('noise')
         demo.delete('noisy')
-    with demo.step('terminate', 'The VNF ends, nothing is left'):
+    with demo.step('terminate', 'The VNF is terminated, and nothing is left'):
         vnfs.operate(vnf, 'terminate', package.TERMINATE)
         vnfs.delete(vnf)
         vnfs.remove_package(onboarded['id'])

@@ -1,31 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The kinds of guests: what differs for who looks from the host."""
+"""The kinds of guests, and how they differ as seen from the host."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """How to find the parts of one kind of guests."""
+    """Says how to find the parts of one kind of guests."""
 
     #: for people, at the beginning of a sentence
     title: str
-    #: [nova_rt] kernel_interface, None for what nova-compute finds
+    #: [nova_rt] kernel_interface, None if nova-compute finds it by itself
     interface: str | None
-    #: keeps every vCPU busy
+    #: the image that keeps every vCPU busy
     image: str
     #: how many MiB of memory that image needs
     ram: int
-    #: would have more than its share
+    #: the image that tries to get more than its share
     hostile_image: str
-    #: what its console shows once it does; '' if it does from the start
+    #: what its console shows when it begins; '' if it begins at once
     console: str
     #: the control group of a domain
     group: str
-    #: below that, the groups of the vCPUs; '' if all is in one
+    #: below that, the groups of the vCPUs; '' if all tasks are in one group
     vcpu_groups: str
-    #: what runs inside and what serves it, for people
+    #: the names, for people, of the tasks inside and of those that serve it
     own_tasks: str
     other_tasks: str
     #: (runtime, period) in us of three servers on one pCPU, the last of them
@@ -33,13 +33,13 @@ class Kind:
     company: tuple[tuple[int, int], ...]
 
     def keeper(self, group: str) -> int | None:
-        """The process that serves a guest from among its own tasks."""
-        # libvirt names a container's group after its libvirt_lxc.
+        """Returns the process that serves a guest from within its group."""
+        # libvirt names the group of a container after its libvirt_lxc.
         return int(group.split('-')[1]) if not self.vcpu_groups else None
 
 
-#: In the order of the demonstration.  Virtual machines get what every stock
-#: kernel can give them, also where the kernel has budgets for groups.
+#: In the order of the demonstration.  Virtual machines get the reservation
+#: that every stock kernel can give, also if the kernel has group budgets.
 KINDS = {
     'qemu': Kind('Virtual machines', 'sched_deadline',
                  'qemu-busy', 96, 'qemu-hostile',

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the host knows: claims in Nova's database, budgets in the kernel.
+"""Reads the state of the host: claims in Nova's database, and budgets.
 
-Reads only, and past all of nova_rt's own code but the form of a claim.
+The module does not write, and uses none of nova_rt's code except the form of
+a claim.
 """
 
 from collections.abc import Iterable
@@ -41,16 +42,16 @@ class Server:
     claim: claims.RTClaim | None
     group: str
     kind: guests.Kind
-    #: the group of its compute node, where there are several
+    #: the group of its compute node, if there are several nodes
     node: str = ''
 
     def below(self, controller: str) -> pathlib.Path:
-        """The group of all guests of its compute node."""
+        """Returns the group of all guests of its compute node."""
         return groups.tree(controller) / self.node / 'machine'
 
     @property
     def own_groups(self) -> list[str]:
-        """The groups of its own tasks: what runs inside."""
+        """Returns the groups of the tasks that run inside the guest."""
         if not self.group:
             return []
         if not self.kind.vcpu_groups:
@@ -61,16 +62,16 @@ class Server:
 
     @property
     def kernel(self) -> dict[str, int]:
-        """The budget; empty while its group is about to come or to go."""
+        """Returns the budget; empty while the group comes or goes."""
         if not self.own_groups:
             return {}
         by_threads = [_deadline(task) for task in _own_tasks(self)]
         if any(by_threads):
-            # All alike, or it is none of what was claimed.
+            # All must be equal, else the budget is not that of the claim.
             return by_threads[0] if by_threads[1:] == by_threads[:-1] else {}
         if not groups.has_budgets():
             return {}
-        # All vCPUs share the first one's budget.
+        # All vCPUs share the budget of the first one.
         path = self.below('cpu') / self.own_groups[0]
         with contextlib.suppress(FileNotFoundError):
             runtime_us, period_us = groups.budget(path)
@@ -80,7 +81,7 @@ class Server:
 
 def select(cloud: settings.Settings, query: str, name: str = 'nova_cell1'
            ) -> list[tuple[Any, ...]]:
-    """Rows of a database of Nova's, that of the cell if none is named."""
+    """Reads rows of a database of Nova, by default that of the cell."""
     with contextlib.closing(_database(cloud, name)) as database:
         cursor = database.cursor()
         cursor.execute(query)
@@ -97,7 +98,7 @@ def _database(cloud: settings.Settings, name: str) -> Any:
 
 
 def _resources(text: str | None) -> list[str]:
-    """Identifiers of our resource class in Instance.resources."""
+    """Returns the identifiers of our resource class in Instance.resources."""
     if not text:
         return []
     entries = json.loads(text)['nova_object.data']['objects']
@@ -107,7 +108,7 @@ def _resources(text: str | None) -> list[str]:
 
 
 def servers(cloud: settings.Settings) -> list[Server]:
-    """The servers that are not deleted, by name."""
+    """Returns the servers that are not deleted, by name."""
     query = ('select i.id, i.display_name, i.vm_state, i.host, e.resources '
              'from instances i join instance_extra e '
              'on e.instance_uuid = i.uuid where i.deleted = 0 '
@@ -126,9 +127,9 @@ def servers(cloud: settings.Settings) -> list[Server]:
 
 
 def building(cloud: settings.Settings) -> bool:
-    """Whether a server waits for a host, or is being built on one.
+    """Returns whether a server waits for a host, or is being built on one.
 
-    A request goes only when the server is in the database of its cell.
+    A build request is removed only when the server is in its cell's database.
     """
     return bool(
         select(cloud, 'select 1 from build_requests', 'nova_api') or
@@ -137,7 +138,7 @@ def building(cloud: settings.Settings) -> bool:
 
 
 def _place(cloud: settings.Settings, where: str | None) -> tuple[str, str]:
-    """The kind of guests of a host, and the group of its node."""
+    """Returns the kind of guests of a host, and the group of its node."""
     for node in computes.ALL:
         if node.host_name == where:
             return node.guest, node.group
@@ -150,19 +151,19 @@ def _group(server: Server, domain: str) -> str:
 
 
 def published(cloud: settings.Settings) -> list[dict[str, str]]:
-    """The stats of all compute nodes."""
+    """Returns the stats of all compute nodes."""
     rows = select(cloud, 'select stats from compute_nodes where deleted = 0')
     return [json.loads(stats) for stats, in rows]
 
 
 def charged(cloud: settings.Settings) -> int:
-    """ppm that nova-compute says all claims of its host add up to."""
+    """Returns the sum of all claims in ppm, as nova-compute publishes it."""
     return sum(json.loads(stats[hostmap.MAP])['charged']
                for stats in published(cloud))
 
 
 def budgets() -> int:
-    """us of runtime that the kernel holds for guests, parents included."""
+    """Returns the runtime in us that the kernel holds, parents included."""
     root = groups.tree('cpu')
     machines = [MACHINE, *(root / node.group / 'machine'
                            for node in computes.ALL)]
@@ -175,7 +176,7 @@ def budgets() -> int:
 
 
 def busy_tasks(server: Server) -> int:
-    """Tasks of a server that are running or ready to run."""
+    """Counts the tasks of a server that are running or ready to run."""
     return sum(_state(task) == 'R' for task in _own_tasks(server))
 
 
@@ -188,7 +189,7 @@ def _own_tasks(server: Server) -> set[int]:
 
 
 def policies(server: Server) -> dict[str, list[str]]:
-    """Scheduling policies: of its own tasks, and of those that serve it."""
+    """Returns the policies of its own tasks, and of those that serve it."""
     top = server.below('cpu') / server.group
     every = {task for path in top.glob('**/')
              for task in groups.tasks(path)}
@@ -197,7 +198,7 @@ def policies(server: Server) -> dict[str, list[str]]:
 
 
 def priorities(server: Server) -> list[int]:
-    """Real-time priorities of its own tasks."""
+    """Returns the real-time priorities of its own tasks."""
     found = set()
     for task in _own_tasks(server):
         with contextlib.suppress(ProcessLookupError):
@@ -215,7 +216,7 @@ def _policies(tasks: Iterable[int]) -> list[str]:
 
 
 def _deadline(task: int) -> dict[str, int]:
-    """What a task has as SCHED_DEADLINE; empty for others."""
+    """Returns a task's SCHED_DEADLINE parameters; empty for other tasks."""
     with contextlib.suppress(OSError):
         found = sched.get(task)
         if found.is_deadline:

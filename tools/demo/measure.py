@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The share of a CPU that servers get: CPU time over wall time."""
+"""Measures the share of a CPU that servers get: CPU time over wall time."""
 
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
@@ -19,11 +19,12 @@ WINDOWS = 8
 
 def shares(found: Sequence[host.Server], seconds: float
            ) -> dict[str, float]:
-    """The share of each server, by its name.
+    """Returns the share of each server, by its name.
 
-    Each is watched over whole periods of its own, as many as end in
-    *seconds*: the mean of windows that begin all over its first period, as
-    others decide in which part of a period it runs.
+    Each server is measured over whole periods of its own, as many as end in
+    *seconds*.  The share is the mean of windows that begin at different
+    points of its first period, because other servers decide in which part of
+    a period it runs.
     """
     looks = sorted((moment, sign, number)
                    for number, server in enumerate(found) if server.claim
@@ -41,7 +42,7 @@ def shares(found: Sequence[host.Server], seconds: float
 
 def _looks(claim: claims.RTClaim, seconds: float
            ) -> Iterator[tuple[int, int]]:
-    """Where windows begin (-1) and end (1), in ns."""
+    """Returns when windows begin (-1) and end (1), in ns."""
     period_ns = claim.reservation.period_us * 1000
     periods = max(1, round(seconds * 1e9) // period_ns - 1)
     for window in range(WINDOWS):
@@ -53,9 +54,9 @@ def _looks(claim: claims.RTClaim, seconds: float
 @contextlib.contextmanager
 def watching(found: Sequence[host.Server]
              ) -> Iterator[Callable[[], list[int]]]:
-    """A function that tells the CPU time of each server, in ns.
+    """Gives a function that returns the CPU time of each server, in ns.
 
-    Who calls it is woken on time, and reads all at one go.
+    Its caller is woken on time, and reads all counters in one go.
     """
     with contextlib.ExitStack() as stack:
         counters = [_open(server, stack) for server in found]
@@ -65,15 +66,15 @@ def watching(found: Sequence[host.Server]
 
 @contextlib.contextmanager
 def _punctual() -> Iterator[None]:
-    """Be woken on time, and read all at one go, on the busiest host.
+    """Makes this process real-time, so that it wakes on time on a busy host.
 
-    In the time that an ordinary process waits for a CPU servers get more, or
-    less, than in whole periods.
+    While an ordinary process waits for a CPU, servers get more or less than
+    in whole periods.
     """
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     except PermissionError:
-        print('  (cannot be real-time itself, so less exact)')
+        print('  (this process is not real-time; shares are less exact)')
     try:
         yield
     finally:
@@ -81,7 +82,7 @@ def _punctual() -> Iterator[None]:
 
 
 def _open(server: host.Server, stack: contextlib.ExitStack) -> list[int]:
-    """The counters of a server's own tasks."""
+    """Opens the counters of a server's own tasks."""
     machine = server.below('cpuacct')
     handles = [groups.open_usage(machine / group)
                for group in server.own_groups]
@@ -91,5 +92,5 @@ def _open(server: host.Server, stack: contextlib.ExitStack) -> list[int]:
 
 
 def _usage(counters: Sequence[int]) -> int:
-    """CPU time of a server, in ns."""
+    """Returns the CPU time of a server, in ns."""
     return sum(map(groups.usage_ns, counters))

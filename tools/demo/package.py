@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The VNF packages of tosca-samples/, as Tacker takes them."""
+"""Makes packages for Tacker of the samples in tosca-samples/."""
 
 from collections.abc import Mapping
 import json
@@ -15,7 +15,7 @@ from typing import Any
 from cloud import settings
 
 SAMPLES = settings.PROJECT / 'tosca-samples'
-#: What the samples name; who uses them creates it.
+#: The flavor that the samples name; users of the samples create the flavor.
 FLAVOR = 'm1.lxc'
 _IMAGE = 'lxc-busybox'
 _NOTHING: Mapping[str, str] = types.MappingProxyType({})
@@ -24,17 +24,17 @@ TERMINATE: dict[str, Any] = {'terminationType': 'FORCEFUL'}
 
 
 def request(name: str, operation: str) -> dict[str, Any]:
-    """What a sample asks Tacker for."""
+    """Returns the request of a sample."""
     path = SAMPLES / name / 'requests' / f'{operation}.json'
     return dict(json.loads(path.read_text()))
 
 
 def packed(name: str, image: str = _IMAGE, folder: str = 'package',
            replaced: Mapping[str, str] = _NOTHING) -> bytes:
-    """The CSAR of a sample.
+    """Returns the CSAR of a sample.
 
-    :param image: what its servers run instead of an idle container
-    :param replaced: other texts that stand for those of its files
+    :param image: the image of its servers instead of an idle container
+    :param replaced: texts that replace others in its files
     """
     with tempfile.TemporaryDirectory() as scratch:
         tree = pathlib.Path(scratch, name)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the demonstration found, for people and as JSON."""
+"""The results of the demonstration, for people and as JSON."""
 
 import json
 import pathlib
@@ -9,17 +9,17 @@ from typing import Any
 from demo import acts
 from demo import host
 
-#: How far a share may be off, in parts of a CPU.
+#: How far a share may be off, in CPUs.
 TOLERANCE = 0.01
-#: By the budget of a group, or by the thread of each vCPU.
+#: Whether a group's budget or the thread of each vCPU is reserved.
 RIGHT = tuple({'guest': [policy], 'host': ['SCHED_OTHER']}
               for policy in ('SCHED_RR', 'SCHED_DEADLINE'))
 
 
 class Report:
-    """Collects while the demonstration runs, act by act.
+    """Collects the results while the demonstration runs, act by act.
 
-    :param tolerance: how far a share may be off, in parts of a CPU
+    :param tolerance: how far a share may be off, in CPUs
     """
 
     def __init__(self, tolerance: float) -> None:
@@ -34,12 +34,12 @@ class Report:
         self.total = 0.0
 
     def begin(self, act: acts.Act) -> None:
-        """Whatever is reported from now on belongs to this act."""
+        """Begins an act, to which all later reports belong."""
         self._acts.append(act)
         self._seconds[act.guest] = {}
 
     def skip(self, act: acts.Act, reason: str) -> None:
-        """This host cannot show an act."""
+        """Reports that this host cannot show an act."""
         print(f'\n{reason}', flush=True)
         self._skipped[act.guest] = reason
 
@@ -48,17 +48,17 @@ class Report:
         return self._acts[-1].guest
 
     def took(self, step: str, seconds: float) -> None:
-        """The time of one step."""
+        """Reports the time of one step."""
         self._seconds[self._guest][step] = round(seconds, 1)
 
     def problem(self, text: str) -> None:
-        """Something is not as it must be; the demonstration fails."""
+        """Reports a problem, which makes the demonstration fail."""
         print(f'PROBLEM: {text}', flush=True)
         self._problems.append(f'{self._guest}: {text}')
 
     def measured(self, server: host.Server, condition: str, share: float,
                  tasks: int) -> None:
-        """A measurement beside what was claimed and what the kernel has."""
+        """Reports a measured share beside the claim and the budget."""
         claim = server.claim
         if claim is None:
             self.problem(f'{server.name} holds no claim')
@@ -84,7 +84,7 @@ class Report:
                          f'instead of {wanted.share:.3f}')
 
     def policies(self, server: host.Server) -> None:
-        """What the scheduler takes its tasks, and the others, for."""
+        """Reports the scheduling policies of a server's tasks."""
         found = host.policies(server)
         print(f'  {server.name}: {server.kind.own_tasks} '
               f'{" ".join(found["guest"])}, {server.kind.other_tasks} '
@@ -105,18 +105,18 @@ class Report:
                               'reason': reason})
 
     def leftovers(self, **found: int) -> None:
-        """What is left at the end of an act; the report has the sums."""
+        """Reports what is left after an act; the report has the sums."""
         print('  left over: ' + ', '.join(
             f'{name} {count}' for name, count in found.items()))
         for name, count in found.items():
             self._leftovers[name] = self._leftovers.get(name, 0) + count
             if count:
-                self.problem(f'{count} of {name} are left')
+                self.problem(f'{name} that are left: {count}')
 
     def close(self, seconds: float) -> None:
-        """One line for each act, and the verdict.
+        """Prints one line for each act, and the verdict.
 
-        :param seconds: what all of it took
+        :param seconds: the time of the whole demonstration
         """
         self.total = round(seconds, 1)
         print()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the steps of a story share: commands, measurements, the report."""
+"""What the steps share: commands, measurements and the report."""
 
 from collections.abc import Iterator
 import contextlib
@@ -20,14 +20,14 @@ from demo import measure
 from demo import report
 from nova_rt.rules import hostmap
 
-# What each server is watched for, in whole periods of its own.
+# How long each server is measured, in whole periods of its own.
 SECONDS = 5
-# Emulated machines boot in what their reservation leaves of 5 s.
+# Emulated machines boot with the CPU time of their reservation.
 PATIENCE = settings.patience(120)
 
 
 class Demo:
-    """Runs the commands of one act, watches the host, fills the report."""
+    """Runs the commands of one act, measures the host, fills the report."""
 
     def __init__(self, act: acts.Act, found: report.Report) -> None:
         self.act = act
@@ -41,7 +41,7 @@ class Demo:
 
     @contextlib.contextmanager
     def step(self, name: str, title: str) -> Iterator[None]:
-        """A titled step whose seconds go into the report."""
+        """Begins a step with a title, whose seconds go into the report."""
         print(f'\n== [{time.time() - self._started:5.1f} s] {title}',
               flush=True)
         started = time.monotonic()
@@ -49,7 +49,7 @@ class Demo:
         self.report.took(name, time.monotonic() - started)
 
     def openstack(self, command: str, columns: str = '') -> client.Answer:
-        """Show a command, run it, show its answer."""
+        """Shows a command, runs the command, and shows its answer."""
         print(f'$ openstack {command}', flush=True)
         answer = client.run(f'{command} {columns}')
         if answer.text:
@@ -62,7 +62,7 @@ class Demo:
 
     @property
     def cloud(self) -> settings.Settings:
-        """As it was brought up."""
+        """Returns the settings of the running cloud."""
         return settings.load()
 
     def create(self, name: str, extra: str = '', what: str = '') -> None:
@@ -71,7 +71,7 @@ class Demo:
 
     @contextlib.contextmanager
     def filled(self) -> Iterator[None]:
-        """No room for half a pCPU, where each has room of its own."""
+        """Leaves no pCPU with room for half of it, during the block."""
         state = [json.loads(stats[hostmap.MAP])
                  for stats in host.published(self.cloud)]
         names = [f'filler{number}' for number in range(sum(
@@ -80,12 +80,12 @@ class Demo:
         for name in names:
             self.create(name, '--hint cpu.rt_runtime_us=120000')
         yield
-        # The services of the cloud live on the time that is not reserved.
+        # The services of the cloud run in the time that is not reserved.
         if names:
             self.delete(*names)
 
     def delete(self, *names: str) -> None:
-        """Delete servers, and wait until they are gone.
+        """Deletes servers, and waits until they are gone.
 
         The client's own --wait gives up after two minutes, on any host.
         """
@@ -100,10 +100,10 @@ class Demo:
             time.sleep(0.5)
 
     def built(self) -> None:
-        """Wait until no server is being built, then list them.
+        """Waits until no server is being built, then lists the servers.
 
-        The client's own --wait looks every five seconds only, and is work
-        that slows down the building.
+        The client's own --wait looks only every five seconds, and its work
+        slows down the building.
         """
         deadline = time.monotonic() + PATIENCE
         while host.building(self.cloud):
@@ -120,7 +120,7 @@ class Demo:
                 self._wait_booted(name, deadline)
 
     def _wait_booted(self, name: str, deadline: float) -> None:
-        """Until its console says so: a booting machine waits, too."""
+        """Waits until the console says so: a booting machine also sleeps."""
         if name in self._booted:
             return
         self._booted.add(name)
@@ -147,23 +147,23 @@ class Demo:
             self.report.policies(server)
 
     def on_one_pcpu(self, *names: str) -> None:
-        """These servers share a pCPU."""
+        """Checks that these servers share a pCPU."""
         cpus = {server.claim.cpus for server in host.servers(self.cloud)
                 if server.claim and server.name in names}
         if len(cpus) != 1:
             self.report.problem(f'{", ".join(names)} are on pCPUs {cpus}')
 
     def bad(self, command: str) -> None:
-        """A command that must be refused, with a sentence."""
+        """Runs a command that must be refused with a sentence."""
         answer = self.openstack(command)
         if not answer.status:
             self.report.problem(f'"openstack {command}" was accepted')
         self.report.refused(f'openstack {command}', answer.text)
 
     def no_room(self, name: str, *patterns: str) -> None:
-        """A server that must end in ERROR, and why.
+        """Creates a server that must end in ERROR, and shows the reason.
 
-        :param patterns: what an operator finds in the log besides
+        :param patterns: texts that the log must have for the operator
         """
         command = f'{self.reserved} {name}'
         self.openstack(command, '-f value -c status')
@@ -186,7 +186,7 @@ class Demo:
             raise SystemExit('Nova did not start again')
 
     def logged(self, pattern: str) -> str:
-        """The last line of Nova's log with *pattern*: for the operator."""
+        """Shows the last line of Nova's log with *pattern*."""
         lines = self.cloud.log_file('nova').read_text().splitlines()
         found = [line for line in lines if re.search(pattern, line)]
         if not found:

@@ -44,7 +44,7 @@ class Tacker:
             raise_exc=False)
 
     def onboard(self, package: bytes) -> dict[str, Any]:
-        """Upload a CSAR; the package, with its ``vnfdId``."""
+        """Uploads a CSAR; the package, with its ``vnfdId``."""
         created = self._ask('POST', PACKAGES, json={'userDefinedData': {}})
         path = f'{PACKAGES}/{created["id"]}'
         self._ask('PUT', f'{path}/package_content', data=package,
@@ -82,7 +82,7 @@ class Tacker:
         return [entry['computeResource']['resourceId'] for entry in found]
 
     def instantiate(self, vnf: str, request: dict[str, Any]) -> None:
-        """:raises Refused: it did not work"""
+        """:raises Refused: when it did not work"""
         self._operate(vnf, 'instantiate', {
             **request, 'vimConnectionInfo': {'vim1': self.vim()}})
 
@@ -90,7 +90,7 @@ class Tacker:
                 ) -> None:
         """``scale``, ``heal`` or ``terminate``; waits for its end.
 
-        :raises Refused: it did not work
+        :raises Refused: when it did not work
         """
         self._operate(vnf, operation, request)
 

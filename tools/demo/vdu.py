@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A VDU of a VNF descriptor as a server: what Heat would ask Nova for."""
+"""Makes of a VDU the commands for the server that Heat would request."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ SAMPLE = 'tosca-samples/legacy/inputs.yaml'
 
 
 def translate() -> str:
-    """The Heat template that ``tacker-rt translate`` prints."""
+    """Returns the Heat template that ``tacker-rt translate`` prints."""
     return subprocess.run(
         [f'{sys.prefix}/bin/tacker-rt', 'translate', SAMPLE],
         cwd=settings.PROJECT, check=True, stdout=subprocess.PIPE,
@@ -22,9 +22,9 @@ def translate() -> str:
 
 
 def commands(hot: str, image: str, ram: int) -> list[str]:
-    """What its resources are on openstack's command line, flavors first.
+    """Returns the openstack commands for its resources, flavors first.
 
-    :param image: of this cloud, instead of the descriptor's
+    :param image: an image of this cloud, instead of the descriptor's image
     :param ram: MiB that the image needs, if the descriptor has less
     """
     template = yaml.safe_load(hot)
@@ -35,7 +35,7 @@ def commands(hot: str, image: str, ram: int) -> list[str]:
                                  key=lambda item: item[1]['type']):
         properties = _resolved(resource['properties'], values)
         if resource['type'] == 'OS::Nova::Flavor':
-            # The image of the cloud is all the disk there is.
+            # The server needs no disk besides the image of the cloud.
             found.append(f'flavor create {name} '
                          f'--vcpus {properties["vcpus"]} '
                          f'--ram {max(ram, properties["ram"])} --disk 0')

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The lab: any kernel in a virtual machine, and our tests on it.
+"""The lab boots any kernel in a virtual machine and runs our tests on it.
 
 QEMU boots the kernel with a Debian root, without network, KVM or loop
-devices. Nothing in here belongs to the product: nova_rt never imports it.
+devices.  The lab is not a part of the product: nova_rt never imports it.
 """

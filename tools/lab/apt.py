@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Packages of a Debian release, from the mirror that this machine uses.
+"""Downloads packages of a Debian release from this machine's mirror.
 
-apt gets a configuration of its own in the cache: the machine's sources and
-lists stay as they are.
+apt gets a configuration of its own in the cache, so that the sources and
+lists of the machine do not change.
 """
 
 import os
@@ -14,22 +14,22 @@ from lab import programs
 
 KEYRING = pathlib.Path('/usr/share/keyrings/debian-archive-keyring.gpg')
 _FORMAT = '$(CREATED_BY)|$(ORIGIN)|$(SUITE)|$(REPO_URI)'
-#: What makes up a kernel; newer releases divide it into several packages.
+#: The packages of a kernel; newer releases divide it into several packages.
 _PART = re.compile(r'linux-(?:base|binary|image|modules)-[0-9]\S*')
 
 
 def mirror() -> str:
-    """The address of Debian's main archive in this machine's own sources."""
+    """Returns the address of Debian's main archive in apt's sources here."""
     programs.require('apt-get')
     return find_mirror(programs.run(
         ['apt-get', 'indextargets', '--format', _FORMAT]))
 
 
 def find_mirror(targets: str) -> str:
-    """The first archive of *targets* that has a whole release of Debian.
+    """Returns the first archive of *targets* with a whole release of Debian.
 
     :param targets: lines of CREATED_BY|ORIGIN|SUITE|REPO_URI
-    :raises LabError: if there is none
+    :raises LabError: when there is no such archive
     """
     for line in targets.splitlines():
         kind, origin, suite, address = line.split('|')
@@ -41,12 +41,12 @@ def find_mirror(targets: str) -> str:
 
 
 def kernel_parts(depends: str) -> list[str]:
-    """The packages of a kernel in what ``apt-cache depends`` prints."""
+    """Returns the packages of a kernel in the output of apt-cache depends."""
     return sorted(set(_PART.findall(depends)))
 
 
 class Archive:
-    """One suite of Debian, as apt sees it from a directory of the cache."""
+    """One suite of Debian, used by apt in a directory of the cache."""
 
     def __init__(self, suite: str, directory: pathlib.Path) -> None:
         self._directory = directory
@@ -71,10 +71,11 @@ class Archive:
                 for word in ('-o', f'{name}={value}')]
 
     def update(self) -> None:
+        """Downloads the lists of packages of the suite."""
         programs.run(['apt-get', *self._options(), '-q', 'update'])
 
     def download_kernel(self, package: str, target: pathlib.Path) -> None:
-        """Put the packages that *package* stands for into *target*."""
+        """Downloads the packages of the kernel *package* into *target*."""
         depends = programs.run([
             'apt-cache', *self._options(), 'depends', '--recurse',
             '--important', package])

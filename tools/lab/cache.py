@@ -15,7 +15,7 @@ _PREFIX = 'unfinished-'
 
 
 def default() -> pathlib.Path:
-    """What the environment names, or a place in the cache of the user."""
+    """Returns the cache that the environment names, or one of the user."""
     if named := os.environ.get(VARIABLE):
         return pathlib.Path(named)
     base = os.environ.get('XDG_CACHE_HOME') or '~/.cache'
@@ -24,9 +24,9 @@ def default() -> pathlib.Path:
 
 @contextlib.contextmanager
 def opened(cache: pathlib.Path) -> Iterator[None]:
-    """Let one process at a time fill the cache.
+    """Lets only one process at a time fill the cache.
 
-    What another one left unfinished is removed first.
+    Unfinished files of an earlier process are removed first.
     """
     cache.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(cache, os.O_RDONLY)
@@ -40,6 +40,6 @@ def opened(cache: pathlib.Path) -> Iterator[None]:
 
 
 def scratch(cache: pathlib.Path) -> 'tempfile.TemporaryDirectory[str]':
-    """A directory for what is not finished yet."""
+    """Makes a directory for files that are not finished yet."""
     return tempfile.TemporaryDirectory(
         dir=cache, prefix=_PREFIX, ignore_cleanup_errors=True)

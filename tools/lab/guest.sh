@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in the machine: mounts what a Debian has, runs the jobs, switches off.
-# PROJECT, CGROUP (v1 or v2), KVM (1: it is wanted) and NOVA_RT_LAB_TOLERANCE,
-# how far the share of a busy task may be off, are in settings.sh.
+# Runs in the machine: mounts file systems, runs the jobs, switches off.
+# settings.sh has PROJECT, CGROUP (v1 or v2), KVM (1 with --kvm) and
+# NOVA_RT_LAB_TOLERANCE, how far the share of a busy task may be off.
 # shellcheck source=/dev/null
 . /lab/settings.sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-# All is slow here.
+# Everything is slow here.
 export NOVA_RT_CLOUD_PATIENCE=20
 export HOME=/root LANG=C.UTF-8 TMPDIR=/tmp
 
@@ -44,7 +44,7 @@ else
             "/sys/fs/cgroup/$controllers" 2>/dev/null ||
             rmdir "/sys/fs/cgroup/$controllers"
     done
-    # As on any Debian.
+    # Mounted as on any Debian.
     for controller in cpu cpuacct; do
         ln -s cpu,cpuacct "/sys/fs/cgroup/$controller"
     done

@@ -2,7 +2,8 @@
 
 """The disk of the machine: a Debian with our .venv, made once and cached.
 
-The project itself is not on it: each run brings the files of its time.
+The disk does not have the project itself: each run brings the files as they
+are at that time.
 """
 
 import hashlib
@@ -14,10 +15,10 @@ from lab import cache as caches
 from lab import programs
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
-#: Written by tools/setup.sh; changes with what is in .venv.
+#: Written by tools/setup.sh; the stamp changes with the contents of .venv.
 STAMP = PROJECT / '.venv' / '.setup-done'
 INIT = pathlib.Path(__file__).with_name('init.sh')
-#: The Debian on the disk: .venv is made for this one's Python.
+#: The Debian release on the disk: .venv is made for its Python.
 SUITE = 'bookworm'
 PACKAGES = (
     'busybox-static', 'e2fsprogs', 'gcc', 'git', 'iproute2', 'kmod',
@@ -26,7 +27,7 @@ PACKAGES = (
     'mount', 'pkg-config', 'procps', 'python3-dev', 'python3-venv',
     'qemu-system-x86', 'qemu-utils', 'util-linux')
 _SIZE = '6G'
-# All ends with its first process, and mounts are never seen outside.
+# All its processes end with the first one; its mounts are private.
 _APART = ('unshare', '--mount', '--pid', '--mount-proc', '--fork',
           '--kill-child')
 _FILE = 'root.ext4'
@@ -45,9 +46,10 @@ rm -rf "$root"
 
 
 def find(cache: pathlib.Path) -> pathlib.Path:
-    """The disk, made if there is none for what is installed here now.
+    """Returns the disk, and makes it if none matches the installed packages.
 
-    :raises LabError: if it cannot be made: a program is missing, no root
+    :raises LabError: when the disk cannot be made because a program is
+        missing or the user is not root
     """
     directory = cache / f'root-{_short(str(PROJECT))}-{_key()}'
     disk = directory / _FILE
@@ -58,7 +60,7 @@ def find(cache: pathlib.Path) -> pathlib.Path:
 
 
 def _key() -> str:
-    """Changes with everything that is on the disk."""
+    """Returns a key that changes with everything that is on the disk."""
     inputs = (STAMP.read_text(), INIT.read_text(), str(PROJECT), SUITE,
               ' '.join(PACKAGES), _SIZE, _BUILD)
     return _short('\0'.join(inputs))
@@ -72,8 +74,8 @@ def _make(directory: pathlib.Path, cache: pathlib.Path) -> None:
     programs.require('mmdebstrap', 'mke2fs')
     if os.geteuid():
         raise programs.LabError(
-            'the disk of the machine is made as root: run tools/lab.sh once '
-            'as root with the same --cache, or give one that has the disk')
+            'the disk of the machine must be made as root: run tools/lab.sh '
+            'once as root with the same --cache, or give a cache that has it')
     with caches.scratch(cache) as scratch:
         work = pathlib.Path(scratch)
         debian = work / 'debian.tar'
@@ -87,7 +89,7 @@ def _make(directory: pathlib.Path, cache: pathlib.Path) -> None:
 
 
 def _forget_others(current: pathlib.Path, cache: pathlib.Path) -> None:
-    """Remove the disk that this one replaces; other projects keep theirs."""
+    """Removes the old disk of this project, but no disk of other projects."""
     for other in cache.glob(f'root-{_short(str(PROJECT))}-*'):
         if other != current:
             (other / _FILE).unlink(missing_ok=True)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The first root of a kernel that has its drivers in modules.
+"""Makes the first root of a kernel that has its drivers in modules.
 
-It loads what reaches the disk and the shared directory, and hands over.
+The first root loads the modules for the disk and the shared directory, and
+then switches to the disk.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +14,7 @@ import stat
 
 from lab import programs
 
-#: What a kernel needs for the lab; it may have some of it built in.
+#: The modules that the lab needs; a kernel may have some of them built in.
 WANTED = ('virtio_pci', 'virtio_blk', 'crc32c_generic', 'ext4', 'virtio_rng',
           '9pnet_virtio', '9p')
 _INIT = """#!/bin/busybox sh
@@ -26,10 +27,11 @@ exec /bin/busybox switch_root /root /init
 
 
 def build(modules: pathlib.Path, target: pathlib.Path) -> None:
-    """Write the archive for a kernel with these modules.
+    """Writes the archive for a kernel with these modules.
 
     :param modules: the directory with modules.dep
-    :raises LabError: if a module is packed in a way Python cannot read
+    :raises LabError: when a module is compressed in a way that Python cannot
+        read
     """
     programs.require('busybox')
     busybox = pathlib.Path(shutil.which('busybox') or '')
@@ -48,14 +50,14 @@ def build(modules: pathlib.Path, target: pathlib.Path) -> None:
 
 
 def parse_dependencies(text: str) -> dict[str, list[str]]:
-    """Each module's path in modules.dep and the paths it needs."""
+    """Returns the path of each module and the paths that the module needs."""
     pairs = (line.partition(':')[::2] for line in text.splitlines())
     return {path: needed.split() for path, needed in pairs}
 
 
 def load_order(table: Mapping[str, list[str]], wanted: Iterable[str]
                ) -> list[str]:
-    """Paths to load, one after the other; unknown names are built in.
+    """Returns the paths to load in order; unknown names are built in.
 
     modules.dep names what a module needs from the nearest to the deepest.
     """
@@ -78,12 +80,12 @@ def _unpacked(path: pathlib.Path) -> bytes:
     if path.suffix == '.xz':
         return lzma.decompress(path.read_bytes())
     raise programs.LabError(
-        f'{path} is packed as {path.suffix}, the lab reads .ko and .ko.xz: '
+        f'{path} is packed as {path.suffix}; the lab reads .ko and .ko.xz: '
         'unpack the modules and run depmod')
 
 
 def archive(files: Mapping[str, tuple[int, bytes]]) -> bytes:
-    """Files as a cpio archive in the format "newc".
+    """Returns files as a cpio archive in the format "newc".
 
     :param files: mode and content of each path; directories come first
     """
@@ -94,7 +96,10 @@ def archive(files: Mapping[str, tuple[int, bytes]]) -> bytes:
 
 
 def _entry(number: int, name: str, mode: int, content: bytes) -> bytes:
-    """One file, Documentation/driver-api/early-userspace/buffer-format.rst."""
+    """Returns the entry of one file.
+
+    See Documentation/driver-api/early-userspace/buffer-format.rst.
+    """
     encoded = name.encode() + b'\0'
     # inode, mode, uid, gid, links, time, size, two devices, name, checksum
     numbers = [number, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What can be run in the machine, and what it brought back."""
+"""The jobs that can be run in the machine, and their results."""
 
 from collections.abc import Sequence
 import dataclasses
@@ -10,10 +10,10 @@ import shlex
 
 from lab import programs
 
-#: Brings the logs of the embedded cloud, which says more than its tests.
+#: Keeps the logs of the embedded cloud, which say more than its tests.
 _LOGS = '; status=$?; cp -r .cloud/log* /lab/out/; exit $status'
-# A guest of each accelerator, by the product's enforcer.  Of time it judges
-# what is the same each time.
+# A guest of each accelerator, reserved by the product's enforcer.  The job
+# judges only those times that are the same in each run.
 _GUESTS = ('python -W ignore -m tests.full.kernel.kvm --accelerator {} '
            '--guests {} --tolerance "$NOVA_RT_LAB_TOLERANCE" '
            '$NOVA_RT_LAB_CLOCK')
@@ -46,22 +46,22 @@ NAMED = {
     'budgets': 'python -W ignore -m tests.full.kernel.budgets',
     'releases': 'python -W ignore -m tests.full.kernel.releases',
     'differential': 'python -W ignore -m tests.full.kernel.differential',
-    # An answer is what counts here: not every kernel has an interface.
+    # Any answer is good here: not every kernel has an interface.
     'doctor': 'nova-rt doctor -f json || [ $? -le 2 ]',
 }
-#: The guests of a job: processes as vCPUs or in containers, or real ones.
+#: The guests of a job: processes as vCPUs or in containers, or real guests.
 GUESTS = {**dict.fromkeys(('conformance', 'pinned', 'budgets', 'soak',
                            'releases'), 'processes'),
           'domains': 'containers, TCG', 'tcg': 'TCG',
           **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs', 'kvm-boot',
                            'demo-kvm'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo'), 'containers')}
-#: Where reservations are proven by a job that passes.
+#: The place in which a job that passes proves reservations.
 PROVES = {**dict.fromkeys(('conformance', 'pinned', 'domains', 'tcg'), 'lab'),
           **dict.fromkeys(('kvm', 'kvm-plain'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo'), 'cloud'),
           'demo-kvm': 'cloud with KVM'}
-#: The job that has the words after ``--``.
+#: The job that runs the words after ``--``.
 COMMAND = 'command'
 _TOTAL = re.compile(r'^ - (Passed|Failed|Skipped|Unexpected \w+): (\d+)$',
                     re.MULTILINE)
@@ -69,11 +69,11 @@ _TOTAL = re.compile(r'^ - (Passed|Failed|Skipped|Unexpected \w+): (\d+)$',
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """One job that has ended, or did not.
+    """The result of one job, whether or not the job has ended.
 
-    :ivar status: its exit status, none if it was cut off or never began
-    :ivar seconds: how long it ran by the machine's clock
-    :ivar passed, failed, skipped: tests, where the job counts them
+    :ivar status: the exit status; None if the job was cut off or never began
+    :ivar seconds: how long the job ran by the machine's clock
+    :ivar passed, failed, skipped: numbers of tests, if the job counts tests
     """
 
     name: str
@@ -86,18 +86,18 @@ class Result:
 
 
 def script(name: str, command: Sequence[str] = ()) -> str:
-    """What bash runs for a named job, or for a command's words."""
+    """Returns the script of a named job, or of the words of a command."""
     if name == COMMAND:
         return shlex.join(command)
     if name not in NAMED:
         raise programs.LabError(
-            f'{name} is no test of the lab: name some of '
+            f'{name} is not a test of the lab: name some of '
             f'{", ".join(NAMED)}, or give a command after --')
     return NAMED[name]
 
 
 def read(directory: pathlib.Path, file: str) -> Result:
-    """The result that the machine left in *directory* for one job."""
+    """Reads the result that the machine left in *directory* for one job."""
     output = directory / f'{file}.output'
     text = output.read_text(errors='replace') if output.exists() else ''
     ended = directory / f'{file}.status'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The kernel to boot: an image by its path, or one of Debian's packages."""
+"""Finds the kernel to boot: an image by its path, or a package of Debian."""
 
 import dataclasses
 import pathlib
@@ -13,7 +13,7 @@ from lab import programs
 
 _STOCK = 'linux-image-amd64'
 _REAL_TIME = 'linux-image-rt-amd64'
-#: Suite and package of each kernel of Debian that can be asked for by name.
+#: Suite and package of each kernel of Debian that has a name here.
 DEBIAN = {'debian:12': ('bookworm', _STOCK),
           'debian:12-rt': ('bookworm', _REAL_TIME),
           'debian:13': ('trixie', _STOCK),
@@ -22,7 +22,7 @@ DEBIAN = {'debian:12': ('bookworm', _STOCK),
           'debian:sid': ('sid', _STOCK)}
 _IMAGE = 'vmlinuz'
 _CONFIG = 'config'
-#: The lab's CPUs are AMD's where they have KVM.
+#: The CPUs of a lab with KVM are those of AMD.
 _KVM = 'kvm-amd.ko'
 # The boot protocol of Linux on x86, Documentation/arch/x86/boot.rst.
 _MAGIC = b'HdrS'
@@ -33,13 +33,13 @@ _SECTOR = 0x200
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """What QEMU boots.
+    """A kernel for QEMU to boot.
 
-    :ivar name: as it was asked for
+    :ivar name: the name that the user gave
     :ivar release: as ``uname -r`` prints it
     :ivar image: a bzImage
-    :ivar modules: its directory of modules, none if it needs none
-    :ivar config: what it was built with, none if it is not told
+    :ivar modules: its directory of modules; None if it needs no modules
+    :ivar config: its build configuration; None if that is unknown
     """
 
     name: str
@@ -49,35 +49,35 @@ class Kernel:
     config: pathlib.Path | None = None
 
     def require_kvm(self) -> None:
-        """Look for KVM's module; a kernel without any may have it built in.
+        """Checks for KVM's module, unless the kernel may have KVM built in.
 
-        :raises LabError: it is not among the kernel's modules
+        :raises LabError: when the kernel has modules, but not that of KVM
         """
         if self.modules is not None and not any(
                 self.modules.glob(f'**/{_KVM}*')):
             raise programs.LabError(
-                f'{self.name} has no module {_KVM}, so that --kvm has no '
+                f'{self.name} has no module {_KVM}, so --kvm has no '
                 'effect: name a kernel that was built with CONFIG_KVM_AMD=m')
 
 
 def find(name: str, cache: pathlib.Path,
          modules: pathlib.Path | None = None) -> Kernel:
-    """The kernel of this name.
+    """Returns the kernel of this name.
 
     :param name: a key of DEBIAN or the path of an image
     :param modules: the directory of modules of an image given by path
-    :raises LabError: if there is no such kernel, or it is no image
+    :raises LabError: when there is no such kernel, or the file is not an image
     """
     if name.startswith('debian:'):
         if name not in DEBIAN:
             raise programs.LabError(
-                f'{name} is none of the kernels of Debian that the lab '
+                f'{name} is not one of the kernels of Debian that the lab '
                 f'knows: name one of {", ".join(DEBIAN)}')
         return _debian(name, cache)
     image = pathlib.Path(name).resolve()
     if not image.is_file():
         raise programs.LabError(
-            f'{name} is no kernel: give the path of an image (bzImage) or '
+            f'{name} is not a kernel: give the path of an image (bzImage) or '
             f'one of {", ".join(DEBIAN)}')
     if modules is not None and not (modules / 'modules.dep').is_file():
         raise programs.LabError(
@@ -87,12 +87,12 @@ def find(name: str, cache: pathlib.Path,
 
 
 def release_of(image: pathlib.Path) -> str:
-    """The release that a bzImage names in its header."""
+    """Returns the release that a bzImage names in its header."""
     with image.open('rb') as file:
         header = file.read(_SECTOR * 64)
     if header[_MAGIC_AT:_MAGIC_AT + len(_MAGIC)] != _MAGIC:
         raise programs.LabError(
-            f'{image} is no kernel image for x86 (bzImage): build one with '
+            f'{image} is not a kernel image for x86 (bzImage): build one with '
             '"make bzImage", or give that file')
     offset, = struct.unpack_from('<H', header, _VERSION_AT)
     text = header[_SECTOR + offset:].partition(b'\0')[0]
@@ -112,7 +112,7 @@ def _debian(name: str, cache: pathlib.Path) -> Kernel:
 
 def _fetch(suite: str, package: str, directory: pathlib.Path,
            cache: pathlib.Path) -> None:
-    """Unpack a kernel of a suite into *directory*, all of it or nothing."""
+    """Unpacks a kernel of a suite into *directory*, all of it or nothing."""
     programs.require('depmod', 'dpkg-deb')
     archive = apt.Archive(suite, cache / 'apt' / suite)
     archive.update()
@@ -127,7 +127,7 @@ def _fetch(suite: str, package: str, directory: pathlib.Path,
 
 
 def _index(root: pathlib.Path) -> None:
-    """Put image and modules where they are in every release's packages."""
+    """Moves image and modules to the same places for every release."""
     modules = root / 'lib' / 'modules'
     if not modules.is_dir():
         modules.parent.mkdir(exist_ok=True)

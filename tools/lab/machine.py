@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The virtual machine: QEMU's command line, and QEMU while it runs."""
+"""The virtual machine: the command line of QEMU, and QEMU while it runs."""
 
 import dataclasses
 import pathlib
@@ -9,16 +9,16 @@ import subprocess
 from lab import kernels
 from lab import programs
 
-#: How many ns one instruction takes: 250 million a second, whatever the host
-#: does meanwhile.  QEMU knows powers of two.
+#: How many ns one instruction takes: 250 million in a second, whatever the
+#: host does meanwhile.  QEMU accepts powers of two.
 INSTRUCTION_NS = 4
 INSTRUCTIONS_NS = tuple(1 << shift for shift in range(7))
-#: How many a machine has that was not asked for more.
+#: How many CPUs a machine has by default.
 CPUS = 2
 #: How far a busy task's share may be off, in parts of a CPU, by whether the
 #: clock is deterministic.
 TOLERANCE = {True: 0.005, False: 0.05}
-#: Of vCPUs of KVM, which are pinned: the same, and less.
+#: The tolerance for vCPUs of KVM, which are pinned: smaller.
 KVM_TOLERANCE = {True: 0.005, False: 0.02}
 _NICE = '10'
 _MODEL = 'Nehalem'
@@ -27,22 +27,22 @@ _MODEL = 'Nehalem'
 # host with PREEMPT_RT: a clock that never stops, which QEMU would not promise.
 _KVM_MODEL = ('Opteron_G3,+svm,+npt,+ssse3,+sse4.1,+sse4.2,+popcnt,+invtsc,'
               'x-force-features=on')
-#: MiB for what QEMU has translated; by itself it takes 1 GiB.
+#: MiB for code that QEMU has translated; QEMU's default is 1 GiB.
 _TRANSLATED = 256
-#: How far memory of another cell is away; that of its own is 10.
+#: The NUMA distance of another cell; the distance of the own cell is 10.
 _DISTANCE = 20
 
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What the kernel finds.
+    """The hardware that the kernel finds.
 
     :ivar cpus: number of CPUs; with a deterministic clock they take turns
     :ivar memory: MiB
     :ivar cgroup: v1 or v2
-    :ivar icount: whether time goes by instructions
-    :ivar instruction_ns: what one takes then; one of INSTRUCTIONS_NS
-    :ivar kvm: whether its CPUs can have guests of KVM
+    :ivar icount: whether the clock counts instructions
+    :ivar instruction_ns: the time of one instruction then, of INSTRUCTIONS_NS
+    :ivar kvm: whether its CPUs can run KVM guests
     :ivar cells: number of NUMA cells, each with the same CPUs and memory
     :ivar pages: huge pages of 2 MiB in each cell
     """
@@ -58,12 +58,12 @@ class Machine:
 
     @property
     def tolerance(self) -> float:
-        """How far the share of a busy task may be off, in CPUs."""
+        """Returns how far the share of a busy task may be off, in CPUs."""
         return (KVM_TOLERANCE if self.kvm else TOLERANCE)[self.icount]
 
     def command(self, kernel: kernels.Kernel, disk: pathlib.Path,
                 shared: pathlib.Path, console: pathlib.Path) -> list[str]:
-        """QEMU's words; the disk is never changed."""
+        """Returns the command line of QEMU; QEMU never changes the disk."""
         words = [
             'qemu-system-x86_64', '-cpu', _KVM_MODEL if self.kvm else _MODEL,
             *self._topology(), '-nodefaults', '-no-user-config',
@@ -84,7 +84,7 @@ class Machine:
         return words
 
     def _topology(self) -> list[str]:
-        """Where CPUs and memory are."""
+        """Returns the options that spread CPUs and memory over NUMA cells."""
         each = self.cpus // self.cells
         words = ['-m', str(self.memory), '-smp', str(self.cpus)]
         if self.cells == 1:
@@ -103,7 +103,7 @@ class Machine:
         return words
 
     def _kernel_line(self) -> str:
-        # Without no_timer_check a busy host is taken for a broken APIC.
+        # Without no_timer_check, Linux takes a busy host for a broken APIC.
         line = ('root=/dev/vda rw console=ttyS0 init=/init panic=1 '
                 'oops=panic tsc=reliable no_timer_check')
         if self.pages:
@@ -118,17 +118,19 @@ def _share(tag: str, directory: pathlib.Path) -> list[str]:
 
 
 def _value(path: pathlib.Path) -> str:
-    """A path as QEMU reads it between commas."""
+    """Returns a path as QEMU reads it between commas."""
     return str(path).replace(',', ',,')
 
 
 def run(command: list[str], timeout: float) -> bool:
-    """Whether QEMU has ended in *timeout* seconds; it has, afterwards.
+    """Runs QEMU for at most *timeout* seconds.
 
-    :raises LabError: if QEMU could not start the machine
+    Returns whether QEMU has ended by itself.
+
+    :raises LabError: when QEMU could not start the machine
     """
     programs.require(command[0])
-    # Nothing is left of it even if we are killed.
+    # Nothing of QEMU is left even if this process is killed.
     with subprocess.Popen(
             ['setpriv', '--pdeathsig', 'KILL', 'nice', '-n', _NICE, *command],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

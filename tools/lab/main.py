@@ -29,6 +29,7 @@ _PAGE = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command and returns its exit status."""
     signal.signal(signal.SIGTERM, _leave)
     words = list(sys.argv[1:] if arguments is None else arguments)
     command: list[str] = []
@@ -43,59 +44,63 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _leave(number: int, frame: types.FrameType | None) -> NoReturn:
-    """End as after an exception: what was made is removed."""
+    """Ends as after an exception, so that temporary files are removed."""
     raise SystemExit(128 + number)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='lab.sh', usage='%(prog)s [options] KERNEL [TEST ...] '
-        '[-- COMMAND ...]', description='Boot a kernel in a virtual machine '
-        'with a Debian root and run tests of this project on it.',
+        '[-- COMMAND ...]', description='Boots a kernel in a virtual machine '
+        'with a Debian root and runs tests of this project on it.',
         epilog='Exit status: 0 all passed, 1 a test failed, 2 wrong usage, '
-        '3 the kernel died, 4 the time is over, 5 it did not boot.')
+        '3 the kernel died, 4 the time is over, 5 the kernel did not boot.')
     parser.add_argument(
         'kernel', metavar='KERNEL', help='the path of an image (bzImage), '
         f'one of {", ".join(kernels.DEBIAN)}, or {series.ALL}: each of these '
-        'with what its row in the table of kernels needs')
+        'with the tests for its row in the table of kernels')
     parser.add_argument(
         'tests', metavar='TEST', nargs='*',
         help=f'{", ".join(jobs.NAMED)} (default: doctor)')
     parser.add_argument('--modules', type=pathlib.Path, metavar='DIR',
                         help='modules of a kernel given by path, if it needs '
                              'some to boot (as /lib/modules/RELEASE)')
-    parser.add_argument('--cgroup', choices=('v1', 'v2'), default='v2')
+    parser.add_argument('--cgroup', choices=('v1', 'v2'), default='v2',
+                        help='the version of control groups (default: v2)')
     parser.add_argument('--cpus', type=int, metavar='N',
-                        help=f'(default: {machine.CPUS}, or 1 with --icount)')
-    parser.add_argument('--memory', type=int, default=3072, metavar='MIB')
+                        help='number of CPUs (default: '
+                             f'{machine.CPUS}, or 1 with --icount)')
+    parser.add_argument('--memory', type=int, default=3072, metavar='MIB',
+                        help='memory in MiB (default: %(default)s)')
     parser.add_argument('--kvm', action='store_true',
-                        help='CPUs that can have guests of KVM, which is '
-                             'loaded')
+                        help='give the machine CPUs that can run KVM guests, '
+                             'and load KVM')
     parser.add_argument('--cells', type=int, default=1, metavar='N',
-                        help='NUMA cells (default: %(default)s)')
+                        help='number of NUMA cells (default: %(default)s)')
     parser.add_argument('--pages', type=int, default=0, metavar='N',
-                        help='huge pages of 2 MiB in each cell')
+                        help='number of huge pages of 2 MiB in each cell')
     parser.add_argument('--icount', action='store_true',
-                        help='a deterministic clock, for tests of timing')
+                        help='use a deterministic clock, for tests of timing')
     parser.add_argument('--instruction', type=int, metavar='NS',
                         choices=machine.INSTRUCTIONS_NS,
                         default=machine.INSTRUCTION_NS,
-                        help='what one takes by that clock: the slower the '
-                             'machine, the sooner long runs of busy tasks '
-                             'end (default: %(default)s)')
+                        help='time of one instruction by that clock: the '
+                             'slower the machine, the sooner long runs of '
+                             'busy tasks end (default: %(default)s)')
     parser.add_argument('--timeout', type=float, default=1800,
-                        metavar='SECONDS')
+                        metavar='SECONDS', help='when to end a boot '
+                        '(default: %(default)s)')
     parser.add_argument('--output', type=pathlib.Path, metavar='DIR',
-                        help='keep the console and the outputs there')
+                        help='keep the console and the outputs in DIR')
     parser.add_argument('--cache', type=pathlib.Path, metavar='DIR',
-                        help='kernels and the disk (default: '
+                        help='where kernels and the disk are kept (default: '
                              f'${cache.VARIABLE}, or nova-rt-lab in the '
                              'cache of the user)')
     parser.add_argument('--record', type=pathlib.Path, metavar='FILE',
-                        help='put the boot into this table (CSV)')
+                        help='add the boot to this table (CSV)')
     parser.add_argument('--label', metavar='TEXT',
-                        help='what the table calls the kernel (default: as '
-                             'it was asked for)')
+                        help='the name of the kernel in the table (default: '
+                             'KERNEL)')
     parser.add_argument('-f', '--format', choices=('text', 'json'),
                         default='text')
     return parser
@@ -105,7 +110,7 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
     boots = _boots(options, command)
     if options.timeout <= 0:
         raise programs.LabError(
-            f'--timeout {options.timeout:g} is no time: give seconds, more '
+            f'--timeout {options.timeout:g} is not a time: give seconds, more '
             'than 0')
     if options.record is not None and options.record.exists():
         table.parse(options.record.read_text())
@@ -115,7 +120,7 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
 
 def _boots(options: argparse.Namespace, command: Sequence[str]
            ) -> list[series.Boot]:
-    """What is to be done, one after the other."""
+    """Returns the boots to make, one after the other."""
     if options.kernel == series.ALL:
         if options.tests or command:
             raise programs.LabError(
@@ -130,7 +135,7 @@ def _boots(options: argparse.Namespace, command: Sequence[str]
 
 
 def _boot(options: argparse.Namespace, boot: series.Boot) -> verdict.Outcome:
-    """One boot, printed and recorded as soon as it has ended."""
+    """Makes one boot, and prints and records its result at its end."""
     directory = options.cache or cache.default()
     with cache.opened(directory):
         kernel = kernels.find(boot.kernel, directory, options.modules)
@@ -164,8 +169,8 @@ def _machine(options: argparse.Namespace) -> machine.Machine:
             '--memory')
     if not 0 <= options.pages * cells * _PAGE <= options.memory // 2:
         raise programs.LabError(
-            f'--pages {options.pages} in each of {cells} cells is not within '
-            f'half of the {options.memory} MiB: give less, or more --memory')
+            f'--pages {options.pages} in each of {cells} cells is more than '
+            f'half of the {options.memory} MiB: give fewer, or more --memory')
     return machine.Machine(cpus, options.memory, options.cgroup,
                            options.icount, options.instruction, options.kvm,
                            cells, options.pages)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Programs of Debian's that the lab starts, and what they end with."""
+"""Starts programs of Debian for the lab, and checks their exit status."""
 
 from collections.abc import Sequence
 import os
@@ -8,7 +8,7 @@ import pathlib
 import shutil
 import subprocess
 
-#: Debian package of each program that is not on every Debian.
+#: The Debian package of each program that not every Debian has.
 PACKAGES = {
     'busybox': 'busybox-static',
     'depmod': 'kmod',
@@ -20,11 +20,14 @@ _WORDS_OF_FAILURE = 300
 
 
 class LabError(Exception):
-    """The lab cannot go on; one sentence says why and what to do."""
+    """The lab cannot continue; one sentence says why and what to do."""
 
 
 def require(*names: str) -> None:
-    """Raise LabError for the programs that this machine has not got."""
+    """Checks that this machine has the programs.
+
+    :raises LabError: when one or more of them are missing
+    """
     missing = [name for name in names if shutil.which(name) is None]
     if missing:
         packages = ' '.join(PACKAGES.get(name, name) for name in missing)
@@ -35,10 +38,11 @@ def require(*names: str) -> None:
 def run(words: Sequence[str | pathlib.Path],
         directory: pathlib.Path | None = None,
         scratch: pathlib.Path | None = None) -> str:
-    """Standard output of a program; LabError if it fails.
+    """Runs a program and returns its standard output.
 
-    :param directory: where it works
-    :param scratch: where it puts what it needs for a while
+    :param directory: the working directory of the program
+    :param scratch: the directory for temporary files of the program
+    :raises LabError: when the program fails
     """
     environment = {**os.environ, 'TMPDIR': str(scratch)} if scratch else None
     done = subprocess.run(words, cwd=directory, env=environment, text=True,

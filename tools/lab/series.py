@@ -9,10 +9,10 @@ from lab import jobs
 from lab import kernels
 from lab import machine
 
-#: In place of a kernel: all of Debian's.
+#: The name that stands for all kernels of Debian.
 ALL = 'all'
-# Shares are exact on one CPU with a clock of its own, if it is not slower than
-# by default; which thread is where is seen on two.
+# Shares are exact on one CPU with a deterministic clock that is not slower
+# than by default; the places of threads can be seen on two CPUs only.
 _BOOTS = (
     (machine.Machine(cpus=1, cgroup='v2', icount=True, kvm=True),
      ('doctor', 'pinned', 'tcg', 'kvm-plain')),
@@ -21,9 +21,9 @@ _BOOTS = (
 
 @dataclasses.dataclass(frozen=True)
 class Boot:
-    """A kernel in a machine, and what bash runs there, by name.
+    """A kernel in a machine, and the scripts that bash runs there, by name.
 
-    :ivar directory: where its output is kept, below that of all
+    :ivar directory: where its output is kept, below the output of all boots
     """
 
     kernel: str
@@ -33,7 +33,7 @@ class Boot:
 
 
 def boots() -> list[Boot]:
-    """Each kernel of Debian, with processes, TCG and KVM."""
+    """Returns the boots of each Debian kernel: with processes, TCG and KVM."""
     return [Boot(kernel, wanted, [(name, jobs.script(name))
                                   for name in names],
                  f'{kernel.replace(":", "-")}-{wanted.cpus}')

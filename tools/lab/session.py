@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""One boot: what goes into the machine, and what comes out of it."""
+"""One boot: the files that go into the machine, and those that come out."""
 
 from collections.abc import Sequence
 import dataclasses
@@ -19,7 +19,7 @@ from lab import programs
 from lab import verdict
 
 GUEST = pathlib.Path(__file__).with_name('guest.sh')
-#: Of the project's directory, what is on the disk or is of no use there.
+#: Files of the project that are on the disk already, or useless in the lab.
 _LEFT_OUT = ('.git', '.venv', '.cloud', '.stestr*', '.tox', '.hypothesis',
              '.mypy_cache', '.ruff_cache', 'build')
 _CONSOLE = 'console.log'
@@ -27,12 +27,12 @@ _CONSOLE = 'console.log'
 
 @dataclasses.dataclass(frozen=True)
 class Session:
-    """What is asked for.
+    """The request for one boot.
 
-    :ivar disk: with the Debian; it is not changed
-    :ivar scripts: what bash runs, one after the other, by name
+    :ivar disk: the disk with the Debian, which is not changed
+    :ivar scripts: the scripts for bash, one after the other, by name
     :ivar timeout: seconds for the whole boot
-    :ivar output: where console and outputs are kept, if they are
+    :ivar output: where console and outputs are kept, or None
     """
 
     kernel: kernels.Kernel
@@ -43,9 +43,9 @@ class Session:
     output: pathlib.Path | None = None
 
     def run(self) -> verdict.Verdict:
-        """Boot, run the scripts, look at what came out.
+        """Boots, runs the scripts, and judges the results.
 
-        :raises LabError: if the machine could not be prepared or started
+        :raises LabError: when the machine could not be prepared or started
         """
         with tempfile.TemporaryDirectory(prefix='nova-rt-lab-') as scratch:
             shared = pathlib.Path(scratch)
@@ -61,7 +61,7 @@ class Session:
             return found
 
     def _fill(self, shared: pathlib.Path) -> list[str]:
-        """Put in what the machine reads; the names of the jobs' files."""
+        """Writes the files that the machine reads; returns the jobs' names."""
         for name in ('jobs', 'out'):
             (shared / name).mkdir()
         if self.machine.kvm:

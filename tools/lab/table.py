@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The table of kernels in the documentation: what each gave in the lab."""
+"""The table of kernels in the documentation: the results of the lab."""
 
 from collections.abc import Iterable, Mapping
 import csv
@@ -17,17 +17,17 @@ from lab import verdict
 HEADER = ('Kernel', 'Release', 'cgroup', 'CPUs', 'Clock', 'Guests',
           'Interface', 'Doctor', 'Conformance', 'Share within', 'Tests',
           'Proven', 'Outcome')
-#: How time goes, by whether it goes by instructions.
+#: The name of the clock, by whether the clock counts instructions.
 CLOCKS = {True: 'deterministic', False: 'host'}
 _NONE = '-'
-#: Jobs whose results have columns of their own.
+#: The jobs whose results have columns of their own.
 _COLUMNS = ('doctor', 'conformance')
-#: Where a JSON object begins: with a line.
+#: A JSON object begins at the start of a line.
 _OBJECT = re.compile(r'^\{(?=\n|")', re.MULTILINE)
 
 
 class Row(NamedTuple):
-    """One boot, for readers; the columns of HEADER."""
+    """One boot as a row for readers, with the columns of HEADER."""
 
     kernel: str
     release: str
@@ -45,47 +45,47 @@ class Row(NamedTuple):
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """Tells one kind of boot from another."""
+        """Returns a key that distinguishes the kinds of boots."""
         return self.kernel, self.cgroup, self.cpus, self.clock
 
 
 def record(path: pathlib.Path, label: str, found: verdict.Verdict) -> None:
-    """Put a boot into the table, in place of an earlier one of its kind.
+    """Adds a boot to the table, in place of an earlier boot of its kind.
 
-    :param label: what readers call this kernel
-    :raises LabError: the file is no such table
+    :param label: the name of this kernel for readers
+    :raises LabError: when the file is not a table of the lab
     """
     rows = parse(path.read_text()) if path.exists() else []
     path.write_text(text(merged(rows, row(label, found))))
 
 
 def parse(content: str) -> list[Row]:
-    """The rows below the header.
+    """Returns the rows below the header.
 
-    :raises LabError: it is another table
+    :raises LabError: when the file is another table
     """
     rows = list(csv.reader(io.StringIO(content)))
     if not rows or tuple(rows[0]) != HEADER:
         raise programs.LabError(
-            'the file of --record is no table of the lab: name one that it '
-            'wrote, or one that is not there')
+            'the file of --record is not a table of the lab: name a table '
+            'that the lab wrote, or a new file')
     return [Row(*one) for one in rows[1:]]
 
 
 def merged(rows: Iterable[Row], new: Row) -> list[Row]:
-    """Rows in order, with one for each kind of boot."""
+    """Returns the rows in order, one for each kind of boot."""
     return sorted([*(one for one in rows if one.kind != new.kind), new])
 
 
 def text(rows: Iterable[Row]) -> str:
-    """As a file of comma-separated values."""
+    """Returns the table as comma-separated values."""
     file = io.StringIO()
     csv.writer(file, lineterminator='\n').writerows([HEADER, *rows])
     return file.getvalue()
 
 
 def row(label: str, found: verdict.Verdict) -> Row:
-    """What one boot adds to the table."""
+    """Returns the row that one boot adds to the table."""
     contents = {one.name: _json(one) for one in found.results}
     doctor, conformance = (contents.get(name, {}) for name in _COLUMNS)
     interface = conformance.get('interface') or doctor.get('interface')
@@ -99,14 +99,14 @@ def row(label: str, found: verdict.Verdict) -> Row:
 
 
 def _list(of_job: Mapping[str, str], results: Iterable[jobs.Result]) -> str:
-    """What these jobs stand for, each once."""
+    """Returns the words for these jobs, each word once."""
     found = dict.fromkeys(of_job[one.name] for one in results
                           if one.name in of_job and one.status is not None)
     return ', '.join(found) or _NONE
 
 
 def _json(result: jobs.Result) -> dict[str, Any]:
-    """The object that a job printed, after whatever else it said."""
+    """Returns the JSON object that a job printed, after any other output."""
     begin = _OBJECT.search(result.output)
     if begin is None:
         return {}
@@ -119,7 +119,7 @@ def _json(result: jobs.Result) -> dict[str, Any]:
 
 
 def _doctor(content: dict[str, Any]) -> str:
-    """Counts, and what it says of the interface where there is none."""
+    """Returns doctor's counts, and its reason if there is no interface."""
     if 'summary' not in content:
         return _NONE
     counts = ', '.join(f'{content["summary"][name]} {name}'
@@ -140,20 +140,20 @@ def _levels(content: dict[str, Any]) -> str:
 
 
 def _worst(contents: Iterable[dict[str, Any]]) -> str:
-    """How far a share was off at most, in CPUs."""
+    """Returns how far a share was off at most, in CPUs."""
     found = [content['worst'] for content in contents
              if content.get('worst') is not None]
     return f'{max(found):.4f}' if found else _NONE
 
 
 def _tests(results: Iterable[jobs.Result]) -> str:
-    """What has no column of its own."""
+    """Returns the results of jobs that have no column of their own."""
     return '; '.join(f'{one.name}: {_test(one)}' for one in results
                      if one.name not in _COLUMNS) or _NONE
 
 
 def _test(one: jobs.Result) -> str:
-    """What the job counted, else what it says of itself, else how it ended."""
+    """Returns a job's counts of tests, else its own summary, else its end."""
     if one.passed or one.failed:
         return (f'{one.passed} passed, {one.failed} failed, '
                 f'{one.skipped} skipped')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What became of a kernel in the lab, from its console and its results."""
+"""Judges a boot of a kernel in the lab by its console and its results."""
 
 from collections.abc import Sequence
 import dataclasses
@@ -17,7 +17,7 @@ _LINES = 12
 
 
 class Outcome(enum.IntEnum):
-    """How it ended; the number is the lab's exit status (2: bad input)."""
+    """How a boot ended; the number is the lab's exit status (2: bad input)."""
 
     PASSED = 0
     FAILED = 1
@@ -28,12 +28,12 @@ class Outcome(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """One boot of one kernel.
+    """The verdict on one boot of one kernel.
 
-    :ivar release: as the kernel said it, '' if it did not come so far
+    :ivar release: the release that the kernel named, '' if it named none
     :ivar boot_seconds: uptime when the first job began
-    :ivar seconds: how long all took on this host
-    :ivar deaths, warnings: lines of the console, each one once
+    :ivar seconds: how long the whole boot took on this host
+    :ivar deaths, warnings: lines of the console, each line once
     """
 
     kernel: str
@@ -50,18 +50,18 @@ class Verdict:
 
 
 def deaths(console: str) -> tuple[str, ...]:
-    """What the kernel said when it died, in its order."""
+    """Returns the lines that the kernel printed as it died, in order."""
     return tuple(dict.fromkeys(_DEATH.findall(console)))
 
 
 def warnings(console: str) -> tuple[str, ...]:
-    """Places in the kernel that warned, in their order."""
+    """Returns the places in the kernel that warned, in order."""
     return tuple(dict.fromkeys(_WARNING.findall(console)))
 
 
 def judge(results: Sequence[jobs.Result], died: Sequence[str],
           in_time: bool, booted: bool) -> Outcome:
-    """The worst that happened; a panic outweighs what came of it."""
+    """Returns the worst outcome; a panic outweighs its consequences."""
     if died:
         return Outcome.PANIC
     if not in_time:
@@ -73,19 +73,19 @@ def judge(results: Sequence[jobs.Result], died: Sequence[str],
 
 
 def cpus(verdict: Verdict) -> str:
-    """How many CPUs, and whether time went by their instructions."""
+    """Returns the number of CPUs, and whether the clock was deterministic."""
     return f'{verdict.cpus}{" by icount" if verdict.icount else ""}'
 
 
 def as_json(verdict: Verdict) -> str:
-    """All of it, for a program."""
+    """Returns the whole verdict as JSON, for a program."""
     content = dataclasses.asdict(verdict)
     content['outcome'] = verdict.outcome.name.lower()
     return json.dumps(content, indent=2)
 
 
 def as_text(verdict: Verdict) -> str:
-    """What a person wants to see; the end of the output of what failed."""
+    """Returns the verdict for people, with the last output of failed jobs."""
     boot = ('never ready' if verdict.boot_seconds is None
             else f'ready after {verdict.boot_seconds:.0f} s')
     lines = [f'{verdict.kernel}: {verdict.release or "no release"}, '

@@ -31,7 +31,7 @@ class VnfmClient(rest_client.RestClient):
         return {**super().get_headers(*args, **kwargs), 'Version': '2.0.0'}
 
     def onboard(self, package: bytes) -> Body:
-        """Upload a CSAR; the package, with its ``vnfdId``."""
+        """Uploads a CSAR; the package, with its ``vnfdId``."""
         _, answer = self.post(PACKAGES, json.dumps({'userDefinedData': {}}))
         path = f'{PACKAGES}/{json.loads(answer)["id"]}'
         self.put(f'{path}/package_content', package,

@@ -62,5 +62,5 @@ class ReportTest(unittest.TestCase):
         self.assertTrue(self.report.failed)
         self.assertEqual({'claims': 0, 'budgets': 1},
                          self.written()['leftovers'])
-        self.assertEqual(['qemu: 1 of budgets are left'],
+        self.assertEqual(['qemu: budgets that are left: 1'],
                          self.written()['problems'])

@@ -47,11 +47,11 @@ class KernelsTest(unittest.TestCase):
 
     def test_no_file(self):
         for name in (self.directory, self.directory / 'none'):
-            with self.assertRaisesRegex(programs.LabError, 'is no kernel'):
+            with self.assertRaisesRegex(programs.LabError, 'is not a kernel'):
                 self.find(name)
 
     def test_unknown_debian(self):
-        with self.assertRaisesRegex(programs.LabError, 'debian:11 is none'):
+        with self.assertRaisesRegex(programs.LabError, 'debian:11 is not one'):
             self.find('debian:11')
 
     def test_modules_without_an_index(self):

@@ -16,9 +16,9 @@ from lab import main
 @ddt.ddt
 class BadInputTest(unittest.TestCase):
 
-    @ddt.data((['debian:11'], 'debian:11 is none'),
-              (['/none'], '/none is no kernel'),
-              (['x', 'speed'], 'speed is no test'),
+    @ddt.data((['debian:11'], 'debian:11 is not one'),
+              (['/none'], '/none is not a kernel'),
+              (['x', 'speed'], 'speed is not a test'),
               (['x', '--cpus', '0'], '--cpus 0 is not between'),
               (['x', '--memory', '1'], '--memory 1 is too little'),
               (['x', '--cells', '0'], '--cells 0 does not divide 2 CPUs'),
@@ -26,7 +26,7 @@ class BadInputTest(unittest.TestCase):
               (['x', '--pages', '-1'], '--pages -1 in each of 1 cells'),
               (['x', '--pages', '800'], '--pages 800 in each of 1 cells'),
               (['all', 'unit'], 'all has tests of its own: leave out unit'),
-              (['x', '--timeout', '-1'], '--timeout -1 is no time'))
+              (['x', '--timeout', '-1'], '--timeout -1 is not a time'))
     @ddt.unpack
     def test_one_sentence(self, words, sentence):
         with tempfile.TemporaryDirectory() as scratch, \

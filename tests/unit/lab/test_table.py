@@ -96,6 +96,6 @@ class RecordTest(unittest.TestCase):
 
     def test_another_file(self):
         self.path.write_text('a,b\n')
-        with self.assertRaisesRegex(programs.LabError, 'no table'):
+        with self.assertRaisesRegex(programs.LabError, 'not a table'):
             table.record(self.path, 'a', booted())
         self.assertEqual('a,b\n', self.path.read_text())

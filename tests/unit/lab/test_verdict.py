@@ -128,5 +128,5 @@ class JobsTest(unittest.TestCase):
         self.assertTrue((self.directory / 'log' / 'nova.log').exists())
 
     def test_unknown(self):
-        with self.assertRaisesRegex(programs.LabError, 'speed is no test'):
+        with self.assertRaisesRegex(programs.LabError, 'speed is not a test'):
             jobs.script('speed')

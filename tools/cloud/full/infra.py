@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""MariaDB and RabbitMQ: from Debian's packages, on data of our own.
+"""Runs MariaDB and RabbitMQ of Debian's packages on data of the cloud.
 
 Both listen on the loopback only and leave the machine's own data alone.
 """
@@ -21,7 +21,7 @@ _TIMEOUT = 5
 
 
 def data(cloud: settings.Settings) -> pathlib.Path:
-    """MariaDB's files."""
+    """Returns the directory of MariaDB's files."""
     return cloud.data / 'mariadb'
 
 
@@ -31,7 +31,7 @@ def mariadb_version() -> str:
 
 
 def mariadb(cloud: settings.Settings) -> list[str]:
-    """The command of the server; its own tables are made if it has none."""
+    """Returns the command of the server; makes its own tables if needed."""
     common = ['--no-defaults', '--user=root', f'--datadir={data(cloud)}']
     if not data(cloud).exists():
         with cloud.log_file('mariadb').open('ab') as log:
@@ -43,7 +43,7 @@ def mariadb(cloud: settings.Settings) -> list[str]:
             '--bind-address=127.0.0.1', f'--port={cloud.port("mariadb")}',
             '--max-connections=500', '--character-set-server=utf8mb3',
             '--skip-log-bin', '--innodb-log-file-size=16M',
-            # What was committed outlives the process, not the machine.
+            # Committed data must survive the process, but not the machine.
             '--innodb-flush-log-at-trx-commit=2', '--innodb-doublewrite=0']
 
 
@@ -53,7 +53,7 @@ def rabbitmq(cloud: settings.Settings) -> list[str]:
 
 
 def rabbitmq_environment(cloud: settings.Settings) -> Mapping[str, str]:
-    """Everything it would keep in the system's directories, and its ports."""
+    """Returns the variables for its files, log and ports."""
     home = cloud.data / 'rabbitmq'
     return {
         'HOME': str(home),
@@ -69,7 +69,7 @@ def rabbitmq_environment(cloud: settings.Settings) -> Mapping[str, str]:
         'RABBITMQ_CONF_ENV_FILE': str(home / 'none'),
         'RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS':
             '-kernel inet_dist_use_interface {127,0,0,1}',
-        # The recorded process is the server itself, not a shell around it.
+        # The recorded process must be the server itself, without a shell.
         'RUNNING_UNDER_SYSTEMD': 'true',
         'ERL_EPMD_ADDRESS': '127.0.0.1',
         'ERL_EPMD_PORT': str(cloud.port('epmd')),
@@ -77,7 +77,7 @@ def rabbitmq_environment(cloud: settings.Settings) -> Mapping[str, str]:
 
 
 def database(cloud: settings.Settings) -> pymysql.Connection:
-    """A connection to the server; closing it is up to the caller."""
+    """Returns a connection to the server, which the caller must close."""
     return pymysql.connect(host='127.0.0.1', port=cloud.port('mariadb'),
                            user='root', connect_timeout=_TIMEOUT)
 
@@ -104,7 +104,7 @@ def rabbitmq_answers(cloud: settings.Settings) -> bool:
 
 
 def listens(cloud: settings.Settings, topic: str) -> bool:
-    """Whether a service takes requests from the queue *topic*."""
+    """Returns whether a service takes requests from the queue *topic*."""
     try:
         with _broker(cloud) as connection:
             found = connection.channel().queue_declare(topic, passive=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Bring the full cloud up, take it down: the order of the steps."""
+"""Brings the full cloud up and takes it down: the order of the steps."""
 
 from collections.abc import Sequence
 import dataclasses
@@ -17,7 +17,7 @@ from cloud import processes
 from cloud import settings
 
 START_PATIENCE = 120
-# RabbitMQ and MariaDB store what nobody wants any more.
+# RabbitMQ and MariaDB would only store data that is removed now.
 DOWN_PATIENCE = 2
 RESTART_PATIENCE = 15
 # Directories that Tacker does not make itself.
@@ -33,7 +33,7 @@ def missing(cloud: Cloud) -> list[services.Service]:
 
 
 def up(cloud: Cloud, overrides: Sequence[str]) -> None:
-    """Start every process that does not run."""
+    """Starts every process that does not run."""
     progress = lifecycle.Progress()
     cloud.directory.mkdir(parents=True, exist_ok=True)
     with lifecycle.lock(cloud):
@@ -41,7 +41,7 @@ def up(cloud: Cloud, overrides: Sequence[str]) -> None:
         if not wanted:
             if overrides:
                 raise lifecycle.PartFailed(
-                    'nova', 'runs already: use restart --set')
+                    'nova', 'runs already; use restart --set')
             progress.say('the cloud is up already')
             return
         try:
@@ -69,20 +69,20 @@ def _start_missing(cloud: Cloud, overrides: Sequence[str],
         for service in missing_here:
             _start(cloud, service)
         _wait_ready(cloud, missing_here, progress)
-    # What ran on has to find a broker or a database that was started anew.
+    # Services that ran on must find a broker or database that was restarted.
     _wait_ready(cloud, [service for service in services.of(cloud)
                         if not service.ready(cloud)], progress)
     _finish(cloud, progress)
 
 
 def _unmade_by_nova(cloud: Cloud) -> set[str]:
-    """Directories; those for guests of one kind have the same path."""
+    """Returns directories; those for guests of one kind have the same path."""
     return {*(f'nova-{node.name}' for node in cloud.nodes),
             *(f'instances-{node.guest}' for node in cloud.nodes)}
 
 
 def _make_tables(cloud: Cloud, progress: lifecycle.Progress) -> None:
-    """Once: the next cloud gets a copy."""
+    """Makes the tables only once: the next cloud gets a copy."""
     database = services.BY_NAME[tables.SERVER]
     database.start(cloud)
     _wait_ready(cloud, [database], progress)
@@ -104,7 +104,7 @@ def _start(cloud: Cloud, service: services.Service) -> None:
 
 
 def _clear_nodes(cloud: Cloud) -> None:
-    """What runs on a node whose keeper was killed cannot be joined."""
+    """Clears nodes whose keeper was killed: no process can join them."""
     for node in cloud.nodes:
         if services.BY_NAME[f'node-{node.name}'].pid(cloud) is None:
             nodes.clear(node)
@@ -129,7 +129,7 @@ def _wait_ready(cloud: Cloud, started: Services,
 
 
 def _finish(cloud: Cloud, progress: lifecycle.Progress) -> None:
-    """Map the hosts, once; store the images of their guests."""
+    """Maps the hosts, once; stores the images of their guests."""
     known = cloud.data / 'hosts-known'
     if not known.exists():
         _discover_hosts(cloud)
@@ -151,7 +151,7 @@ def _discover_hosts(cloud: Cloud) -> None:
 
 
 def restart(cloud: Cloud, overrides: Sequence[str]) -> None:
-    """Stop and start Nova's services; databases and guests stay."""
+    """Stops and starts Nova's services; databases and guests stay."""
     progress = lifecycle.Progress()
     with lifecycle.lock(cloud):
         processes.end([service.process(cloud)
@@ -162,7 +162,7 @@ def restart(cloud: Cloud, overrides: Sequence[str]) -> None:
 
 
 def down(cloud: Cloud, keep_logs: bool) -> None:
-    """Remove everything, whatever state it is in."""
+    """Removes the whole cloud, whatever its state is."""
     progress = lifecycle.Progress()
     with lifecycle.lock(cloud):
         _take_down(cloud, keep_logs, progress)

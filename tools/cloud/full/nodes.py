@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The compute nodes of the full cloud, on one machine and kernel.
+"""Makes the compute nodes of the full cloud, on one machine and kernel.
 
 A node has a mount, a host name and a cgroup namespace, so that libvirt, Nova
-and nova_rt see a host of their own: another name, another libvirt, and as the
-root of the control groups one that the kernel gives a part of its real-time
-pool. No node can hand out what is another's. Two of a kind have a libvirt
-with an identity of its own and disks of their own, below the same path, so
-that a virtual machine moves from one to the other.
+and nova_rt see a host of their own.  The host has a name and a libvirt of its
+own, and the root of its control groups is a group that holds a part of the
+kernel's real-time pool.  No node can give away the part of another one.  Two
+nodes of a kind have different libvirt identities and different disks below
+the same path, so that a virtual machine can move from one to the other.
 """
 
 from collections.abc import Iterator
@@ -26,11 +26,11 @@ from cloud import processes
 from cloud import settings
 
 _UNIFIED = 'unified'
-# Puts itself into a group, in every hierarchy.
+# Puts the shell into a group, in every hierarchy.
 _JOIN = 'for tasks in {tasks}; do echo $$ > "$tasks"; done; exec "$@"'
 # libvirt_lxc cannot make a container on a machine that has both versions of
-# cgroups: it is shown the first only. The mounts are made anew to show what
-# is below the group only.
+# cgroups, so it sees only version 1.  The mounts are made again, so that they
+# show only what is below the group.
 _ENTER = '''
 hostname "$1"; shift
 while [ "$1" != -- ]; do umount "$1"; shift; done; shift
@@ -44,24 +44,24 @@ _PATIENCE = 5
 
 
 class NoNode(Exception):
-    """A node cannot be made on this kernel, as it is now."""
+    """A node cannot be made on this kernel in its present state."""
 
 
 def directory(cloud: settings.Settings, node: computes.Node) -> pathlib.Path:
-    """What is private to the node; its host name tells others where."""
+    """Returns the node's private directory, which has its host name."""
     return cloud.run / node.host_name
 
 
 def libvirt_etc(cloud: settings.Settings, node: computes.Node
                 ) -> pathlib.Path:
-    """The configuration of its libvirt, with the domains defined there."""
+    """Returns the configuration of its libvirt, with the defined domains."""
     return directory(cloud, node) / 'etc'
 
 
 def command(cloud: settings.Settings, node: computes.Node) -> list[str]:
-    """The command that makes the node, and keeps it as long as it runs.
+    """Returns the command that makes the node and keeps it while it runs.
 
-    :raises NoNode: cgroup v2, or no room
+    :raises NoNode: when the machine has cgroup v2, or no room
     """
     if (cleanup.CGROUPS / 'cgroup.controllers').exists():
         raise NoNode('needs cgroup v1: a node is made of its hierarchies')
@@ -74,7 +74,7 @@ def command(cloud: settings.Settings, node: computes.Node) -> list[str]:
 
 
 def ready(pid: int) -> bool:
-    """Whether all its mounts are there."""
+    """Returns whether all mounts of the node exist."""
     try:
         name = pathlib.Path(f'/proc/{pid}/comm').read_text()
     except OSError:
@@ -83,18 +83,18 @@ def ready(pid: int) -> bool:
 
 
 def libvirt_socket(pid: int) -> str:
-    """Where the libvirtd of the node kept by *pid* listens, seen from here."""
+    """Returns the socket, seen from here, of the node kept by *pid*."""
     return f'/proc/{pid}/root{libvirtd.SOCKETS[0]}'
 
 
 def inside(node: computes.Node, pid: int) -> list[str]:
-    """The command prefix that runs something on the node kept by *pid*."""
+    """Returns the prefix of a command to run on the node kept by *pid*."""
     return [*_joined(node), 'nsenter', '--target', str(pid), '--mount',
             '--cgroup', '--uts', '--']
 
 
 def clear(node: computes.Node) -> None:
-    """Kill all that runs on the node: guests, libvirtd, nova-compute."""
+    """Kills all processes of the node: guests, libvirtd, nova-compute."""
     deadline = time.monotonic() + _PATIENCE
     while (tasks := set(_tasks(node))) and time.monotonic() < deadline:
         for task in tasks:
@@ -105,7 +105,7 @@ def clear(node: computes.Node) -> None:
 
 
 def remove(node: computes.Node) -> None:
-    """Remove the node's groups; nothing runs there any more."""
+    """Removes the node's groups, in which nothing may run any more."""
     for root in _groups(node):
         cleanup.remove_cgroup(root)
 
@@ -147,7 +147,7 @@ def _joined(node: computes.Node) -> list[str]:
 
 
 def _cgroup_mounts() -> tuple[list[str], list[str]]:
-    """What to unmount; where to mount, and which hierarchy."""
+    """Returns what to unmount, where to mount, and which hierarchy."""
     old, new = [], []
     for line in pathlib.Path('/proc/self/mounts').read_text().splitlines():
         _, point, kind, options, *_ = line.split(' ')
@@ -161,7 +161,7 @@ def _cgroup_mounts() -> tuple[list[str], list[str]]:
 
 
 def _binds(cloud: settings.Settings, node: computes.Node) -> list[str]:
-    """libvirt's directories; a node starts without a trace of another."""
+    """Returns libvirt's directories, empty: no node sees traces of another."""
     own = directory(cloud, node)
     shutil.rmtree(own, ignore_errors=True)
     _configure_libvirt(cloud, node)
@@ -189,7 +189,7 @@ def _configure_libvirt(cloud: settings.Settings, node: computes.Node
 
 
 def _known_hosts(cloud: settings.Settings) -> list[str]:
-    """libvirt moves a guest to the name that the other node has."""
+    """Writes the names of the nodes, by which libvirt migrates guests."""
     known = pathlib.Path('/etc/hosts')
     extended = cloud.etc / known.name
     names = (f'{node.address} {node.host_name}\n' for node in cloud.nodes)
@@ -199,7 +199,7 @@ def _known_hosts(cloud: settings.Settings) -> list[str]:
 
 def _tasks(node: computes.Node) -> Iterator[int]:
     for root in _groups(node):
-        # Groups come and go meanwhile, which a walk does not mind.
+        # Groups come and go meanwhile; os.walk ignores that.
         for below, _, _ in os.walk(root):
             with contextlib.suppress(OSError):
                 found = pathlib.Path(below, 'cgroup.procs').read_text()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Run one of the full cloud's HTTP services.
+"""Runs one of the full cloud's HTTP services.
 
 Usage: ``python -m cloud.full.serve SERVICE``
 """
@@ -21,7 +21,7 @@ def _glance(cloud: settings.Settings) -> serve.Application:
 
 
 def _neutron(cloud: settings.Settings) -> serve.Application:
-    # Without them all one is missing, which only an L3 plugin would load.
+    # Listing ports needs a model that otherwise only an L3 plugin would load.
     importlib.import_module('neutron.db.migration.models.head')
     from sqlalchemy import orm
     orm.configure_mappers()
@@ -33,12 +33,12 @@ def _nova(cloud: settings.Settings) -> serve.Application:
 
 
 def _heat(cloud: settings.Settings) -> serve.Application:
-    # The only one whose directory no variable names.
+    # This is the only service whose directory no variable names.
     sys.argv += ['--config-file', str(cloud.etc / 'heat' / 'heat.conf')]
     return serve.module('heat.wsgi.api')
 
 
-# Of each its application and the name of its port.
+# The application of each service and the name of its port.
 APPLICATIONS: dict[str, tuple[
     Callable[[settings.Settings], serve.Application], str]] = {
         'keystone': (serve.keystone, 'keystone'),
@@ -48,7 +48,7 @@ APPLICATIONS: dict[str, tuple[
 
 
 def main() -> None:
-    # Some services parse what is left of the command line themselves.
+    # Some services parse the rest of the command line themselves.
     make, port = APPLICATIONS[sys.argv.pop()]
     cloud = settings.load()
     web.server(make(cloud), cloud.port(port)).start()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The processes of the full cloud: how each starts, when it is ready."""
+"""The processes of the full cloud: how each starts, and when it is ready."""
 
 from collections.abc import Callable, Mapping
 import dataclasses
@@ -15,7 +15,7 @@ from cloud import settings
 from cloud import web
 
 Cloud = settings.Settings
-# Tells the helpers of one service from those of the others.
+# This variable distinguishes the helpers of one service from others.
 MARK_VARIABLE = 'NOVA_RT_CLOUD_SERVICE'
 
 
@@ -23,9 +23,9 @@ MARK_VARIABLE = 'NOVA_RT_CLOUD_SERVICE'
 class Service:
     """One process, or a process and its workers.
 
-    :ivar command: made when the service is about to start
-    :ivar ready: whether it does what it is for
-    :ivar node: the compute node it runs on
+    :ivar command: makes the command when the service is about to start
+    :ivar ready: whether the service does its work
+    :ivar node: the compute node on which the service runs
     :ivar api: the name of its port
     """
 
@@ -43,12 +43,12 @@ class Service:
         return self.process(cloud).pid
 
     def members(self, cloud: Cloud) -> set[int]:
-        """The pids of the process, its workers and helpers."""
+        """Returns the pids of the process, its workers and helpers."""
         return {*self.process(cloud).session(), *processes.marked(
             MARK_VARIABLE, f'{cloud.directory}:{self.name}')}
 
     def start(self, cloud: Cloud) -> None:
-        """Start it, without what a killed one may have left behind."""
+        """Starts the service after removing what a killed one left behind."""
         processes.kill(self.members(cloud))
         own = f'{cloud.directory}:{self.name}'
         command = self.command(cloud)
@@ -60,9 +60,9 @@ class Service:
 
 
 def on_node(cloud: Cloud, node: str, command: list[str]) -> list[str]:
-    """The command that runs *command* on a node.
+    """Returns the command that runs *command* on a node.
 
-    :raises LookupError: the node does not run
+    :raises LookupError: when the node does not run
     """
     return [*nodes.inside(_NODES[node], _keeper(cloud, node)), *command]
 
@@ -79,18 +79,18 @@ def _keeper(cloud: Cloud, node: str) -> int:
 
 
 def _served(name: str, port: str = '') -> Service:
-    """An application behind our own HTTP server; see serve.py."""
+    """Returns an application behind our own HTTP server; see serve.py."""
     api = port or name
     return Service(
         name, lambda cloud: [sys.executable, '-m', 'cloud.full.serve', name],
         lambda cloud: web.answers(cloud.url(api)), api=api,
-        # Also where not tools/cloud.sh starts it.
+        # This is needed when tools/cloud.sh does not start the service, too.
         environment=lambda cloud: {
             'PYTHONPATH': str(settings.PROJECT / 'tools')})
 
 
 def _program(name: str, project: str, topic: str) -> Service:
-    """A program of a project that serves requests of a topic."""
+    """Returns a program of a project that serves requests of a topic."""
     return Service(
         name, lambda cloud: [name, '--config-file', str(
             cloud.etc / project / f'{project}.conf')],
@@ -157,16 +157,16 @@ _ORCHESTRATION = (
 _KEEPERS, _LIBVIRTDS, _COMPUTES = (
     {node: make(node) for node in computes.ALL}
     for make in (_node, _libvirtd, _compute))
-#: Of any cloud.
+#: The services of any cloud.
 BY_NAME = {service.name: service for service in (
     *_BASE, *_CONTROL, *_ORCHESTRATION, *_KEEPERS.values(),
     *_LIBVIRTDS.values(), *_COMPUTES.values())}
 
 
 def stages(cloud: Cloud) -> tuple[tuple[Service, ...], ...]:
-    """What the cloud consists of; each stage needs those before it.
+    """Returns the services in stages; each stage needs those before it.
 
-    nova-compute waits long for a conductor that is not there yet.
+    nova-compute waits long for a conductor that does not run yet.
     """
     return ((*_BASE, *keepers(cloud)),
             (*(_LIBVIRTDS[node] for node in cloud.nodes), *_CONTROL,
@@ -175,16 +175,16 @@ def stages(cloud: Cloud) -> tuple[tuple[Service, ...], ...]:
 
 
 def of(cloud: Cloud) -> tuple[Service, ...]:
-    """All that the cloud consists of, in the order of their start."""
+    """Returns all services of the cloud in the order of their start."""
     return tuple(service for stage in stages(cloud) for service in stage)
 
 
 def keepers(cloud: Cloud) -> tuple[Service, ...]:
-    """What keeps its nodes goes last, with all that runs on them."""
+    """Returns the keepers of the nodes, which end last, with their guests."""
     return tuple(_KEEPERS[node] for node in cloud.nodes)
 
 
 def of_nova(cloud: Cloud) -> tuple[Service, ...]:
-    """What tools/cloud.sh restart stops and starts."""
+    """Returns the services that tools/cloud.sh restart stops and starts."""
     return tuple(service for service in of(cloud)
                  if service.name.startswith('nova-'))

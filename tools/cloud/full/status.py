@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Show what of the full cloud is up and the memory it uses."""
+"""Shows which parts of the full cloud run, and the memory that they use."""
 
 import contextlib
 
@@ -13,7 +13,7 @@ from cloud import settings
 
 
 def show(cloud: settings.Settings) -> bool:
-    """Print a line for each process; whether all of them run."""
+    """Prints a line for each process; returns whether all of them run."""
     total = 0
     for service in services.of(cloud):
         pid = service.pid(cloud)

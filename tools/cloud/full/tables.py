@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The databases and their tables: made once, copied for every cloud.
+"""Makes the databases and their tables once, and copies them for every cloud.
 
-To make them takes each project's own command, as an operator uses it, and a
-minute in all; MariaDB's files are kept beside the packages that they fit.
+Making them takes each project's own command, as an operator uses it, and a
+minute in all.  MariaDB's files are kept beside the packages that they fit.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ DATABASES = ('keystone', 'placement', 'glance', 'neutron', 'heat', 'tacker',
              'nova_api', 'nova_cell0', 'nova_cell1')
 _PACKAGES = ('keystone', 'openstack-placement', 'glance', 'neutron',
              'openstack-heat', 'tacker', 'nova')
-# What has to end before its files are copied.
+# The server must end before its files are copied.
 SERVER = 'mariadb'
 
 
 class Failed(Exception):
-    """A command did not make its tables."""
+    """A command did not make the tables of a project."""
 
     def __init__(self, project: str) -> None:
         super().__init__(f'{project} has no tables')
@@ -37,7 +37,7 @@ class Failed(Exception):
 
 
 def restore(cloud: settings.Settings) -> bool:
-    """Give MariaDB its files, if some were kept; whether it has them."""
+    """Gives MariaDB the kept files; returns whether there are any."""
     own = infra.data(cloud)
     if _stamp(cloud).exists():
         return True
@@ -51,7 +51,7 @@ def restore(cloud: settings.Settings) -> bool:
 
 
 def keep(cloud: settings.Settings) -> None:
-    """Keep the files of a MariaDB that has ended."""
+    """Keeps the files of a MariaDB, which must have ended."""
     kept = _kept(cloud)
     kept.parent.mkdir(exist_ok=True)
     scratch = pathlib.Path(tempfile.mkdtemp(dir=kept.parent))
@@ -68,7 +68,7 @@ def _stamp(cloud: settings.Settings) -> pathlib.Path:
 
 
 def _kept(cloud: settings.Settings) -> pathlib.Path:
-    """Nova's tables have the ports of database and broker in them."""
+    """Returns the kept files; Nova's tables name database and broker ports."""
     versions = [metadata.version(name) for name in _PACKAGES]
     key = hashlib.sha256(
         f'{versions} {cloud.database_url} {cloud.rabbit_url} '
@@ -77,9 +77,9 @@ def _kept(cloud: settings.Settings) -> pathlib.Path:
 
 
 def make(cloud: settings.Settings) -> None:
-    """Make all databases and tables, projects beside each other.
+    """Makes all databases and tables, several projects at the same time.
 
-    :raises Failed: the end of the log says why
+    :raises Failed: when a command fails; the end of the log says why
     """
     with contextlib.closing(infra.database(cloud)) as connection:
         with connection.cursor() as cursor:
