@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The exceptions of nova_rt.
+"""Defines the exceptions of nova_rt.
 
-One base class with a format string, as in Placement and os-vif.  Nothing of
-Nova is used here: code that talks to Nova translates these at its edge.
+All of them have one base class with a format string, as in Placement and
+os-vif.  This module uses nothing of Nova: the code that Nova calls translates
+these exceptions into Nova's own.
 """
 
 from typing import Any
 
 
 class RTError(Exception):
-    """Base of every error raised by nova_rt.
+    """Base class of every error that nova_rt raises.
 
-    A format that does not match its arguments raises KeyError: a bad
-    message is a bug to be seen by a test, not to be swallowed.
+    If an argument of the format string is missing, the constructor raises
+    KeyError: a bad message is a bug that a test has to see.
     """
 
     msg_fmt = 'Unknown real-time reservation error.'
@@ -24,7 +25,7 @@ class RTError(Exception):
 
 
 class InvalidReservation(RTError):
-    """A flavor or a hint asks for something that cannot be reserved.
+    """A flavor or a hint asks for a reservation that cannot be made.
 
     Arguments: source ('flavor extra spec', 'scheduler hint' ...), key,
     value, rule (what is wrong) and advice (what to do).
@@ -34,16 +35,17 @@ class InvalidReservation(RTError):
 
 
 class InvalidWorkload(RTError):
-    """A flavor, a hint or a descriptor names no type or class.
+    """A flavor, a hint or a descriptor has a bad workload type or class.
 
-    Arguments: source, key, value, rule (what is wrong) and advice.
+    Arguments: source, key, value, rule (what is wrong) and advice (what to
+    do).
     """
 
     msg_fmt = 'Invalid %(source)s %(key)s=%(value)s: %(rule)s; %(advice)s.'
 
 
 class InvalidPinning(RTError):
-    """What is asked of the advice on pinning makes no sense.
+    """An option for the advice on pinning has a value that makes no sense.
 
     Arguments: name (of the option), value and rule.
     """
@@ -52,16 +54,17 @@ class InvalidPinning(RTError):
 
 
 class InvalidMatrix(RTError):
-    """A file says nothing clear about who disturbs whom.
+    """The file of an interference matrix cannot be used.
 
-    Arguments: path, where (a line or a cell), rule and advice.
+    Arguments: path, where (a line or a cell), rule (what is wrong) and
+    advice (what to do).
     """
 
     msg_fmt = '%(path)s: %(where)s: %(rule)s; %(advice)s.'
 
 
 class CannotMeasure(RTError):
-    """A command of a profile fails, or the host lacks what all need."""
+    """A command of a profile fails, or the host lacks what profiles need."""
 
     msg_fmt = '%(what)s: nothing can be measured, since %(reason)s.'
 
@@ -73,21 +76,21 @@ class InvalidConfiguration(RTError):
 
 
 class UnsupportedNova(RTError):
-    """The installed Nova differs from the ones this release was tested on."""
+    """The installed Nova differs from those this release was tested with."""
 
-    msg_fmt = ('nova_rt leans on %(name)s%(tested)s but the installed Nova '
+    msg_fmt = ('nova_rt relies on %(name)s%(tested)s, but the installed Nova '
                '%(found)s; install a tested Nova (32 to 34) or a newer '
                'nova_rt.')
 
 
 class KernelError(RTError):
-    """The kernel refused a reservation or holds another one than written."""
+    """The kernel refuses a budget or holds another one than was written."""
 
     msg_fmt = 'Kernel interface %(interface)s, group %(group)s: %(reason)s.'
 
 
 class OutsideHost(RTError):
-    """This process does not see the tasks and groups of the host as they are.
+    """This process does not see all tasks and control groups of the host.
 
     Arguments: reason (why, and what to do).
     """
@@ -102,22 +105,22 @@ class InvalidClaim(RTError):
 
 
 class CannotChangeHints(RTError):
-    """An operator wants other hints for a server, and it cannot have them."""
+    """The hints of a server cannot be changed as an operator asked."""
 
-    msg_fmt = 'The hints of server %(uuid)s stay as they are: %(reason)s.'
+    msg_fmt = 'The hints of server %(uuid)s are not changed: %(reason)s.'
 
 
 class ReservationNotApplied(RTError):
-    """A server could not be given its reservation and was not started."""
+    """A server was not started because it could not get its reservation."""
 
     msg_fmt = 'Server %(uuid)s is not started: %(reason)s.'
 
 
 class InvalidLoad(RTError):
-    """What is asked of the performance model makes no sense.
+    """The performance model was given a value that makes no sense.
 
-    Arguments: name (of the quantity, with its unit), value, rule (what is
-    wrong and what to do).
+    Arguments: name (of the quantity, with its unit), value and rule (what
+    is wrong and what to do).
     """
 
     msg_fmt = 'Invalid %(name)s %(value)s: %(rule)s.'
@@ -136,7 +139,7 @@ class CannotPlot(RTError):
 
 
 class CannotMonitor(RTError):
-    """A source of the monitor cannot be had on this host.
+    """A source of the monitor is not available on this host.
 
     Arguments: what (the source), reason (why, and what to do).
     """
@@ -145,5 +148,5 @@ class CannotMonitor(RTError):
 
 
 def clause(error: object) -> str:
-    """What an error says, as a part of a sentence: one line, no full stop."""
+    """Returns the message of an error as a clause: one line, no full stop."""
     return ' '.join(str(error).split()).rstrip('.')

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The options of group [nova_rt] and the values derived from them.
+"""Defines the options of group [nova_rt] and the values derived from them.
 
-Options are registered on the object given, never at import, so that each
-service and each test has its own.
+The options are registered on the object that the caller gives, never at
+import, so that each service and each test has its own.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from nova_rt.rules import reservation
 
 GROUP = 'nova_rt'
 
-#: What libvirt can take from a container.
+#: The capabilities that libvirt can take from a container.
 _CAPABILITIES = (
     'audit_control audit_write block_suspend chown dac_override '
     'dac_read_search fowner fsetid ipc_lock ipc_owner kill lease '
@@ -28,12 +28,14 @@ _CAPABILITIES = (
 
 
 def _group() -> cfg.OptGroup:
-    # A new one each time: oslo.config keeps the options in the group object.
+    # Each call needs a new group: oslo.config keeps the registered options
+    # in the group object.
     return cfg.OptGroup(
         GROUP, title='Real-time CPU reservations', help="""
-Reservations of CPU time (a runtime in every period) for containers and
-virtual machines.  Set the options for tenants alike on nova-api,
-nova-scheduler and nova-compute.
+Reservations of CPU time (a runtime in every period) for virtual machines and
+containers.  Set the options that limit tenants (``hint_override`` to
+``max_period_us``) to the same values on nova-api, nova-scheduler and
+nova-compute.
 """)
 
 
@@ -41,84 +43,96 @@ TENANT_OPTS = [
     cfg.StrOpt(
         'hint_override', default='lower',
         choices=[
-            ('any', 'a hint wins over the flavor, key by key'),
+            ('any', 'a hint replaces the value of the flavor, key by key'),
             ('lower', 'a hint may only lower the share of the flavor'),
-            ('none', 'hints with a reservation are refused')],
+            ('none', 'hints that ask for a reservation are refused')],
         help="""
-What a scheduler hint (``cpu.rt_runtime_us``, ``cpu.rt_period_us``) may do to
-the reservation of the flavor.  Hints are tenant input: with ``lower`` a tenant
-chooses another period, or less than the flavor sells; with ``any`` it can
-reserve up to ``max_share`` of each vCPU, whatever the flavor sells.  A flavor
-with the extra spec ``hw:cpu.rt_hint_max_share`` says for itself up to which
-share hints count on it (0: they do not), unless this is ``none``.
+How far a scheduler hint (``cpu.rt_runtime_us``, ``cpu.rt_period_us``) may
+change the reservation of the flavor.  Hints are tenant input.  With ``lower``,
+a tenant may choose another period, or a smaller share than the flavor has.
+With ``any``, a tenant can reserve up to ``max_share`` for each vCPU, whatever
+the flavor has.  The extra spec ``hw:cpu.rt_hint_max_share`` of a flavor
+replaces the rule of ``lower`` and ``any`` for that flavor: it gives the
+largest share that a hint may ask for, where 0 means that the flavor takes no
+hints.  With ``none``, hints are refused on every flavor.
 """),
     cfg.BoolOpt(
         'hints_on_plain_flavors', default=False,
         help="""
-Whether a hint counts on a flavor without a reservation.  Then any tenant can
-reserve up to ``max_share`` of each vCPU with any flavor that does not say
-otherwise by ``hw:cpu.rt_hint_max_share``.
+Whether a hint may ask for a reservation on a flavor that has none.  If true,
+any tenant can reserve up to ``max_share`` for each vCPU with any flavor whose
+extra spec ``hw:cpu.rt_hint_max_share`` does not forbid that.
 """),
     cfg.FloatOpt(
         'max_share', default=defaults.MAX_SHARE, min=0.001, max=1.0,
         help="""
-The largest share (runtime / period) of one vCPU.  A share above ``cpu_cap``
-of every host is accepted by the API and finds no host.
+The largest share (runtime / period) that one vCPU may reserve.  The API
+accepts a share that is larger than the ``cpu_cap`` of every host, but the
+scheduler then finds no host for the server.
 """),
     cfg.IntOpt(
         'min_runtime_us', default=defaults.MIN_RUNTIME_US,
         min=reservation.MIN_RUNTIME_US, max=reservation.MAX_PERIOD_US,
-        help='The shortest runtime, in microseconds.'),
+        help='The shortest runtime that may be reserved, in microseconds.'),
     cfg.IntOpt(
         'min_period_us', default=defaults.MIN_PERIOD_US,
         min=reservation.MIN_RUNTIME_US, max=reservation.MAX_PERIOD_US,
         help="""
-The shortest period, in microseconds.  Short periods cost: the kernel switches
-contexts at least twice in each.
+The shortest period that may be reserved, in microseconds.  Short periods cost
+CPU time, because the kernel switches contexts at least twice in each period.
 """),
     cfg.IntOpt(
         'max_period_us', default=1_000_000, min=reservation.MIN_RUNTIME_US,
         max=reservation.MAX_PERIOD_US,
-        help='The longest period, in microseconds.'),
+        help='The longest period that may be reserved, in microseconds.'),
 ]
 
 SCHEDULER_OPTS = [
     cfg.FloatOpt(
         'rt_share_weight_multiplier', default=1.0,
         help="""
-Multiplier of RTShareWeigher (nova-scheduler).  Positive: servers with a
-reservation go to the host with the most free share (spread).  Negative: to
-the one with the least (pack).  0: no weighing.  The aggregate metadata
-``rt_share_weight_multiplier`` overrides it for the hosts of an aggregate.
+Multiplier of RTShareWeigher (nova-scheduler).  If the value is positive,
+servers with a reservation go to the host with the most free share (spread).
+If the value is negative, they go to the host with the least free share
+(pack).  If the value is 0, RTShareWeigher does not weigh hosts.  The aggregate
+metadata ``rt_share_weight_multiplier`` overrides this option for the hosts of
+an aggregate.
 """),
     cfg.FloatOpt(
         'interference_weight_multiplier', default=10.0,
         help="""
-Multiplier of RTInterferenceWeigher (nova-scheduler): what the throughput of
-one undisturbed server counts, where Nova's own weighers count 0 to 1 each.  It
-is for servers with a type (``hw:cpu.vnf_type``).  0: no weighing.  The
-aggregate metadata ``interference_weight_multiplier`` overrides it.
+Multiplier of RTInterferenceWeigher (nova-scheduler): the weight of the
+throughput of one undisturbed server, where each of Nova's own weighers gives a
+host a weight of 0 to 1.  RTInterferenceWeigher weighs hosts only for servers
+with a type (``hw:cpu.vnf_type``).  If the value is 0, it does not weigh hosts.
+The aggregate metadata ``interference_weight_multiplier`` overrides this option
+for the hosts of an aggregate.
 """),
     cfg.FloatOpt(
         'chr_weight_multiplier', default=1.0,
         help="""
-Multiplier of RTCHRWeigher (nova-scheduler), which prefers hosts of a size that
-suits servers with a class (``hw:cpu.app_class``) and no reservation.  0: no
-weighing.  The aggregate metadata ``chr_weight_multiplier`` overrides it.
+Multiplier of RTCHRWeigher (nova-scheduler).  For servers with a class
+(``hw:cpu.app_class``) and no reservation, RTCHRWeigher prefers the hosts whose
+number of CPUs suits the class.  If the value is 0, it does not weigh hosts.
+The aggregate metadata ``chr_weight_multiplier`` overrides this option for the
+hosts of an aggregate.
 """),
     cfg.StrOpt(
         'interference_matrix',
         help="""
-The file that says how much throughput a server without a reservation keeps
-beside each type of neighbour (nova-scheduler); ``nova-rt interference check``
-tells whether it is good.  Unset: the one that comes with nova-rt, of which
-most cells are estimates.  With a bad file nothing is weighed.
+Path of the file with the interference matrix for servers without a
+reservation (nova-scheduler).  The matrix says how much of its throughput a
+server keeps beside each type of neighbour.  ``nova-rt interference check``
+checks the file.  If this option is unset, nova-scheduler uses the matrix that
+comes with nova-rt, where most cells are estimates.  If the file cannot be
+used, RTInterferenceWeigher does not weigh hosts.
 """),
     cfg.StrOpt(
         'interference_matrix_reserved',
         help="""
-The same for servers with a reservation (nova-scheduler).  Unset: they lose
-nothing beside others.
+Path of the file with the interference matrix for servers with a reservation
+(nova-scheduler).  If this option is unset, RTInterferenceWeigher assumes that
+these servers lose no throughput beside others.
 """),
 ]
 
@@ -127,83 +141,93 @@ COMPUTE_OPTS = [
         'hcbs_scheduler_available',
         default=defaults.HCBS_SCHEDULER_AVAILABLE,
         help="""
-Whether this compute node offers reservations (nova-compute).  Set to false,
-the node advertises a total rt_share of 0 and gets no new server with a
-reservation; the ones it has keep theirs.
+Whether this compute node offers reservations (nova-compute).  If false, the
+node advertises a total ``rt_share`` of 0 and gets no new server with a
+reservation.  Servers that already run on the node keep their reservations.
 """),
     cfg.FloatOpt(
         'cpu_cap', default=defaults.CPU_CAP, min=0.001, max=1.0,
         help="""
-The part of each pCPU that reservations may use (nova-compute).  The kernel's
-own limit, if lower, wins: see ``/proc/sys/kernel/sched_rt_runtime_us``.
+The part of each pCPU that reservations may use (nova-compute).  If the
+kernel's own limit is lower, the kernel's limit is used: see
+``/proc/sys/kernel/sched_rt_runtime_us``.
 """),
     cfg.StrOpt(
         'packing_policy', default='worst_fit',
         help="""
-How the pCPUs of a server are chosen (nova-compute): ``worst_fit`` takes the
-emptiest, ``best_fit`` the fullest with room, ``first_fit`` the lowest ids, or
+The packing policy by which the pCPUs of a server are chosen among those with
+room (nova-compute).  ``worst_fit`` takes the emptiest pCPUs, ``best_fit`` the
+fullest ones, and ``first_fit`` the ones with the lowest ids.  The value may be
 the name of any entry point of group ``nova_rt.packing``.
 """),
     cfg.StrOpt(
         'rt_cpus',
         help="""
 The pCPUs that reservations may use, for example ``2-15,^8`` (nova-compute).
-They must lie within the CPUs Nova gives to unpinned servers
-(``[compute] cpu_shared_set``).  Unset: all of those.
+They must be among the CPUs that Nova gives to unpinned servers
+(``[compute] cpu_shared_set``).  If this option is unset, reservations may use
+all CPUs that Nova gives to unpinned servers.
 """),
     cfg.StrOpt(
         'kernel_interface',
         help="""
-The kernel interface to use (nova-compute), an entry point of group
-``nova_rt.kernel``.  Unset: probed at start.  ``sched_deadline`` makes the
-vCPU threads of virtual machines SCHED_DEADLINE, each on its pCPU where the
-kernel allows that, as is done unset where the kernel has no budgets for
-groups; containers have no reservation then.
+The kernel interface by which reservations are enforced (nova-compute): the
+name of an entry point of group ``nova_rt.kernel``, or ``sched_deadline``.  If
+this option is unset, nova-compute probes the kernel at start and uses an
+interface that gives budgets to control groups if the kernel has one, else
+``sched_deadline``.  ``sched_deadline`` makes the vCPU threads of virtual
+machines SCHED_DEADLINE and keeps each vCPU thread on its pCPU where the kernel
+allows that.  With ``sched_deadline``, containers cannot have a reservation.
 """),
     cfg.StrOpt(
         'guest_policy', default=defaults.GUEST_POLICY,
         choices=[
             ('rr', 'SCHED_RR'), ('fifo', 'SCHED_FIFO'),
-            ('none', 'leave it to the guest to make its tasks real-time')],
+            ('none', 'tasks of a server get no real-time policy; a guest '
+             'has to make its own tasks real-time')],
         help="""
-The real-time policy given to the tasks of a server once its budget is in
-place (nova-compute).  A reservation binds SCHED_FIFO and SCHED_RR tasks only.
-With ``fifo`` the second of two busy tasks of a server on one pCPU never runs;
-interrupted in the kernel it can bring a host without CONFIG_RCU_BOOST to a
-stand.
+The real-time policy that the tasks of a server get once the budget of the
+server is in place (nova-compute).  A budget of a control group counts only for
+SCHED_FIFO and SCHED_RR tasks.  With ``fifo``, the second of two busy tasks of
+a server on one pCPU never runs.  If the second task was interrupted in the
+kernel and the kernel has no CONFIG_RCU_BOOST, the whole host can hang.
 """),
     cfg.IntOpt(
         'guest_priority', default=defaults.GUEST_PRIORITY, min=1, max=99,
         help="""
-The priority that goes with ``guest_policy`` (nova-compute), and on mainline
-RT_GROUP_SCHED the lowest.  There priorities are compared across groups: keep
-it above every other real-time task that may run on the reserved pCPUs.
+The real-time priority that goes with ``guest_policy`` (nova-compute).  On
+mainline RT_GROUP_SCHED this is the lowest priority of a server, and the kernel
+compares priorities across control groups: choose a priority above that of
+every other real-time task that may run on the reserved pCPUs.
 """),
     cfg.IntOpt(
         'guest_priority_max', default=defaults.GUEST_PRIORITY_MAX,
         min=1, max=99,
         help="""
-The highest priority of a server (nova-compute).  On mainline RT_GROUP_SCHED,
-which knows no deadlines, the server with the shorter period must have the
-higher priority, or servers of one pCPU take each other's share.  The periods
-of 1 ms to 4.2 s are spread over the priorities from ``guest_priority`` to this
-one; the fewer there are, the more servers share one, and the fewer fit on a
-pCPU.  Other kernel interfaces do not need it.
+The highest real-time priority of a server (nova-compute).  Only mainline
+RT_GROUP_SCHED, which has no deadlines, uses this option.  There the server
+with the shorter period must have the higher priority, or servers on one pCPU
+take each other's share.  The periods of 1 ms to 4.2 s are spread over the
+priorities from ``guest_priority`` to ``guest_priority_max``.  With fewer
+priorities, more servers have the same priority and fewer servers fit on a
+pCPU.
 """),
     cfg.ListOpt(
         'drop_capabilities', default=['sys_nice', 'sys_resource'],
         item_type=types.String(choices=_CAPABILITIES),
         help="""
-The capabilities that every container gives up, reserved or not, by libvirt's
-names, in lower case without ``cap_`` (nova-compute).  With ``sys_nice`` root
-of a container could raise its own real-time priority above that of its
-neighbours or become SCHED_DEADLINE, and with ``sys_resource`` it could allow
-itself the former (RLIMIT_RTPRIO).  Without them nothing in an image can become
-real-time by itself, raise its priority or use a negative nice value (``chrt``,
-``CPUSchedulingPolicy=`` and ``Nice=`` of systemd), change the scheduling or
-the CPUs of processes of other users, or raise hard limits (``ulimit -H``).
-Empty: containers keep what libvirt leaves them.  A container gets a changed
-value when it is started.
+The capabilities that are taken from every container, with or without a
+reservation (nova-compute).  They are given by libvirt's names: in lower case,
+without ``cap_``.  With ``sys_nice``, root in a container could raise its
+real-time priority above the priority of its neighbours, or make itself
+SCHED_DEADLINE.  With ``sys_resource``, root in a container could raise its
+limit on real-time priorities (RLIMIT_RTPRIO).  Without these two capabilities,
+no process of a container can make itself real-time, raise its priority, use a
+negative nice value (``chrt``, ``CPUSchedulingPolicy=`` and ``Nice=`` of
+systemd), change the scheduling or the CPUs of processes of other users, or
+raise hard limits (``ulimit -H``).  If the list is empty, containers keep the
+capabilities that libvirt leaves them.  A container gets a changed value when
+the container is next started.
 """),
 ]
 
@@ -211,20 +235,21 @@ ALL_OPTS = TENANT_OPTS + SCHEDULER_OPTS + COMPUTE_OPTS
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Register group [nova_rt] on *conf*; may be called again."""
+    """Registers group [nova_rt] on *conf*; may be called repeatedly."""
     conf.register_group(_group())
     conf.register_opts(ALL_OPTS, group=GROUP)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
-    """For oslo.config's sample generator."""
+    """Returns all options, as oslo.config's sample generator needs them."""
     return [(_group(), ALL_OPTS)]
 
 
 def levels(conf: Any) -> int:
-    """The number of priorities that servers may have.
+    """Returns the number of priorities that servers may have.
 
-    :raises InvalidConfiguration: the highest is below the lowest
+    :raises InvalidConfiguration: when ``guest_priority_max`` is lower than
+        ``guest_priority``
     """
     lowest = conf.nova_rt.guest_priority
     highest = conf.nova_rt.guest_priority_max
@@ -236,12 +261,15 @@ def levels(conf: Any) -> int:
 
 
 def ppm(share: float) -> int:
-    """A share of the configuration as ppm: the one place of rounding."""
+    """Returns a share of the configuration in ppm.
+
+    No other function rounds a share that an operator configured.
+    """
     return round(share * reservation.PPM)
 
 
 def limits(conf: Any) -> reservation.Limits:
-    """The operator's rules for flavors and hints."""
+    """Returns the operator's rules for flavors and hints."""
     group = conf.nova_rt
     return reservation.Limits(
         min_runtime_us=group.min_runtime_us,
