@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What console scripts share.
+"""The base of the console scripts: parser, common options, exit statuses.
 
-Each subcommand registers itself, with the function that runs it.
+Each subcommand registers itself together with the function that runs it.
 """
 
 import argparse
@@ -15,17 +15,20 @@ import warnings
 from nova_rt.cli import missing
 from nova_rt.rules import exception
 
-#: Not 2, which argparse takes: that says what a command has found.
+#: Not 2, the status of argparse: here, 2 reports what a command has found.
 USAGE = 3
 _FAILED = 1
 _INTERRUPTED = 130
 
-#: Is given what add_subparsers() returns.
+#: Registers a subcommand; its argument is what add_subparsers() returns.
 Register = Callable[[Any], None]
 
 
 class Parser(argparse.ArgumentParser):
-    """Its subcommands are parsed by others of this class."""
+    """A parser that ends with status 3 on wrong usage.
+
+    argparse makes the parsers of subcommands from the same class.
+    """
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -33,7 +36,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
-    """``-f json``; ``--json`` is what it was called where it is older."""
+    """Adds ``-f json``, and ``--json``, its name in older releases."""
     parser.add_argument('-f', '--format', choices=('text', 'json'),
                         default='text', help='(default: %(default)s)')
     parser.add_argument('--json', dest='format', action='store_const',
@@ -41,10 +44,10 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 
 
 def silence() -> None:
-    """Leaves out what other packages say to their developers.
+    """Hides the warnings that other packages address to developers.
 
-    Eventlet, which Nova and oslo.privsep import, announces its end on
-    standard error.  With ``python -W`` or PYTHONWARNINGS it is all shown.
+    Nova and oslo.privsep import eventlet, which announces on standard error
+    that it is deprecated.  ``python -W`` or PYTHONWARNINGS show all warnings.
     """
     if not sys.warnoptions:
         warnings.simplefilter('ignore')
@@ -52,10 +55,10 @@ def silence() -> None:
 
 def run(prog: str, description: str, commands: Iterable[Register],
         argv: Sequence[str] | None = None) -> int:
-    """Parse *argv*, run the subcommand in it, return its exit status.
+    """Parses *argv*, runs the subcommand, and returns its exit status.
 
-    Our own errors, and a package that is not installed, are one sentence on
-    standard error and status 1.
+    An error of this project, or a package that is not installed, is
+    reported as one sentence on standard error with exit status 1.
     """
     silence()
     parser = Parser(prog=prog, description=description)
@@ -67,7 +70,8 @@ def run(prog: str, description: str, commands: Iterable[Register],
         status: int = args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:
-        # ``nova-rt doctor | head``; Python would complain at its end, too.
+        # As in ``nova-rt doctor | head``.  Without this, Python would print
+        # a second error when it flushes standard output at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _FAILED
     except KeyboardInterrupt:

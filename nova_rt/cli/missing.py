@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a command says where a package that it needs is not installed."""
+"""The message of a command when a package that it needs is not installed."""
 
-#: By the name of the import: what people call it, and our extra for it.
+#: The name of a package and our extra that installs it, by its import name.
 _KNOWN = {
     'libvirt': ('libvirt-python', 'nova'),
     'networkx': ('networkx', 'monitor'),
-    # What comes with Nova is asked for before Nova itself, here and there.
+    # Some modules import packages that come with Nova before Nova itself.
     **dict.fromkeys(('keystoneauth1', 'nova', 'oslo_db', 'sqlalchemy'),
                     ('Nova', 'nova')),
     'tacker': ('Tacker', 'tacker'),
@@ -17,15 +17,16 @@ _OURS = ('', 'nova_rt', 'tacker_rt')
 
 
 def sentence(error: ModuleNotFoundError) -> str:
-    """Returns one sentence: what is missing, and what to do.
+    """Returns one sentence on which package is missing and what to do.
 
-    :raises ModuleNotFoundError: *error*, where a module of our own is
-        missing: a defect, which nobody can mend by an installation
+    :raises ModuleNotFoundError: *error* itself, when a module of this
+        project is missing: that is a defect, which installing something
+        cannot mend
     """
     package = (error.name or '').partition('.')[0]
     if package in _OURS:
         raise error
     name, extra = _KNOWN.get(package, (package, ''))
-    what = f'nova-rt[{extra}]' if extra else 'it'
+    wanted = f'nova-rt[{extra}]' if extra else 'it'
     return (f'{name} is not installed in this Python environment; install '
-            f'{what} there, or run this where {name} is.')
+            f'{wanted} there, or run this where {name} is.')

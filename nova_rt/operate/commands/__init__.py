@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Console scripts."""
+"""The console scripts: their arguments, output and exit statuses."""

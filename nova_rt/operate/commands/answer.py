@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The response times of a reservation, as text and as JSON."""
+"""Shows the response times of a reservation as text and as JSON."""
 
 import dataclasses
 import decimal
@@ -12,21 +12,22 @@ from rt_models.model import kernel as rt_kernel
 from rt_models.model import load as rt_load
 
 ALONE = 'alone on its CPU'
-#: Names of columns in JSON; that of a lone server has none of its own.
+#: The names of columns in JSON; the column of a lone server has no name.
 BOUND, BESIDE = 'bound', 'beside'
 _WIDTH = 24
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """A reservation and the response times it gives.
+    """A reservation and the response times that it gives.
 
-    :ivar load: of each vCPU
-    :ivar model: what the times of a lone server come from
-    :ivar alone: those times
-    :ivar bound: what they are at most, whatever else runs on the CPU
-    :ivar beside: what they are beside *neighbours*; None without any
-    :ivar note: a sentence on what could not be told of the kernel
+    :ivar load: the load of each vCPU
+    :ivar model: the name of the model that gave the times of a lone server
+    :ivar alone: the response times of a server that is alone on its CPU
+    :ivar bound: the longest response times, whatever else runs on the CPU
+    :ivar beside: the response times beside *neighbours*; None when there
+        are no neighbours
+    :ivar note: a sentence on what could not be read from the kernel, or ''
     """
 
     reservation: rt_reservation.Reservation
@@ -44,17 +45,19 @@ class Answer:
 
     @property
     def columns(self) -> dict[str, rt_load.Prediction]:
-        """What there is to say, by what it holds for."""
+        """Returns the predictions by the heading of their column."""
         others = ('others' if not self.kernel.at_ticks
                   or self.kernel.rule is rt_kernel.Rule.RT_GROUP_SCHED
                   else f'{rt_kernel.NEIGHBOURS} others')
-        found = {ALONE: self.alone, f'at most, with {others}': self.bound}
+        predictions = {ALONE: self.alone,
+                       f'at most, with {others}': self.bound}
         if self.beside is not None:
-            found['beside those named'] = self.beside
-        return found
+            predictions['beside those named'] = self.beside
+        return predictions
 
 
 def text(given: Answer) -> str:
+    """Returns the answer as lines of text with one table."""
     reservation, load = given.reservation, given.load
     used = load.arrival_rate_hz / (load.service_rate_hz * reservation.share)
     total = given.vcpus * load.arrival_rate_hz
@@ -65,7 +68,7 @@ def text(given: Answer) -> str:
             if given.vcpus > 1 else '.'),
         f'Kernel: {given.kernel}.']
     if given.neighbours:
-        lines.append('Beside, always busy: ' + '; '.join(
+        lines.append('Neighbours, always busy: ' + '; '.join(
             map(str, given.neighbours)) + '.')
     lines += [given.note] if given.note else []
     columns = given.columns
@@ -85,14 +88,18 @@ def _line(name: str, cells: Any) -> str:
 
 
 def percent(part: float) -> str:
-    """A percentile as people write it: ``p99.9`` of 0.999."""
+    """Returns a percentile as people write it: ``p99.9`` for 0.999."""
     value = (decimal.Decimal(repr(part)) * 100).normalize()
     return f'p{value:f}'
 
 
 def as_json(given: Answer, **more: Any) -> str:
+    """Returns the answer as JSON.
+
+    :param more: further keys of the object
+    """
     reservation = given.reservation
-    found = {
+    content = {
         'runtime_us': reservation.runtime_us,
         'period_us': reservation.period_us,
         'share': round(reservation.share, 6),
@@ -102,11 +109,11 @@ def as_json(given: Answer, **more: Any) -> str:
         'note': given.note, 'model': given.model,
         **_times(given, given.alone), BOUND: _times(given, given.bound)}
     if given.beside is not None:
-        found[BESIDE] = {
+        content[BESIDE] = {
             'neighbours': [dataclasses.asdict(one)
                            for one in given.neighbours],
             **_times(given, given.beside)}
-    return json.dumps({**found, **more}, indent=2)
+    return json.dumps({**content, **more}, indent=2)
 
 
 def _times(given: Answer, prediction: rt_load.Prediction) -> dict[str, Any]:

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""nova-compute with our driver findable, where os-vif must not be used.
+"""``nova-rt-compute``: nova-compute, able to import our libvirt driver.
 
-The documented fallback for ``nova_rt.services.install``: run this script in
-place of nova-compute.
+This script is the documented fallback for ``nova_rt.services.install``: run it
+in place of nova-compute where the entry point of os-vif must not be used.
 """
 
-from nova.cmd import compute  # first: it patches on import
+from nova.cmd import compute  # first, because it patches on import
 
 from nova_rt.services import install
 
 
 def main() -> None:
+    """Runs nova-compute."""
     install.extend_nova_virt()
     compute.main()

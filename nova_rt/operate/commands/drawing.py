@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The distribution of response times, drawn."""
+"""Draws the distribution of response times."""
 
 from nova_rt.operate.commands import answer
 from nova_rt.rules import exception
 from rt_models.model import load as rt_load
 
 _POINTS = 400
-#: Beyond what is to be seen on the right.
+#: The axis ends this factor beyond the last value that must be visible.
 _ROOM = 1.1
 
 
 def draw(given: answer.Answer, path: str) -> None:
-    """Draw how likely it is that a request takes longer.
+    """Draws, for each time, the share of requests that take longer.
 
-    :raises CannotPlot: no matplotlib, or the file cannot be written
+    :raises CannotPlot: when matplotlib is not installed or the file cannot
+        be written
     """
     try:
         from matplotlib import figure
@@ -51,20 +52,20 @@ def draw(given: answer.Answer, path: str) -> None:
 
 
 def _last_us(given: answer.Answer) -> float:
-    """Returns the end of the axis: all columns and the target are seen."""
-    seen = [prediction.percentile_us(given.percentiles[-1])
-            for prediction in given.columns.values()]
+    """Returns where the axis ends to show all columns and the target."""
+    times = [prediction.percentile_us(given.percentiles[-1])
+             for prediction in given.columns.values()]
     if given.target is not None:
-        seen.append(given.target.time_us)
-    return _ROOM * max(seen)
+        times.append(given.target.time_us)
+    return _ROOM * max(times)
 
 
 def _floor(given: answer.Answer) -> float:
-    """The least share of requests that is drawn."""
+    """Returns the smallest share of requests that is drawn."""
     return (1 - given.percentiles[-1]) / 2
 
 
 def _words(target: rt_load.Target) -> str:
-    what = ('mean' if target.percentile is None
-            else answer.percent(target.percentile))
-    return f'{what} of {target.time_us / 1000:g} ms'
+    measure = ('mean' if target.percentile is None
+               else answer.percent(target.percentile))
+    return f'{measure} of {target.time_us / 1000:g} ms'

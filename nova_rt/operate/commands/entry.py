@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The entry points of the scripts that cannot be imported without Nova."""
+"""The entry points of the scripts whose modules need Nova to be imported."""
 
 import importlib
 import sys
@@ -9,7 +9,7 @@ from typing import Any
 from nova_rt.cli import base
 from nova_rt.cli import missing
 
-#: Exit statuses, as the pages of the commands have them.
+#: The exit statuses that the pages of the commands document.
 _UNCHECKED = 2
 _NO_STATUS = 255
 _FAILED = 1
@@ -33,7 +33,11 @@ def compute() -> Any:
 
 
 def _module(prog: str, failed: int) -> Any:
-    """Returns the module of a script, or ends with a sentence."""
+    """Returns the module of a script.
+
+    Where a package is missing, prints one sentence and ends with the status
+    *failed*.
+    """
     try:
         return importlib.import_module(
             'nova_rt.operate.commands.' + prog.rpartition('-')[2])

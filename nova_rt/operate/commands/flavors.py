@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The commands that make a flavor, for an operator to copy."""
+"""Prints the commands that create a flavor, for an operator to copy."""
 
 from collections.abc import Mapping
 import shlex
@@ -12,8 +12,8 @@ def command(name: str, vcpus: int, ram_mb: int,
             extra_specs: Mapping[str, str]) -> str:
     """Returns one line for a shell (paper 004, section 5).
 
-    The properties have a command of their own: "flavor create" exits with 0
-    where Nova refuses them (python-openstackclient 10).
+    A second command sets the properties, because "flavor create" exits with
+    0 even when Nova refuses them (python-openstackclient 10).
 
     :param ram_mb: memory in MB
     """
@@ -27,7 +27,7 @@ def command(name: str, vcpus: int, ram_mb: int,
 
 def reserved(reservation: rt_reservation.Reservation, vcpus: int,
              ram_mb: int) -> str:
-    """Returns the commands for a flavor with a reservation for each vCPU.
+    """Returns the commands for a flavor that reserves CPU for each vCPU.
 
     :param ram_mb: memory in MB
     """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt graph``: who talks to whom."""
+"""``nova-rt graph``: shows which servers talk to which."""
 
 import argparse
 import os
@@ -12,12 +12,14 @@ from nova_rt.rules import exception
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    """Adds the subcommand ``graph``."""
     parser = commands.add_parser(
-        'graph', help='who talks to whom, and which server saturates first',
-        description='Watch the servers of this host for some seconds, and '
-                    'say who talks to whom over TCP, how long answers take, '
-                    'and which server saturates first.  Needs root; changes '
-                    'nothing.',
+        'graph', help='show which servers talk to which, and which one '
+                      'saturates first',
+        description='Watches the servers of this host for some seconds, and '
+                    'shows which servers talk to which over TCP, how long '
+                    'answers take, and which server saturates first.  Needs '
+                    'root; changes nothing.',
         epilog=monitor.EPILOG)
     monitor.add_seconds(parser, 10.0)
     monitor.add_by(parser)
@@ -26,11 +28,12 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         default='text', help='(default: %(default)s)')
     parser.add_argument(
         '-o', '--output', metavar='FILE',
-        help='write to it instead; its ending, .json, .dot or .html, is the '
-             'format')
+        help='write to FILE instead of standard output; the ending .json, '
+             '.dot or .html chooses the format')
     parser.add_argument(
         '--percentile', type=_part, default=0.9, metavar='PART',
-        help='of the times of edges (default: %(default)s)')
+        help='the percentile of response times that each edge shows '
+             '(default: %(default)s)')
     parser.set_defaults(run=run)
 
 
@@ -40,11 +43,13 @@ def _part(text: str) -> float:
             return float(text)
     except ValueError:
         pass
-    raise argparse.ArgumentTypeError(f'{text} is no number between 0 and 1')
+    raise argparse.ArgumentTypeError(
+        f'{text} is not a number between 0 and 1')
 
 
 def run(args: argparse.Namespace) -> int:
-    # Only here: they need networkx.
+    """Runs the subcommand and returns its exit status."""
+    # Imported here, because they need networkx.
     from rt_monitor import drawing
     from rt_monitor import graph
     look = monitor.grouped(next(monitor.looks(args.seconds)), args)
@@ -53,8 +58,8 @@ def run(args: argparse.Namespace) -> int:
             what='transactions', reason=next(
                 source.reason for source in look.sources
                 if source.name == 'tcp'))
-    found = graph.build(look, os.cpu_count() or 1)
-    text = drawing.FORMATS[_format(args)](found, args.percentile)
+    server_graph = graph.build(look, os.cpu_count() or 1)
+    text = drawing.FORMATS[_format(args)](server_graph, args.percentile)
     if args.output:
         _write(args.output, text)
     else:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt interference``: files of who disturbs whom."""
+"""``nova-rt interference``: shows and checks interference matrices."""
 
 import argparse
 from collections.abc import Iterator
@@ -12,28 +12,33 @@ from nova_rt.operate.commands import measure
 from rt_models.interference import document
 from rt_models.interference import matrix
 
-_STATUSES = 'Exit status: 0 done, 1 not a good file, 3 wrong usage.'
+_STATUSES = ('Exit status: 0 done, 1 the file is not valid, 3 wrong usage.')
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    """Adds the subcommand ``interference``."""
     parser = commands.add_parser(
-        'interference', help='who disturbs whom on a host, and by how much',
-        description='Files that say how much throughput a network function '
-                    'keeps beside each other one.', epilog=_STATUSES)
+        'interference', help='show, check or measure how much network '
+                             'functions slow down each other',
+        description='Works with interference matrices: files that say how '
+                    'much of its throughput a network function keeps beside '
+                    'each other network function.', epilog=_STATUSES)
     actions = parser.add_subparsers(required=True, metavar='ACTION')
     show = actions.add_parser(
-        'show', help='show each cell and how well it is known',
-        description='Shows each cell of a file and how well it is known.',
+        'show', help='show each cell and how well its value is known',
+        description='Shows each cell of a file and how well its value is '
+                    'known.',
         epilog=_STATUSES)
     show.add_argument(
         'file', nargs='?', default=document.SHIPPED, metavar='FILE',
-        help='(default: the one that nova-scheduler has without '
-             'interference_matrix)')
+        help='the matrix (default: the matrix that nova-scheduler uses when '
+             'interference_matrix is not set)')
     base.add_format(show)
     show.set_defaults(run=_show)
     check = actions.add_parser(
-        'check', help='whether nova-scheduler would take a file',
-        description='Reads a file as nova-scheduler does.', epilog=_STATUSES)
+        'check', help='check whether nova-scheduler accepts a file',
+        description='Reads a file as nova-scheduler does, and prints what '
+                    'is wrong with it.', epilog=_STATUSES)
     check.add_argument('file', metavar='FILE')
     base.add_format(check)
     check.set_defaults(run=_check)
@@ -41,37 +46,37 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
 
 
 def _show(args: argparse.Namespace) -> int:
-    found = document.load(args.file)
+    loaded = document.load(args.file)
     if args.format == 'json':
-        print(json.dumps(_data(found), indent=2))
+        print(json.dumps(_data(loaded), indent=2))
     else:
-        print('\n'.join(_lines(found)))
+        print('\n'.join(_lines(loaded)))
     return 0
 
 
 def _check(args: argparse.Namespace) -> int:
-    found = document.load(args.file)
-    count = len(found.types)
+    loaded = document.load(args.file)
+    count = len(loaded.types)
     if args.format == 'json':
-        print(json.dumps({'file': args.file, 'applies_to': str(found.kind),
+        print(json.dumps({'file': args.file, 'applies_to': str(loaded.kind),
                           'types': count, 'cells': count * count}, indent=2))
         return 0
-    print(f'{args.file}: good; {count} types, {count * count} cells, for '
-          f'{found.kind} servers.')
+    print(f'{args.file}: valid; {count} types, {count * count} cells, for '
+          f'{loaded.kind} servers.')
     return 0
 
 
-def _lines(found: matrix.Matrix) -> Iterator[str]:
-    yield (f'Throughput of a target beside a competitor, over that alone; '
-           f'for {found.kind} servers.')
-    for name, value in found.conditions.items():
+def _lines(loaded: matrix.Matrix) -> Iterator[str]:
+    yield (f'Throughput of a target beside a competitor, divided by its '
+           f'throughput alone; for {loaded.kind} servers.')
+    for name, value in loaded.conditions.items():
         yield f'{name}: {value}'
-    for target, title in found.types.items():
-        mean = found.means.get(target)
+    for target, title in loaded.types.items():
+        mean = loaded.means.get(target)
         yield ''
-        yield (f'{target} ({title}), row mean {found.mean(target):.4f}'
+        yield (f'{target} ({title}), row mean {loaded.mean(target):.4f}'
                + (f', published {mean:.4f}' if mean is not None else ''))
-        for cell in found.cells():
+        for cell in loaded.cells():
             if cell.target == target:
                 yield f'  beside {cell.competitor:8} {_words(cell)}'
 
@@ -85,15 +90,15 @@ def _words(cell: matrix.Cell) -> str:
     return text
 
 
-def _data(found: matrix.Matrix) -> dict[str, Any]:
+def _data(loaded: matrix.Matrix) -> dict[str, Any]:
     return {
-        'applies_to': str(found.kind), 'types': dict(found.types),
-        'conditions': dict(found.conditions),
+        'applies_to': str(loaded.kind), 'types': dict(loaded.types),
+        'conditions': dict(loaded.conditions),
         'cells': [{
             'target': cell.target, 'competitor': cell.competitor,
             'value': cell.value, 'origin': str(cell.origin),
             'stdev': cell.stdev, 'runs': cell.runs}
-            for cell in found.cells()],
-        'row_means': {name: {'mean': found.mean(name),
-                             'published': found.means.get(name)}
-                      for name in found.types}}
+            for cell in loaded.cells()],
+        'row_means': {name: {'mean': loaded.mean(name),
+                             'published': loaded.means.get(name)}
+                      for name in loaded.types}}

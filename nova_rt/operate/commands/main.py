@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt``: what an operator runs by hand.
+"""``nova-rt``: the subcommands that an operator runs by hand.
 
-None of its subcommands may need Nova to be installed just because another
-one does.
+A subcommand that works without Nova must stay usable where Nova is not
+installed, even if other subcommands need Nova.
 """
 
 from collections.abc import Sequence
@@ -27,5 +27,6 @@ COMMANDS = (doctor.register, plan.register, predict.register,
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs ``nova-rt`` and returns its exit status."""
     return base.run('nova-rt', 'CPU reservations for OpenStack Nova.',
                     COMMANDS, argv)

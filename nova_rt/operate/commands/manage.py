@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt-manage``: compare, repair Placement, change hints."""
+"""``nova-rt-manage``: compares, repairs Placement, changes hints."""
 
 import argparse
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ PROG = 'nova-rt-manage'
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs ``nova-rt-manage`` and returns its exit status."""
     args = _parser().parse_args(argv)
     try:
         start.configure(PROG, args.config_file, args.config_dir, args.debug)
@@ -24,7 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        # Whatever it is: an operator is told, and may ask for more.
+        # An operator gets one sentence for any error, and the traceback
+        # on request.
         if args.debug:
             traceback.print_exc()
         print(f'{PROG}: {errors.sentence(error)}', file=sys.stderr)
@@ -41,57 +43,60 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest='command', required=True,
                                      metavar='COMMAND')
     _add_check(commands.add_parser(
-        'check', help='show what differs; changes nothing',
-        description='Compares what servers claim of each compute host with '
-        'the allocations and inventories of Placement, with the map that the '
-        'host publishes and, on the host itself, with the budgets that the '
-        'kernel holds.  Says for each difference what there is, what there '
-        'should be and what to do.  Looks twice, so that what Nova changes '
-        'meanwhile is no difference.',
-        epilog='Exit status: 0 nothing differs, 1 something does, 2 '
+        'check', help='show the differences; changes nothing',
+        description='Compares what servers claim on each compute host with '
+        'the allocations and inventories in Placement, with the map that the '
+        'host publishes and, on the host itself, with the budgets in the '
+        'kernel.  Prints for each difference the current value, the expected '
+        'value and the remedy.  Reads everything twice, so that a change '
+        'that Nova makes meanwhile is not reported as a difference.',
+        epilog='Exit status: 0 nothing differs, 1 something differs, 2 '
         'not everything could be checked, 3 wrong usage.'))
     _add_heal(commands.add_parser(
         'heal', help='repair allocations in Placement',
-        description='Makes the allocations of servers in Placement what '
-        'their claims are, and removes those of consumers that are gone.  '
-        'Shows what it would do, unless --apply is given.',
-        epilog='Exit status: 0 nothing is left to heal, 1 something is, 2 '
-        'not everything could be checked, 3 wrong usage.'))
+        description='Makes the allocations of servers in Placement equal to '
+        'their claims, and removes the allocations of consumers that no '
+        'longer exist.  Without --apply only prints what it would change.',
+        epilog='Exit status: 0 nothing is left to heal, 1 something is left '
+        'to heal, 2 not everything could be checked, 3 wrong usage.'))
     _add_hint(commands.add_parser(
         'hint', help='show or change the hints of a server',
         description='Shows the hints about its reservation that a server '
-        'was created with, or gives it others, which count from the next '
-        'resize, migration or unshelve on.',
-        epilog='Exit status: 0 shown or changed, 2 not, 3 wrong usage.'))
+        'was created with, or replaces them.  New hints take effect at the '
+        'next resize, migration or unshelve.',
+        epilog='Exit status: 0 the hints were shown or changed, 2 they could '
+        'not be, 3 wrong usage.'))
     return parser
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('--host', help='only this compute host')
+    parser.add_argument('--host', help='check only this compute host')
     parser.add_argument(
-        '--kernel', action='store_true', help='it is an error if the kernel '
-        'cannot be looked at (default: it is looked at where the host is '
-        'this machine and this process may read it)')
+        '--kernel', action='store_true', help='fail if the budgets in the '
+        'kernel cannot be read (default: read them if the host is this '
+        'machine and this process may read them, else leave them out)')
     base.add_format(parser)
 
 
 def _add_heal(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('--host', help='only this compute host')
+    parser.add_argument('--host', help='repair only this compute host')
     parser.add_argument(
-        '--instance', metavar='UUID', help='only this server, or another '
-        'consumer of Placement')
-    parser.add_argument('--apply', action='store_true', help='do it')
+        '--instance', metavar='UUID', help='repair only the allocations of '
+        'this server, or of another consumer in Placement')
+    parser.add_argument('--apply', action='store_true',
+                        help='make the changes')
     base.add_format(parser)
 
 
 def _add_hint(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('server', metavar='UUID')
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument('--clear', action='store_true',
-                      help='take all hints about reservations from it')
-    what.add_argument(
+    parser.add_argument('server', metavar='UUID', help='the server')
+    change = parser.add_mutually_exclusive_group()
+    change.add_argument('--clear', action='store_true',
+                        help='remove all hints about its reservation')
+    change.add_argument(
         '--set', metavar='KEY=VALUE', action='append', type=_pair,
-        help='give it these in their place; may be repeated')
+        help='replace all hints about its reservation by this one; may be '
+             'repeated')
     base.add_format(parser)
 
 

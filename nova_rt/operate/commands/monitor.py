@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt monitor`` and ``nova-rt top``: servers seen from outside."""
+"""``nova-rt monitor`` and ``nova-rt top``: watch servers from outside."""
 
 import argparse
 from collections.abc import Iterator
@@ -19,18 +19,20 @@ from rt_monitor import groups
 from rt_monitor import look as monitor_look
 from rt_monitor import table
 
-EPILOG = 'Exit status: 0 done, 1 no answer, 3 wrong usage.'
+EPILOG = 'Exit status: 0 done, 1 nothing could be said, 3 wrong usage.'
 _CLEAR = '\x1b[H\x1b[2J'
-#: The longest and shortest time between two looks, in seconds.
+#: The shortest and longest time between two looks, in seconds.
 _LEAST, _MOST = 0.1, 86_400.0
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    """Adds the subcommand ``monitor``."""
     parser = commands.add_parser(
-        'monitor', help='what the servers of this host use and wait for',
-        description='Watch the servers of this host from outside for some '
-                    'seconds, and say what each used of its reservation and '
-                    'waited for.  Needs root; changes nothing.',
+        'monitor', help='show what the servers of this host use and wait for',
+        description='Watches the servers of this host from outside for some '
+                    'seconds, and prints how much of its reservation each '
+                    'server used and what it waited for.  Needs root; '
+                    'changes nothing.',
         epilog=EPILOG)
     base.add_format(parser)
     add_seconds(parser, 5.0)
@@ -40,37 +42,42 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
 
 
 def register_top(commands: 'argparse._SubParsersAction[Any]') -> None:
+    """Adds the subcommand ``top``."""
     parser = commands.add_parser(
-        'top', help='the same, again and again',
-        description='Watch the servers of this host from outside until '
-                    'interrupted.  Needs root; changes nothing.',
+        'top', help='the same as monitor, again and again',
+        description='Watches the servers of this host from outside until '
+                    'it is interrupted.  Needs root; changes nothing.',
         epilog=EPILOG)
     add_seconds(parser, 2.0)
     add_by(parser)
     parser.add_argument(
         '--rounds', type=_rounds, metavar='N',
-        help='end after so many (default: when interrupted)')
+        help='end after N rounds (default: when interrupted)')
     parser.set_defaults(run=run_top)
 
 
 def add_seconds(parser: argparse.ArgumentParser, default: float) -> None:
+    """Adds the option ``--seconds``."""
     parser.add_argument(
         '--seconds', type=_seconds, default=default, metavar='N',
         help='how long to watch (default: %(default)g)')
 
 
 def add_by(parser: argparse.ArgumentParser) -> None:
+    """Adds the option ``--by``."""
     parser.add_argument(
         '--by', type=aggregation.By, choices=[*aggregation.By],
-        help='put servers of one project, flavor or VNF together, or all of '
-             'the host (default: each by itself)')
+        help='add up the servers of one project, flavor or VNF, or all '
+             'servers of the host (default: show each server)')
 
 
 def add_http(parser: argparse.ArgumentParser) -> None:
+    """Adds the option ``--http``."""
     parser.add_argument(
         '--http', action='store_true',
-        help='read requests of HTTP/1 in clear text, which are tenants\', of '
-             'servers with a reservation: methods, paths, statuses')
+        help='read the HTTP/1 requests in clear text of servers with a '
+             'reservation: methods, paths and statuses; these are data of '
+             'tenants')
 
 
 def _seconds(text: str) -> float:
@@ -78,23 +85,26 @@ def _seconds(text: str) -> float:
         if _LEAST <= float(text) <= _MOST:
             return float(text)
     raise argparse.ArgumentTypeError(
-        f'{text} is no number between {_LEAST:g} and {_MOST:g}')
+        f'{text} is not a number between {_LEAST:g} and {_MOST:g}')
 
 
 def _rounds(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f'{text} is no number from 1')
+        raise argparse.ArgumentTypeError(
+            f'{text} is not a whole number above 0')
     return int(text)
 
 
 def run(args: argparse.Namespace) -> int:
+    """Runs ``nova-rt monitor`` and returns its exit status."""
     look = grouped(next(looks(args.seconds, args.http)), args)
     print(table.as_json(look) if args.format == 'json' else table.text(look))
     return 0
 
 
 def run_top(args: argparse.Namespace) -> int:
-    # A file, or the next command, wants the lines alone.
+    """Runs ``nova-rt top`` and returns its exit status."""
+    # A file or a pipe gets the lines without control characters.
     clear = _CLEAR if sys.stdout.isatty() else ''
     for look in itertools.islice(looks(args.seconds), args.rounds):
         print(f'{clear}{table.text(grouped(look, args))}', flush=True)
@@ -103,17 +113,17 @@ def run_top(args: argparse.Namespace) -> int:
 
 def grouped(look: monitor_look.Look, args: argparse.Namespace
             ) -> monitor_look.Look:
-    """A look as the options want it."""
+    """Returns the look with its servers added up as the options say."""
     return aggregation.aggregate(look, args.by) if args.by else look
 
 
 def looks(seconds: float, with_http: bool = False
           ) -> Iterator[monitor_look.Look]:
-    """Yields what came after the look before, every so many seconds.
+    """Yields, every *seconds*, what happened since the look before.
 
     :param with_http: read requests of HTTP/1, too
-    :raises CannotMonitor: no source is there
-    :raises OutsideHost: servers cannot be seen
+    :raises CannotMonitor: when no source can be read
+    :raises OutsideHost: when this process cannot see the servers
     """
     host = host_files.Host()
     namespaces.verify(host)
@@ -133,6 +143,6 @@ def looks(seconds: float, with_http: bool = False
 
 
 def _watch(monitor: monitor_look.Monitor, finder: groups.Finder) -> None:
-    found = finder.find()
-    monitor.watch(found)
-    monitor.follow(found)
+    servers = finder.find()
+    monitor.watch(servers)
+    monitor.follow(servers)

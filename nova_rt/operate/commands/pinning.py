@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt pinning``: how a workload should have its CPUs."""
+"""``nova-rt pinning``: advises how a workload should get its CPUs."""
 
 import argparse
 from collections.abc import Iterable, Iterator
@@ -15,58 +15,62 @@ from rt_models.pinning import rules
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    """Adds the subcommand ``pinning``."""
     parser = commands.add_parser(
-        'pinning', help='whether to reserve, dedicate or share CPUs',
-        description='How a workload should have its CPUs, by rules that '
-                    'are named, and the flavor that says so.',
-        epilog='Exit status: 0 done, 1 no such server or host, 3 wrong '
-               'usage.')
+        'pinning', help='advise whether to reserve, dedicate or share CPUs',
+        description='Advises how a workload should get its CPUs, names the '
+                    'rules behind the advice, and prints a flavor for it.',
+        epilog='Exit status: 0 done, 1 the numbers are not those of a server '
+               'or a host, 3 wrong usage.')
     parser.add_argument(
         '--app-class', required=True, metavar='CLASS',
-        choices=[str(each) for each in workload.AppClass],
-        help='what bounds it: cpu, io or ultra-io')
-    parser.add_argument('--vcpus', required=True, type=int, metavar='N')
+        choices=[str(app_class) for app_class in workload.AppClass],
+        help='what bounds the workload: cpu, io or ultra-io')
+    parser.add_argument('--vcpus', required=True, type=int, metavar='N',
+                        help='the number of vCPUs')
     parser.add_argument(
         '--host-cores', required=True, type=int, nargs='+', metavar='N',
-        help='cores of each kind of host there is')
+        help='the number of cores of each kind of host in the cloud')
     parser.add_argument(
         '--vm', action='store_true',
-        help='it is a virtual machine; a container unless given')
+        help='the workload runs in a virtual machine (default: in a '
+             'container)')
     parser.add_argument(
         '--no-reservations', dest='reservations', action='store_false',
-        help='the hosts take no CPU reservations')
+        help='the hosts offer no CPU reservations')
     parser.add_argument(
         '--no-dedicated', dest='dedicated', action='store_false',
-        help='nor have they CPUs to give away')
+        help='the hosts offer no dedicated CPUs')
     parser.add_argument(
         '--ram', type=int, default=512, metavar='MB',
-        help='memory of the flavor (default: %(default)s)')
+        help='the memory of the flavor (default: %(default)s)')
     base.add_format(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
+    """Runs the subcommand and returns its exit status."""
     question = advice.Question(
         workload.AppClass(args.app_class), args.vcpus,
         tuple(args.host_cores), args.vm, args.reservations, args.dedicated)
-    found = advice.advise(question)
+    advised = advice.advise(question)
     flavor = flavors.command(
         f'{question.app_class}-{question.vcpus}', question.vcpus, args.ram,
-        advice.extra_specs(question, found.placement))
+        advice.extra_specs(question, advised.placement))
     if args.format == 'json':
-        print(json.dumps(_data(found, flavor), indent=2))
+        print(json.dumps(_data(advised, flavor), indent=2))
     else:
-        print('\n'.join(_lines(found, flavor)))
+        print('\n'.join(_lines(advised, flavor)))
     return 0
 
 
-def _lines(found: advice.Advice, flavor: str) -> Iterator[str]:
-    yield f'Placement: {found.placement}'
-    yield from _named('Because', found.reasons)
-    yield from _named('Mind', found.warnings)
+def _lines(advised: advice.Advice, flavor: str) -> Iterator[str]:
+    yield f'Placement: {advised.placement}'
+    yield from _named('Because', advised.reasons)
+    yield from _named('Beware', advised.warnings)
     yield ''
-    yield f'CHR, wanted {found.range} where CPUs are shared:'
-    for size in found.sizes:
+    yield f'CHR, which should be {advised.range} where CPUs are shared:'
+    for size in advised.sizes:
         yield (f'  {size.chr:.3f} on {size.cores} cores: '
                f'{size.advice or "in the range"}')
     yield advice.CAVEAT
@@ -79,15 +83,15 @@ def _named(word: str, named: Iterable[rules.Rule]) -> Iterator[str]:
         yield f'{word}: {rule.text} ({rule.source})'
 
 
-def _data(found: advice.Advice, flavor: str) -> dict[str, Any]:
+def _data(advised: advice.Advice, flavor: str) -> dict[str, Any]:
     return {
-        'placement': str(found.placement),
-        'reasons': [_rule(each) for each in found.reasons],
-        'warnings': [_rule(each) for each in found.warnings],
-        'chr_range': [found.range.low / 100, found.range.high / 100],
+        'placement': str(advised.placement),
+        'reasons': [_rule(rule) for rule in advised.reasons],
+        'warnings': [_rule(rule) for rule in advised.warnings],
+        'chr_range': [advised.range.low / 100, advised.range.high / 100],
         'hosts': [{'cores': size.cores, 'chr': size.chr,
                    'in_range': size.in_range, 'advice': size.advice}
-                  for size in found.sizes],
+                  for size in advised.sizes],
         'caveat': advice.CAVEAT, 'flavor': flavor}
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt plan``: from a target to a reservation and its flavor."""
+"""``nova-rt plan``: finds a reservation, and its flavor, for a target."""
 
 import argparse
 from typing import Any
@@ -16,38 +16,45 @@ _US_PER_MS = 1000
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    """Adds the subcommand ``plan``."""
     parser = commands.add_parser(
-        'plan', help='the smallest reservation that meets a target',
-        description='The smallest reservation with which response times '
-                    'meet a target, and the flavor that has it.',
-        epilog='Exit status: 0 done, 1 no answer, 3 wrong usage.')
+        'plan', help='find the smallest reservation that meets a target',
+        description='Finds the smallest reservation with which response '
+                    'times meet a target, and prints a flavor that has it.',
+        epilog='Exit status: 0 done, 1 no reservation meets the target or '
+               'a value is not valid, 3 wrong usage.')
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument('--mean-ms', type=float, metavar='MS',
-                        help='the mean to meet')
+                        help='the mean response time to meet')
     target.add_argument('--target-ms', type=float, metavar='MS',
-                        help='the percentile to meet')
+                        help='the response time to meet, at the percentile '
+                        'of --percentile')
     parser.add_argument(
         '--percentile', type=float, default=0.99, metavar='PART',
-        help='which one that is; shown in any case (default: %(default)s)')
+        help='the part of the requests that must meet --target-ms; this '
+             'percentile is also printed with --mean-ms (default: '
+             '%(default)s)')
     parser.add_argument(
         '--period-us', type=int, metavar='US',
-        help='(default: the one that costs least)')
+        help='the period of the reservation (default: the period with the '
+             'smallest share)')
     parser.add_argument(
         '--max-share', type=float, default=defaults.MAX_SHARE, metavar='SHARE',
-        help='the largest part of a pCPU a vCPU may have (default: '
+        help='the largest part of a pCPU that a vCPU may have (default: '
              '%(default)s)')
     parser.add_argument(
         '--alone', action='store_true',
-        help='meet the target where nothing else is reserved on its pCPUs, '
-             'in place of whatever else is')
+        help='meet the target only where nothing else is reserved on the '
+             'same pCPUs (default: meet it whatever else is reserved there)')
     parser.add_argument(
         '--ram', type=int, default=512, metavar='MB',
-        help='memory of the flavor (default: %(default)s)')
+        help='the memory of the flavor (default: %(default)s)')
     response.add_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
+    """Runs the subcommand and returns its exit status."""
     kernel, note = this_host.kernel(args)
     target = _target(args)
     reservation = planner.plan(

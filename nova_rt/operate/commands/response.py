@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What ``nova-rt plan`` and ``predict`` share: options, models, output."""
+"""Options, models and output that ``nova-rt plan`` and ``predict`` share."""
 
 import argparse
 from collections.abc import Sequence
@@ -27,50 +27,58 @@ _MS_PER_S = 1000
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options on the load, the network, the model and the output."""
     parser.add_argument(
         '--arrival-rate', type=float, required=True, metavar='HZ',
-        help='requests a second to all vCPUs, at random times')
+        help='requests a second to all vCPUs together, at random times')
     served = parser.add_mutually_exclusive_group(required=True)
     served.add_argument(
         '--service-rate', type=float, metavar='HZ',
         help='requests a second that a whole physical CPU serves')
     served.add_argument(
         '--cpu-ms', type=float, metavar='MS',
-        help='the mean CPU time of a request, in place of that')
+        help='the mean CPU time of a request, instead of --service-rate')
     parser.add_argument(
         '--vcpus', type=int, default=1, metavar='N',
-        help='the requests are spread over (default: %(default)s)')
+        help='the number of vCPUs that share the requests evenly (default: '
+             '%(default)s)')
     this_host.add_options(parser)
     parser.add_argument(
         '--network-delay-us', type=float, default=0.0, metavar='US',
-        help='one way; it is counted twice')
+        help='the delay of the network in one direction; it is counted twice '
+             '(default: 0)')
     parser.add_argument(
         '--network-rate', type=float, default=math.inf, metavar='HZ',
-        help='requests a second that the network passes on, where they '
-             'queue for it')
+        help='requests a second that the network carries, if requests queue '
+             'for it (default: no limit)')
     parser.add_argument(
         '--overhead-us', type=float, default=0.0, metavar='US',
-        help='what each period loses of the runtime')
+        help='the part of the runtime that is lost in each period (default: '
+             '0)')
     parser.add_argument(
         '--model', choices=(_EXACT, _PAPER), default=_EXACT,
-        help='the server with its budget and period, or the equations of '
-             'the paper (default: %(default)s)')
+        help='exact: the server with its budget and period; paper: the '
+             'equations of the paper (default: %(default)s)')
     parser.add_argument('-f', '--format', choices=('text', 'json'),
                         default='text', help='(default: %(default)s)')
     parser.add_argument(
         '--plot', metavar='FILE',
-        help='draw the distribution; the name says in which format')
+        help='draw the distribution; the ending of the name chooses the '
+             'format')
 
 
 def network(args: argparse.Namespace) -> rt_load.Network:
-    """:raises InvalidLoad: what was given makes no sense"""
+    """Returns the network that the options describe.
+
+    :raises InvalidLoad: when an option has a value that is not possible
+    """
     return rt_load.Network(args.network_delay_us, args.network_rate)
 
 
 def load(args: argparse.Namespace) -> rt_load.Load:
-    """That of each vCPU.
+    """Returns the load of each vCPU.
 
-    :raises InvalidLoad: what was given makes no sense
+    :raises InvalidLoad: when an option has a value that is not possible
     """
     rate = args.service_rate
     if rate is None:
@@ -80,6 +88,7 @@ def load(args: argparse.Namespace) -> rt_load.Load:
 
 
 def fluid(args: argparse.Namespace) -> bool:
+    """Tells whether the equations of the paper are to be used."""
     return bool(args.model == _PAPER)
 
 
@@ -88,39 +97,52 @@ def answer(args: argparse.Namespace, kernel: rt_kernel.Kernel, note: str,
            percentiles: Sequence[float],
            beside: tuple[rt_reservation.Reservation, ...] = (),
            target: rt_load.Target | None = None) -> rt_answer.Answer:
-    """:raises InvalidLoad: unstable, or what was given makes no sense"""
+    """Returns the response times of the reservation.
+
+    :param note: a sentence on what could not be read from the kernel, or ''
+    :param beside: reservations on the same pCPU that are always busy
+    :raises InvalidLoad: when requests arrive faster than they can be served,
+        or an option has a value that is not possible
+    """
     for one in percentiles:
         rt_load.check_percentile(one)
-    asked, way = load(args), network(args)
-    model, alone = _alone(args, asked, kernel, reservation)
+    vcpu_load, path = load(args), network(args)
+    model, alone = _alone(args, vcpu_load, kernel, reservation)
     neighboured = simulated.predict(
-        asked, reservation, way, args.overhead_us, kernel, beside
+        vcpu_load, reservation, path, args.overhead_us, kernel, beside
     ) if beside else None
     return rt_answer.Answer(
-        reservation, asked, args.vcpus, kernel, note, model, alone,
-        contended.predict(asked, reservation, way, args.overhead_us, kernel),
+        reservation, vcpu_load, args.vcpus, kernel, note, model, alone,
+        contended.predict(vcpu_load, reservation, path, args.overhead_us,
+                          kernel),
         neighboured, beside,
         tuple(sorted(set(percentiles) or PERCENTILES)), target)
 
 
-def _alone(args: argparse.Namespace, asked: rt_load.Load,
+def _alone(args: argparse.Namespace, vcpu_load: rt_load.Load,
            kernel: rt_kernel.Kernel, reservation: rt_reservation.Reservation
            ) -> tuple[str, rt_load.Prediction]:
-    """What is known of a lone server, and by what."""
-    way = network(args)
+    """Returns the name of a model and what it predicts for a lone server."""
+    path = network(args)
     if fluid(args):
         paper.refuse_overhead(args.overhead_us)
-        return _MODELS[_PAPER], paper.RoundTrip(asked, reservation, way)
+        return _MODELS[_PAPER], paper.RoundTrip(vcpu_load, reservation, path)
     if kernel.at_ticks:
         return _SIMULATED, simulated.predict(
-            asked, reservation, way, args.overhead_us, kernel)
-    return _MODELS[_EXACT], exact.predict(asked, reservation, way,
+            vcpu_load, reservation, path, args.overhead_us, kernel)
+    return _MODELS[_EXACT], exact.predict(vcpu_load, reservation, path,
                                           args.overhead_us)
 
 
 def show(args: argparse.Namespace, given: rt_answer.Answer, after: str = '',
          **more: Any) -> None:
-    """:raises CannotPlot: --plot, and no matplotlib or no such file"""
+    """Prints the answer and, with ``--plot``, draws it.
+
+    :param after: text that follows the answer
+    :param more: further keys of the JSON object
+    :raises CannotPlot: when matplotlib is not installed or the file cannot
+        be written
+    """
     if args.plot:
         drawing.draw(given, args.plot)
     if args.format == 'json':

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt-monitor``: the service that Prometheus asks."""
+"""``nova-rt-monitor``: the service that Prometheus scrapes."""
 
 import argparse
 from collections.abc import Sequence
@@ -23,23 +23,27 @@ def _parser() -> argparse.ArgumentParser:
     default = service.Options()
     parser = base.Parser(
         prog=_PROG,
-        description='Answer Prometheus with what the servers of this host '
-                    'use and wait for.  Starts as root and drops that once '
-                    'its programs are in the kernel; they go with it.',
+        description='Serves to Prometheus what the servers of this host use '
+                    'and wait for.  Starts as root, loads its programs into '
+                    'the kernel, and then drops its privileges.  The '
+                    'programs leave the kernel when the service ends.',
         epilog='Exit status: 0 ended by a signal, 1 failed, 3 wrong usage.')
     parser.add_argument('--address', default=default.address,
-                        help='to listen at (default: %(default)s)')
+                        help='the address to listen on (default: '
+                             '%(default)s)')
     parser.add_argument('--port', type=_port, default=default.port,
-                        help='(default: %(default)s)')
+                        help='the port to listen on (default: %(default)s)')
     parser.add_argument('--user', default=default.user,
-                        help='whom to run as (default: %(default)s)')
+                        help='the user to run as after the start (default: '
+                             '%(default)s)')
     parser.add_argument('--certificate', default='', metavar='FILE',
-                        help='of this host, for TLS')
+                        help='the certificate of this host; turns on TLS')
     parser.add_argument('--key', default='', metavar='FILE',
-                        help='of the certificate, if not in its file')
+                        help='the private key of the certificate, if it is '
+                             'not in the same file')
     parser.add_argument('--clients', default='', metavar='FILE',
-                        help='the authorities that certificates of clients '
-                             'must be from')
+                        help='the authorities that must have signed the '
+                             'certificates of clients')
     monitor.add_http(parser)
     _add_push(parser)
     return parser
@@ -47,29 +51,31 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_push(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--otlp-endpoint', type=_url, metavar='URL',
-                        help='push metrics there, too (OTLP over HTTP), as '
-                             'https://host:4318/v1/metrics; takes the extra '
-                             'nova-rt[otlp]')
+                        help='also push metrics to URL (OTLP over HTTP), '
+                             'such as https://host:4318/v1/metrics; needs '
+                             'the extra nova-rt[otlp]')
     parser.add_argument('--otlp-interval', type=_interval, metavar='SECONDS',
-                        help='between two pushes (default: 60)')
+                        help='the time between two pushes (default: 60)')
     parser.add_argument('--otlp-authority', metavar='FILE',
-                        help='who signed the certificate of the endpoint')
+                        help='the authority that signed the certificate of '
+                             'the endpoint')
     parser.add_argument('--otlp-certificate', metavar='FILE',
-                        help='that the endpoint is shown')
+                        help='the certificate to present to the endpoint')
     parser.add_argument('--otlp-key', metavar='FILE',
-                        help='of that certificate, if not in its file')
+                        help='the private key of --otlp-certificate, if it '
+                             'is not in the same file')
 
 
 def _url(text: str) -> str:
     try:
-        found = parse.urlsplit(text)
-        if found.scheme in ('http', 'https') and found.hostname:
-            found.port  # noqa: B018 raises ValueError
+        parts = parse.urlsplit(text)
+        if parts.scheme in ('http', 'https') and parts.hostname:
+            parts.port  # noqa: B018 raises ValueError
             return text
     except ValueError:
         pass
     raise argparse.ArgumentTypeError(
-        f'{text} is no URL of HTTP, as https://host:4318/v1/metrics')
+        f'{text} is not an HTTP URL such as https://host:4318/v1/metrics')
 
 
 def _interval(text: str) -> float:
@@ -78,13 +84,13 @@ def _interval(text: str) -> float:
         if least <= float(text) <= most:
             return float(text)
     raise argparse.ArgumentTypeError(
-        f'{text} is no number between {least:g} and {most:g}')
+        f'{text} is not a number between {least:g} and {most:g}')
 
 
 def _push(args: dict[str, Any]) -> push.Options | None:
-    """Takes what is about pushing out of the arguments.
+    """Removes the ``--otlp-*`` options from *args* and returns them.
 
-    :raises ValueError: something is, but not where to
+    :raises ValueError: when an option misses the option that it needs
     """
     given = {name: args.pop(f'otlp_{name}') for name in (
         'endpoint', 'interval', 'authority', 'certificate', 'key')}
@@ -93,7 +99,7 @@ def _push(args: dict[str, Any]) -> push.Options | None:
     if not given:
         return None
     if 'endpoint' not in given:
-        raise ValueError('--otlp-interval and others need --otlp-endpoint')
+        raise ValueError('the --otlp-* options need --otlp-endpoint')
     if 'key' in given and 'certificate' not in given:
         raise ValueError('--otlp-key needs --otlp-certificate')
     return push.Options(**given)
@@ -101,11 +107,13 @@ def _push(args: dict[str, Any]) -> push.Options | None:
 
 def _port(text: str) -> int:
     if not text.isdecimal() or not int(text) < _PORTS:
-        raise argparse.ArgumentTypeError(f'{text} is no port')
+        raise argparse.ArgumentTypeError(
+            f'{text} is not a port from 0 to 65535')
     return int(text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs ``nova-rt-monitor`` and returns its exit status."""
     parser = _parser()
     args = parser.parse_args(argv)
     if (args.key or args.clients) and not args.certificate:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt-status upgrade check``, as nova-status has it."""
+"""``nova-rt-status upgrade check``, modelled on nova-status."""
 
 import argparse
 from collections.abc import Sequence
@@ -14,15 +14,16 @@ from nova_rt.operate.manage import start
 from nova_rt.operate.manage import upgrade
 
 PROG = 'nova-rt-status'
-#: As nova-status: not to be taken for the result of a check.
+#: As in nova-status: a value that cannot be the result of a check.
 _FAILED = 255
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs ``nova-rt-status`` and returns its exit status."""
     args = _parser().parse_args(argv)
     try:
         start.configure(PROG, args.config_file, args.config_dir, False)
-        # Where the base class looks for the format; its own main() would
+        # The base class reads the format from here.  Its own main() would
         # parse the command line into Nova's options.
         upgradecheck.CONF = argparse.Namespace(
             command=argparse.Namespace(json=args.format == 'json'))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The kernel that ``nova-rt plan`` and ``predict`` are asked about."""
+"""The kernel for which ``nova-rt plan`` and ``predict`` answer."""
 
 import argparse
 
@@ -14,52 +14,54 @@ _AUTO = 'auto'
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options ``--kernel`` and ``--tick-us``."""
     parser.add_argument(
         '--kernel', choices=(_AUTO, *rt_kernel.Rule), default=_AUTO,
-        help='what enforces the reservation; auto is what this host has '
+        help='what enforces the reservation; auto: what this host has '
              '(default: %(default)s)')
     parser.add_argument(
         '--tick-us', type=int, metavar='US',
-        help='how often that kernel charges run time, 0 for a timer '
-             '(default: as this host does)')
+        help='how often that kernel charges run time; 0: by a timer, without '
+             'ticks (default: as this host does)')
 
 
 def kernel(args: argparse.Namespace) -> tuple[rt_kernel.Kernel, str]:
-    """The kernel, and a sentence where this host does not tell.
+    """Returns the kernel, and a sentence if this host does not tell it.
 
-    :raises InvalidLoad: a tick that does not go with the kernel
+    :raises InvalidLoad: when the tick is not possible with the kernel
     """
     if args.kernel == _AUTO:
-        found, note = _here()
+        chosen, note = _here()
     else:
-        found, note = _with_tick(rt_kernel.Rule(args.kernel)), ''
+        chosen, note = _with_tick(rt_kernel.Rule(args.kernel)), ''
     if args.tick_us is not None:
-        found = rt_kernel.Kernel(found.rule, args.tick_us)
-    return found, note
+        chosen = rt_kernel.Kernel(chosen.rule, args.tick_us)
+    return chosen, note
 
 
 def _here() -> tuple[rt_kernel.Kernel, str]:
     view = doctor_view.View(host_files.Host(), options.load(()))
     name = view.detection.name
     if name is None:
-        reason = view.detection.trouble or 'it has no interface for them'
+        reason = (view.detection.trouble
+                  or 'it has no kernel interface for reservations')
         return rt_kernel.CBS, (
             f'This host does not tell how it would enforce reservations '
-            f'({reason}), so this is for {rt_kernel.CBS}.')
+            f'({reason}), so the answer is for {rt_kernel.CBS}.')
     if name == rt_kernel.Rule.RT_GROUP_SCHED:
         return _with_tick(rt_kernel.Rule.RT_GROUP_SCHED), ''
-    # All others are SCHED_DEADLINE servers within.
+    # All other kernel interfaces use SCHED_DEADLINE servers inside.
     fine = ticks.high_resolution(view.host)
     if fine is None:
         return rt_kernel.CBS, (
-            'This host does not tell whether HRTICK is on, so this is for '
-            f'{rt_kernel.CBS}.')
+            'This host does not tell whether HRTICK is on, so the answer is '
+            f'for {rt_kernel.CBS}.')
     if fine:
         return rt_kernel.CBS, ''
     return _with_tick(rt_kernel.Rule.SCHED_DEADLINE), ''
 
 
 def _with_tick(rule: rt_kernel.Rule) -> rt_kernel.Kernel:
-    """Returns the rule as a kernel with the tick of this host has it."""
+    """Returns the kernel with this rule and with the tick of this host."""
     return rt_kernel.Kernel(
         rule, 0 if rule is rt_kernel.Rule.CBS else ticks.tick_us())

@@ -38,7 +38,7 @@ class InterferenceTest(commands.CommandTest):
         status, out, _ = self.run_main('interference', 'check',
                                        document.SHIPPED)
         self.assertEqual(0, status)
-        self.assertIn('good; 5 types, 25 cells, for shared servers.', out)
+        self.assertIn('valid; 5 types, 25 cells, for shared servers.', out)
 
     def test_check_json(self):
         status, out, _ = self.run_main('interference', 'check', '-f', 'json',

@@ -38,8 +38,8 @@ class MeasureTest(commands.CommandTest):
         self.assertEqual((1, ''), (status, out))
         self.assertEqual(
             f'nova-rt: {path} is left out: the program no-such-program is '
-            f'not installed.\nnova-rt: {path}: needs: no profile is left; '
-            'install the programs.\n', err)
+            f'not installed.\nnova-rt: {path}: needs: no profile can run '
+            'here; install the programs that are missing.\n', err)
         self.assertEqual(['p'], [one.name for one in self.folder.iterdir()])
 
     def test_where_nothing_can_be_written(self):
@@ -50,15 +50,15 @@ class MeasureTest(commands.CommandTest):
                 str(output))
             self.assertEqual((1, ''), (status, out))
             self.assertEqual(
-                f'nova-rt: {output}: nothing can be measured, since it is no '
-                'file that can be written; name another output.\n', err)
+                f'nova-rt: {output}: nothing can be measured, since the '
+                'file cannot be written; name another output.\n', err)
 
     def test_equal_types(self):
         paths = self._profile('p', 'sh'), self._profile('q', 'sh')
         status, _, err = self._run(*paths)
         self.assertEqual(1, status)
-        self.assertIn(f'{paths[1]}: type: T is that of an earlier profile; '
-                      'rename one of them.', err)
+        self.assertIn(f'{paths[1]}: type: an earlier profile has the type T, '
+                      'too; rename one of them.', err)
 
     def test_bad_reservation(self):
         for text in ('0/100', '9', 'x/y', '200/100'):

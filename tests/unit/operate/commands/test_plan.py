@@ -137,7 +137,7 @@ class PredictTest(CommandTest):
             rt_reservation.Reservation(300, 3000)])
         self.assertAlmostEqual(trip.mean_us / 1000, seen['mean_ms'], 5)
         out = self.run_main(*argv)[1]
-        self.assertIn('Beside, always busy: 100 us every 1000 us', out)
+        self.assertIn('Neighbours, always busy: 100 us every 1000 us', out)
         self.assertIn('beside those named', out)
 
     def test_a_few_neighbours_where_each_delays(self):
@@ -300,7 +300,7 @@ class ThisHostTest(CommandTest):
                          self.seen('hcbs', fine=False))
 
     def test_not_told(self):
-        for name, fine, reason in ((None, True, 'it has no interface'),
+        for name, fine, reason in ((None, True, 'it has no kernel interface'),
                                    ('rt_max', None, 'whether HRTICK is on')):
             found = self.seen(name, fine)
             self.assertEqual(('cbs', 0), found[:2])

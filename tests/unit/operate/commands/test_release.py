@@ -91,7 +91,7 @@ class ReleaseTest(base.EveryKernelTest):
         before = self.interface.read(self.groups[1])
         status, out, _ = self.release()
         self.assertEqual(0, status)
-        self.assertIn(f'{self.top}: guests that run keep', out)
+        self.assertIn(f'{self.top}: running guests keep', out)
         self.assertEqual(before, self.interface.read(self.groups[1]))
         self.assertIsNone(self.interface.read(self.groups[0]))
         self.assert_tight(self.kernel, self.top)
@@ -105,7 +105,7 @@ class ReleaseTest(base.EveryKernelTest):
               mock.patch.object(emulated.EmulatedTasks, '_is_populated',
                                 return_value=False)):
             status, out, _ = self.release()
-            self.assertEqual((0, f'{self.top}: guests that run keep their '
+            self.assertEqual((0, f'{self.top}: running guests keep their '
                               f'budgets\n'), (status, out))
             for group in self.groups:
                 self.assertIsNotNone(self.interface.read(group))
