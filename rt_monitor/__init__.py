@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Servers seen from outside: what they use, wait for and answer.
+"""Watches servers from outside: what they use, wait for and answer.
 
-Programs in the kernel count (``programs``); the rest reads what they counted
-and says it.  Nothing that reserves imports this package.
+Programs in the kernel count (``programs``).  The modules of this package read
+the counts and report them.  Nothing that reserves imports this package.
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Servers of one project, flavor, VNF or host together, as if they were one.
+"""Aggregates the servers of a project, flavor, VNF or host into one server.
 
-Sums are added and histograms merged bucket by bucket, so quantiles are those
-of all times and no means of quantiles.
+Sums are added and histograms are merged bucket by bucket.  A quantile is
+therefore the quantile of all times, not a mean of quantiles.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +19,14 @@ from rt_monitor import servers as monitor_servers
 from rt_monitor import transactions
 
 _Each = TypeVar('_Each')
-#: What servers are called that nobody says the project, flavor or VNF of.
+#: The group of servers whose project, flavor or VNF is not known.
 UNKNOWN = '-'
-#: The period that the reservation of several is told in, in us.
+#: The period in which the reservation of a group is expressed, in us.
 _PERIOD_US = 1_000_000
 
 
 class By(enum.StrEnum):
-    """What servers are put together by."""
+    """The property by which servers are grouped."""
 
     PROJECT = 'project'
     FLAVOR = 'flavor'
@@ -34,18 +34,18 @@ class By(enum.StrEnum):
     HOST = 'host'
 
     def of(self, server: monitor_servers.Server | None) -> str:
-        """Its group; all of a look are on one host."""
+        """Returns the group of a server; all servers are on one host."""
         if self is By.HOST:
             return self.value
         return (getattr(server, self.value) if server else '') or UNKNOWN
 
 
 def aggregate(look: monitor_look.Look, by: By) -> monitor_look.Look:
-    """A look in which each group stands as a server.
+    """Returns a look in which each group stands for a server.
 
-    Its reservation is the mean of its vCPUs', as CPU time in each second, so
-    that all of them together have what its servers have.  Its name ends with
-    how many servers it has.
+    The reservation of a group is the mean over its vCPUs, in CPU time per
+    second, so that all its vCPUs together have what its servers have.  The
+    name of a group ends with the number of its servers.
     """
     group_of = {uuid: by.of(look.servers.get(uuid))
                 for uuid in {**look.servers, **look.seen, **look.answered,
@@ -60,17 +60,17 @@ def aggregate(look: monitor_look.Look, by: By) -> monitor_look.Look:
             for group in {group_of[uuid] for uuid in look.servers}})
 
 
-def _merged(each: Mapping[str, _Each], group_of: Mapping[str, str],
+def _merged(by_uuid: Mapping[str, _Each], group_of: Mapping[str, str],
             add: Callable[[_Each, _Each], _Each]) -> dict[str, _Each]:
     members: dict[str, list[_Each]] = {}
-    for uuid, found in each.items():
-        members.setdefault(group_of[uuid], []).append(found)
-    return {group: functools.reduce(add, found)
-            for group, found in members.items()}
+    for uuid, counted in by_uuid.items():
+        members.setdefault(group_of[uuid], []).append(counted)
+    return {group: functools.reduce(add, counted)
+            for group, counted in members.items()}
 
 
 def _together(one: sched.Seen, other: sched.Seen) -> sched.Seen:
-    """Adds up servers, but not their vCPUs, which have nothing in common."""
+    """Adds two servers, without their vCPUs, which cannot be matched."""
     return sched.Seen(one.whole + other.whole, {})
 
 

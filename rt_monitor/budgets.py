@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Whether it is seen when the budgets of groups run out.
+"""Explains why the monitor cannot see when the budget of a group runs out.
 
-The programs read them of mainline RT_GROUP_SCHED, and of all kernels whose
-groups have a deadline server on each CPU.  No file of those tells:
-``cpu.stat`` is of the fair scheduler, and ``sched/debug`` has no throttling
-of groups there.  Those of SCHED_DEADLINE are seen wherever the programs run.
+The programs read the budgets of mainline RT_GROUP_SCHED, and those of all
+kernels whose groups have a deadline server on each CPU.  No file of these
+kernels shows when a budget runs out: ``cpu.stat`` belongs to the fair
+scheduler, and ``sched/debug`` does not list throttled groups.  The budgets of
+SCHED_DEADLINE threads are seen wherever the programs run.
 """
 
 from nova_rt.machine.host import files as host_files
@@ -15,12 +16,12 @@ NAME = 'budgets'
 
 
 def why_not(host: host_files.Host) -> str:
-    """Why budgets are not seen, where the programs did not find them.
+    """Returns why the programs do not see budgets of groups on this host.
 
-    '' if no group of this host has one.
+    :returns: '' if no group of this host has a budget
     """
-    found = passive.find(host, None).interface
-    if found is None:
+    interface = passive.find(host, None).interface
+    if interface is None:
         return ''
-    return (f'the programs do not find the budgets of {found.name} in this '
-            f'kernel; CPU time, waiting and shares are measured')
+    return (f'the programs do not find the budgets of {interface.name} in '
+            'this kernel; CPU time, waiting and shares are still measured')

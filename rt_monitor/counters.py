@@ -2,8 +2,8 @@
 
 """Cycles, instructions and cache misses of servers, where CPUs count them.
 
-It was tried with counters that the kernel keeps in software only, not on
-hardware whose counters it may use.
+This source was tested only with counters that the kernel keeps in software,
+not on hardware whose counters the kernel may use.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,23 +22,25 @@ from rt_monitor import objects
 from rt_monitor import power
 from rt_monitor import servers as monitor_servers
 
-#: By the programs' maps: type and number of ``perf_event_attr``.
+#: Type and number of each counter (``perf_event_attr``), by the name of the
+#: map in the programs.
 HARDWARE = {'cycles': (0, 0), 'instructions': (0, 1), 'references': (0, 2),
             'misses': (0, 3)}
 _CALLS = {'x86_64': 298, 'aarch64': 241}
-#: type, size, config; the rest of the first version of it is zeros.
+#: The fields type, size and config; the rest of the first version of
+#: ``perf_event_attr`` is zeros.
 _ATTRIBUTES = struct.Struct('=IIQ48x')
 _CLOSE_ON_EXEC = 8
 _FILE = struct.Struct('=i')
 _WORK = struct.Struct('=5Q')
-#: What the programs count for the host's tasks, and while nothing runs.
+#: The indexes of the host's own tasks, and of the time in which nothing runs.
 _HOST, _IDLE = 0, 258
 _THREADS = '/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Work:
-    """What was counted on one CPU.
+    """The counts of one CPU.
 
     :ivar beside: cycles while the other thread of the core was busy
     """
@@ -51,7 +53,7 @@ class Work:
 
     @property
     def weighted(self) -> float:
-        """The cycles as Eq. 1 has them."""
+        """The cycles as weighted by Eq. 1."""
         return power.weighted(self.cycles - self.beside, self.beside)
 
     def __add__(self, other: 'Work') -> 'Work':
@@ -60,16 +62,17 @@ class Work:
 
 
 class Counters(objects.Source):
-    """What is counted for servers, from now on."""
+    """The counters of CPUs, counted for each server from now on."""
 
     name = 'counters'
 
     def __init__(self, kinds: Mapping[str, tuple[int, int]] = HARDWARE
                  ) -> None:
-        """Begin.
+        """Opens the counters and loads the programs.
 
-        :param kinds: what is counted, by the programs' maps
-        :raises CannotMonitor: this host has no such counters
+        :param kinds: type and number of each counter, by the name of the map
+            in the programs
+        :raises CannotMonitor: when this host lacks these counters
         """
         self._files: list[int] = []
         cpus = range(os.cpu_count() or 1)
@@ -99,9 +102,9 @@ class Counters(objects.Source):
 
     def read(self, register: monitor_servers.Register
              ) -> dict[str, dict[int, Work]]:
-        """By UUID, power.HOST and power.IDLE; by CPU."""
+        """Returns the counts by UUID, power.HOST or power.IDLE, and by CPU."""
         for cpu in range(self._work.width):
-            with contextlib.suppress(OSError):  # offline
+            with contextlib.suppress(OSError):  # the CPU is offline
                 self.object.run('flush', cpu)
         indexes = {power.HOST: _HOST, power.IDLE: _IDLE, **{
             uuid: place.index for uuid, place in register.shown.items()}}
@@ -114,13 +117,16 @@ class Counters(objects.Source):
             yield cpu, Work(*values)
 
     def _pair(self, cpus: range) -> None:
-        """Tell the programs which CPUs are threads of one core."""
+        """Tells the programs which CPUs are threads of one core."""
         siblings = self.object.map('siblings')
         for cpu in cpus:
             siblings.put(objects.key(cpu), objects.key(_sibling(cpu)))
 
     def _open(self, kind: int, number: int, cpu: int) -> int:
-        """:raises OSError: there is no such counter"""
+        """Opens a counter of a CPU.
+
+        :raises OSError: when the CPU has no such counter
+        """
         size = _ATTRIBUTES.size
         call = _CALLS.get(platform.machine())
         if call is None:
@@ -142,7 +148,10 @@ class Counters(objects.Source):
 
 
 def _sibling(cpu: int) -> int:
-    """The other thread of a core; itself where there is not just one."""
+    """Returns the other thread of the core.
+
+    :returns: the CPU itself, unless its core has exactly two threads
+    """
     try:
         threads = cpulist.parse_ids(
             host_files.Host().read(_THREADS.format(cpu)).strip())
@@ -154,6 +163,6 @@ def _sibling(cpu: int) -> int:
 
 def _why(error: OSError) -> str:
     if error.errno in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV):
-        return ('the CPUs show the kernel no counters of cycles and cache '
-                'misses (ENOENT), as in most virtual machines')
-    return f'the kernel opens no counter: {error.strerror}'
+        return ('the CPUs have no counters of cycles and cache misses for '
+                'the kernel (ENOENT), as is usual in virtual machines')
+    return f'the kernel does not open a counter: {error.strerror}'

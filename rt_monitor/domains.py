@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Whose a guest is, as libvirt keeps it for those that run.
+"""Finds out which server a running guest belongs to, from libvirt's files.
 
-libvirt is not asked: it may be what is broken.  Its files are root's, and a
-guest cannot write to them.
+The monitor reads the files rather than calls libvirt, because libvirt may be
+what is broken.  The files belong to root, and a guest cannot write to them.
 """
 
 from collections.abc import Iterator
@@ -20,11 +20,11 @@ _OURS = f'{{{labels.NAMESPACE}}}'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Domain:
-    """A domain; '' and 0 for what is not known.
+    """A domain of libvirt; a value that is not known is '' or 0.
 
-    :ivar vnf: that it belongs to
-    :ivar addresses: fixed ones, and floating ones of its own
-    :ivar interfaces: names of its network interfaces on this host
+    :ivar vnf: the VNF that the server belongs to
+    :ivar addresses: the fixed addresses and the floating addresses
+    :ivar interfaces: the names of its network interfaces on this host
     """
 
     uuid: str = ''
@@ -38,7 +38,7 @@ class Domain:
 
 
 def find(host: host_files.Host, pid: int) -> Domain:
-    """The domain that a process of libvirt or QEMU keeps."""
+    """Returns the domain whose keeper is this process."""
     for root in host_domains.running(host):
         if root.get('pid') == str(pid):
             return _parse(root)
@@ -46,7 +46,7 @@ def find(host: host_files.Host, pid: int) -> Domain:
 
 
 def keepers(host: host_files.Host) -> Iterator[int]:
-    """Yields the processes that keep the guests that run."""
+    """Yields the process IDs of the keepers of all running guests."""
     for root in host_domains.running(host):
         pid = root.get('pid', '')
         if pid.isdecimal():
@@ -54,12 +54,12 @@ def keepers(host: host_files.Host) -> Iterator[int]:
 
 
 def _running(host: host_files.Host, pid: int) -> Domain:
-    """What the command line of QEMU says; libvirt's files are elsewhere."""
+    """Returns what QEMU's command line says, without libvirt's files."""
     try:
         words = host.data(f'/proc/{pid}/cmdline').split(b'\0')
         uuid = words[words.index(b'-uuid') + 1]
     except (OSError, ValueError, IndexError):
-        return Domain()  # a container, or has ended
+        return Domain()  # the process keeps a container, or has ended
     return Domain(uuid.decode(errors='replace'))
 
 
@@ -68,33 +68,33 @@ def _parse(root: ElementTree.Element) -> Domain:
     if domain is None:
         return Domain()
     vcpus = domain.findtext('vcpu', '')
-    known = Domain(
+    described = Domain(
         domain.findtext('uuid', ''), int(vcpus) if vcpus.isdecimal() else 0,
         domain.findtext('name', ''), interfaces=tuple(
             target.get('dev', '') for target in domain.iterfind(
                 'devices/interface/target')))
     nova = domain.find(f'metadata/{_NOVA}instance')
     if nova is not None:
-        known = _with_nova(known, nova)
+        described = _with_nova(described, nova)
     ours = domain.find(f'metadata/{_OURS}server')
-    return known if ours is None else _with_ours(known, ours)
+    return described if ours is None else _with_ours(described, ours)
 
 
-def _with_nova(known: Domain, nova: ElementTree.Element) -> Domain:
+def _with_nova(described: Domain, nova: ElementTree.Element) -> Domain:
     flavor = nova.find(f'{_NOVA}flavor')
     project = nova.find(f'{_NOVA}owner/{_NOVA}project')
     return dataclasses.replace(
-        known, name=nova.findtext(f'{_NOVA}name', ''),
+        described, name=nova.findtext(f'{_NOVA}name', ''),
         project='' if project is None else project.get('uuid', ''),
         flavor='' if flavor is None else flavor.get('name', ''),
         addresses=tuple(address.get('address', '') for address in
                         nova.iterfind(f'{_NOVA}ports/{_NOVA}port/{_NOVA}ip')))
 
 
-def _with_ours(known: Domain, ours: ElementTree.Element) -> Domain:
-    """With what our driver tells libvirt (``nova_rt.services.virt``)."""
+def _with_ours(described: Domain, ours: ElementTree.Element) -> Domain:
+    """Adds the metadata that our driver wrote (``nova_rt.services.virt``)."""
     return dataclasses.replace(
-        known, vnf=ours.findtext(f'{_OURS}vnf', ''),
-        addresses=(*known.addresses, *(
+        described, vnf=ours.findtext(f'{_OURS}vnf', ''),
+        addresses=(*described.addresses, *(
             address.get('address', '') for address in ours.iterfind(
                 f'{_OURS}floating'))))

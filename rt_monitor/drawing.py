@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A graph as text, JSON, for Graphviz, and as a page."""
+"""The forms of a graph: text, JSON, Graphviz and an HTML page."""
 
 from collections.abc import Callable
 import json
@@ -25,12 +25,16 @@ def _edges(graph: monitor_graph.Graph, percentile: float
 
 
 def as_json(graph: monitor_graph.Graph, percentile: float) -> str:
+    """Returns the graph as JSON; times have their unit in their key.
+
+    :param percentile: the quantile of the times at the edges, from 0 to 1
+    """
     return json.dumps({
         'percentile': percentile,
         'arrival_rate_hz': graph.arrival_rate_hz,
-        'saturation': {name: None if found is None else {
-            'rate_hz': found[0], 'server': found[1]}
-            for name, found in graph.saturation.items()},
+        'saturation': {name: None if first is None else {
+            'rate_hz': first[0], 'server': first[1]}
+            for name, first in graph.saturation.items()},
         'critical_path': monitor_graph.critical_path(graph, percentile),
         'servers': {uuid: {
             'name': vertex.name, 'cpus': vertex.centre.used_cpus,
@@ -42,22 +46,27 @@ def as_json(graph: monitor_graph.Graph, percentile: float) -> str:
 
 
 def text(graph: monitor_graph.Graph, percentile: float) -> str:
+    """Returns the graph as sentences, a line for each server and edge.
+
+    :param percentile: the quantile of the times at the edges, from 0 to 1
+    """
     names = {uuid: vertex.name for uuid, vertex in graph.vertices.items()}
     lines = [f'Requests from outside: {graph.arrival_rate_hz:.1f} a second.']
-    for name, found in graph.saturation.items():
-        if found:
-            lines.append(f'By {name}, {names[found[1]]} saturates first, at '
-                         f'{found[0]:.1f} a second.')
+    for name, first in graph.saturation.items():
+        if first:
+            rate_hz, uuid = first
+            lines.append(f'By {name}, {names[uuid]} saturates first, at '
+                         f'{rate_hz:.1f} requests a second.')
     path = monitor_graph.critical_path(graph, percentile)
     if path:
         lines.append('Critical path: ' + ' -> '.join(
-            names.get(one, one) for one in path) + '.')
+            names.get(vertex, vertex) for vertex in path) + '.')
     for uuid, vertex in graph.vertices.items():
         reserved = vertex.centre.of_reservation
         own = '' if vertex.own_s is None else (
-            f', {vertex.own_s * 1000:.3f} ms CPU each request')
+            f', {vertex.own_s * 1000:.3f} ms of CPU time for each request')
         lines.append(
-            f'{names[uuid]}: {vertex.centre.utilization:.1%} of its cores'
+            f'{names[uuid]}: uses {vertex.centre.utilization:.1%} of its cores'
             + ('' if reserved is None else f', {reserved:.1%} of its '
                f'reservation') + own)
     for (asks, answers, port), ends in graph.edges.items():
@@ -65,13 +74,16 @@ def text(graph: monitor_graph.Graph, percentile: float) -> str:
             transactions.Role.CLIENT]
         lines.append(
             f'{names.get(asks, asks)} -> {names.get(answers, answers)}:'
-            f'{port}: {edge.took.count}, p{percentile * 100:g} '
+            f'{port}: {edge.took.count} requests, p{percentile * 100:g} '
             f'{edge.took.quantile_ns(percentile) / _MS_NS:.3f} ms')
     return '\n'.join(lines)
 
 
 def dot(graph: monitor_graph.Graph, percentile: float) -> str:
-    """For Graphviz; the critical path in red."""
+    """Returns the graph for Graphviz, with the critical path in red.
+
+    :param percentile: the quantile of the times at the edges, from 0 to 1
+    """
     path = monitor_graph.critical_path(graph, percentile)
     critical = {*zip(path, path[1:], strict=False)}
     lines = ['digraph servers {']
@@ -91,9 +103,13 @@ def _quoted(text: str) -> str:
 
 
 def as_html(graph: monitor_graph.Graph, percentile: float) -> str:
-    """A page with a picture, and the sentences above it."""
+    """Returns an HTML page with a picture below the sentences of the text.
+
+    :param percentile: the quantile of the times at the edges, from 0 to 1
+    """
     return page.page(graph, percentile, text(graph, percentile))
 
 
+#: The functions that draw a graph, by the name of the form.
 FORMATS: dict[str, Callable[[monitor_graph.Graph, float], str]] = {
     'text': text, 'json': as_json, 'dot': dot, 'html': as_html}

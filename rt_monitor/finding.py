@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The process that finds servers for the one that listens.
+"""The process that finds servers for the process that listens.
 
-It keeps the one privilege that this takes, has no socket, and is told
-nothing: it writes a line into a pipe when something is different, and ends
-with its reader.
+This process keeps the one privilege that it needs, has no socket, and reads
+no input.  Whenever the servers have changed, it writes a line into a pipe.
+It ends when the reader of the pipe ends.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,18 +23,20 @@ from rt_monitor import groups
 from rt_monitor import privileges
 from rt_monitor import servers
 
-#: Between two looks, in seconds.
+#: The time between two searches, in seconds.
 INTERVAL_S = 5
 
 
 def start(follow: Callable[[list[servers.Server]], None],
           account: pwd.struct_passwd) -> int:
-    """Start the process; the pipe to read from.
+    """Starts the process.
 
-    Called before there are threads.
+    This function must be called before the caller starts threads.
 
-    :param follow: is called in that process, with what was found
-    :param account: whom it runs as
+    :param follow: a function that is called in the new process with the
+        servers that were found
+    :param account: the user that the new process runs as
+    :returns: the descriptor of the pipe to read from
     """
     reader, writer = os.pipe()
     if os.fork():
@@ -60,31 +62,31 @@ def _write(writer: int, follow: Callable[[list[servers.Server]], None]
     with os.fdopen(writer, 'w', buffering=1) as pipe:
         while not reader_gone.poll(0):
             try:
-                found = finder.find()
-                follow(found)
-                if found != last:
-                    print(encode(found), file=pipe, flush=True)
-                last = found
+                running = finder.find()
+                follow(running)
+                if running != last:
+                    print(encode(running), file=pipe, flush=True)
+                last = running
             except (exception.RTError, ValueError) as error:
-                print(f'nova-rt-monitor: servers are not found: {error}',
+                print(f'nova-rt-monitor: cannot find the servers: {error}',
                       file=sys.stderr, flush=True)
             reader_gone.poll(INTERVAL_S * 1000)
 
 
-def encode(found: Iterable[servers.Server]) -> str:
-    """Servers as a line."""
+def encode(running: Iterable[servers.Server]) -> str:
+    """Returns servers as a line of JSON."""
     return json.dumps([{
         **{name: getattr(server, name) for name in _PLAIN},
         'addresses': server.addresses, 'taps': server.taps,
         'groups': [*server.groups.items()],
         'reservation': server.reservation and dataclasses.astuple(
             server.reservation),
-    } for server in found])
+    } for server in running])
 
 
 def decode(line: str) -> list[servers.Server]:
-    """Servers of a line that :func:`encode` made."""
-    return [_decoded(one) for one in json.loads(line)]
+    """Returns the servers of a line that :func:`encode` made."""
+    return [_decoded(server) for server in json.loads(line)]
 
 
 _PLAIN = tuple(
@@ -92,18 +94,22 @@ _PLAIN = tuple(
     if field.name not in ('addresses', 'groups', 'reservation', 'taps'))
 
 
-def _decoded(one: dict[str, Any]) -> servers.Server:
-    granted = one.pop('reservation')
+def _decoded(fields: dict[str, Any]) -> servers.Server:
+    granted = fields.pop('reservation')
     return servers.Server(
-        groups=dict(map(tuple, one.pop('groups'))),
-        addresses=tuple(one.pop('addresses')),
-        taps=tuple(one.pop('taps')), **one,
+        groups=dict(map(tuple, fields.pop('groups'))),
+        addresses=tuple(fields.pop('addresses')),
+        taps=tuple(fields.pop('taps')), **fields,
         reservation=servers.Reservation(*granted) if granted else None)
 
 
 def follow(reader: int, take: Callable[[list[servers.Server]], None],
            ended: Callable[[], None]) -> threading.Thread:
-    """Pass on each line of the pipe until it ends; in a thread."""
+    """Starts a thread that passes on each line of the pipe.
+
+    :param take: a function that is called with the servers of each line
+    :param ended: a function that is called at the end of the pipe
+    """
     def run() -> None:
         with os.fdopen(reader) as pipe:
             for line in pipe:

@@ -2,8 +2,9 @@
 
 """Who talks to whom, which server saturates first, and the critical path.
 
-Vertices are servers and addresses of others.  An edge leads from who asks to
-who answers, on a port, with what either end saw of it.
+The vertices are servers, and the addresses of other peers.  An edge leads
+from the client to the server of a connection, on a port, and has what each
+end saw of the transactions.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from rt_monitor import operational
 from rt_monitor import servers
 from rt_monitor import transactions
 
-#: Peers beyond the bounds.
+#: The vertex of all peers beyond the bounds.
 OTHERS = 'others'
 
 
@@ -25,10 +26,11 @@ OTHERS = 'others'
 class Vertex:
     """A server of the graph.
 
-    :ivar centre: how much of what it has is used
-    :ivar demand_s: D of what it could use, of each request from outside;
-        None where nobody outside asks
-    :ivar own_s: CPU time of each request that it answers; None for none
+    :ivar centre: the server as a service centre
+    :ivar demand_s: D by its cores, for each request from outside; None where
+        no request comes from outside
+    :ivar own_s: CPU time for each request that the server answers; None
+        where the server answers none
     """
 
     name: str
@@ -39,13 +41,13 @@ class Vertex:
 
 @dataclasses.dataclass(frozen=True)
 class Graph:
-    """What is said between servers of this host and others.
+    """The transactions between servers of this host and their peers.
 
-    :ivar edges: by (who asks, who answers, port): what each end saw
-    :ivar arrival_rate_hz: lambda, requests a second from outside
-    :ivar saturation: the rate at which the first server saturates, and
-        which, by what it could use and by what holds it back first,
-        reservation included
+    :ivar edges: what each end saw, by (client, server, port)
+    :ivar arrival_rate_hz: lambda, the requests per second from outside
+    :ivar saturation: the rate at which the first server saturates, and its
+        UUID: by the cores that servers can use, and by the reservation where
+        that is tighter; None where no server saturates
     """
 
     vertices: Mapping[str, Vertex]
@@ -55,25 +57,31 @@ class Graph:
     saturation: Mapping[str, tuple[float, str] | None]
 
     def directed(self, percentile: float) -> networkx.DiGraph:
-        """The slowest edge of each pair, in ns, as the answering end saw.
+        """Returns the slowest edge of each pair of vertices, in ns.
 
-        Where only the asking end was seen, as that saw it.
+        The time is the one that the server of the connection saw or, where
+        only the client was seen, the one that the client saw.
+
+        :param percentile: the quantile of the times, from 0 to 1
         """
-        found = networkx.DiGraph()
-        found.add_nodes_from(self.vertices)
+        directed = networkx.DiGraph()
+        directed.add_nodes_from(self.vertices)
         for (asks, answers, _), ends in self.edges.items():
             edge = ends.get(transactions.Role.SERVER) or ends[
                 transactions.Role.CLIENT]
             took = edge.took.quantile_ns(percentile)
-            before = found.get_edge_data(asks, answers, {'took': 0.0})
+            before = directed.get_edge_data(asks, answers, {'took': 0.0})
             if asks != answers:
-                found.add_edge(asks, answers,
-                               took=max(took, before['took']))
-        return found
+                directed.add_edge(asks, answers,
+                                  took=max(took, before['took']))
+        return directed
 
 
 def build(look: monitor_look.Look, cores: int) -> Graph:
-    """The graph of a look between two moments."""
+    """Returns the graph of a look between two moments.
+
+    :param cores: the number of cores of this host
+    """
     owners = {address: uuid for uuid, server in look.servers.items()
               for address in server.addresses}
     edges: dict[tuple[str, str, int],
@@ -97,15 +105,17 @@ def build(look: monitor_look.Look, cores: int) -> Graph:
         _own_s(look, uuid)) for uuid, centre in centres.items()}
     return Graph(vertices, edges, rate, {
         'cores': operational.saturation_rate_hz(
-            {uuid: one.utilization for uuid, one in centres.items()}, rate),
+            {uuid: centre.utilization for uuid, centre in centres.items()},
+            rate),
         'reservation': operational.saturation_rate_hz(
-            {uuid: one.tightest for uuid, one in centres.items()}, rate)})
+            {uuid: centre.tightest for uuid, centre in centres.items()},
+            rate)})
 
 
 def _outside(look: monitor_look.Look,
              edges: Mapping[tuple[str, str, int], Mapping[
                  transactions.Role, transactions.Edge]]) -> float:
-    """Requests a second of those who are no servers here."""
+    """Returns the requests per second of peers that are not servers here."""
     return sum(ends[transactions.Role.SERVER].took.count
                for (asks, _, _), ends in edges.items()
                if asks not in look.answered
@@ -134,14 +144,17 @@ def _own_s(look: monitor_look.Look, uuid: str) -> float | None:
 
 
 def critical_path(graph: Graph, percentile: float) -> list[str]:
-    """The path from an entry to a last server whose fastest edge is slowest.
+    """Returns the path from an entry to an end whose fastest edge is slowest.
 
-    The widest path, as the paper has it, over all entries (which none asks)
-    and ends (which ask none); the longer one of equals.
+    This is the widest path, as in the paper, over all entries (vertices that
+    no other asks) and ends (vertices that ask no other).  Of equally wide
+    paths, the longest one is returned.
+
+    :param percentile: the quantile of the times at the edges, from 0 to 1
     """
     directed = graph.directed(percentile)
-    entries = [one for one, count in directed.in_degree() if not count]
-    ends = {one for one, count in directed.out_degree() if not count}
+    entries = [vertex for vertex, count in directed.in_degree() if not count]
+    ends = {vertex for vertex, count in directed.out_degree() if not count}
     best: tuple[float, int, list[str]] = (0.0, 0, [])
     for entry in entries:
         for end in ends & networkx.descendants(directed, entry):
@@ -154,13 +167,13 @@ def critical_path(graph: Graph, percentile: float) -> list[str]:
 
 def _widest(directed: networkx.DiGraph, entry: str, end: str) -> list[str]:
     widths = sorted({took for _, _, took in directed.edges(data='took')})
-    found: list[str] = networkx.shortest_path(directed, entry, end)
+    path: list[str] = networkx.shortest_path(directed, entry, end)
     for width in widths:
-        left = networkx.DiGraph(
+        wide = networkx.DiGraph(
             (one, two) for one, two, took in directed.edges(data='took')
             if took >= width)
-        if not (left.has_node(entry) and left.has_node(end)
-                and networkx.has_path(left, entry, end)):
+        if not (wide.has_node(entry) and wide.has_node(end)
+                and networkx.has_path(wide, entry, end)):
             break
-        found = networkx.shortest_path(left, entry, end)
-    return found
+        path = networkx.shortest_path(wide, entry, end)
+    return path

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""From the guests of libvirt to servers with the numbers of their groups.
+"""Turns the guests of libvirt into servers with the numbers of their groups.
 
-The number of a group is the inode of its directory, with both versions of
-cgroups.
+The number of a group is the inode number of its directory, with both versions
+of cgroups.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,26 +29,28 @@ from rt_monitor import servers
 
 _VCPU = re.compile(r'vcpu(\d+)')
 _US = 1_000
-#: Of servers that are as they were, so many looks go through the budgets.
+#: The number of searches over which the budgets of unchanged servers are
+#: read once: each search reads a part of them.
 TURNS = 3
 
 
 class Finder:
-    """Looks for servers again and again, and only where something changed.
+    """Finds the servers again and again, in full only after a change.
 
-    All parts that are not there, or go away meanwhile, are left out.
+    A guest or group that goes away in the meantime is left out.
     """
 
     def __init__(self, host: host_files.Host) -> None:
         self._host = host
         self._turns = itertools.cycle(range(TURNS))
         self._last: tuple[tuple[str, int], ...] | None = None
-        self._found: list[tuple[host_guests.Guest, servers.Server]] = []
+        self._running: list[tuple[host_guests.Guest, servers.Server]] = []
 
     def find(self) -> list[servers.Server]:
-        """The servers that run.
+        """Returns the servers that run.
 
-        :raises CannotMonitor, KernelError: nothing of guests can be told
+        :raises CannotMonitor: when guests cannot be read
+        :raises KernelError: when the control groups cannot be read
         """
         hierarchy = self._hierarchy
         if hierarchy is None:
@@ -56,13 +58,13 @@ class Finder:
         now = tuple(self._signs(hierarchy))
         turn: int | None = next(self._turns)
         if now != self._last:
-            self._found = list(self._look(hierarchy))
+            self._running = list(self._look(hierarchy))
             self._last, turn = now, None
-        self._found = [
+        self._running = [
             (guest, self._with_budget(guest, server)
              if turn in (None, number % TURNS) else server)
-            for number, (guest, server) in enumerate(self._found)]
-        return [server for _, server in self._found]
+            for number, (guest, server) in enumerate(self._running)]
+        return [server for _, server in self._running]
 
     def _with_budget(self, guest: host_guests.Guest, server: servers.Server
                      ) -> servers.Server:
@@ -81,18 +83,18 @@ class Finder:
 
     def _signs(self, hierarchy: cgroup.Hierarchy
                ) -> Iterator[tuple[str, int]]:
-        """What differs when a guest came, went, or is another by now."""
+        """Yields what differs after a guest came, went or was replaced."""
         for partition in cgroup.PARTITIONS:
             for path in self._host.children(hierarchy.mount + partition):
                 below = self._host.children(path)
                 inner = posixpath.join(path, 'libvirt')  # with systemd
                 if inner in below:
                     below = [*below, *self._host.children(inner)]
-                for each in (path, *below):
-                    inode = self._inode(each)
+                for directory in (path, *below):
+                    inode = self._inode(directory)
                     if inode:
-                        yield each, inode
-        # Written anew, and put in the place of the old one, at each change.
+                        yield directory, inode
+        # libvirt replaces the file of a domain at each change.
         for path in host_domains.files(self._host):
             yield path, self._inode(path) or 0
 
@@ -111,17 +113,18 @@ class Finder:
 
     def _described(self, guest: host_guests.Guest, groups: dict[int, int]
                    ) -> servers.Server:
-        known = domains.find(self._host, guest.keeper.pid)
+        domain = domains.find(self._host, guest.keeper.pid)
         return servers.Server(
-            known.uuid or str(guest), groups, known.vcpus, known.name,
-            known.project, known.flavor, addresses=known.addresses,
-            taps=tuple(self._taps(known.interfaces)),
-            sockets=guest.container, vnf=known.vnf)
+            domain.uuid or str(guest), groups, domain.vcpus, domain.name,
+            domain.project, domain.flavor, addresses=domain.addresses,
+            taps=tuple(self._taps(domain.interfaces)),
+            sockets=guest.container, vnf=domain.vnf)
 
     def _taps(self, interfaces: Iterable[str]) -> Iterator[int]:
         for name in interfaces:
-            with contextlib.suppress(OSError):  # gone meanwhile
-                # Not by /sys, which may be another network namespace's.
+            with contextlib.suppress(OSError):  # the interface is gone
+                # A /sys may belong to another network namespace; the system
+                # call is always for ours.
                 yield socket.if_nametoindex(name)
 
     def _groups(self, path: str) -> Iterator[tuple[int, int]]:
@@ -138,11 +141,11 @@ class Finder:
         try:
             return self._host.inode(path)
         except OSError:
-            return None  # gone meanwhile
+            return None  # the group is gone
 
     def _granted(self, guest: host_guests.Guest, server: servers.Server
                  ) -> servers.Reservation | None:
-        """What the kernel grants, by its group or else by its threads."""
+        """Returns what the kernel grants to the group, or to the threads."""
         return self._budget(guest, server) or self._deadline(guest)
 
     def _budget(self, guest: host_guests.Guest, server: servers.Server
@@ -154,12 +157,12 @@ class Finder:
             for vcpu in sorted(server.groups) if vcpu != servers.WHOLE)]
         for name in names:
             try:
-                held = self._interface.held(name)
+                budget = self._interface.held(name)
             except (OSError, ValueError):
-                continue  # gone meanwhile, or nobody's
-            runtime = max(held.runtimes, default=0)
-            if runtime > 0 and held.period_us > 0:
-                return servers.Reservation(runtime, held.period_us,
+                continue  # the group is gone, or has no budget
+            runtime = max(budget.runtimes, default=0)
+            if runtime > 0 and budget.period_us > 0:
+                return servers.Reservation(runtime, budget.period_us,
                                            of_group=True)
         return None
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Histograms of times: 32 buckets an octave, from 16 ns to 18 minutes.
+"""Histograms of times with 32 buckets per octave, from 16 ns to 18 minutes.
 
-A quantile is wrong by half the width of a bucket at most, 1.6 %.  Those of
-several CPUs, servers or hosts are added bucket by bucket.
+A quantile is wrong by at most half the width of a bucket, 1.6 %.  The
+histograms of several CPUs, servers or hosts are added bucket by bucket.
 """
 
 import bisect
@@ -15,17 +15,18 @@ import operator
 import struct
 import sys
 
-#: As ``programs/histogram.h`` has them.
+#: The same numbers as in ``programs/histogram.h``.
 BUCKETS = 1024
 _OCTAVE = 32
 _UNIT_NS = 16
-#: Of a count, in bytes; after those of the buckets comes the sum.
+#: The size of a count in bytes; the sum comes after the counts of all
+#: buckets.
 _WIDTH = 8
 _COUNTS = struct.Struct(f'={BUCKETS}Q')
 SIZE = _COUNTS.size + _WIDTH
 _NOTHING, _NO_OCTAVE = bytes(_COUNTS.size), bytes(_OCTAVE * _WIDTH)
 
-#: What Prometheus is given, in seconds: at most 24 bounds a histogram.
+#: The bounds that Prometheus gets, in seconds: at most 24 for a histogram.
 BOUNDS = tuple(float(f'{mantissa}e{power}')
                for power, mantissas in ((-6, (1, 2.5, 5)), (-5, (1, 2.5, 5)),
                                         (-4, (1, 2.5, 5)), (-3, (1, 2.5, 5)),
@@ -35,7 +36,7 @@ BOUNDS = tuple(float(f'{mantissa}e{power}')
 
 
 def floor_ns(bucket: int) -> int:
-    """The least time that is counted in a bucket."""
+    """Returns the shortest time that is counted in a bucket."""
     octave = max(0, bucket // _OCTAVE - 1)
     return (bucket - octave * _OCTAVE << octave) * _UNIT_NS
 
@@ -46,17 +47,18 @@ def _floors() -> tuple[int, ...]:
 
 
 def bucket_of(ns: int) -> int:
-    """The bucket that a time is counted in."""
+    """Returns the bucket in which a time is counted."""
     return min(BUCKETS - 1, bisect.bisect_right(_floors(), ns) - 1)
 
 
 @dataclasses.dataclass(frozen=True)
 class Histogram:
-    """How many times were how long.
+    """A histogram of times.
 
-    :ivar data: the count of each bucket, 64 bits long, as the kernel has it:
-        they are taken apart as late as possible, and most never
-    :ivar sum_ns: of all times, exact
+    :ivar data: the count of each bucket, with 64 bits, as the kernel stores
+        them.  The counts are unpacked as late as possible, and most of them
+        never.
+    :ivar sum_ns: the exact sum of all times
     """
 
     data: bytes = _NOTHING
@@ -64,23 +66,23 @@ class Histogram:
 
     @classmethod
     def of(cls, counts: Iterable[int], sum_ns: int) -> 'Histogram':
-        """A histogram with the counts of all buckets."""
+        """Returns a histogram with these counts of all buckets."""
         return cls(_COUNTS.pack(*counts), sum_ns)
 
     @classmethod
     def decode(cls, data: bytes) -> 'Histogram':
-        """What a program of the kernel has counted."""
+        """Returns the histogram that a program in the kernel has counted."""
         return cls(data[:_COUNTS.size],
                    int.from_bytes(data[_COUNTS.size:], sys.byteorder))
 
     @functools.cached_property
     def _begin(self) -> int:
-        """The first bucket with any."""
+        """The first bucket that is not empty."""
         return BUCKETS - -(-len(self.data.lstrip(b'\0')) // _WIDTH)
 
     @functools.cached_property
     def _reached(self) -> tuple[int, ...]:
-        """How many are in the buckets up to each, from the first with any."""
+        """The cumulative counts, from the first bucket that is not empty."""
         end = BUCKETS * _WIDTH
         while end and self.data[end - len(_NO_OCTAVE):end] == _NO_OCTAVE:
             end -= len(_NO_OCTAVE)
@@ -90,11 +92,12 @@ class Histogram:
 
     @functools.cached_property
     def count(self) -> int:
+        """The number of all times."""
         return self._reached[-1] if self._reached else 0
 
     @property
     def mean_ns(self) -> float:
-        """0 where there was none."""
+        """The mean of all times; 0 if there are none."""
         return self.sum_ns / self.count if self.count else 0.0
 
     def __add__(self, other: 'Histogram') -> 'Histogram':
@@ -105,32 +108,35 @@ class Histogram:
         return self._joined(operator.add, other)
 
     def since(self, before: 'Histogram') -> 'Histogram':
-        """What came after an earlier look at the same histogram."""
+        """Returns the times that came after an earlier state of this one."""
         return self._joined(operator.sub, before)
 
     def _joined(self, how: Callable[[int, int], int], other: 'Histogram'
                 ) -> 'Histogram':
-        # As one large number each: no bucket runs over into the next one.
-        joined = how(*(int.from_bytes(each.data, sys.byteorder)
-                       for each in (self, other)))
+        # The counts of a histogram are treated as one large number, because
+        # no count ever carries into the next bucket.
+        joined = how(*(int.from_bytes(times.data, sys.byteorder)
+                       for times in (self, other)))
         return Histogram(joined.to_bytes(_COUNTS.size, sys.byteorder),
                          how(self.sum_ns, other.sum_ns))
 
     def quantile_ns(self, part: float) -> float:
-        """The time that this part of all is not longer than; 0 for none.
+        """Returns a quantile of the times; 0 if there are none.
 
-        The middle of its bucket.
+        The quantile is the middle of the bucket that it lies in.
+
+        :param part: the part of all times that are no longer, from 0 to 1
         """
         if not self.count:
             return 0.0
-        # The first bucket with any is that of the least.
+        # The quantile of part 0 lies in the first bucket that is not empty.
         bucket = self._begin + bisect.bisect_left(
             self._reached, max(1.0, part * self.count))
         floors = _floors()
         return (floors[bucket] + floors[bucket + 1]) / 2
 
     def cumulative(self, bounds_s: tuple[float, ...] = BOUNDS) -> list[int]:
-        """How many are within each bound, as far as the buckets tell."""
+        """Returns how many times are within each bound, to a bucket."""
         within, reached, begin = _within(bounds_s), self._reached, self._begin
         below = bisect.bisect_right(within, begin)
         above = bisect.bisect_left(within, begin + len(reached))
@@ -141,7 +147,7 @@ class Histogram:
 
 @functools.cache
 def _within(bounds_s: tuple[float, ...]) -> list[int]:
-    """How many buckets lie below each bound, by their middles."""
+    """Returns how many buckets have their middle within each bound."""
     middles = [(low + high) / 2 for low, high in
                itertools.pairwise(_floors())]
     return [bisect.bisect_right(middles, bound * 1e9) for bound in bounds_s]

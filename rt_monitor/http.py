@@ -2,8 +2,8 @@
 
 """Requests of HTTP/1 by method, template of the path, and class of status.
 
-The programs cut paths at 64 bytes and at what is asked for after them, and
-put ``:n`` for digits; what is left is a tenant's, and may be anything.
+The programs cut a path at 64 bytes and at the query, and replace digits with
+``:n``.  The rest comes from a tenant and may be anything.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,10 +14,11 @@ from rt_monitor import exposition
 from rt_monitor import histogram
 from rt_monitor import transactions
 
-#: As ``programs/http.h`` has them.
+#: The methods in the order of ``programs/http.h``.
 METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH',
            'TRACE')
-#: Paths beyond the bounds, and targets that are no paths.
+#: The template for paths beyond the bounds, and for targets that are not
+#: paths.
 OTHER = 'other'
 
 #: ``struct exchange_key``: server, role, method, class of status, path.
@@ -29,8 +30,9 @@ _SPACE, _LAST = 0x20, 0x7e
 class Request:
     """A kind of requests.
 
-    :ivar path: printable ASCII, 64 characters at most; other bytes as ``%XX``
-    :ivar status: of the answers, as ``2xx``
+    :ivar path: the template of the path in printable ASCII, at most 64
+        characters; other bytes are shown as ``%XX``
+    :ivar status: the class of the status of the answers, for example ``2xx``
     """
 
     role: transactions.Role
@@ -41,7 +43,7 @@ class Request:
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """The requests of a server: how long their answers took."""
+    """The requests of a server, with the times that their answers took."""
 
     requests: Mapping[Request, histogram.Histogram] = dataclasses.field(
         default_factory=dict)
@@ -50,7 +52,7 @@ class Seen:
         return collect([*self.requests.items(), *other.requests.items()])
 
     def since(self, before: 'Seen') -> 'Seen':
-        """What came after an earlier look."""
+        """Returns the requests that came after an earlier look."""
         none = histogram.Histogram()
         return Seen({request: took.since(before.requests.get(request, none))
                      for request, took in self.requests.items()})
@@ -58,12 +60,12 @@ class Seen:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stats:
-    """What is not exact.
+    """How many requests are missing or not told apart.
 
-    :ivar beyond: requests with paths beyond the bounds
-    :ivar full: requests that are missing
-    :ivar unclear: connections that are not counted any more, since requests
-        came before the answers to those before
+    :ivar beyond: requests whose path is beyond the bounds
+    :ivar full: requests that are missing, because the map is full
+    :ivar unclear: connections that are no longer counted, because a request
+        came before the answer to the previous one
     """
 
     beyond: int = 0
@@ -71,26 +73,26 @@ class Stats:
     unclear: int = 0
 
 
-def collect(found: Iterable[tuple[Request, histogram.Histogram]]) -> Seen:
-    """All together; what looks the same is the same."""
+def collect(items: Iterable[tuple[Request, histogram.Histogram]]) -> Seen:
+    """Collects requests; the times of equal requests are added."""
     requests: dict[Request, histogram.Histogram] = {}
-    for request, took in found:
+    for request, took in items:
         before = requests.get(request)
         requests[request] = took if before is None else before + took
     return Seen(requests)
 
 
 def decode(key: bytes) -> tuple[int, Request]:
-    """The number of the server, and the request, as the programs keep it."""
+    """Returns the number of the server and the request of a map's key."""
     server, role, method, status, path = _KEY.unpack(key)
     return server, Request(transactions.Role(role), METHODS[method - 1],
                            readable(path), f'{status}xx')
 
 
 def readable(path: bytes) -> str:
-    """A path as people read it; zeros at its end are not part of it."""
-    parts = [chr(each) if _SPACE < each <= _LAST else f'%{each:02X}'
-             for each in path.rstrip(b'\0')]
+    """Returns a path in printable characters, without zeros at its end."""
+    parts = [chr(byte) if _SPACE < byte <= _LAST else f'%{byte:02X}'
+             for byte in path.rstrip(b'\0')]
     while sum(map(len, parts)) > exposition.LONGEST:
         parts.pop()
     return ''.join(parts) or OTHER

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The functions of libbpf that the monitor needs, and nothing of servers."""
+"""The functions of libbpf that the monitor needs; knows no servers."""
 
 from collections.abc import Callable, Iterator
 import ctypes
@@ -15,35 +15,36 @@ _LIBRARY = 'libbpf.so.1'
 #: BPF_F_TEST_RUN_ON_CPU.
 _ON_CPU = 1
 _STORED = 8
-#: Of a place in a map, where a call for many values went to, at least.
+#: The least size of a place in a map, at which a batch call continues.
 _PLACE = 4
-#: How many values are asked for in one call, at first.
+#: How many values the first batch call reads.
 _AT_ONCE = 64
-#: Of such a call: there was room, the end is reached, or there was no room.
+#: The results of a batch call that are not errors: there was room, the end of
+#: the map is reached, or there was not enough room.
 _FOUND = (0, -errno.ENOENT, -errno.ENOSPC)
 _REASONS = {
-    errno.EPERM: 'the kernel refuses it (EPERM): it takes CAP_BPF and '
-                 'CAP_PERFMON, for networks CAP_NET_ADMIN too, as root has '
-                 'them',
+    errno.EPERM: 'the kernel refuses the program (EPERM); run the command '
+                 'as root, or with CAP_BPF and CAP_PERFMON, and for network '
+                 'interfaces also CAP_NET_ADMIN',
     errno.EACCES: 'the verifier of the kernel refuses the program (EACCES)',
-    errno.ENOENT: 'the kernel lacks what the program reads (ENOENT)',
-    errno.ESRCH: 'the kernel lacks its types (CONFIG_DEBUG_INFO_BTF) or an '
-                 'event that the program needs (ESRCH)',
-    errno.EINVAL: 'the kernel does not take the program (EINVAL); it must be '
-                  'Linux 5.13 or newer with CONFIG_DEBUG_INFO_BTF',
+    errno.ENOENT: 'the kernel lacks data that the program reads (ENOENT)',
+    errno.ESRCH: 'the kernel lacks type information (CONFIG_DEBUG_INFO_BTF) '
+                 'or an event that the program needs (ESRCH)',
+    errno.EINVAL: 'the kernel does not accept the program (EINVAL); it must '
+                  'be Linux 5.13 or newer with CONFIG_DEBUG_INFO_BTF',
     errno.E2BIG: 'the program is too complex for the kernel (E2BIG)',
 }
 
 
 class Way(enum.IntEnum):
-    """Which way packets pass: ``BPF_TCX_INGRESS`` and ``BPF_TCX_EGRESS``."""
+    """The direction of packets: BPF_TCX_INGRESS or BPF_TCX_EGRESS."""
 
     IN = 46
     OUT = 47
 
 
 class _RunOptions(ctypes.Structure):
-    """``struct bpf_test_run_opts``."""
+    """The structure ``bpf_test_run_opts`` of libbpf."""
 
     _fields_ = (
         ('sz', ctypes.c_size_t),
@@ -59,9 +60,12 @@ class _RunOptions(ctypes.Structure):
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    """:raises CannotMonitor: it is not installed"""
+    """Returns libbpf with the types of its functions.
+
+    :raises CannotMonitor: when libbpf is not installed
+    """
     try:
-        found = ctypes.CDLL(_LIBRARY, use_errno=True)
+        library = ctypes.CDLL(_LIBRARY, use_errno=True)
     except OSError as error:
         raise exception.CannotMonitor(
             what='with eBPF', reason=f'{_LIBRARY} is not installed; the '
@@ -70,24 +74,25 @@ def _library() -> ctypes.CDLL:
                  'object__find_map_by_name', 'object__find_program_by_name',
                  'program__attach', 'program__attach_iter',
                  'program__attach_cgroup', 'program__section_name'):
-        getattr(found, f'bpf_{name}').restype = ctypes.c_void_p
-    found.bpf_program__section_name.restype = ctypes.c_char_p
+        getattr(library, f'bpf_{name}').restype = ctypes.c_void_p
+    library.bpf_program__section_name.restype = ctypes.c_char_p
     for name in ('key_size', 'value_size', 'max_entries'):
-        getattr(found, f'bpf_map__{name}').restype = ctypes.c_uint32
-    # What the verifier has to say of our programs is of no use to others.
-    found.libbpf_set_print(None)
-    return found
+        getattr(library, f'bpf_map__{name}').restype = ctypes.c_uint32
+    # The output of the verifier about our programs does not help a user.
+    library.libbpf_set_print(None)
+    return library
 
 
 def why(number: int) -> str:
-    """An errno of libbpf as a part of a sentence."""
+    """Returns an errno of libbpf as a part of a sentence."""
     return _REASONS.get(number, os.strerror(number))
 
 
 class Map:
     """A map of an object; keys and values are bytes.
 
-    :ivar width: copies of each value, one for each CPU that can be
+    :ivar width: the number of copies of each value: one for each possible
+        CPU in a map by CPU, otherwise 1
     """
 
     def __init__(self, handle: int, per_cpu: bool) -> None:
@@ -103,59 +108,66 @@ class Map:
         self._size = size * self.width
 
     def get(self, key: bytes) -> bytes | None:
-        """All copies of a value, one after the other; None for no key."""
+        """Returns all copies of a value, one after the other.
+
+        :returns: None where the map does not have the key
+        """
         into = ctypes.create_string_buffer(self._size)
         if _library().bpf_map_lookup_elem(self._file, key, into):
             return None
         return into.raw
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Set a value.
+        """Sets a value.
 
-        :param value: all its copies
-        :raises OSError: the map is full, for one
+        :param value: all copies of the value
+        :raises OSError: when that fails, for example because the map is full
         """
         _checked(_library().bpf_map_update_elem(
             self._file, key, value, ctypes.c_uint64(0)))
 
     def clear(self, key: bytes) -> None:
-        """Set a value to zeros."""
+        """Sets a value to zeros.
+
+        :raises OSError: when that fails, for example because the map is full
+        """
         self.put(key, bytes(self._size))
 
     def remove(self, key: bytes) -> None:
-        """Without an error where there is none."""
+        """Removes a key; does nothing where the map does not have it."""
         _library().bpf_map_delete_elem(self._file, key)
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
-        """All keys and values, many in a call of the kernel.
+        """Yields all keys and values, with many in each system call.
 
-        Those added meanwhile may be missing.
+        Keys that are added in the meantime may be missing.
 
-        :raises OSError: the kernel has no such call for this kind of map
+        :raises OSError: when the kernel has no batch call for this kind of
+            map
         """
         count, place, first = _AT_ONCE, ctypes.create_string_buffer(
             max(self._key, _PLACE)), None
         while True:
             keys = ctypes.create_string_buffer(count * self._key)
             values = ctypes.create_string_buffer(count * self._size)
-            found = ctypes.c_uint32(count)
+            read = ctypes.c_uint32(count)
             result = _library().bpf_map_lookup_batch(
                 self._file, first, place, keys, values,
-                ctypes.byref(found), None)
+                ctypes.byref(read), None)
             if result not in _FOUND:
                 _checked(result)
-            yield from zip(_parts(keys, self._key, found.value),
-                           _parts(values, self._size, found.value),
+            yield from zip(_parts(keys, self._key, read.value),
+                           _parts(values, self._size, read.value),
                            strict=True)
             if result == -errno.ENOENT:
                 return
-            if result:  # what is together in the map has no room
+            if result:  # the buffer has no room for a whole hash bucket
                 count *= 2
             else:
                 first = place
 
     def keys(self) -> Iterator[bytes]:
-        """All keys; those added meanwhile may be missing."""
+        """Yields all keys; keys added in the meantime may be missing."""
         last: bytes | None = None
         while True:
             into = ctypes.create_string_buffer(self._key)
@@ -166,16 +178,16 @@ class Map:
 
 
 class Object:
-    """An object of compiled programs, loaded into the kernel.
+    """An object file of compiled programs that is loaded into the kernel.
 
-    Everything goes with it: nothing is pinned.
+    Nothing is pinned, so closing the object removes everything.
     """
 
     def __init__(self, path: str) -> None:
-        """Load.
+        """Loads the programs.
 
-        :param path: of the object
-        :raises CannotMonitor: the kernel does not take it
+        :param path: the path of the object file
+        :raises CannotMonitor: when the kernel does not accept the programs
         """
         library = _library()
         self._path = path
@@ -189,9 +201,9 @@ class Object:
             raise self._refused(-result)
 
     def attach(self) -> None:
-        """Attach the programs of events and iterators.
+        """Attaches the programs for events and iterators.
 
-        :raises CannotMonitor: one cannot be
+        :raises CannotMonitor: when a program cannot be attached
         """
         library = _library()
         for program in self._programs():
@@ -201,49 +213,55 @@ class Object:
                 self._link(program, section,
                            library.bpf_program__attach)
             elif section.startswith('iter/'):
-                self._link(program, section, lambda found: (
-                    library.bpf_program__attach_iter(found, None)))
+                self._link(program, section, lambda pointer: (
+                    library.bpf_program__attach_iter(pointer, None)))
 
     def attach_to_group(self, name: str, group: int) -> None:
-        """Attach a program to the control group of an open file.
+        """Attaches a program to a control group.
 
-        :raises CannotMonitor: it cannot be
+        :param group: an open descriptor of the group's directory
+        :raises CannotMonitor: when the program cannot be attached
         """
         self._link(self._program(name), name, lambda program: (
             _library().bpf_program__attach_cgroup(program, group)))
 
     def attach_to_interface(self, name: str, index: int, way: Way) -> int:
-        """Attach a program to a network interface of this host.
+        """Attaches a program to a network interface of this host.
 
-        :returns: a descriptor; when it is closed the program goes
-        :raises OSError: the interface is gone, or the kernel has no tcx
+        :returns: a descriptor; closing it detaches the program
+        :raises OSError: when the interface is gone, or the kernel has no tcx
         """
         library = _library()
         handle = library.bpf_program__fd(ctypes.c_void_p(self._program(name)))
         return _checked(library.bpf_link_create(handle, index, way, None))
 
     def map(self, name: str, per_cpu: bool = False) -> Map:
-        """:raises LookupError: there is none of this name"""
-        found = _library().bpf_object__find_map_by_name(
+        """Returns a map of the programs.
+
+        :param per_cpu: whether the map has a copy of each value for each CPU
+        :raises LookupError: when there is no map of this name
+        """
+        handle = _library().bpf_object__find_map_by_name(
             ctypes.c_void_p(self._handle), name.encode())
-        if not found:
+        if not handle:
             raise LookupError(name)
-        return Map(found, per_cpu)
+        return Map(handle, per_cpu)
 
     def run(self, name: str, cpu: int) -> None:
-        """Run a program on one CPU.
+        """Runs a program on one CPU.
 
-        :raises OSError: the CPU is offline, for one
+        :raises OSError: when that fails, for example because the CPU is
+            offline
         """
-        given = _RunOptions(sz=ctypes.sizeof(_RunOptions), flags=_ON_CPU,
-                            cpu=cpu)
+        options = _RunOptions(sz=ctypes.sizeof(_RunOptions), flags=_ON_CPU,
+                              cpu=cpu)
         handle = _library().bpf_program__fd(
             ctypes.c_void_p(self._program(name)))
         _checked(_library().bpf_prog_test_run_opts(
-            handle, ctypes.byref(given)))
+            handle, ctypes.byref(options)))
 
     def walk(self, section: str) -> bytes:
-        """Run an iterator to its end; what it wrote."""
+        """Runs an iterator to its end and returns its output."""
         link = _library().bpf_link__fd(ctypes.c_void_p(self._links[section]))
         handle = _checked(_library().bpf_iter_create(link))
         try:
@@ -255,13 +273,13 @@ class Object:
             os.close(handle)
 
     def detach(self) -> None:
-        """Take the programs away from events; they stay in the kernel."""
+        """Detaches the programs from their events, but keeps them loaded."""
         for link in self._links.values():
             _library().bpf_link__destroy(ctypes.c_void_p(link))
         self._links = {}
 
     def close(self) -> None:
-        """Take all of it out of the kernel."""
+        """Removes the programs and their maps from the kernel."""
         library = _library()
         self.detach()
         if self._handle:
@@ -278,11 +296,11 @@ class Object:
         self._links[key] = link
 
     def _program(self, name: str) -> int:
-        found: int | None = _library().bpf_object__find_program_by_name(
+        program: int | None = _library().bpf_object__find_program_by_name(
             ctypes.c_void_p(self._handle), name.encode())
-        if not found:
+        if not program:
             raise LookupError(name)
-        return found
+        return program
 
     def _programs(self) -> Iterator[int]:
         last = None
@@ -303,7 +321,10 @@ def _parts(buffer: 'ctypes.Array[ctypes.c_char]', size: int, count: int
 
 
 def _checked(result: int) -> int:
-    """:raises OSError: *result* is an error of libbpf"""
+    """Returns the result of a function of libbpf.
+
+    :raises OSError: when *result* is an error
+    """
     if result < 0:
         raise OSError(-result, os.strerror(-result))
     return result

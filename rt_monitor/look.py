@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""One look at all servers of this host, by all sources that it has."""
+"""Takes a look at all servers of this host, with all available sources."""
 
 from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
@@ -24,23 +24,24 @@ from rt_monitor import waits
 
 
 class _Summed(Protocol):
-    """What the programs add up."""
+    """Counts that the programs add up."""
 
     def since(self, before: Self) -> Self:
-        """What came after an earlier look."""
+        """Returns the counts since an earlier look."""
 
 
 _Kind = TypeVar('_Kind', bound=objects.Source)
 _Sum = TypeVar('_Sum', bound=_Summed)
-BUILD = ('its programs are not compiled; install clang and libbpf-dev, and '
-         'run rt_monitor/programs/build.sh')
+#: The reason for a source to be off in an installation without programs.
+BUILD = ('the eBPF programs are not compiled; install clang and libbpf-dev, '
+         'and run rt_monitor/programs/build.sh')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Source:
-    """Where numbers come from.
+    """A source of numbers.
 
-    :ivar reason: why it is off, '' where it is on
+    :ivar reason: why the source is off; '' if it is on
     """
 
     name: str
@@ -48,30 +49,37 @@ class Source:
 
     @property
     def state(self) -> str:
+        """``on`` or ``off``."""
         return 'off' if self.reason else 'on'
 
 
 @dataclasses.dataclass(frozen=True)
 class Look:
-    """What was seen, from the beginning or since an earlier look.
+    """The counts of all servers, since the start or since an earlier look.
 
-    :ivar at_s: on the monotonic clock
-    :ivar span_s: how long the numbers are the sum of
-    :ivar seen: by UUID, and ``other`` for those beyond the bounds
-    :ivar beyond: how many those are
-    :ivar begun: by UUID, another number once its counts began anew, as they
-        do when its vCPUs change
-    :ivar unseen: switches of tasks that no event was sent for
+    :ivar at_s: the time of the look by the monotonic clock
+    :ivar span_s: the time over which the counts are summed
+    :ivar seen: scheduling by UUID, and under ``other`` that of all servers
+        beyond the bounds
+    :ivar beyond: the number of servers beyond the bounds
+    :ivar begun: a number by UUID, which differs once the counts of the server
+        have started again, as they do when its vCPUs change
+    :ivar unseen: switches of tasks for which the kernel sent no event
     :ivar answered: transactions by UUID
-    :ivar network: what is not exact of them; None without those sources
-    :ivar datagrams: of servers with interfaces, by UUID
-    :ivar energy_uj: by UUID, power.HOST and power.IDLE; none without meters
-    :ivar counted: by the same and by CPU, from the beginning; none without
-        counters
-    :ivar requests: of HTTP, by UUID; none unless asked for
-    :ivar request_stats: what is not exact of them; None without that source
-    :ivar failed_pushes: None where nothing is pushed
-    :ivar group_budgets: it is seen when the budgets of groups run out
+    :ivar network: how many transactions are missing or not told apart; None
+        without the sources of transactions
+    :ivar datagrams: datagrams of servers with network interfaces, by UUID
+    :ivar energy_uj: energy by UUID, power.HOST and power.IDLE; empty without
+        meters
+    :ivar counted: counters by the same keys and by CPU, always since the
+        start; empty without counters
+    :ivar requests: requests of HTTP, by UUID; empty unless they are enabled
+    :ivar request_stats: how many requests of HTTP are missing or not told
+        apart; None without that source
+    :ivar failed_pushes: the number of failed pushes; None where metrics are
+        not pushed
+    :ivar group_budgets: whether the programs see when the budget of a group
+        runs out
     """
 
     at_s: float
@@ -97,7 +105,10 @@ class Look:
     group_budgets: bool = True
 
     def shows_budget(self, uuid: str) -> bool:
-        """Whether it is known when a server, or all of others, had budget."""
+        """Returns whether it is known when a server had budget.
+
+        :param uuid: the UUID of a server, or ``other``
+        """
         return self.group_budgets or not any(map(
             monitor_servers.has_group_budget, (
                 [self.servers[uuid]] if uuid in self.servers
@@ -105,11 +116,11 @@ class Look:
 
     @property
     def method(self) -> str:
-        """What energy is shared out by."""
+        """The measure of work by which energy is divided among servers."""
         return 'cycles' if self.counted else 'cpu_time'
 
     def since(self, before: 'Look') -> 'Look':
-        """What came after an earlier look."""
+        """Returns the counts since an earlier look."""
         return dataclasses.replace(
             self, span_s=self.at_s - before.at_s,
             unseen=self.unseen - before.unseen,
@@ -122,20 +133,21 @@ class Look:
 
     def _after(self, before: 'Look', now: Mapping[str, _Sum],
                then: Mapping[str, _Sum]) -> dict[str, _Sum]:
-        """What came since, or since a server began anew."""
-        return {uuid: found.since(then[uuid])
+        """Returns the counts since then, or since a server's new start."""
+        return {uuid: counts.since(then[uuid])
                 if uuid in then
-                and self.begun.get(uuid) == before.begun.get(uuid) else found
-                for uuid, found in now.items()}
+                and self.begun.get(uuid) == before.begun.get(uuid) else counts
+                for uuid, counts in now.items()}
 
 
 class Monitor:
-    """All sources of this host; those it lacks say why."""
+    """All sources of this host; a source that is off says why."""
 
     def __init__(self, with_http: bool = False) -> None:
-        """Load and attach what there is.
+        """Loads and attaches all available sources.
 
-        :param with_http: read requests of HTTP/1, which are tenants'
+        :param with_http: whether to read requests of HTTP/1, which are
+            tenants' data
         """
         self._begun_s = time.monotonic()
         self._register = monitor_servers.Register()
@@ -143,9 +155,9 @@ class Monitor:
         self._network, network = _start(transactions.Transactions)
         self._taps, taps = _start(tap.Taps)
         self._paths: paths.Paths | None = None
-        asked: Source | None = None
+        requests: Source | None = None
         if with_http:
-            self._paths, asked = _start(paths.Paths)
+            self._paths, requests = _start(paths.Paths)
         self._attachers = [*self._attach()]
         self._counters, counted = _start(counters.Counters)
         self._power, energy = _start_power()
@@ -153,7 +165,7 @@ class Monitor:
         shown = Source(budgets.NAME, scheduler.reason or (
             '' if self._sees else budgets.why_not(host_files.Host())))
         self.sources = (scheduler, shown, network, taps, counted, energy,
-                        *([asked] if asked else []))
+                        *([requests] if requests else []))
 
     def _attach(self) -> Iterator[tap.Attacher]:
         if self._taps:
@@ -162,7 +174,7 @@ class Monitor:
             yield tap.Attacher(self._paths, paths.is_read)
 
     def watch(self, servers: Iterable[monitor_servers.Server]) -> None:
-        """Watch these servers, and no others."""
+        """Watches these servers, and no others."""
         change = self._register.update(servers)
         for source in (self._scheduler, self._network, self._taps,
                        self._paths, self._counters):
@@ -173,16 +185,17 @@ class Monitor:
                 pointed.point(self._register)
 
     def follow(self, servers: Iterable[monitor_servers.Server]) -> None:
-        """Attach to the interfaces of these servers, and to no others.
+        """Attaches to the network interfaces of these servers only.
 
-        It may be called in a child process: of what is there to attach, that
-        one has all it needs.
+        This method may be called in a child process, which has inherited all
+        that attaching needs.
         """
-        found = [*servers]
+        running = [*servers]
         for attacher in self._attachers:
-            attacher.follow(found)
+            attacher.follow(running)
 
     def look(self) -> Look:
+        """Reads all sources and returns the counts since the start."""
         now, register = time.monotonic(), self._register
         found = Look(now, now - self._begun_s, self.sources,
                      dict(register.servers), beyond=register.beyond,
@@ -211,7 +224,7 @@ class Monitor:
         return found
 
     def close(self) -> None:
-        """Take all programs out of the kernel."""
+        """Removes all programs from the kernel."""
         self.follow([])
         for source in (self._scheduler, self._network, self._taps,
                        self._paths, self._counters, self._power):
@@ -224,7 +237,10 @@ class Monitor:
 
 def _work(found: Look, host: Mapping[int, waits.Counts]
           ) -> dict[str, dict[int, float]]:
-    """Cycles of everybody on each CPU, or without counters CPU time in s."""
+    """Returns the work of servers and host on each CPU, by name.
+
+    Work is counted in weighted cycles or, without counters, in s of CPU time.
+    """
     if found.counted:
         return {name: {cpu: work.weighted for cpu, work in by_cpu.items()}
                 for name, by_cpu in found.counted.items()}
@@ -236,7 +252,7 @@ def _work(found: Look, host: Mapping[int, waits.Counts]
 
 def _with_network(found: Look, answered: Mapping[str, transactions.Seen],
                   stats: transactions.Stats) -> Look:
-    """A look with what one more source has of transactions."""
+    """Adds the transactions of one more source to a look."""
     before = found.answered
     return dataclasses.replace(
         found, network=(found.network or transactions.Stats()) + stats,
@@ -246,7 +262,7 @@ def _with_network(found: Look, answered: Mapping[str, transactions.Seen],
 
 
 def _start(kind: type[_Kind]) -> tuple[_Kind | None, Source]:
-    """A source, or why it is off."""
+    """Starts a source; returns None and the reason if it is off."""
     if not objects.path(kind.name).exists():
         return None, Source(kind.name, BUILD)
     try:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The metrics of a look: the only place that names them.
+"""The metrics of a look.  This is the only module that names metrics.
 
-Labels have a server's UUID; its name, project and flavor are labels of one
-metric, which the others are joined with.
+The label of a server is its UUID.  The name, project, flavor and VNF of a
+server are labels of one metric, ``nova_rt_server_info``, with which the others
+are joined.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,30 +21,31 @@ _NS = 1e9
 _US = 1e6
 _SERVER = 'nova_rt_server_'
 
-#: Of these none is there where budgets are not seen to run out.
+#: These metrics are missing where the monitor does not see that a budget runs
+#: out.
 _OF_BUDGETS = frozenset({'lost_seconds_total', 'throttled_seconds_total',
                          'exhausted_periods_total'})
-#: Sums of a server: name, help, and the number (times in ns).
+#: The sums of a server: name, help, and a function that returns the number.
 _SUMS: tuple[tuple[str, str, Callable[[waits.Usage], float]], ...] = (
-    ('cpu_seconds_total', 'CPU time of its tasks, ended ones included.',
-     lambda usage: usage.totals.ran / _NS),
-    ('runnable_seconds_total', 'Time its tasks could have run and did not.',
-     lambda usage: usage.totals.waited / _NS),
-    ('lost_seconds_total', 'Part of the runnable time with budget: others '
-     'ran.', lambda usage: usage.lost_ns / _NS),
-    ('throttled_seconds_total', 'Time without budget, while a task could '
-     'have run.', lambda usage: usage.counts.starved / _NS),
-    ('exhausted_periods_total', 'Periods in which the budget ran out, of '
-     'each pCPU or thread.', lambda usage: usage.counts.exhausted),
-    ('switches_total', 'Switches to one of its tasks.',
+    ('cpu_seconds_total', 'CPU time of the tasks of the server, including '
+     'tasks that have ended.', lambda usage: usage.totals.ran / _NS),
+    ('runnable_seconds_total', 'Time for which tasks of the server were '
+     'runnable but did not run.', lambda usage: usage.totals.waited / _NS),
+    ('lost_seconds_total', 'Part of the runnable time in which the server '
+     'had budget while others ran.', lambda usage: usage.lost_ns / _NS),
+    ('throttled_seconds_total', 'Time for which a task of the server was '
+     'runnable without budget.', lambda usage: usage.counts.starved / _NS),
+    ('exhausted_periods_total', 'Periods in which the budget ran out, counted '
+     'for each pCPU or thread.', lambda usage: usage.counts.exhausted),
+    ('switches_total', 'Switches of a CPU to a task of the server.',
      lambda usage: usage.counts.switches),
-    ('preemptions_total', 'Switches away from a task that could have run '
-     'on.', lambda usage: usage.counts.preempted),
+    ('preemptions_total', 'Switches away from a task of the server that was '
+     'still runnable.', lambda usage: usage.counts.preempted),
 )
 
 
 def families(look: monitor_look.Look) -> list[exposition.Family]:
-    """All metrics of a look."""
+    """Returns all metrics of a look."""
     return [*_monitor(look), *_servers(look), *_sums(look), *_parts(look),
             *_times(look), *_transactions(look), *_requests(look),
             *_datagrams(look), *_counted(look), *_energy(look)]
@@ -52,20 +54,22 @@ def families(look: monitor_look.Look) -> list[exposition.Family]:
 def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
     sources = exposition.Family(
         'nova_rt_monitor_source', 'gauge',
-        '1 for the state that a source is in, and why it is off.')
+        'Always 1; the labels have the state of a source, and the reason why '
+        'it is off.')
     for source in look.sources:
         sources.add(1, {'source': source.name, 'state': source.state,
                         'reason': source.reason})
     watched = exposition.Family(
-        'nova_rt_monitor_servers', 'gauge', 'Servers that are watched.')
+        'nova_rt_monitor_servers', 'gauge',
+        'Servers that are watched, including those beyond the bounds.')
     watched.add(len(look.servers), {})
     beyond = exposition.Family(
         'nova_rt_monitor_servers_beyond', 'gauge',
-        'Servers that are counted together, as other.')
+        'Servers beyond the bounds, which are counted together as other.')
     beyond.add(look.beyond, {})
     unseen = exposition.Family(
         'nova_rt_monitor_unseen_switches_total', 'counter',
-        'Switches of tasks that the kernel sent no event for.')
+        'Switches of tasks for which the kernel sent no event.')
     unseen.add(look.unseen, {})
     yield from (sources, watched, beyond, unseen)
     if look.network is not None:
@@ -74,28 +78,29 @@ def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
         yield from _http(look.request_stats)
     if look.failed_pushes is not None:
         yield from _counters(('failed_pushes_total', 'Pushes of metrics that '
-                              'the endpoint did not take.',
+                              'the endpoint did not accept.',
                               look.failed_pushes))
 
 
 def _network(stats: transactions.Stats) -> Iterator[exposition.Family]:
     return _counters(
-        ('late_connections_total', 'Connections older than their server is '
-         'watched.', stats.late),
+        ('late_connections_total', 'Connections that were open before the '
+         'monitor began to watch their server.', stats.late),
         ('peers_beyond_total', 'Transactions with peers beyond the bounds.',
          stats.beyond),
-        ('missing_transactions_total', 'Transactions that there was no room '
-         'for.', stats.full))
+        ('missing_transactions_total', 'Transactions that are missing because '
+         'there was no room for them.', stats.full))
 
 
 def _http(stats: http.Stats) -> Iterator[exposition.Family]:
     return _counters(
-        ('paths_beyond_total', 'Requests with paths beyond the bounds.',
-         stats.beyond),
-        ('missing_requests_total', 'Requests over HTTP that there was no '
-         'room for.', stats.full),
-        ('unclear_connections_total', 'Connections that are not counted any '
-         'more, since requests came before answers.', stats.unclear))
+        ('paths_beyond_total', 'HTTP requests whose path is beyond the '
+         'bounds.', stats.beyond),
+        ('missing_requests_total', 'HTTP requests that are missing because '
+         'there was no room for them.', stats.full),
+        ('unclear_connections_total', 'HTTP connections that are no longer '
+         'counted, because a request came before the answer to the previous '
+         'one.', stats.unclear))
 
 
 def _counters(*counters: tuple[str, str, int]) -> Iterator[exposition.Family]:
@@ -108,17 +113,19 @@ def _counters(*counters: tuple[str, str, int]) -> Iterator[exposition.Family]:
 
 def _servers(look: monitor_look.Look) -> Iterator[exposition.Family]:
     info = exposition.Family(
-        f'{_SERVER}info', 'gauge', 'What people call a server; always 1.')
+        f'{_SERVER}info', 'gauge', 'Always 1; the labels have the name, '
+        'project, flavor and VNF of a server.')
     share = exposition.Family(
         f'{_SERVER}reserved_share', 'gauge',
-        'Part of a pCPU that each vCPU has reserved.')
+        'Part of a pCPU that is reserved for each vCPU.')
     runtime = exposition.Family(
         f'{_SERVER}reserved_runtime_seconds', 'gauge',
-        'CPU time that each vCPU has reserved in every period.')
+        'CPU time that is reserved for each vCPU in every period.')
     period = exposition.Family(
         f'{_SERVER}reserved_period_seconds', 'gauge',
         'The period of the reservation.')
-    vcpus = exposition.Family(f'{_SERVER}vcpus', 'gauge', 'Its vCPUs.')
+    vcpus = exposition.Family(f'{_SERVER}vcpus', 'gauge',
+                              'The number of vCPUs of the server.')
     for uuid, server in look.servers.items():
         labels = {'server': exposition.clean(uuid)}
         info.add(1, {**labels, **{
@@ -142,7 +149,8 @@ def _sums(look: monitor_look.Look) -> Iterator[exposition.Family]:
         yield family
     seen_for = exposition.Family(
         f'{_SERVER}seen_seconds', 'gauge',
-        'From the first time that a task of it was seen to the last.')
+        'Time from the first to the last moment at which a task of the '
+        'server was seen.')
     for uuid, seen in look.seen.items():
         seen_for.add(seen.whole.counts.seen_ns / _NS, _labels(uuid))
     yield seen_for
@@ -150,13 +158,13 @@ def _sums(look: monitor_look.Look) -> Iterator[exposition.Family]:
 
 def _parts(look: monitor_look.Look) -> Iterator[exposition.Family]:
     by_vcpu = exposition.Family(
-        'nova_rt_vcpu_cpu_seconds_total', 'counter', 'CPU time of a vCPU.')
+        'nova_rt_vcpu_cpu_seconds_total', 'counter', 'CPU time of the vCPU.')
     throttled = exposition.Family(
         'nova_rt_vcpu_throttled_seconds_total', 'counter',
-        'Time of a vCPU without budget.')
+        'Time for which the vCPU was runnable without budget.')
     by_cpu = exposition.Family(
         'nova_rt_server_pcpu_seconds_total', 'counter',
-        'CPU time of a server on a pCPU, by the switches there.')
+        'CPU time of the server on the pCPU, measured at its switches.')
     for uuid, seen in look.seen.items():
         for vcpu, usage in seen.vcpus.items():
             labels = {**_labels(uuid), 'vcpu': str(vcpu)}
@@ -169,9 +177,9 @@ def _parts(look: monitor_look.Look) -> Iterator[exposition.Family]:
 
 
 def _times(look: monitor_look.Look) -> Iterator[exposition.Family]:
-    waited, used = _Times('wait', 'From being runnable with budget to '
-                          'running.'), _Times(
-        'period_use', 'CPU time used of the budget in a period.')
+    waited, used = _Times('wait', 'Time for which a task with budget waited '
+                          'for a CPU.'), _Times(
+        'period_use', 'CPU time of the budget that was used in a period.')
     for uuid, seen in look.seen.items():
         if look.shows_budget(uuid):
             waited.add(seen.whole.waits, _labels(uuid))
@@ -180,11 +188,12 @@ def _times(look: monitor_look.Look) -> Iterator[exposition.Family]:
 
 
 def _transactions(look: monitor_look.Look) -> Iterator[exposition.Family]:
-    took = _Times('transaction', 'From the request, sent or arrived, to the '
-                  'last byte of its answer.')
-    waiting = _Times('request_wait', 'From the arrival of a request to its '
-                     'first read.')
-    first = _Times('first_byte', 'From the arrival of a request to the '
+    took = _Times('transaction', 'Time from the sending (client) or the '
+                  'arrival (server) of a request to the last byte of its '
+                  'answer.')
+    waiting = _Times('request_wait', 'Time from the arrival of a request to '
+                     'its first read.')
+    first = _Times('first_byte', 'Time from the arrival of a request to the '
                    'first byte of its answer.')
     received = exposition.Family(
         f'{_SERVER}received_bytes_total', 'counter', 'Bytes read over TCP.')
@@ -206,11 +215,12 @@ def _transactions(look: monitor_look.Look) -> Iterator[exposition.Family]:
 
 
 def _requests(look: monitor_look.Look) -> Iterator[exposition.Family]:
-    took = _Times('http', 'From a request over HTTP/1, sent or arrived, to '
-                  'the last byte of its answer.')
+    took = _Times('http', 'Time from the sending (client) or the arrival '
+                  '(server) of an HTTP/1 request to the last byte of its '
+                  'answer.')
     for uuid, seen in look.requests.items():
-        for request, found in seen.requests.items():
-            took.add(found, {
+        for request, times in seen.requests.items():
+            took.add(times, {
                 **_labels(uuid), 'role': request.role.name.lower(),
                 'method': request.method, 'path': request.path,
                 'status': request.status})
@@ -218,13 +228,13 @@ def _requests(look: monitor_look.Look) -> Iterator[exposition.Family]:
 
 
 def _datagrams(look: monitor_look.Look) -> Iterator[exposition.Family]:
-    for part, about in (('received', 'got'), ('sent', 'sent')):
+    for part in ('received', 'sent'):
         count = exposition.Family(
             f'{_SERVER}{part}_datagrams_total', 'counter',
-            f'Datagrams that it {about} over UDP.')
+            f'Datagrams that the server {part} over UDP.')
         size = exposition.Family(
             f'{_SERVER}{part}_datagram_bytes_total', 'counter',
-            f'Bytes that it {about} over UDP, without headers.')
+            f'Bytes that the server {part} over UDP, without headers.')
         for uuid, seen in look.datagrams.items():
             count.add(getattr(seen, part), _labels(uuid))
             size.add(getattr(seen, f'{part}_bytes'), _labels(uuid))
@@ -233,12 +243,14 @@ def _datagrams(look: monitor_look.Look) -> Iterator[exposition.Family]:
 
 def _counted(look: monitor_look.Look) -> Iterator[exposition.Family]:
     for name, about, part in (
-            ('cycles', 'Cycles of CPUs', 'cycles'),
+            ('cycles', 'CPU cycles', 'cycles'),
             ('instructions', 'Instructions', 'instructions'),
-            ('cache_references', 'Accesses to the last cache', 'references'),
-            ('cache_misses', 'Accesses that missed it', 'misses')):
+            ('cache_references', 'Accesses to the last-level cache',
+             'references'),
+            ('cache_misses', 'Misses of the last-level cache', 'misses')):
         family = exposition.Family(f'{_SERVER}{name}_total', 'counter',
-                                   f'{about}, as CPUs count them.')
+                                   f'{about} of the server, from the '
+                                   'hardware counters of the CPUs.')
         for uuid, by_cpu in look.counted.items():
             if uuid not in (power.HOST, power.IDLE):
                 family.add(sum(getattr(work, part)
@@ -249,10 +261,11 @@ def _counted(look: monitor_look.Look) -> Iterator[exposition.Family]:
 def _energy(look: monitor_look.Look) -> Iterator[exposition.Family]:
     servers = exposition.Family(
         f'{_SERVER}energy_joules_total', 'counter',
-        'Energy of sockets, shared out by work; method says by which.')
+        'Energy of the CPU sockets that is attributed to the server by its '
+        'work; the label method has the measure of work.')
     rest = exposition.Family(
         'nova_rt_host_energy_joules_total', 'counter',
-        'Energy of sockets that is no server\'s.')
+        'Energy of the CPU sockets that is not attributed to a server.')
     for name, energy_uj in look.energy_uj.items():
         if name in (power.HOST, power.IDLE):
             rest.add(energy_uj / _US, {'part': name, 'method': look.method})
@@ -263,7 +276,10 @@ def _energy(look: monitor_look.Look) -> Iterator[exposition.Family]:
 
 
 class _Times:
-    """A histogram with few bounds, and quantiles from its fine buckets."""
+    """Two metrics of the same times: a coarse histogram and its quantiles.
+
+    The quantiles are computed from the fine buckets.
+    """
 
     def __init__(self, name: str, about: str) -> None:
         self._coarse = exposition.Family(f'{_SERVER}{name}_seconds',
@@ -272,16 +288,17 @@ class _Times:
             f'{_SERVER}{name}_quantile_seconds', 'gauge',
             f'{about}  A quantile of all times until now.')
 
-    def add(self, found: histogram.Histogram, labels: dict[str, str]
+    def add(self, times: histogram.Histogram, labels: dict[str, str]
             ) -> None:
-        """Nothing, where there was none."""
-        if not found.count:
+        """Adds the times; does nothing if there are none."""
+        if not times.count:
             return
-        self._coarse.observe(found, labels)
-        self._fine.add_quantiles(found, labels)
+        self._coarse.observe(times, labels)
+        self._fine.add_quantiles(times, labels)
 
     @property
     def families(self) -> tuple[exposition.Family, exposition.Family]:
+        """The histogram and the quantiles."""
         return self._coarse, self._fine
 
 

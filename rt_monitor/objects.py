@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the sources share: an object, its groups, and maps by number."""
+"""The base of all sources that are programs: object, groups and maps."""
 
 import pathlib
 import struct
@@ -13,51 +13,51 @@ _INDEX = struct.Struct('=I')
 
 
 def path(name: str) -> pathlib.Path:
-    """Where the compiled programs of a source are."""
+    """Returns the path of the compiled programs of a source."""
     return _PROGRAMS / f'{name}.bpf.o'
 
 
 def by_number(values: libbpf.Map) -> dict[int, bytes]:
-    """What an array has, by key."""
-    return {_INDEX.unpack(each)[0]: value for each, value in values.items()}
+    """Returns the values of an array by their numbers."""
+    return {_INDEX.unpack(index)[0]: value for index, value in values.items()}
 
 
 def key(number: int) -> bytes:
-    """The key of an array."""
+    """Returns the key for a number of an array."""
     return _INDEX.pack(number)
 
 
 class Source:
-    """Programs in the kernel that know servers by their groups."""
+    """Programs in the kernel that know servers by their control groups."""
 
-    #: of the object
+    #: The name of the source and of its object file.
     name: str
 
     def __init__(self) -> None:
-        """Load and attach the programs.
+        """Loads and attaches the programs.
 
-        :raises CannotMonitor: this host cannot
+        :raises CannotMonitor: when this host cannot run them
         """
         self.object = libbpf.Object(str(path(self.name)))
         self.object.attach()
         self._groups = self.object.map('groups')
 
     def close(self) -> None:
-        """Take the programs out of the kernel."""
+        """Removes the programs from the kernel."""
         self.object.close()
 
     def apply(self, change: servers.Change) -> None:
-        """Watch other servers from now on."""
-        for each in change.remove:
-            self._groups.remove(each)
+        """Applies a change of the servers that are watched."""
+        for group in change.remove:
+            self._groups.remove(group)
         self.forget(change)
-        for each, value in change.put.items():
-            self._groups.put(each, value)
+        for group, value in change.put.items():
+            self._groups.put(group, value)
         if change.put:
             self.begin()
 
     def forget(self, change: servers.Change) -> None:
-        """Set what servers that are new will count to zero."""
+        """Sets the counts of new servers to zero."""
 
     def begin(self) -> None:
-        """Look at what servers that are new have already."""
+        """Reads the present state of new servers."""

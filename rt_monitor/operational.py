@@ -2,8 +2,8 @@
 
 """Operational analysis: which server saturates first, and at what rate.
 
-Equations 3 to 5 of Brondolin and Santambrogio, after Lazowska, Zahorjan,
-Graham and Sevcik, Quantitative System Performance (1984).
+The formulas are equations 3 to 5 of Brondolin and Santambrogio, after
+Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance (1984).
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,11 @@ import dataclasses
 class Centre:
     """A server as a service centre.
 
-    :ivar used_cpus: CPU time a second
-    :ivar cores: of the host
-    :ivar threads: that can run at once: vCPUs; 0 where nobody tells
-    :ivar reserved_cpus: None for no reservation
+    :ivar used_cpus: the CPU time that the server uses per second
+    :ivar cores: the number of cores of the host
+    :ivar threads: how many threads can run at once, which is the number of
+        vCPUs; 0: unknown
+    :ivar reserved_cpus: the CPUs that are reserved; None: no reservation
     """
 
     used_cpus: float
@@ -27,38 +28,40 @@ class Centre:
 
     @property
     def utilization(self) -> float:
-        """U of what it could use at most (Eq. 3)."""
+        """U by the cores that the server could use at most (Eq. 3)."""
         return self.used_cpus / min(self.cores, self.threads or self.cores)
 
     @property
     def of_reservation(self) -> float | None:
-        """U of what it has reserved; None without a reservation."""
+        """U by the reservation; None without a reservation."""
         if not self.reserved_cpus:
             return None
         return self.used_cpus / self.reserved_cpus
 
     @property
     def tightest(self) -> float:
-        """U of what holds it back first."""
+        """U by the resource that limits the server first."""
         reserved = self.of_reservation
         return self.utilization if reserved is None else max(
             self.utilization, reserved)
 
 
 def demand_s(utilization: float, arrival_rate_hz: float) -> float:
-    """D, what a request of the whole asks of a centre, in s (Eq. 4).
+    """Returns D, the demand of a request for a centre, in s (Eq. 4).
 
-    :param arrival_rate_hz: of requests to the whole, from outside
+    :param arrival_rate_hz: the rate of requests from outside to all centres
     """
     return utilization / arrival_rate_hz
 
 
 def saturation_rate_hz(utilizations: Mapping[str, float],
                        arrival_rate_hz: float) -> tuple[float, str] | None:
-    """The rate at which the first centre saturates (Eq. 5), and which.
+    """Returns the rate at which the first centre saturates (Eq. 5).
 
-    :param utilizations: by centre
-    :returns: None where nothing is asked or used
+    :param utilizations: U by the name of the centre
+    :param arrival_rate_hz: the rate of requests from outside to all centres
+    :returns: the rate in Hz and the name of the centre; None without requests
+        or without utilization
     """
     if arrival_rate_hz <= 0 or not utilizations:
         return None

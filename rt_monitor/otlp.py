@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The metrics that Prometheus gets, pushed to a collector (OTLP over HTTP).
+"""Pushes the metrics that Prometheus gets to a collector (OTLP over HTTP).
 
-They are read from the very text of the one exporter, so that the two cannot
-differ.  It takes the extra ``otlp``.
+The metrics are read from the text for Prometheus, so that the two cannot
+differ.  This module needs the extra ``otlp``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,14 +25,14 @@ import requests
 from rt_monitor import exposition
 from rt_monitor import push
 
-#: The longest that a push may take, in seconds.
+#: The longest time that a push may take, in seconds.
 _PATIENCE = 10
 _SCOPE = 'rt_monitor'
 _LINE = re.compile(r'(\w+)(?:\{(.*)\})? (\S+)')
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r'\\(.)')
 
-#: The least and the most of a histogram, which OTLP may go without.
+#: The minimum and the maximum of a histogram, which OTLP does not require.
 _UNKNOWN: Any = None
 
 _Labels = Mapping[str, str]
@@ -40,25 +40,25 @@ _Data = export.Sum | export.Gauge | export.Histogram
 
 
 class _Last(logging.Handler):
-    """Keeps the last that the library had to say, and has it say no more."""
+    """Keeps the last message of the library instead of logging it."""
 
-    said = ''
+    message = ''
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.said = record.getMessage()
+        self.message = record.getMessage()
 
 
 class Push:
-    """Pushes again and again.
+    """Pushes all metrics once per interval.
 
-    :ivar failures: how many pushes failed
+    :ivar failures: the number of pushes that failed
     """
 
     def __init__(self, options: push.Options,
                  families: Callable[[], list[exposition.Family]]) -> None:
-        """Push nothing yet.
+        """Prepares the pushes, but does not begin them.
 
-        :param families: all metrics, as they are now
+        :param families: a function that returns all metrics as they are now
         """
         self._options = options
         self._families = families
@@ -69,7 +69,7 @@ class Push:
         log.propagate = False
         log.addHandler(self._last)
         session = requests.Session()
-        # Else variables of requests win over our options.
+        # Without this, environment variables would override our options.
         session.trust_env = False
         self._exporter = metric_exporter.OTLPMetricExporter(
             options.endpoint, options.authority or None, options.key or None,
@@ -78,7 +78,7 @@ class Push:
         self.failures = 0
 
     def start(self) -> None:
-        """Push from now on, in a thread that ends with the process."""
+        """Starts a thread that pushes until the process ends."""
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
@@ -87,19 +87,23 @@ class Push:
             self.once()
 
     def once(self) -> None:
-        """Push all metrics; a failure is counted, and the first one told."""
+        """Pushes all metrics once.
+
+        Each failure is counted.  Of several failures in a row, the first one
+        is reported.
+        """
         try:
             result = self._exporter.export(metrics(
                 self._families(), self._begun_ns, time.time_ns()))
             failed = result is not export.MetricExportResult.SUCCESS
-            reason = self._last.said
+            reason = self._last.message
         except Exception as error:
             failed, reason = True, str(error)
         self.failures += failed
         if failed and not self._fails:
             where = parse.urlsplit(self._options.endpoint)
-            print(f'nova-rt-monitor: metrics cannot be pushed to '
-                  f'{where.hostname}, which is tried again every '
+            print(f'nova-rt-monitor: cannot push metrics to '
+                  f'{where.hostname}; the next attempt follows in '
                   f'{self._options.interval_s:g} s: {reason}',
                   file=sys.stderr, flush=True)
         self._fails = failed
@@ -107,14 +111,15 @@ class Push:
 
 def metrics(families: Iterable[exposition.Family], begun_ns: int,
             now_ns: int) -> export.MetricsData:
-    """Metrics as OTLP has them, with the same names, labels and numbers.
+    """Returns metrics in the form of OTLP, with the same names and numbers.
 
-    :param begun_ns: since when counters count, since the epoch
+    :param begun_ns: the time at which the counters began, in ns since 1970
+    :param now_ns: the time of the samples, in ns since 1970
     """
-    found = [export.Metric(family.name, family.help, '', _data(
+    converted = [export.Metric(family.name, family.help, '', _data(
         family, begun_ns, now_ns)) for family in families if family.lines]
     scope = export.ScopeMetrics(
-        instrumentation.InstrumentationScope(_SCOPE), found, '')
+        instrumentation.InstrumentationScope(_SCOPE), converted, '')
     return export.MetricsData([export.ResourceMetrics(
         resources.Resource({'service.name': 'nova-rt-monitor'}), [scope],
         '')])
@@ -135,27 +140,30 @@ def _data(family: exposition.Family, begun_ns: int, now_ns: int) -> _Data:
 
 def _histograms(family: exposition.Family, begun_ns: int, now_ns: int
                 ) -> Iterator[export.HistogramDataPoint]:
-    """A point for each set of labels, whose lines follow each other."""
+    """Yields a point for each set of labels; its lines follow each other."""
     def same(sample: tuple[str, _Labels, float]) -> list[tuple[str, str]]:
         return [item for item in sample[1].items() if item[0] != 'le']
 
-    for labels, each in itertools.groupby(samples(family), same):
-        *buckets, (_, _, total), (_, _, count) = each
+    for labels, of_labels in itertools.groupby(samples(family), same):
+        *buckets, (_, _, total), (_, _, count) = of_labels
         reached = [int(value) for _, _, value in buckets]
         yield export.HistogramDataPoint(
             dict(labels), begun_ns, now_ns, int(count), total,
             [high - low for low, high in itertools.pairwise([0, *reached])],
-            [float(found['le']) for _, found, _ in buckets[:-1]],
+            [float(bucket['le']) for _, bucket, _ in buckets[:-1]],
             _UNKNOWN, _UNKNOWN)
 
 
 def samples(family: exposition.Family
             ) -> Iterator[tuple[str, _Labels, float]]:
-    """Yields suffix, labels and value of each line of a family."""
+    """Yields suffix, labels and value of each line of a family.
+
+    :raises ValueError: when a line is not a sample
+    """
     for line in '\n'.join(family.lines).split('\n'):
         match = _LINE.fullmatch(line)
         if match is None:
-            raise ValueError(f'{line!r} is no sample')
+            raise ValueError(f'{line!r} is not a sample of a metric')
         name, labels, value = match.groups()
         yield name.removeprefix(family.name), {
             key: _ESCAPE.sub(_unescaped, text)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A graph as a page of HTML that needs nothing else: one picture, no script.
+"""Draws a graph as a self-contained HTML page with one picture, no script.
 
-Servers stand in columns, those who ask to the left of those who answer.
+The vertices stand in columns: a client is to the left of its servers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ import networkx
 from rt_monitor import graph as monitor_graph
 
 _MS_NS = 1e6
-#: In pixels: a box, and the room between two.
+#: Width and height of a box, and the gaps to the right and below, in pixels.
 _WIDTH, _HEIGHT, _RIGHT, _BELOW = 224, 52, 110, 34
 _LONGEST = 32
 _PAGE = '''<!DOCTYPE html>
@@ -35,16 +35,16 @@ stroke: none; marker-end: none"/></marker></defs>
 {shapes}
 </svg></body></html>
 '''
-#: U of the tightest beyond which a server stands out.
+#: A server whose tightest U is above this value is highlighted.
 _FULL = 0.8
 
 
 def page(graph: monitor_graph.Graph, percentile: float,
          sentences: str) -> str:
-    """The page.
+    """Returns the page.
 
-    :param percentile: of the times at the edges
-    :param sentences: what stands above the picture, in lines
+    :param percentile: the quantile of the times at the edges, from 0 to 1
+    :param sentences: the text above the picture; each line is a paragraph
     """
     directed = graph.directed(percentile)
     places = _places(directed)
@@ -59,7 +59,10 @@ def page(graph: monitor_graph.Graph, percentile: float,
 
 
 def _places(directed: networkx.DiGraph) -> dict[str, tuple[int, int]]:
-    """The upper left corner of each; those in a circle share a column."""
+    """Returns the upper left corner of each vertex.
+
+    Vertices that ask each other in a circle share a column.
+    """
     circles = networkx.condensation(directed)
     places = {}
     for column, generation in enumerate(

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The programs that read requests of HTTP/1, from their object to servers.
+"""The source of HTTP/1 requests: loads its programs and reads their counts.
 
-They read what tenants send, so they are loaded only where the operator asks
-for it, and only look at servers with a reservation.
+The programs read data of tenants.  They are therefore loaded only if the
+operator enables them, and read only the packets of servers with a
+reservation.
 """
 
 import struct
@@ -20,19 +21,19 @@ _STATS = struct.Struct('=QQQ')
 
 
 def is_read(server: monitor_servers.Server) -> bool:
-    """Whether a server's requests are read."""
+    """Returns whether the requests of a server are read."""
     return server.reservation is not None
 
 
 class Paths(objects.Source):
-    """What servers are asked over HTTP, and ask for."""
+    """The HTTP requests that servers answer and send."""
 
     name = 'http'
 
     def __init__(self) -> None:
-        """Load the programs.
+        """Loads the programs.
 
-        :raises CannotMonitor: this host cannot
+        :raises CannotMonitor: when this host cannot run them
         """
         super().__init__()
         tap.probe(self)
@@ -44,15 +45,15 @@ class Paths(objects.Source):
 
     def forget(self, change: monitor_servers.Change) -> None:
         started = {*change.servers}
-        for each in (self._exchanges, self._paths) if started else ():
-            for key in [*each.keys()]:
+        for keyed in (self._exchanges, self._paths) if started else ():
+            for key in [*keyed.keys()]:
                 if _SERVER.unpack_from(key)[0] in started:
-                    each.remove(key)
+                    keyed.remove(key)
         for server in started:
             self._known.clear(objects.key(server))
 
     def point(self, register: monitor_servers.Register) -> None:
-        """Say whose each interface is that is read."""
+        """Tells the programs which server each interface belongs to."""
         self._taps.set({
             objects.key(index): _TAP.pack(place.index)
             for uuid, server in register.servers.items() if is_read(server)
@@ -61,16 +62,18 @@ class Paths(objects.Source):
 
     def read(self, register: monitor_servers.Register
              ) -> dict[str, http.Seen]:
-        """All servers that are read, by their UUID."""
-        found: dict[int, list[tuple[http.Request, histogram.Histogram]]] = {}
+        """Returns the requests of all servers that are read, by UUID."""
+        by_index: dict[
+            int, list[tuple[http.Request, histogram.Histogram]]] = {}
         for key, data in self._exchanges.items():
             server, request = http.decode(key)
-            found.setdefault(server, []).append(
+            by_index.setdefault(server, []).append(
                 (request, histogram.Histogram.decode(data)))
-        return {uuid: http.collect(found.get(place.index, ()))
+        return {uuid: http.collect(by_index.get(place.index, ()))
                 for uuid, place in register.places.items()
                 if is_read(register.servers[uuid])}
 
     def stats(self) -> http.Stats:
+        """Returns how many requests are missing or not told apart."""
         data = self._stats.get(objects.key(0))
         return http.Stats(*_STATS.unpack(data)) if data else http.Stats()

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Energy of servers: the meters of the sockets, shared out by their work.
+"""Attributes the energy of the CPU sockets to servers, by their work.
 
-Equations 1 and 2 of Brondolin and Santambrogio.  What is attributed and what
-is idle add up to what was measured, to the microjoule.  It was tried with
-recorded and made-up numbers only, not on hardware that has such meters.
+The formulas are equations 1 and 2 of Brondolin and Santambrogio.  The
+attributed energy and the idle energy add up to the measured energy, to the
+microjoule.  This was tested only with recorded and made-up numbers, not on
+hardware that has meters of energy.
 """
 
 from collections.abc import Iterable, Mapping
 
-#: What two threads of a core do together, of what one does alone: HT_r.
+#: HT_r: the work of two threads of a core together, relative to one alone.
 THREADS_RATIO = 1.1
-#: Names of what is no server's.
+#: The names for energy that is not attributed to a server.
 HOST, IDLE = 'host', 'idle'
 
 
 def weighted(alone: float, beside: float, ratio: float = THREADS_RATIO
              ) -> float:
-    """What cycles count for (Eq. 1).
+    """Returns weighted cycles (Eq. 1).
 
     :param alone: cycles while the other thread of the core was idle
-    :param beside: cycles while it was busy
+    :param beside: cycles while the other thread of the core was busy
     :param ratio: HT_r, between 1 and 2
     """
     return alone + ratio / 2 * beside
@@ -28,64 +29,66 @@ def weighted(alone: float, beside: float, ratio: float = THREADS_RATIO
 
 def share_out(energy_uj: int, weights: Mapping[str, float]
               ) -> dict[str, int]:
-    """Each one's part of the energy of a socket, in uJ (Eq. 2).
+    """Divides the energy of a socket by work (Eq. 2).
 
-    :param weights: by name; what nobody's work is for is that of IDLE, which
-        gets what is left over by rounding, too
-    :returns: by name and for IDLE; their sum is the energy
+    :param weights: the work by name.  The work of IDLE is the time or the
+        cycles of nobody.
+    :returns: the energy in uJ by name, with IDLE, which also gets the rest
+        of the rounding; the sum is *energy_uj*
     """
     whole = sum(weights.values())
-    found = {name: int(energy_uj * (weight / whole)) if whole else 0
+    parts = {name: int(energy_uj * (weight / whole)) if whole else 0
              for name, weight in weights.items() if name != IDLE}
-    return {**found, IDLE: energy_uj - sum(found.values())}
+    return {**parts, IDLE: energy_uj - sum(parts.values())}
 
 
 def add_up(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Adds up what several sockets or times had, by name."""
-    found: dict[str, int] = {}
+    """Adds the energy of several sockets or times, by name."""
+    sums: dict[str, int] = {}
     for part in parts:
         for name, energy_uj in part.items():
-            found[name] = found.get(name, 0) + energy_uj
-    return found
+            sums[name] = sums.get(name, 0) + energy_uj
+    return sums
 
 
 def spent_uj(before: int, now: int, most: int) -> int:
-    """What a meter counted between two readings.
+    """Returns what a meter counted between two readings.
 
-    :param most: after so much it begins anew, once at most meanwhile
+    :param most: the value after which the meter starts again from 0, at most
+        once between the readings
     """
     return now - before if now >= before else now - before + most
 
 
 class Account:
-    """The energy of each server since it was begun.
+    """The energy of each server since the account was opened.
 
-    It must be brought up to date before any meter begins anew twice, which
-    takes minutes at least.
+    The account must be updated before a meter starts again from 0 twice,
+    which takes at least some minutes.
     """
 
     def __init__(self, meters_uj: Mapping[int, int],
                  most_uj: Mapping[int, int],
                  socket_of: Mapping[int, int]) -> None:
-        """Begin now.
+        """Opens the account.
 
-        :param meters_uj: readings, by socket
-        :param most_uj: where each meter begins anew
-        :param socket_of: by CPU
+        :param meters_uj: the present readings, by socket
+        :param most_uj: the value after which each meter starts again from 0
+        :param socket_of: the socket of each CPU
         """
         self._meters, self._most = dict(meters_uj), dict(most_uj)
         self._socket_of = dict(socket_of)
         self._work: dict[str, Mapping[int, float]] = {}
-        #: uJ by name, HOST and IDLE among them
+        #: The energy in uJ by name, with HOST and IDLE.
         self.parts: dict[str, int] = {}
 
     def update(self, meters_uj: Mapping[int, int],
                work: Mapping[str, Mapping[int, float]]) -> None:
-        """Share out what was spent since the last time.
+        """Attributes the energy that was spent since the last update.
 
-        :param meters_uj: readings, by socket
-        :param work: by name, what was done on each CPU since the very
-            beginning: weighted cycles or CPU time; that of IDLE included
+        :param meters_uj: the present readings, by socket
+        :param work: the work by name and CPU since the account was opened,
+            with IDLE: weighted cycles or CPU time
         """
         parts = [self.parts]
         for socket, now in meters_uj.items():
@@ -101,15 +104,16 @@ class Account:
         before = self._work.get(name, {})
         done = sum(by_cpu[cpu] - before.get(cpu, 0) for cpu in by_cpu
                    if self._socket_of.get(cpu) == socket)
-        # A server of the same name that began anew.
+        # The difference is negative if the counts of the server started
+        # again from 0.
         return max(0.0, done)
 
 
 def idle(span_s: float, cpus: Iterable[int],
          work: Iterable[Mapping[int, float]]) -> dict[int, float]:
-    """The time that each CPU did nothing, in s.
+    """Returns the idle time of each CPU, in s.
 
-    :param work: CPU time of everybody on each CPU
+    :param work: for each server and the host, the CPU time on each CPU
     """
     busy: dict[int, float] = {}
     for by_cpu in work:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a process of the service gives up, once it has begun.
+"""Checks and drops the privileges of the service's processes.
 
-The programs are in the kernel by then: to read their maps, and to attach
-those that are loaded to one more network interface, takes no capability.
+Privileges are dropped after the programs have been loaded.  From then on no
+capability is needed to read their maps, or to attach loaded programs to
+another network interface.
 """
 
 import ctypes
@@ -13,22 +14,25 @@ import struct
 
 from nova_rt.machine.host import files as host_files
 
-#: To read the files of libvirt, which are root's.
+#: The capability to read the files of libvirt, which belong to root.
 CAP_DAC_READ_SEARCH = 2
-#: For programs in the kernel.
+#: The capabilities to load programs into the kernel.
 _CAP_SYS_ADMIN, _CAP_PERFMON, _CAP_BPF = 21, 38, 39
 
 _KEEP_CAPABILITIES, _NO_NEW_PRIVILEGES = 8, 38
-#: _LINUX_CAPABILITY_VERSION_3, and the thread that calls.
+#: _LINUX_CAPABILITY_VERSION_3, and 0 for the calling thread.
 _HEADER = struct.pack('=Ii', 0x20080522, 0)
-#: Effective, permitted, inheritable: those below 32, and the others.
+#: The effective, permitted and inheritable set: first the capabilities below
+#: 32 of all three, then the others.
 _SETS = struct.Struct('=6I')
 
 
 def lacking(host: host_files.Host) -> str:
-    """What this process lacks to begin, as a sentence's part; '' for nothing.
+    """Returns which capabilities this process lacks, as part of a sentence.
 
-    :raises OSError, ValueError: it cannot be told
+    :returns: '' if it lacks none
+    :raises OSError: when the capabilities cannot be read
+    :raises ValueError: when the kernel shows them in an unknown form
     """
     status = dict(line.split(':', 1) for line
                   in host.read('/proc/self/status').splitlines())
@@ -38,22 +42,24 @@ def lacking(host: host_files.Host) -> str:
         return bool(permitted >> capability & 1)
 
     if has(CAP_DAC_READ_SEARCH):
-        return ''  # each source says for itself what it lacks
+        return ''  # each source reports by itself what it lacks
     names = ['CAP_DAC_READ_SEARCH']
     if not has(_CAP_SYS_ADMIN):
         names += [name for name, number in (
             ('CAP_BPF', _CAP_BPF), ('CAP_PERFMON', _CAP_PERFMON))
             if not has(number)]
-    return f'it lacks {", ".join(names)}; run it as root'
+    return f'this process lacks {", ".join(names)}; run it as root'
 
 
 def drop(account: pwd.struct_passwd, *kept: int) -> None:
-    """Become an ordinary user for good; called before there are threads.
+    """Makes this process an ordinary user for good.
 
-    Who is none of root's stays who he is.
+    This function must be called before the process starts threads.  A process
+    that does not run as root keeps its user.
 
-    :param kept: the capabilities that are left
-    :raises OSError: the kernel refuses it
+    :param account: the user to become
+    :param kept: the capabilities to keep
+    :raises OSError: when the kernel refuses the change
     """
     library = ctypes.CDLL(None, use_errno=True)
     if os.geteuid() == 0:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How metrics are pushed; who pushes is loaded only where it is wanted."""
+"""The options for pushing metrics; loads the exporter only if it is needed."""
 
 from collections.abc import Callable
 import dataclasses
@@ -16,12 +16,16 @@ _PUSHER = 'rt_monitor.otlp'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """Where to, and how often.
+    """Where metrics are pushed to, and how often.
 
-    :ivar endpoint: a URL, with the path, as ``https://host:4318/v1/metrics``
-    :ivar authority: the file of who signed the endpoint's certificate; ''
-        for those that Python's requests trusts
-    :ivar certificate, key: files that we show the endpoint; '' for none
+    :ivar endpoint: the URL with its path, for example
+        ``https://host:4318/v1/metrics``
+    :ivar interval_s: the time between two pushes, in seconds
+    :ivar authority: the file of the authority that signed the certificate of
+        the endpoint; '' for the authorities that Python's requests trusts
+    :ivar certificate: the file of our own certificate for the endpoint; ''
+        for none
+    :ivar key: the file of the key of this certificate
     """
 
     endpoint: str
@@ -32,31 +36,35 @@ class Options:
 
 
 class Push(Protocol):
-    """What pushes."""
+    """An exporter that pushes metrics.
+
+    :ivar failures: the number of pushes that failed
+    """
 
     failures: int
 
     def start(self) -> None:
-        """Push from now on."""
+        """Begins to push."""
 
 
 def prepare(options: Options,
             families: Callable[[], list[exposition.Family]]) -> Push:
-    """What pushes as the options say; it does not yet.
+    """Returns an exporter that has not begun to push.
 
-    :param families: all metrics, as they are now
-    :raises CannotMonitor: the extra is not installed, or a file not readable
+    :param families: a function that returns all metrics as they are now
+    :raises CannotMonitor: when the extra ``otlp`` is not installed, or a file
+        cannot be read
     """
     for path in (options.authority, options.certificate, options.key):
         if path and not os.access(path, os.R_OK):
             raise exception.CannotMonitor(
-                what='with a push', reason=f'{path} is not there, or not '
-                f'readable by the user that the service runs as')
+                what='with a push', reason=f'{path} does not exist, or the '
+                'user that the service runs as cannot read it')
     try:
         pusher = importlib.import_module(_PUSHER)
     except ImportError as error:
         raise exception.CannotMonitor(
             what='with a push', reason='OpenTelemetry is not installed; '
-            'pip install nova-rt[otlp]') from error
-    found: Push = pusher.Push(options, families)
-    return found
+            'run "pip install nova-rt[otlp]"') from error
+    exporter: Push = pusher.Push(options, families)
+    return exporter

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The meters of energy that a host has, and whose work they are for."""
+"""Reads the energy meters of a host (RAPL) and attributes the energy."""
 
 from collections.abc import Iterable, Mapping
 import os
@@ -12,7 +12,7 @@ from nova_rt.rules import exception
 from rt_monitor import power
 
 _ZONES = '/sys/class/powercap'
-#: One of a socket; those below it are parts of its energy.
+#: A meter of a socket.  The meters below it measure parts of its energy.
 _ZONE = re.compile(r'intel-rapl:\d+')
 _PACKAGE = re.compile(r'package-(\d+)')
 _SOCKET = '/sys/devices/system/cpu/cpu{}/topology/physical_package_id'
@@ -20,13 +20,18 @@ _LONGEST = 32
 
 
 class Meters:
-    """Those of the sockets, open: only root may open them.
+    """The meters of the sockets, kept open because only root may open them.
 
-    :ivar most_uj: by socket, after so much a meter begins anew
+    :ivar most_uj: the value after which a meter starts again from 0, by
+        socket
     """
 
     def __init__(self, host: host_files.Host) -> None:
-        """:raises OSError, ValueError: they are not as the kernel has them"""
+        """Opens the meters.
+
+        :raises OSError: when a meter cannot be opened
+        :raises ValueError: when a file of a meter has an unknown form
+        """
         self.most_uj: dict[int, int] = {}
         self._files: dict[int, int] = {}
         for name in sorted(filter(_ZONE.fullmatch, host.names(_ZONES))):
@@ -41,25 +46,26 @@ class Meters:
                     posixpath.join(path, 'energy_uj'))
 
     def read_uj(self) -> dict[int, int]:
-        """Readings, by socket."""
+        """Returns the present readings, by socket."""
         return {socket: int(os.pread(file, _LONGEST, 0))
                 for socket, file in self._files.items()}
 
     def close(self) -> None:
+        """Closes the meters."""
         for file in self._files.values():
             os.close(file)
         self._files = {}
 
 
 class Power:
-    """The energy of servers, from now on."""
+    """The energy of servers, counted from now on."""
 
     name = 'power'
 
     def __init__(self, host: host_files.Host) -> None:
-        """Begin.
+        """Opens the meters and the account.
 
-        :raises CannotMonitor: the host has no meters
+        :raises CannotMonitor: when the host has no meters that can be read
         """
         try:
             self._meters = Meters(host)
@@ -68,18 +74,18 @@ class Power:
                       else str(error))
             raise _without(f'{_ZONES}: {reason}') from error
         if not self._meters.most_uj:
-            raise _without(f'no socket has one in {_ZONES}')
+            raise _without(f'{_ZONES} has no meter of a socket')
         self._sockets = _sockets(host, range(os.cpu_count() or 1))
         self._account = power.Account(
             self._meters.read_uj(), self._meters.most_uj, self._sockets)
 
     def read(self, span_s: float, work: Mapping[str, Mapping[int, float]]
              ) -> Mapping[str, int]:
-        """The energy of each server, HOST and IDLE, in uJ.
+        """Returns the energy of each server, HOST and IDLE, in uJ.
 
-        :param span_s: since the beginning
-        :param work: by name, on each CPU since then: CPU time in s, or
-            weighted cycles with IDLE's; HOST's, too
+        :param span_s: the time since the account was opened
+        :param work: the work by name, with HOST, on each CPU since then: CPU
+            time in s without IDLE, or weighted cycles with IDLE
         """
         if power.IDLE not in work:
             work = {**work, power.IDLE: power.idle(span_s, self._sockets,
@@ -88,21 +94,22 @@ class Power:
         return self._account.parts
 
     def close(self) -> None:
+        """Closes the meters."""
         self._meters.close()
 
 
 def _without(reason: str) -> exception.CannotMonitor:
     return exception.CannotMonitor(
-        what=Power.name, reason=f'the host has no meter of energy (RAPL) '
-        f'that can be read: {reason}')
+        what=Power.name, reason=f'the host has no energy meter (RAPL) that '
+        f'can be read: {reason}')
 
 
 def _sockets(host: host_files.Host, cpus: Iterable[int]) -> dict[int, int]:
-    """The socket of each CPU that is online."""
-    found = {}
+    """Returns the socket of each CPU that is online."""
+    socket_of = {}
     for cpu in cpus:
         try:
-            found[cpu] = int(host.read(_SOCKET.format(cpu)))
+            socket_of[cpu] = int(host.read(_SOCKET.format(cpu)))
         except (OSError, ValueError):
-            continue  # offline
-    return found
+            continue  # the CPU is offline
+    return socket_of

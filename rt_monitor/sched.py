@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The programs at the scheduler, from their object to numbers of servers."""
+"""The source at the scheduler: loads its programs and reads their counts."""
 
 from collections.abc import Iterator, Mapping
 import contextlib
@@ -14,26 +14,26 @@ from rt_monitor import waits
 
 #: ``struct cpu``: since, lane, server, pid, known, unseen, budgets.
 _CPU = struct.Struct('=QIIiIQQ')
-#: The lane of tasks that are no server's.
+#: The lane of tasks that do not belong to a server.
 _HOST = 0
-#: Arrays of the programs, by lane and by server.
+#: The array of the programs by lane, and those by server.
 _TOTALS, _HISTOGRAMS = 'totals', ('waits', 'uses')
 
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """A server at the scheduler.
+    """The scheduling of a server.
 
-    :ivar whole: all of it
-    :ivar vcpus: its vCPUs, where each has a control group; without waits
-        and uses, which only servers have
+    :ivar whole: the counts of the whole server
+    :ivar vcpus: the counts of its vCPUs, where each vCPU has a control group;
+        without waits and uses, which are counted only for a whole server
     """
 
     whole: waits.Usage
     vcpus: Mapping[int, waits.Usage]
 
     def since(self, before: 'Seen') -> 'Seen':
-        """What came after an earlier look."""
+        """Returns the counts since an earlier look."""
         none = waits.Usage()
         return Seen(self.whole.since(before.whole), {
             vcpu: usage.since(before.vcpus.get(vcpu, none))
@@ -41,7 +41,7 @@ class Seen:
 
 
 class Scheduler(objects.Source):
-    """What servers use and wait for, from now on."""
+    """CPU time, waiting and budgets of servers, counted from now on."""
 
     name = 'sched'
 
@@ -61,47 +61,47 @@ class Scheduler(objects.Source):
                 self._arrays[name].clear(objects.key(server))
 
     def begin(self) -> None:
-        # What they have used until now is not counted.
+        # This reads what the tasks have used until now, which is not counted.
         self.object.walk('iter/task')
 
     def read(self, register: monitor_servers.Register) -> dict[str, Seen]:
-        """All servers by their UUID, and ``other`` where there is any."""
+        """Returns all servers by UUID, and ``other`` if there are others."""
         self._flush()
         self.object.walk('iter/task')
-        found = {name: objects.by_number(values)
-                 for name, values in self._arrays.items()}
-        return {uuid: self._seen(place, found)
+        arrays = {name: objects.by_number(values)
+                  for name, values in self._arrays.items()}
+        return {uuid: self._seen(place, arrays)
                 for uuid, place in register.shown.items()}
 
     def unseen(self) -> int:
-        """Switches of tasks that the kernel sent no event for."""
+        """Returns how many switches the kernel sent no event for."""
         return sum(unseen for *_, unseen, _ in self._of_cpus())
 
     def sees_budgets(self) -> bool:
-        """Whether those of groups are seen to run out, on this kernel."""
+        """Returns whether the programs see budgets of groups run out."""
         self._flush()
         return any(budgets for *_, budgets in self._of_cpus())
 
     def host(self) -> Mapping[int, waits.Counts]:
-        """What was seen of tasks that are no server's, on each CPU."""
+        """Returns the counts of tasks without a server, on each CPU."""
         return self._cpus_of(_HOST)
 
     def _flush(self) -> None:
         for cpu in range(self._cpus.width):
-            with contextlib.suppress(OSError):  # offline
+            with contextlib.suppress(OSError):  # the CPU is offline
                 self.object.run('flush', cpu)
 
     def _of_cpus(self) -> Iterator[tuple[int, ...]]:
         return _CPU.iter_unpack(self._cpus.get(objects.key(0)) or b'')
 
     def _seen(self, place: monitor_servers.Place,
-              found: Mapping[str, Mapping[int, bytes]]) -> Seen:
-        """A server, from what the arrays have."""
+              arrays: Mapping[str, Mapping[int, bytes]]) -> Seen:
+        """Returns a server from the values of the arrays."""
         lanes = {vcpu: waits.Usage(
-            waits.Totals.decode(found[_TOTALS][lane]), self._cpus_of(lane))
+            waits.Totals.decode(arrays[_TOTALS][lane]), self._cpus_of(lane))
             for vcpu, lane in place.lanes.items()}
         shared = waits.Usage(waits.Totals(), {}, *(
-            histogram.Histogram.decode(found[name][place.index])
+            histogram.Histogram.decode(arrays[name][place.index])
             for name in _HISTOGRAMS))
         return Seen(sum(lanes.values(), shared), {
             vcpu: usage for vcpu, usage in lanes.items()
@@ -109,5 +109,5 @@ class Scheduler(objects.Source):
 
     def _cpus_of(self, lane: int) -> dict[int, waits.Counts]:
         data = self._counts.get(objects.key(lane)) or b''
-        return {cpu: found for cpu, found in enumerate(waits.by_cpu(data))
-                if found.ran or found.last}
+        return {cpu: counts for cpu, counts in enumerate(waits.by_cpu(data))
+                if counts.ran or counts.last}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The servers that are watched, and the numbers the programs know them by.
+"""The servers that are watched, and their numbers in the programs.
 
-The programs have room for so many servers and vCPUs; what comes beyond is
-counted together, as ``other``.
+The programs have room for a limited number of servers and vCPUs.  All servers
+beyond these bounds are counted together, as ``other``.
 """
 
 from collections import deque
@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 import dataclasses
 import struct
 
-#: As ``programs/lanes.h`` has them, without the host's own and ``other``.
+#: The bounds of ``programs/lanes.h``, without the host and ``other``.
 SERVERS, LANES = 256, 1022
 HOST, OTHER = 0, 1
 OTHER_NAME = 'other'
-#: The vCPU of what belongs to a server and to no vCPU of it.
+#: Stands for a vCPU where a group belongs to the whole server.
 WHOLE = -1
 
 _KEY = struct.Struct('=Q')
@@ -26,7 +26,8 @@ _VALUE = struct.Struct('=II')
 class Reservation:
     """What the kernel grants each vCPU of a server, in us.
 
-    :ivar of_group: the budget is its control group's, not its threads'
+    :ivar of_group: whether a control group holds the budget; if not, each
+        thread holds one
     """
 
     runtime_us: int
@@ -35,6 +36,7 @@ class Reservation:
 
     @property
     def share(self) -> float:
+        """Runtime divided by period."""
         return self.runtime_us / self.period_us
 
 
@@ -42,15 +44,20 @@ class Reservation:
 class Server:
     """A server that runs on this host.
 
-    :ivar uuid: Nova's; what labels have
-    :ivar groups: the numbers of its control groups by vCPU, the domain's by
-        WHOLE; what is in a group below belongs to it too
-    :ivar vcpus: how many it has, 0 where nobody tells
-    :ivar name, project, flavor: as people call them; '' where nobody tells
-    :ivar addresses: fixed and floating ones, as Nova has told libvirt
+    :ivar uuid: the UUID of the server in Nova, which is its label in metrics
+    :ivar groups: the numbers of its control groups by vCPU, and the number of
+        the domain's group by WHOLE.  A task in a group below one of these
+        belongs to the server, too.
+    :ivar vcpus: the number of its vCPUs; 0: unknown
+    :ivar name: its name; '': unknown
+    :ivar project: its project; '': unknown
+    :ivar flavor: the name of its flavor; '': unknown
+    :ivar addresses: its fixed and floating addresses, from the metadata that
+        Nova gave libvirt
     :ivar taps: the numbers of its network interfaces on this host
-    :ivar sockets: they are this host's, as a container's are
-    :ivar vnf: that it belongs to, as Tacker calls it; '' where nobody tells
+    :ivar sockets: whether its sockets are in the kernel of this host, as those
+        of a container are
+    :ivar vnf: the VNF that it belongs to, as Tacker names it; '': unknown
     """
 
     uuid: str
@@ -67,7 +74,7 @@ class Server:
 
     @property
     def reserved_cpus(self) -> float | None:
-        """The CPUs that all its vCPUs have reserved; None for none."""
+        """The CPUs that are reserved for all vCPUs; None: no reservation."""
         if self.reservation is None:
             return None
         vcpus = self.vcpus or max(1, len(self.groups) - 1)
@@ -75,16 +82,19 @@ class Server:
 
 
 def has_group_budget(server: Server) -> bool:
-    """Whether it has a budget that not every kernel shows."""
+    """Returns whether a server's budget is a group's.
+
+    Not every kernel shows when such a budget runs out.
+    """
     return server.reservation is not None and server.reservation.of_group
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
-    """The numbers of a server.
+    """The numbers of a server in the programs.
 
-    :ivar index: of what the server counts as a whole
-    :ivar lanes: by vCPU
+    :ivar index: the index of the counts of the whole server
+    :ivar lanes: the lane of each vCPU
     """
 
     index: int
@@ -93,12 +103,12 @@ class Place:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """What is different since the last time.
+    """The difference between two lists of servers.
 
-    :ivar put: value by key of the programs' map of groups
-    :ivar remove: keys of that map
-    :ivar servers: indexes that start anew
-    :ivar lanes: lanes that start anew
+    :ivar put: the values to set in the programs' map of groups, by key
+    :ivar remove: the keys to remove from this map
+    :ivar servers: the indexes whose counts start from 0
+    :ivar lanes: the lanes whose counts start from 0
     """
 
     put: Mapping[bytes, bytes]
@@ -108,10 +118,10 @@ class Change:
 
 
 class Register:
-    """Which server has which numbers.
+    """Assigns numbers to servers.
 
-    Numbers given back are used again as late as possible: a task that ends
-    is counted a moment later.
+    A number that was given back is reused as late as possible, because a task
+    that ends is counted a moment later.
     """
 
     def __init__(self) -> None:
@@ -120,15 +130,15 @@ class Register:
         self._groups: dict[int, tuple[int, int]] = {}
         self.places: dict[str, Place] = {}
         self.servers: dict[str, Server] = {}
-        #: Which place it is that a server has, of all that were given.
+        #: The number of a server's place, in the order of assignment.
         self.begun: dict[str, int] = {}
         self._given = 0
-        #: How many servers are counted as ``other``.
+        #: The number of servers that are counted as ``other``.
         self.beyond = 0
 
-    def update(self, found: Iterable[Server]) -> Change:
-        """Take these for the servers that there are."""
-        self.servers = {server.uuid: server for server in found}
+    def update(self, running: Iterable[Server]) -> Change:
+        """Replaces the list of servers and returns what has changed."""
+        self.servers = {server.uuid: server for server in running}
         for uuid in [*self.places]:
             if (uuid not in self.servers or self.places[uuid].lanes.keys()
                     != self.servers[uuid].groups.keys()):
@@ -151,7 +161,7 @@ class Register:
 
     @property
     def shown(self) -> dict[str, Place]:
-        """The places of all servers, and of ``other`` where there is any."""
+        """The places of all servers, and of ``other`` if there are others."""
         if not self.beyond:
             return self.places
         return {**self.places, OTHER_NAME: Place(OTHER, {WHOLE: OTHER})}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The service: Prometheus asks, the programs answer.
+"""The service: answers Prometheus with what the programs have counted.
 
-The process that listens has no privileges and nothing but open maps; the
-one that finds servers has no socket.
+The process that listens has no privileges, and nothing but open maps.  The
+process that finds servers has no socket.
 """
 
 from collections.abc import Iterator
@@ -30,19 +30,21 @@ from rt_monitor import push
 from rt_monitor import servers
 
 PATH = '/metrics'
-#: How long a client may take, in seconds.
+#: The longest time that a client may take, in seconds.
 _PATIENCE = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """How the service runs.
+    """The options of the service.
 
-    :ivar user: whom the listening process runs as
-    :ivar certificate, key: for TLS, '' for none
-    :ivar clients: the authority that clients' certificates must be from
-    :ivar http: read requests of HTTP/1, which are tenants'
-    :ivar push_to: where to push metrics, too; None for nowhere
+    :ivar user: the user that the listening process runs as
+    :ivar certificate: the file of the certificate for TLS; '': no TLS
+    :ivar key: the file of the key of this certificate
+    :ivar clients: the file of the authority that must have signed the
+        certificates of clients; '': clients need no certificate
+    :ivar http: whether to read requests of HTTP/1, which are tenants' data
+    :ivar push_to: where to push the metrics as well; None for nowhere
     """
 
     address: str = '127.0.0.1'
@@ -63,7 +65,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:  # noqa: N802
         if self.path.partition('?')[0] != PATH:
-            self.send_error(404, f'Only {PATH} is here')
+            self.send_error(404, f'This service answers only {PATH}')
             return
         body = self.server.answer().encode()
         self.send_response(200)
@@ -73,19 +75,20 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nobody reads a line for each scrape."""
+        """Logs nothing, because nobody reads a line for each scrape."""
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Answers scrapes, one at a time."""
+    """An HTTP server that answers scrapes, one at a time."""
 
     daemon_threads = True
 
     def __init__(self, options: Options, monitor: monitor_look.Monitor
                  ) -> None:
-        """Listen, not yet answering.
+        """Begins to listen, but does not answer yet.
 
-        :raises CannotMonitor: the address cannot be had, for one
+        :raises CannotMonitor: when that fails, for example because the
+            address is in use
         """
         self._monitor = monitor
         self._lock = threading.Lock()
@@ -102,14 +105,14 @@ class Server(http.server.ThreadingHTTPServer):
                 reason=str(error)) from error
 
     def answer(self) -> str:
-        """All metrics, as they are now."""
+        """Returns the text of all metrics as they are now."""
         with self._lock, _uncollected():
             return exposition.text(self._families())
 
     def start_push(self, options: push.Options) -> None:
-        """Push all metrics from now on, too.
+        """Begins to push all metrics.
 
-        :raises CannotMonitor: it cannot be
+        :raises CannotMonitor: when that is not possible
         """
         self._push = push.prepare(options, self._locked)
         self._push.start()
@@ -125,19 +128,21 @@ class Server(http.server.ThreadingHTTPServer):
                 look, failed_pushes=self._push.failures)
         return metrics.families(look)
 
-    def watch(self, found: list[servers.Server]) -> None:
+    def watch(self, running: list[servers.Server]) -> None:
+        """Watches these servers, and no others."""
         with self._lock:
-            self._monitor.watch(found)
+            self._monitor.watch(running)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no news."""
+        """Ignores the error of a client that closed its connection."""
 
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Do not look for cycles, of which an answer has none.
+    """Suspends the garbage collector's search for reference cycles.
 
-    It has so many objects that this would be a fifth of its time.
+    An answer has no cycles, but so many objects that the search would take a
+    fifth of its time.
     """
     gc.disable()
     try:
@@ -156,17 +161,18 @@ def _context(options: Options) -> ssl.SSLContext:
 
 
 def run(options: Options) -> int:
-    """Serve until SIGTERM or SIGINT; the exit status.
+    """Serves until SIGTERM or SIGINT, and returns the exit status.
 
-    :raises CannotMonitor: there is no such user, for one
-    :raises OutsideHost: servers cannot be seen
+    :raises CannotMonitor: when the service cannot start, for example because
+        the user does not exist
+    :raises OutsideHost: when this process cannot see the servers of the host
     """
     try:
         account = pwd.getpwnam(options.user)
     except KeyError as error:
         raise exception.CannotMonitor(
-            what=f'as user {options.user}', reason='there is none of this '
-            'name; choose one with --user') from error
+            what=f'as user {options.user}', reason='this user does not '
+            'exist; choose another one with --user') from error
     host = host_files.Host()
     namespaces.verify(host)
     lacking = privileges.lacking(host)
@@ -183,15 +189,20 @@ def run(options: Options) -> int:
 
 
 def _serve(server: Server, reader: int) -> int:
-    """Answer until a signal, 0, or until nobody finds servers, 1."""
+    """Answers until a signal comes or the search for servers has ended.
+
+    :returns: 0 after a signal; 1 after the process that finds servers ended
+    """
     statuses = [0]
 
     def end(*_: object) -> None:
-        # Not from the thread that serves, which would wait for itself.
+        # The thread that serves must not call this, because it would wait
+        # for itself.
         threading.Thread(target=server.shutdown, daemon=True).start()
 
     def alone() -> None:
-        print('nova-rt-monitor: the process that finds servers has ended',
+        print('nova-rt-monitor: the process that finds servers has ended; '
+              'the service ends, too',
               file=sys.stderr, flush=True)
         statuses.append(1)
         end()

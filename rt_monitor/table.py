@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A look between two moments, as text for a person and as JSON."""
+"""Shows a look between two moments, as text for a person or as JSON."""
 
 from collections.abc import Iterable, Iterator, Sequence
 import json
@@ -23,7 +23,7 @@ _NAME = 24
 
 
 def text(look: monitor_look.Look) -> str:
-    """A line for each server, those that use most at the top."""
+    """Returns a table with a line for each server, the busiest one first."""
     rows = [_row(look, uuid, seen) for uuid, seen in _ordered(look)]
     widths = [max(map(len, column))
               for column in zip(_HEADINGS, *rows, strict=True)]
@@ -53,7 +53,7 @@ def _row(look: monitor_look.Look, uuid: str, seen: sched.Seen
 
 def _budget(look: monitor_look.Look, uuid: str, usage: waits.Usage
             ) -> Iterator[str]:
-    """What is only known where it is seen when the budget runs out."""
+    """Yields the cells that need to know when the budget ran out."""
     cells = (str(usage.counts.exhausted), _part(usage.counts.starved, look),
              _part(usage.lost_ns, look),
              *(_ms(usage.waits, quantile) for quantile in _QUANTILES))
@@ -65,14 +65,14 @@ def _part(ns: int, look: monitor_look.Look) -> str:
     return f'{ns / _NS / look.span_s:.1%}'
 
 
-def _ms(found: histogram.Histogram, quantile: float) -> str:
-    if not found.count:
+def _ms(times: histogram.Histogram, quantile: float) -> str:
+    if not times.count:
         return '-'
-    return f'{found.quantile_ns(quantile) / _MS_NS:.3f} ms'
+    return f'{times.quantile_ns(quantile) / _MS_NS:.3f} ms'
 
 
 def _answers(look: monitor_look.Look, uuid: str) -> tuple[str, str]:
-    """Requests that it answered a second, and how long the slow ones took."""
+    """Returns requests answered per second, and the time of slow answers."""
     seen = look.answered.get(uuid)
     if seen is None:
         return '-', '-'
@@ -81,7 +81,7 @@ def _answers(look: monitor_look.Look, uuid: str) -> tuple[str, str]:
 
 
 def _line(row: Sequence[str], widths: Iterable[int]) -> str:
-    # The first two are text, the others are numbers.
+    # The first two columns are text, the others are numbers.
     return '  '.join(
         cell.ljust(width) if column < 2 else cell.rjust(width)
         for column, (cell, width) in enumerate(zip(row, widths, strict=True))
@@ -91,7 +91,7 @@ def _line(row: Sequence[str], widths: Iterable[int]) -> str:
 def _requests(look: monitor_look.Look) -> Iterator[str]:
     for uuid, seen in look.requests.items():
         for request, took in sorted(
-                seen.requests.items(), key=lambda each: -each[1].count):
+                seen.requests.items(), key=lambda item: -item[1].count):
             if took.count:
                 asks = request.role is transactions.Role.CLIENT
                 yield (f'{uuid}  {"asks " if asks else ""}{request.method} '
@@ -105,12 +105,14 @@ def _notes(look: monitor_look.Look) -> Iterator[str]:
         if source.reason:
             yield f'Without {source.name}: {source.reason}.'
     if look.beyond:
-        yield (f'{look.beyond} servers beyond the first {servers.SERVERS} '
-               f'are counted together, as {servers.OTHER_NAME}.')
+        verb = 's are' if look.beyond > 1 else ' is'
+        yield (f'{look.beyond} server{verb} beyond the first '
+               f'{servers.SERVERS} and counted under the name '
+               f'{servers.OTHER_NAME}.')
 
 
 def as_json(look: monitor_look.Look) -> str:
-    """The same numbers, exact; times in ns."""
+    """Returns the same numbers as JSON, exact and with times in ns."""
     return json.dumps({
         'seconds': look.span_s,
         'sources': [{'source': source.name, 'state': source.state,
@@ -129,15 +131,15 @@ def as_json(look: monitor_look.Look) -> str:
 
 def _as_json(server: servers.Server | None, seen: sched.Seen,
              shows_budget: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    about: dict[str, Any] = {}
     if server:
-        found = {'name': server.name, 'project': server.project,
+        about = {'name': server.name, 'project': server.project,
                  'flavor': server.flavor, 'vnf': server.vnf,
                  'vcpus': server.vcpus or None}
         if server.reservation:
-            found |= {'runtime_us': server.reservation.runtime_us,
+            about |= {'runtime_us': server.reservation.runtime_us,
                       'period_us': server.reservation.period_us}
-    return {**found, 'reserved_cpus': server.reserved_cpus if server else None,
+    return {**about, 'reserved_cpus': server.reserved_cpus if server else None,
             **_usage(seen.whole, shows_budget),
             'wait_ns': _times(seen.whole.waits) if shows_budget else None,
             'by_vcpu': {vcpu: _usage(usage, shows_budget)
@@ -155,9 +157,9 @@ def _usage(usage: waits.Usage, shows_budget: bool) -> dict[str, int | None]:
             'switches': counts.switches, 'preemptions': counts.preempted}
 
 
-def _times(found: histogram.Histogram) -> dict[str, float]:
-    return {'count': found.count, 'mean': found.mean_ns,
-            **{f'p{quantile * 100:g}': found.quantile_ns(quantile)
+def _times(times: histogram.Histogram) -> dict[str, float]:
+    return {'count': times.count, 'mean': times.mean_ns,
+            **{f'p{quantile * 100:g}': times.quantile_ns(quantile)
                for quantile in (0.5, 0.75, 0.9, 0.99, 0.999)}}
 
 

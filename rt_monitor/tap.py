@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What passes the network interfaces of servers, packet by packet.
+"""The source at network interfaces: counts the packets of servers.
 
-The sockets of a virtual machine are in the guest, so its transactions are
-told from the packets at its tap; datagrams of all servers are, too.
+The sockets of a virtual machine are in the guest.  The transactions of a
+virtual machine are therefore counted from the packets at its tap, and so are
+the datagrams of all servers.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,13 +22,13 @@ from rt_monitor import transactions
 _TAP = struct.Struct('=II')
 _DATAGRAMS = struct.Struct('=4Q')
 _WAYS = {'from_guest': libbpf.Way.IN, 'to_guest': libbpf.Way.OUT}
-#: Of the loopback interface, which every network namespace has.
+#: The number of the loopback interface, which every network namespace has.
 _LOOPBACK = 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Datagrams:
-    """What a server sent and got over UDP; bytes without headers."""
+    """What a server sent and received over UDP; bytes without headers."""
 
     sent: int = 0
     received: int = 0
@@ -35,16 +36,19 @@ class Datagrams:
     received_bytes: int = 0
 
     def since(self, before: 'Datagrams') -> 'Datagrams':
-        """What came after an earlier look."""
+        """Returns the counts since an earlier look."""
         return Datagrams(*(
             getattr(self, field.name) - getattr(before, field.name)
             for field in dataclasses.fields(self)))
 
 
 def probe(source: objects.Source) -> None:
-    """Attach its programs to the loopback interface and take them off again.
+    """Checks that the kernel can attach the programs of a source.
 
-    :raises CannotMonitor: the kernel attaches nothing; the source is closed
+    The check attaches them to the loopback interface and detaches them again.
+
+    :raises CannotMonitor: when the kernel cannot attach them; the source is
+        then closed
     """
     try:
         for name, way in _WAYS.items():
@@ -52,37 +56,40 @@ def probe(source: objects.Source) -> None:
     except OSError as error:
         source.close()
         raise exception.CannotMonitor(
-            what=source.name, reason='the kernel attaches nothing to '
-            'network interfaces by tcx; it must be Linux 6.6 or newer '
+            what=source.name, reason='the kernel cannot attach programs to '
+            'network interfaces (tcx); it must be Linux 6.6 or newer '
             f'({error.strerror})') from error
 
 
 class Owners:
-    """A map of the programs that says whose each interface is."""
+    """A map of the programs from each interface to its server."""
 
-    def __init__(self, of: libbpf.Map) -> None:
-        self._map = of
-        self._known: Mapping[bytes, bytes] = {}
+    def __init__(self, owners: libbpf.Map) -> None:
+        self._map = owners
+        self._present: Mapping[bytes, bytes] = {}
 
     def set(self, wanted: Mapping[bytes, bytes]) -> None:
-        """Have these values by interface, and no others."""
-        for key in self._known.keys() - wanted.keys():
+        """Makes the map contain exactly these values."""
+        for key in self._present.keys() - wanted.keys():
             self._map.remove(key)
         for key, value in wanted.items():
-            if self._known.get(key) != value:
+            if self._present.get(key) != value:
                 self._map.put(key, value)
-        self._known = wanted
+        self._present = wanted
 
 
 class Taps(transactions.Edges):
-    """What passes the interfaces of servers, once they are followed."""
+    """Transactions and datagrams at the network interfaces of servers.
+
+    An :class:`Attacher` attaches the programs to the interfaces.
+    """
 
     name = 'tap'
 
     def __init__(self) -> None:
-        """Load the programs.
+        """Loads the programs.
 
-        :raises CannotMonitor: this host cannot
+        :raises CannotMonitor: when this host cannot run them
         """
         super().__init__()
         self._taps = Owners(self.object.map('taps'))
@@ -95,7 +102,7 @@ class Taps(transactions.Edges):
             self._datagrams.clear(objects.key(server))
 
     def point(self, register: monitor_servers.Register) -> None:
-        """Say whose each interface is."""
+        """Tells the programs which server each interface belongs to."""
         self._taps.set({
             objects.key(tap): _TAP.pack(place.index, not server.sockets)
             for uuid, server in register.servers.items()
@@ -108,7 +115,7 @@ class Taps(transactions.Edges):
 
     def datagrams(self, register: monitor_servers.Register
                   ) -> Mapping[str, Datagrams]:
-        """All servers with interfaces, by their UUID."""
+        """Returns the datagrams of servers with interfaces, by UUID."""
         return {uuid: self._of(place.index)
                 for uuid, place in self.concerned(register).items()}
 
@@ -118,31 +125,31 @@ class Taps(transactions.Edges):
 
 
 class Attacher:
-    """Keeps the programs at the interfaces of servers.
+    """Keeps the programs of a source attached to the interfaces of servers.
 
-    It may be in another process than what reads: it alone needs
-    CAP_NET_ADMIN after the beginning.
+    The attacher may be used in another process than the source itself.
     """
 
     def __init__(self, source: objects.Source, concerned: Callable[
             [monitor_servers.Server], bool] = lambda _: True) -> None:
-        """Attach nothing yet.
+        """Attaches nothing yet.
 
-        :param concerned: whether a server is one for this source
+        :param concerned: a function that returns whether the source is for a
+            server
         """
         self._object = source.object
         self._concerned = concerned
         self._links: dict[int, list[int]] = {}
 
     def follow(self, servers: Iterable[monitor_servers.Server]) -> None:
-        """Attach to the interfaces of these servers, and to no others."""
+        """Attaches to the interfaces of these servers, and to no others."""
         wanted = {tap for server in servers if self._concerned(server)
                   for tap in server.taps}
         for tap in self._links.keys() - wanted:
             for link in self._links.pop(tap):
                 os.close(link)
         for tap in wanted - self._links.keys():
-            # One that is gone by now goes from the next list, too.
+            # An interface that is gone by now is missing in the next list.
             with contextlib.suppress(OSError):
                 self._attach(tap)
 
@@ -153,6 +160,7 @@ class Attacher:
                 link = self._object.attach_to_interface(name, tap, way)
                 undo.callback(os.close, link)
                 links.append(link)
-            # Both ways or none, which is tried again.
+            # If one direction failed, the other one is detached, and the
+            # next call tries both again.
             undo.pop_all()
             self._links[tap] = links

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Requests and answers of servers over TCP, as Figure 4 of the paper.
+"""Requests and answers of servers over TCP, as in Figure 4 of the paper.
 
-A transaction is a request and its answer.  Unlike the paper's, that of a
-server begins when the request arrives and not when it is read: what a
-reservation decides is the time between.
+A transaction is a request and its answer.  In the paper, the transaction of a
+server begins when the server reads the request.  Here it begins when the
+request arrives, because the reservation decides about the time in between.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ _STATS = struct.Struct('=QQQ')
 
 
 class Role(enum.Enum):
-    """Which end of its connections a server is; as the programs have it."""
+    """The end of a connection that a server is; values as in the programs."""
 
     SERVER = 1
     CLIENT = 2
@@ -31,10 +31,12 @@ class Role(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Peer:
-    """Who is at the other end.
+    """The other end of connections of a server.
 
-    :ivar address: None for all beyond the bounds
-    :ivar port: of the service, at whichever end that is
+    :ivar role: the role of the server itself
+    :ivar address: the address of the peer; None for all peers beyond the
+        bounds
+    :ivar port: the port of the service, at whichever end the service is
     """
 
     role: Role
@@ -44,11 +46,11 @@ class Peer:
 
 @dataclasses.dataclass(frozen=True)
 class Edge:
-    """What a server and a peer said to each other.
+    """The transactions of a server with a peer.
 
     :ivar received: bytes that the server has read
-    :ivar sent: bytes that it has given to the kernel
-    :ivar took: how long transactions took
+    :ivar sent: bytes that the server has given to the kernel
+    :ivar took: the times that transactions took
     """
 
     received: int = 0
@@ -60,7 +62,7 @@ class Edge:
                     self.took + other.took)
 
     def since(self, before: 'Edge') -> 'Edge':
-        """What came after an earlier look."""
+        """Returns the counts since an earlier look."""
         return Edge(self.received - before.received, self.sent - before.sent,
                     self.took.since(before.took))
 
@@ -69,8 +71,11 @@ class Edge:
 class Seen:
     """The transactions of a server.
 
-    :ivar waiting: from the arrival of a request to its first read, as server
-    :ivar first: from its arrival to the first of the answer, as server
+    :ivar edges: the transactions by peer
+    :ivar waiting: the times from the arrival of a request to its first read,
+        in the role of the server
+    :ivar first: the times from the arrival of a request to the first byte of
+        its answer, in the role of the server
     """
 
     edges: Mapping[Peer, Edge] = dataclasses.field(default_factory=dict)
@@ -78,7 +83,7 @@ class Seen:
     first: histogram.Histogram = histogram.Histogram()
 
     def total(self, role: Role) -> Edge:
-        """With all peers together."""
+        """Returns the transactions with all peers together, in this role."""
         return sum((edge for peer, edge in self.edges.items()
                     if peer.role is role), Edge())
 
@@ -89,7 +94,7 @@ class Seen:
                     self.waiting + other.waiting, self.first + other.first)
 
     def since(self, before: 'Seen') -> 'Seen':
-        """What came after an earlier look."""
+        """Returns the counts since an earlier look."""
         return Seen({peer: edge.since(before.edges.get(peer, Edge()))
                      for peer, edge in self.edges.items()},
                     self.waiting.since(before.waiting),
@@ -98,11 +103,11 @@ class Seen:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stats:
-    """What is not exact.
+    """How many transactions are missing or not told apart.
 
-    :ivar late: connections that were older than the programs
+    :ivar late: connections that were open before their server was watched
     :ivar beyond: transactions with peers beyond the bounds
-    :ivar full: transactions that are missing
+    :ivar full: transactions that are missing, because the map is full
     """
 
     late: int = 0
@@ -115,7 +120,7 @@ class Stats:
 
 
 class Edges(objects.Source):
-    """Programs that count transactions of servers with their peers."""
+    """A source of transactions: reads them from the maps of its programs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -134,7 +139,10 @@ class Edges(objects.Source):
             self._peers.clear(objects.key(server))
 
     def read(self, register: monitor_servers.Register) -> dict[str, Seen]:
-        """All servers by their UUID, and ``other`` where there is any."""
+        """Returns the transactions of all servers by UUID.
+
+        The servers beyond the bounds have the name ``other``.
+        """
         edges: dict[int, dict[Peer, Edge]] = {}
         for server, peer, edge in self._all_edges():
             edges.setdefault(server, {})[peer] = edge
@@ -144,10 +152,11 @@ class Edges(objects.Source):
 
     def concerned(self, register: monitor_servers.Register
                   ) -> Mapping[str, monitor_servers.Place]:
-        """The servers that it knows something of."""
+        """Returns the places of the servers that the source counts for."""
         return register.shown
 
     def stats(self) -> Stats:
+        """Returns how many transactions are missing or not told apart."""
         data = self._stats.get(objects.key(0))
         return Stats(*_STATS.unpack(data)) if data else Stats()
 
@@ -162,26 +171,27 @@ class Edges(objects.Source):
 
 
 class Transactions(Edges):
-    """What servers answer and ask for by sockets of this host."""
+    """The transactions of servers whose sockets are in this kernel."""
 
     name = 'tcp'
 
     def begin(self) -> None:
-        # Who listens, and then who is connected to whom.
+        # The first walk finds the listening sockets, by which the second one
+        # tells the roles of open connections.
         for _ in range(2):
             self.object.walk('iter/task_file')
 
 
 def _seen(edges: Mapping[Peer, Edge], parts: bytes) -> Seen:
-    """A server, from its edges and ``struct parts``."""
+    """Returns a server from its edges and the bytes of ``struct parts``."""
     return Seen(edges, histogram.Histogram.decode(parts[:histogram.SIZE]),
                 histogram.Histogram.decode(parts[histogram.SIZE:]))
 
 
 def _address(data: bytes
              ) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address of a peer; IPv4 comes mapped into IPv6."""
+    """Returns the address of a peer; IPv4 comes mapped into IPv6."""
     if not any(data):
         return None
-    found = ipaddress.IPv6Address(data)
-    return found.ipv4_mapped or found
+    address = ipaddress.IPv6Address(data)
+    return address.ipv4_mapped or address

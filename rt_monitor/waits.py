@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What happened to a server at the scheduler, as the programs count it.
+"""The counts of a server at the scheduler, as the programs count them.
 
-Sums of CPU time and waiting are the kernel's own, from the counters of each
-task; budgets and switches are from the switches themselves.
+The sums of CPU time and waiting come from the kernel's own counters of each
+task.  Budgets and switches are counted at the switches of tasks.
 """
 
 from collections.abc import Iterator
@@ -19,18 +19,18 @@ _TOTALS = struct.Struct('=3Q')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Counts:
-    """What was seen of a lane on one CPU; times in ns.
+    """The counts of a lane on one CPU; times are in ns.
 
-    A lane is a vCPU of a server, or a server without groups for them.
+    A lane is a vCPU of a server, or a whole server whose vCPUs have no groups.
 
-    :ivar ran: on the CPU
-    :ivar switches: to one of its tasks
-    :ivar preempted: switches from a task that would have run on
+    :ivar ran: the CPU time of its tasks
+    :ivar switches: switches to one of its tasks
+    :ivar preempted: switches away from a task that was still runnable
     :ivar exhausted: periods in which the budget ran out
-    :ivar starved: without budget, while it would have run
-    :ivar apart: what of the time that its tasks waited was without budget
-    :ivar first: when it was first seen, on the scheduler's clock
-    :ivar last: when it was last seen; 0 if it never was
+    :ivar starved: the time for which a task was runnable without budget
+    :ivar apart: the part of its tasks' waiting time that was without budget
+    :ivar first: when a task was first seen, by the scheduler's clock
+    :ivar last: when a task was last seen; 0: never
     """
 
     ran: int = 0
@@ -52,7 +52,7 @@ class Counts:
             max(self.last, other.last))
 
     def since(self, before: 'Counts') -> 'Counts':
-        """What came after an earlier look."""
+        """Returns the counts since an earlier look."""
         return Counts(
             self.ran - before.ran, self.switches - before.switches,
             self.preempted - before.preempted,
@@ -62,23 +62,24 @@ class Counts:
 
     @property
     def seen_ns(self) -> int:
-        """From the first time to the last; the paper's execution time."""
+        """The time from the first to the last; the paper's execution time."""
         return self.last - self.first
 
 
 def by_cpu(data: bytes) -> Iterator[Counts]:
-    """The counts of a lane on each CPU, as the kernel has them."""
+    """Yields the counts of a lane on each CPU from the value of a map."""
     for values in _COUNTS.iter_unpack(data):
         yield Counts(*values[:8])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Totals:
-    """What the tasks of a lane used, those that ended included; in ns.
+    """The sums over all tasks of a lane, including ended ones; in ns.
 
     :ivar ran: CPU time
-    :ivar waited: runnable and not running, for whatever reason
-    :ivar slices: how often they were given a CPU
+    :ivar waited: the time for which tasks were runnable but did not run, for
+        whatever reason
+    :ivar slices: how often a task got a CPU
     """
 
     ran: int = 0
@@ -87,6 +88,7 @@ class Totals:
 
     @classmethod
     def decode(cls, data: bytes) -> 'Totals':
+        """Returns the sums from the value of a map."""
         return cls(*_TOTALS.unpack(data))
 
     def __add__(self, other: 'Totals') -> 'Totals':
@@ -94,18 +96,20 @@ class Totals:
                       self.slices + other.slices)
 
     def since(self, before: 'Totals') -> 'Totals':
-        """What came after an earlier look."""
+        """Returns the sums since an earlier look."""
         return Totals(self.ran - before.ran, self.waited - before.waited,
                       self.slices - before.slices)
 
 
 @dataclasses.dataclass(frozen=True)
 class Usage:
-    """A server, or one of its vCPUs, at the scheduler.
+    """The counts of a server, or of one of its vCPUs.
 
-    :ivar cpus: what was seen on each CPU where it ran
-    :ivar waits: from being runnable with budget to running
-    :ivar uses: of the budget, in each period with any use
+    :ivar totals: the sums over all tasks
+    :ivar cpus: the counts on each CPU where a task ran
+    :ivar waits: the times for which a task with budget waited for a CPU
+    :ivar uses: the CPU time of the budget that was used, for each period with
+        any use
     """
 
     totals: Totals = Totals()
@@ -115,12 +119,12 @@ class Usage:
 
     @functools.cached_property
     def counts(self) -> Counts:
-        """On all CPUs together."""
+        """The counts on all CPUs together."""
         return sum(self.cpus.values(), Counts())
 
     @property
     def lost_ns(self) -> int:
-        """It had budget and would have run, and others did."""
+        """The time for which the server had budget and others ran."""
         return max(0, self.totals.waited - self.counts.apart)
 
     def __add__(self, other: 'Usage') -> 'Usage':
@@ -131,9 +135,9 @@ class Usage:
                      self.waits + other.waits, self.uses + other.uses)
 
     def since(self, before: 'Usage') -> 'Usage':
-        """What came after an earlier look."""
-        cpus = {cpu: found.since(before.cpus.get(cpu, Counts()))
-                for cpu, found in self.cpus.items()}
+        """Returns the counts since an earlier look."""
+        cpus = {cpu: counts.since(before.cpus.get(cpu, Counts()))
+                for cpu, counts in self.cpus.items()}
         return Usage(self.totals.since(before.totals), cpus,
                      self.waits.since(before.waits),
                      self.uses.since(before.uses))

@@ -2,10 +2,12 @@
 
 """``rt-probe``: how much CPU a virtual machine, container or pod has.
 
-Runs inside of it, as an ordinary user, with the standard library alone, so
-nothing of OpenStack is imported here, and of nova_rt only ``host``.  What it
-tells are a tenant's words: no part of a cloud takes them for decisions.
+The probe runs inside the guest, as an ordinary user, with the standard
+library alone.  This package therefore imports nothing of OpenStack, and of
+nova_rt only ``machine.host``.  A report is a statement of the tenant: no part
+of a cloud bases decisions on it.
 
-Two quantities are never mixed.  *Speed* is the CPU time of a reference task
-against a calibration (``speed``).  *Share* is CPU time against wall time.
+The probe never mixes two quantities.  *Speed* compares the CPU time of a
+reference task with a calibration (``speed``).  *Share* is CPU time divided by
+wall time.
 """

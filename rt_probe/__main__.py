@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``python3 -m rt_probe``: the same as ``rt-probe``."""
+"""``python3 -m rt_probe`` runs the same command as ``rt-probe``."""
 
 from rt_probe import command
 

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How much of the reservation bursts may use, in the long run."""
+"""The part of the reservation that bursts may use in the long run."""
 
 import math
 
 
 class Allowance:
-    """What was used and is not yet made up for by the time that passed.
+    """An account of the time that bursts used.
 
-    :param part: of the reservation that may be used
+    Using the whole reservation for some time makes a debt, which the passing
+    time pays off.
+
+    :param part: the part of the reservation that may be used
     """
 
     def __init__(self, part: float) -> None:
@@ -17,19 +20,19 @@ class Allowance:
         self._at_ns = 0
 
     def spend(self, time_ns: int, now_ns: int) -> None:
-        """Count the whole reservation for so long."""
+        """Records that the whole reservation was used for *time_ns*."""
         self._debt_ns = self.debt_ns(now_ns) + time_ns
         self._at_ns = now_ns
 
     def debt_ns(self, now_ns: int) -> int:
-        """What is not made up for; with 0 all is."""
+        """Returns the debt at this time; 0 when all of it is paid off."""
         return max(0, self._debt_ns - round(
             self._part * (now_ns - self._at_ns)))
 
     def free_ns(self) -> int:
-        """When all is made up for."""
+        """Returns the time at which the debt is paid off."""
         return self._at_ns + self.pause_ns(self._debt_ns)
 
     def pause_ns(self, time_ns: float) -> int:
-        """How long it takes to make up for so much."""
+        """Returns how long it takes to pay off a use of *time_ns*."""
         return math.ceil(time_ns / self._part)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""One file with all that the probe needs, for where nothing is installed."""
+"""One file with all of the probe, for machines without an installation."""
 
 import os
 import pathlib
@@ -9,19 +9,22 @@ import zipapp
 from rt_probe import errors
 
 _MAIN = 'from rt_probe import __main__\n'
-#: What the probe imports, as patterns below the folder of all packages.
+#: The modules that the probe imports, as patterns relative to the directory
+#: that holds all packages.
 _FILES = ('rt_probe/*.py', 'nova_rt/__init__.py',
           'nova_rt/machine/__init__.py', 'nova_rt/machine/host/*.py')
 
 
 def write(path: str) -> None:
-    """Make the file, which any Python from 3.11 on runs.
+    """Writes the probe as one file, which any Python from 3.11 on runs.
 
-    :raises ProbeError: it cannot be written, or this is such a file
+    :raises ProbeError: when the file cannot be written, or when the probe
+        itself runs from such a file
     """
     packages = pathlib.Path(__file__).parents[1]
     if not packages.is_dir():
-        raise errors.ProbeError('this is a bundle already: copy it')
+        raise errors.ProbeError('this rt-probe already is a single file: '
+                                'copy that file')
     scratch = f'{path}.{os.getpid()}'
     try:
         _write(packages, pathlib.Path(scratch))
@@ -32,7 +35,7 @@ def write(path: str) -> None:
 
 
 def _write(packages: pathlib.Path, target: pathlib.Path) -> None:
-    # Not tempfile, which a container without /tmp has no place for.
+    # The module tempfile would need a /tmp, which a container may not have.
     source = target.with_name(f'{target.name}.d')
     source.mkdir()
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""When bursts are due, and what they come to."""
+"""Decides when bursts are due, and combines their results."""
 
 from collections import deque
 import dataclasses
@@ -14,30 +14,31 @@ from rt_probe import report
 from rt_probe import spin
 from rt_probe import supply
 
-#: Their median counts.
+#: How many of the last bursts are kept; their median is reported.
 KEPT = 5
-#: How much longer the pauses between checks are than they have to be: what
-#: is left of the load pays for whole bursts.
+#: The factor by which pauses between checks are longer than the load
+#: requires.  The load that is saved pays for whole bursts.
 _SPARE = 1.2
-#: Part of the load that is used: what a burst is charged for is only known
-#: as well as what there is.
+#: The part of the load that is planned with.  The rest is a margin, because
+#: the charge for a burst is only as exact as the estimate of the reservation.
 _SAFE = 0.95
-#: How many periods a check may take, before one was made.
+#: The assumed length of a check, in periods, until one has been made.
 _CHECK = 3
-#: Part of what is available that the VNF may use for a burst to begin.
+#: A burst begins only while the VNF uses less than this part of what is
+#: available.
 QUIET = 0.7
 
 
 class Bursts:
     """The last few bursts of one reservation.
 
-    :param max_load: part of the reservation that they may use
-    :ivar known: what they come to; None: nothing yet
-    :ivar reason: why the last one gave no answer
+    :param max_load: the part of the reservation that bursts may use
+    :ivar known: the combined estimate; None while there is no estimate
+    :ivar reason: why the last burst gave no estimate
     """
 
     def __init__(self, max_load: float) -> None:
-        self._found: deque[supply.Estimate] = deque(maxlen=KEPT)
+        self._estimates: deque[supply.Estimate] = deque(maxlen=KEPT)
         self._load = allowance.Allowance(_SAFE * max_load)
         self._spent_ns = self._check_ns = 0
         self._next_ns = 0
@@ -46,27 +47,35 @@ class Bursts:
         self.reason = 'no burst has ended yet'
 
     def clear(self) -> None:
-        """Forget all: the reservation may be another."""
-        self._found.clear()
+        """Forgets all bursts, because the reservation may be another one."""
+        self._estimates.clear()
         self.known = None
         self._check_ns = 0
 
     def end(self) -> None:
-        """End the burst that runs, from a handler of a signal."""
+        """Ends a running burst; may be called by a signal handler."""
         if self._running is not None:
             self._running.end()
 
     def due(self, used: float) -> bool:
-        """Whether there is load to spend, and the VNF leaves room."""
+        """Returns whether a burst may begin now.
+
+        There must be load left to spend, and the VNF must be quiet.
+
+        :param used: what the VNF uses, in CPUs
+        """
         if time.monotonic_ns() < self._next_ns:
             return False
         return (self.known is None
                 or used < QUIET * self.known.estimate.available)
 
     def take_due(self, order: spin.Order) -> float | None:
-        """A whole one where the load allows it, or else a check.
+        """Takes a whole burst where the load allows one, otherwise a check.
 
-        As :meth:`take`, which follows a check that finds too little.
+        A check that finds too little is followed by a whole burst.
+
+        :returns: as :meth:`take`
+        :raises ProbeError: when a burst is not permitted
         """
         if (self.known is None or order.period_ns is None
                 or not self._load.debt_ns(time.monotonic_ns())):
@@ -81,25 +90,26 @@ class Bursts:
                 trace.used_ns, trace.wall_ns) is not False:
             return None
         changed = self.take(order)
-        # Where checks are wrong again and again, all is paid first.
+        # Checks that are wrong repeatedly must not exceed the load: the
+        # whole debt is paid off before the next burst.
         self._next_ns = self._load.free_ns()
         return changed
 
     def take(self, order: spin.Order) -> float | None:
-        """A whole one, that sees how much there is.
+        """Takes a whole burst, which measures how much is available.
 
-        :returns: what was available before, where that is no longer so
-        :raises ProbeError: it is not allowed
+        :returns: what was available before, if that has changed, in CPUs
+        :raises ProbeError: when a burst is not permitted
         """
         trace, now = self._run(order)
-        found = gaps.estimate(trace.gaps, order.period_ns, order.tick_ns)
+        estimate = gaps.estimate(trace.gaps, order.period_ns, order.tick_ns)
         changed = None
-        if trace.stopped or found is None:
+        if trace.stopped or estimate is None:
             self.reason = trace.stopped or (
-                'the budget did not end often enough within a burst')
+                'the budget did not run out often enough within a burst')
         else:
             self.reason = ''
-            changed = self._add(found, now)
+            changed = self._add(estimate, now)
         self._plan(now, order)
         return changed
 
@@ -110,37 +120,41 @@ class Bursts:
         finally:
             self._running = None
         now = time.monotonic_ns()
-        # What is available is what a part is taken of: as far as is known.
-        got = self.known.estimate.available if self.known else 0.0
-        got = got or (max(trace.used_ns, trace.cpu_ns, 1)
-                      / max(1, trace.wall_ns))
-        self._spent_ns = round(trace.cpu_ns / got)
+        # The load is a part of what is available.  Before the first
+        # estimate, what the group got during this burst stands for it.
+        available = self.known.estimate.available if self.known else 0.0
+        available = available or (max(trace.used_ns, trace.cpu_ns, 1)
+                                  / max(1, trace.wall_ns))
+        self._spent_ns = round(trace.cpu_ns / available)
         self._load.spend(self._spent_ns, now)
         return trace, now
 
     def _plan(self, now: int, order: spin.Order) -> None:
-        """Say when the next one may be: a check, if not a whole one."""
+        """Sets the time from which on the next check or burst may begin."""
         self._next_ns = self._load.free_ns()
         if self.known is not None and order.period_ns is not None:
             check = _SPARE * (self._check_ns or _CHECK * order.period_ns)
             self._next_ns = min(self._next_ns,
                                 now + self._load.pause_ns(check))
 
-    def _add(self, found: supply.Estimate, now: int) -> float | None:
+    def _add(self, estimate: supply.Estimate, now: int) -> float | None:
         before = self.known
-        changed = before is not None and not found.touches(before.estimate)
+        changed = (before is not None
+                   and not estimate.touches(before.estimate))
         if changed:
-            self._found.clear()
-        self._found.append(found)
-        self.known = report.Known(_median(self._found), now)
+            self._estimates.clear()
+        self._estimates.append(estimate)
+        self.known = report.Known(_median(self._estimates), now)
         return before.estimate.available if before and changed else None
 
     @property
     def count(self) -> int:
-        return len(self._found)
+        """The number of bursts that the estimate is made of."""
+        return len(self._estimates)
 
 
-def _median(of: deque[supply.Estimate]) -> supply.Estimate:
+def _median(estimates: deque[supply.Estimate]) -> supply.Estimate:
     return supply.Estimate(
-        statistics.median(one.available for one in of),
-        min(one.lower for one in of), max(one.upper for one in of))
+        statistics.median(one.available for one in estimates),
+        min(one.lower for one in estimates),
+        max(one.upper for one in estimates))

@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Whether there still is what there was, seen by a burst of few periods.
+"""Checks by a burst of a few periods that the reservation has not fallen.
 
-Pure.  It is a sequential test: the burst goes on until what the group got is
-too much for half of what was known, or too little for all of it.  Both ends
-are those of the law of supply, whatever the place in the period where the
-burst begins, so a budget that stays is hardly ever said to have fallen: only
-where somebody else had the CPU.  It then takes a whole burst to believe it.
+This module is pure.  A check is a sequential test: the burst goes on until
+the group got too much for half of the known reservation, or too little for
+all of it.  Both limits come from the law of supply (``supply``), which holds
+wherever in a period the burst begins.  A check is therefore wrong about an
+unchanged budget only where somebody else had the CPU.  For that reason a
+check that finds too little is confirmed by a whole burst.
 """
 
 import dataclasses
 
 from rt_probe import supply
 
-#: A fall to this part, or less, is found.
+#: A check detects that the reservation fell to this part, or less.
 HALF = 0.5
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Check:
-    """What was known, in CPUs.
+    """The estimate that a check tests.
 
-    :ivar lower: of its interval
+    :ivar available: the estimate, in CPUs
+    :ivar lower: the lower end of its interval, in CPUs
     """
 
     available: float
@@ -30,15 +32,17 @@ class Check:
     tick_ns: int
 
     def verdict(self, used_ns: int, wall_ns: int) -> bool | None:
-        """Whether there is more than half of it.
+        """Returns whether the group gets more than half of the estimate.
 
-        :param used_ns: what the group got since the burst began
-        :returns: None: that cannot be told yet
+        :param used_ns: CPU time of the group since the burst began
+        :param wall_ns: wall time since the burst began
+        :returns: False when the group gets less than the whole estimate, and
+            None while neither is certain
         """
         if wall_ns < self.tick_ns:
             return None
-        found = supply.Supply(used_ns, wall_ns, self.period_ns, 1,
-                              self.tick_ns).estimate()
-        if found.lower > HALF * self.available:
+        now = supply.Supply(used_ns, wall_ns, self.period_ns, 1,
+                            self.tick_ns).estimate()
+        if now.lower > HALF * self.available:
             return True
-        return False if found.upper < self.lower else None
+        return False if now.upper < self.lower else None

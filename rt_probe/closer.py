@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""When to look sooner than usual.
+"""Decides when readings come sooner than usual.
 
-Pure.  A budget that has become too small is first felt as waiting, and a
-VNF that still sleeps between says no more than that.  So the next readings
-come soon, and few, so that one that waits now and then costs little.
+This module is pure.  The first sign of a budget that has become too small is
+a thread that waits.  While the VNF still sleeps in between, nothing more can
+be seen.  The next few readings therefore come sooner.  They are few, so that
+a VNF that only waits now and then costs little.
 """
 
 import dataclasses
 
-#: How many readings come sooner, by what part of the interval, and how long
-#: it takes until others may.
+#: The number of readings that come sooner; the divisor of the interval that
+#: gives their distance; the time until readings may come sooner again.
 _COUNT, _PART, _REST_NS = 5, 5, 10_000_000_000
 
 
@@ -18,7 +19,7 @@ _COUNT, _PART, _REST_NS = 5, 5, 10_000_000_000
 class Closer:
     """The pauses between readings.
 
-    :ivar interval_ns: what is usual
+    :ivar interval_ns: the usual pause
     """
 
     interval_ns: int
@@ -28,22 +29,27 @@ class Closer:
 
     @property
     def begun(self) -> bool:
-        """Whether what waits now may just have begun to."""
+        """Whether a thread that waits now may just have begun to wait."""
         return not self._waited or self._left > 0
 
     def pause_ns(self, period_ns: int) -> int:
-        """Until the next reading: a period, as a budget ends once in it."""
+        """Returns the time until the next reading.
+
+        A pause between close readings lasts at least a period, because a
+        budget runs out once in each period.
+        """
         if not self._left:
             return self.interval_ns
         return min(self.interval_ns,
                    max(period_ns, self.interval_ns // _PART))
 
     def note(self, now_ns: int, waits: bool, known: bool) -> None:
-        """Take what a reading says.
+        """Takes note of a reading.
 
-        :param waits: whether something waited, which is new if it did not
-            before
-        :param known: whether it is known how much there is
+        :param waits: whether a thread waited.  If none waited at the reading
+            before, the next readings come sooner.
+        :param known: whether the reading tells how much is available, so
+            that no closer readings are needed
         """
         if known:
             self._left = 0

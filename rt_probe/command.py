@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``rt-probe``: the command."""
+"""The command line of ``rt-probe``: its options and subcommands."""
 
 import argparse
 from collections.abc import Sequence
@@ -31,6 +31,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs ``rt-probe`` with these arguments and returns its exit status."""
     args = _parser().parse_args(argv)
     try:
         status: int = args.run(args)
@@ -47,30 +48,35 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog='rt-probe', description='How much CPU this virtual machine, '
-        'container or pod has, told from inside of it.')
+        prog='rt-probe', description='Report how much CPU this virtual '
+        'machine, container or pod has, as seen from inside.')
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
-    run = commands.add_parser('run', help='report again and again')
+    run = commands.add_parser('run', help='report once per interval, until '
+                              'the probe is stopped')
     _add_options(run)
     out = run.add_mutually_exclusive_group()
     out.add_argument('--listen', type=_address, metavar='[ADDRESS:]PORT',
-                     help='answer GET /metrics there, for Prometheus '
+                     help='answer GET /metrics at this address, for '
+                     'Prometheus, instead of printing lines of JSON '
                      f'(default address: {_LOCAL})')
     out.add_argument('--textfile', type=_textfile, metavar='PATH',
-                     help='keep a file for the textfile collector of '
-                     'Prometheus instead of lines of JSON')
+                     help='write each report to this file, for the textfile '
+                     'collector of node_exporter, instead of printing lines '
+                     'of JSON; the name must end with .prom')
     run.set_defaults(run=_run)
     once = commands.add_parser('once', help='report once')
     _add_options(once)
     once.set_defaults(run=_once)
     calibrate = commands.add_parser(
-        'calibrate', help='keep how long the reference tasks take here')
-    calibrate.add_argument('file', metavar='FILE')
+        'calibrate', help='measure how long the reference tasks take on '
+        'this machine and save the times')
+    calibrate.add_argument('file', metavar='FILE',
+                           help='the file to save the times in')
     calibrate.set_defaults(run=_calibrate)
     bundled = commands.add_parser(
-        'bundle', help='write rt-probe as one file, for where nothing can '
-        'be installed')
-    bundled.add_argument('file', metavar='FILE')
+        'bundle', help='write rt-probe as a single file, for machines on '
+        'which nothing can be installed')
+    bundled.add_argument('file', metavar='FILE', help='the file to write')
     bundled.set_defaults(run=_bundle)
     return parser
 
@@ -78,26 +84,29 @@ def _parser() -> argparse.ArgumentParser:
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--interval', type=_interval, default=watch.Options().interval_ns,
-        metavar='SECONDS', help='between two readings (default: 0.5)')
+        metavar='SECONDS', help='the time between two readings (default: '
+        '0.5)')
     parser.add_argument(
         '--pid', type=_positive, action='append', default=[], metavar='N',
-        help='a process of the VNF; may be repeated (default: all of the '
-        'group or the machine)')
+        help='a process of the VNF; may be given several times (default: '
+        'all processes of the control group or of the machine)')
     parser.add_argument(
         '--burst', choices=('never', 'idle'), default='never',
-        help='while the VNF is idle, use the reservation up now and then to '
-        'see where it ends (default: %(default)s)')
-    parser.add_argument(
-        '--max-load', type=_load, default=watch.Options().max_load,
-        metavar='PART', help='of the reservation, for bursts (default: '
+        help='whether the probe may use up the reservation now and then, '
+        'while the VNF is idle, to see where the reservation ends (default: '
         '%(default)s)')
     parser.add_argument(
+        '--max-load', type=_load, default=watch.Options().max_load,
+        metavar='PART', help='the part of the reservation that bursts may '
+        'use (default: %(default)s)')
+    parser.add_argument(
         '--period-us', type=_period, metavar='US',
-        help='of the reservation, where it cannot be seen from inside, as '
-        'in a virtual machine')
+        help='the period of the reservation; needed where the period cannot '
+        'be seen from inside, for example in a virtual machine')
     parser.add_argument(
         '--calibration', metavar='FILE',
-        help='as "calibrate" wrote it; tells the speed')
+        help='a file that "rt-probe calibrate" wrote; the reports then also '
+        'contain the speed of the CPU')
 
 
 def _number(text: str, least: float, most: float, unit: str) -> float:
@@ -107,7 +116,7 @@ def _number(text: str, least: float, most: float, unit: str) -> float:
         value = float('nan')
     if not least <= value <= most:
         raise argparse.ArgumentTypeError(
-            f'{text!r} is not {least:g} to {most:g} {unit}')
+            f'{text!r} is not a number from {least:g} to {most:g} {unit}')
     return value
 
 
@@ -125,7 +134,7 @@ def _period(text: str) -> int:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f'{text!r} is no process id')
+        raise argparse.ArgumentTypeError(f'{text!r} is not a process ID')
     return int(text)
 
 
@@ -133,15 +142,16 @@ def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(':')
     if not port.isdecimal() or not int(port) < 65536:
         raise argparse.ArgumentTypeError(
-            f'{text!r} is not [ADDRESS:]PORT, as {_LOCAL}:9105')
+            f'{text!r} is not of the form [ADDRESS:]PORT, for example '
+            f'{_LOCAL}:9105')
     return host or _LOCAL, int(port)
 
 
 def _textfile(text: str) -> str:
     if not text.endswith('.prom'):
         raise argparse.ArgumentTypeError(
-            f'{text!r} does not end with .prom, and the collector reads no '
-            'others')
+            f'{text!r} does not end with .prom, and the textfile collector '
+            'reads no other files')
     return text
 
 
@@ -150,47 +160,49 @@ def _options(args: argparse.Namespace) -> watch.Options:
     for process in processes:
         if not os.path.exists(f'/proc/{process}'):
             raise errors.ProbeError(
-                f'--pid {process}: there is no such process here; a probe '
-                'beside the VNF needs its PID namespace')
+                f'--pid {process}: there is no process with this ID here; a '
+                'probe in another container than the VNF must share its PID '
+                'namespace')
     calibration = speed.read(args.calibration) if args.calibration else {}
     return watch.Options(args.interval, processes, args.burst == 'idle',
                          args.max_load, args.period_us, calibration)
 
 
 def _watch(args: argparse.Namespace) -> watch.Watch:
-    found = watch.Watch(_options(args))
+    watching = watch.Watch(_options(args))
 
     def leave(number: int, frame: types.FrameType | None) -> NoReturn:
-        found.bursts.end()
-        # All reports are out, and Python takes 10 ms for its end.
+        watching.bursts.end()
+        # All reports are written, and Python's own exit would take 10 ms.
         os._exit(0)
     signal.signal(signal.SIGTERM, leave)
-    return found
+    return watching
 
 
 def _run(args: argparse.Namespace) -> int:
-    looks = _watch(args)
+    watching = _watch(args)
     outlet: outlets.Outlet = outlets.Lines()
     if args.listen:
         outlet = outlets.Listener(*args.listen)
     elif args.textfile:
         outlet = outlets.Textfile(args.textfile)
-    looks.start()
+    watching.start()
     until = time.monotonic()
     while True:
-        # One that comes late, as after a burst, moves all after it.
-        until = max(until + looks.pause_ns / _NS_PER_S, time.monotonic())
+        # A reading that comes late, for example after a burst, also delays
+        # the readings after it.
+        until = max(until + watching.pause_ns / _NS_PER_S, time.monotonic())
         outlet.wait(until)
-        outlet.put(looks.look())
+        outlet.put(watching.look())
 
 
 def _once(args: argparse.Namespace) -> int:
-    looks = _watch(args)
-    reason = looks.start()
+    watching = _watch(args)
+    reason = watching.start()
     if reason:
-        raise errors.ProbeError(f'nothing can be told: {reason}')
+        raise errors.ProbeError(f'nothing can be measured: {reason}')
     time.sleep(args.interval / _NS_PER_S)
-    outlets.Lines().put(looks.look(bursts.KEPT))
+    outlets.Lines().put(watching.look(bursts.KEPT))
     return 0
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the probe says when it cannot do what it was asked for."""
+"""The error that the probe raises when it cannot do what was requested."""
 
 
 class ProbeError(Exception):
-    """One sentence for the user of the command."""
+    """An error whose text is one sentence for the user of the command."""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Between two readings: was all wanted that was to be had?
+"""Judges from two readings whether the VNF wanted all available CPU time.
 
-Pure.  Only where it was is the CPU time used what was available.
+This module is pure.  Only where the VNF wanted all of it does the CPU time
+that was used equal the CPU time that was available.
 """
 
 from collections.abc import Set
@@ -11,20 +12,24 @@ from typing import NamedTuple
 from rt_probe import sources
 from rt_probe import threads as rt_threads
 
-#: Part of the time that may pass without anything wanting to run.
+#: The part of a step in which nothing may want to run, although the VNF
+#: counts as wanting all.
 SLACK = 0.02
-#: How far the two clocks may drift apart in a step.
+#: How far the monotonic clock and the wall clock may drift apart in a step.
 _JUMP_NS = 100_000_000
-#: A step that lasts so many times as long as it should was no step.
+#: A step that lasts longer than this many intervals, and longer than an
+#: interval and this time, was disturbed.
 _LATE, _LATE_NS = 4, 1_000_000_000
 
 
 class Step(NamedTuple):
-    """What is known of the time between two readings.
+    """The time between two readings.
 
-    :ivar source: by which all that was to be had was wanted; '': it was not,
-        as far as is known
-    :ivar unwanted_ns: for how long it may not have been, for all that
+    :ivar cpus: the number of CPUs that the VNF may use
+    :ivar source: the source which shows that all available CPU time was
+        wanted; '' when no source shows that
+    :ivar unwanted_ns: how long, in spite of the source, CPU time may not
+        have been wanted
     """
 
     wall_ns: int
@@ -35,13 +40,16 @@ class Step(NamedTuple):
 
     @property
     def used(self) -> float:
-        """In CPUs."""
+        """What was used, in CPUs."""
         return self.used_ns / self.wall_ns
 
 
 def disturbance(before: sources.Sample, after: sources.Sample,
                 interval_ns: int) -> str:
-    """Why nothing can be told from these two readings; '': it can."""
+    """Returns why these two readings say nothing; '' if they say something.
+
+    :param interval_ns: the intended time between readings
+    """
     wall = after.at_ns - before.at_ns
     jump = after.wall_ns - before.wall_ns - wall
     if abs(jump) > _JUMP_NS:
@@ -49,12 +57,13 @@ def disturbance(before: sources.Sample, after: sources.Sample,
                 'migration or a suspend')
     if wall > max(_LATE * interval_ns, interval_ns + _LATE_NS):
         return (f'nothing ran for {wall / 1e9:.1f} s, as in a live migration'
-                ' or on a CPU that others fill')
+                ' or on a CPU that other guests keep busy')
     if before.cpus != after.cpus:
         return (f'the CPUs changed from {_ids(before.cpus)} to '
                 f'{_ids(after.cpus)}')
     if after.used_ns < before.used_ns or _backwards(before, after):
-        return 'a counter went backwards, so what is looked at is another'
+        return ('a counter went backwards, so this is another group or '
+                'machine than before')
     if wall <= 0:
         return 'no time passed'
     return ''
@@ -74,12 +83,12 @@ def _backwards(before: sources.Sample, after: sources.Sample) -> bool:
 def step(before: sources.Sample, after: sources.Sample,
          period_ns: int | None, needed: int,
          since: sources.Sample | None = None, begun: bool = False) -> Step:
-    """What happened between two readings that nothing disturbed.
+    """Judges the time between two readings that nothing disturbed.
 
-    :param period_ns: of the limit, if it is known
-    :param needed: so many threads must want to run all the time
-    :param since: an earlier reading, from which on they did
-    :param begun: whether something waits that did not before this step
+    :param period_ns: the period of the limit, if that is known
+    :param needed: how many threads must want to run all the time
+    :param since: an earlier reading from which on the threads wanted that
+    :param begun: whether a thread waits that did not wait before this step
     """
     wall = after.at_ns - before.at_ns
     since = since or before
@@ -100,7 +109,7 @@ def step(before: sources.Sample, after: sources.Sample,
 
 def _throttled(before: sources.Sample, after: sources.Sample,
                period_ns: int | None) -> bool:
-    """In every period, and in no fewer than there were."""
+    """Returns whether the group was throttled in every period that passed."""
     if not before.throttling or not after.throttling or not period_ns:
         return False
     periods, throttled = (now - then for now, then in zip(
@@ -111,21 +120,25 @@ def _throttled(before: sources.Sample, after: sources.Sample,
 
 def _asleep(before: sources.Sample, after: sources.Sample, pending_ns: int,
             begun: bool) -> list[int]:
-    """For how long each thread slept that wanted to run all the time."""
+    """Returns how long each thread slept that wanted to run all the time.
+
+    :returns: times in ns, the shortest first
+    """
     wall = after.at_ns - before.at_ns
-    found = (_slept(before.threads[name], thread, wall, pending_ns, begun)
+    times = (_slept(before.threads[name], thread, wall, pending_ns, begun)
              for name, thread in after.threads.items()
              if name in before.threads)
-    return sorted(one for one in found if one is not None)
+    return sorted(time for time in times if time is not None)
 
 
 def _slept(then: rt_threads.Thread, now: rt_threads.Thread, wall: int,
            pending_ns: int, begun: bool) -> int | None:
-    """For how long a thread slept, in ns; None: it does not want all.
+    """Returns how long a thread slept, in ns; None: it does not want all.
 
-    :param pending_ns: the longest that it waits at once.  The kernel counts
-        that when it ends, so one that waits now may have waited longer.  In
-        the long run nothing is left of it, and of sleep there is.
+    :param pending_ns: the longest single wait.  The kernel counts a wait
+        only when the wait ends, so a thread that waits now may have waited
+        for this much longer.  In a long step this time is negligible, but a
+        thread's sleep is not.
     """
     both = then.runnable and now.runnable
     if both and then.slept is not None and then.slept == now.slept:
@@ -134,8 +147,8 @@ def _slept(then: rt_threads.Thread, now: rt_threads.Thread, wall: int,
     asleep = wall - (now.run_ns - then.run_ns) - waited
     most = SLACK * wall + (pending_ns if both else 0)
     if begun and now.runnable:
-        # It began to want more than there is within the step.  What it
-        # slept before makes the interval wider.
+        # Within this step the thread began to want more than there is.  The
+        # time that it slept before makes the interval wider.
         most = max(most, waited)
     if -pending_ns <= asleep + SLACK * wall and asleep <= most:
         return max(0, asleep)
@@ -143,10 +156,10 @@ def _slept(then: rt_threads.Thread, now: rt_threads.Thread, wall: int,
 
 
 def waits(before: sources.Sample, after: sources.Sample) -> bool:
-    """Whether a thread was kept from running for a notable time.
+    """Returns whether a thread had to wait for a notable time.
 
-    It may be the first period of a budget that has become too small, of
-    which the next readings tell more.
+    This may be the first period of a budget that has become too small; the
+    next readings will tell.
     """
     wall = after.at_ns - before.at_ns
     return any(thread.wait_ns - before.threads[name].wait_ns > SLACK * wall
@@ -163,9 +176,12 @@ def _stolen(before: sources.Sample, after: sources.Sample) -> bool:
 
 
 def _stalled(before: sources.Sample, after: sources.Sample) -> bool:
-    """On one CPU the group runs, waits as a whole, or wants nothing."""
+    """Returns whether the group ran or waited as a whole all the time.
+
+    On one CPU there is no other state, except that the group wants nothing.
+    """
     if before.full_ns is None or after.full_ns is None:
         return False
     wall = after.at_ns - before.at_ns
-    told = after.full_ns - before.full_ns + after.used_ns - before.used_ns
-    return len(after.cpus) == 1 and told >= (1 - SLACK) * wall
+    wanted = after.full_ns - before.full_ns + after.used_ns - before.used_ns
+    return len(after.cpus) == 1 and wanted >= (1 - SLACK) * wall

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The control group with the limit that binds a process.
+"""Finds the control group whose limit binds a process.
 
-A limit is only known as far as it says how long its periods are, and whether
-there is one: how much the group gets is measured, never read.
+The probe reads from a limit only whether there is one and how long its
+periods are.  How much CPU time the group gets is measured, never read.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,10 @@ _NS_PER_US = 1000
 class Group:
     """One control group.
 
-    :param path: its directory in the tree of the cpu controller
-    :param accounting: that in the tree of cpuacct; the same for cgroup v2
-    :raises OSError: it has no files of CPU time
+    :param path: the group's directory in the tree of the cpu controller
+    :param accounting: the group's directory in the tree of cpuacct; for
+        cgroup v2 the same directory
+    :raises OSError: when the group has no file of its CPU time
     """
 
     def __init__(self, path: str, accounting: str) -> None:
@@ -32,19 +33,21 @@ class Group:
         except FileNotFoundError:
             self._usage, self._parse = self._stat, _usage_ns
             self._parse(self._usage.read())
-        self._files = {each.path: each for each in (self._stat, self._usage)}
+        self._files = {file.path: file for file in (self._stat, self._usage)}
 
     def used_ns(self) -> int:
-        """CPU time of all its tasks, ever.
+        """Returns the CPU time that all tasks of the group ever used.
 
-        :raises OSError: it is gone
+        :raises OSError: when the group is gone
         """
         return self._parse(self._usage.read())
 
     def throttling(self) -> tuple[int, int] | None:
-        """Periods of the quota of ordinary tasks, and throttled ones.
+        """Returns how many periods of the quota began, and were throttled.
 
-        :returns: None where the file has no such counters
+        The counters are those of ordinary tasks.
+
+        :returns: None where cpu.stat has no such counters
         """
         text = self._stat.read()
         periods = counters.number(text, b'nr_periods')
@@ -53,29 +56,32 @@ class Group:
         return periods, counters.number(text, b'nr_throttled') or 0
 
     def threads(self) -> list[int]:
-        """Those right in it, by the ids of this PID namespace.
+        """Returns the threads of this group itself, as IDs in our namespace.
 
-        :raises OSError: it is gone
+        :raises OSError: when the group is gone
         """
         name = 'tasks' if os.path.exists(f'{self.path}/tasks') else (
             'cgroup.threads')
         with open(f'{self.path}/{name}', encoding='ascii') as file:
-            # Those of other namespaces are 0.
+            # The kernel shows 0 for a thread of another PID namespace.
             return [int(word) for word in file.read().split() if word != '0']
 
     def pressure(self) -> counters.Counter:
-        """:raises OSError: the kernel has no PSI for groups"""
+        """Returns the group's file of pressure stall information (PSI).
+
+        :raises OSError: when the kernel has no PSI for groups
+        """
         return counters.Counter(f'{self.path}/cpu.pressure')
 
     def quota_period_ns(self) -> int | None:
-        """The period of a limit for ordinary tasks; None: no limit."""
+        """Returns the period of the quota for ordinary tasks; None: none."""
         words = _words(f'{self.path}/cpu.max')
         if len(words) == 2 and words[0] != 'max':
             return int(words[1]) * _NS_PER_US
         return self._period_ns('cpu.cfs_quota_us', 'cpu.cfs_period_us')
 
     def rt_period_ns(self) -> int | None:
-        """The same for real-time tasks."""
+        """Returns the period of the real-time budget; None: none."""
         words = _words(f'{self.path}/cpu.rt.max')
         if len(words) == 2 and words[0] != 'max':
             return int(words[1]) * _NS_PER_US
@@ -88,20 +94,22 @@ class Group:
         return int(_words(f'{self.path}/{period}')[0]) * _NS_PER_US
 
     def close(self) -> None:
+        """Closes the files of the group."""
         for file in self._files.values():
             file.close()
 
 
 def _usage_ns(stat: bytes) -> int:
-    found = counters.number(stat, b'usage_usec')
-    if found is None:
+    usage_us = counters.number(stat, b'usage_usec')
+    if usage_us is None:
         raise FileNotFoundError(
-            0, 'neither cpuacct.usage nor usage_usec of cpu.stat is there')
-    return found * _NS_PER_US
+            0, 'the control group has neither a file cpuacct.usage nor a '
+            'line usage_usec in cpu.stat')
+    return usage_us * _NS_PER_US
 
 
 def _words(path: str) -> list[str]:
-    """The words of a file; none where it is not there."""
+    """Returns the words of a file, or no words if it cannot be read."""
     try:
         with open(path, encoding='ascii') as file:
             return file.read().split()
@@ -110,10 +118,12 @@ def _words(path: str) -> list[str]:
 
 
 def limited(directories: dict[str, str], real_time: bool) -> Group | None:
-    """The nearest group with a limit for such tasks, from ours upwards.
+    """Returns the nearest group with a limit, from our own group upwards.
 
-    :param directories: as of place.directories
-    :param real_time: a limit for real-time tasks, or else for ordinary ones
+    :param directories: as :func:`place.directories` returns them
+    :param real_time: whether to search for a limit of real-time tasks; if
+        not, for a limit of ordinary tasks
+    :returns: None where no group with such a limit can be seen
     """
     path = directories.get('cpu', directories.get(place.UNIFIED, ''))
     accounting = directories.get('cpuacct', path)

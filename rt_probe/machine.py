@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The whole of a virtual machine: /proc/stat, where steal is."""
+"""Reads CPU time and steal of a whole virtual machine from /proc/stat."""
 
 import dataclasses
 import os
@@ -9,15 +9,16 @@ from rt_probe import counters
 
 PATH = '/proc/stat'
 _NS_PER_S = 1_000_000_000
-#: Of a line: user, nice, system, idle, iowait, irq, softirq, steal.
+#: A line has user, nice, system, idle, iowait, irq, softirq and steal.
 _IDLE, _IOWAIT, _STEAL, _FIELDS = 3, 4, 7, 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Machine:
-    """CPU time of all CPUs of a machine, ever, in ns.
+    """CPU time of all CPUs of a machine since it started, in ns.
 
-    :ivar stolen_ns: what the hypervisor gave to others while we wanted it
+    :ivar stolen_ns: time that the hypervisor gave to others while this
+        machine wanted to run
     """
 
     busy_ns: int
@@ -26,24 +27,26 @@ class Machine:
 
 
 def parse(data: bytes, hertz: int) -> Machine:
-    """The first line of /proc/stat.
+    """Parses the first line of /proc/stat.
 
-    :param hertz: units a second
-    :raises ValueError: it is of another kind
+    :param hertz: how many units of the file make a second
+    :raises ValueError: when the line has another form
     """
     words = data.partition(b'\n')[0].split()
     if len(words) < 1 + _FIELDS or words[0] != b'cpu':
-        raise ValueError(f'{PATH} reads {data[:40]!r}, which has no steal')
-    # Time of guests is part of the first two.
+        raise ValueError(f'{PATH} begins with {data[:40]!r}, which does not '
+                         'contain steal')
+    # The time of guests is contained in user and nice.
     times = [int(word) * _NS_PER_S // hertz for word in words[1:1 + _FIELDS]]
     idle = times[_IDLE] + times[_IOWAIT]
     return Machine(sum(times) - idle - times[_STEAL], idle, times[_STEAL])
 
 
 class Steal:
-    """The file, kept open.
+    """The file /proc/stat, kept open.
 
-    :raises OSError, ValueError: it cannot be read, or has no steal
+    :raises OSError: when the file cannot be read
+    :raises ValueError: when the file does not contain steal
     """
 
     def __init__(self, root: str = '') -> None:
@@ -52,9 +55,10 @@ class Steal:
         self.sample()
 
     def sample(self) -> Machine:
+        """Reads the file."""
         return parse(self._file.read(), self._hertz)
 
     @property
     def unit_ns(self) -> int:
-        """How finely it counts."""
+        """The unit in which the file counts."""
         return _NS_PER_S // self._hertz

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Where reports go: lines, a file for a collector, or a port."""
+"""Where reports go: to standard output, a file or a TCP port."""
 
 import os
 import select
@@ -12,23 +12,24 @@ from typing import Protocol
 from rt_probe import errors
 from rt_probe import report
 
-#: A client that says or takes nothing for so long is left alone.
+#: The probe closes the connection to a client that neither sends nor reads
+#: anything for this time.
 _PATIENCE_S = 0.2
 _REQUEST = 4096
 _TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 
 class Outlet(Protocol):
-    """One way out."""
+    """A destination of reports."""
 
     def put(self, one: report.Report) -> None:
-        """Take the latest report.
+        """Publishes the latest report.
 
-        :raises ProbeError: it cannot go out
+        :raises ProbeError: when that is not possible
         """
 
     def wait(self, until: float) -> None:
-        """Pass the time up to then, of the monotonic clock."""
+        """Waits until this time of the monotonic clock, in seconds."""
 
 
 class _Sleeping:
@@ -37,7 +38,7 @@ class _Sleeping:
 
 
 class Lines(_Sleeping):
-    """JSON, a line for each, on standard output."""
+    """Lines of JSON on standard output, one for each report."""
 
     def put(self, one: report.Report) -> None:
         sys.stdout.write(f'{one.as_json()}\n')
@@ -45,9 +46,10 @@ class Lines(_Sleeping):
 
 
 class Textfile(_Sleeping):
-    """A file as the textfile collector of node_exporter reads it.
+    """A file for the textfile collector of node_exporter.
 
-    It is replaced as a whole, so that nobody reads half of it.
+    Each report replaces the whole file at once, so that the collector never
+    reads half a report.
     """
 
     def __init__(self, path: str) -> None:
@@ -66,9 +68,9 @@ class Textfile(_Sleeping):
 
 
 class Listener:
-    """The latest report to whoever asks over HTTP.
+    """An HTTP server that answers with the latest report.
 
-    :raises ProbeError: the address cannot be had
+    :raises ProbeError: when the address cannot be listened on
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -76,7 +78,8 @@ class Listener:
         try:
             self._socket = socket.create_server((host, port))
         except OSError as error:
-            # Python adds the address, and what it did with it.
+            # Python adds the address and the failed step to the text of
+            # the error.
             number = error.errno or 0
             why = os.strerror(number) if number > 0 else error.strerror
             raise errors.ProbeError(
@@ -84,8 +87,9 @@ class Listener:
 
     @property
     def port(self) -> int:
-        found: int = self._socket.getsockname()[1]
-        return found
+        """The port that the server listens on."""
+        number: int = self._socket.getsockname()[1]
+        return number
 
     def put(self, one: report.Report) -> None:
         self._text = one.as_prometheus()
@@ -103,13 +107,14 @@ class Listener:
                 words = client.recv(_REQUEST).split()
                 client.sendall(self._response(words))
             except OSError as error:
-                print(f'rt-probe: a client went away: {error}',
+                print(f'rt-probe: a client closed its connection: {error}',
                       file=sys.stderr)
 
     def _response(self, words: list[bytes]) -> bytes:
         if words[:2] == [b'GET', b'/metrics']:
             status, body = '200 OK', self._text
         else:
-            status, body = '404 Not Found', 'only GET /metrics is here\n'
+            status, body = ('404 Not Found',
+                            'rt-probe answers only GET /metrics\n')
         return (f'HTTP/1.0 {status}\r\nContent-Type: {_TYPE}\r\n'
                 f'Content-Length: {len(body)}\r\n\r\n{body}').encode()

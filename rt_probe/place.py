@@ -1,37 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Where the control group of a process is, as seen from inside."""
+"""Finds the directories of a process's control groups, from inside."""
 
 from collections.abc import Iterator
 import os
 
-#: Of cgroup v2, which has all controllers in one tree.
+#: The name for cgroup v2, which has all controllers in one tree.
 UNIFIED = ''
 
 
 def directories(process: str = 'self', root: str = '') -> dict[str, str]:
-    """The directories of a process's groups that can be seen, by controller.
+    """Returns the visible directories of a process's groups, by controller.
 
-    Each ends below *root*, which stands for ``/``.  A mount in a container
-    may show only a part of the tree: its fourth field says which.
+    All of them are below *root*, which stands for ``/``.  A mount in a
+    container may show only a part of the tree: the fourth field of its line
+    in mountinfo tells which part.
 
-    :raises OSError: the process is gone, or /proc is not mounted
+    :raises OSError: when the process is gone, or /proc is not mounted
     """
     with open(f'{root}/proc/{process}/cgroup', encoding='ascii',
               errors='replace') as file:
         lines = [line.rstrip('\n').split(':', 2) for line in file]
     paths = {controller: fields[2] for fields in lines if len(fields) == 3
              for controller in fields[1].split(',')}
-    found: dict[str, str] = {}
+    directories_by_controller: dict[str, str] = {}
     for controller, shown, mount in _mounts(root):
         path = root + mount + _below(shown, paths.get(controller, '/'))
         if controller in paths and os.path.isdir(path):
-            found.setdefault(controller, path.rstrip('/'))
-    return found
+            directories_by_controller.setdefault(controller, path.rstrip('/'))
+    return directories_by_controller
 
 
 def _mounts(root: str) -> Iterator[tuple[str, str, str]]:
-    """Each controller, what part of its tree is mounted, and where."""
+    """Yields each controller, the mounted part of its tree, and the place."""
     with open(f'{root}/proc/self/mountinfo', encoding='utf-8',
               errors='replace') as file:
         for line in file:
@@ -47,24 +48,25 @@ def _mounts(root: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _below(shown: str, path: str) -> str:
-    """The rest of *path* below the part of the tree that is mounted."""
+    """Returns *path* relative to the mounted part *shown* of the tree."""
     if shown == '/':
         return path
     if path == shown or path.startswith(f'{shown}/'):
         return path.removeprefix(shown)
-    # The mount was made in another cgroup namespace: it shows our top.
+    # The mount was made in another cgroup namespace, and shows the top of
+    # ours.
     return '' if path == '/' else path
 
 
 def upwards(path: str) -> Iterator[str]:
-    """A group and those above it, as far as they are groups."""
+    """Yields the directory of a group and those of the groups above it."""
     while os.path.exists(f'{path}/cgroup.procs'):
         yield path
         path = os.path.dirname(path)
 
 
 def is_top(path: str) -> bool:
-    """Whether it is the host's root group, whose limits bind nobody."""
+    """Returns whether this is the host's root group, which has no limit."""
     return (os.path.exists(f'{path}/release_agent')
             or os.path.exists(f'{path}/cgroup.procs')
             and not os.path.exists(f'{path}/notify_on_release')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the probe says, in each form."""
+"""The report of the probe, and its forms: JSON and Prometheus text."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -16,18 +16,19 @@ _PREFIX = 'rt_probe'
 
 
 class Report(NamedTuple):
-    """What is known at one moment; ratios are CPU time per wall time.
+    """What the probe knows at one moment; ratios are CPU time per wall time.
 
-    :ivar at: seconds since 1970
-    :ivar method: how it is known; with ``bound`` *available* is None
-    :ivar lower: the truth is no less; *upper*: and no more, None: unknown
-    :ivar used: what was used since the last report
-    :ivar speed: of each reference task, against the calibration
-    :ivar age_s: how old the estimate, or the upper bound, is
-    :ivar source: what says that all was wanted
+    :ivar at: the time of the report, in seconds since 1970
+    :ivar method: how the probe knows; with ``bound``, *available* is None
+    :ivar lower: the least that is available; None: unknown
+    :ivar upper: the most that is available; None: unknown
+    :ivar used: what the VNF used since the last report
+    :ivar speed: the speed of each reference task relative to the calibration
+    :ivar age_s: the age of the estimate, or of the upper bound
+    :ivar source: the source which shows that all CPU time was wanted
     :ivar reason: why nothing better is known
-    :ivar changed_from: what was available before, where that has just changed
-    :ivar absent: sources that are not there, and why
+    :ivar changed_from: what was available before, if that has just changed
+    :ivar absent: why a source is absent, by the name of the source
     """
 
     at: float
@@ -45,9 +46,10 @@ class Report(NamedTuple):
     absent: Mapping[str, str]
 
     def as_json(self) -> str:
-        """One line."""
-        # Written out, as it is done for each reading: the encoder of the
-        # standard library would cost as much as the reading.
+        """Returns the report as one line of JSON."""
+        # The line is put together by hand, because this is done for each
+        # reading and the encoder of the standard library would cost as much
+        # as the reading itself.
         return (f'{{"at": {_number(self.at)}, "method": "{self.method}", '
                 f'"available": {_number(self.available)}, '
                 f'"lower": {_number(self.lower)}, '
@@ -62,7 +64,10 @@ class Report(NamedTuple):
                 f'"absent": {_object(tuple(self.absent.items()))}}}')
 
     def as_prometheus(self) -> str:
-        """The text format; what is not known has no line."""
+        """Returns the report in the text format of Prometheus.
+
+        A value that is not known has no line.
+        """
         ratios = {'available': self.available, 'lower': self.lower,
                   'upper': self.upper, 'used': self.used}
         label = f'{{method="{self.method}"}}'
@@ -79,16 +84,16 @@ class Report(NamedTuple):
 
 
 def _metric(name: str, values: Mapping[str, float | None]) -> list[str]:
-    told = [f'{_PREFIX}_{name}{label} {value:.{_DIGITS}f}'
-            for label, value in values.items() if value is not None]
-    return [f'# TYPE {_PREFIX}_{name} gauge', *told] if told else []
+    lines = [f'{_PREFIX}_{name}{label} {value:.{_DIGITS}f}'
+             for label, value in values.items() if value is not None]
+    return [f'# TYPE {_PREFIX}_{name} gauge', *lines] if lines else []
 
 
 def _number(value: float | None) -> str:
     return 'null' if value is None else f'{value:.{_DIGITS}f}'
 
 
-#: The same words come again and again.
+# The cache pays because the same few strings come in every report.
 _string = functools.lru_cache(json.dumps)
 
 
@@ -100,13 +105,14 @@ def _object(pairs: tuple[tuple[str, str | float], ...]) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Known:
-    """An estimate and what it was made of.
+    """An estimate and the time at which it was made.
 
-    :ivar made_at_ns: of the monotonic clock
+    :ivar made_at_ns: the time by the monotonic clock
     """
 
     estimate: supply.Estimate
     made_at_ns: int
 
     def age_s(self, now_ns: int) -> float:
+        """Returns the age of the estimate at this time."""
         return (now_ns - self.made_at_ns) / 1e9

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What this machine lets us read, best first; and one reading of it all."""
+"""The sources that can be read on this machine, and a reading of them."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 import contextlib
@@ -18,20 +18,22 @@ from rt_probe import threads as rt_threads
 #: Names of the sources, best first.
 THROTTLING, SCHEDSTAT, STEAL, PRESSURE = (
     'cpu.stat', 'schedstat', 'steal', 'psi')
-#: How many readings a list of threads is good for: it costs the most.
+#: A list of the group's threads is used for this many readings, because
+#: making the list is the most expensive step.
 _LISTED = 10
-#: A reading that took longer is made again, a few times.
+#: A reading that took longer than this is repeated, up to this many times in
+#: all.
 _SLOW_NS, _TRIES = 1_000_000, 3
 
 
 class Sample(NamedTuple):
-    """One reading; what is absent is None or empty.
+    """One reading; the value of an absent source is None or empty.
 
-    :ivar at_ns: of the monotonic clock
-    :ivar wall_ns: of the clock on the wall, to see it jump
-    :ivar cpus: those we may use
+    :ivar at_ns: the time by the monotonic clock
+    :ivar wall_ns: the time by the wall clock, by which jumps are detected
+    :ivar cpus: the CPUs that this process may use
     :ivar used_ns: CPU time of the group, the threads or the machine
-    :ivar throttling: periods, and throttled ones
+    :ivar throttling: the number of periods, and of throttled periods
     :ivar full_ns: how long all tasks that wanted a CPU had none
     """
 
@@ -46,13 +48,14 @@ class Sample(NamedTuple):
 
 
 class Sources:
-    """What can be read of some processes, or of all that is around us.
+    """The sources for some processes, or for our whole group or machine.
 
-    :param processes: of the VNF; none: all of the group, or of the machine
-    :ivar absent: why a source is not there, by its name
-    :ivar real_time: whether the VNF is SCHED_FIFO or SCHED_RR
-    :ivar period_ns: of the limit; None: it cannot be told
-    :raises ProcessLookupError: a process is gone
+    :param processes: the processes of the VNF; without any, the probe reads
+        the whole control group, or the whole machine
+    :ivar absent: why a source is absent, by the name of the source
+    :ivar real_time: whether the VNF runs under SCHED_FIFO or SCHED_RR
+    :ivar period_ns: the period of the limit; None: unknown
+    :raises ProcessLookupError: when a process is gone
     """
 
     def __init__(self, processes: Sequence[int] = (), root: str = '') -> None:
@@ -61,12 +64,13 @@ class Sources:
         self._root = root
         directories = self._directories()
         candidates = self._candidates(directories)
-        # A probe started by the VNF has its class.
+        # A probe that the VNF started has the VNF's scheduling class.
         policies = rt_threads.policies([*candidates, 0])
         self.real_time = not policies.isdisjoint(rt_threads.REAL_TIME)
         self.group = rt_group.limited(directories, self.real_time)
         if self.group is None and not self.real_time and not candidates:
-            # No thread is seen that would tell, but a limit of one class is.
+            # No thread is visible whose class could be read.  A limit of
+            # real-time tasks then shows the class.
             self.group = rt_group.limited(directories, True)
             self.real_time = self.group is not None
         self.period_ns = self._period(candidates)
@@ -88,7 +92,7 @@ class Sources:
             return {}
 
     def _candidates(self, directories: dict[str, str]) -> list[int]:
-        """Threads of the VNF, as far as they are known."""
+        """Returns the threads of the VNF, as far as they are known."""
         if self.processes:
             return [int(name) for process in self.processes
                     for name in self._tasks(process)]
@@ -97,9 +101,9 @@ class Sources:
             return []
         with contextlib.suppress(OSError):
             group = rt_group.Group(path, directories.get('cpuacct', path))
-            found = self._others(group)
+            threads = self._others(group)
             group.close()
-            return found
+            return threads
         return []
 
     def _tasks(self, process: int) -> list[str]:
@@ -111,7 +115,7 @@ class Sources:
 
     @staticmethod
     def _others(group: rt_group.Group) -> list[int]:
-        return [one for one in group.threads() if one != os.getpid()]
+        return [thread for thread in group.threads() if thread != os.getpid()]
 
     def _period(self, candidates: Iterable[int]) -> int | None:
         if self.group is None:
@@ -122,18 +126,19 @@ class Sources:
 
     def _has_throttling(self) -> bool:
         if self.group is None:
-            self.absent[THROTTLING] = 'no group with a limit can be seen'
+            self.absent[THROTTLING] = ('no control group with a limit can be '
+                                       'seen')
         elif self.real_time:
-            self.absent[THROTTLING] = ('it does not count the throttling of '
-                                       'real-time tasks')
+            self.absent[THROTTLING] = ('cpu.stat does not count the '
+                                       'throttling of real-time tasks')
         elif self.group.throttling() is None:
-            self.absent[THROTTLING] = 'it has no nr_periods'
+            self.absent[THROTTLING] = 'cpu.stat has no line nr_periods'
         return THROTTLING not in self.absent
 
     def _open_threads(self) -> rt_threads.Threads | None:
         if self.group is None and not self.processes:
-            self.absent[SCHEDSTAT] = ('no threads are known: name processes '
-                                      'with --pid')
+            self.absent[SCHEDSTAT] = ('no threads are known; name the '
+                                      'processes of the VNF with --pid')
             return None
         try:
             return rt_threads.Threads(self.processes, self._root)
@@ -143,31 +148,36 @@ class Sources:
 
     def _open_steal(self) -> rt_machine.Steal | None:
         if self.group is not None or self.processes:
-            self.absent[STEAL] = ('it is of the whole machine, which is not '
-                                  'what is looked at')
+            self.absent[STEAL] = ('steal is known only for the whole machine, '
+                                  'and the probe measures a part of it')
             return None
         try:
-            found = rt_machine.Steal(self._root)
+            steal = rt_machine.Steal(self._root)
         except (OSError, ValueError) as error:
             self.absent[STEAL] = str(error)
             return None
-        return found
+        return steal
 
     def _open_pressure(self) -> counters.Counter | None:
         if self.group is None:
-            self.absent[PRESSURE] = 'there is no group to read it of'
+            self.absent[PRESSURE] = ('there is no control group to read the '
+                                     'pressure of')
             return None
         try:
-            found = self.group.pressure()
-            if b'full' in found.read():
-                return found
+            pressure = self.group.pressure()
+            if b'full' in pressure.read():
+                return pressure
             self.absent[PRESSURE] = 'cpu.pressure has no line "full"'
         except OSError:
-            self.absent[PRESSURE] = 'the group has no cpu.pressure'
+            self.absent[PRESSURE] = ('the control group has no file '
+                                     'cpu.pressure')
         return None
 
     def needed(self, cpus: int) -> int:
-        """How many threads must want to run for all *cpus* to be wanted."""
+        """Returns how many threads must want to run to use all *cpus*.
+
+        :raises ProcessLookupError: when a process is gone
+        """
         if self.processes:
             return min(cpus, sum(len(self._tasks(process))
                                  for process in self.processes))
@@ -175,29 +185,30 @@ class Sources:
 
     @property
     def unit_ns(self) -> int:
-        """How finely CPU time is counted, beside the ticks."""
+        """The unit in which the source counts CPU time; 0: ns."""
         return self._steal.unit_ns if self._steal else 0
 
     def used_ns(self) -> int:
-        """CPU time of what is looked at.
+        """Returns the CPU time of the group, the processes or the machine.
 
-        :raises OSError: it is gone
+        :raises OSError: when the group or a process is gone
         """
         if self.group is not None:
-            # Charges what this thread has used so far, too.
+            # Makes the kernel charge what this thread has used so far.
             time.thread_time_ns()
             return self.group.used_ns()
         if self.processes and self._threads is not None:
-            return sum(one.run_ns for one in self._threads.sample().values())
+            return sum(thread.run_ns
+                       for thread in self._threads.sample().values())
         if self._steal is not None:
             return self._steal.sample().busy_ns
-        raise FileNotFoundError(0, 'there is nothing to read CPU time from')
+        raise FileNotFoundError(0, 'there is no file to read CPU time from')
 
     def sample(self) -> Sample:
-        """Read all.
+        """Reads all sources.
 
-        :raises OSError: what is looked at is gone; ProcessLookupError for a
-            process
+        :raises ProcessLookupError: when a process is gone
+        :raises OSError: when the group is gone
         """
         for _ in range(_TRIES):
             before = time.monotonic_ns()
@@ -222,7 +233,7 @@ class Sources:
         return self._threads.sample(self._listed())
 
     def _listed(self) -> list[int]:
-        """Threads of the group, where no processes are named."""
+        """Returns the threads of the group, if no processes are named."""
         if self.processes or self.group is None:
             return []
         if not self._age:

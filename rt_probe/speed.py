@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How fast the CPU is while we have it: reference tasks in CPU time.
+"""Measures the speed of the CPU: the CPU time of reference tasks.
 
-CPU time, not wall time: what others take of the CPU does not change it, but
-its frequency, its sibling thread and its caches do.
+The time that others take of the CPU does not change CPU time, as it would
+change wall time.  The CPU's frequency, its sibling thread and its caches do.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,13 +14,14 @@ import time
 
 from rt_probe import errors
 
-#: Of one task, at least; more of a short one, until it took so much CPU time.
+#: A task runs at least this many times, and until its runs took this much
+#: CPU time together.
 REPEATS, _ENOUGH_NS = 21, 5_000_000
-#: What counts is how long the fastest part of them took: the others met an
-#: interrupt, or caches that others had filled.
+#: The result is this quantile of the times.  Slower runs met an interrupt,
+#: or caches that others had filled.
 _FASTEST = 0.02
 _BLOCK = bytes(16 * 1024)
-#: More than the caches that one core has to itself.
+#: A block larger than the caches that a core has for itself.
 _MEMORY = 2 * 1024 * 1024
 _FORMAT = 'rt-probe-calibration/1'
 
@@ -41,9 +42,9 @@ TASKS = {'sha256': _sha256, 'memory': _memory}
 
 
 def measure(repeats: int = REPEATS) -> dict[str, float]:
-    """The CPU time of each task, in us.
+    """Returns the CPU time of each reference task, in us.
 
-    :param repeats: least number of them
+    :param repeats: the least number of runs of a task
     """
     return {name: _time(make(), repeats) for name, make in TASKS.items()}
 
@@ -62,15 +63,15 @@ def _time(task: Callable[[], object], repeats: int) -> float:
 
 def ratios(now_us: Mapping[str, float], before_us: Mapping[str, float]
            ) -> dict[str, float]:
-    """Speed against a calibration: 2 is twice as fast."""
+    """Returns the speed relative to a calibration: 2 is twice as fast."""
     return {name: before_us[name] / time_us
             for name, time_us in now_us.items() if name in before_us}
 
 
 def write(path: str, times_us: Mapping[str, float]) -> None:
-    """Keep a calibration; the file is replaced at once.
+    """Saves a calibration; the file is replaced at once.
 
-    :raises ProbeError: it cannot be written
+    :raises ProbeError: when the file cannot be written
     """
     scratch = f'{path}.{os.getpid()}'
     try:
@@ -83,17 +84,18 @@ def write(path: str, times_us: Mapping[str, float]) -> None:
 
 
 def read(path: str) -> dict[str, float]:
-    """A calibration.
+    """Reads a calibration.
 
-    :raises ProbeError: it is none
+    :returns: the CPU time of each reference task, in us
+    :raises ProbeError: when the file cannot be read or is not a calibration
     """
     try:
         with open(path, encoding='ascii') as file:
-            found = json.load(file)
-        if found['format'] != _FORMAT:
-            raise ValueError('it is of another format')
+            document = json.load(file)
+        if document['format'] != _FORMAT:
+            raise ValueError('the file has another format')
         times = {str(name): float(time_us)
-                 for name, time_us in found['us'].items()}
+                 for name, time_us in document['us'].items()}
         if not all(0 < time_us < float('inf') for time_us in times.values()):
             raise ValueError('a time is not above 0')
     except OSError as error:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A burst: a process that uses up the budget of the group, and looks.
+"""A burst: a process that uses up the budget of the group and measures it.
 
-It has the lowest priority of the class that the reservation is for, so that
-all others of the group go first.
+The process has the lowest priority of the scheduling class that the
+reservation is for, so that all other threads of the group run first.
 """
 
 from collections.abc import Callable
@@ -21,27 +21,31 @@ from rt_probe import check as rt_check
 from rt_probe import errors
 from rt_probe import gaps
 
-#: What is no gap; how often the group's CPU time is read between gaps.
+#: A pause of the burst is a gap if it is longer than this; between gaps, the
+#: group's CPU time is read this often.
 _GAP_NS, _READ_NS = 300_000, 200_000
-#: The VNF is busy when it took so much of what the group got.
+#: The VNF is busy when it took more than this part of the group's CPU time.
 _BUSY = 0.75
-#: Nothing is made of less CPU time of the group.
+#: Whether the VNF is busy is judged only from more CPU time than this.
 _WORTH_NS = 20_000_000
-#: A burst ends, whatever it has seen, after so many times the least window.
+#: A burst ends, whatever it has seen, after this many times the least window,
+#: or, where the period is not known, after this time.
 _TIMES, _WITHOUT_NS = 3, 1_000_000_000
-#: What a burst is given on top before it is given up as starved.
+#: A burst that is this late counts as starved and is given up.
 _STARVED_S = 5.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
-    """What a burst is to do.
+    """The task of a burst.
 
-    :ivar real_time: the class of the VNF
-    :ivar period_ns: None: it is not known
-    :ivar used_ns: reads the CPU time of the group; None: all of the machine
-        is looked at, and a gap is its own where nothing else ran
-    :ivar check: ends the burst; None: it sees how much there is
+    :ivar real_time: whether the VNF has a real-time scheduling class
+    :ivar period_ns: the period of the reservation; None: unknown
+    :ivar used_ns: reads the CPU time of the group.  None: the burst measures
+        the whole machine; in a gap without a switch of threads, the machine
+        did not run.
+    :ivar check: the check that ends the burst; None: a whole burst, which
+        measures how much is available
     """
 
     real_time: bool
@@ -52,6 +56,7 @@ class Order:
 
     @property
     def longest_ns(self) -> int:
+        """The time after which the burst ends in any case."""
         if self.period_ns is None:
             return _WITHOUT_NS
         return _TIMES * gaps.least_ns(self.period_ns, self.tick_ns)
@@ -59,11 +64,11 @@ class Order:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Trace:
-    """What a burst saw.
+    """The result of a burst.
 
-    :ivar cpu_ns: what it cost, with its begin and its end
-    :ivar used_ns: what the group used meanwhile
-    :ivar stopped: why it ended early; '' if it did not
+    :ivar cpu_ns: the CPU time of the burst, its start and end included
+    :ivar used_ns: the CPU time of the group during the burst
+    :ivar stopped: why the burst ended early; '' if it did not
     """
 
     gaps: tuple[gaps.Gap, ...]
@@ -74,17 +79,20 @@ class Trace:
 
 
 class Meter(Protocol):
-    """Tells what was used while a burst runs."""
+    """Measures the CPU time that is used while a burst runs."""
 
     def look(self, gone_ns: int) -> tuple[int, int]:
-        """What all used since the beginning, and others since the last look.
+        """Returns two CPU times, in ns.
 
-        :param gone_ns: for how long the burst has not run
+        The first is that of all threads since the burst began; the second
+        that of the other threads since the last look.
+
+        :param gone_ns: how long the burst has not run
         """
 
 
 class GroupMeter:
-    """By the counter of the group and this thread's own."""
+    """Measures by the counters of the group and of this thread."""
 
     def __init__(self, used_ns: Callable[[], int]) -> None:
         self._used_ns = used_ns
@@ -92,7 +100,8 @@ class GroupMeter:
         self._first = self._used = used_ns()
 
     def look(self, gone_ns: int) -> tuple[int, int]:
-        # This charges what the thread has used, so it comes first.
+        # This call comes first, because it makes the kernel charge what the
+        # thread has used.
         own = time.thread_time_ns()
         used = self._used_ns()
         others = used - self._used - (own - self._own)
@@ -101,7 +110,10 @@ class GroupMeter:
 
 
 class MachineMeter:
-    """By the switches of this thread: without one, the CPU was away."""
+    """Measures by the context switches of this thread.
+
+    In a gap without a context switch the virtual CPU itself did not run.
+    """
 
     def __init__(self) -> None:
         self._begin, self._away = time.monotonic_ns(), 0
@@ -128,12 +140,12 @@ class Burst:
         self._child = 0
 
     def run(self) -> Trace:
-        """Do it.
+        """Runs the burst and returns its result.
 
-        :raises ProbeError: it is not allowed, or did not end
+        :raises ProbeError: when the burst is not permitted, or did not end
         """
         reader, writer = os.pipe()
-        # A signal that ends us must find the child to end.
+        # The handler of SIGTERM must know the child in order to end it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         try:
             self._child = os.fork()
@@ -150,7 +162,7 @@ class Burst:
         return dataclasses.replace(trace, cpu_ns=cost_ns)
 
     def end(self) -> int:
-        """End it now, if it runs; returns what it cost, in ns."""
+        """Ends the burst, if it runs, and returns its CPU time in ns."""
         child, self._child = self._child, 0
         if not child:
             return 0
@@ -177,10 +189,11 @@ def _all(reader: int, longest_ns: int) -> bytes:
 def _result(data: bytes) -> Trace:
     if not data:
         raise errors.ProbeError('the burst was ended from outside')
-    found = json.loads(data)
-    if 'error' in found:
-        raise errors.ProbeError(found['error'])
-    return Trace(tuple(gaps.Gap(*one) for one in found.pop('gaps')), **found)
+    result = json.loads(data)
+    if 'error' in result:
+        raise errors.ProbeError(result['error'])
+    return Trace(tuple(gaps.Gap(*gap) for gap in result.pop('gaps')),
+                 **result)
 
 
 def _child(order: Order, writer: int) -> NoReturn:
@@ -204,9 +217,9 @@ def _spun(order: Order) -> dict[str, object]:
 
 
 def _lower(real_time: bool) -> None:
-    """Be the last of the class.
+    """Takes the lowest priority of the class.
 
-    :raises OSError: with a sentence
+    :raises OSError: when that is not permitted; its text is a sentence
     """
     if not real_time:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
@@ -215,13 +228,13 @@ def _lower(real_time: bool) -> None:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except PermissionError as error:
         raise PermissionError(
-            error.errno, 'no right to SCHED_RR, which is the class of the '
-            'VNF (RLIMIT_RTPRIO of 1 would do)') from error
+            error.errno, 'the probe may not use SCHED_RR, which the VNF '
+            'uses; set RLIMIT_RTPRIO to 1 or more') from error
 
 
 def _spin(order: Order, parent: int) -> Trace:
-    """Run until the window is long enough, the VNF busy, or time over."""
-    found: list[gaps.Gap] = []
+    """Spins until enough is seen, the VNF is busy, or the time is over."""
+    seen_gaps: list[gaps.Gap] = []
     clock = time.monotonic_ns
     cost = time.thread_time_ns()
     meter: Meter = (MachineMeter() if order.used_ns is None
@@ -230,13 +243,14 @@ def _spin(order: Order, parent: int) -> Trace:
     used, stopped = 0, None
     while before - begin < order.longest_ns and stopped is None:
         now = clock()
-        # Also what a reading took: to be charged may end a budget.
+        # A gap may also begin within a reading, because the reading makes
+        # the kernel charge the thread, which may use up the budget.
         gone, before = now - before, now
         if gone > _GAP_NS:
             used, others = meter.look(gone)
-            found.append(gaps.Gap(now - gone, now, used, others))
+            seen_gaps.append(gaps.Gap(now - gone, now, used, others))
             own = time.thread_time_ns() - cost
-            stopped = _stop(order, found, used, own, parent)
+            stopped = _stop(order, seen_gaps, used, own, parent)
             if stopped is None and _checked(order, used, now - begin):
                 stopped = ''
             read = now
@@ -245,7 +259,7 @@ def _spin(order: Order, parent: int) -> Trace:
             read = now
             if _checked(order, used, now - begin):
                 stopped = ''
-    return Trace(tuple(found), time.thread_time_ns() - cost, used,
+    return Trace(tuple(seen_gaps), time.thread_time_ns() - cost, used,
                  before - begin, stopped or '')
 
 
@@ -254,13 +268,16 @@ def _checked(order: Order, used: int, wall: int) -> bool:
             and order.check.verdict(used, wall) is not None)
 
 
-def _stop(order: Order, found: list[gaps.Gap], used: int, own: int,
+def _stop(order: Order, seen_gaps: list[gaps.Gap], used: int, own: int,
           parent: int) -> str | None:
-    """Why to stop after a gap; '' when all is seen, None: go on."""
+    """Returns why to stop after a gap.
+
+    :returns: '' when the gaps give an estimate; None: go on
+    """
     if os.getppid() != parent:
         return 'the probe has ended'
     if used > _WORTH_NS and used - own > _BUSY * used:
         return 'the VNF became busy'
-    if gaps.estimate(found, order.period_ns, order.tick_ns) is not None:
+    if gaps.estimate(seen_gaps, order.period_ns, order.tick_ns) is not None:
         return ''
     return None

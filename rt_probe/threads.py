@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the kernel tells of single threads: run time and waiting time."""
+"""Reads the run time and the waiting time of single threads."""
 
 from collections.abc import Iterable, Mapping, Sequence
 import contextlib
@@ -11,9 +11,10 @@ from typing import NamedTuple
 from nova_rt.machine.host import sched
 from rt_probe import counters
 
-#: More of them would cost more than a probe may.
+#: The most threads that are followed; more would cost more than a probe may.
 MOST = 64
-#: Who ran and waited for less of the time has slept, or began to wait.
+#: A thread that ran and waited for less than this part of the time has slept,
+#: or has just begun to wait.
 _PART = 0.5
 REAL_TIME = (os.SCHED_FIFO, os.SCHED_RR)
 _SWITCHES = b'\nvoluntary_ctxt_switches:'
@@ -23,11 +24,13 @@ _STATE = b'\nState:'
 class Thread(NamedTuple):
     """One thread at one moment.
 
-    :ivar run_ns: CPU time
-    :ivar wait_ns: run_delay, runnable without a CPU; also while its group
-        is throttled.  It grows when the waiting ends.
-    :ivar slept: how often it gave up the CPU by itself; None: not looked at
-    :ivar runnable: whether it wants to run now
+    :ivar run_ns: CPU time of the thread
+    :ivar wait_ns: how long the thread was runnable without a CPU
+        (run_delay), also while its group was throttled.  The kernel adds a
+        wait when the wait ends.
+    :ivar slept: how often the thread gave up the CPU by itself; None: not
+        read
+    :ivar runnable: whether the thread wants to run now
     """
 
     run_ns: int
@@ -39,8 +42,8 @@ class Thread(NamedTuple):
 class Threads:
     """The files of some threads, kept open.
 
-    :param processes: all threads of these are followed
-    :raises OSError: the kernel has no schedstat, or a process is gone
+    :param processes: the processes whose threads are followed
+    :raises OSError: when the kernel has no schedstat, or a process is gone
     """
 
     def __init__(self, processes: Iterable[int], root: str = '') -> None:
@@ -55,24 +58,24 @@ class Threads:
             counters.Counter(f'{root}/proc/{process}/schedstat').close()
 
     def sample(self, also: Sequence[int] = ()) -> Mapping[int, Thread]:
-        """All of them now.
+        """Reads all threads and returns them by their IDs.
 
-        :param also: threads by their ids, which may have ended; the same
-            object as the last time has the same ones
-        :raises ProcessLookupError: a process is gone
+        :param also: IDs of further threads, some of which may have ended.
+            The same object as in the last call stands for the same threads.
+        :raises ProcessLookupError: when a process is gone
         """
         if self._processes or also is not self._also:
             self._follow({*self._of_processes(), *also})
             self._also = also
         at_ns = time.monotonic_ns()
-        found = {}
+        samples = {}
         for thread in self._followed:
             try:
-                found[thread] = self._read(thread, at_ns - self._before_ns)
+                samples[thread] = self._read(thread, at_ns - self._before_ns)
             except (FileNotFoundError, ProcessLookupError):
-                continue  # it has ended
-        self._before, self._before_ns = found, at_ns
-        return found
+                continue  # the thread has ended
+        self._before, self._before_ns = samples, at_ns
+        return samples
 
     def _follow(self, threads: set[int]) -> None:
         for gone in self._open.keys() - threads:
@@ -96,18 +99,22 @@ class Threads:
         times, status = self._open[thread]
         try:
             run, wait, _ = map(int, times.read().split())
-            found = Thread(run, wait)
-            if self._may_want_all(thread, found, passed_ns):
+            sample = Thread(run, wait)
+            if self._may_want_all(thread, sample, passed_ns):
                 text = status.read()
-                found = Thread(run, wait, int(_field(text, _SWITCHES)),
-                               _field(text, _STATE) == b'R')
+                sample = Thread(run, wait, int(_field(text, _SWITCHES)),
+                                _field(text, _STATE) == b'R')
         except OSError:
             self._close(thread)
             raise
-        return found
+        return sample
 
     def _may_want_all(self, thread: int, now: Thread, passed_ns: int) -> bool:
-        """Whether to read what costs most; one that has slept wants less."""
+        """Returns whether the thread may want all CPU time.
+
+        Only then is its status read, which is the most expensive file.  A
+        thread that has slept wants less than all.
+        """
         before = self._before.get(thread)
         return before is None or _PART * passed_ns <= (
             now.run_ns + now.wait_ns - before.run_ns - before.wait_ns)
@@ -121,18 +128,18 @@ def _field(status: bytes, name: bytes) -> bytes:
     return status.partition(name)[2].split(None, 1)[0]
 
 
-def policies(of: Iterable[int]) -> set[int]:
-    """How threads are scheduled; those that have ended count not."""
-    found = set()
-    for thread in of:
+def policies(threads: Iterable[int]) -> set[int]:
+    """Returns the scheduling policies of those threads that still exist."""
+    numbers = set()
+    for thread in threads:
         with contextlib.suppress(ProcessLookupError):
-            found.add(os.sched_getscheduler(thread))
-    return found
+            numbers.add(os.sched_getscheduler(thread))
+    return numbers
 
 
-def deadline_period_ns(of: Iterable[int]) -> int | None:
-    """The period of the first SCHED_DEADLINE thread."""
-    for thread in of:
+def deadline_period_ns(threads: Iterable[int]) -> int | None:
+    """Returns the period of the first SCHED_DEADLINE thread; None: none."""
+    for thread in threads:
         with contextlib.suppress(OSError):
             policy = sched.get(thread)
             if policy.is_deadline:

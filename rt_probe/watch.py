@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""From one reading to the next: the reports."""
+"""Takes readings and turns each one into a report."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -18,20 +18,24 @@ from rt_probe import speed
 from rt_probe import spin
 from rt_probe import supply
 
-#: Taken where nobody says how long the periods are, and said so.
+#: The period that is assumed where the period is not known; the report says
+#: so.
 DEFAULT_PERIOD_NS = 100_000_000
-#: How often the reference tasks run.
+#: The time between two runs of the reference tasks.
 _SPEED_NS = 60_000_000_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """What to look at, and how.
+    """What the probe measures, and how.
 
-    :ivar processes: of the VNF; none: all around us
+    :ivar interval_ns: the time between two readings
+    :ivar processes: the processes of the VNF; without any, the probe measures
+        the whole control group, or the whole machine
     :ivar burst: whether bursts are allowed while the VNF is idle
-    :ivar max_load: of bursts, part of the reservation
-    :ivar period_ns: of the reservation; None: as far as it can be seen
+    :ivar max_load: the part of the reservation that bursts may use
+    :ivar period_ns: the period of the reservation; None: the period of the
+        limit that the probe sees
     :ivar calibration: CPU times of the reference tasks in us; may be empty
     """
 
@@ -45,9 +49,10 @@ class Options:
 
 
 class Watch:
-    """Readings and what they say; nothing here sleeps.
+    """Takes readings and reports on them; nothing in this class sleeps.
 
-    :ivar bursts: to end one that runs
+    :ivar bursts: the bursts, for a signal handler that must end a running
+        one
     """
 
     def __init__(self, options: Options, root: str = '') -> None:
@@ -65,7 +70,10 @@ class Watch:
         self._changed: float | None = None
 
     def start(self) -> str:
-        """Take the first reading; returns why that cannot be, or ''."""
+        """Takes the first reading.
+
+        :returns: why that is not possible; '' if it is
+        """
         self._before = self._since = None
         self._window.clear()
         self.bursts.clear()
@@ -87,16 +95,20 @@ class Watch:
 
     @property
     def period_ns(self) -> int | None:
-        found = self._sources.period_ns if self._sources else None
-        return self._options.period_ns or found
+        """The period of the reservation; None: unknown."""
+        seen_ns = self._sources.period_ns if self._sources else None
+        return self._options.period_ns or seen_ns
 
     @property
     def pause_ns(self) -> int:
-        """How long to wait for the next reading."""
+        """The time to wait before the next reading."""
         return self._closer.pause_ns(self.period_ns or DEFAULT_PERIOD_NS)
 
     def look(self, most_bursts: int = 1) -> report.Report:
-        """What is known now; begins anew after whatever went wrong."""
+        """Takes a reading and reports on it; starts again after an error.
+
+        :param most_bursts: the most bursts to take for this report
+        """
         self._changed = None
         if self._before is None:
             return self._bound(None, self.start() or 'this is the first '
@@ -125,19 +137,19 @@ class Watch:
 
     def _step(self, before: sources.Sample, after: sources.Sample,
               needed: int) -> evidence.Step:
-        """Judged from when on all was wanted, or else by itself."""
+        """Judges a step since all CPU time was wanted, or else alone."""
         begun = self._closer.begun
-        found = evidence.step(before, after, self.period_ns, needed,
-                              self._since, begun)
-        if self._since is not None and not found.source:
+        step = evidence.step(before, after, self.period_ns, needed,
+                             self._since, begun)
+        if self._since is not None and not step.source:
             self._since = None
-            found = evidence.step(before, after, self.period_ns, needed,
-                                  begun=begun)
-        if found.source != sources.SCHEDSTAT:
+            step = evidence.step(before, after, self.period_ns, needed,
+                                 begun=begun)
+        if step.source != sources.SCHEDSTAT:
             self._since = None
         elif self._since is None:
             self._since = before
-        return found
+        return step
 
     def _told(self, step: evidence.Step, most_bursts: int) -> report.Report:
         if step.source:
@@ -147,13 +159,15 @@ class Watch:
                   else self._burst(step.used, most_bursts))
         known = self.bursts.known
         if known is None or reason:
-            return self._bound(step.used, 'the VNF wants less than there is, '
-                               f'and {reason or self.bursts.reason}')
+            return self._bound(step.used, 'the VNF wants less CPU time than '
+                               'is available, and '
+                               f'{reason or self.bursts.reason}')
         return self._report(
             report.BURST, known.estimate, step.used, 'burst',
             known.age_s(time.monotonic_ns()),
             '' if self.bursts.count == bursts.KEPT
-            else f'{self.bursts.count} of {bursts.KEPT} bursts')
+            else f'the estimate comes from {self.bursts.count} of '
+            f'{bursts.KEPT} bursts')
 
     def _throttled(self, step: evidence.Step) -> report.Report:
         assert self._sources is not None  # noqa: S101
@@ -164,16 +178,21 @@ class Watch:
         return self._report(
             report.THROTTLED, self._window.estimate(), step.used,
             step.source, 0.0, '' if self.period_ns else
-            'the period is not known, 100 ms is assumed for the interval')
+            'the period is not known; the interval is computed with a period '
+            'of 100 ms')
 
     def _burst(self, used: float, most: int) -> str:
-        """Take those that are due; returns why none can be, or ''."""
+        """Takes the bursts that are due.
+
+        :returns: why no burst is possible; '' if bursts are
+        """
         assert self._sources is not None  # noqa: S101
         group = self._sources.group
         if len(os.sched_getaffinity(0)) > 1:
             return 'a burst can only use up the budget of one CPU'
         if group is None and self._options.processes:
-            return 'no limit of a group is seen that a burst could use up'
+            return ('no control group with a limit can be seen that a burst '
+                    'could use up')
         order = spin.Order(self._sources.real_time, self.period_ns,
                            self._tick_ns, group.used_ns if group else None)
         try:
@@ -186,7 +205,8 @@ class Watch:
                 self._changed = changed or self._changed
         except (OSError, errors.ProbeError) as error:
             return str(error)
-        # What the bursts used is not the VNF's.
+        # The next step begins here, so that the CPU time of the bursts does
+        # not count as used by the VNF.
         self._before = self._sources.sample()
         return ''
 

@@ -127,7 +127,7 @@ class GraphTest(unittest.TestCase):
 
     def test_text(self):
         text = drawing.text(self.graph, 0.9)
-        self.assertIn('tier"2 saturates first, at 125.0 a second', text)
+        self.assertIn('tier"2 saturates first, at 125.0 requests', text)
         self.assertIn('Critical path: 192.0.2.7 -> tier"1 -> tier"2', text)
 
     def test_json(self):

@@ -22,7 +22,7 @@ class OtlpTest(unittest.TestCase):
                             list)
 
     def test_what_is_missing(self):
-        with self.assertRaisesRegex(exception.CannotMonitor, '/missing is'):
+        with self.assertRaisesRegex(exception.CannotMonitor, '/missing does not'):
             self.prepare(authority='/missing')
         with (mock.patch.dict(sys.modules, {
                 'rt_monitor.otlp': None}),

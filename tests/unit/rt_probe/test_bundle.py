@@ -44,7 +44,8 @@ class BundleTest(base.BaseTestCase):
         bundle.write(self.path)
         done = self.run_it('bundle', 'other.pyz')
         self.assertEqual(1, done.returncode)
-        self.assertEqual('rt-probe: this is a bundle already: copy it\n',
+        self.assertEqual('rt-probe: this rt-probe already is a single file: '
+                         'copy that file\n',
                          done.stderr)
 
     def test_cannot_be_written(self):

@@ -56,7 +56,7 @@ class BurstsTest(base.BaseTestCase):
 
     def test_no_grid(self):
         self.take(spin.Trace((), 100 * _MS, 100 * _MS, 100 * _MS))
-        self.assertIn('did not end often enough', self.bursts.reason)
+        self.assertIn('did not run out often enough', self.bursts.reason)
 
     def due(self, *traces):
         """What is told of bursts that the load is left to decide on."""

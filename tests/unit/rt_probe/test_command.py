@@ -25,19 +25,24 @@ class CommandTest(commands.CommandTest):
         self.addCleanup(signal.signal, signal.SIGTERM, handler)
 
     @ddt.data(
-        (['--interval', 'x'], "'x' is not 0.05 to 3600 seconds"),
-        (['--interval', '0'], "'0' is not 0.05 to 3600 seconds"),
-        (['--interval', 'nan'], "'nan' is not 0.05 to 3600 seconds"),
-        (['--max-load', '1'], "'1' is not 0.0001 to 0.5 of the reservation"),
+        (['--interval', 'x'], "'x' is not a number from 0.05 to 3600 seconds"),
+        (['--interval', '0'], "'0' is not a number from 0.05 to 3600 seconds"),
+        (['--interval', 'nan'],
+         "'nan' is not a number from 0.05 to 3600 seconds"),
+        (['--max-load', '1'],
+         "'1' is not a number from 0.0001 to 0.5 of the reservation"),
         (['--max-load', '-1'], 'max-load'),
         (['--burst', 'always'], "invalid choice: 'always'"),
-        (['--period-us', '0'], "'0' is not 100 to 4.1943e+06 microseconds"),
+        (['--period-us', '0'],
+         "'0' is not a number from 100 to 4.1943e+06 microseconds"),
         (['--pid', '-3'], 'pid'),
-        (['--pid', '0'], "'0' is no process id"),
-        (['--pid', 'nginx'], "'nginx' is no process id"),
-        (['--listen', '127.0.0.1'], "'127.0.0.1' is not [ADDRESS:]PORT, as "
-                                    "127.0.0.1:9105"),
-        (['--listen', '1:70000'], "'1:70000' is not [ADDRESS:]PORT"),
+        (['--pid', '0'], "'0' is not a process ID"),
+        (['--pid', 'nginx'], "'nginx' is not a process ID"),
+        (['--listen', '127.0.0.1'],
+         "'127.0.0.1' is not of the form [ADDRESS:]PORT, for example "
+         "127.0.0.1:9105"),
+        (['--listen', '1:70000'],
+         "'1:70000' is not of the form [ADDRESS:]PORT"),
         (['--textfile', '/tmp/a'], "'/tmp/a' does not end with .prom"),
         (['--textfile', 'a.prom', '--listen', '1'], 'not allowed with'))
     @ddt.unpack
@@ -54,8 +59,9 @@ class CommandTest(commands.CommandTest):
 
     @ddt.data(
         (['once', '--pid', '4194304'],
-         'rt-probe: --pid 4194304: there is no such process here; a probe '
-         'beside the VNF needs its PID namespace\n'),
+         'rt-probe: --pid 4194304: there is no process with this ID here; '
+         'a probe in another container than the VNF must share its PID '
+         'namespace\n'),
         (['once', '--calibration', '/proc/no/file'],
          'rt-probe: /proc/no/file cannot be read: No such file or '
          'directory\n'),

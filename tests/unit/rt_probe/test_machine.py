@@ -26,7 +26,7 @@ class ParseTest(base.BaseTestCase):
     def test_kernel_without_steal(self):
         error = self.assertRaises(ValueError, machine.parse,
                                   b'cpu 1 2 3 4 5 6 7', 100)
-        self.assertIn('has no steal', str(error))
+        self.assertIn('does not contain steal', str(error))
 
     def test_this_machine(self):
         steal = machine.Steal()

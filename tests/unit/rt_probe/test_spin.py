@@ -82,7 +82,7 @@ class BurstTest(base.BaseTestCase):
         try:
             spin.Burst(spin.Order(True, None, 4 * _MS, None)).run()
         except errors.ProbeError as error:
-            return int('no right to SCHED_RR' not in str(error))
+            return int('may not use SCHED_RR' not in str(error))
         return 2
 
     def test_sigterm(self):

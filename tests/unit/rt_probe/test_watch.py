@@ -79,12 +79,13 @@ class WatchTest(base.BaseTestCase):
         self.assertIsNone(found.available)
         self.assertIsNone(found.upper)
         self.assertAlmostEqual(0.1, found.lower)
-        self.assertEqual('the VNF wants less than there is, and bursts are '
-                         'not allowed', found.reason)
+        self.assertEqual('the VNF wants less CPU time than is available, and '
+                         'bursts are not allowed', found.reason)
 
     def test_absent_sources_are_listed(self):
         found = self.step(self.watch(), 1)
-        self.assertEqual('the group has no cpu.pressure', found.absent['psi'])
+        self.assertEqual('the control group has no file cpu.pressure',
+                         found.absent['psi'])
         self.assertIn('steal', found.absent)
 
     def burst(self, **kwargs):
@@ -97,7 +98,8 @@ class WatchTest(base.BaseTestCase):
         watched, first = self.burst(return_value=test_bursts.trace(0.3))
         self.assertEqual(report.BURST, first.method)
         self.assertAlmostEqual(0.3, first.available)
-        self.assertEqual('1 of 5 bursts', first.reason)
+        self.assertEqual('the estimate comes from 1 of 5 bursts',
+                         first.reason)
         found = self.step(watched, 2, 0.1, throttled=False)
         self.assertEqual(report.BURST, found.method)
         self.assertAlmostEqual(0.5, found.age_s)

@@ -137,8 +137,8 @@ class PushTest(unittest.TestCase):
         said = self.push(pushing, 3)
         self.assertEqual(3, pushing.failures)
         self.assertEqual(1, len(said.splitlines()), said)
-        self.assertIn('metrics cannot be pushed to 127.0.0.1, which is tried '
-                      'again every 60 s: ', said)
+        self.assertIn('cannot push metrics to 127.0.0.1; the next attempt '
+                      'follows in 60 s: ', said)
         self.server.status = 200
         self.assertEqual('', self.push(pushing))
         self.assertEqual(3, pushing.failures)
@@ -155,7 +155,7 @@ class PushTest(unittest.TestCase):
     def test_metrics_that_cannot_be_had(self):
         family = exposition.Family('nova_rt_x', 'gauge', 'X.', ['nonsense'])
         pushing = self.pushing(families=[family])
-        self.assertIn("'nonsense' is no sample", self.push(pushing))
+        self.assertIn("'nonsense' is not a sample", self.push(pushing))
         self.assertEqual(1, pushing.failures)
 
     def certificate(self):

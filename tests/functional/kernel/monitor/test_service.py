@@ -127,8 +127,9 @@ class RefusedTest(unittest.TestCase):
              '--clear-groups', sys.executable, '-W', 'ignore', '-c', _START],
             check=False, capture_output=True, text=True, timeout=_SECONDS)
         self.assertEqual(
-            (1, '', 'nova-rt-monitor: Cannot monitor this host: it lacks '
-             'CAP_DAC_READ_SEARCH, CAP_BPF, CAP_PERFMON; run it as root.\n'),
+            (1, '', 'nova-rt-monitor: Cannot monitor this host: this process '
+             'lacks CAP_DAC_READ_SEARCH, CAP_BPF, CAP_PERFMON; run it as '
+             'root.\n'),
             (done.returncode, done.stdout, done.stderr))
 
 

@@ -303,8 +303,8 @@ class ServiceTest(commands.CommandTest):
                 ('200000', 'CAP_DAC_READ_SEARCH')):
             with self.on_host(f'Name:\tx\nCapPrm:\t{permitted}'):
                 self.assertEqual(
-                    (1, '', f'nova-rt-monitor: Cannot monitor this host: it '
-                     f'lacks {names}; run it as root.\n'),
+                    (1, '', 'nova-rt-monitor: Cannot monitor this host: this '
+                     f'process lacks {names}; run it as root.\n'),
                     self.run_main('--user', 'root'))
 
     def test_outside_of_the_host(self):
