@@ -22,7 +22,8 @@ class OtlpTest(unittest.TestCase):
                             list)
 
     def test_what_is_missing(self):
-        with self.assertRaisesRegex(exception.CannotMonitor, '/missing does not'):
+        with self.assertRaisesRegex(
+                exception.CannotMonitor, '/missing does not'):
             self.prepare(authority='/missing')
         with (mock.patch.dict(sys.modules, {
                 'rt_monitor.otlp': None}),

@@ -114,7 +114,8 @@ class RaplTest(unittest.TestCase):
         with self.assertRaisesRegex(exception.CannotMonitor, 'not there'):
             rapl.Power(self.host)
         self.zone('intel-rapl:1', 'psys', 4)
-        with self.assertRaisesRegex(exception.CannotMonitor, 'no meter of a socket'):
+        with self.assertRaisesRegex(
+                exception.CannotMonitor, 'no meter of a socket'):
             rapl.Power(self.host)
 
     def test_nonsense(self):
