@@ -17,7 +17,6 @@ import sys
 
 import numpy as np
 
-from nova_rt.operate import advice
 from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
 from rt_models.model import exact
@@ -28,6 +27,7 @@ from rt_models.model.simulator import estimate
 from rt_models.model.simulator import lone
 from rt_models.model.simulator import traffic
 from rt_monitor import histogram
+from rt_operate import advice
 
 SERVERS, MET, ABOVE = 20, 0.95, 1.10
 REQUESTS, PARTS, PERCENTILE = 10_000, 30, 0.99

@@ -29,9 +29,6 @@ import sys
 import time
 
 from benchmarks import stand_ins
-from nova_rt.operate import advice
-from nova_rt.operate.commands import advise
-from nova_rt.operate.commands import this_host
 from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
 from rt_models.colocation import group as rt_group
@@ -39,6 +36,9 @@ from rt_models.model import kernel as rt_kernel
 from rt_models.model import load as rt_load
 from rt_models.model import planner
 from rt_monitor import servers as monitor_servers
+from rt_operate import advice
+from rt_operate.commands import advise
+from rt_operate.commands import this_host
 
 SERVERS, MET, PERCENTILE = 20, 0.95, 0.99
 #: Requests that the advice is from, and that it is judged by.

@@ -17,11 +17,11 @@ from oslo_config import cfg
 
 from nova_rt.machine.kernel import deadline
 from nova_rt.machine.kernel import detect
-from nova_rt.operate.doctor.checks import config as doctor_config
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
 from nova_rt.services import conf as rt_conf
 from rt_models.interference import document
+from rt_operate.doctor.checks import config as doctor_config
 
 PACKING = 'nova_rt.packing'
 OPTIONS = {option.name: option for option in rt_conf.ALL_OPTS}

@@ -10,9 +10,9 @@ import importlib
 from typing import Any
 
 _MODULES = {
-    'RTCHRWeigher': 'rt_chr_weigher',
-    'RTInterferenceWeigher': 'rt_interference_weigher',
-    'RTShareWeigher': 'rt_share_weigher',
+    'RTCHRWeigher': 'rt_models.weighers.rt_chr_weigher',
+    'RTInterferenceWeigher': 'rt_models.weighers.rt_interference_weigher',
+    'RTShareWeigher': 'nova_rt.services.scheduler.weights.rt_share_weigher',
 }
 
 
@@ -23,6 +23,4 @@ def __getattr__(name: str) -> Any:
     """
     if name not in _MODULES:
         raise AttributeError(f'module {__name__} has no weigher {name}')
-    module = importlib.import_module(
-        f'nova_rt.services.scheduler.weights.{_MODULES[name]}')
-    return getattr(module, name)
+    return getattr(importlib.import_module(_MODULES[name]), name)

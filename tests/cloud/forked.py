@@ -12,7 +12,7 @@ import sys
 import tempfile
 import traceback
 
-from nova_rt.operate.commands import manage as command
+from rt_operate.commands import manage as command
 
 
 def manage(environment: Mapping[str, str], *arguments: str) -> tuple[int, str]:

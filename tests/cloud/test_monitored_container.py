@@ -32,7 +32,7 @@ SECONDS = 6
 #: Of who asks, whose own waits for a CPU are not the server's.
 _NICE = -20
 
-_MAIN = ('import sys; from nova_rt.operate.commands import main; '
+_MAIN = ('import sys; from rt_operate.commands import main; '
          'sys.exit(main.main())')
 
 SERVICE = '''

@@ -10,8 +10,8 @@ from typing import Any
 import fixtures
 from nova.cmd import manage as nova_manage
 
-from nova_rt.operate.commands import manage
-from nova_rt.operate.manage import command
+from rt_operate.commands import manage
+from rt_operate.manage import command
 
 #: in which he looks at what is wrong, and does what helps
 _ROUNDS = 3
@@ -31,7 +31,7 @@ class Operator(fixtures.Fixture):
                 ('start.configure', lambda *args: None),
                 ('read.load.Loader._kernel', lambda *args: None)):
             self.useFixture(fixtures.MonkeyPatch(
-                f'nova_rt.operate.manage.{name}', new))
+                f'rt_operate.manage.{name}', new))
 
     def heal(self) -> int:
         """Bring Placement in order; how much there was to do.

@@ -8,7 +8,7 @@ from typing import Any
 import fixtures
 from nova.tests.functional.api import client
 
-from nova_rt.operate.manage.read import older
+from rt_operate.manage.read import older
 from tests.functional import operations
 from tests.functional import test_live_migration
 from tests.functional import test_tenant

@@ -12,9 +12,9 @@ import fixtures
 
 from nova_rt.machine.host import files as host_files
 from nova_rt.machine.kernel import detect
-from nova_rt.operate.doctor import examine
-from nova_rt.operate.doctor import options
-from nova_rt.operate.doctor import view
+from rt_operate.doctor import examine
+from rt_operate.doctor import options
+from rt_operate.doctor import view
 from tests.emulation.eighth import installed
 from tests.emulation.eighth import interface
 from tests.emulation.eighth import kernel

@@ -14,9 +14,9 @@ from nova import context as nova_context
 from nova import objects
 from nova.scheduler.client import report
 
-from nova_rt.operate.commands import manage
-from nova_rt.operate.commands import status
 from nova_rt.rules import hostmap
+from rt_operate.commands import manage
+from rt_operate.commands import status
 from tests.functional import base
 from tests.functional import strangers
 
@@ -331,7 +331,7 @@ class DamageTest(ManageTestCase):
 
         self.useFixture(fixtures.MockPatchObject(self.client(), 'put', put))
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_rt.operate.manage.read.placement.random.uniform',
+            'rt_operate.manage.read.placement.random.uniform',
             lambda *args: 0))
         code, out = self.heal()
         self.assertEqual((0, (100_000, 100_000)),

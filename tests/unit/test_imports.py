@@ -13,7 +13,7 @@ import ddt
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _PACKAGES = ('nova_rt', 'nova_rt_tempest_plugin', 'paper', 'rt_models',
-             'rt_monitor', 'rt_probe', 'tacker_rt')
+             'rt_monitor', 'rt_operate', 'rt_probe', 'tacker_rt')
 _HOST = 'nova_rt.machine.host'
 _BELOW = 'nova_rt.rules nova_rt.machine'
 _AROUND = 'rt_models rt_monitor rt_probe'
@@ -35,10 +35,6 @@ _FLOORS = (
     ('nova_rt.services.scheduler', 'nova_rt.rules nova_rt.services.compute '
      'nova_rt.services.conf nova_rt.services.selfcheck '
      'nova_rt.services.servers', _ANY),
-    # Two weighers weigh by models; nova.conf names them one by one.
-    ('nova_rt.services.scheduler.weights',
-     'nova_rt.rules nova_rt.services.conf nova_rt.services.scheduler '
-     'rt_models.interference rt_models.pinning', _ANY),
     ('nova_rt.services.compute', f'{_BELOW} nova_rt.services.conf', _ANY),
     ('nova_rt.services.virt', f'{_BELOW} nova_rt.services.compute '
      'nova_rt.services.conf nova_rt.services.install '
@@ -48,14 +44,17 @@ _FLOORS = (
     # The names that operators' files have.
     ('nova_rt.scheduler', 'nova_rt.services.scheduler', ''),
     ('nova_rt.privsep', 'nova_rt.machine.privsep', ''),
-    ('nova_rt.operate.doctor', f'{_BELOW} nova_rt.cli nova_rt.services.conf '
+    ('rt_operate.doctor', f'{_BELOW} nova_rt.cli nova_rt.services.conf '
      'rt_monitor', 'oslo_config'),
-    ('nova_rt.operate', f'{_BELOW} nova_rt.cli nova_rt.services {_AROUND}',
+    ('rt_operate', f'{_BELOW} nova_rt.cli nova_rt.services {_AROUND}',
      _ANY),
     ('rt_models.model', 'nova_rt.rules', 'numpy'),
     ('rt_models.pinning', 'nova_rt.rules', ''),
     ('rt_models.interference', 'nova_rt.rules', 'yaml'),
     ('rt_models.colocation', f'{_BELOW} rt_models.interference', 'yaml'),
+    ('rt_models.weighers', 'nova_rt.rules nova_rt.services.conf '
+     'nova_rt.services.scheduler rt_models.interference rt_models.pinning',
+     _ANY),
     ('rt_models', '', ''),
     ('rt_monitor', f'nova_rt.rules {_HOST} nova_rt.machine.kernel',
      'networkx opentelemetry requests'),
@@ -64,7 +63,7 @@ _FLOORS = (
      'tacker_rt.files tacker_rt.problem', 'yaml'),
     ('tacker_rt', 'nova_rt.rules nova_rt.cli', _ANY),
     ('nova_rt_tempest_plugin', 'nova_rt.rules', _ANY),
-    ('paper', f'nova_rt {_AROUND} benchmarks', _ANY),
+    ('paper', f'nova_rt rt_operate {_AROUND} benchmarks', _ANY),
     ('nova_rt', '', ''),
 )
 

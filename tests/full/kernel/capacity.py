@@ -23,10 +23,10 @@ from typing import Any
 
 from nova import conf as nova_conf
 
-from nova_rt.operate.commands import main as nova_rt_command
 from nova_rt.rules import exception
 from nova_rt.services.compute import capacity
 from nova_rt.services import conf as rt_conf
+from rt_operate.commands import main as nova_rt_command
 from tests.full.kernel import foreign
 from tests.full.kernel import pinned
 

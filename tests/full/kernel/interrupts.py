@@ -30,7 +30,7 @@ from nova_rt.machine.host import files
 from nova_rt.machine.host import interrupts
 from nova_rt.machine.host import proc
 from nova_rt.machine.trial import busy
-from nova_rt.operate.commands import main as nova_rt_command
+from rt_operate.commands import main as nova_rt_command
 from tests.full.kernel import pinned
 
 #: ms: the mean wait with the advice followed.

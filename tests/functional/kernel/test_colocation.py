@@ -16,7 +16,7 @@ from rt_models.colocation import profile
 from rt_models.colocation import trial
 from tests.functional.kernel import base
 
-_COMMAND = ('import sys; from nova_rt.operate.commands import main; '
+_COMMAND = ('import sys; from rt_operate.commands import main; '
             'sys.exit(main.main(sys.argv[1:]))')
 _ROUTER = ('format: nova-rt-profile/1\ntype: router\n'
            'load: {size: 64, flows: 2}\nwork: packets\n')

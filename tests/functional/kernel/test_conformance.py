@@ -11,10 +11,10 @@ import pathlib
 import subprocess
 import sys
 
-from nova_rt.operate.conformance import stage
+from rt_operate.conformance import stage
 from tests.functional.kernel import base
 
-_COMMAND = ('import sys; from nova_rt.operate.commands import main; '
+_COMMAND = ('import sys; from rt_operate.commands import main; '
             'sys.exit(main.main(sys.argv[1:]))')
 
 

@@ -39,7 +39,7 @@ def refuse(*arguments):
 
 os.sched_setscheduler = os.sched_setaffinity = os.setpriority = refuse
 sys.dont_write_bytecode = True
-from nova_rt.operate.commands import main
+from rt_operate.commands import main
 sys.addaudithook(hook)
 sys.exit(main.main(['doctor', *sys.argv[1:]]))
 """

@@ -29,9 +29,9 @@ import contextlib, io, json, sys, types
 import nova.conf
 from nova_rt.machine.host import cgroup
 from nova_rt.machine import privsep
-from nova_rt.operate.commands import main
 from nova_rt.services import conf
 from nova_rt.services.virt.libvirt import driver, reservations
+from rt_operate.commands import main
 
 class Driver(driver.RTLibvirtDriver):
     def __init__(self):

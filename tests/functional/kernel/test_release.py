@@ -5,7 +5,7 @@
 from unittest import mock
 
 from nova_rt.machine.host import cgroup
-from nova_rt.operate.commands import main
+from rt_operate.commands import main
 from tests.functional.kernel import base
 
 

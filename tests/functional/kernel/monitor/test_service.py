@@ -18,7 +18,7 @@ from prometheus_client import parser
 
 from rt_monitor import privileges
 
-_START = ('import sys; from nova_rt.operate.commands import serve; '
+_START = ('import sys; from rt_operate.commands import serve; '
           'sys.exit(serve.main(sys.argv[1:]))')
 _SECONDS = 20
 _UNIT = (pathlib.Path(__file__).parents[4]

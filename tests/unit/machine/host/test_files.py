@@ -7,7 +7,7 @@ import gzip
 import os
 
 from nova_rt.machine.host import files as host_files
-from tests.unit.operate.doctor import base
+from tests.unit.rt_operate.doctor import base
 
 
 class HostTest(base.DoctorTest):

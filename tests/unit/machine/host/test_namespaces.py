@@ -13,7 +13,7 @@ from unittest import mock
 
 from nova_rt.machine.host import namespaces
 from nova_rt.rules import exception
-from tests.unit.operate.doctor import base
+from tests.unit.rt_operate.doctor import base
 
 V2 = base.mounts('cgroup2 /sys/fs/cgroup cgroup2 rw 0 0')
 HYBRID = base.mounts('cgroup /cpu cgroup rw,cpuacct,cpu 0 0',

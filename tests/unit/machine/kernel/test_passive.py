@@ -7,8 +7,8 @@ from unittest import mock
 from nova_rt.machine.kernel import deadline
 from nova_rt.machine.kernel import detect
 from nova_rt.machine.kernel import passive
-from tests.unit.operate.doctor import base
-from tests.unit.operate.doctor import kernels
+from tests.unit.rt_operate.doctor import base
+from tests.unit.rt_operate.doctor import kernels
 
 
 class PassiveTest(base.DoctorTest):

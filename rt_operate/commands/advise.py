@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``nova-rt advise``: derives a reservation for a server from its load."""
+
+import argparse
+from collections.abc import Sequence
+import dataclasses
+import itertools
+import json
+from typing import Any
+
+from nova_rt.cli import base
+from nova_rt.rules import exception
+from nova_rt.rules import reservation as rt_reservation
+from rt_models.model import load as rt_load
+from rt_monitor import look as monitor_look
+from rt_monitor import transactions
+from rt_operate import advice as rt_advice
+from rt_operate.commands import answer as rt_answer
+from rt_operate.commands import flavors
+from rt_operate.commands import monitor
+from rt_operate.commands import this_host
+
+#: The time is watched in so many parts, because the variance between parts
+#: shows whether requests arrive at random.
+_PARTS = 30
+_US_PER_MS = 1000
+
+
+def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    """Adds the subcommand ``advise``."""
+    parser = commands.add_parser(
+        'advise', help='advise a reservation for a server from its load',
+        description='Watches a server of this host for some seconds, and '
+                    'prints the reservation that would meet a target for its '
+                    'response times, and how far to trust this advice.  '
+                    'Needs root; changes nothing.',
+        epilog=monitor.EPILOG)
+    base.add_format(parser)
+    parser.add_argument('server', metavar='SERVER',
+                        help='the UUID or the name of the server')
+    parser.add_argument('--target-ms', type=float, required=True,
+                        metavar='MS', help='the response time to meet, at '
+                        'the percentile of --percentile')
+    parser.add_argument(
+        '--percentile', type=float, default=0.99, metavar='PART',
+        help='the part of the requests that must meet the target (default: '
+             '%(default)s)')
+    parser.add_argument(
+        '--ram', type=int, default=512, metavar='MB',
+        help='the memory of the flavor (default: %(default)s)')
+    monitor.add_seconds(parser, 30.0)
+    this_host.add_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the subcommand and returns its exit status."""
+    target = rt_load.Target(args.target_ms * _US_PER_MS, args.percentile)
+    kernel, note = this_host.kernel(args)
+    looks = [*itertools.islice(
+        monitor.looks(args.seconds / _PARTS), _PARTS)]
+    measured = seen(looks, _uuid(looks[-1], args.server))
+    advice = rt_advice.advise(measured, target, kernel)
+    flavor = flavors.reserved(advice.wanted, measured.vcpus, args.ram)
+    if args.format == 'json':
+        print(json.dumps({
+            'requests': measured.requests, 'rate_hz': measured.rate_hz,
+            'cpu_us': measured.cpu_us, **dataclasses.asdict(advice),
+            'flavor': flavor, 'note': note or None}, indent=2))
+    else:
+        print('\n'.join([*_lines(measured, advice, args.percentile),
+                         *filter(None, [note]), '', flavor]))
+    return 0
+
+
+def _uuid(look: monitor_look.Look, wanted: str) -> str:
+    """Returns the UUID of the server with this UUID or name.
+
+    :raises CannotMonitor: when no server or several servers match
+    """
+    uuids = [uuid for uuid, server in look.servers.items()
+             if wanted in (uuid, server.name)]
+    if len(uuids) != 1:
+        raise exception.CannotMonitor(
+            what=f'server {wanted}', reason=(
+                'several servers have this name; give the UUID' if uuids else
+                'no server with this UUID or name runs on this host'))
+    return uuids[0]
+
+
+def seen(looks: Sequence[monitor_look.Look], uuid: str
+         ) -> rt_advice.Measured:
+    """Returns what was measured of a server over consecutive looks.
+
+    :param looks: each counts from the look before it
+    """
+    server = looks[-1].servers[uuid]
+    totals = [look.answered[uuid].total(transactions.Role.SERVER).took
+              for look in looks if uuid in look.answered]
+    usages = [look.seen[uuid].whole for look in looks if uuid in look.seen]
+    granted = server.reservation
+    return rt_advice.Measured(
+        [total.count for total in totals],
+        sum(look.span_s for look in looks),
+        sum(usage.totals.ran for usage in usages) / 1e9,
+        server.vcpus or max(1, len(server.groups) - 1),
+        sum(totals[1:], totals[0]) if totals else transactions.Edge().took,
+        rt_reservation.Reservation(granted.runtime_us, granted.period_us)
+        if granted else None,
+        sum(usage.counts.exhausted for usage in usages))
+
+
+def _lines(measured: rt_advice.Measured, advice: rt_advice.Advice,
+           part: float) -> list[str]:
+    name = rt_answer.percent(part)
+    lines = [f'Requests: {measured.rate_hz:.1f} a second, '
+             f'{measured.cpu_us / _US_PER_MS:.3f} ms of CPU time each.',
+             f'Now: {measured.reservation or "no reservation"}; {name} is '
+             f'{advice.measured_us / _US_PER_MS:.3f} ms (measured).']
+    if advice.predicted_us is not None:
+        lines.append(f'The model predicts at most '
+                     f'{advice.predicted_us / _US_PER_MS:.3f} ms for {name}, '
+                     f'whatever else runs on the same pCPUs.')
+    elif measured.reservation:
+        lines.append('The reservation serves fewer requests than arrive.')
+    lines.append(f'Advice: {advice.wanted}; {name} is then at most '
+                 f'{advice.promised_us / _US_PER_MS:.3f} ms.')
+    return [*lines, *advice.doubts]

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``nova-rt-manage``: compares, repairs Placement, changes hints."""
+
+import argparse
+from collections.abc import Sequence
+import sys
+import traceback
+
+from nova_rt.cli import base
+from nova_rt.rules import reservation
+from rt_operate.manage import command
+from rt_operate.manage import errors
+from rt_operate.manage import start
+
+PROG = 'nova-rt-manage'
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs ``nova-rt-manage`` and returns its exit status."""
+    args = _parser().parse_args(argv)
+    try:
+        start.configure(PROG, args.config_file, args.config_dir, args.debug)
+        return command.COMMANDS[args.command](args)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        # An operator gets one sentence for any error, and the traceback
+        # on request.
+        if args.debug:
+            traceback.print_exc()
+        print(f'{PROG}: {errors.sentence(error)}', file=sys.stderr)
+        return command.UNCHECKED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = base.Parser(
+        prog=PROG, description='Compares the CPU reservations that servers '
+        'claim with Placement and with the kernel.')
+    start.add_arguments(parser)
+    parser.add_argument('--debug', action='store_true',
+                        help='show the log, and tracebacks')
+    commands = parser.add_subparsers(dest='command', required=True,
+                                     metavar='COMMAND')
+    _add_check(commands.add_parser(
+        'check', help='show the differences; changes nothing',
+        description='Compares what servers claim on each compute host with '
+        'the allocations and inventories in Placement, with the map that the '
+        'host publishes and, on the host itself, with the budgets in the '
+        'kernel.  Prints for each difference the current value, the expected '
+        'value and the remedy.  Reads everything twice, so that a change '
+        'that Nova makes meanwhile is not reported as a difference.',
+        epilog='Exit status: 0 nothing differs, 1 something differs, 2 '
+        'not everything could be checked, 3 wrong usage.'))
+    _add_heal(commands.add_parser(
+        'heal', help='repair allocations in Placement',
+        description='Makes the allocations of servers in Placement equal to '
+        'their claims, and removes the allocations of consumers that no '
+        'longer exist.  Without --apply only prints what it would change.',
+        epilog='Exit status: 0 nothing is left to heal, 1 something is left '
+        'to heal, 2 not everything could be checked, 3 wrong usage.'))
+    _add_hint(commands.add_parser(
+        'hint', help='show or change the hints of a server',
+        description='Shows the hints about its reservation that a server '
+        'was created with, or replaces them.  New hints take effect at the '
+        'next resize, migration or unshelve.',
+        epilog='Exit status: 0 the hints were shown or changed, 2 they could '
+        'not be, 3 wrong usage.'))
+    return parser
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--host', help='check only this compute host')
+    parser.add_argument(
+        '--kernel', action='store_true', help='fail if the budgets in the '
+        'kernel cannot be read (default: read them if the host is this '
+        'machine and this process may read them, else leave them out)')
+    base.add_format(parser)
+
+
+def _add_heal(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--host', help='repair only this compute host')
+    parser.add_argument(
+        '--instance', metavar='UUID', help='repair only the allocations of '
+        'this server, or of another consumer in Placement')
+    parser.add_argument('--apply', action='store_true',
+                        help='make the changes')
+    base.add_format(parser)
+
+
+def _add_hint(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('server', metavar='UUID', help='the server')
+    change = parser.add_mutually_exclusive_group()
+    change.add_argument('--clear', action='store_true',
+                        help='remove all hints about its reservation')
+    change.add_argument(
+        '--set', metavar='KEY=VALUE', action='append', type=_pair,
+        help='replace all hints about its reservation by this one; may be '
+             'repeated')
+    base.add_format(parser)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition('=')
+    if not equals or not key.startswith(reservation.HINT_PREFIX):
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not of the form cpu.rt_runtime_us=100000')
+    return key, value

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The cases, each a function of the stage; the riskier ones come last."""
+
+from collections.abc import Callable
+import dataclasses
+import functools
+import time
+
+from nova_rt.machine.trial import busy
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+from rt_operate.conformance import outcome
+from rt_operate.conformance import stage as stages
+
+Outcome = outcome.Outcome
+Level = outcome.Level
+
+_PERIOD = 100_000
+#: A multiple of all periods here.
+_SECONDS = 3.0
+#: Above all guests, below the kernel's own threads.
+_HOG_PRIORITY = 50
+#: For a resize to be in force: the longest period here.
+_SETTLE_SECONDS = 1.2
+#: us, of a thread of others that takes what is left.
+_FOREIGN = 30_000
+
+
+def share(stage: stages.Stage, tolerance: float) -> Outcome:
+    """A busy ordinary process beside it changes nothing."""
+    process = stage.group('a', 40_000, _PERIOD)
+    stage.process()
+    found = {'a': busy.share(process, _SECONDS)}
+    return outcome.of_shares('share', {'a': 0.4}, found, tolerance)
+
+
+def cap(stage: stages.Stage, tolerance: float) -> Outcome:
+    """On an idle pCPU a group gets no more than its budget."""
+    process = stage.group('a', 40_000, _PERIOD)
+    found = {'a': busy.share(process, _SECONDS)}
+    return outcome.of_shares('cap', {'a': 0.4}, found, tolerance)
+
+
+def company(stage: stages.Stage, tolerance: float) -> Outcome:
+    """Two groups on one pCPU both get theirs."""
+    processes = {'a': stage.group('a', 40_000, _PERIOD),
+                 'b': stage.group('b', 45_000, _PERIOD)}
+    found = _together(processes)
+    return outcome.of_shares('company', {'a': 0.4, 'b': 0.45}, found,
+                             tolerance)
+
+
+def guarantee(stage: stages.Stage, tolerance: float) -> Outcome:
+    """A real-time process of the host on the same pCPU takes nothing."""
+    process = stage.group('a', 40_000, _PERIOD)
+    stage.process(seconds=_SECONDS + 1).real_time(_HOG_PRIORITY)
+    found = {'a': busy.share(process, _SECONDS)}
+    return outcome.of_shares('guarantee', {'a': 0.4}, found, tolerance,
+                             stage.known.get('guarantee', ''))
+
+
+def reclaim(stage: stages.Stage, tolerance: float) -> Outcome:
+    """A thread of others takes what is left (SCHED_FLAG_RECLAIM), no more.
+
+    With it just all of the pCPU is reserved that may be.
+    """
+    try:
+        foreign = stage.foreign(_FOREIGN, _PERIOD)
+    except (exception.KernelError, OSError) as error:
+        return Outcome('reclaim', Level.KEPT, f'refused: {error}')
+    small = 20_000
+    large = stage.ppm // (reservation.PPM // _PERIOD) - _FOREIGN - small
+    processes = {'a': stage.group('a', large, _PERIOD),
+                 'b': stage.group('b', small, _PERIOD)}
+    found = _together({**processes, 'foreign': foreign})
+    judged = outcome.of_shares(
+        'reclaim', {'a': large / _PERIOD, 'b': small / _PERIOD}, found,
+        tolerance, stage.known.get('reclaim', ''))
+    return dataclasses.replace(
+        judged, observed=f'{judged.observed}; the other thread '
+                         f'{found["foreign"]:.4f}')
+
+
+def overfull(stage: stages.Stage, tolerance: float) -> Outcome:
+    """What does not fit is refused, and changes nothing."""
+    stage.group('a', 60_000, _PERIOD)
+    try:
+        stage.group('b', 60_000, _PERIOD)
+    except exception.KernelError as error:
+        held = stage.held('a'), stage.held('b')
+        level = (Level.KEPT if held == ((60_000, _PERIOD), None)
+                 else Level.BROKEN)
+        return Outcome('overfull', level, f'{error}')
+    known = stage.known.get('overfull', '')
+    return Outcome('overfull', Level.KNOWN if known else Level.BROKEN,
+                   f'the kernel took 0.6 + 0.6 on one pCPU'
+                   f'{known and ": " + known}')
+
+
+def resize(stage: stages.Stage, tolerance: float) -> Outcome:
+    """A new budget is in force within a period, with the process running."""
+    process = stage.group('a', 20_000, _PERIOD)
+    stage.process()
+    wanted, found = {}, {}
+    for runtime, period in ((50_000, 100_000), (120_000, 200_000),
+                            (10_000, 20_000), (300_000, 1_000_000)):
+        name = f'{runtime}/{period}'
+        stage.reserve('a', runtime, period)
+        time.sleep(_SETTLE_SECONDS)
+        wanted[name] = runtime / period
+        found[name] = busy.share(process, _SECONDS)
+    return outcome.of_shares('resize', wanted, found, tolerance)
+
+
+def release(stage: stages.Stage, tolerance: float) -> Outcome:
+    """A budget can be taken while the process runs on."""
+    stage.group('a', 40_000, _PERIOD)
+    begin = time.monotonic()
+    stage.release('a')
+    seconds = time.monotonic() - begin
+    held = stage.held('a')
+    return Outcome('release', Level.BROKEN if held else Level.KEPT,
+                   f'in {seconds:.2f} s; the kernel holds {held or "nothing"}')
+
+
+def again(stage: stages.Stage, tolerance: float) -> Outcome:
+    """What a killed guest had is there for the next one at once."""
+    stage.group('a', 80_000, _PERIOD)
+    stage.destroy('a')
+    begin = time.monotonic()
+    process = stage.group('b', 80_000, _PERIOD)
+    seconds = time.monotonic() - begin
+    found = {'b': busy.share(process, _SECONDS)}
+    judged = outcome.of_shares('re-use', {'b': 0.8}, found, tolerance)
+    return dataclasses.replace(
+        judged, observed=f'{judged.observed}, {seconds:.2f} s after the first')
+
+
+def migration(stage: stages.Stage, tolerance: float) -> Outcome:
+    """A throttled process that changes its pCPU does no harm."""
+    first, second = stage.cpus
+    if first == second:
+        return Outcome('migration', Level.SKIPPED, 'there is one pCPU only')
+    process = stage.group('a', 20_000, _PERIOD)
+    end = time.monotonic() + _SECONDS
+    begin, used = time.monotonic_ns(), process.used_ns()
+    number = 0
+    while time.monotonic() < end:
+        number += 1
+        process.pin({stage.cpus[number % 2]})
+        time.sleep(0.013)
+    got = (process.used_ns() - used) / (time.monotonic_ns() - begin)
+    # The budget is there on each of the two, and the process on one.
+    level = Level.KEPT if got <= 2 * 0.2 + tolerance else Level.BROKEN
+    return Outcome('migration', level,
+                   f'{number} times; {got:.4f} of at most 0.400')
+
+
+def shorter(stage: stages.Stage, tolerance: float) -> Outcome:
+    """A budget is taken right after its period was made shorter."""
+    stage.group('a', 100_000, 1_000_000)
+    time.sleep(_SETTLE_SECONDS)
+    stage.reserve('a', 5_000, 50_000)
+    stage.release('a')
+    return Outcome('shorter period', Level.KEPT, 'released at once')
+
+
+def small(stage: stages.Stage, tolerance: float) -> Outcome:
+    """A runtime far below a tick of 1 ms is refused, or does no harm."""
+    try:
+        stage.group('a', 200, 20_000)
+    except exception.KernelError as error:
+        return Outcome('small runtime', Level.KEPT, f'refused: {error}')
+    time.sleep(_SETTLE_SECONDS)
+    stage.release('a')
+    return Outcome('small runtime', Level.KEPT, 'released at once')
+
+
+def _together(processes: dict[str, busy.Busy]) -> dict[str, float]:
+    begin = time.monotonic_ns()
+    used = {name: one.used_ns() for name, one in processes.items()}
+    time.sleep(_SECONDS)
+    passed = time.monotonic_ns() - begin
+    return {name: (one.used_ns() - used[name]) / passed
+            for name, one in processes.items()}
+
+
+Case = Callable[[stages.Stage, float], Outcome]
+CASES: dict[str, Case] = {
+    'share': share, 'cap': cap, 'company': company, 'overfull': overfull,
+    'guarantee': guarantee, 'reclaim': reclaim, 're-use': again,
+    'resize': resize, 'release': release, 'migration': migration,
+    'shorter period': shorter, 'small runtime': small,
+}
+
+
+def run(name: str, stage: stages.Stage, tolerance: float) -> Outcome:
+    """One case, cleared away; what goes wrong is its outcome."""
+    if name in stage.skipped:
+        return Outcome(name, Level.SKIPPED, stage.skipped[name])
+    act = functools.partial(CASES[name], stage, tolerance)
+    try:
+        found = act()
+    except (exception.KernelError, OSError) as error:
+        found = Outcome(name, Level.BROKEN, f'the kernel refused: {error}')
+    try:
+        stage.clear()
+    except (exception.KernelError, OSError) as error:
+        return Outcome(name, Level.BROKEN,
+                       f'{found.observed}; then it could not be cleared '
+                       f'away: {error}')
+    return found

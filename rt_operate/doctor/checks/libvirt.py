@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Looks at where libvirt and systemd put things."""
+
+from collections.abc import Iterator
+import posixpath
+
+from nova_rt.machine.host import cgroup
+from nova_rt.machine.host import files as host_files
+from nova_rt.machine.kernel import survey
+from rt_operate.doctor import findings
+from rt_operate.doctor import view as doctor_view
+
+_PID_1 = '/proc/1/comm'
+
+
+def layout(view: doctor_view.View) -> Iterator[findings.Finding]:
+    if view.groups is None or view.hierarchy is None:
+        return
+    name = 'libvirt.layout'
+    both = [path for path in cgroup.PARTITIONS if path in view.groups.all]
+    if len(both) > 1:
+        yield findings.warning(
+            name, f'There are {" and ".join(both)}: guests in the second do '
+            f'not count as servers.',
+            'Remove the one without guests; the host ran with and without '
+            'systemd-machined.')
+        return
+    where = view.groups.partition
+    state = '' if both else ', once the first one starts'
+    if any(posixpath.basename(guest.domain) == 'libvirt'
+           for guest in view.guests):
+        state += ', in the group libvirt of their scope'
+    yield findings.ok(
+        name, f'Guests are below {where}{state}{_joint(view, view.hierarchy)}'
+              f'.')
+
+
+def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
+    name = 'libvirt.guests'
+    if view.groups is None:
+        return
+    prefix = view.groups.partition + '/'
+    outside = [guest for guest in view.guests
+               if not guest.group.startswith(prefix)]
+    if outside:
+        yield findings.warning(
+            name, f'Guests run outside of {view.groups.partition}: '
+            f'{findings.some([guest.group for guest in outside])}.',
+            'Leave <resource><partition> out of their definition, or give '
+            'them no reservation.')
+    elif not view.guests:
+        yield findings.ok(name, 'No guest runs.')
+    else:
+        text = findings.some([
+            f'{guest} ({"container" if guest.container else "machine"})'
+            for guest in view.guests])
+        yield findings.ok(
+            name, f'{findings.count(len(view.guests), "guest")} '
+            f'{"runs" if len(view.guests) == 1 else "run"}: {text}.')
+
+
+def systemd(view: doctor_view.View) -> Iterator[findings.Finding]:
+    name = 'systemd.present'
+    first = view.host.read(_PID_1)
+    if first == 'systemd':
+        yield findings.ok(
+            name, 'PID 1 is systemd: it gives its groups no budget, and one '
+            'it makes anew has lost its own until the next audit of '
+            'nova-compute.')
+    else:
+        yield findings.ok(
+            name, f'PID 1 is {first}, not systemd: nobody else makes groups '
+            f'anew.')
+
+
+def controller(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """With two files of HCBS ``+cpu`` fails while RT tasks are outside."""
+    if (view.interface is None or view.hierarchy is None
+            or view.hierarchy.controller or view.interface.inherits):
+        return
+    name = 'systemd.cpu_controller'
+    if _handed_on(view.host, view.hierarchy):
+        yield findings.ok(name, 'The root group hands the cpu controller on.')
+        return
+    outside = [task for task in view.tasks.real_time
+               if view.group_of(task).strip('/')]
+    if outside:
+        text = findings.some([f'{task} in {view.group_of(task)}'
+                              for task in outside])
+        yield findings.problem(
+            name, f'The cpu controller cannot be enabled for groups (EINVAL) '
+            f'while real-time tasks are outside of the root group: {text}.',
+            'Stop their services or move them to the root group, then start '
+            'nova-compute.')
+    else:
+        yield findings.ok(
+            name, 'The root group does not hand the cpu controller on yet; '
+            'nova-compute or libvirt will have it do so.')
+
+
+def _handed_on(host: host_files.Host, hierarchy: cgroup.Hierarchy) -> bool:
+    path = f'{hierarchy.mount.rstrip("/")}/{survey.SUBTREE}'
+    return 'cpu' in (host.optional(path) or '').split()
+
+
+def _joint(view: doctor_view.View, hierarchy: cgroup.Hierarchy) -> str:
+    options = next((options for point, _, options in view.host.mounts()
+                    if point == hierarchy.mount), '')
+    if hierarchy.controller and 'cpuacct' in options.split(','):
+        return ' (cpu and cpuacct are mounted together)'
+    return ''
+
+
+CHECKS: dict[str, doctor_view.Check] = {
+    'libvirt.layout': layout,
+    'libvirt.guests': guests,
+    'systemd.present': systemd,
+    'systemd.cpu_controller': controller,
+}

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""vCPUs that have their reservation and get no CPU time."""
+
+from collections.abc import Iterator
+import contextlib
+
+from nova_rt.machine.host import proc
+from nova_rt.machine.host import sched
+from nova_rt.machine.kernel import deadline
+from nova_rt.machine.kernel import starving
+from rt_operate.doctor import findings
+from rt_operate.doctor import view as doctor_view
+
+_ID = 'deadline.starving'
+
+
+def starved(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Policies and affinities read back right there."""
+    if not view.detection.deadline:
+        return
+    vcpus = _vcpus(view)
+    found = [str(task) for task in _starving(vcpus)]
+    if found:
+        yield findings.problem(
+            _ID, f'vCPUs with a reservation are ready to run and get no CPU '
+            f'time: {findings.some(found)}.',
+            'Have nova-compute run: its audit lets them run again. Without '
+            'it, for each thread: chrt -o -p 0 TID')
+    elif vcpus:
+        yield findings.ok(_ID, 'Each vCPU with a reservation that is ready '
+                          'to run gets CPU time.')
+
+
+def _vcpus(view: doctor_view.View) -> list[proc.Task]:
+    """The SCHED_DEADLINE threads of guests."""
+    return [task for task in view.tasks.deadline
+            if deadline.is_vcpu(view.group_of(task))]
+
+
+def _starving(vcpus: list[proc.Task]) -> Iterator[proc.Task]:
+    """All are looked at first: then only few of them are waited for."""
+    watch = starving.Watch()
+    watch.note(task.thread for task in vcpus)
+    for task in vcpus:
+        with contextlib.suppress(ProcessLookupError):
+            period_us = sched.get(task.thread).period // 1000
+            if watch.starves(task.thread, period_us):
+                yield task
+
+
+CHECKS: dict[str, doctor_view.Check] = {_ID: starved}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""All checks, one after the other; none of them can end the others."""
+
+from collections.abc import Iterator
+
+from rt_operate.doctor.checks import capacity
+from rt_operate.doctor.checks import config
+from rt_operate.doctor.checks import confinement
+from rt_operate.doctor.checks import containers
+from rt_operate.doctor.checks import deadline
+from rt_operate.doctor.checks import deadline_servers
+from rt_operate.doctor.checks import hardware
+from rt_operate.doctor.checks import here
+from rt_operate.doctor.checks import interrupts
+from rt_operate.doctor.checks import kernel
+from rt_operate.doctor.checks import kvm
+from rt_operate.doctor.checks import libvirt
+from rt_operate.doctor.checks import monitor
+from rt_operate.doctor.checks import orphans
+from rt_operate.doctor.checks import starving
+from rt_operate.doctor.checks import strangers
+from rt_operate.doctor.checks import sysctl
+from rt_operate.doctor.checks import tasks
+from rt_operate.doctor.checks import timing
+from rt_operate.doctor import findings
+from rt_operate.doctor import view as doctor_view
+
+#: In the order in which an operator would ask.
+TOPICS = (here, kernel, config, kvm, capacity, deadline, starving, interrupts,
+          sysctl, deadline_servers, timing, hardware, libvirt, tasks, orphans,
+          strangers, containers, confinement, monitor)
+#: Those that are right where the tasks and groups of the host are not seen.
+ANYWHERE = (here, config)
+
+
+def examine(view: doctor_view.View) -> list[findings.Finding]:
+    """What there is to say, in the order of the checks."""
+    return [found for topic in (ANYWHERE if view.outside else TOPICS)
+            for name, check in topic.CHECKS.items()
+            for found in _guarded(name, check, view)]
+
+
+def _guarded(name: str, check: doctor_view.Check, view: doctor_view.View
+             ) -> Iterator[findings.Finding]:
+    try:
+        yield from check(view)
+    except Exception as error:
+        # Whatever it is: an operator in trouble has no use for a traceback.
+        yield findings.problem(
+            name, f'It could not be checked: {findings.reason(error)}.',
+            'Look at what is named there; if that is as it should be, '
+            'report a bug.')

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What the checks look at; each part is read once, when first asked for."""
+
+from collections.abc import Callable, Iterable
+import functools
+import posixpath
+
+from nova_rt.machine.host import cgroup
+from nova_rt.machine.host import files as host_files
+from nova_rt.machine.host import guests as host_guests
+from nova_rt.machine.host import namespaces
+from nova_rt.machine.host import proc
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import groups as kernel_groups
+from nova_rt.machine.kernel import passive
+from nova_rt.machine.kernel import survey
+from rt_operate.doctor import findings
+from rt_operate.doctor import options as doctor_options
+
+
+class View:
+    """The host and its options."""
+
+    def __init__(self, host: host_files.Host,
+                 options: doctor_options.Options) -> None:
+        self.host = host
+        self.options = options
+
+    @functools.cached_property
+    def detection(self) -> passive.Detection:
+        return passive.find(self.host, self.options.kernel_interface,
+                            self.options.virt_type != 'lxc')
+
+    @property
+    def interface(self) -> base.KernelInterface | None:
+        return self.detection.interface
+
+    @property
+    def by_timer(self) -> bool:
+        """Whether deadline servers enforce, and share a pool with others."""
+        return self.detection.deadline or (
+            self.interface is not None and self.interface.deadline_servers)
+
+    @functools.cached_property
+    def outside(self) -> str:
+        """Why this process does not see the host; '' where it does."""
+        return namespaces.trouble(self.host)
+
+    @functools.cached_property
+    def hierarchy(self) -> cgroup.Hierarchy | None:
+        """:raises OSError: the mounts cannot be read"""
+        return survey.hierarchy_of(self.host)
+
+    @functools.cached_property
+    def groups(self) -> kernel_groups.Groups | None:
+        """None without an interface, which gives them no budgets."""
+        if self.interface is None or self.hierarchy is None:
+            return None
+        return kernel_groups.Groups(self.host, self.hierarchy,
+                                    self.interface)
+
+    @functools.cached_property
+    def tasks(self) -> proc.Tasks:
+        """:raises OSError, ValueError: /proc is not what it should be"""
+        return proc.walk(self.host)
+
+    @functools.cached_property
+    def guests(self) -> list[host_guests.Guest]:
+        """The guests of libvirt that run."""
+        if self.hierarchy is None:
+            return []
+        return host_guests.find(self.host, self.tasks,
+                                self.hierarchy.controller)
+
+    def group_of(self, task: proc.Task) -> str:
+        """The group of a task in the cpu hierarchy; '' for none."""
+        if self.hierarchy is None:
+            return ''
+        return proc.group_of(self.host, task, self.hierarchy.controller)
+
+    def path(self, group: str, name: str) -> str:
+        """The file *name* of a group."""
+        mount = self.hierarchy.mount if self.hierarchy else ''
+        return posixpath.join(mount, group.strip('/'), name)
+
+
+#: By the id of what it finds; a check that crashes is reported by it too.
+Check = Callable[[View], Iterable[findings.Finding]]

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The claims of the servers that run against what the kernel holds."""
+
+from collections.abc import Iterator
+
+from nova_rt.machine.kernel import base
+from rt_operate.manage.compare import remedies
+from rt_operate.manage import snapshot
+
+
+def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
+    if host.kernel is None:
+        return
+    moving = {holding.server for holding in host.holdings if holding.moving}
+    for server, leaves in host.kernel.guests.items():
+        for leaf in leaves:
+            if server not in moving and not _equal(
+                    leaf, host.kernel.replicated):
+                yield snapshot.Difference(
+                    'budget', host.name, server, f'the kernel holds '
+                    f'{_describe(leaf.held)} for {leaf.group}',
+                    _describe(leaf.wanted), remedies.AUDIT)
+    for group, ppm in host.kernel.strays.items():
+        yield snapshot.Difference(
+            'budget.stray', host.name, '', f'the kernel holds {ppm} ppm for '
+            f'{group}, which is of no server with a claim', 'no budget',
+            remedies.STRAY)
+    for group, ppm in host.kernel.room.items():
+        yield snapshot.Difference(
+            'budget.room', host.name, '', f'{group} holds {ppm} ppm more '
+            f'than the groups below it, which a guest could take',
+            'just what they hold', remedies.AUDIT)
+
+
+def _equal(leaf: snapshot.Leaf, replicated: bool) -> bool:
+    if leaf.held is None or leaf.wanted is None:
+        return leaf.held is leaf.wanted
+    return leaf.held.gives(leaf.wanted, replicated)
+
+
+def _describe(budget: base.Budget | None) -> str:
+    if budget is None:
+        return 'no budget'
+    runtimes = set(budget.runtime_us.values())
+    if len(runtimes) == 1:
+        return f'{runtimes.pop()} us every {budget.period_us} us'
+    return f'{dict(budget.runtime_us)} us every {budget.period_us} us'

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The claims on a host against the allocations and inventories of it."""
+
+from collections.abc import Iterator, Mapping
+
+from nova_rt.rules import cpus
+from nova_rt.rules import hostmap
+from rt_operate.manage.compare import remedies
+from rt_operate.manage import snapshot
+
+#: Of an inventory; the rest are the same for all of them.
+_SIZES = ('total', 'reserved', 'max_unit', 'allocation_ratio')
+
+
+def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
+    if host.allocations is None:
+        if host.published is not None:
+            yield snapshot.Difference(
+                'provider.missing', host.name, '', f'Placement has no '
+                f'resource provider {host.provider}', 'the provider of this '
+                'compute node', remedies.AUDIT)
+        return
+    yield from _inventories(host)
+    here = {holding.consumer for holding in host.holdings}
+    for holding in host.holdings:
+        if not holding.moving and not _unknown(holding):
+            yield from _holding(host, holding)
+    for consumer in sorted(set(host.allocations) - here):
+        yield from _other(host, consumer)
+
+
+def _ours(amounts: snapshot.Amounts) -> dict[str, int]:
+    return {name: amounts[name] for name in hostmap.CLASSES
+            if amounts.get(name)}
+
+
+def _describe(amounts: snapshot.Amounts) -> str:
+    return ' and '.join(f'{amount} of {name}' for name, amount
+                        in amounts.items()) or 'none of our classes'
+
+
+# Allocations.
+
+def _unknown(holding: snapshot.Holding) -> bool:
+    """Whether nobody can say what it should have."""
+    return bool(holding.unreadable
+                or (holding.trouble and not holding.claims))
+
+
+def _holding(host: snapshot.Host, holding: snapshot.Holding
+             ) -> Iterator[snapshot.Difference]:
+    allocations = (host.allocations or {}).get(holding.consumer, {})
+    found, wanted = _ours(allocations), _wanted(holding)
+    if found == wanted:
+        return
+    who = ('' if holding.current
+           else f' for its migration {holding.consumer}')
+    remedy, repair = _repair(host, holding, wanted, bool(allocations))
+    if not holding.claims and holding.wanted is not None:
+        if not found:
+            return  # The claim is missing, which is said already.
+        remedy, repair = remedies.MOVE, None
+    yield snapshot.Difference(
+        'allocation.amount' if found else 'allocation.missing',
+        host.name, holding.server,
+        f'Placement holds {_describe(found)}{who}', _describe(wanted),
+        remedy, repair)
+
+
+def _wanted(holding: snapshot.Holding) -> dict[str, int]:
+    """What the claims take; without any, what one would take."""
+    taken: dict[str, int] = {}
+    pairs = [(len(claim.cpus), claim.reservation.bandwidth)
+             for claim in holding.claims]
+    if not pairs and holding.wanted is not None:
+        pairs = [(holding.vcpus, holding.wanted.bandwidth)]
+    for vcpus, bandwidth in pairs:
+        for name, amount in hostmap.amounts(vcpus, bandwidth).items():
+            taken[name] = taken.get(name, 0) + amount
+    return taken
+
+
+def _repair(host: snapshot.Host, holding: snapshot.Holding,
+            wanted: snapshot.Amounts, has_others: bool
+            ) -> tuple[str, snapshot.Repair | None]:
+    if has_others:
+        return remedies.HEAL, _set(host, holding.consumer, wanted)
+    # With our classes alone Nova would take the allocation for whole.
+    return (remedies.NOVA_HEAL.format(holding.server) if holding.current
+            else remedies.CONFIRM), None
+
+
+def _set(host: snapshot.Host, consumer: str, wanted: snapshot.Amounts
+         ) -> snapshot.Repair:
+    return snapshot.Repair(consumer, host.provider, tuple(
+        (name, wanted.get(name, 0)) for name in hostmap.CLASSES))
+
+
+def _other(host: snapshot.Host, consumer: str
+           ) -> Iterator[snapshot.Difference]:
+    """A consumer that is not on this host."""
+    found = _ours((host.allocations or {})[consumer])
+    fate = host.fates.get(consumer, snapshot.Fate.EXPECTED)
+    if not found or fate is snapshot.Fate.EXPECTED:
+        return
+    gone = fate is snapshot.Fate.GONE
+    yield snapshot.Difference(
+        'allocation.leaked' if gone else 'allocation.elsewhere',
+        host.name, consumer,
+        f'Placement holds {_describe(found)}, and {fate.value}',
+        _describe({}),
+        remedies.HEAL if gone
+        else remedies.NOVA_AUDIT.format(host.provider),
+        _set(host, consumer, {}) if gone else None)
+
+
+# Inventories.
+
+def _inventories(host: snapshot.Host) -> Iterator[snapshot.Difference]:
+    if host.published is None:
+        if host.inventories:
+            yield snapshot.Difference(
+                'inventory.stale', host.name, '', 'Placement offers its '
+                'share and it publishes no map of its pCPUs',
+                'both or none', remedies.PLUGIN)
+        return
+    state = host.published.state
+    wanted = _offered(host.published)
+    for name in hostmap.CLASSES:
+        found = host.inventories.get(name)
+        if not state.cpus:
+            if found and found['reserved'] != found['total']:
+                yield _differs(host, name, found, 'all of it reserved')
+        elif found is None or _sizes(found) != _sizes(wanted[name]):
+            yield _differs(host, name, found, str(_sizes(wanted[name])))
+
+
+def _offered(published: hostmap.HostMap
+             ) -> dict[str, dict[str, int | float]]:
+    state = published.state
+    return hostmap.inventories(cpus.CpuBandwidth.empty(
+        state.cpus, state.cap, state.replicated), published.strangers)
+
+
+def _sizes(inventory: Mapping[str, float]) -> dict[str, float]:
+    return {key: inventory[key] for key in _SIZES}
+
+
+def _differs(host: snapshot.Host, name: str,
+             found: Mapping[str, float] | None, wanted: str
+             ) -> snapshot.Difference:
+    return snapshot.Difference(
+        'inventory', host.name, '', f'Placement has '
+        f'{_sizes(found) if found else "no inventory"} of {name}', wanted,
+        remedies.AUDIT)

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The budgets that the kernel of this machine holds; nothing is written."""
+
+from collections.abc import Collection, Iterator, Sequence
+import contextlib
+import importlib
+import os
+import pathlib
+from typing import Any
+
+import nova.conf
+
+from nova_rt.machine.host import files as host_files
+from nova_rt.machine.host import namespaces
+from nova_rt.machine.host import sched
+from nova_rt.machine.kernel import base
+from nova_rt.machine.kernel import groups as kernel_groups
+from nova_rt.machine.kernel import passive
+from nova_rt.machine.kernel import survey
+from nova_rt.machine.kernel import tasks as kernel_tasks
+from nova_rt.machine import privsep
+from nova_rt.rules import exception
+from nova_rt.services.compute import claims
+from nova_rt.services.virt.libvirt import layout
+from rt_operate.manage import snapshot
+
+CONF = nova.conf.CONF
+
+
+class Unseen(exception.RTError):
+    """The budgets cannot be told.  Arguments: reason."""
+
+    msg_fmt = '%(reason)s'
+
+
+def look(holdings: Sequence[snapshot.Holding],
+         strangers: Collection[str] = ()) -> snapshot.Kernel:
+    """The budgets of guests, of nobody, and room between them.
+
+    :param holdings: of the host that this machine is
+    :param strangers: uuids of guests there that are told of already
+    :raises Unseen: they cannot be told
+    """
+    files = this_host()
+    if reason := namespaces.trouble(files):
+        raise Unseen(reason=f'this process does not see the host: {reason}')
+    held = {holding.server: holding for holding in holdings
+            if holding.current}
+    found = passive.find(files, CONF.nova_rt.kernel_interface,
+                         CONF.libvirt.virt_type != 'lxc')
+    if found.deadline:
+        return _deadlines(files, held)
+    if found.interface is None or (
+            hierarchy := survey.hierarchy_of(files)) is None:
+        if not found.trouble and not any(x.claims for x in holdings):
+            return snapshot.Kernel(False, {})  # None to have, none needed.
+        raise Unseen(reason=found.trouble or 'the kernel has no interface '
+                     'for reservations')
+    try:
+        guests = dict(_leaves(files, found.interface, held))
+        groups = kernel_groups.Groups(files, hierarchy, found.interface)
+        told = [leaf.group for leaves in guests.values() for leaf in leaves]
+        told += _domains(files, hierarchy.controller, strangers)
+        return snapshot.Kernel(
+            found.interface.replicated, guests, _strays(groups, told),
+            {path: groups.room(path) for path in groups.parents()
+             if groups.room(path) > 0})
+    except (OSError, ValueError) as error:
+        raise Unseen(reason=str(error)) from error
+
+
+def this_host() -> host_files.Host:
+    """A seam: functional tests have a kernel for each host."""
+    return host_files.Host()
+
+
+# Guests of libvirt.
+
+def running_guests() -> list[tuple[str, int]]:
+    """(uuid, pid of the keeper) of the domains that run.
+
+    :raises Unseen: libvirt does not say
+    """
+    try:
+        libvirt: Any = importlib.import_module('libvirt')
+    except ImportError as error:
+        raise Unseen(reason='libvirt-python is not installed') from error
+    # Else it prints its errors itself.
+    libvirt.registerErrorHandler(lambda *args: None, None)
+    try:
+        with contextlib.closing(libvirt.openReadOnly(_uri())) as connection:
+            return [
+                (domain.UUIDString(), _pid(domain)) for domain
+                in connection.listAllDomains(
+                    libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)]
+    except (libvirt.libvirtError, OSError, ValueError) as error:
+        raise Unseen(reason=f'the guests that run cannot be told: {error}'
+                     ) from error
+
+
+def _uri() -> str:
+    containers = CONF.libvirt.virt_type == 'lxc'
+    return str(CONF.libvirt.connection_uri
+               or ('lxc:///' if containers else 'qemu:///system'))
+
+
+def _pid(domain: Any) -> int:
+    if CONF.libvirt.virt_type == 'lxc':
+        return int(domain.ID())
+    path = pathlib.Path(privsep.QEMU_PIDS, f'{domain.name()}.pid')
+    return int(path.read_text())
+
+
+def _layouts(files: host_files.Host, controller: str,
+             held: dict[str, snapshot.Holding]
+             ) -> Iterator[tuple[snapshot.Holding, layout.Layout]]:
+    """Yields the guests of Nova's servers that run here."""
+    for uuid, guest in _found(files, controller, held):
+        yield held[uuid], guest
+
+
+def _domains(files: host_files.Host, controller: str,
+             uuids: Collection[str]) -> list[str]:
+    """The groups of guests."""
+    return [guest.domain for _, guest in _found(files, controller, uuids)]
+
+
+def _found(files: host_files.Host, controller: str, uuids: Collection[str]
+           ) -> Iterator[tuple[str, layout.Layout]]:
+    tasks = kernel_tasks.Tasks(files)
+    for uuid, pid in running_guests() if uuids else ():
+        if uuid in uuids:
+            with contextlib.suppress(LookupError):  # it ended meanwhile
+                yield uuid, layout.find(tasks, controller, pid)
+
+
+def _claim(holding: snapshot.Holding) -> claims.RTClaim | None:
+    return holding.claims[0] if holding.claims else None
+
+
+def _budget(claim: claims.RTClaim, *ids: int) -> base.Budget:
+    return base.Budget(
+        dict.fromkeys(ids or claim.cpus, claim.reservation.runtime_us),
+        claim.reservation.period_us)
+
+
+# By groups.
+
+def _leaves(files: host_files.Host, interface: base.KernelInterface,
+            held: dict[str, snapshot.Holding]
+            ) -> Iterator[tuple[str, tuple[snapshot.Leaf, ...]]]:
+    for holding, guest in _layouts(files, interface.controller, held):
+        wanted = _wanted(interface, guest, _claim(holding))
+        yield holding.server, tuple(
+            snapshot.Leaf(group, wanted.get(group), interface.read(group))
+            for group in wanted or guest.leaves(interface))
+
+
+def _wanted(interface: base.KernelInterface, guest: layout.Layout,
+            claim: claims.RTClaim | None) -> dict[str, base.Budget]:
+    if claim is None:
+        return {}
+    try:
+        return guest.budgets(interface, claim)
+    except LookupError:
+        # Not as many vCPUs as the claim has: none of it can be right.
+        return {guest.domain: _budget(claim)}
+
+
+def _strays(groups: kernel_groups.Groups, leaves: Sequence[str]
+            ) -> dict[str, int]:
+    """The lowest groups with a budget that are of no guest of ours.
+
+    What is below the group of a guest is the guest's own business.
+    """
+    strays = {
+        group.path: group.ppm for group in groups.below(groups.partition)
+        if group.budget and not any(
+            _within(leaf, group.path) or _within(group.path, leaf)
+            for leaf in leaves)}
+    return {path: ppm for path, ppm in strays.items() if not any(
+        _within(other, path) for other in strays if other != path)}
+
+
+def _within(path: str, above: str) -> bool:
+    return path == above or path.startswith(above + '/')
+
+
+# By threads.
+
+def _deadlines(files: host_files.Host, held: dict[str, snapshot.Holding]
+               ) -> snapshot.Kernel:
+    hierarchy = survey.hierarchy_of(files)
+    if hierarchy is None:
+        raise Unseen(reason='the cgroup controller cpu is mounted nowhere')
+    tasks = kernel_tasks.Tasks(files)
+    guests = {}
+    for holding, guest in _layouts(files, hierarchy.controller, held):
+        claim = _claim(holding)
+        leaves = []
+        for number, group in enumerate(guest.vcpus):
+            wanted = (_budget(claim, claim.cpus[number])
+                      if claim and number < len(claim.cpus) else None)
+            leaves += [_of_thread(group, thread, wanted) for thread
+                       in tasks.threads(group, hierarchy.controller)]
+        guests[holding.server] = tuple(leaves)
+    return snapshot.Kernel(False, guests)
+
+
+def _of_thread(group: str, thread: int, wanted: base.Budget | None
+               ) -> snapshot.Leaf:
+    policy = sched.get(thread)
+    held = None
+    if policy.is_deadline:
+        # With global EDF which pCPU it runs on is the scheduler's choice.
+        pinned = os.sched_getaffinity(thread)
+        ids = (wanted.runtime_us if wanted and len(pinned) > 1
+               else sorted(pinned)[:1])
+        held = base.Budget(dict.fromkeys(ids, policy.runtime // 1000),
+                           policy.period // 1000)
+    return snapshot.Leaf(f'{group}, thread {thread}', wanted, held)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Looks at a cloud: databases, Placement and the kernel of this machine.
+
+What cannot be looked at is a sentence, and the rest is compared all the same.
+"""
+
+from collections.abc import Iterator, Sequence
+import dataclasses
+from typing import Any
+
+from nova import context as nova_context
+from nova import objects
+
+from nova_rt.rules import hostmap
+from rt_operate.manage import errors
+from rt_operate.manage.read import cells
+from rt_operate.manage.read import consumers
+from rt_operate.manage.read import flavors
+from rt_operate.manage.read import kernel
+from rt_operate.manage.read import placement
+from rt_operate.manage import snapshot
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scope:
+    """What to look at.
+
+    :ivar host: only this one; None for all
+    :ivar kernel: True: always; False: never; None: where *host* is this
+        machine and it can be read
+    """
+
+    host: str | None = None
+    kernel: bool | None = None
+
+
+@dataclasses.dataclass
+class View:
+    """What was seen.
+
+    :ivar flavors: none where only one host is looked at
+    :ivar unchecked: a sentence for each part that could not be
+    :ivar notes: a sentence for each part that was left out
+    """
+
+    hosts: list[snapshot.Host] = dataclasses.field(default_factory=list)
+    flavors: list[snapshot.Flavor] = dataclasses.field(default_factory=list)
+    unchecked: list[str] = dataclasses.field(default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+
+class Loader:
+    """:raises: of all methods, what ``errors.ERRORS`` has"""
+
+    def __init__(self, scope: Scope, this_host: str) -> None:
+        self._scope = scope
+        self._this_host = this_host
+        self._contexts = cells.contexts()
+        self.placement = placement.Placement(
+            nova_context.get_admin_context())
+
+    def view(self) -> View:
+        view = View()
+        for node in self._nodes(view):
+            with errors.noted(view.unchecked, f'host {node.name}'):
+                view.hosts.append(self._host(node, view))
+        if self._scope.host is None:
+            with errors.noted(view.unchecked, 'the flavors'):
+                view.flavors = flavors.flavors(
+                    nova_context.get_admin_context())
+        if self._scope.kernel and not view.unchecked and not any(
+                host.kernel for host in view.hosts):
+            view.unchecked.append(
+                f'the kernel of another machine: this one is '
+                f'{self._this_host}')
+        if not (view.hosts or view.unchecked):
+            view.unchecked.append(
+                f'there is no compute node of host {self._scope.host}'
+                if self._scope.host else 'there are no compute nodes')
+        return view
+
+    def _nodes(self, view: View) -> Iterator[cells.Node]:
+        for context in self._contexts:
+            found: list[cells.Node] = []
+            with errors.noted(view.unchecked, f'cell {_name(context)}'):
+                found = cells.nodes(context, self._scope.host)
+            yield from found
+
+    def _host(self, node: cells.Node, view: View) -> snapshot.Host:
+        compute = node.compute
+        # Placement first: a server that is made meanwhile is not unknown.
+        allocations = self.placement.allocations(compute.uuid)
+        inventories = self.placement.inventories(compute.uuid)
+        holdings = tuple(cells.holdings(node))
+        # They may have been listed long ago.
+        newest = objects.ComputeNode.get_by_uuid(node.context, compute.uuid)
+        published = hostmap.from_stats(newest.stats or {})
+        here = {holding.consumer for holding in holdings}
+        return snapshot.Host(
+            node.name, compute.uuid, published, holdings, allocations,
+            inventories, self._fates(node, allocations or {}, here),
+            self._kernel(node, holdings, published, view))
+
+    def _fates(self, node: cells.Node,
+               allocations: dict[str, dict[str, int]], here: set[str]
+               ) -> dict[str, snapshot.Fate]:
+        return {consumer: consumers.fate(self._contexts, consumer, node)
+                for consumer, amounts in allocations.items()
+                if consumer not in here and any(
+                    amounts.get(name) for name in hostmap.CLASSES)}
+
+    def _kernel(self, node: cells.Node, holdings: Sequence[snapshot.Holding],
+                published: hostmap.HostMap | None, view: View
+                ) -> snapshot.Kernel | None:
+        wanted = self._scope.kernel
+        if wanted is False or node.name != self._this_host:
+            return None
+        sentences = view.unchecked if wanted else view.notes
+        with errors.noted(sentences, f'the kernel of {node.name}'):
+            return kernel.look(holdings, {
+                each.uuid for each in published.strangers
+            } if published else ())
+        return None
+
+
+def _name(context: Any) -> str:
+    return str(getattr(context, 'cell_uuid', '') or '')

@@ -1,3 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-
-"""Tests of nova_rt.operate.doctor.checks on trees of files."""

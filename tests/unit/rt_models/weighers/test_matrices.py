@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: the matrices that the options name."""
+
+from nova_rt.rules import neighbours
+from rt_models.weighers import matrices
+from tests.unit import base
+
+
+class MatricesTest(base.TestCase):
+
+    def test_shipped_matrix(self):
+        model = matrices.model(base.CONF)
+        self.assertEqual(0.8541, model.cell(
+            neighbours.Server(neighbours.Kind.SHARED, 'I'), 'III'))
+        self.assertEqual(1.0, model.cell(
+            neighbours.Server(neighbours.Kind.RESERVED, 'I'), 'III'))

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import fixtures
+
+from nova_rt.machine.host import files as host_files
+from nova_rt.machine.kernel import base as kernel_base
+from nova_rt.rules import reservation
+from rt_operate.manage.read import kernel
+from rt_operate.manage import snapshot
+from tests.emulation import clock
+from tests.emulation import rt_group_sched
+from tests.emulation import tasks as emulated
+from tests.unit import base as unit_base
+from tests.unit.rt_operate.manage import base
+
+
+class Files:
+    """What may be read of an emulated kernel."""
+
+    def __init__(self, emulation):
+        self.children, self.mounts = emulation.children, emulation.mounts
+        self._read = emulation.read
+
+    def read(self, path):
+        if path == '/proc/sys/kernel/osrelease':
+            return '6.12.0'
+        return self._read(path)
+
+
+class LookTest(unit_base.TestCase):
+    """Mainline, where runtimes are granted on every pCPU."""
+
+    def setUp(self):
+        super().setUp()
+        self.emulation = rt_group_sched.Kernel(4, clock.Clock())
+        self.guests = emulated.Guests(self.emulation)
+        self.trouble = ''
+        self.holding = base.holding(0, (0,), 20_000, 200_000)
+        self.running = [(self.holding.server, self.guests.start('a'))]
+        for name, new in (
+                ('operate.manage.read.kernel.this_host',
+                 lambda: Files(self.emulation)),
+                ('operate.manage.read.kernel.running_guests',
+                 lambda: self.running),
+                ('machine.host.namespaces.trouble', lambda host: self.trouble),
+                ('machine.kernel.tasks.Tasks', emulated.EmulatedTasks)):
+            self.useFixture(fixtures.MonkeyPatch(f'nova_rt.{name}', new))
+
+    def group(self):
+        return self.guests.group(self.running[0][1])
+
+    def put(self, group, runtime, period=None):
+        path = f'/sys/fs/cgroup/cpu{group}/cpu.rt_'
+        if period:
+            self.emulation.write(f'{path}period_us', str(period))
+        self.emulation.write(f'{path}runtime_us', str(runtime))
+
+    def reserve(self):
+        self.put('/machine', 100_000)
+        self.put(self.group(), 20_000, 200_000)
+
+    def test_in_order(self):
+        self.reserve()
+        found = kernel.look([self.holding])
+        self.assertTrue(found.replicated)
+        leaf, = found.guests[self.holding.server]
+        self.assertEqual(
+            (self.group(), kernel_base.Budget({0: 20_000}, 200_000)),
+            (leaf.group, leaf.wanted))
+        self.assertEqual(20_000, leaf.held.runtime_us[0])
+        self.assertEqual(({}, {}), (found.strays, found.room))
+
+    def test_no_budget_and_room(self):
+        self.put('/machine', 100_000)
+        found = kernel.look([self.holding])
+        self.assertIsNone(found.guests[self.holding.server][0].held)
+        self.assertEqual({'/machine': 100_000}, found.room)
+
+    def test_a_guest_without_a_claim(self):
+        self.reserve()
+        one = base.holding(0, ())
+        leaf, = kernel.look([one]).guests[one.server]
+        self.assertIsNone(leaf.wanted)
+        self.assertIsNotNone(leaf.held)
+
+    def test_strays(self):
+        self.reserve()
+        self.put('/machine', 200_000)
+        self.emulation.mkdir('/machine/other')
+        self.put('/machine/other', 100_000)
+        self.assertEqual({'/machine/other': 100_000},
+                         kernel.look([self.holding]).strays)
+        # A guest that is none of Nova's, too.
+        self.assertEqual({'/machine/other', self.group()},
+                         set(kernel.look([]).strays))
+
+    def test_outside_of_the_host(self):
+        self.trouble = 'why'
+        error = self.assertRaises(kernel.Unseen, kernel.look, [self.holding])
+        self.assertEqual('this process does not see the host: why',
+                         str(error))
+
+    def test_a_guest_that_ended_meanwhile(self):
+        self.running.append((self.holding.server, 1))
+        self.running.pop(0)
+        self.assertEqual({}, kernel.look([self.holding]).guests)
+
+    def test_no_interface(self):
+        self.useFixture(fixtures.MonkeyPatch(
+            'rt_operate.manage.read.kernel.this_host',
+            lambda: host_files.Host(
+                self.useFixture(fixtures.TempDir()).path)))
+        self.assertRaises(kernel.Unseen, kernel.look, [self.holding])
+
+
+class LibvirtTest(unit_base.TestCase):
+
+    def test_no_libvirt(self):
+        self.config(group='libvirt', connection_uri='nonsense:///')
+        error = self.assertRaises(kernel.Unseen, kernel.running_guests)
+        self.assertIn('cannot be told', str(error))
+
+
+class ModelTest(unit_base.TestCase):
+
+    def test_a_difference_is_one_line(self):
+        found = snapshot.Difference('k', 'host1', 's', 'a', 'b', 'c')
+        self.assertEqual('host1: server s: a; should be: b; to do: c',
+                         str(found))
+        self.assertEqual('1 us every 2 us (share 0.500)',
+                         str(reservation.Reservation(1, 2)))

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""rt_operate.advice: from measured numbers to a reservation."""
+
+import dataclasses
+import unittest
+
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+from rt_models.model import contended
+from rt_models.model import kernel
+from rt_models.model import load as rt_load
+from rt_monitor import histogram
+from rt_operate import advice
+
+TARGET = rt_load.Target(20_000, 0.99)
+
+
+def times(count, ms):
+    counts = [0] * histogram.BUCKETS
+    counts[histogram.bucket_of(ms * 1_000_000)] = count
+    return histogram.Histogram.of(counts, count * ms * 1_000_000)
+
+
+#: 100 requests a second of 1 ms each.
+PLAIN = advice.Measured(
+    [90, 110, 95, 105, 100, 88, 112, 100, 93, 107, 86, 114], 12.0, 1.2, 1,
+    times(1200, 40), reservation.Reservation(20_000, 100_000), 0)
+
+
+class AdviceTest(unittest.TestCase):
+
+    def advise(self, target=TARGET, **different):
+        return advice.advise(dataclasses.replace(PLAIN, **different), target,
+                             kernel.CBS)
+
+    def test_plain(self):
+        found = self.advise()
+        self.assertAlmostEqual(40_000, found.measured_us, delta=40_000 / 60)
+        load = rt_load.Load(100, 1000)
+        self.assertAlmostEqual(contended.predict(
+            load, PLAIN.reservation).percentile_us(0.99), found.predicted_us)
+        self.assertLessEqual(found.promised_us, 20_000)
+        self.assertEqual((), found.doubts)
+        # The smallest: with a little less the target is missed.
+        less = reservation.Reservation(
+            found.wanted.runtime_us - 1, found.wanted.period_us)
+        self.assertGreater(contended.predict(
+            PLAIN.most, less).percentile_us(0.99), 20_000)
+
+    def test_few_requests_are_taken_with_caution(self):
+        few = dataclasses.replace(PLAIN, counts=[100] * 2, span_s=2.0,
+                                  cpu_s=0.2)
+        # 200 requests: the rate and the length may be 10 % more.
+        self.assertAlmostEqual(110, few.most.arrival_rate_hz)
+        self.assertAlmostEqual(1000 / 1.1, few.most.service_rate_hz)
+        many = dataclasses.replace(PLAIN, counts=[10_000] * 2, span_s=200.0,
+                                   cpu_s=20.0)
+        target = rt_load.Target(20_000, 0.99)
+        self.assertGreater(
+            advice.advise(few, target, kernel.CBS).wanted.share,
+            advice.advise(many, target, kernel.CBS).wanted.share)
+
+    def test_without_a_reservation(self):
+        self.assertIsNone(self.advise(reservation=None).predicted_us)
+
+    def test_a_reservation_that_serves_too_few(self):
+        found = self.advise(
+            reservation=reservation.Reservation(5_000, 100_000))
+        self.assertIsNone(found.predicted_us)
+
+    def test_doubts(self):
+        few = self.advise(counts=[9, 11] * 6, cpu_s=0.12).doubts
+        self.assertIn('120 requests were seen', few[0])
+        regular = self.advise(counts=[100] * 12).doubts
+        self.assertIn('regular ones need less', regular[0])
+        bursts = self.advise(counts=[0, 200] * 6).doubts
+        self.assertIn('bursts need more', bursts[0])
+        self.assertIn('2 vCPUs', self.advise(vcpus=2).doubts[0])
+        self.assertIn('ran out 7 times', self.advise(exhausted=7).doubts[0])
+
+    def test_nothing_was_asked(self):
+        with self.assertRaisesRegex(exception.InvalidLoad, 'watch longer'):
+            self.advise(counts=[0] * 12)
+
+    def test_no_reservation_will_do(self):
+        with self.assertRaises(exception.NoAnswer):
+            self.advise(rt_load.Target(100, 0.99))
