@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "message.h"
+#include "room.h"
 
 /* How long to wait for replies after the last request was sent. */
 #define PATIENCE_NS (5 * NS_PER_S)

@@ -13,23 +13,10 @@
 
 #include "message.h"
 
-#define ROOM (64 << 20)
-
 static const char usage[] =
 	"usage: rt-walk server ADDRESS PORT\n"
 	"       rt-walk client ADDRESS PORT udp|tcp CONNECTIONS\n"
 	"       rt-walk noise BUSY_US PERIOD_US\n";
-
-void make_room(int fd)
-{
-	int size = ROOM;
-
-	/* Beyond the limit of the host, for root. */
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
-		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)))
-		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-}
 
 static _Noreturn void bad_usage(void)
 {

@@ -22,7 +22,4 @@ void run_client(const struct sockaddr_in *address, int type, int connections);
 /* Keep a CPU busy for some CPU time at the start of every period. */
 _Noreturn void run_noise(int64_t busy_ns, int64_t period_ns);
 
-/* Let as many requests wait in a socket as the host allows. */
-void make_room(int fd);
-
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "message.h"
+#include "room.h"
 #include "work.h"
 
 /* One at a time, so that nobody's requests wait for a batch. */
