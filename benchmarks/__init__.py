@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What things cost; see doc/source/admin/cost.rst.
+"""The benchmarks measure costs; see doc/source/admin/cost.rst.
 
-Each is a script, ``benchmarks/filter.py``, and a module as well, ``python -m
-benchmarks.filter``: as a module too it finds its neighbours by bare names.
+Each is a script, such as ``benchmarks/filter.py``, and a module, such as
+``python -m benchmarks.filter``.  Modules also import others by bare names.
 """
 
 import pathlib

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Advice for random servers, against the simulator.
+"""Tests advice for random servers with the simulator.
 
 usage: .venv/bin/python -m benchmarks.advice [servers] [seed]
 
-Each server is watched in the simulator for 10,000 requests, and what the
-monitor would have seen of it is what the advice is from.  Of 20, 19 must meet
-the target with it, and it may be 10 % above the smallest runtime that does,
-with the same period.  Exits with 1 where a requirement is missed.
+The simulator runs each server for 10,000 requests, and the advice is made from
+what the monitor would have seen.  Of 20 servers, 19 must meet their targets
+with the advised runtime, which may be 10 % above the smallest runtime that
+meets the target with the same period.  Exits with 1 if a requirement is
+missed.
 """
 
 from collections.abc import Iterator
@@ -31,14 +32,14 @@ from rt_operate import advice
 
 SERVERS, MET, ABOVE = 20, 0.95, 1.10
 REQUESTS, PARTS, PERCENTILE = 10_000, 30, 0.99
-#: Of the runtime that the equation has, where the smallest is looked for.
+#: The range of the search, as parts of the equation's runtime.
 _AROUND, _STEPS = 0.05, 6
 _PLAN = estimate.Plan(requests=40_000)
 
 
 def questions(count: int, seed: int
               ) -> Iterator[tuple[rt_load.Load, rt_load.Target]]:
-    """Random loads, with targets that can be met."""
+    """Yields random loads with targets that can be met."""
     draw = random.Random(seed)  # noqa: S311
     while count:
         length_us = 10 ** draw.uniform(2, 4)
@@ -57,7 +58,7 @@ def questions(count: int, seed: int
 
 
 def watched(load: rt_load.Load, seed: int) -> advice.Measured:
-    """What the monitor sees of a server that has a whole CPU."""
+    """Returns what the monitor sees of a server with a whole CPU."""
     requests = traffic.poisson(load, REQUESTS, seed)
     span_us = float(requests.arrivals_us[-1])
     counts = np.histogram(requests.arrivals_us, PARTS, (0, span_us))[0]
@@ -71,7 +72,7 @@ def watched(load: rt_load.Load, seed: int) -> advice.Measured:
 
 
 def reached_us(load: rt_load.Load, runtime_us: int, period_us: int) -> float:
-    """The percentile by the simulator, infinite where it is overloaded."""
+    """Returns the simulated percentile, infinite if there is overload."""
     try:
         return estimate.estimate(
             load, rt_reservation.Reservation(runtime_us, period_us),
@@ -82,7 +83,7 @@ def reached_us(load: rt_load.Load, runtime_us: int, period_us: int) -> float:
 
 def smallest_us(load: rt_load.Load, target: rt_load.Target, period_us: int
                 ) -> int:
-    """The smallest runtime that meets the target, by the simulator."""
+    """Returns the smallest runtime that meets the target in the simulator."""
     near = exact.smallest_runtime_us(load, target, period_us)
     low, high = int(near * (1 - _AROUND)), math.ceil(near * (1 + _AROUND))
     for _ in range(_STEPS):

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Advice for live servers: whether each meets its target with it.
+"""Tests advice for live servers: each must meet its target with it.
 
 usage: .venv/bin/python -m benchmarks.advice_live [servers] [seed]
 
-Each server has three quarters of a CPU at first and answers requests that
-come at random times over TCP, each with work of random length.  What the
-monitor sees of that is what the advice is from, as of ``nova-rt advise``.
-Then it has what was advised, beside an ordinary busy task and a busy group
-with a reservation on the same CPU, and the percentile by the clock of the
-client, from when each request was due, must be within the target: for 19 of
-20.  Needs root, and the kernel's budgets for nine tenths of a CPU; exits with
-1 where that is missed.
+Each server has three quarters of a CPU at first and answers requests that come
+at random times over TCP, each with work of random length.  The advice is made
+from what the monitor sees, as by ``nova-rt advise``.  Then the server gets the
+advised reservation, beside an ordinary busy task and a busy group with a
+reservation on the same CPU.  The percentile by the clock of the client, from
+when each request was due, must be within the target for 19 of 20 servers.
+Needs root, and kernel budgets for nine tenths of a CPU; exits with 1 if the
+requirement is missed.
 """
 
 import argparse
@@ -41,19 +41,19 @@ from rt_operate.commands import advise
 from rt_operate.commands import this_host
 
 SERVERS, MET, PERCENTILE = 20, 0.95, 0.99
-#: Requests that the advice is from, and that it is judged by.
+#: The numbers of requests for the advice, and for its test.
 WATCHED, JUDGED = 1_500, 2_500
-#: Looks while it is watched.
+#: The number of looks while the server is watched.
 _LOOKS = 30
 _AT_FIRST = rt_reservation.Reservation(75_000, 100_000)
-#: What the busy group beside it has: of a period that is longer, so that it
-#: goes after it on RT_GROUP_SCHED, as nova-compute would have it.
+#: The reservation of the busy group: its period is longer, so that it has the
+#: lower priority on RT_GROUP_SCHED, as nova-compute would arrange it.
 _BESIDE = rt_reservation.Reservation(100_000, 1_000_000)
 _CPUS = tuple(sorted(os.sched_getaffinity(0)))
 _CLIENT, _SERVER = _CPUS[0], _CPUS[-1]
 _REQUEST = struct.Struct('<d92x')
 _BUSY = [sys.executable, '-S', '-c', 'while True: pass']
-#: One request after the other, in the order in which they come.
+#: Serves one request after the other, in the order of their arrival.
 _PROGRAM = '''
 import select, socket, struct, time
 request = struct.Struct('<d92x')
@@ -82,7 +82,7 @@ with socket.create_server(('127.0.0.1', 0), backlog=512) as listener:
 
 def questions(count: int, seed: int, kernel: rt_kernel.Kernel
               ) -> Iterator[tuple[rt_load.Load, rt_load.Target]]:
-    """Random loads, with targets that can be met."""
+    """Yields random loads with targets that can be met."""
     draw = random.Random(seed)  # noqa: S311
     while count:
         length_us = draw.uniform(1_000, 3_000)
@@ -98,7 +98,7 @@ def questions(count: int, seed: int, kernel: rt_kernel.Kernel
 
 
 def ask(port: int, load: rt_load.Load, count: int, seed: int) -> list[float]:
-    """Ask at random times; from when each was due to its answer, in us."""
+    """Sends requests at random times; returns us from due to answer."""
     os.sched_setaffinity(0, {_CLIENT})
     draw = random.Random(seed)  # noqa: S311
     free: list[socket.socket] = []
@@ -141,7 +141,7 @@ def serving(reservation: rt_reservation.Reservation
 
 @contextlib.contextmanager
 def company() -> Iterator[None]:
-    """A busy group with a reservation, and an ordinary busy task."""
+    """Runs a busy group with a reservation, and an ordinary busy task."""
     with (rt_group.up(f'nova-rt-beside-{os.getpid()}', (_SERVER,), _BESIDE
                       ) as reserved,
           rt_group.up(f'nova-rt-busy-{os.getpid()}', (_SERVER,), None
@@ -154,7 +154,7 @@ def company() -> Iterator[None]:
 
 def advised(load: rt_load.Load, target: rt_load.Target,
             kernel: rt_kernel.Kernel, seed: int) -> advice.Advice:
-    """What the monitor's numbers come to."""
+    """Returns the advice from the monitor's numbers."""
     with serving(_AT_FIRST) as (group, port):
         granted = monitor_servers.Reservation(
             _AT_FIRST.runtime_us, _AT_FIRST.period_us, of_group=True)
@@ -174,7 +174,7 @@ def advised(load: rt_load.Load, target: rt_load.Target,
 
 def judged_us(load: rt_load.Load, wanted: rt_reservation.Reservation,
               seed: int) -> float:
-    """The percentile with what was advised."""
+    """Returns the percentile with the advised reservation."""
     with company(), serving(wanted) as (_, port), (
             futures.ProcessPoolExecutor(1)) as pool:
         took = pool.submit(ask, port, load, JUDGED, seed).result()

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What nova-rt-monitor itself uses with 200 servers, and what remains of many.
+"""Measures what nova-rt-monitor uses with 200 servers, and later leaks.
 
 usage: .venv/bin/python -m benchmarks.agent [servers]
 
-The service, the process that finds servers included, is asked every 15 s
-while it watches 200 groups with a process each, which is called as those of
-QEMU are and has answered and asked over TCP, so that there is all to tell of
-it: CPU time at most 0.5 % of a CPU, 60 MB resident, and of 20 more answers
-the median within 50 ms; beside it the CPU time of the service for them, since
-the rest is waiting for a CPU and for the one who reads.
+The service watches 200 groups with one process each, and is scraped every
+15 s.  The process has a name like QEMU's and has sent and answered requests
+over TCP, so that all its metrics exist.  The service, with the process that
+finds servers, may use 0.5 % of a CPU and 60 MB of resident memory.  The median
+of 20 more answers must be within 50 ms; the CPU time of the answers is shown
+too, because the rest is waiting for a CPU and for the reader.
 
-Then 10,000 servers come, use CPU time and a TCP connection, and go: the
-memory of maps, resident memory and descriptors must be as they were after the
-first tenth.  Needs root and cgroup v1; exits with 1 where a requirement is
-missed.
+Then 10,000 servers come, use CPU time and a TCP connection, and go.  The
+memory of maps, the resident memory and the descriptors must then be as they
+were after the first tenth.  Needs root and cgroup v1; exits with 1 if a
+requirement is missed.
 """
 
 from collections.abc import Iterator
@@ -42,16 +42,16 @@ GUESTS, SCRAPES, INTERVAL_S = 200, 4, 15
 CPU, MEMORY_MB, SCRAPE_S = 0.005, 60, 0.050
 ANSWERS = 20
 MANY, AT_ONCE = 10_000, 100
-#: Of resident memory, in MB.
+#: The limit of resident memory, in MB.
 FLAT_MB = 2
 _SECONDS = 60
-#: It wakes up now and then.
+#: A process that wakes up now and then.
 _GUEST = 'while :; do sleep 5; done'
 
 
 @contextlib.contextmanager
 def guests(names: list[str]) -> Iterator[list[pathlib.Path]]:
-    """A process in each group, as if it were a virtual machine.
+    """Runs a process in each group, as if it were a virtual machine.
 
     Yields the groups.
     """
@@ -70,14 +70,14 @@ def guests(names: list[str]) -> Iterator[list[pathlib.Path]]:
 
 
 def _empty(group: pathlib.Path) -> None:
-    """Waits for the last process of a group to be gone."""
+    """Waits until the last process of a group is gone."""
     end = time.monotonic() + _SECONDS
     while (group / 'cgroup.procs').read_text() and time.monotonic() < end:
         time.sleep(0.01)
 
 
 def _serve(port: int) -> int:
-    """Starts the service; it takes our groups for those of libvirt."""
+    """Starts the service, which takes our groups for those of libvirt."""
     child = os.fork()
     if child:
         return child
@@ -87,7 +87,7 @@ def _serve(port: int) -> int:
 
 
 def _scrape(port: int) -> tuple[str, float]:
-    """What it answers, and how long that took in s."""
+    """Returns the service's answer, and how long the answer took in s."""
     opener = request.build_opener(request.ProxyHandler({}))
     begun = time.monotonic()
     with opener.open(f'http://127.0.0.1:{port}{service.PATH}') as answer:
@@ -95,7 +95,7 @@ def _scrape(port: int) -> tuple[str, float]:
 
 
 def _wait_for(port: int) -> None:
-    """Until all guests are watched."""
+    """Waits until the service watches all guests."""
     end = time.monotonic() + _SECONDS
     while time.monotonic() < end:
         with contextlib.suppress(error.URLError):
@@ -111,19 +111,19 @@ def _family(pid: int) -> list[int]:
 
 
 def _cpu_s(pids: list[int]) -> float:
-    """By the clocks of processes, as clock_getcpuclockid(3) names them."""
+    """Returns CPU time by the clocks that clock_getcpuclockid(3) describes."""
     return sum(time.clock_gettime(~pid << 3 | 2) for pid in pids)
 
 
 def resident_mb(pid: int) -> float:
-    """Its part of pages that are shared counted in part."""
+    """Returns the resident memory; shared pages count in part."""
     lines = pathlib.Path(f'/proc/{pid}/smaps_rollup').read_text()
     [pss] = [line for line in lines.splitlines() if line.startswith('Pss:')]
     return int(pss.split()[1]) / 1024
 
 
 def _answers(port: int, pids: list[int]) -> bool:
-    """Whether the median of some answers is in time."""
+    """Returns whether the median of some answers is in time."""
     took, used = [], []
     for _ in range(ANSWERS):
         before = _cpu_s(pids)
@@ -138,7 +138,7 @@ def _answers(port: int, pids: list[int]) -> bool:
 
 
 def _asked(port: int, pids: list[int]) -> bool:
-    """Whether it is asked now and then without much CPU time and memory."""
+    """Returns whether scrapes stay within the limits of CPU and memory."""
     before, begun = _cpu_s(pids), time.monotonic()
     for _ in range(SCRAPES):
         _scrape(port)
@@ -168,7 +168,7 @@ def agent() -> bool:
 
 
 def _short_life() -> None:
-    """A task of a server: some CPU time and a connection."""
+    """Runs a task of a server: some CPU time and a connection."""
     with socket.create_server(('127.0.0.1', 0)) as listener, (
             socket.create_connection(listener.getsockname())) as client:
         server, _ = listener.accept()
@@ -189,7 +189,7 @@ def _live_in(group: pathlib.Path) -> int:
 
 
 def generation(monitor: monitor_look.Monitor, names: list[str]) -> int:
-    """Servers come and go; how many of them were seen to answer."""
+    """Lets servers come and go; returns how many were seen to answer."""
     with stand_ins.groups(*names) as groups:
         monitor.watch(stand_ins.server(name, group)
                       for name, group in groups.items())
@@ -202,10 +202,10 @@ def generation(monitor: monitor_look.Monitor, names: list[str]) -> int:
 
 
 def map_bytes() -> int:
-    """Bytes of the maps that this process holds."""
+    """Returns the bytes of the maps that this process holds."""
     found = 0
     for link in pathlib.Path('/proc/self/fdinfo').iterdir():
-        with contextlib.suppress(OSError):  # the one that lists them
+        with contextlib.suppress(OSError):  # the descriptor of this list
             lines = dict(line.split(':', 1) for line in
                          link.read_text().splitlines() if ':' in line)
             found += int(lines.get('memlock', 0)) if 'map_type' in lines else 0

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What one server costs the kernel interface of this machine.
+"""Measures what one server costs the kernel interface of this machine.
 
 usage: .venv/bin/python benchmarks/backend.py [rounds [other servers]]
 
-In scratch groups laid out as libvirt does: reserve and release a container
-and virtual machines of 1, 2 and 4 vCPUs, beside other servers that hold a
-budget.  In the same round the same number of bare writes by the privileged
-process is timed.  Exits 1 above 25 writes or 5 ms.
+In scratch groups with libvirt's layout, it reserves for and releases a
+container and virtual machines of 1, 2 and 4 vCPUs, beside other servers with a
+budget.  The same round times the same number of bare writes by the privileged
+process.  Exits with 1 above 25 writes or 5 ms.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ from nova_rt.machine import privsep
 
 WRITES, LIMIT_MS = 25, 5.0
 PERIOD_US = 100_000
-#: Of each server: what is free on a developer's machine at any time.
+#: The runtime of each server, which a developer's machine always has free.
 RUNTIME_US = 100
 TOP = 'nova-rt-bench'
 GUESTS = {'container': 0, 'VM, 1 vCPU': 1, 'VM, 2 vCPUs': 2,
@@ -35,7 +35,7 @@ GUESTS = {'container': 0, 'VM, 1 vCPU': 1, 'VM, 2 vCPUs': 2,
 
 
 class CountedFS(fs.RealFS):
-    """The real files; counts the writes."""
+    """The real files, with a count of the writes."""
 
     def __init__(self) -> None:
         self.written: list[tuple[str, str]] = []
@@ -47,7 +47,7 @@ class CountedFS(fs.RealFS):
 
 def leaves(interface: base.KernelInterface, guest: str, vcpus: int
            ) -> list[str]:
-    """The groups that hold a budget (services.virt.libvirt.layout)."""
+    """Returns the groups with a budget; see ``layout``."""
     if not vcpus or (interface.replicated and interface.inherits):
         return [guest]
     count = 1 if interface.replicated else vcpus
@@ -78,7 +78,7 @@ def ms(action: Callable[[], object]) -> float:
 
 def measure(interface: base.KernelInterface, files: CountedFS,
             names: list[str], rounds: int) -> tuple[int, float, float]:
-    """(writes, ms, ms of as many bare writes), medians of *rounds*."""
+    """Returns medians of (writes, ms, ms of as many bare writes)."""
     budgets = {name: base.Budget({0: RUNTIME_US}, PERIOD_US)
                for name in names}
     times, bare = [], []
@@ -96,7 +96,7 @@ def measure(interface: base.KernelInterface, files: CountedFS,
 def main() -> int:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     others = int(sys.argv[2]) if len(sys.argv) > 2 else 20
-    # A root helper of its own, as nova-compute has; it needs no sudo here.
+    # Like nova-compute, this has a root helper; here it needs no sudo.
     cfg.CONF([], project='nova-rt-bench')
     if os.geteuid() == 0:
         privsep.cgroup_pctxt.set_client_mode(False)

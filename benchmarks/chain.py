@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The rate at which a chain of servers saturates: as told, and as it does.
+"""Compares the predicted and the real saturation rate of a chain of servers.
 
 usage: .venv/bin/python -m benchmarks.chain
 
-Three servers, each with its own limit of CPU time, of which each asks the
-next for every request.  At a third of their load the monitor tells the rate
-that the first of them saturates at (Eq. 5); then the load is raised in steps
-until no more is answered.  The two must be within 5 %.  Needs root, cc, and
-cgroup v1; exits with 1 where they are not.
+Three servers have a limit of CPU time each, and each asks the next one for
+every request.  At a third of their load the monitor predicts the rate at which
+the first of them saturates (Eq. 5).  Then the load is raised in steps until no
+more requests are answered.  The two rates must be within 5 %.  Needs root, cc
+and cgroup v1; exits with 1 if they are not.
 """
 
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ from rt_monitor import servers
 from rt_monitor import transactions
 
 PERIOD_US = 20_000
-#: CPU of each tier in a period, and ms that each request takes of it.
+#: The CPU of each tier in a period, and the ms of it that a request takes.
 TIERS = {'web': (10_000, 0.8), 'logic': (6_000, 2.0), 'data': (10_000, 1.5)}
 CONNECTIONS, ASKED, ANSWERED = 16, 100, 1_000
 LOW_HZ, LOW_S, STEP_S = 50, 10, 4
 STEPS = (0.7, 0.85, 0.95, 1.05, 1.2)
 MOST = 0.05
 
-#: Works for each request and asks the next, if there is one.
+#: Works for each request and asks the next tier, if there is one.
 TIER = '''
 import socket, sys, threading, time
 work, after, asked, answered = map(float, sys.argv[1:])
@@ -80,7 +80,7 @@ def chain(groups: dict[str, pathlib.Path]) -> Iterator[int]:
 
 def ask(program: str, folder: str, port: int, rate_hz: float, seconds: float
         ) -> float:
-    """Ask so many times a second; how many a second were answered."""
+    """Sends requests at a rate; returns how many a second were answered."""
     count = int(rate_hz * seconds)
     begun = time.monotonic()
     subprocess.run([program, 'client', *map(str, (
@@ -91,7 +91,7 @@ def ask(program: str, folder: str, port: int, rate_hz: float, seconds: float
 
 def told_hz(program: str, folder: str, groups: dict[str, pathlib.Path],
             port: int) -> float:
-    """The rate of saturation, from a low one."""
+    """Returns the predicted saturation rate, measured at a low rate."""
     watched = [stand_ins.server(name, group, servers.Reservation(
         TIERS[name][0], PERIOD_US)) for name, group in groups.items()]
     with stand_ins.monitor(*watched) as monitor:
@@ -105,7 +105,7 @@ def told_hz(program: str, folder: str, groups: dict[str, pathlib.Path],
     asked = look.answered['web'].total(transactions.Role.SERVER).took.count
     found = operational.saturation_rate_hz(used, asked / look.span_s)
     if found is None:
-        raise SystemExit('nothing was asked of the chain')
+        raise SystemExit('the chain got no requests')
     print(f'At {asked / look.span_s:.1f} a second: ' + ', '.join(
         f'{name} {part:.1%}' for name, part in used.items())
         + f' of what they may use; {found[1]} saturates at {found[0]:.1f}')

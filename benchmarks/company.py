@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reservations that share a pCPU: plans, predictions, cost of admission.
+"""Tests reservations that share a pCPU: plans, predictions, admission cost.
 
-Run it as ``python -m benchmarks.company [--quick]``.  Exits with 1 where a
+Run it as ``python -m benchmarks.company [--quick]``.  Exits with 1 if a
 requirement is missed.
 """
 
@@ -42,7 +42,7 @@ _SHORTEST_US = 10_000
 def questions(draw: random.Random, kernel: rt_kernel.Kernel, count: int
               ) -> list[tuple[planner.Question,
                               rt_reservation.Reservation]]:
-    """Random loads and targets that have an answer, and that answer."""
+    """Yields random loads and targets that have an answer, and the answer."""
     found: list[tuple[planner.Question,
                       rt_reservation.Reservation]] = []
     while len(found) < count:
@@ -65,7 +65,7 @@ def questions(draw: random.Random, kernel: rt_kernel.Kernel, count: int
 def neighbours(draw: random.Random, kernel: rt_kernel.Kernel,
                one: rt_reservation.Reservation
                ) -> list[rt_reservation.Reservation]:
-    """Others that fill the pCPU, as far as the kernel's test admits them."""
+    """Returns neighbours that fill the pCPU as far as admission allows."""
     rule = (kernel.fixed_priorities
             if kernel.rule is rt_kernel.Rule.RT_GROUP_SCHED else None)
     admits = company.Kernel('', kernel.tick_us, rule).admits
@@ -80,7 +80,7 @@ def neighbours(draw: random.Random, kernel: rt_kernel.Kernel,
 
 def met(draw: random.Random, question: planner.Question,
         one: rt_reservation.Reservation, count: int) -> tuple[bool, float]:
-    """Whether the target holds beside neighbours, and how full the pCPU is.
+    """Returns if the target holds beside neighbours, and how full the pCPU is.
 
     Half of the neighbours are busy, half have random requests.
     """
@@ -92,9 +92,9 @@ def met(draw: random.Random, question: planner.Question,
             traffic.busy(), company.random_requests(draw, other, until))))
         for other in others)]
     seen = simulation.simulate(question.kernel, servers, until)[0].responses_us
-    # What was not done by then counts with what it has waited.
+    # An unfinished request counts with the time that it has waited.
     seen = np.minimum(seen, until - requests.arrivals_us)
-    # What the fluid queue, which is known, was off by chance is no miss.
+    # The random error of the fluid queue, which is known, is not a miss.
     fluid = lone.responses_us(traffic.Requests(
         requests.arrivals_us, requests.works_us / one.share), 1.0, 1.0)
     known = paper.RoundTrip(question.load, one)
@@ -107,7 +107,7 @@ def met(draw: random.Random, question: planner.Question,
 
 
 def targets(count: int, requests: int) -> bool:
-    """Plans beside others that fill the pCPU."""
+    """Tests plans beside others that fill the pCPU."""
     good = True
     for kernel in KERNELS:
         draw = random.Random(1)  # noqa: S311
@@ -122,7 +122,7 @@ def targets(count: int, requests: int) -> bool:
 
 
 def predictions(requests: int) -> bool:
-    """What ``simulated`` says of a lone server, against longer runs."""
+    """Compares ``simulated`` for a lone server with longer runs."""
     kernel, errors = KERNELS[1], []
     for period in (10_000, 100_000):
         for share in (0.3, 0.6):
@@ -148,7 +148,7 @@ def _errors(kernel: rt_kernel.Kernel, period: int, share: float,
     trip = simulated.predict(load, one, kernel=kernel)
     sent = traffic.poisson(load, requests, 4711)
     seen = simulation.simulate(kernel, [cpu.Server(one, sent)])[0].responses_us
-    # As in ``met``, with a lone hard CBS server.
+    # As in ``met``, but with a lone hard CBS server.
     known = exact.predict(load, one)
     control = lone.responses_us(sent, one.runtime_us, one.period_us)
     mean = seen.mean() - control.mean() + known.mean_us
@@ -158,7 +158,7 @@ def _errors(kernel: rt_kernel.Kernel, period: int, share: float,
 
 
 def capacity(count: int) -> None:
-    """The largest sets that are admitted, over those under EDF."""
+    """Compares the largest admitted sets with those under EDF."""
     for tick in (1000, TICK_US):
         kernel = company.fixed_priorities(tick)
         for size in (1, 2, 4, 8):
@@ -185,7 +185,7 @@ def _kind(periods: list[int]) -> str:
 
 def _admits(kernel: company.Kernel, size: int,
             wanted: Sequence[rt_reservation.Reservation]) -> bool:
-    """Whether a host takes all of them, one after the other."""
+    """Returns whether a host admits all of them, one after the other."""
     state = cpus.CpuBandwidth.empty(
         range(size), round(company.CAP * rt_reservation.PPM), True,
         kernel.rule)
@@ -200,7 +200,7 @@ def _admits(kernel: company.Kernel, size: int,
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--quick', action='store_true',
-                        help='fewer targets, sets and requests')
+                        help='test fewer targets, sets and requests')
     quick = parser.parse_args().quick
     good = targets(TARGETS // 10 if quick else TARGETS,
                    2_500 if quick else 10_000)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What RTShareFilter costs, beside Nova's own filters in the same run.
+"""Measures what RTShareFilter costs, beside Nova's filters in the same run.
 
 usage: benchmarks/filter.py [n_hosts ...]     (default 1000 10000)
 
-Each line is the median over RUNS (default 7) of CPU time per host.  Exits 1
-where a goal is missed.
+Each line is the median over RUNS (default 7) of CPU time per host.  Exits with
+1 if a goal is missed.
 """
 
 import sys
@@ -24,7 +24,7 @@ import rounds
 
 
 def changed(nodes: list[Any], fixed: bool = False) -> list[Any]:
-    """The hosts with maps that no scheduler has seen yet."""
+    """Returns the hosts with maps that no scheduler has seen yet."""
     for node in nodes:
         node.stats = hosts.stats(fixed)
     return nodes
@@ -32,7 +32,7 @@ def changed(nodes: list[Any], fixed: bool = False) -> list[Any]:
 
 def filter_job(filter_: Any, nodes: list[Any], reserved: bool,
                new_maps: bool = True, fixed: bool = False) -> rounds.Job:
-    """One pass of a filter over hosts as fresh as in a real request."""
+    """Returns one filter's pass over hosts as fresh as in a real request."""
     spec = hosts.request(reserved)
     return rounds.Job(
         prepare=lambda: [
@@ -42,7 +42,7 @@ def filter_job(filter_: Any, nodes: list[Any], reserved: bool,
 
 
 def pass_job(nodes: list[Any], ours: bool, reserved: bool) -> rounds.Job:
-    """A whole pass, over maps that no scheduler has seen yet."""
+    """Returns a whole pass over maps that no scheduler has seen yet."""
     return passes.job(
         lambda: changed(nodes), lambda: hosts.request(reserved), ours,
         [rt_filters.RTShareFilter()], [rt_weights.RTShareWeigher()])

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Transactions of a server in a QEMU guest, beside what it noted itself.
+"""Compares the transactions of a server in a QEMU guest with its own notes.
 
 usage: PYTHONPATH=tools .venv/bin/python -m benchmarks.guest KERNEL MODULES
 
-The guest boots KERNEL (a Debian one, vmlinuz) with drivers from MODULES (its
-/lib/modules/RELEASE, not packed) and runs the server of traffic.c; its tap is
-watched on this host.  Count and bytes must be equal and p99 within 3 % of the
-server's notes.  Needs root, qemu-system-x86_64, a static busybox, cc and ip;
-exits with 1 where a requirement is missed.
+The guest boots KERNEL (vmlinuz of Debian) with drivers from MODULES (its
+/lib/modules/RELEASE, not compressed) and runs the server of traffic.c.  This
+host watches the guest's tap.  Count and bytes must be equal, and p99 must be
+within 3 % of the server's notes.  Needs root, qemu-system-x86_64, a static
+busybox, cc and ip; exits with 1 if a requirement is missed.
 """
 
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ poweroff -f
 
 
 def first_root(folder: str, modules: pathlib.Path) -> str:
-    """The archive that the guest boots with: drivers and the server."""
+    """Returns the archive that the guest boots: drivers and the server."""
     program = f'{folder}/traffic'
     subprocess.run(['cc', '-O2', '-static', '-o', program, traffic.SOURCE,
                     '-lm'], check=True)
@@ -76,7 +76,7 @@ def first_root(folder: str, modules: pathlib.Path) -> str:
 
 @contextlib.contextmanager
 def running(kernel: str, archive: str, name: str) -> Iterator[None]:
-    """A guest, behind a tap of this name."""
+    """Runs a guest behind a tap of this name."""
     subprocess.run(['ip', 'tuntap', 'add', name, 'mode', 'tap'], check=True)
     try:
         for words in (('addr', 'add', f'{taps.HERE}/30', 'dev', name),
@@ -99,7 +99,7 @@ def running(kernel: str, archive: str, name: str) -> Iterator[None]:
 
 
 def connected(port: int) -> socket.socket:
-    """A connection to the guest, once it answers."""
+    """Returns a connection to the guest as soon as it answers."""
     end = time.monotonic() + _SECONDS
     while True:
         try:
@@ -111,7 +111,7 @@ def connected(port: int) -> socket.socket:
 
 
 def notes() -> list[int]:
-    """What the server noted, in ns, ascending; it ends."""
+    """Ends the server; returns its notes in ns, ascending."""
     with socket.create_server((str(taps.HERE), LOG)) as listener:
         listener.settimeout(_SECONDS)
         connected(DONE).close()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Hosts and requests as the scheduler sees them, for the benchmarks."""
+"""Makes hosts and requests as the scheduler sees them, for benchmarks."""
 
 import random
 from typing import Any
@@ -20,7 +20,7 @@ PCPUS, NODES = 64, 2
 
 
 def numa_json(number: int) -> str:
-    """Two NUMA nodes; up to 29 pCPUs of each are pinned."""
+    """Returns two NUMA nodes, with up to 29 pinned pCPUs each."""
     cells = []
     for node in range(NODES):
         ids = set(range(node * PCPUS // NODES, (node + 1) * PCPUS // NODES))
@@ -35,7 +35,7 @@ def numa_json(number: int) -> str:
     return str(objects.NUMATopology(cells=cells)._to_json())
 
 
-#: Of mainline RT_GROUP_SCHED: servers run by fixed priorities.
+#: A host with mainline RT_GROUP_SCHED, where servers have fixed priorities.
 FIXED = schedulability.FixedPriorities(
     levels=48, tick_us=4_000, min_period_us=10_000)
 _FLAVORS = [reservation.Reservation(runtime, period)
@@ -44,9 +44,9 @@ _FLAVORS = [reservation.Reservation(runtime, period)
 
 
 def stats(fixed: bool = False) -> dict[str, str]:
-    """What nova-compute publishes: 64 pCPUs, used at random levels.
+    """Returns what nova-compute publishes: 64 pCPUs, used at random levels.
 
-    Such a map was never seen before, so nothing read earlier helps.
+    The map was never seen before, so no cache helps.
 
     :param fixed: a host without EDF, where the shares of all servers
         together are at most 0.95: five servers of two vCPUs
@@ -96,7 +96,7 @@ def compute_node(number: int, numa: str | None) -> Any:
 
 
 def host_state(cls: type[host_manager.HostState], node: Any) -> Any:
-    """A HostState as HostManager builds it for each request."""
+    """Returns a HostState as HostManager builds it for each request."""
     now = timeutils.utcnow()
     state = cls(node.host, node.hypervisor_hostname, uuids.cell)
     state.update(node, {
@@ -108,7 +108,7 @@ def host_state(cls: type[host_manager.HostState], node: Any) -> Any:
 
 
 def request(reserved: bool) -> Any:
-    """A server with two vCPUs, with or without a reservation."""
+    """Returns a request for a server with two vCPUs, reserved or not."""
     specs = {'hw:cpu.rt_runtime_us': '100000',
              'hw:cpu.rt_period_us': '200000'} if reserved else {}
     flavor = objects.Flavor(

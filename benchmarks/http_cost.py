@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""CPU time of the programs at an interface for each request over HTTP.
+"""Measures the CPU time of an interface's programs per HTTP request.
 
 usage: .venv/bin/python -m benchmarks.http_cost [requests]
 
 The kernel itself measures each run of a program (kernel.bpf_stats_enabled,
-which is set back), in which about 57 ns are the measuring.  The server is in
-a network namespace.  Needs root, ip and nsenter.
+which is restored afterwards); about 57 ns of a run are the measurement.  The
+server is in a network namespace.  Needs root, ip and nsenter.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def _measuring() -> Iterator[None]:
 
 
 def _ran_ns(source: paths.Paths | tap.Taps) -> int:
-    """How long its two programs have run until now."""
+    """Returns how long its two programs have run until now."""
     total = 0
     for name in ('from_guest', 'to_guest'):
         program = ctypes.c_void_p(source.object._program(name))

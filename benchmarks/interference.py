@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What RTInterferenceWeigher gains, in simulations with a known best.
+"""Simulates what RTInterferenceWeigher gains, with a known optimum.
 
 usage: benchmarks/interference.py [RUNS [SEED ...]]     (default 200 1 2 3 4 5)
 
-In each run a matrix is drawn from all that meet what paper 002 published,
-so that the weigher is not tried on the one that it comes with; network
-functions arrive in random order at 20 hosts that take two or four of them.
-The weigher's own code chooses; ties are broken at random.  Where hosts take
-two, a matching of maximum weight is the best that there is.
+Each run draws a matrix from all matrices that agree with the values published
+in paper 002, so that the weigher is not tested only with its own matrix.
+Network functions arrive in random order at 20 hosts that take two or four of
+them.  The weigher's own code chooses; ties are broken at random.  If hosts
+take two, a matching of maximum weight is the optimum.
 
-All is told of the first seed.  What a matrix that is 10 % wrong costs is told
-of the runs of all seeds, with the 95 % interval of its mean: from seed to
-seed it differs by more than a point.  Exits 1 where a goal is missed.
+The details are of the first seed.  The cost of a matrix that is 10 % wrong is
+of the runs of all seeds, with the 95 % interval of its mean, because the cost
+differs by more than a point from seed to seed.  Exits with 1 if a goal is
+missed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,29 +34,29 @@ SHIPPED = document.load(document.SHIPPED)
 TYPES = tuple(SHIPPED.types)
 HOSTS = 20
 PAPER = (30, 25, 25, 10, 10)
-#: The first is that of paper 002, table II: I to III are more than 75 %.
+#: The first mix is that of paper 002, table II: I to III are more than 75 %.
 MIXES = (PAPER, (20, 20, 20, 20, 20), (50, 20, 20, 5, 5),
          (10, 10, 10, 35, 35))
-#: How far "almost the lowest" is above the lowest.
+#: How far "almost the lowest" may be above the lowest.
 _ALMOST = 0.05
 #: No server loses more than four fifths to one neighbour.
 _LEAST = 0.2
 _WRONG = 0.1
-#: What interference_weight_multiplier is by default, and Nova's own weighers
-#: of CPUs, memory and disk, which agree where all servers are alike.
+#: The default of interference_weight_multiplier, and the number of Nova's own
+#: weighers of CPUs, memory and disk, which agree if all servers are alike.
 _OURS, _NOVAS = 10.0, 3.0
 
 Rows = dict[str, dict[str, float]]
 Host = neighbours.Neighbours
-#: choose(hosts, indices with room, server): the values, the best is highest
+#: choose(hosts, indices with room, server): values, the best is highest
 Chooser = Callable[[list[Host], list[int], neighbours.Server], list[float]]
 
 
 def drawn(rng: random.Random) -> Rows:
-    """A matrix from all that have what is published.
+    """Draws a matrix from all that agree with the published values.
 
-    Uniformly over rows with the published mean and cells; IV and V must be
-    almost the worst neighbours of each ("almost the lowest").
+    The draw is uniform over rows with the published mean and cells.  IV and V
+    must be almost the worst neighbours of each type ("almost the lowest").
     """
     return {target: _row(rng, target) for target in TYPES}
 
@@ -79,7 +80,7 @@ def _row(rng: random.Random, target: str) -> dict[str, float]:
 
 
 def wrong(rng: random.Random, rows: Rows) -> Rows:
-    """Each cell off by 10 % (one standard deviation)."""
+    """Returns a matrix with 10 % error (standard deviation) in each cell."""
     def off(value: float) -> float:
         return min(document.LARGEST,
                    max(_LEAST, value * rng.gauss(1, _WRONG)))
@@ -94,12 +95,12 @@ def model(rows: Mapping[str, Mapping[str, float]]) -> forecast.Model:
 
 def spread(hosts: list[Host], free: list[int], server: neighbours.Server
            ) -> list[float]:
-    """Nova's own weighers, where all servers have one flavor."""
+    """Chooses like Nova's own weighers if all servers have one flavor."""
     return [-_count(hosts[at]) for at in free]
 
 
 def ours(known: forecast.Model, slots: int) -> Chooser:
-    """RTInterferenceWeigher, alone."""
+    """Chooses by RTInterferenceWeigher alone."""
     def choose(hosts: list[Host], free: list[int],
                server: neighbours.Server) -> list[float]:
         mix = forecast.mix_of([hosts[at] for at in free], server)
@@ -113,7 +114,7 @@ def ours(known: forecast.Model, slots: int) -> Chooser:
 
 
 def both(known: forecast.Model, slots: int) -> Chooser:
-    """It and Nova's weighers, each with its default multiplier."""
+    """Chooses by it and Nova's weighers, each with its default multiplier."""
     alone = ours(known, slots)
 
     def choose(hosts: list[Host], free: list[int],
@@ -149,7 +150,7 @@ def throughput(truth: forecast.Model, hosts: list[Host]) -> float:
 
 
 def best(truth: Rows, arrivals: Sequence[str]) -> float:
-    """The most that pairs can have: a matching of maximum weight."""
+    """Returns the most that pairs can have: a matching of maximum weight."""
     graph = networkx.Graph()
     there = [*arrivals, *[''] * (2 * HOSTS - len(arrivals))]
     for one, name in enumerate(there):
@@ -161,7 +162,7 @@ def best(truth: Rows, arrivals: Sequence[str]) -> float:
 
 
 def _pair(truth: Rows, one: str, other: str) -> float:
-    """The throughput of two; '' is a place that stays empty."""
+    """Returns the throughput of two; '' is a place that stays empty."""
     if one and other:
         return truth[one][other] + truth[other][one]
     return float(bool(one) + bool(other))
@@ -169,7 +170,7 @@ def _pair(truth: Rows, one: str, other: str) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """Throughput over that of Nova's spread, in one run."""
+    """The throughput in one run, divided by that of Nova's spread."""
 
     ours: float
     both: float
@@ -180,12 +181,12 @@ class Run:
 
 def simulate(seed: str, count: int, slots: int, parts: Sequence[int],
              optimum: bool = True) -> Run:
-    """One run.
+    """Simulates one run.
 
-    :param count: network functions that arrive
+    :param count: number of network functions that arrive
     :param parts: how frequent the types are
-    :param optimum: look for the best, where two are on a host, which takes
-        most of the time
+    :param optimum: find the optimum for two on a host, which takes most of
+        the time
     """
     rng = random.Random(seed)  # noqa: S311
     rows = drawn(rng)
@@ -204,7 +205,7 @@ def simulate(seed: str, count: int, slots: int, parts: Sequence[int],
 
 
 class Report:
-    """Lines and goals."""
+    """A report of lines and goals."""
 
     def __init__(self) -> None:
         self.missed = 0
@@ -230,7 +231,7 @@ def _show(title: str, runs: Sequence[Run]) -> None:
 
 
 def pairs(report: Report, runs: int, seed: str) -> list[Run]:
-    """Two a host; returns the runs of the mix of the paper, 40 of 40."""
+    """Places two on a host; returns the runs of the paper's mix, 40 of 40."""
     shares, paper = [], []
     for count in (40, 30):
         for parts in MIXES:
@@ -252,7 +253,7 @@ def pairs(report: Report, runs: int, seed: str) -> list[Run]:
 
 def several(runs: int, seed: str, count: int, parts: Sequence[int] = PAPER,
             optimum: bool = True) -> list[Run]:
-    """Runs of one seed; 60 have four a host."""
+    """Returns runs of one seed; 60 functions have four on a host."""
     if count == 60:
         return [simulate(f'{seed} 60 {number}', 60, 4, parts)
                 for number in range(runs)]
@@ -270,7 +271,7 @@ def gains(report: Report, title: str, found: Sequence[Run], least: float
 
 def losses(report: Report, title: str, by_seed: Mapping[str, Sequence[Run]],
            most: float) -> None:
-    """What a wrong matrix costs, over all seeds."""
+    """Reports what a wrong matrix costs, over all seeds."""
     lost = {seed: [100 * (run.ours - run.wrong) for run in found]
             for seed, found in by_seed.items()}
     together = [one for each in lost.values() for one in each]

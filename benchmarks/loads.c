@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What benchmarks/monitor.py has compute: small kin of EP (only computes), CG
- * (multiplies a sparse matrix of the size of its class W) and MG (walks through
- * much memory) of the NAS Parallel Benchmarks.
+ * The loads of benchmarks/monitor.py: small relatives of EP (only computes),
+ * CG (multiplies a sparse matrix of the size of its class W) and MG (walks
+ * through much memory) of the NAS Parallel Benchmarks.
  *
  * usage: loads ep|cg|mg
- * For each byte that it reads it computes for some 5 ms, always the same, and
- * prints the CPU time that it took, in ns.
+ * For each byte that the program reads, it makes the same computation of about
+ * 5 ms, and prints the CPU time in ns.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 		double found = !strcmp(argv[1], "ep") ? ep() :
 			!strcmp(argv[1], "cg") ? cg(from, to) : mg(from, to);
 
-		/* What it found is used, so that it has to be computed. */
+		/* The result is used, so that the compiler cannot omit the work. */
 		printf("%lld%s\n", used_ns() - begun,
 		       found == 0.125 ? " " : "");
 		fflush(stdout);

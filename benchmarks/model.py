@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The model against the simulator, and the plans made with it.
+"""Compares the model, and plans made with it, with the simulator.
 
-Run it as ``python -m benchmarks.model [--quick]``.  Exits with 1 where a
+Run it as ``python -m benchmarks.model [--quick]``.  Exits with 1 if a
 requirement is missed.
 """
 
@@ -25,7 +25,7 @@ from rt_models.model.simulator import estimate
 PERIOD_US = 10_000
 SHARES = (0.3, 0.5, 0.8, 0.9)
 UTILISATIONS = (0.3, 0.5, 0.7, 0.85)
-#: 1 / mu in periods.
+#: The values of 1 / mu, in periods.
 LENGTHS = (0.05, 0.2, 1, 5, 20)
 PERCENTILE = 0.99
 MOST_MEAN, MOST_PERCENTILE, MOST_S = 0.02, 0.03, 0.05
@@ -34,7 +34,7 @@ TARGETS, LEAST_MET, SMALLER = 200, 0.99, 0.98
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """Relative errors (mean, percentile), and how sure they are."""
+    """Relative errors (mean, percentile), and their uncertainty."""
 
     name: str
     exact: tuple[float, float]
@@ -100,7 +100,7 @@ def accuracy(plan: estimate.Plan, lengths: tuple[float, ...]) -> bool:
 
 def questions(count: int) -> Iterator[tuple[rt_load.Load, rt_load.Target,
                                             int]]:
-    """Random loads, targets that have an answer, and that runtime."""
+    """Yields random loads, targets that have an answer, and the answer."""
     draw = random.Random(1)  # noqa: S311
     while count:
         share, utilisation = draw.uniform(0.2, 0.9), draw.uniform(0.3, 0.85)
@@ -123,7 +123,7 @@ def questions(count: int) -> Iterator[tuple[rt_load.Load, rt_load.Target,
 
 
 def inverse(plan: estimate.Plan, count: int) -> bool:
-    # One in a thousand may be refuted by chance.
+    # One plan in a thousand may be refuted by chance.
     plan = dataclasses.replace(plan, confidence=0.999)
     met = smaller = below = 0
     for load, target, runtime in questions(count):
@@ -144,14 +144,14 @@ def _reached(load: rt_load.Load, runtime: int, target: rt_load.Target,
     try:
         return estimate.estimate(load, reservation, percentiles, plan)[-1]
     except exception.InvalidLoad:
-        # Unstable: nothing is met.
+        # The queue is unstable, so no target is met.
         return estimate.Estimate(float('inf'), 0.0)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--quick', action='store_true',
-                        help='fewer cells, targets and requests')
+                        help='test fewer cells, targets and requests')
     quick = parser.parse_args().quick
     plan = estimate.Plan(requests=20_000 if quick else 100_000)
     met = accuracy(plan, LENGTHS[::2] if quick else LENGTHS)

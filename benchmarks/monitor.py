@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the monitor costs those that it watches.
+"""Measures what the monitor costs the servers that it watches.
 
 usage: .venv/bin/python -m benchmarks.monitor [rounds]
 
-A context switch (two processes that pass a byte to and fro on one CPU), a
-request over loopback and its answer, and the loads of loads.c, in a group
-that is watched and without the programs at their events, in turn and at once
-after each other, since what disturbs comes and goes: CPU time of the
-processes: the difference of the minimums, the median of the differences of
-the rounds, and what the true median is between with 95 %.  Where the limit is
-between these, the line says "too noisy".  Needs root, gcc and cgroup v1;
-exits 1 for a context switch above 300 ns, a request above 800 ns at each end,
-or a load 0.5 % slower, unless too noisy.
+It measures the CPU time of a context switch (two processes that pass a byte to
+and fro on one CPU), of a request over loopback and its answer, and of the
+loads of loads.c, in a watched group.  Runs with and without the monitor's
+programs attached alternate at once, because disturbances come and go.  Each
+line has the difference of the minimums, the median of the differences of the
+rounds, and the 95 % interval of the true median.  If the limit is within the
+interval, the line says "too noisy".  Needs root, gcc and cgroup v1; exits with
+1 for a context switch above 300 ns, a request above 800 ns at each end, or a
+load 0.5 % slower, unless too noisy.
 """
 
 from collections.abc import Callable
@@ -39,16 +39,16 @@ REQUESTS = 8_000
 #: Each exchange is two switches.
 SWITCHES = 2 * EXCHANGES
 CPU = 1
-#: Of 5 ms each, for the more that are compared.
+#: Loads of 5 ms each; more of them are compared.
 SLICES_A_ROUND = 100
-#: The first is for the caches, which attaching leaves cold.
+#: The first exchanges only warm the caches, which attaching leaves cold.
 SLICES = 5
 LOADS = pathlib.Path(__file__).with_name('loads.c')
 GROUP = pathlib.Path('/sys/fs/cgroup/cpu/nova-rt-bench-monitor')
 
 
 def ping_pong() -> None:
-    """Pass a byte to a child and back."""
+    """Passes a byte to a child and back."""
     there, back = os.pipe(), os.pipe()
     child = os.fork()
     if not child:
@@ -63,7 +63,7 @@ def ping_pong() -> None:
 
 
 def requests() -> None:
-    """Ask over loopback, answer and read the answer, all in one process."""
+    """Asks over loopback, answers and reads the answer, in one process."""
     with socket.create_server(('127.0.0.1', 0)) as listener, (
             socket.create_connection(listener.getsockname())) as client:
         server, _ = listener.accept()
@@ -76,7 +76,7 @@ def requests() -> None:
 
 
 def cpu_s(load: Callable[[], None]) -> float:
-    """The CPU time of a load in a process of its own, in s."""
+    """Returns the CPU time of a load in a process of its own, in s."""
     child = os.fork()
     if not child:
         (GROUP / 'cgroup.procs').write_text('0')
@@ -88,7 +88,7 @@ def cpu_s(load: Callable[[], None]) -> float:
 
 
 def watching(kind: type[objects.Source]) -> objects.Source:
-    """What watches the group, once its programs are attached."""
+    """Yields the monitor of the group once its programs are attached."""
     source = kind()
     source.apply(servers.Register().update([servers.Server(
         'bench', {servers.WHOLE: os.stat(GROUP).st_ino})]))
@@ -99,10 +99,10 @@ def watching(kind: type[objects.Source]) -> objects.Source:
 def measure(load: Callable[[], float], rounds: int,
             kind: type[objects.Source] = sched.Scheduler
             ) -> tuple[list[float], list[float]]:
-    """CPU times without and with the programs, in s.
+    """Returns CPU times without and with the programs, in s.
 
-    Each is the first of the two in every other round.  What attaching and
-    detaching leave behind is in both: without follows on them, too.
+    Each is the first of the two in every other round.  Both contain the
+    after-effects of attaching and detaching, because both follow on them.
     """
     without: list[float] = []
     under: list[float] = []
@@ -119,7 +119,7 @@ def measure(load: Callable[[], float], rounds: int,
 
 
 def interval(differences: list[float]) -> tuple[float, float]:
-    """What the true median is between with 95 %, by order statistics."""
+    """Returns the 95 % interval of the true median, by order statistics."""
     ranked, count = sorted(differences), len(differences)
     half = 1.96 * count ** 0.5 / 2
     return (ranked[max(0, int(count / 2 - half))],
@@ -128,7 +128,7 @@ def interval(differences: list[float]) -> tuple[float, float]:
 
 def report(name: str, found: tuple[list[float], list[float]],
            unit: Callable[[float], float], shown: str, limit: float) -> bool:
-    """Prints a line; whether it is within the limit or cannot be told."""
+    """Prints a line; returns if it is within the limit or too noisy."""
     without, under = found
     differences = [unit(b - a) for a, b in zip(without, under, strict=True)]
     least = unit(min(under) - min(without))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A pass of nova-scheduler as a job: HostStates, filters, weighers."""
+"""Makes passes of nova-scheduler into jobs: HostStates, filters, weighers."""
 
 from collections.abc import Callable, Sequence
 import logging
@@ -23,7 +23,7 @@ import rounds
 
 
 def set_up() -> None:
-    """What Nova's objects need before any is made."""
+    """Prepares Nova's objects."""
     logging.disable(logging.CRITICAL)
     config.parse_args(['benchmark'], default_config_files=[],
                       configure_db=False, init_rpc=False)
@@ -33,9 +33,9 @@ def set_up() -> None:
 def job(nodes: Callable[[], list[Any]], request: Callable[[], Any],
         ours: bool, filters: Sequence[Any] = (), weighers: Sequence[Any] = ()
         ) -> rounds.Job:
-    """What a request costs the scheduler.
+    """Returns a job with the work of the scheduler for one request.
 
-    :param nodes: gives the compute nodes, as each pass finds them
+    :param nodes: returns the compute nodes for each pass
     :param ours: with our HostState, and the filters and weighers given
     """
     state = rt_host_state.RTHostState if ours else host_manager.HostState

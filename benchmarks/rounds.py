@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Jobs timed in alternating rounds, and goals, for the benchmarks.
+"""Times jobs in alternating rounds and checks goals, for the benchmarks.
 
-What is timed is the CPU time of the thread, which other work on the machine
-hardly lengthens.  The rounds of all candidates alternate, so that what does
-hits all alike.  RUNS in the environment says how many there are.
+The time is the CPU time of the thread, which other work on the machine hardly
+lengthens.  The rounds of all candidates alternate, so that a disturbance
+affects all alike.  RUNS in the environment is the number of rounds.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ RUNS = int(os.environ.get('RUNS', 7))
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What is timed, and what gives it fresh input before."""
+    """A function to time, and one that makes its fresh input."""
 
     prepare: Callable[[], Any]
     run: Callable[[Any], object]
@@ -39,7 +39,7 @@ def timed(job: Job) -> float:
 
 
 class Rounds:
-    """CPU seconds of each job in alternating rounds."""
+    """The CPU seconds of each job in alternating rounds."""
 
     def __init__(self, jobs: dict[str, Job]) -> None:
         self._rounds = [{name: timed(job) for name, job in jobs.items()}
@@ -49,12 +49,12 @@ class Rounds:
         return statistics.median(one[name] for one in self._rounds)
 
     def ratio(self, name: str, to: str) -> float:
-        """The median over the rounds: what slows a round slows both."""
+        """Returns the median ratio of the rounds, which slow both alike."""
         return statistics.median(one[name] / one[to] for one in self._rounds)
 
 
 class Report:
-    """Lines and goals."""
+    """A report of lines and goals."""
 
     def __init__(self) -> None:
         self.missed = 0

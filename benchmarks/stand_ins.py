@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Groups of this host's that stand in for servers, for the benchmarks.
+"""Makes groups of this host that take the place of servers, for benchmarks.
 
 Needs root and the ``cpu`` controller of cgroup v1.
 """
@@ -15,14 +15,14 @@ from rt_monitor import look as monitor_look
 from rt_monitor import servers
 
 TOP = pathlib.Path(f'/sys/fs/cgroup/cpu/nova-rt-bench-{os.getpid()}')
-#: Sources that there is nothing to compare without.
+#: The sources without which there is nothing to compare.
 NEEDED = ('sched', 'tcp')
 _SECONDS = 30
 
 
 @contextlib.contextmanager
 def groups(*names: str) -> Iterator[dict[str, pathlib.Path]]:
-    """Groups by name, below one of our own; they go when they are empty."""
+    """Makes groups by name below one of our own; removes empty ones."""
     TOP.mkdir()
     made = {name: TOP / name for name in names}
     try:
@@ -37,7 +37,7 @@ def groups(*names: str) -> Iterator[dict[str, pathlib.Path]]:
 
 def joining(group: pathlib.Path, cpu: int | None = None
             ) -> Callable[[], None]:
-    """What a child process does before it becomes a program."""
+    """Returns what a child process does before it becomes a program."""
     def join() -> None:
         (group / 'cgroup.procs').write_text('0')
         if cpu is not None:
@@ -48,9 +48,9 @@ def joining(group: pathlib.Path, cpu: int | None = None
 @contextlib.contextmanager
 def running(group: pathlib.Path, *command: str, cpu: int | None = None
             ) -> Iterator[subprocess.Popen[str]]:
-    """Yields a command in a group, with a pipe; SIGTERM ends it.
+    """Runs a command in a group, with a pipe; SIGTERM ends the command.
 
-    :param cpu: the only one that it may run on
+    :param cpu: the only CPU on which the command may run
     """
     child = subprocess.Popen(  # noqa: PLW1509
         command, text=True, stdout=subprocess.PIPE,
@@ -63,7 +63,7 @@ def running(group: pathlib.Path, *command: str, cpu: int | None = None
 
 
 def port_of(child: subprocess.Popen[str]) -> int:
-    """The port that a command listens at, which it prints first."""
+    """Returns the port of a command, which the command prints first."""
     if child.stdout is None:
         raise ValueError('it has no pipe')
     return int(child.stdout.readline())
@@ -72,7 +72,7 @@ def port_of(child: subprocess.Popen[str]) -> int:
 def server(name: str, group: pathlib.Path,
            reservation: servers.Reservation | None = None, vcpus: int = 1
            ) -> servers.Server:
-    """A group as a server of one vCPU."""
+    """Returns a group as a server of one vCPU."""
     return servers.Server(
         name, {servers.WHOLE: os.stat(group).st_ino}, vcpus, name,
         reservation=reservation)
@@ -80,7 +80,7 @@ def server(name: str, group: pathlib.Path,
 
 @contextlib.contextmanager
 def monitor(*watched: servers.Server) -> Iterator[monitor_look.Monitor]:
-    """Yields what watches some servers."""
+    """Yields a monitor of some servers."""
     with contextlib.closing(monitor_look.Monitor()) as found:
         for source in found.sources:
             if source.reason and source.name in NEEDED:
@@ -90,7 +90,7 @@ def monitor(*watched: servers.Server) -> Iterator[monitor_look.Monitor]:
 
 
 def compiled(source: pathlib.Path, folder: str) -> str:
-    """The program of a source in C, in a folder."""
+    """Compiles a C source into a folder; returns the program."""
     program = f'{folder}/{source.stem}'
     subprocess.run(['cc', '-O2', '-o', program, source, '-lm'], check=True)
     return program

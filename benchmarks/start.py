@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a reservation adds to the start of a server, on the embedded cloud.
+"""Measures what a reservation adds to the start of a server.
 
 usage: tools/cloud.sh up; .venv/bin/python benchmarks/start.py [rounds]
 
-Servers with and without a reservation start in turns (default 15 of each).
-The time is that of the virt driver's spawn, from Nova's log.  Exits 1 where
-the medians differ by more than 20 ms.
+Servers with and without a reservation start in turns on the embedded cloud
+(default 15 of each).  The time is that of the virt driver's spawn, from Nova's
+log.  Exits with 1 if the medians differ by more than 20 ms.
 """
 
 import pathlib
@@ -37,7 +37,7 @@ def connect(cloud: settings.Settings) -> Any:
 
 
 def start(compute: Any, image: str, flavor: Any) -> str:
-    """Starts and delete a server; its id."""
+    """Starts and deletes a server; returns its id."""
     server = compute.create_server(
         name='start', flavor_id=flavor.id, image_id=image, networks='none')
     compute.wait_for_server(server, wait=60, interval=0.3)
@@ -47,12 +47,12 @@ def start(compute: Any, image: str, flavor: Any) -> str:
 
 
 def spawn_ms(log: str, server: str) -> float:
-    """From "Start spawning" to "spawned successfully", by the log's clock."""
+    """Returns the ms from "Start spawning" to "spawned successfully"."""
     def at(text: str) -> float:
         match = re.search(r'^\S+ (\d+):(\d+):(\d+\.\d+) .*'
                           + re.escape(server) + '.*' + text, log, re.M)
         if match is None:
-            raise LookupError(f'{server}: nothing logged of "{text}"')
+            raise LookupError(f'{server}: the log has no "{text}"')
         hours, minutes, seconds = map(float, match.groups())
         return 1000 * (3600 * hours + 60 * minutes + seconds)
     return at('spawned successfully') - at('Start spawning')

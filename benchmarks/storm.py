@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What reservations cost when many servers come and go, on the full cloud.
+"""Measures what reservations cost when many servers come and go.
 
 usage: tools/cloud.sh up --full; .venv/bin/python benchmarks/storm.py
        [servers [rounds]]
 
-Storms of servers with and without a reservation in turns, on both nodes, with
-two schedulers (default 300 of each, in 2 rounds), while the kernel's budgets
-are sampled.  Exits 1 where a pCPU was ever above its node's pool, something
-is left over, nova-rt-manage check finds a difference, or the rate is more
-than 10 % below that of plain servers.
+Storms of servers with and without a reservation alternate on both nodes of the
+full cloud with two schedulers (default 300 of each, in 2 rounds), while the
+kernel's budgets are sampled.  Exits with 1 if a pCPU was ever above its node's
+pool, something is left over, nova-rt-manage check finds a difference, or the
+rate is more than 10 % below that of plain servers.
 """
 
 import pathlib
@@ -26,10 +26,10 @@ from tests.full import storm  # noqa: E402
 
 LIMIT = 0.9
 PERIOD_US = 100_000
-#: All that are there at once fit the pool of their node, and beside each the
-#: one before, which nova-compute may still be at work on.
+#: All servers at one time fit into the pool of their node, each together with
+#: the server before, which nova-compute may not have finished.
 RUNTIME_US = {'lxc': 8_000, 'qemu': 3_000}
-#: Seconds for what nova-compute still does after the last server is gone.
+#: Seconds for nova-compute's work after the last server is gone.
 PATIENCE = 60
 
 
@@ -40,7 +40,7 @@ def specs(guest: str) -> dict[str, str]:
 
 def storms(nova: storm.Nova, count: int, rounds: int
            ) -> dict[str, list[storm.Outcome]]:
-    """The outcomes of plain and of reserved storms, in turns."""
+    """Runs plain and reserved storms in turns; returns their outcomes."""
     found: dict[str, list[storm.Outcome]] = {'plain': [], 'reserved': []}
     for turn in range(rounds):
         for kind, outcomes in found.items():
@@ -60,13 +60,13 @@ def storms(nova: storm.Nova, count: int, rounds: int
 
 
 def rate(outcomes: list[storm.Outcome]) -> float:
-    """Servers per second of all storms of one kind."""
+    """Returns the servers per second of all storms of one kind."""
     return (sum(outcome.ran for outcome in outcomes)
             / sum(outcome.seconds for outcome in outcomes))
 
 
 def left_over(cloud: settings.Settings) -> dict[str, int]:
-    """Claims in ppm, budgets in us; what stays."""
+    """Returns the claims in ppm and budgets in us that are left."""
     deadline = time.monotonic() + PATIENCE
     while True:
         left = {'claims': host.charged(cloud), 'budgets': host.budgets()}

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Transactions from packets, beside what the server noted itself.
+"""Compares transactions from packets with the server's own notes.
 
 usage: .venv/bin/python -m benchmarks.taps [requests]
 
-The server (traffic.c) is in a network namespace, whose interface on this
-host is watched as the tap of a virtual machine is: count and bytes must be
-equal, and p99 within 3 % of the server's notes, from the stamp on the
-packet of the request to after the last byte is sent.  Needs root, cc, ip and
-nsenter; exits with 1 where a requirement is missed.
+The server (traffic.c) is in a network namespace, whose interface on this host
+is watched like the tap of a virtual machine.  Count and bytes must be equal,
+and p99 must be within 3 % of the server's notes, from the stamp on the
+request's packet to the time after the last byte is sent.  Needs root, cc, ip
+and nsenter; exits with 1 if a requirement is missed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,12 +45,12 @@ def _ip(*words: str, inside: int | None = None) -> None:
 
 @contextlib.contextmanager
 def namespace(name: str = f'nrt{os.getpid()}') -> Iterator[int]:
-    """Yields a process in a network namespace, with THERE for an address."""
+    """Yields a process in a network namespace with the address THERE."""
     child = subprocess.Popen(
         ['unshare', '-n', 'sh', '-c', 'echo 0; exec sleep 600'], text=True,
         stdout=subprocess.PIPE)
     try:
-        stand_ins.port_of(child)  # it is in its namespace now
+        stand_ins.port_of(child)  # The process is in its namespace now.
         _ip('link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0',
             'netns', str(child.pid))
         _ip('addr', 'add', f'{HERE}/30', 'dev', name)
@@ -58,7 +58,7 @@ def namespace(name: str = f'nrt{os.getpid()}') -> Iterator[int]:
         _ip('addr', 'add', f'{THERE}/30', 'dev', 'eth0', inside=child.pid)
         _ip('link', 'set', 'eth0', 'up', inside=child.pid)
         yield child.pid
-        # With the namespace it would go too, but only later.
+        # It would also go with the namespace, but later.
         _ip('link', 'del', name)
     finally:
         child.kill()
@@ -66,9 +66,9 @@ def namespace(name: str = f'nrt{os.getpid()}') -> Iterator[int]:
 
 
 class Watched:
-    """The interface of a namespace, as the tap of a server.
+    """The interface of a namespace, watched as the tap of a server.
 
-    :ivar source: what reads it
+    :ivar source: the source that reads it
     """
 
     def __init__(self, name: str = f'nrt{os.getpid()}') -> None:
@@ -87,13 +87,13 @@ class Watched:
 
     def edge(self, peer: ipaddress.IPv4Address, role: transactions.Role,
              port: int) -> transactions.Edge:
-        """What was seen of it with a peer."""
+        """Returns what was seen of the server with a peer."""
         return self.source.read(self.register)[UUID].edges.get(
             transactions.Peer(role, peer, port), transactions.Edge())
 
 
 def exchange(case: traffic.Case) -> tuple[Sequence[int], transactions.Edge]:
-    """What the server noted, in ns, ascending; and what was seen."""
+    """Returns the server's notes in ns, ascending, and what was seen."""
     with (tempfile.TemporaryDirectory() as folder, namespace() as inside,
           contextlib.closing(Watched()) as watched):
         program = stand_ins.compiled(traffic.SOURCE, folder)
@@ -122,7 +122,7 @@ def exchange(case: traffic.Case) -> tuple[Sequence[int], transactions.Edge]:
 
 def report(case: traffic.Case, noted: Sequence[int],
            seen: transactions.Edge) -> bool:
-    """Prints a case; whether all that must be is within the limit."""
+    """Prints a case; returns whether all values are within their limits."""
     met = (len(noted), case.count * case.asked,
            case.count * case.answered) == (
         seen.took.count, seen.received, seen.sent)

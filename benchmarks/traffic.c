@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests and answers of fixed sizes, and when each was: what traffic.py
- * compares the monitor with.  Times are ns on the monotonic clock.
+ * Sends requests and answers of fixed sizes and records their times, with
+ * which traffic.py compares the monitor.  Times are ns on the monotonic clock.
  *
  * traffic server ADDRESS[:PORT] ASKED ANSWERED SENDFILE WORK_US FILE
- *	prints its port; SIGTERM has it write "arrived read first last" of each
+ *	prints its port; at SIGTERM writes "arrived read first last" of each
  * traffic client ADDRESS PORT CONNECTIONS RATE COUNT ASKED ANSWERED SEED FILE
- *	asks at random times; writes "asked answered" of each
+ *	sends requests at random times; writes "asked answered" of each
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -93,7 +93,7 @@ static void work(void)
 		;
 }
 
-/* Reads; when it came to the machine, or 0 where the kernel does not say. */
+/* Reads, and sets when the data arrived, or 0 if the kernel does not say. */
 static ssize_t read_stamped(struct connection *one, ns *arrived)
 {
 	char control[CMSG_SPACE(sizeof(struct timespec))];
@@ -156,7 +156,7 @@ static void serve(struct connection *one)
 		}
 		if (one->left == asked) {
 			one->times[1] = now();
-			/* The kernel does not stamp the very first ones. */
+			/* The kernel does not stamp the first packets. */
 			one->times[0] = arrived ? arrived : one->times[1];
 		}
 		one->left -= got;

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Transactions as the monitor has them, beside what both ends noted.
+"""Compares the monitor's transactions with the notes of both ends.
 
 usage: .venv/bin/python -m benchmarks.traffic [seconds of each case]
 
-A server and a client (traffic.c) note the times of each request.  The
-monitor's count and bytes must be equal, the mean within 1 %, and p50, p75,
-p90, p99 and p99.9 within 2 % of those of the notes: at the client from before
-it sends to after it has read all; at the server from the stamp that the
-kernel puts on the request's packet to after the last byte is sent.  What the
-clocks are read apart, at most 2 us, is allowed on top.  Needs root,
-cc and cgroup v1; exits with 1 where a requirement is missed.
+A server and a client (traffic.c) note the times of each request.  Compared
+with the notes, the monitor's count and bytes must be equal, the mean within 1
+%, and p50, p75, p90, p99 and p99.9 within 2 %.  The client's times are from
+before it sends to after it has read everything; the server's times are from
+the kernel's stamp on the request's packet to after the last byte is sent.  An
+extra 2 us is allowed, because the clocks are not read at the same time.  Needs
+root, cc and cgroup v1; exits with 1 if a requirement is missed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,20 +32,20 @@ from rt_monitor import transactions
 SOURCE = pathlib.Path(__file__).with_suffix('.c')
 PARTS = (0.5, 0.75, 0.9, 0.99, 0.999)
 MEAN, PART = 0.01, 0.02
-#: Between a clock of ours and one of the kernel's.
+#: The allowed time between a clock here and a clock of the kernel.
 APART_NS = 2_000
 _SECONDS = 20
-#: CPUs.  On one, who is woken would run before the other reads its clock.
+#: CPUs.  On one CPU the woken end would run before the other reads its clock.
 SERVER_CPU, CLIENT_CPU = 0, 1
 _LOCALHOST = ipaddress.IPv4Address('127.0.0.1')
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """What is asked.
+    """The requests of one case.
 
     :ivar rate_hz: requests a second, at random times
-    :ivar count: of requests
+    :ivar count: number of requests
     :ivar asked, answered: bytes of each request and answer
     :ivar work_us: CPU time of the server for each
     """
@@ -65,7 +65,7 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Side:
-    """What one end noted, and what was seen of it; in ns, ascending."""
+    """The notes of one end, and what was seen of it; in ns, ascending."""
 
     role: transactions.Role
     noted_ns: Sequence[int]
@@ -73,7 +73,7 @@ class Side:
 
 
 def exchange(case: Case) -> tuple[Side, Side]:
-    """The server's and the client's side of a case."""
+    """Returns the server's and the client's side of a case."""
     with tempfile.TemporaryDirectory() as folder:
         program = stand_ins.compiled(SOURCE, folder)
         with stand_ins.groups('server', 'client') as groups, (
@@ -97,7 +97,7 @@ def exchange(case: Case) -> tuple[Side, Side]:
 
 def _run(program: str, folder: str, case: Case,
          groups: dict[str, pathlib.Path]) -> int:
-    """The port that the server had."""
+    """Runs a case; returns the port of the server."""
     with stand_ins.running(
             groups['server'], program, 'server', *map(str, (
                 _LOCALHOST, case.asked, case.answered, int(case.sendfile),
@@ -127,7 +127,7 @@ def _side(role: transactions.Role, path: str, width: int,
 
 def compare(noted_ns: Sequence[int], seen: histogram.Histogram
             ) -> Iterator[tuple[str, float, float, float]]:
-    """Yields what it is, noted and seen in ns, and what may be between."""
+    """Yields a name, noted and seen values in ns, and the allowed error."""
     mean = sum(noted_ns) / len(noted_ns)
     yield 'mean', mean, seen.mean_ns, MEAN
     for part in PARTS:
@@ -137,7 +137,7 @@ def compare(noted_ns: Sequence[int], seen: histogram.Histogram
 
 
 def within(noted: float, seen: float, most: float) -> bool:
-    """Whether what was seen is near enough to what was noted."""
+    """Returns whether the seen values are near enough to the notes."""
     return abs(seen - noted) <= most * noted + APART_NS
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What ``tacker-rt validate`` costs on a package of many VDUs.
+"""Measures what ``tacker-rt validate`` costs on a package of many VDUs.
 
 usage: benchmarks/validate.py [n_vdus]     (default 100)
 
 The package has a VNFD, a base HOT and a nested template for each VDU, as a
 CSAR.  Each figure is the median of RUNS (default 7) of CPU time.  "our part"
-is what the whole takes beyond PyYAML loading the same texts by itself.
-Exits 1 where a goal is missed.
+is the time beyond that of PyYAML alone for the same texts.  Exits with 1 if a
+goal is missed.
 """
 
 from collections.abc import Callable
@@ -107,7 +107,7 @@ resources:
 
 
 def members(count: int) -> dict[str, str]:
-    """The package; each VDU has a reservation and a policy above it."""
+    """Returns the package; each VDU has a reservation and a policy above."""
     names = [{'name': f'VDU{number}', 'runtime': 1_000 + number}
              for number in range(count)]
     folder = 'BaseHOT/simple/'

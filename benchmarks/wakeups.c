@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sleeps until times of the clock, 1 ms apart, as a SCHED_FIFO task.
- * usage: wakeups COUNT FILE, for how late each was, in ns
+ * Sleeps until times of the clock that are 1 ms apart, as a SCHED_FIFO task.
+ * usage: wakeups COUNT FILE, where FILE gets how late each wake-up was, in ns
  */
 #include <sched.h>
 #include <stdio.h>

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How late a SCHED_FIFO task wakes up, with the monitor and without.
+"""Measures how late a SCHED_FIFO task wakes up, with and without monitor.
 
 usage: .venv/bin/python -m benchmarks.wakeups [rounds]
 
-As cyclictest measures it: a task of priority 60 on one CPU, in a group that
-is watched, sleeps until a time of the clock, 1 ms on, and notes how late it
-is.  With and without the programs in turn; the difference must be within the
-spread of the rounds.  Needs root, cc and cgroup v1, and 50 ms every second of
-real-time budget for its group; exits with 1 where it is not within.
+The measurement is that of cyclictest: a task of priority 60 on one CPU, in a
+watched group, sleeps until a time of the clock 1 ms later, and notes how late
+it wakes up.  Rounds with and without the programs alternate; the difference
+must be within the spread of the rounds.  Needs root, cc and cgroup v1, and
+50 ms every second of real-time budget for its group; exits with 1 if the
+difference is larger.
 """
 
 import pathlib
@@ -28,7 +29,7 @@ _PARTS = {'p50': 0.5, 'p99': 0.99, 'longest': 1.0}
 
 
 def late_ns(program: str, group: pathlib.Path, folder: str) -> list[int]:
-    """How late each wake-up was, ascending."""
+    """Returns how late each wake-up was, ascending."""
     path = f'{folder}/late'
     subprocess.run(  # noqa: PLW1509
         [program, str(WAKEUPS), path], check=True,

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What RTInterferenceWeigher and RTCHRWeigher cost nova-scheduler.
+"""Measures what RTInterferenceWeigher and RTCHRWeigher cost nova-scheduler.
 
 usage: benchmarks/weigher.py [n_hosts ...]     (default 1000)
 
 Each line is the median over RUNS (default 7) of CPU time per host.  A typed
-host is one in a request of a server with a type; its own neighbours were seen
-by the scheduler before, or, worse than in any cloud, were not and are unlike
-those of all others.  Exits 1 where a goal is missed.
+host is a host in a request for a server with a type.  The scheduler has seen
+its neighbours before, or (worse than in any cloud) has not, and they are
+unlike those of all others.  Exits with 1 if a goal is missed.
 """
 
 import random
@@ -27,7 +27,7 @@ TYPES = ('I', 'II', 'III', 'IV', 'V')
 
 
 def beside(states: int) -> str:
-    """Up to eight servers, in one of so many ways."""
+    """Returns up to eight servers, in one of a number of ways."""
     rng = random.Random(random.randrange(states))  # noqa: S311
     return neighbours.to_text(neighbours.Neighbours.of(
         neighbours.Server(neighbours.Kind.SHARED, name) for name
@@ -35,7 +35,7 @@ def beside(states: int) -> str:
 
 
 def published(nodes: list[Any], states: int) -> list[Any]:
-    """The hosts with neighbours, drawn from so many sets of them."""
+    """Returns hosts with neighbours, drawn from a number of sets."""
     for node in nodes:
         node.stats = dict(node.stats) | {neighbours.KEY: beside(states)}
     return nodes
@@ -51,14 +51,14 @@ def request(typed: bool) -> Any:
 
 def weigher_job(weigher: type, nodes: list[Any], typed: bool,
                 fresh: bool = False) -> rounds.Job:
-    """One weigher over hosts as fresh as in a real request.
+    """Returns a job of one weigher over hosts as fresh as in a real request.
 
-    :param fresh: it has seen none of the neighbours before
+    :param fresh: the weigher has seen none of the neighbours before
     """
     spec, kept = request(typed), weigher()
 
     def prepare() -> tuple[Any, list[Any]]:
-        # All states that there are: none is the same as another's.
+        # All states are different.
         found = published(nodes, 1 << 40) if fresh else nodes
         return (weigher() if fresh else kept), [
             weights.WeighedHost(hosts.host_state(
@@ -68,7 +68,7 @@ def weigher_job(weigher: type, nodes: list[Any], typed: bool,
 
 
 def pass_job(nodes: list[Any], ours: bool, typed: bool) -> rounds.Job:
-    """A whole pass, over neighbours that were seen before."""
+    """Returns a whole pass over neighbours that were seen before."""
     return passes.job(
         lambda: nodes, lambda: request(typed), ours,
         weighers=[rt_weights.RTInterferenceWeigher(),

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reservations, seen by those who use a cloud: tests for Tempest."""
+"""Tests for Tempest of reservations, as users of a cloud see them."""

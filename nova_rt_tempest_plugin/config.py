@@ -6,7 +6,7 @@ from oslo_config import cfg
 
 GROUP = cfg.OptGroup(
     name='nova_rt', title='Reservations of CPU time',
-    help='What the tests ask of the cloud, and what it allows.')
+    help='The reservations of the tests, and what the cloud allows.')
 
 OPTS = [
     cfg.IntOpt(
@@ -18,40 +18,42 @@ OPTS = [
     cfg.IntOpt(
         'larger_runtime_us', default=30_000, min=1,
         help="""
-The runtime that a hint or a resize asks for instead.  While a server is
-resized a host may hold both.
+The runtime that a hint or a resize asks for instead.  While a server is being
+resized, one host may have to hold both runtimes.
 """),
     cfg.StrOpt(
         'hint_override', default='lower', choices=['any', 'lower', 'none'],
-        help='The option of this name of Nova.'),
+        help='The value of the option of the same name in [nova_rt] of Nova.'),
     cfg.BoolOpt(
         'hints_on_plain_flavors', default=False,
-        help='The option of this name of Nova.'),
+        help='The value of the option of the same name in [nova_rt] of Nova.'),
     cfg.BoolOpt(
         'evacuation', default=False,
         help="""
-Whether a host may be forced down to evacuate a server from it.  What the
-server leaves there goes when nova-compute of that host is restarted; Nova may
-refuse to use the host again before that, so it can stay forced down.  Needs
-``[compute] min_compute_nodes`` of 2 and more, which run the same images.
+Whether a host may be forced down to evacuate a server from it.  The claim of
+the server stays on that host until nova-compute there is restarted.  Nova may
+refuse to use the host again before that, so the host can stay forced down.
+The test needs ``[compute] min_compute_nodes`` of 2 or more, with hosts that
+run the same images.
 """),
     cfg.StrOpt(
         'vnf_package',
         help="""
-The path of a VNF package (CSAR).  Without one VNFs are not tested.
+The path of a VNF package (CSAR).  If this is unset, VNFs are not tested.
 """),
     cfg.StrOpt(
         'vnf_request',
         help="""
-The path of the request, in JSON, that instantiates a VNF of ``vnf_package``
-through version 2 of Tacker's API, ``vimConnectionInfo`` included.
+The path of a request in JSON that instantiates a VNF of ``vnf_package``
+through version 2 of Tacker's API, including ``vimConnectionInfo``.
 """),
     cfg.IntOpt(
         'vnf_bandwidth', default=600_000, min=1,
         help="""
-What each server of the VNF reserves, in parts per million of one CPU.
+The bandwidth that each server of the VNF reserves, in parts per million of one
+CPU.
 """),
     cfg.StrOpt(
         'vnfm_catalog_type', default='nfv-orchestration',
-        help='Tacker in the service catalogue.'),
+        help="Tacker's service type in the catalogue."),
 ]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What Tempest asks its plugins."""
+"""The plugin that Tempest loads."""
 
 import pathlib
 from typing import Any
@@ -14,10 +14,10 @@ _PACKAGE = pathlib.Path(__file__).parent
 
 
 class NovaRtTempestPlugin(plugins.TempestPlugin):
-    """Tests of reservations; there is no API of our own to have clients."""
+    """Adds tests of reservations; there are no clients, as there is no API."""
 
     def load_tests(self) -> tuple[str, str]:
-        """The directory of the tests, and where their names begin."""
+        """Returns the directory of the tests, and the root of their names."""
         return str(_PACKAGE / 'tests'), str(_PACKAGE.parent)
 
     def register_opts(self, conf: cfg.ConfigOpts) -> None:

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The experiments of the paper (section 6), again: ``run.sh`` (--help)."""
+"""Repeats the experiments of the paper (section 6): ``run.sh`` (--help)."""

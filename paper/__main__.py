@@ -29,14 +29,14 @@ from paper.sip import fig8 as sip_fig8
 from paper import table3
 from paper import walk
 
-#: Of many points: commands can share the work.
+#: Experiments with many points, which several commands can share.
 CAMPAIGNS = {'table3': table3, 'fig6': fig6, 'fig7': fig7}
 EXPERIMENTS = {'fig8': fig8, 'fig8-sip': sip_fig8, 'containers': containers,
                'chance': chance}
-#: With options of their own.
+#: Commands with options of their own.
 TOOLS = {'walk': walk, 'probe': probe, 'pinning': pinning,
          'interference': interference, 'placing': placing}
-#: What holds the reservation of a server.
+#: The kernel objects that can hold the reservation of a server.
 PLACES = {'deadline': scheduling.reserved, 'group': scheduling.grouped}
 RESULTS = pathlib.Path(__file__).parent / 'build'
 
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         module.register(commands.add_parser(name, help=about,
                                             description=about))
     options = parser.parse_args(arguments)
-    # To leave no process, namespace or group behind.
+    # So no process, namespace or group is left behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         tool = TOOLS.get(options.command)
@@ -67,46 +67,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _register(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument('--short', action='store_true',
-                        help='see that it works, without statistics')
+                        help='check that it works, without statistics')
     if name in ('fig8-sip', 'containers', 'chance'):
         parser.set_defaults(server='group')
     else:
         parser.add_argument(
-            '--server', choices=PLACES, default='deadline', help='a thread '
-            'under SCHED_DEADLINE (default), or a control group as '
-            'nova-compute makes it')
+            '--server', choices=PLACES, default='deadline', help='make the '
+            'server a thread under SCHED_DEADLINE (default), or put it into a '
+            'control group, as nova-compute does')
     parser.add_argument('--output', type=pathlib.Path, metavar='DIRECTORY',
                         default=RESULTS / name,
-                        help='where data, plot and table go (%(default)s)')
+                        help='for data, plot and table (%(default)s)')
     parser.add_argument('--seed-base', type=walk.positive, metavar='N',
-                        help='the first seed, to have the requests of an '
-                        'earlier command again (default: a new one)')
+                        help='the first seed, to repeat the requests of an '
+                        'earlier command (default: a new seed)')
     if name in CAMPAIGNS:
         _register_extent(parser)
 
 
 def _register_extent(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--data', type=pathlib.Path, metavar='FILE',
-                        help='the CSV that has runs or gets them (default: '
-                        'in DIRECTORY)')
+                        help='the CSV file of runs, for old and new runs '
+                        '(default: in DIRECTORY)')
     parser.add_argument('--seeds', type=walk.positive, metavar='N',
                         default=measure.Effort().seeds,
-                        help='runs of each point (%(default)s)')
+                        help='number of runs of each point (%(default)s)')
     parser.add_argument('--run-seconds', type=walk.seconds, metavar='S',
-                        default=1.0, help='how long one lasts (%(default)s), '
+                        default=1.0, help='length of a run (%(default)s), '
                         f'with {measure.LEAST} to {measure.Effort().requests}'
                         ' requests')
     parser.add_argument('--seconds', type=walk.seconds, metavar='S',
-                        default=math.inf, help='start no run later than '
-                        'this; the same command measures on (default: no '
+                        default=math.inf, help='start no run after this '
+                        'time; the same command continues later (default: no '
                         'limit; 0: no run, only the table)')
     parser.add_argument('--points', nargs='+', default=['*'],
-                        metavar='PATTERN', help='measure only points of '
-                        "such names, as '128B-0.5-*us'")
+                        metavar='PATTERN', help='measure only points '
+                        "whose names match, such as '128B-0.5-*us'")
 
 
 def run(options: argparse.Namespace) -> str:
-    """One of CAMPAIGNS or EXPERIMENTS; returns its table."""
+    """Runs one of CAMPAIGNS or EXPERIMENTS; returns its table."""
     options.output.mkdir(parents=True, exist_ok=True)
     rtwalk.build()
     settings = bench.Settings(
@@ -123,7 +123,7 @@ def run(options: argparse.Namespace) -> str:
 
 def _extended(settings: bench.Settings, options: argparse.Namespace
               ) -> tuple[bench.Settings, bench.Extent]:
-    """What the options of CAMPAIGNS ask for."""
+    """Returns which part of the points the options of CAMPAIGNS select."""
     if options.short:
         data = options.output / f'{options.command}-short.csv'
         data.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How an experiment is to be done: where, how long, from which seed."""
+"""The settings of an experiment: where, how long, from which seed."""
 
 from collections.abc import Callable, Sequence
 import contextlib
@@ -12,7 +12,7 @@ from nova_rt.rules import reservation as rt_reservation
 from paper import measure
 from paper import rtwalk
 
-#: A server with a reservation: the command that starts its clients.
+#: A context with a reserved server, which gives the command for clients.
 Place = Callable[[rtwalk.Endpoint, rt_reservation.Reservation],
                  contextlib.AbstractContextManager[Sequence[str]]]
 
@@ -21,8 +21,8 @@ Place = Callable[[rtwalk.Endpoint, rt_reservation.Reservation],
 class Settings:
     """The settings of one experiment.
 
-    :param directory: where results go; it exists
-    :param seed_base: the first seed; others follow it
+    :param directory: an existing directory for the results
+    :param seed_base: the first seed; the others follow
     """
 
     directory: pathlib.Path
@@ -33,12 +33,12 @@ class Settings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Extent:
-    """Which part of many points one command measures.
+    """The part of many points that one command measures.
 
-    :param data: the file of runs, which may have some
+    :param data: the file of runs, which may have some already
     :param run_s: seconds that a run lasts
-    :param seconds: start no run later than this
-    :param only: patterns of names of points, as those of files
+    :param seconds: no run starts later than this
+    :param only: patterns of the names of points, like those of files
     :param first: measure no more points of each curve; None: all
     """
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures many points, in as many commands as one likes.
+"""Measures many points in any number of commands.
 
-Each run is in the data as soon as it ends, and a later command goes on where
-an earlier one stopped.
+Each run is in the data as soon as it ends, and a later command continues
+where an earlier one stopped.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,23 +21,23 @@ from paper import points as rt_points
 from paper import records
 from paper import rtwalk
 
-#: Runs of a point before the next one's turn, so that what the machine does
-#: for a while is not all in the same points.
+#: The runs of a point before it is the turn of the next point, so that a
+#: disturbance of some minutes is not in all runs of the same points.
 _TURN = 5
 
 
 class Incomplete(exception.RTError):
-    """There is no table of points that were not measured."""
+    """There is no table, because some points were not measured yet."""
 
     msg_fmt = ('%(missing)d of %(all)d points have no run yet (%(first)s); '
-               'the same command measures on.')
+               'run the same command again to continue.')
 
 
 @dataclasses.dataclass(frozen=True)
 class Campaign:
-    """Some points, and what is known of them.
+    """Some points and their runs.
 
-    :param end: of the monotonic clock; no run starts later
+    :param end: a time of the monotonic clock after which no run starts
     """
 
     settings: bench.Settings
@@ -50,7 +50,7 @@ class Campaign:
         return time.monotonic() >= self.end
 
     def measure(self, wanted: Sequence[rt_points.Point]) -> None:
-        """Every point gets its runs, as far as the time goes."""
+        """Runs every point, as far as the time allows."""
         seeds = self.settings.effort.seeds
         for goal in (*range(_TURN, seeds, _TURN), seeds):
             for megabits, points in itertools.groupby(
@@ -98,7 +98,7 @@ class Campaign:
               f'{latest.value("p99")[0]:.0f} us', flush=True)
 
     def _seeds(self, point: rt_points.Point, count: int) -> Iterator[int]:
-        """The next ones, which this point has not had."""
+        """Returns the next seeds that this point has not had."""
         had = {run.seed for run in self.runs(point)}
         new = (seed for seed in itertools.count(self.settings.seed_base)
                if seed not in had)
@@ -108,10 +108,10 @@ class Campaign:
 def run(settings: bench.Settings, extent: bench.Extent,
         curves: Sequence[Sequence[rt_points.Point]]
         ) -> list[list[measured.Measured]]:
-    """Measures what is missing; returns all that is known, by curve.
+    """Measures what is missing; returns all measurements, by curve.
 
     :raises Incomplete: when the time is over, and a point has no run yet
-    :raises OSError: when EBUSY where a reservation does not fit
+    :raises OSError: when a reservation does not fit (EBUSY)
     """
     curves = [curve[:extent.first] for curve in curves]
     campaign = Campaign(settings, extent, records.Data(extent.data),

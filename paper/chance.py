@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a perfect model would score on a perfect machine: chance alone."""
+"""Calculates the errors of a perfect model on a perfect machine: chance."""
 
 from collections.abc import Sequence
 
@@ -18,9 +18,9 @@ from paper import workload as rt_workload
 from rt_models.model.simulator import lone
 from rt_models.model.simulator import traffic
 
-#: For each seed of the effort.
+#: The number of repetitions for each seed.
 REPEATS = 10
-#: Per cent of all repetitions.
+#: The range to show has this many per cent of all repetitions.
 _RANGE = (10, 90)
 HEADER = ('LD', 'Q/P', 'Published, 128 B', '2048 B', 'Chance',
           '80 % of repetitions')
@@ -52,7 +52,7 @@ def _row(small: published.Row, large: published.Row,
 
 def _errors(curve: Sequence[points.Point], requests: int, seed: int
             ) -> list[float]:
-    """MAPE of the exact model of a run of each point, in per cent."""
+    """Returns the MAPE of the exact model, for a run of each point, in %."""
     runs = [_run(point, requests, seed) for point in curve]
     said = [predictions.predict(point, 0.0)['exact'] for point in curve]
     both = ([times.mean() for times in runs],
@@ -63,7 +63,7 @@ def _errors(curve: Sequence[points.Point], requests: int, seed: int
 
 
 def _run(point: points.Point, requests: int, seed: int) -> samples.Floats:
-    """Response times in us, of requests that find a queue in balance."""
+    """Returns response times in us, from a queue in balance on."""
     if point.reservation is None:
         raise ValueError(f'{point.name} has no reservation')
     start = point.workload.waiting(seed)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What else the machine did while something was measured."""
+"""Records what else the machine did during a measurement."""
 
 from collections.abc import Iterator
 import contextlib
@@ -10,17 +10,17 @@ import pathlib
 import time
 
 _STAT = pathlib.Path('/proc/stat')
-#: Fields of the first line of /proc/stat, in 1/USER_HZ.
+#: The fields of the first line of /proc/stat, in 1/USER_HZ.
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7
 
 
 @dataclasses.dataclass
 class Conditions:
-    """The conditions of one run; filled in when it ends.
+    """The conditions of one run, which are filled in when the run ends.
 
-    :ivar steal: part of all CPU time that the hypervisor gave to others
-    :ivar busy: part of all CPU time that anything here used, also what was
-        measured
+    :ivar steal: the part of all CPU time that the hypervisor gave to others
+    :ivar busy: the part of all CPU time that this machine used, including the
+        programs that were measured
     """
 
     load_average: float = 0.0
@@ -31,7 +31,7 @@ class Conditions:
 
 @contextlib.contextmanager
 def watched() -> Iterator[Conditions]:
-    """Fills in what it yields at the end of the block."""
+    """Yields conditions, and fills them in at the end of the block."""
     found = Conditions()
     before, start = _ticks(), time.monotonic()
     yield found
@@ -45,5 +45,5 @@ def watched() -> Iterator[Conditions]:
 
 def _ticks() -> list[int]:
     with _STAT.open(encoding='ascii') as file:
-        # The last two, of guests, are part of the first two.
+        # The last two fields, of guests, are a part of the first two.
         return [int(word) for word in file.readline().split()[1:9]]

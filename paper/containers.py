@@ -2,8 +2,8 @@
 
 """Fig. 8 and three rows of Table 3 in containers with flavors of Nova.
 
-All times are multiples of the paper's, so that a kernel that looks at a
-budget in each of its ticks only can keep the period.
+All times are multiples of the paper's, so that a kernel that checks a budget
+only at its ticks can keep the period.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,9 +27,9 @@ from paper import workload as rt_workload
 
 #: A period of 100 ms, 25 ticks of a kernel with 250 a second.
 SCALE = 50
-#: Requests come this much more seldom, too: a tenth of them must do.
+#: Requests are rarer by the same factor, so a tenth of them must be enough.
 FEWER = 10
-#: us.  Table 3 has several.
+#: The interval in us; Table 3 has several.
 INTERVAL_US = 400
 HEADER = ('LD', 'Q/P', 'Measured us', 'Paper', 'Exact', 'Replay')
 
@@ -89,7 +89,7 @@ class Containers:
 
 
 def run(settings: bench.Settings) -> str:
-    """Measures all; returns two tables."""
+    """Measures everything; returns two tables."""
     with nova.up() as cloud:
         containers = Containers(cloud, settings)
         cases = isolation.run(containers, cloud.noise)
@@ -100,7 +100,7 @@ def run(settings: bench.Settings) -> str:
 
 
 def _row(containers: Containers, row: published.Row) -> Sequence[str]:
-    """Mean / p99: what is measured, and how far off the models are."""
+    """Returns mean / p99 as measured, and the errors of the models."""
     reservation = _reservation(row.share)
     interval = rt_workload.Distribution(INTERVAL_US * SCALE)
     point = points.Point(

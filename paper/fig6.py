@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Fig. 6: response times where the network is negligible."""
+"""Fig. 6: response times with a negligible network."""
 
 from collections.abc import Sequence
 
@@ -13,13 +13,13 @@ from paper import points
 from paper import published
 from paper import report
 
-#: (load, Q / P) of its two plots, which are rows of Table 3.
+#: The (load, Q / P) of its two plots, which are rows of Table 3.
 PLOTS = ((0.5, 0.8), (0.8, 0.9))
 SIZE = 128
 HEADER = ('LD', 'Interval', '2 delta', 'Mean', 'Controlled', 'Paper', 'Exact',
           'p99', 'Controlled', 'Paper', 'Exact')
 MODELS = ('paper', 'exact')
-#: Model, line.
+#: The models and their lines.
 LINES = (('paper', ':'), ('exact', '-'))
 
 
@@ -39,7 +39,7 @@ def run(settings: bench.Settings, extent: bench.Extent) -> str:
 
 
 def rows(curve: Sequence[measured.Measured]) -> list[list[str]]:
-    """A row for each point: measured and predicted, in us."""
+    """Returns a row for each point: measured and predicted, in us."""
     return [[f'{point.point.interval_us:g}', f'{point.delay_us:.0f}',
              *(cell for statistic in measured.STATISTICS
                for cell in _cells(point, statistic))] for point in curve]
@@ -53,7 +53,7 @@ def _cells(point: measured.Measured, statistic: str) -> list[str]:
 
 
 def draw(plot: axes.Axes, curve: Sequence[measured.Measured]) -> None:
-    """The mean and the 99th percentile over the interval, log scales."""
+    """Draws the mean and the 99th percentile over the interval, log scales."""
     for number, statistic in enumerate(measured.STATISTICS):
         draw_curve(plot, curve, statistic, f'C{number}', statistic)
     plot.loglog()
@@ -63,7 +63,7 @@ def draw(plot: axes.Axes, curve: Sequence[measured.Measured]) -> None:
 
 def draw_curve(plot: axes.Axes, curve: Sequence[measured.Measured],
                statistic: str, colour: str, label: str) -> None:
-    """Dots for what was measured, crosses less chance, lines of models."""
+    """Draws measured values as dots, controlled as crosses, and models."""
     times = report.milliseconds(one.point.interval_us for one in curve)
     estimates = [one.estimate(statistic) for one in curve]
     plot.errorbar(

@@ -13,9 +13,9 @@ from paper import measured
 from paper import points
 from paper import report
 
-#: us.
+#: The intervals in us.
 INTERVALS_US = (250, 300, 400, 600, 1000)
-#: Mb/s.
+#: The bandwidths in Mb/s.
 BANDWIDTHS = (100, 200, 500, 1000)
 SIZE, LOAD, SHARE = 2048, 0.5, 0.8
 

@@ -18,9 +18,9 @@ from paper import samples
 from paper import scheduling
 from paper import workload as rt_workload
 
-#: The paper's: 1.4 ms every 2 ms.
+#: The paper's reservation: 1.4 ms every 2 ms.
 RESERVATION = rt_reservation.Reservation(1400, published.PERIOD_US)
-#: Paced as SIPp does it, 257 every 100 ms, all alike: 60 % of a CPU.
+#: The pace of SIPp: 257 equal requests every 100 ms, 60 % of a CPU.
 INTERVAL_US = 100_000 / 257
 WORKLOAD = rt_workload.Workload(
     rt_workload.Distribution(INTERVAL_US, fixed=True),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A control group with a reservation, as nova-compute makes them.
+"""Makes a control group with a reservation, as nova-compute does.
 
-Through the kernel interface that the host has.
+It uses the kernel interface of the host.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,16 +20,16 @@ from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
 
 GROUP = '/nova-rt-experiments'
-#: Of SCHED_RR, above the noise.
+#: The priority of SCHED_RR, above that of the noise.
 PRIORITY = 30
 
 
 @contextlib.contextmanager
 def reserved(reservation: rt_reservation.Reservation, cpu: int
              ) -> Iterator[Callable[[int], None]]:
-    """Yields what puts a process in; all have to end within the block.
+    """Yields a function that puts processes in; all must end in the block.
 
-    :raises KernelError: when the host has no interface, or not so much left
+    :raises KernelError: when the host has no interface or not enough room
     """
     privsep.cgroup_pctxt.set_client_mode(False)
     privsep.TOPS = frozenset((GROUP.strip('/'),))
@@ -38,7 +38,7 @@ def reserved(reservation: rt_reservation.Reservation, cpu: int
     if interface is None or hierarchy is None:
         raise exception.KernelError(
             interface='any', group=GROUP,
-            reason='this kernel has none that reserves for control groups')
+            reason='this kernel has no interface for control groups')
     path = pathlib.Path(hierarchy.mount, GROUP.strip('/'))
     path.mkdir(exist_ok=True)
     try:

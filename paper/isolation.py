@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The four cases of Fig. 8, whatever the server."""
+"""Measures the four cases of Fig. 8 with any server."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
@@ -15,17 +15,18 @@ from paper import report
 from paper import samples
 from paper import scheduling
 
-#: us.  What less than 70 % reach in the paper, fair and with noise.
+#: us.  In the paper, with the fair scheduler and noise, less than 70 % of the
+#: requests are below this.
 GOOD_US = 2000
 
-#: (scheduler, with noise) to the response times of each run.
+#: The response times of each run, by (scheduler, with noise).
 Cases = Mapping[tuple[str, bool], Sequence[samples.Floats]]
-#: Neighbours, as long as the context lasts.
+#: A context during which neighbours run.
 Noise = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 class Server(Protocol):
-    """Something to be measured."""
+    """A server to be measured."""
 
     def running(self, scheduler: str
                 ) -> contextlib.AbstractContextManager[Sequence[str]]:
@@ -36,7 +37,7 @@ class Server(Protocol):
 
     def measure(self, client: Sequence[str], title: str
                 ) -> list[samples.Floats]:
-        """Response times in us, of each run."""
+        """Returns the response times of each run in us."""
 
 
 def run(server: Server, noise: Noise = scheduling.noise) -> Cases:
@@ -59,20 +60,20 @@ def _case(server: Server, scheduler: str, noise: Noise | None
 
 
 def name(scheduler: str, noisy: bool) -> str:
-    """The name of a case, for people and files."""
+    """Returns the name of a case, for people and files."""
     return f'{scheduler}-{"noise" if noisy else "quiet"}'
 
 
 def p99_us(runs: Sequence[samples.Floats]) -> samples.Estimate:
-    """The mean of the runs'."""
+    """Returns the mean of the 99th percentiles of the runs."""
     return samples.estimate([
         float(np.percentile(run, 100 * measured.PERCENTILE)) for run in runs])
 
 
 def table(cases: Cases, scale: int = 1) -> str:
-    """With the paper's percentiles and the two ratios that tell isolation.
+    """Returns a table with the paper's percentiles and two isolation ratios.
 
-    :param scale: all times were multiples of the paper's
+    :param scale: the factor between all times and the paper's
     """
     header = ('Scheduler', 'Noise', 'Mean us', 'Median us', 'p99 us',
               f'Below {scale * GOOD_US} us', 'Paper: p99 us')
@@ -94,7 +95,7 @@ def _rows(cases: Cases, scale: int) -> Iterator[Sequence[object]]:
 
 
 def plot(cases: Cases, path: pathlib.Path) -> None:
-    """The empirical distribution functions."""
+    """Plots the empirical distribution functions."""
     drawn, (axes,) = report.subplots(1)
     for case, runs in cases.items():
         times = np.sort(np.concatenate(runs))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A link of limited bandwidth: a veth pair to a network namespace.
+"""Makes a link of limited bandwidth: a veth pair to a network namespace.
 
-The server is outside, clients are in the namespace.  ``tc tbf`` limits what
-they send.
+The server is outside the namespace, and clients are inside.  ``tc tbf`` limits
+what the clients send.
 """
 
 from collections.abc import Iterator
@@ -13,23 +13,23 @@ import subprocess
 
 from paper import rtwalk
 
-#: For benchmarks (RFC 2544): routed nowhere.
+#: Addresses for benchmarks (RFC 2544), which are not routed.
 SERVER, CLIENT = '198.18.0.1', '198.18.0.2'
 _MTU = 1500
-#: A little above a full frame, as tc rounds it.
+#: A little more than a full frame, because tc rounds the size.
 _BURST = 1600
-#: Of a link that is to be no limit (Mb/s): with a timer for each frame, as
-#: the smaller bucket has it, the client cannot send on time.
+#: From this bandwidth on (Mb/s) the link must not be a limit: with the smaller
+#: bucket and a timer for each frame, the client could not send on time.
 _FAST, _FAST_BURST = 1000, 1_000_000
-#: The paper's: how long a packet may wait in the bucket.
+#: The paper's limit of how long a packet may wait in the bucket.
 _LATENCY = '100ms'
 
 
 @contextlib.contextmanager
 def limited(megabits: int) -> Iterator[rtwalk.Endpoint]:
-    """Sets it up; yields where a server is to listen; removes it.
+    """Sets the link up, yields the server's endpoint, and removes the link.
 
-    :raises subprocess.CalledProcessError: when without privileges
+    :raises subprocess.CalledProcessError: when the user lacks privileges
     """
     name = f'rtwalk{os.getpid()}'
     inside = ('ip', 'netns', 'exec', name)
@@ -44,7 +44,7 @@ def limited(megabits: int) -> Iterator[rtwalk.Endpoint]:
         _run('ip', 'link', 'set', outer, 'up')
         _run(*inside, 'ip', 'address', 'add', f'{CLIENT}/30', 'dev', inner)
         _run(*inside, 'ip', 'link', 'set', inner, 'up')
-        # Whole datagrams of several frames would be beyond the bucket.
+        # Whole datagrams of several frames would not fit into the bucket.
         _run(*inside, 'ip', 'link', 'set', inner, 'gso_max_size', str(_MTU))
         _run(*inside, 'tc', 'qdisc', 'add', 'dev', inner, 'root', 'tbf',
              'rate', f'{megabits}mbit', 'burst', str(

@@ -17,7 +17,7 @@ from paper import rtwalk
 from paper import samples
 from paper import workload as rt_workload
 
-#: Of a run that is disturbed.
+#: How often a disturbed run is repeated.
 _TRIES = 5
 _US_PER_S = 1e6
 
@@ -26,10 +26,10 @@ _US_PER_S = 1e6
 class Effort:
     """How long to measure each point.
 
-    :param seeds: runs that count, each of its own requests
-    :param requests: of each run
-    :param warm_up: more of them at the start, which do not count
-    :param probes: requests without work before, at most
+    :param seeds: number of runs that count, each with requests of its own
+    :param requests: number of requests of each run
+    :param warm_up: number of requests at the start that do not count
+    :param probes: largest number of requests without work before a run
     """
 
     seeds: int = 10
@@ -38,10 +38,10 @@ class Effort:
     probes: int = 2_000
 
     def lasting(self, seconds: float, interval_us: float) -> 'Effort':
-        """The same with runs of about this length.
+        """Returns the same effort with runs of about this length.
 
-        A run has no fewer than LEAST requests, else it has no 99th
-        percentile, and no more than there are here.
+        A run has at least LEAST requests, else it has no 99th percentile,
+        and not more requests than this effort.
         """
         fit = round(seconds * _US_PER_S / interval_us)
         return dataclasses.replace(self, requests=min(
@@ -49,14 +49,14 @@ class Effort:
 
 
 LEAST = 400
-#: Of the tests: all that is done, but too few for statistics.
+#: The effort of tests: every step, but too few runs for statistics.
 SHORT = Effort(seeds=2, requests=300, warm_up=50, probes=200)
-#: Seconds of requests without work, and how many there are at least.
+#: The seconds of requests without work, and their least number.
 _PROBE_S, _PROBES = 0.4, 20
 
 
 def random_base() -> int:
-    """A seed that no earlier command had."""
+    """Returns a seed that no earlier command had."""
     return secrets.randbelow(2 ** 40)
 
 
@@ -69,9 +69,9 @@ class Run:
 
 
 class Client:
-    """Clients of a server that runs.
+    """The clients of a running server.
 
-    :param command: what starts them
+    :param command: the command that starts the clients
     """
 
     def __init__(self, endpoint: rtwalk.Endpoint, command: Sequence[str],
@@ -83,10 +83,11 @@ class Client:
         self._delay_us = self._probed()
 
     def _probed(self) -> float:
-        """2 delta, from requests without work.
+        """Measures 2 delta by requests without work.
 
-        They come as often as the others will, since a CPU that has slept
-        for longer takes longer to wake up; again, if they are disturbed.
+        They come as often as the requests of the runs, because a CPU that has
+        slept longer takes longer to wake up.  A disturbed measurement is
+        repeated.
         """
         interval = self._point.interval_us
         count = max(_PROBES, min(self._effort.probes,
@@ -101,14 +102,14 @@ class Client:
             if measured.LIMITS.within(around.steal, probe.late_us,
                                       probe.latest_us):
                 break
-        # What it costs the server to answer is part of the CPU times.
+        # The CPU times of requests include the cost of an answer.
         return max(0.0, float(probe.responses_us().mean()) - probe.cpu_us())
 
     def runs(self, seed: int, samples_to: pathlib.Path | None = None
              ) -> Iterator[Run]:
-        """Runs of the same requests, until one is not disturbed.
+        """Makes runs of the same requests until one is not disturbed.
 
-        :param samples_to: a file of the requests of the last; None: none
+        :param samples_to: a file for the requests of the last run, or None
         """
         for _ in range(_TRIES):
             run, found = self._run(seed)
@@ -147,10 +148,10 @@ class Client:
 def measure(endpoint: rtwalk.Endpoint, command: Sequence[str],
             point: points.Point, effort: Effort, seed_base: int,
             directory: pathlib.Path) -> list[Run]:
-    """All seeds of a point; the requests of each into a file.
+    """Measures all seeds of a point; writes the requests of each to a file.
 
     :param seed_base: the first seed
-    :param directory: of these files
+    :param directory: the directory of these files
     """
     client = Client(endpoint, command, point, effort)
     return [run for number in range(effort.seeds)
@@ -160,7 +161,7 @@ def measure(endpoint: rtwalk.Endpoint, command: Sequence[str],
 
 
 def counted(runs: Sequence[Run]) -> list[samples.Floats]:
-    """Response times of the runs that were not disturbed, or else of all."""
+    """Returns response times of undisturbed runs, else of all runs."""
     return [run.responses for run in runs
             if measured.LIMITS.allow(run.record)] or [
                 run.responses for run in runs]

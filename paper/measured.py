@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The runs of a point, put together: mean and 99th percentile."""
+"""Combines the runs of a point: mean and 99th percentile."""
 
 from collections.abc import Sequence
 import dataclasses
@@ -15,26 +15,27 @@ from paper import samples
 
 PERCENTILE = 0.99
 STATISTICS = ('mean', 'p99')
-#: Times at which the distributions of runs are added up, 0.2 % apart where
-#: the longest is a thousand times the shortest.
+#: The number of times at which the distributions of runs are added up.  They
+#: are 0.2 % apart if the longest is a thousand times the shortest.
 _TIMES = 4000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may be disturbed by and still count.
+    """How much a run may be disturbed and still count.
 
-    None of it is a response time, so the rules cannot choose by the result.
+    The limits do not look at response times, so the rules cannot choose runs
+    by their results.
 
-    :param steal: of all CPU time.  Where others were served for 0.5 % of a
-        run nobody here was, and a loaded queue takes many times as long to
-        recover.
+    :param steal: a part of all CPU time.  If the hypervisor gave 0.5 % of a
+        run to others, this machine stood still for that time, and a loaded
+        queue takes many times as long to recover.
     :param late_us: a client whose 99th percentile is later than this, a
-        quarter of the paper's period, was held up itself, and what it
-        measures is that
+        quarter of the paper's period, was delayed itself, and measures its
+        own delay
     :param latest_us: a client that is later than this even once stood still
-        with its own reservation, and most likely the whole machine did; not
-        all of that is in the hypervisor's account
+        in spite of its reservation, and so did most likely the whole machine;
+        the hypervisor's accounting does not show all such times
     """
 
     steal: float = 0.005
@@ -45,7 +46,7 @@ class Limits:
         return self.within(run.steal, run.late_p99_us, run.latest_us)
 
     def within(self, steal: float, late_us: float, latest_us: float) -> bool:
-        """Whether none of these is too much."""
+        """Returns whether a run keeps all limits."""
         return (steal <= self.steal and late_us <= self.late_us
                 and latest_us <= self.latest_us)
 
@@ -54,7 +55,7 @@ LIMITS = Limits()
 
 
 class Pooled:
-    """Response times of several runs, put together with any weights."""
+    """The response times of several runs, combined with any weights."""
 
     def __init__(self, runs: Sequence[records.Summary],
                  requests: Sequence[int]) -> None:
@@ -69,10 +70,10 @@ class Pooled:
 
     def value(self, statistic: str, weights: samples.Floats
               ) -> samples.Floats:
-        """In us, for each line of weights.
+        """Returns a statistic in us for each line of weights.
 
         :param statistic: one of STATISTICS
-        :param weights: of each run; a line adds up to 1
+        :param weights: a weight for each run; a line adds up to 1
         """
         if statistic == 'mean':
             return np.asarray(weights @ self._means)
@@ -84,25 +85,25 @@ class Pooled:
 class Measured:
     """All runs of a point.
 
-    :param runs: one or more, also disturbed ones
+    :param runs: one run or more, including disturbed ones
     """
 
     def __init__(self, point: points.Point, runs: Sequence[records.Record],
                  limits: Limits = LIMITS) -> None:
         self.point = point
         self.runs = runs
-        #: Those that were not disturbed; all, if none is left.
+        #: The runs that were not disturbed, or all if there is none.
         self.counted = [run for run in runs if limits.allow(run)] or runs
 
     @functools.cached_property
     def weights(self) -> samples.Floats:
-        """A line of each run's part of all requests."""
+        """Returns one line with each run's part of all requests."""
         counts = np.array([[run.requests for run in self.counted]], float)
         return np.asarray(counts / counts.sum())
 
     def resampled(self, source: np.random.Generator, times: int
                   ) -> samples.Floats:
-        """As *weights*, a line for each of so many bootstrap samples."""
+        """Returns lines like *weights*, one for each bootstrap sample."""
         count = len(self.counted)
         found = self.weights * source.multinomial(
             count, [1 / count] * count, times)
@@ -118,23 +119,23 @@ class Measured:
 
     @functools.cached_property
     def delay_us(self) -> float:
-        """2 delta, as it was at these runs."""
+        """Returns 2 delta as measured with these runs."""
         return float(np.mean([run.delay_us for run in self.counted]))
 
     @functools.cached_property
     def said(self) -> dict[str, predictions.Prediction]:
-        """What the paper's model and the exact one say."""
+        """Returns the predictions of the paper's model and the exact one."""
         return predictions.predict(self.point, self.delay_us)
 
     def value(self, statistic: str, weights: samples.Floats | None = None
               ) -> samples.Floats:
-        """What was measured, in us."""
+        """Returns the measured value in us."""
         return self._pooled[0].value(
             statistic, self.weights if weights is None else weights)
 
     def replayed(self, statistic: str, weights: samples.Floats | None = None
                  ) -> samples.Floats:
-        """What the simulator says to the same requests, in us."""
+        """Returns the value of the simulator for the same requests, in us."""
         replay = self._pooled[1]
         if replay is None:
             raise ValueError(f'{self.point.name} was not simulated')
@@ -143,12 +144,12 @@ class Measured:
 
     def controlled(self, statistic: str,
                    weights: samples.Floats | None = None) -> samples.Floats:
-        """What was measured, less the chance of the requests, in us.
+        """Returns the measured value in us without the chance of requests.
 
-        The simulator serves the very requests that were sent, the exact
-        model those that are sent on average: their difference is the chance
-        of the requests alone (a control variate), the machine has no part
-        in it.
+        The simulator serves exactly the requests that were sent, and the
+        exact model those that are sent on average.  So their difference is
+        only the chance of the requests (a control variate), and has nothing
+        to do with the machine.
         """
         return np.asarray(
             self.value(statistic, weights)
@@ -157,7 +158,7 @@ class Measured:
 
     def estimate(self, statistic: str, controlled: bool = False
                  ) -> samples.Estimate:
-        """With a 95 % interval from the differences between runs."""
+        """Returns the value with a 95 % interval from differences of runs."""
         each = np.eye(len(self.counted))
         of = self.controlled if controlled else self.value
         return samples.Estimate(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Containers of Nova that run rt-walk, in the embedded cloud.
+"""Runs rt-walk in containers of Nova, in the embedded cloud.
 
-They have no network of their own: libvirt leaves them that of the host.
+The containers have no network of their own: they use that of the host.
 """
 
 from collections.abc import Iterator
@@ -31,21 +31,21 @@ from cloud import settings  # noqa: E402
 
 _PATIENCE_S = 60
 _NAME = 'rt-walk'
-#: Keeps all its vCPUs busy.
+#: The image that keeps all its vCPUs busy.
 _NOISY = 'lxc-busy'
 
 
 class NotStarted(rtwalk.NotReady):
-    """Nova found no room for a container that is to be measured."""
+    """Nova found no room for a container to be measured."""
 
     msg_fmt = ('Container %(name)s does not start: %(reason)s  Delete other '
-               'servers that hold a reservation, then run it again.')
+               'servers with a reservation, then run the command again.')
 
 
 class Cloud:
-    """One that is up.
+    """A running cloud.
 
-    :ivar endpoint: where the server listens while there is one
+    :ivar endpoint: where the server listens while it runs
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Cloud:
         self._cloud = sdk.connect(self._settings)
 
     def store_image(self) -> None:
-        """With the program as it is now."""
+        """Stores an image with the present program."""
         line = (f'::respawn:/bin/{rtwalk.PROGRAM.name} server '
                 f'{self.endpoint.address} {self.endpoint.port}\n')
         with tempfile.TemporaryDirectory(dir=self._settings.run) as scratch:
@@ -66,14 +66,14 @@ class Cloud:
     @contextlib.contextmanager
     def server(self, reservation: rt_reservation.Reservation | None
                ) -> Iterator[None]:
-        """rt-walk answers, with the reservation of a flavor or none."""
+        """Runs rt-walk in a container, with a flavor's reservation or none."""
         with self._container(_NAME, _NAME, reservation):
             self._wait()
             yield
 
     @contextlib.contextmanager
     def noise(self, neighbours: int = 4) -> Iterator[None]:
-        """Containers without a reservation that are always busy."""
+        """Runs containers without a reservation that are always busy."""
         with contextlib.ExitStack() as stack:
             for number in range(neighbours):
                 stack.enter_context(self._container(
@@ -105,7 +105,10 @@ class Cloud:
             compute.delete_flavor(flavor)
 
     def _started(self, server: Any) -> None:
-        """:raises NotStarted: when Nova says why"""
+        """Waits for the start.
+
+        :raises NotStarted: when Nova cannot start it; Nova says why
+        """
         compute = self._cloud.compute
         try:
             compute.wait_for_server(server, wait=_PATIENCE_S)
@@ -115,7 +118,10 @@ class Cloud:
                 'message', error)) from error
 
     def _wait(self) -> None:
-        """:raises NotReady: when nobody answers"""
+        """Waits for an answer.
+
+        :raises NotReady: when rt-walk does not answer
+        """
         end = time.monotonic() + _PATIENCE_S
         where = self.endpoint.address, self.endpoint.port
         while time.monotonic() < end:
@@ -128,7 +134,7 @@ class Cloud:
 
 @contextlib.contextmanager
 def up() -> Iterator[Cloud]:
-    """The cloud; it is taken down if it was not up before."""
+    """Yields a running cloud; takes it down if it was not up before."""
     script = _PROJECT / 'tools' / 'cloud.sh'
     was_up = settings.load().is_saved
     try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""All bars of probe, pinning and interference: ``run.sh placing``.
+"""Shows all bars of probe, pinning and interference: ``run.sh placing``.
 
-They come from files of results; nothing is measured here, except that the
-tests of the rules are run.  Each row says which command measures it.
+The values come from files of results; this command measures nothing and only
+runs the tests of the rules.  Each row names the command that measures it.
 """
 
 import argparse
@@ -23,10 +23,10 @@ from rt_models.interference import document
 
 _PAGES = pathlib.Path(__file__).parents[1] / 'doc/source/experiments'
 HEADER = ('Row', 'Bar', 'Measured', 'Met', 'Command')
-#: The lines of benchmarks.
+#: The form of the lines of benchmarks.
 _GOAL = re.compile(r'^  (met   |MISSED) (.*): ([-0-9.]+), (at \w+ [-0-9.]+)$',
                    re.MULTILINE)
-#: What prints such lines, by the file that has them.
+#: The benchmarks that print these lines, by the file of their output.
 _BENCHMARKS = {'simulation.txt': 'benchmarks/interference.py',
                'weigher.txt': 'benchmarks/weigher.py'}
 _NONE = 'not measured'
@@ -35,7 +35,7 @@ Row = Sequence[object]
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
+    """Adds the options of the command."""
     parser.add_argument(
         '--results', type=pathlib.Path, metavar='DIRECTORY', default=_PAGES,
         help='with probe.csv, pinning.csv, reserved.yaml, and the output of '
@@ -43,15 +43,15 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """All rows, as reStructuredText.
+    """Returns all rows as reStructuredText.
 
-    :raises RTError: when a file is none of results
+    :raises RTError: when a file is not a file of results
     """
     return report.table(HEADER, [*rows(options.results), rules()])
 
 
 def rows(results: pathlib.Path) -> Iterator[Row]:
-    """All that files tell, in the order of what they are about."""
+    """Returns the rows from all files, in the order of their subjects."""
     for row, bar, _, told, worst, met in probe.rows(
             probe_records.Data(results / 'probe.csv')):
         yield (f'rt-probe, {row}', bar, f'{told}; worst {worst}' if worst
@@ -63,8 +63,8 @@ def rows(results: pathlib.Path) -> Iterator[Row]:
 
 
 def rules() -> Row:
-    """Every rule of pinning, and the edges of CHR."""
-    # Tests print where they fail; the table has only how many.
+    """Tests every rule of pinning, and the edges of CHR."""
+    # Tests print their failures; the table has only the number of failures.
     with open(os.devnull, 'w', encoding='ascii') as nowhere:
         done = unittest.TextTestRunner(nowhere).run(
             unittest.defaultTestLoader.loadTestsFromNames([

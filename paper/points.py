@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is measured: a server, its reservation, its requests and its link."""
+"""A point to measure: a server, its reservation, its requests, its link."""
 
 from collections.abc import Iterable
 import dataclasses
@@ -10,9 +10,9 @@ from nova_rt.rules import reservation as rt_reservation
 from paper import published
 from paper import workload as rt_workload
 
-#: Mb/s of the paper's switch.
+#: The Mb/s of the paper's switch.
 MEGABITS = 1000
-#: Bytes.  Up to this size requests are all of one size, and the time to
+#: Bytes.  Up to this size all requests have the same size, and the time to
 #: send them is neglected, as in the paper.
 _SMALL = 128
 
@@ -21,8 +21,8 @@ _SMALL = 128
 class Point:
     """One server under one load.
 
-    :param name: what its runs are called in the data
-    :param reservation: of the server; None: no model is asked about it
+    :param name: the name of its runs in the data
+    :param reservation: that of the server; None if no model is used
     :param megabits: Mb/s of the link to it
     """
 
@@ -37,15 +37,15 @@ class Point:
 
     @property
     def queueing_megabits(self) -> float:
-        """Mb/s of the link that the models know of; infinite: neglected."""
+        """Returns the Mb/s of the link for models; infinite: neglected."""
         return math.inf if self.workload.size.fixed else self.megabits
 
 
 def curve(intervals_us: Iterable[float], size: int, load: float,
           share: float, megabits: int = MEGABITS) -> list[Point]:
-    """Points of one load, whose requests come ever more seldom.
+    """Returns points of one load with longer and longer intervals.
 
-    :param size: bytes of a request, on average
+    :param size: average bytes of a request
     :param load: CPU time of a request over the interval between two
     :param share: Q / P
     """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the models say to a point."""
+"""The predictions of the models for a point."""
 
 import dataclasses
 import functools
@@ -16,21 +16,21 @@ _P99 = 0.99
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a model predicts, in us."""
+    """The prediction of a model, in us."""
 
     mean_us: float
     p99_us: float
 
     def value(self, statistic: str) -> float:
-        """The mean or the 99th percentile, in us."""
+        """Returns the mean or the 99th percentile, in us."""
         return self.mean_us if statistic == 'mean' else self.p99_us
 
 
 def predict(point: points.Point, delay_us: float) -> dict[str, Prediction]:
-    """The paper's equations (5) or (6), and our model.
+    """Returns predictions of the paper's equation (5) or (6) and our model.
 
-    :param delay_us: the way there and back (2 delta), which both add
-    :raises InvalidLoad: when more arrives than is served or sent
+    :param delay_us: the round trip (2 delta), which both models add
+    :raises InvalidLoad: when more requests arrive than can be served or sent
     :raises ValueError: when the point has no reservation
     """
     return {model: Prediction(delay_us + one.mean_us, delay_us + one.p99_us)

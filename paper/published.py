@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the paper reports, to be set beside what is measured here."""
+"""The results that the paper reports, to compare with measurements here."""
 
 import dataclasses
 
-#: us.  The paper's period in all experiments.
+#: The paper's period in all experiments, in us.
 PERIOD_US = 2000
-#: us.  The paper's go from 100 us to 5 ms, in 11 points.  It prints no list of
-#: them, so this one is ours.
+#: The intervals in us.  The paper has 11 points from 100 us to 5 ms, but does
+#: not list them, so this list is ours.
 INTERVALS_US = (100, 200, 300, 400, 500, 750, 1000, 2000, 3000, 4000, 5000)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Errors:
-    """Those of the paper's model at its points: RMSE in us, MAPE in %."""
+    """The errors of the paper's model at its points: RMSE in us, MAPE in %."""
 
     mean_rmse: float
     mean_mape: float
@@ -48,6 +48,6 @@ TABLE3 = (
     Row(2048, 0.8, 0.9, Errors(2251.2, 13.01, 14528, 21.26)),
 )
 
-#: us.  Fig. 8: the 99th percentiles of (scheduler, with noise).
+#: Fig. 8: the 99th percentiles in us, by (scheduler, with noise).
 FIG8 = {('fair', False): 980, ('fair', True): 10614,
         ('reservation', False): 1287, ('reservation', True): 1268}

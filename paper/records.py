@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The data of an experiment: a file of CSV with a line for each run.
+"""The data of an experiment: a CSV file with a line for each run.
 
-All tables and figures of the models are made from these files, so a later
+All tables and figures of the models are made from these files, so that a later
 command can add runs, and a reader can make the tables again.
 """
 
@@ -17,13 +17,13 @@ from nova_rt.rules import exception
 from paper import samples
 from rt_models.colocation import csvfile
 
-#: Parts of all requests, by whose quantiles a run is remembered.
+#: The quantiles that are kept of a run, as parts of all requests.
 LEVELS = (0.5, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
 _PERCENT = [f'p{100 * level:g}_us' for level in LEVELS]
 
 
 class BadData(exception.RTError):
-    """A file that is to be continued is not one of ours."""
+    """A file to be continued is not a file of runs."""
 
     msg_fmt = ('%(path)s is not a file of runs: %(reason)s.  Name another '
                'one with --data.')
@@ -33,7 +33,7 @@ class BadData(exception.RTError):
 class Summary:
     """The response times of a run, in us.
 
-    :param quantiles_us: at each of LEVELS; the last is the longest
+    :param quantiles_us: those at each of LEVELS; the last is the longest time
     """
 
     mean_us: float
@@ -46,11 +46,11 @@ class Summary:
 
     def survival(self, times_us: samples.Floats, requests: int
                  ) -> samples.Floats:
-        """The part of all requests that took longer than each time.
+        """Returns the part of all requests that took longer than each time.
 
-        Between two quantiles it falls exponentially, as queues let it.
+        Between two quantiles the part falls exponentially, as in queues.
 
-        :param requests: how many there were
+        :param requests: the number of requests
         """
         left = np.maximum(1 - np.array((0, *LEVELS)), 1 / requests)
         found = np.exp(np.interp(
@@ -62,19 +62,19 @@ class Summary:
 class Record:
     """One run.
 
-    :ivar started: the date and minute of UTC
+    :ivar started: the date and minute in UTC
     :ivar point: the name of its point
-    :ivar requests: those that count
+    :ivar requests: the number of requests that count
     :ivar late_p99_us: how late the client sent them, the 99th percentile
-    :ivar latest_us: how late it sent the latest of all
-    :ivar server_cpu_us: what a request cost the server, on average
-    :ivar delay_us: the way there and back (2 delta), measured just before
+    :ivar latest_us: how late the client sent the latest of all
+    :ivar server_cpu_us: the average CPU time of the server for a request
+    :ivar delay_us: the round trip (2 delta), measured just before
     :ivar load_average: of the machine, at the end
-    :ivar steal: part of all CPU time that the hypervisor gave to others
-    :ivar busy: part of all CPU time that anything used
-    :ivar measured: response times
-    :ivar replayed: what the simulator says to the very same requests, with
-        the way there and back; None: it was not asked
+    :ivar steal: the part of all CPU time that the hypervisor gave to others
+    :ivar busy: the part of all CPU time that this machine used
+    :ivar measured: the measured response times
+    :ivar replayed: those of the simulator for exactly the same requests, with
+        the round trip; None if they were not simulated
     """
 
     started: str
@@ -106,7 +106,7 @@ COLUMNS = (*(field.name for field in _PLAIN), 'mean_us', *_PERCENT,
 class Data:
     """A file of runs, whether it exists or not.
 
-    :raises BadData: when it is a file of something else
+    :raises BadData: when the file is not a file of runs
     """
 
     def __init__(self, path: pathlib.Path) -> None:
@@ -114,13 +114,13 @@ class Data:
         self.records = _read(path)
 
     def add(self, record: Record) -> None:
-        """Writes it at once: what was measured is not lost."""
+        """Writes a run at once, so that it is not lost."""
         csvfile.append(self._path, COLUMNS, _row(record))
         self.records.append(record)
 
 
 def write(path: pathlib.Path, runs: Iterable[Record]) -> None:
-    """A file of these runs, and of no others."""
+    """Writes a file of exactly these runs."""
     path.unlink(missing_ok=True)
     data = Data(path)
     for run in runs:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The requests of a run again, in the simulator.
+"""Repeats the requests of a run in the simulator.
 
-What differs from the run is not chance, as with the models, but what the
-kernel and the machine do otherwise than assumed.
+Differences from the run are not chance, as with the models: they show where
+the kernel and the machine differ from the assumptions.
 """
 
 import numpy as np
@@ -20,9 +20,9 @@ _BITS = 8
 def responses_us(found: samples.Samples,
                  reservation: rt_reservation.Reservation, megabits: float
                  ) -> npt.NDArray[np.float64]:
-    """The response time of each request, without the way there and back.
+    """Returns the response time of each request, without the round trip.
 
-    :param megabits: of the link that requests queue for; may be infinite
+    :param megabits: the bandwidth of the link in Mb/s; may be infinite
     """
     sending = lone.responses_us(traffic.Requests(
         found.sent_us, _BITS * found.sizes / megabits), 1.0, 1.0)

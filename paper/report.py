@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tables and plots of what was measured."""
+"""Makes tables and plots of measurements."""
 
 from collections.abc import Iterable, Sequence
 import pathlib
@@ -9,14 +9,14 @@ import textwrap
 from matplotlib import axes
 from matplotlib import figure
 
-#: Small enough for the documentation.
+#: The resolution of plots: small enough for the documentation.
 _SIZE, _DPI = (7.0, 3.6), 90
-#: Characters of a line.
+#: The characters of a line.
 _WIDTH = 79
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A simple table of reStructuredText."""
+    """Returns a simple table in reStructuredText."""
     cells = [list(header), *([str(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column))
               for column in zip(*cells, strict=True)]
@@ -27,13 +27,13 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def item(text: str) -> str:
-    """An item of a list in reStructuredText."""
+    """Returns an item of a list in reStructuredText."""
     return textwrap.fill(text, _WIDTH, initial_indent='* ',
                          subsequent_indent='  ', break_on_hyphens=False)
 
 
 def subplots(count: int) -> tuple[figure.Figure, Sequence[axes.Axes]]:
-    """A figure of so many plots side by side."""
+    """Makes a figure with this number of plots side by side."""
     drawn = figure.Figure(figsize=_SIZE, dpi=_DPI, layout='constrained')
     return drawn, drawn.subplots(1, count, squeeze=False)[0]
 
@@ -43,5 +43,5 @@ def save(drawn: figure.Figure, path: pathlib.Path) -> None:
 
 
 def milliseconds(values: Iterable[float]) -> list[float]:
-    """From us."""
+    """Converts us to ms."""
     return [value / 1000 for value in values]

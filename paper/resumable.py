@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What campaigns have in common that go on where they were ended."""
+"""The common parts of campaigns that continue where they were stopped."""
 
 import argparse
 import math
@@ -14,26 +14,26 @@ _BUILD = pathlib.Path(__file__).parent / 'build'
 
 def register(parser: argparse.ArgumentParser, path: str,
              runs: int | None = None, about: str = '') -> None:
-    """The options of such a command.
+    """Adds the options of such a command.
 
-    :param path: of the results, below the directory for what is built
-    :param runs: how often all is done, if it is done again
-    :param about: what else is to be known of the file
+    :param path: the results, below the directory for built files
+    :param runs: how often everything is measured, or None
+    :param about: more help about the file
     """
     if runs is not None:
         parser.add_argument('--runs', type=walk.positive, default=runs,
-                            metavar='N', help='of each (%(default)s)')
+                            metavar='N', help='runs of each (%(default)s)')
     parser.add_argument('--seconds', type=walk.seconds, default=math.inf,
-                        help='begin nothing later than this; 0: only the '
+                        help='begin nothing after this time; 0: only the '
                         'table (default: no limit)')
     parser.add_argument('--data', type=pathlib.Path, metavar='FILE',
                         default=_BUILD / path, help=f'{about}%(default)s')
 
 
 def begin(options: argparse.Namespace) -> float:
-    """Makes room for the results.
+    """Makes the directory of the results.
 
-    :returns: when to begin nothing more, of the monotonic clock
+    :returns: the time of the monotonic clock after which nothing may begin
     """
     options.data.parent.mkdir(parents=True, exist_ok=True)
     return time.monotonic() + float(options.seconds)

@@ -17,13 +17,13 @@ from paper import workload as rt_workload
 
 _HERE = pathlib.Path(__file__).parent
 PROGRAM = _HERE / 'build' / 'rt-walk'
-#: Static, so that it runs in a container with nothing else in it.
+#: The program is static, so that it runs in a container without other files.
 _COMPILE = ('gcc', '-std=c17', '-D_DEFAULT_SOURCE', '-O2', '-Wall', '-Wextra',
             '-Wconversion', '-Werror', '-static')
 
 
 class NotReady(exception.RTError):
-    """A program that is to be measured, or measures, does not start."""
+    """A program that measures or is measured does not start."""
 
     msg_fmt = '%(name)s does not start.'
 
@@ -32,7 +32,7 @@ class NotReady(exception.RTError):
 class Endpoint:
     """Where a server listens.
 
-    :param prefix: a command that runs another one where clients are
+    :param prefix: a command that runs another command where clients are
     """
 
     address: str = '127.0.0.1'
@@ -41,9 +41,9 @@ class Endpoint:
 
 
 def build() -> None:
-    """Compile PROGRAM.
+    """Compiles PROGRAM.
 
-    :raises subprocess.CalledProcessError: when gcc says why
+    :raises subprocess.CalledProcessError: when gcc fails; gcc says why
     """
     PROGRAM.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=PROGRAM.parent) as scratch:
@@ -55,7 +55,7 @@ def build() -> None:
 
 @contextlib.contextmanager
 def running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    """A process of our own, until the end of the block."""
+    """Runs a process until the end of the block."""
     with subprocess.Popen(command, stdout=subprocess.PIPE,
                           text=True) as process:
         try:
@@ -66,10 +66,10 @@ def running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
 
 @contextlib.contextmanager
 def server(endpoint: Endpoint, prefix: Sequence[str] = ()) -> Iterator[int]:
-    """A server that is ready; yields its process id.
+    """Runs a server; yields its process id when the server is ready.
 
-    :param prefix: a command that starts it
-    :raises NotReady: when it does not start
+    :param prefix: a command that starts the server
+    :raises NotReady: when the server does not start
     """
     with running([*prefix, str(PROGRAM), 'server', endpoint.address,
                   str(endpoint.port)]) as process:
@@ -82,7 +82,8 @@ def ask(endpoint: Endpoint, workload: rt_workload.Workload, requests: int,
         seed: int, prefix: Sequence[str]) -> samples.Samples:
     """Sends requests from a client, started by *prefix*.
 
-    :raises subprocess.CalledProcessError: when the client fails; it says why
+    :raises subprocess.CalledProcessError: when the client fails; the client
+        says why
     """
     schedule = workload.schedule(requests, seed)
     done = subprocess.run(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which runs count, and what other rules would have made of the result."""
+"""Shows how other rules for the runs that count would change the result."""
 
 from collections.abc import Sequence
 import math
@@ -9,7 +9,7 @@ from paper import accuracy
 from paper import measured
 from paper import report
 
-#: Those of the tables are the fourth.
+#: The rules of the tables are the fourth.
 RULES = {
     'every run counts': measured.Limits(math.inf, math.inf, math.inf),
     'steal only': measured.Limits(late_us=math.inf, latest_us=math.inf),
@@ -21,9 +21,9 @@ HEADER = ('Rules', 'Runs', 'Paper', 'Exact', 'Ratio', 'Ratio, controlled')
 
 
 def table(curves: Sequence[accuracy.Curve]) -> str:
-    """Errors on average of the rows, mean / 99th percentile, by rule.
+    """Returns the average errors of the rows, mean / 99th percentile, by rule.
 
-    A point that has no run left by a rule keeps all its runs.
+    If a rule excludes all runs of a point, the point keeps all its runs.
     """
     return 'With other rules for the runs that count:\n\n' + report.table(
         HEADER, [_row(name, limits, curves)
@@ -51,7 +51,7 @@ def _pair(values: Sequence[float], unit: str = '') -> str:
 
 
 def about(curves: Sequence[accuracy.Curve]) -> str:
-    """How many runs there are, of when, and what the machine did."""
+    """Returns a sentence about the number, time and conditions of the runs."""
     runs = [run for curve in curves for one in curve for run in one.runs]
     left_out = [run for run in runs if not measured.LIMITS.allow(run)]
     loads = sorted(run.load_average for run in runs)
@@ -60,7 +60,8 @@ def about(curves: Sequence[accuracy.Curve]) -> str:
     return (
         f'{len(runs)} runs of {seconds / 60:.0f} minutes, from {starts[0]} '
         f'to {starts[-1]}, at load averages from {loads[0]:.1f} to '
-        f'{loads[-1]:.1f}; {len(left_out)} were disturbed (steal '
+        f'{loads[-1]:.1f}; {len(left_out)} of them '
+        f'were disturbed (steal '
         f'{sum(run.steal > measured.LIMITS.steal for run in left_out)}, '
         'client late '
         f'{sum(run.late_p99_us > measured.LIMITS.late_us for run in left_out)}'

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The experiments of the paper: all set-up, then measure, plot and tabulate.
+# Runs an experiment of the paper: sets everything up, measures, plots and
+# makes tables.
 # usage: paper/run.sh table3|fig6|fig7|fig8|fig8-sip|containers|chance|probe|
 #        pinning|interference|placing [--short]
 #        (--help)
-# Needs root: SCHED_DEADLINE, network namespaces, control groups.
+# This needs root for SCHED_DEADLINE, network namespaces and control groups.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 project=$here/..
@@ -20,7 +21,7 @@ if [ "$profile" ]; then
         "$project/bindep.txt")
     # shellcheck disable=SC2086 # One word per package, twice.
     dpkg-query -W $packages > /dev/null 2>&1 ||
-        # RUNLEVEL: install daemons, do not start them.
+        # RUNLEVEL=1: daemons are installed, but not started.
         RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -q -y \
             --no-install-recommends $packages >&2
 fi

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Servers of rt-walk on this host, and how client and noise are scheduled.
+"""Runs servers of rt-walk on this host, and schedules client and noise.
 
-Each context manager runs a server and yields the command that starts a
-client which neither it nor anything ordinary delays.
+Each context manager runs a server and yields a command for a client that
+neither the server nor ordinary tasks delay.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,18 +17,18 @@ from paper import rtwalk
 
 SERVER_CPU, CLIENT_CPU = 0, 1
 
-#: On another CPU than the server, before all that is ordinary.
+#: On another CPU than the server, and before all ordinary tasks.
 BESIDE = ('chrt', '--fifo', '20', 'taskset', '--cpu-list')
-#: Beside a thread of SCHED_DEADLINE, which may use all CPUs, only another
-#: one is sure of a CPU: 0.9 ms every ms, which with a server of 0.9 is still
-#: below what the kernel admits to two CPUs.
+#: A thread of SCHED_DEADLINE may use all CPUs, so only another one is sure to
+#: get a CPU: 0.9 ms every ms.  The kernel admits that on two CPUs together
+#: with a server of 0.9.
 DEADLINE = ('chrt', '--deadline', '--sched-runtime', '900000',
             '--sched-deadline', '1000000', '--sched-period', '1000000', '0')
 
 
 @contextlib.contextmanager
 def fair(endpoint: rtwalk.Endpoint) -> Iterator[Sequence[str]]:
-    """A server as the kernel schedules everything, on one CPU."""
+    """Runs a server under the kernel's fair scheduler, on one CPU."""
     with rtwalk.server(endpoint) as process:
         os.sched_setaffinity(process, {SERVER_CPU})
         yield (*BESIDE, str(CLIENT_CPU))
@@ -38,9 +38,9 @@ def fair(endpoint: rtwalk.Endpoint) -> Iterator[Sequence[str]]:
 def reserved(endpoint: rtwalk.Endpoint,
              reservation: rt_reservation.Reservation
              ) -> Iterator[Sequence[str]]:
-    """A server under SCHED_DEADLINE.
+    """Runs a server under SCHED_DEADLINE.
 
-    :raises OSError: when EBUSY where there is not so much bandwidth left
+    :raises OSError: when there is not enough bandwidth left (EBUSY)
     """
     with rtwalk.server(endpoint) as process:
         sched.start(process, reservation.runtime_us,
@@ -52,9 +52,9 @@ def reserved(endpoint: rtwalk.Endpoint,
 def grouped(endpoint: rtwalk.Endpoint,
             reservation: rt_reservation.Reservation
             ) -> Iterator[Sequence[str]]:
-    """A server in a control group, as a container is.
+    """Runs a server in a control group, like a container.
 
-    :raises KernelError: when the host cannot, or has not so much left
+    :raises KernelError: when the host has no interface or not enough room
     """
     with (group.reserved(reservation, SERVER_CPU) as enter,
           rtwalk.server(endpoint) as process):
@@ -66,9 +66,10 @@ def grouped(endpoint: rtwalk.Endpoint,
 @contextlib.contextmanager
 def noise(tasks: int = 4, busy_us: int = 6000, period_us: int = 100_000
           ) -> Iterator[None]:
-    """The paper's: real-time tasks, these on each of the two CPUs.
+    """Runs the paper's real-time tasks, on each of the two CPUs.
 
-    On both, since a thread under SCHED_DEADLINE cannot be kept on one.
+    They run on both, because a thread under SCHED_DEADLINE cannot be kept on
+    one CPU.
     """
     with contextlib.ExitStack() as stack:
         for cpu in (SERVER_CPU, CLIENT_CPU):

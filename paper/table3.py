@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Table 3: how far the models are from what is measured."""
+"""Table 3: how far the models are from the measurements."""
 
 from collections.abc import Callable, Iterator, Sequence
 import pathlib
@@ -15,7 +15,8 @@ from paper import published
 from paper import report
 from paper import rules
 
-#: us.  From where a request is a fortieth of a period to a third of one.
+#: In us.  At the first a request is a fortieth of a period, at the last a
+#: third.
 DENSE_US = (100, 200, 400, 800)
 GRIDS = {'100 to 800 us, 4 points': DENSE_US,
          '100 us to 5 ms, 11 points': published.INTERVALS_US}
@@ -43,7 +44,7 @@ def _within(curves: Sequence[accuracy.Curve],
 
 
 def _grid(name: str, curves: Sequence[accuracy.Curve]) -> str:
-    """Each cell is of the mean / of the 99th percentile."""
+    """Returns a table; each cell has the mean / the 99th percentile."""
     rows = [[row.size, row.load, row.share, *_cells([row], [curve])]
             for row, curve in zip(published.TABLE3, curves, strict=True)]
     rows.append(['All', '', '', *_cells(published.TABLE3, curves)])
@@ -54,7 +55,7 @@ def _grid(name: str, curves: Sequence[accuracy.Curve]) -> str:
 
 def _cells(rows: Sequence[published.Row], curves: Sequence[accuracy.Curve]
            ) -> Iterator[str]:
-    """On average of these rows."""
+    """Returns the cells, averaged over these rows."""
     plain, controlled = (accuracy.View(curves, flag)
                          for flag in (False, True))
     yield _pair('{:.2f} / {:.2f} %', lambda statistic: statistics.fmean(
@@ -73,7 +74,7 @@ def _pair(form: str, of: Callable[[str], float]) -> str:
 
 
 def _errors(view: accuracy.View, model: str, statistic: str) -> list[float]:
-    """The error of each row, in per cent."""
+    """Returns the error of each row, in per cent."""
     return [float(one) for one in view.errors(model, statistic)[:, 0]]
 
 
@@ -83,19 +84,20 @@ def _lines(plain: accuracy.View, controlled: accuracy.View) -> Iterator[str]:
                   for statistic in measured.STATISTICS
                   for one in [view.estimate(statistic)]]
         lost = list(_lost(view))
-        yield (f"{what}, the exact model's errors over the paper's model's, "
-               f'with 95 % intervals (bootstrap of the runs): '
-               f'{", ".join(ratios)}.  It is further off in {len(lost)} of '
-               f'{2 * len(view.curves)} cells{": " if lost else ""}'
+        yield (f"{what}, the exact model's errors divided by those of the "
+               "paper's model, with 95 % intervals (bootstrap of the runs): "
+               f'{", ".join(ratios)}.  The exact model has larger errors in '
+               f'{len(lost)} of {2 * len(view.curves)} cells'
+               f'{": " if lost else ""}'
                f'{"; ".join(lost)}.')
-    yield ('As measured, over the published errors, on average of the '
-           'rows: {}.'.format(', '.join(
+    yield ("As measured, the exact model's errors divided by the published "
+           'ones, on average over the rows: {}.'.format(', '.join(
                f'{statistic} {_over_published(plain, statistic):.2f}'
                for statistic in measured.STATISTICS)))
 
 
 def _lost(view: accuracy.View) -> Iterator[str]:
-    """The cells where the paper's model is nearer."""
+    """Returns the cells in which the paper's model is nearer."""
     for statistic in measured.STATISTICS:
         errors = zip(*(_errors(view, model, statistic)
                        for model in ('exact', 'paper')), strict=True)
@@ -112,7 +114,7 @@ def _over_published(view: accuracy.View, statistic: str) -> float:
 
 
 def _plot(curves: Sequence[accuracy.Curve], path: pathlib.Path) -> None:
-    """Errors of both models, as measured and controlled."""
+    """Plots the errors of both models, as measured and controlled."""
     drawn, plots = report.subplots(2)
     for plot, statistic in zip(plots, measured.STATISTICS, strict=True):
         bars = list(_bars(curves, statistic))
@@ -132,7 +134,7 @@ def _plot(curves: Sequence[accuracy.Curve], path: pathlib.Path) -> None:
 
 def _bars(curves: Sequence[accuracy.Curve], statistic: str
           ) -> Iterator[tuple[str, str, list[float]]]:
-    """Label, colour, and the error of each row."""
+    """Returns the label, the colour, and the error of each row."""
     yield 'published', 'grey', [row.errors.mape(statistic)
                                 for row in published.TABLE3]
     for controlled, what in ((False, ''), (True, ', controlled')):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Requests to one server, by hand: ``run.sh walk``."""
+"""Sends requests to one server by hand: ``run.sh walk``."""
 
 import argparse
 import pathlib
@@ -16,9 +16,9 @@ PERCENTILES = (50, 90, 99, 99.9, 100)
 
 
 def distribution(text: str) -> rt_workload.Distribution:
-    """``exp:MEAN`` or ``fixed:VALUE``.
+    """Reads ``exp:MEAN`` or ``fixed:VALUE``.
 
-    :raises argparse.ArgumentTypeError: when neither
+    :raises argparse.ArgumentTypeError: when the text has neither form
     """
     kind, _, number = text.partition(':')
     try:
@@ -32,9 +32,9 @@ def distribution(text: str) -> rt_workload.Distribution:
 
 
 def positive(text: str) -> int:
-    """A number from 1 on.
+    """Reads a whole number of at least 1.
 
-    :raises argparse.ArgumentTypeError: when it is none
+    :raises argparse.ArgumentTypeError: when the text is not such a number
     """
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f'{text!r} is not 1 or more')
@@ -42,9 +42,9 @@ def positive(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """A finite time, 0 or more.
+    """Reads a finite time of 0 or more seconds.
 
-    :raises argparse.ArgumentTypeError: when it is none
+    :raises argparse.ArgumentTypeError: when the text is not such a time
     """
     try:
         found = float(text)
@@ -57,12 +57,12 @@ def seconds(text: str) -> float:
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
+    """Adds the options of the command."""
     parser.add_argument('address', help='where "rt-walk server" listens')
     parser.add_argument('port', type=int)
     for name, default, unit in (
             ('intervals', 'exp:1000', 'us between requests'),
-            ('service', 'exp:300', 'us of CPU time of each'),
+            ('service', 'exp:300', 'us of CPU time of a request'),
             ('size', 'fixed:128', 'bytes of each')):
         parser.add_argument(
             f'--{name}', type=distribution, default=default,
@@ -73,13 +73,14 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--requests', type=positive, default=10_000)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--csv', type=pathlib.Path, metavar='FILE',
-                        help='write a line for each request')
+                        help='write a line of CSV for each request')
 
 
 def run(options: argparse.Namespace) -> str:
     """Sends the requests; returns a table.
 
-    :raises subprocess.CalledProcessError: when the client says why
+    :raises subprocess.CalledProcessError: when the client fails; the client
+        says why
     """
     rtwalk.build()
     found = rtwalk.ask(
@@ -93,7 +94,7 @@ def run(options: argparse.Namespace) -> str:
 
 
 def summary(found: samples.Samples) -> str:
-    """Mean and percentiles, in us."""
+    """Returns a table of the mean and percentiles, in us."""
     responses = found.responses_us()
     return report.table(
         ('Requests', 'Lost', 'Mean us', *(f'p{one:g}' for one in PERCENTILES)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What clients ask of a server: when, how much work, how many bytes."""
+"""The requests of clients: when, how much work, how many bytes."""
 
 import dataclasses
 
 import numpy as np
 import numpy.typing as npt
 
-#: Bytes: the header of a message, and the most that UDP carries.
+#: Bytes of the header of a message, and the most bytes that UDP carries.
 MIN_SIZE, MAX_SIZE = 16, 65507
 NS_PER_US = 1000
 
@@ -16,14 +16,14 @@ Integers = npt.NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Distribution:
-    """Exponential with a mean, or always the same."""
+    """A distribution: exponential with a mean, or always the same value."""
 
     mean: float
     fixed: bool = False
 
     def draw(self, source: np.random.Generator, count: int
              ) -> npt.NDArray[np.float64]:
-        """This many values, in the unit of the mean."""
+        """Draws this many values, in the unit of the mean."""
         if self.fixed:
             return np.full(count, self.mean)
         return source.exponential(self.mean, count)
@@ -31,14 +31,14 @@ class Distribution:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Workload:
-    """Requests of several clients to one server.
+    """The requests of several clients to one server.
 
     :param intervals: us between requests, of all clients together
-    :param service: us of CPU time of each
-    :param size: bytes of each
-    :param clients: connections that they come over, by turns
-    :param backlog: requests that wait at the start, on average: as many as
-        a random moment finds, so that a run needs no time to fill its queue
+    :param service: us of CPU time of each request
+    :param size: bytes of each request
+    :param clients: number of connections, which take turns
+    :param backlog: average number of requests that wait at the start: as many
+        as at a random moment, so that a run needs no time to fill its queue
     """
 
     intervals: Distribution
@@ -49,9 +49,9 @@ class Workload:
     backlog: float = 0.0
 
     def waiting(self, seed: int) -> int:
-        """How many of a schedule's requests are there at its start.
+        """Returns how many requests of a schedule wait at its start.
 
-        Geometric, as the number in an M/M/1 queue.
+        The number is geometric, as in an M/M/1 queue.
         """
         source = np.random.default_rng((seed, *self._scale))
         return int(source.geometric(1 / (1 + self.backlog))) - 1
@@ -62,10 +62,10 @@ class Workload:
             self.intervals, self.service, self.size))
 
     def schedule(self, requests: int, seed: int) -> Integers:
-        """A row for each request: at (ns), CPU time (ns), bytes, client.
+        """Returns a row for each request: ns, CPU time in ns, bytes, client.
 
-        The same at every call, and unlike those of another interval, CPU
-        time or size.  The first :meth:`waiting` ones are due at once.
+        Each call returns the same rows; other intervals, CPU times and sizes
+        have other rows.  The first :meth:`waiting` requests are due at once.
         """
         sources = np.random.default_rng((seed, *self._scale)).spawn(3)
         draws = [one.draw(source, requests) for one, source in zip(

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What Tempest finds."""
+"""The tests that Tempest finds."""

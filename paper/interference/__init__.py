@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Pairs of reserved network functions, against what is predicted of them."""
+"""Compares pairs of reserved network functions with predictions."""

@@ -2,9 +2,10 @@
 
 """Pairs of reserved functions, and their prediction: ``run.sh interference``.
 
-The functions are those of etc/interference.  What they do to each other is
-measured anew, and compared with what the shipped file of an earlier campaign
-predicts; the same command goes on where it was ended.
+The functions are those of etc/interference.  The command measures how they
+disturb each other, and compares the result with the predictions from the
+shipped file of an earlier campaign.  The same command continues where it was
+stopped.
 """
 
 import argparse
@@ -22,16 +23,16 @@ from rt_models.colocation import trial
 from rt_models.interference import document
 
 _PROJECT = pathlib.Path(__file__).parents[2]
-#: Two of them leave room for others on the CPU.
+#: Two such reservations leave room for others on the CPU.
 RESERVATION = rt_reservation.Reservation(30_000, 100_000)
 _WATCHED_S = 1
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
+    """Adds the options of the command."""
     resumable.register(
         parser, 'interference/reserved.yaml', runs=5, about='the file of '
-        'the results; those of single runs are in FILE.csv: ')
+        'results; those of single runs are in FILE.csv: ')
 
 
 def run(options: argparse.Namespace) -> str:
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> str:
                       key=lambda one: one.type)
     if not campaign.run(profiles, records, setting, options.runs,
                         end, print):
-        return 'Not all is measured yet; the same command goes on.'
+        return 'Not all pairs are measured yet; run the command again.'
     summary.write(options.data, profiles, records, setting)
     return table.text(document.load(str(options.data)),
                       document.load(document.SHIPPED_RESERVED))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How much pairs keep, and how far a prediction of it is off."""
+"""Calculates how much throughput pairs keep, and errors of predictions."""
 
 from collections.abc import Iterator, Sequence
 import statistics
@@ -10,22 +10,22 @@ from rt_models.interference import forecast
 from rt_models.interference import matrix
 
 HEADER = ('Target', 'Beside', 'n', 'CV', 'Measured', 'Predicted', 'Off')
-#: So many of 20 cells keep that, so much in the mean; none is predicted
-#: worse than this.
+#: How many of 20 cells must keep how much, the mean of all cells, and the
+#: largest error of a prediction.
 CELLS, KEPT, MEAN, OFF = 18, 0.95, 0.96, 0.10
-#: Fewer of a cell tell too little.
+#: Fewer runs of a cell are not enough.
 RUNS = 5
 
 
 def pairs(found: matrix.Matrix) -> list[matrix.Cell]:
-    """The cells of two different functions."""
+    """Returns the cells of two different functions."""
     return [cell for cell in found.cells() if cell.target != cell.competitor]
 
 
 def off(found: matrix.Matrix, told: matrix.Matrix) -> list[float]:
-    """How far the prediction of each pair is off, relative, in that order.
+    """Returns the relative error of the prediction of each pair, in order.
 
-    It is the model of the scheduler: c is 1, as both are reserved.
+    The prediction uses the scheduler's model: c is 1, as both are reserved.
     """
     model = forecast.Model([told])
     return [model.cell(forecast.Server(told.kind, cell.target),
@@ -35,7 +35,7 @@ def off(found: matrix.Matrix, told: matrix.Matrix) -> list[float]:
 
 def judged(found: matrix.Matrix, told: matrix.Matrix
            ) -> tuple[tuple[str, bool], tuple[str, bool]]:
-    """What the cells are, and the prediction, with whether the bar is met."""
+    """Returns summaries of cells and predictions, and whether bars are met."""
     values = [cell.value for cell in pairs(found)]
     kept = sum(value >= KEPT for value in values)
     mean = statistics.mean(values)
@@ -51,7 +51,7 @@ def judged(found: matrix.Matrix, told: matrix.Matrix
 
 
 def text(found: matrix.Matrix, told: matrix.Matrix) -> str:
-    """All cells and what they come to, as reStructuredText."""
+    """Returns all cells and their summary as reStructuredText."""
     (cells, _), (prediction, _) = judged(found, told)
     return (report.table(HEADER, _rows(found, told))
             + f'\nPairs: {cells}.  Prediction: {prediction}.\n')

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Work in a container with a reservation and without, on a busy host."""
+"""Runs work in containers with and without reservation on a busy host."""

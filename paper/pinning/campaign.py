@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Work beside busy neighbours, reserved and not: ``run.sh pinning``.
+"""Runs work beside busy neighbours, reserved and not: ``run.sh pinning``.
 
-Each piece of work is in the data as soon as it is done; the same command goes
-on where it was ended.
+Each piece of work is in the data as soon as the work is done; the same command
+continues where it was stopped.
 """
 
 import argparse
@@ -23,12 +23,12 @@ _PATIENCE_S = 120
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
+    """Adds the options of the command."""
     resumable.register(parser, 'pinning/pinning.csv', runs=5)
 
 
 def run(options: argparse.Namespace) -> str:
-    """Measures what is missing; returns the table of all that is known."""
+    """Measures what is missing; returns the table of all results."""
     end = resumable.begin(options)
     data = records.Data(options.data)
     for workload, way in _missing(data, options.runs):
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> str:
 
 
 def _missing(data: records.Data, runs: int) -> list[tuple[str, str]]:
-    """Rounds of all, each in random order: none has a time of its own."""
+    """Returns missing work in rounds of random order, to mix their times."""
     found = []
     for number in range(runs):
         one = [(workload, way) for workload in workloads.WORKLOADS
@@ -51,16 +51,16 @@ def _missing(data: records.Data, runs: int) -> list[tuple[str, str]]:
 
 
 def measure(workload: str, way: str) -> tuple[float, float]:
-    """Seconds, and CPU seconds, of one piece of work.
+    """Returns the seconds and the CPU seconds of one piece of work.
 
-    :raises CannotMeasure: when its program is missing, or fails
+    :raises CannotMeasure: when its program is missing or fails
     """
     work = workloads.WORKLOADS[workload]
     if shutil.which(work.needs) is None:
         raise exception.CannotMeasure(
             what=workload, reason=f'{work.needs} is not installed')
     with ways.WAYS[way]() as group:
-        # Apache's processes are not root's.
+        # Apache's processes do not run as root.
         group.folder.chmod(0o755)
         for name, text in work.files.items():
             path = group.folder / name

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The data: a line for each piece of work, written as soon as it is done."""
+"""The data: a line for each piece of work, written at its end."""
 
 import dataclasses
 import datetime
@@ -13,9 +13,9 @@ from rt_models.colocation import csvfile
 
 
 class BadData(exception.RTError):
-    """A file that is to be continued is not one of ours."""
+    """A file to be continued is not a file of this campaign."""
 
-    msg_fmt = ('%(path)s is no file of this campaign: %(reason)s.  Name '
+    msg_fmt = ('%(path)s is not a file of this campaign: %(reason)s.  Name '
                'another one with --data.')
 
 
@@ -23,8 +23,8 @@ class BadData(exception.RTError):
 class Record:
     """One piece of work.
 
-    :ivar wall_s: how long it took
-    :ivar cpu_s: CPU time that its group used for it
+    :ivar wall_s: how long the work took
+    :ivar cpu_s: the CPU time that its group used
     """
 
     workload: str
@@ -36,7 +36,10 @@ class Record:
 
     @classmethod
     def of(cls, row: list[str]) -> Self:
-        """:raises ValueError: when it is no line of ours"""
+        """Reads a line.
+
+        :raises ValueError: when the line is not one of this campaign
+        """
         workload, way, wall, cpu, started, load = row
         return cls(workload, way, float(wall), float(cpu), started,
                    float(load))
@@ -48,7 +51,7 @@ COLUMNS = tuple(field.name for field in dataclasses.fields(Record))
 class Data:
     """A file of records, whether it exists or not.
 
-    :raises BadData: when it is a file of something else
+    :raises BadData: when the file is not a file of this campaign
     """
 
     def __init__(self, path: pathlib.Path) -> None:
@@ -65,7 +68,7 @@ class Data:
 
     def add(self, workload: str, way: str, wall_s: float, cpu_s: float
             ) -> None:
-        """Writes it at once, with the time and the load of the machine."""
+        """Writes a record at once, with the time and the machine's load."""
         now = f'{datetime.datetime.now(datetime.UTC):%FT%H:%MZ}'
         record = Record(workload, way, wall_s, cpu_s, now,
                         round(os.getloadavg()[0], 2))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Time and CPU time of each way over those of a vanilla container."""
+"""Compares time and CPU time of each way with those of vanilla."""
 
 from collections.abc import Callable, Iterator, Sequence
 import statistics
@@ -13,7 +13,7 @@ from rt_models.colocation import summary
 
 HEADER = ('Work', 'Way', 'n', 'Time s', 'CV', 'of vanilla', 'CPU s', 'CV',
           'of vanilla')
-#: Most that a reservation may take of the time and CPU time of vanilla.
+#: The largest parts of vanilla's time and CPU time for a reservation.
 TIME, CPU_TIME, CV = 0.85, 1.0, 0.05
 
 Get = Callable[[records.Record], float]
@@ -21,15 +21,15 @@ _GETS: tuple[Get, Get] = (lambda one: one.wall_s, lambda one: one.cpu_s)
 
 
 def ratio(data: records.Data, workload: str, way: str, get: Get) -> float:
-    """The means of a way over those of vanilla."""
+    """Returns the mean of a way divided by that of vanilla."""
     return (_mean(data, workload, way, get)
             / _mean(data, workload, 'vanilla', get))
 
 
 def judged(data: records.Data) -> Iterator[tuple[str, str, bool]]:
-    """The work, how the reservation did, and whether that meets the bars.
+    """Returns each work, the reservation's results, and if they meet the bars.
 
-    The noise is that of the reserved runs, which are to be steady.
+    The noise is that of the reserved runs, which must be steady.
     """
     for workload in workloads.WORKLOADS:
         found = data.of(workload, 'reserved')
@@ -44,7 +44,7 @@ def judged(data: records.Data) -> Iterator[tuple[str, str, bool]]:
 
 
 def text(data: records.Data) -> str:
-    """All ways, as reStructuredText."""
+    """Returns the table of all ways as reStructuredText."""
     return report.table(HEADER, _rows(data))
 
 

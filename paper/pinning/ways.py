@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How a container has its CPUs, and its neighbours."""
+"""The ways to give a container its CPUs, and its neighbours."""
 
 from collections.abc import Callable, Iterator
 import contextlib
@@ -12,12 +12,12 @@ import sys
 from nova_rt.rules import reservation as rt_reservation
 from rt_models.colocation import group as rt_group
 
-#: Nine tenths of a CPU, in each way.
+#: Each way has nine tenths of a CPU.
 RESERVATION = rt_reservation.Reservation(90_000, 100_000)
 _CPUS = tuple(sorted(os.sched_getaffinity(0)))
-#: Away from CPU 0, which has most interrupts.
+#: Not CPU 0, which has most interrupts.
 _PINNED = _CPUS[-1:]
-#: Containers of others, with a busy process on each CPU.
+#: The number of neighbours, with a busy process on each CPU.
 NEIGHBOURS = 2
 _BUSY = 'while True: pass'
 
@@ -26,7 +26,7 @@ Way = Callable[[], contextlib.AbstractContextManager[rt_group.Group]]
 
 @contextlib.contextmanager
 def vanilla() -> Iterator[rt_group.Group]:
-    """A quota, and all CPUs."""
+    """Gives the group a quota on all CPUs."""
     with rt_group.up(_name('work'), _CPUS, None) as group:
         _limit(group.trees[0])
         yield group
@@ -34,14 +34,14 @@ def vanilla() -> Iterator[rt_group.Group]:
 
 @contextlib.contextmanager
 def pinned() -> Iterator[rt_group.Group]:
-    """One CPU that others use, too, and no quota."""
+    """Gives the group one CPU that others use, too, and no quota."""
     with rt_group.up(_name('work'), _PINNED, None) as group:
         yield group
 
 
 @contextlib.contextmanager
 def reserved() -> Iterator[rt_group.Group]:
-    """A reservation on one CPU, as nova-compute makes it."""
+    """Gives the group a reservation on one CPU, as nova-compute does."""
     with rt_group.up(_name('work'), _PINNED, RESERVATION) as group:
         yield group
 
@@ -52,7 +52,7 @@ WAYS: dict[str, Way] = {'vanilla': vanilla, 'pinned': pinned,
 
 @contextlib.contextmanager
 def neighbours() -> Iterator[None]:
-    """NEIGHBOURS that are busy until the end of the block."""
+    """Runs NEIGHBOURS that are busy until the end of the block."""
     with contextlib.ExitStack() as stack:
         for number in range(NEIGHBOURS):
             group = stack.enter_context(rt_group.up(

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is done: a video, messages, and pages of a web server.
+"""The work: a video, messages, and pages of a web server.
 
-Three of the four sorts of work of paper 001, small enough for two CPUs.
+These are three of the four kinds of work of paper 001, small enough for two
+CPUs.
 """
 
 from collections.abc import Mapping
 import dataclasses
 
-#: In the loopback of a namespace of its own; nobody else sees the port.
-#: Apache signals its whole session when it ends.
+#: The loopback is that of a namespace of its own; nobody else sees the port.
+#: Apache gets its own session, because it signals the session when it ends.
 _APACHE = '''\
 ip link set lo up
 setsid apache2 -d . -f "$PWD/apache.conf" -DFOREGROUND &
@@ -49,9 +50,9 @@ echo $i
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Workload:
-    """One sort of work, which is done when its script ends.
+    """One kind of work, which is done when its script ends.
 
-    :ivar needs: its program
+    :ivar needs: the program that the work needs
     :ivar script: for sh(1), in a folder of its own
     :ivar files: texts by name; executable
     """
@@ -65,9 +66,9 @@ WORKLOADS = {
     'ffmpeg': Workload('ffmpeg', (
         'exec ffmpeg -v error -f lavfi -i testsrc2=size=640x360:duration=3 '
         '-c:v libx264 -threads 4 -f null -')),
-    # 160 processes in four groups, as the MPI of the paper is tasks that
-    # wait for each other; so many messages that starting them is a small
-    # part.
+    # 160 processes in four groups wait for each other, like the MPI tasks of
+    # the paper.  There are so many messages that the start of the processes
+    # is only a small part.
     'messaging': Workload('hackbench', 'exec hackbench -g 4 -l 2000'),
     'apache': Workload('ab', _APACHE, {'apache.conf': _CONFIGURATION,
                                        'page': _PAGE})}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``rt-probe`` as a user starts it, and what it says."""
+"""Runs ``rt-probe`` as a user does, and reads its reports."""
 
 from collections.abc import Iterator, Sequence
 import contextlib
@@ -20,7 +20,7 @@ Said = dict[str, Any]
 
 def once(stage: rt_stage.Stage, options: Sequence[str], period_us: int,
          seconds: float) -> tuple[Said, float]:
-    """One report, and what the group used in the last seconds up to it."""
+    """Returns one report, and what the group used just before it."""
     period_ns = period_us * 1000
     readings: list[tuple[int, int]] = []
     process = subprocess.Popen([*stage.inside, *COMMAND, 'once', *options],
@@ -40,7 +40,7 @@ def once(stage: rt_stage.Stage, options: Sequence[str], period_us: int,
 
 def _used(readings: Sequence[tuple[int, int]], since_ns: float, until_ns: float
           ) -> float:
-    """CPU time per wall time, between the readings nearest to these."""
+    """Returns CPU time per wall time, between the nearest readings."""
     (begin, first), (end, last) = (
         min(readings, key=lambda one: abs(one[0] - wanted))
         for wanted in (since_ns, until_ns))
@@ -48,14 +48,14 @@ def _used(readings: Sequence[tuple[int, int]], since_ns: float, until_ns: float
 
 
 class Running:
-    """``rt-probe run``."""
+    """A running ``rt-probe run``."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
         self.pid = process.pid
 
     def reports(self, until: float) -> Iterator[Said]:
-        """Those that come up to then, of the monotonic clock."""
+        """Yields the reports up to a time of the monotonic clock."""
         assert self._process.stdout is not None  # noqa: S101
         while (left := until - time.monotonic()) > 0:
             if select.select([self._process.stdout], [], [], left)[0]:
@@ -65,7 +65,7 @@ class Running:
 @contextlib.contextmanager
 def running(stage: rt_stage.Stage, options: Sequence[str] = ()
             ) -> Iterator[Running]:
-    """A probe that reports until the end of the block."""
+    """Runs a probe that reports until the end of the block."""
     process = subprocess.Popen([*stage.inside, *COMMAND, 'run', *options],
                                stdout=subprocess.PIPE, text=True, bufsize=1)
     try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How far ``rt-probe`` is from the truth, and what it costs: ``run.sh probe``.
+"""Compares ``rt-probe`` with the truth, and measures its cost.
 
-Each cell is in the data as soon as it is measured; the same command goes on
-where it was ended.
+``run.sh probe``: each cell is in the data as soon as it is measured, and the
+same command continues where it was stopped.
 """
 
 import argparse
@@ -27,23 +27,23 @@ ROWS: dict[str, _Row] = {
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
+    """Adds the options of the command."""
     parser.add_argument('--rows', nargs='+', choices=ROWS, default=[*ROWS],
-                        help='measure only these (default: all)')
+                        help='measure only these rows (default: all)')
     parser.add_argument('--cells', default='*', metavar='PATTERN',
-                        help='of them only those of such names')
+                        help='measure only cells whose names match')
     resumable.register(parser, 'probe/probe.csv')
 
 
 def run(options: argparse.Namespace) -> str:
-    """Measures what is missing; returns the table of all that is known."""
+    """Measures what is missing; returns the table of all results."""
     end = resumable.begin(options)
     data = records.Data(options.data)
     for name in options.rows:
         cells, measure = ROWS[name]
         wanted = [cell for cell in cells() if _is_wanted(
             data, name, str(cell), options.cells)]
-        # What the machine does for a while is not all in cells of one kind.
+        # So a disturbance of some minutes does not affect one kind of cells.
         random.shuffle(wanted)
         for cell in wanted:
             if time.monotonic() >= end:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Rows of the table: a reservation that is halved, and false alarms."""
+"""Measures rows of the table: halved reservations, and false alarms."""
 
 from collections.abc import Iterator
 import contextlib
@@ -14,27 +14,27 @@ from paper.probe import stage as rt_stage
 
 HALVED, IDLE, ALARMS = 'halved', 'idle-halved', 'alarms'
 _BEFORE, _AFTER = 0.6, 0.3
-#: The demand of the VNF in CPUs: above the half.
+#: The demand of the VNF in CPUs, more than the halved share.
 _DEMANDS = {'0.35': 0.35, '0.5': 0.5, 'all': 1.0}
-#: Of --max-load and more: how long to wait for what should have come.
+#: --max-load, and how long to wait for a report that should come.
 _PATIENCE_S = 10.0
 _PATIENCE_PERIODS = 1500
-#: A step that differs so much from the usual one is a change.
+#: A step that differs from the usual one by this much is a change.
 _REAL = 0.25
-#: Each piece of the time without a change, in s, of which there are many.
+#: The length in s of each of many pieces of time without a change.
 PIECE_S, PIECES = 60.0, 12
 _OF_QUOTA = 10
 
 
 def halved() -> Iterator[str]:
-    """So many times with each demand and both kinds."""
+    """Returns cells with each demand and both kinds."""
     for kind, demand, number in itertools.product(
             (rt_stage.QUOTA, rt_stage.BUDGET), _DEMANDS, range(3)):
         yield f'{kind} P=100 vnf={demand} #{number + 1}'
 
 
 def idle() -> Iterator[str]:
-    """Those of 100 ms take a minute each."""
+    """Returns cells; those of 100 ms take a minute each."""
     for kind, period_ms, number in itertools.product(
             (rt_stage.QUOTA, rt_stage.BUDGET), (10, 20), range(3)):
         yield f'{kind} P={period_ms} #{number + 1}'
@@ -42,7 +42,7 @@ def idle() -> Iterator[str]:
 
 
 def alarms() -> Iterator[str]:
-    """A minute each; most of a quota, which disturbs nobody here."""
+    """Returns cells of a minute each, most with a quota, to disturb nobody."""
     for number in range(PIECES):
         kind = rt_stage.QUOTA if number < _OF_QUOTA else rt_stage.BUDGET
         yield f'{kind} P=100 s=0.1 #{number + 1}'
@@ -57,7 +57,7 @@ def _stage(kind: str, share: float, period_us: int
 
 
 def measure_halved(cell: str) -> records.Record:
-    """Seconds from the change to the report that has it."""
+    """Returns the seconds from the change to the report that shows it."""
     kind, _, demand, _ = cell.split()
     part = _DEMANDS[demand.partition('=')[2]]
     with _stage(kind, _BEFORE, 100_000) as stage, rt_stage.task(
@@ -74,7 +74,7 @@ def measure_halved(cell: str) -> records.Record:
 
 def _seen(probe: agent.Running, since: float, patience: float, below: float
           ) -> float | None:
-    """When it first says that there is less than that."""
+    """Returns when the probe first reports less than that."""
     for said in probe.reports(since + patience):
         if said['available'] is not None and said['available'] < below:
             return time.monotonic() - since
@@ -82,7 +82,7 @@ def _seen(probe: agent.Running, since: float, patience: float, below: float
 
 
 def measure_idle(cell: str) -> records.Record:
-    """Periods from the change to the report that has it, by bursts."""
+    """Returns the periods from the change to its report, by bursts."""
     kind, period, _ = cell.split()
     period_us = 1000 * int(period.partition('=')[2])
     periods_s = period_us / 1e6
@@ -99,10 +99,10 @@ def measure_idle(cell: str) -> records.Record:
 
 
 def measure_alarms(cell: str) -> records.Record:
-    """How often it says that something changed while nothing does.
+    """Returns how often the probe reports a change while nothing changes.
 
-    A step in which the group really got another share, as from outside, is
-    no false alarm: a quota is no guarantee.
+    A step in which the group really got another share, as seen from outside,
+    is not a false alarm: a quota is not a guarantee.
     """
     kind = cell.split()[0]
     shares: list[float] = []

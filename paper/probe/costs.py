@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Rows of the table: what the probe costs, its speed, and the paper's pod."""
+"""Measures rows of the table: the probe's cost, speed, the paper's pod."""
 
 from collections.abc import Iterator
 import contextlib
@@ -16,13 +16,13 @@ from rt_probe import speed
 
 PASSIVE, MEMORY, BURSTS = 'load-passive', 'memory', 'load-bursts'
 SPEED, POD = 'speed', 'pod'
-#: How long the cost is taken, in s, without the start of Python.
+#: How long the cost is measured, in s, without the start of Python.
 _SECONDS, _START = 40.0, 2.0
-#: Of the paper: what the pod and the other one asked for, in milli-CPUs.
+#: The requests of the paper's pod and the other one, in milli-CPUs.
 _POD, _EXTERNAL = 2000, 1000
 _STRESSORS = 4
 _POD_S = 5.0
-#: A burst of such an age was in the latest step.
+#: A burst of this age was in the latest step.
 _NEW_S = 0.5
 
 
@@ -44,7 +44,7 @@ def bursts() -> Iterator[str]:
 
 
 def measure_passive(cell: str) -> records.Record:
-    """CPU time of the probe, in CPUs."""
+    """Returns the CPU time of the probe, in CPUs."""
     kind, load = cell.split()[0], float(cell.split()[3].partition('=')[2])
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(rt_stage.Stage(kind).up())
@@ -70,7 +70,7 @@ def _cpu_s(pid: int) -> float:
 
 
 def measure_memory(cell: str) -> records.Record:
-    """The most that the probe had resident, in MB."""
+    """Returns the largest resident memory of the probe, in MB."""
     options = {'json': (), 'listen': ('--listen', '0'),
                'burst': ('--burst', 'idle')}[cell.split()[0]]
     with rt_stage.Stage(rt_stage.QUOTA).up() as stage:
@@ -84,7 +84,7 @@ def measure_memory(cell: str) -> records.Record:
 
 
 def measure_bursts(cell: str) -> records.Record:
-    """CPU time of an idle group with a probe, of its reservation."""
+    """Returns the CPU time of an idle probed group over its reservation."""
     kind, period, _ = cell.split()
     period_us = 1000 * int(period.partition('=')[2])
     seconds = max(_SECONDS, 1000 * period_us / 1e6)
@@ -95,7 +95,7 @@ def measure_bursts(cell: str) -> records.Record:
             begin, used = time.monotonic(), _of_bursts(stage, probe)
             for _ in probe.reports(begin + seconds):
                 pass
-            # Whole cycles: else a burst more or less would count.
+            # Whole cycles: else there could be a burst more or less.
             _until_burst(probe, 120)
             spent = _of_bursts(stage, probe) - used
     return records.Record(BURSTS, cell,
@@ -103,14 +103,14 @@ def measure_bursts(cell: str) -> records.Record:
 
 
 def _until_burst(probe: agent.Running, seconds: float) -> None:
-    """Up to the report that comes with a new one."""
+    """Reads up to the report that has a new burst."""
     for said in probe.reports(time.monotonic() + seconds):
         if said['method'] == 'burst' and said['age_s'] < _NEW_S:
             return
 
 
 def _of_bursts(stage: rt_stage.Stage, probe: agent.Running) -> float:
-    """CPU time of all but the probe itself, in s."""
+    """Returns the CPU time of everything but the probe itself, in s."""
     return stage.used_ns() / 1e9 - _cpu_s(probe.pid)
 
 
@@ -119,7 +119,7 @@ def speeds() -> Iterator[str]:
 
 
 def measure_speed(cell: str) -> records.Record:
-    """CPU time of SHA-256 in us while the machine is overloaded."""
+    """Returns CPU times of SHA-256 in us on an overloaded machine."""
     with contextlib.ExitStack() as stack:
         for _ in range(12 if os.getloadavg()[0] <= 12 else 0):
             stack.enter_context(rt_stage.task())
@@ -137,9 +137,9 @@ def pods() -> Iterator[str]:
 
 
 def measure_pod(cell: str) -> records.Record:
-    """What an external load takes of a pod: by the probe, and from outside.
+    """Returns what external load takes of a pod: by probe, and from outside.
 
-    Table IV of the paper: four stressors, and pods as shares of two CPUs.
+    This is Table IV of the paper: four stressors, pods as shares of two CPUs.
     """
     shares = rt_stage.Stage(rt_stage.SHARES)
     with contextlib.ExitStack() as stack:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Response times of rt-walk without a probe, and with one in its group."""
+"""Measures response times of rt-walk with and without a probe."""
 
 from collections.abc import Iterator, Sequence
 import contextlib
@@ -21,10 +21,10 @@ from rt_models.colocation import summary
 LATENCY = 'latency'
 HEADER = ('Probe', 'n', 'Mean us', 'p99 us', 'CV of p99', 'of without')
 WITHOUT = 'without'
-#: What rt-probe is asked for, by what it is called here.
+#: The arguments of rt-probe, by the names of the ways.
 MODES = {WITHOUT: None, 'passive': (), 'bursts': ('--burst', 'idle')}
 _SHARE, _PERIOD_US = 0.5, 20_000
-#: A tenth of a CPU, so that there is time for bursts.
+#: Requests use a tenth of a CPU, which leaves time for bursts.
 _WORKLOAD = rt_workload.Workload(rt_workload.Distribution(20_000),
                                  rt_workload.Distribution(2_000, fixed=True))
 _REQUESTS, _WARM_UP, _RUNS = 1000, 50, 5
@@ -37,9 +37,9 @@ def latency() -> Iterator[str]:
 
 
 def measure_latency(cell: str) -> records.Record:
-    """The 99th percentile in us; *lower* is the mean.
+    """Measures the 99th percentile in us; *lower* is the mean.
 
-    Requests are the same with and without a probe.
+    The requests are the same with and without a probe.
     """
     mode, _, number = cell.partition(' #')
     rtwalk.build()
@@ -62,7 +62,7 @@ def measure_latency(cell: str) -> records.Record:
 
 
 def text(data: records.Data) -> str:
-    """The modes, as reStructuredText; '' where none was measured."""
+    """Returns the modes as reStructuredText; '' if none was measured."""
     found = {mode: [one for one in data.of(LATENCY)
                     if one.cell.startswith(f'{mode} ')] for mode in MODES}
     if not found[WITHOUT]:

@@ -13,7 +13,7 @@ from rt_models.colocation import csvfile
 
 
 class BadData(exception.RTError):
-    """A file that is to be continued is not one of ours."""
+    """A file to be continued is not a file of this campaign."""
 
     msg_fmt = ('%(path)s is not a file of this campaign: %(reason)s.  Name '
                'another one with --data.')
@@ -23,11 +23,11 @@ class BadData(exception.RTError):
 class Record:
     """One measurement.
 
-    :ivar row: of the table of bars
-    :ivar cell: what was set, or the number of a repetition
-    :ivar method: of the report, where there is one
-    :ivar value: what the probe said, or what was measured of it
-    :ivar truth: what was measured from outside
+    :ivar row: the row of the table of bars
+    :ivar cell: the settings, or the number of a repetition
+    :ivar method: the method of the report, if there is one
+    :ivar value: the value that the probe reported, or that was measured of it
+    :ivar truth: the value that was measured from outside
     """
 
     row: str
@@ -48,7 +48,7 @@ _TEXTS = ('row', 'cell', 'method', 'started')
 class Data:
     """A file of records, whether it exists or not.
 
-    :raises BadData: when it is a file of something else
+    :raises BadData: when the file is not a file of this campaign
     """
 
     def __init__(self, path: pathlib.Path) -> None:
@@ -63,7 +63,7 @@ class Data:
         return [one for one in self.records if one.row == row]
 
     def add(self, record: Record) -> None:
-        """Writes it at once, with the time and the load of the machine."""
+        """Writes a record at once, with the time and the machine's load."""
         record = dataclasses.replace(
             record, started=f'{datetime.datetime.now(datetime.UTC):%FT%H:%MZ}',
             load_average=os.getloadavg()[0])

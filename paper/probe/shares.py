@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Rows of the table: what the probe says of shares that stay as they are."""
+"""Measures rows of the table: the probe's reports of constant shares."""
 
 from collections.abc import Callable, Iterator
 import contextlib
@@ -15,16 +15,16 @@ from paper.probe import stage as rt_stage
 THROTTLED, BURST = 'throttled', 'burst'
 _SHARES = tuple(number / 10 for number in range(1, 10))
 _NEIGHBOURS = (0.0, 0.5, 1.0)
-#: Seconds of a window, and least periods of it.
+#: The seconds of a window, and its least number of periods.
 _SECONDS, _PERIODS = 2.0, 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cell:
-    """What was set.
+    """The settings of a cell.
 
-    :ivar beside: part of the CPU that a neighbour wants
-    :ivar load: part of the reservation that the VNF wants
+    :ivar beside: the part of the CPU that a neighbour wants
+    :ivar load: the part of the reservation that the VNF wants
     """
 
     kind: str
@@ -42,7 +42,7 @@ Measure = Callable[[Cell], records.Record]
 
 
 def throttled_cells() -> Iterator[Cell]:
-    """The VNF uses all it gets."""
+    """Returns cells in which the VNF uses all it gets."""
     for kind, beside, share in itertools.product(
             (rt_stage.QUOTA, rt_stage.BUDGET, rt_stage.THREAD), _NEIGHBOURS,
             _SHARES):
@@ -50,7 +50,7 @@ def throttled_cells() -> Iterator[Cell]:
 
 
 def burst_cells() -> Iterator[Cell]:
-    """The VNF is idle, or uses half."""
+    """Returns cells in which the VNF is idle, or uses half."""
     for kind, period_us, load, share in itertools.product(
             (rt_stage.QUOTA, rt_stage.BUDGET), (20_000, 100_000), (0.0, 0.5),
             _SHARES):
@@ -69,7 +69,7 @@ def _loaded(stage: rt_stage.Stage, cell: Cell, part: float
 
 
 def throttled(cell: Cell) -> records.Record:
-    """The VNF and the probe at once; the truth is of the same time."""
+    """Runs the VNF and the probe at once; the truth is of the same time."""
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(rt_stage.Stage(cell.kind).up())
         stage.reserve(cell.share, cell.period_us)
@@ -86,7 +86,7 @@ def throttled(cell: Cell) -> records.Record:
 
 
 def burst(cell: Cell) -> records.Record:
-    """First the truth, of a busy loop; then the VNF as it is."""
+    """Measures the truth with a busy loop, then runs the VNF."""
     seconds = max(_SECONDS / 2, _PERIODS * cell.period_us / 1e6)
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(rt_stage.Stage(cell.kind).up())
@@ -96,7 +96,7 @@ def burst(cell: Cell) -> records.Record:
             rt_stage.truth(stage, 0.2, cell.period_us)
             truth = rt_stage.truth(stage, seconds, cell.period_us)
         stack.enter_context(_loaded(stage, cell, cell.share * cell.load))
-        # The busy loop leaves a debt, which the VNF has to pay first.
+        # The busy loop leaves an overrun, which the VNF must pay back first.
         time.sleep(seconds)
         said, _ = agent.once(stage, ('--burst', 'idle'), cell.period_us, 1)
     return _record(BURST, cell, said, truth)

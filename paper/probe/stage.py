@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A group with a limit, the tasks in it, and who cleans up after a kill."""
+"""Makes a group with a limit and tasks in it, and cleans up after a kill."""
 
 from collections.abc import Iterator, Sequence
 import contextlib
@@ -21,15 +21,15 @@ from nova_rt.machine.trial import temporary
 from nova_rt.rules import exception
 
 NAME = 'nova-rt-probe'
-#: Two kinds may be measured at once.
+#: Two kinds may be measured at the same time.
 _CPUS = {'quota': 0, 'rt-group': 1}
-#: How reservations are held: a quota, a budget for real-time tasks, a thread.
-#: Or nothing is reserved, and groups compete by their weights.
+#: A reservation is a quota, a budget for real-time tasks, or a thread.  Or
+#: nothing is reserved, and groups compete by their weights.
 QUOTA, BUDGET, THREAD = 'quota', 'rt-group', 'deadline'
 SHARES = 'shares'
-#: Stands in for a guarantee: others on the CPU hardly count.
+#: This weight replaces a guarantee: others on the CPU hardly count.
 _SHARES = 100_000
-#: Of SCHED_RR, as nova-compute gives to containers.
+#: The priority of SCHED_RR that nova-compute gives to containers.
 _PRIORITY = 10
 _BEFORE_OTHERS = -20
 _LIFETIME = 400.0
@@ -37,8 +37,8 @@ _MOUNT = pathlib.Path('/sys/fs/cgroup')
 _TREES = ('cpu', 'cpuacct')
 _NS = 1_000_000_000
 
-#: A busy loop, or one that wants a part of the CPU every 10 ms, and later
-#: what it did not get then.
+#: A busy loop, or a loop that wants a part of the CPU every 10 ms, and catches
+#: up later if it did not get that part.
 _LOAD = '''\
 import sys, time
 print(flush=True)
@@ -54,7 +54,7 @@ while time.monotonic() < end:
 
 
 class Task:
-    """A process of ours that ends by itself, if nobody else ends it."""
+    """A process that ends by itself, if nobody else ends it."""
 
     def __init__(self, part: float, cpus: set[int] | None) -> None:
         self._process = subprocess.Popen(
@@ -69,7 +69,7 @@ class Task:
 
     def end(self) -> None:
         with contextlib.suppress(ProcessLookupError):
-            # Without a budget it could not die.
+            # Without a budget the process could not die.
             os.sched_setscheduler(self.pid, os.SCHED_OTHER,
                                   os.sched_param(0))
         self._process.kill()
@@ -78,7 +78,7 @@ class Task:
 
 @contextlib.contextmanager
 def task(part: float = 1.0, cpus: set[int] | None = None) -> Iterator[Task]:
-    """A load of so much of a CPU; 1: all it gets; 0: none at all."""
+    """Starts a load of this part of a CPU; 1: all it gets; 0: no load."""
     if not part:
         yield Task(0.0, cpus)
         return
@@ -91,7 +91,7 @@ def task(part: float = 1.0, cpus: set[int] | None = None) -> Iterator[Task]:
 
 @dataclasses.dataclass
 class Stage:
-    """A group in the trees of cpu and cpuacct."""
+    """A group in the hierarchies of cpu and cpuacct."""
 
     kind: str
     name: str = ''
@@ -109,10 +109,10 @@ class Stage:
                     or survey.hierarchy_of(files) is None):
                 raise exception.KernelError(
                     interface='any', group=self.name,
-                    reason='this kernel has none that reserves for groups')
+                    reason='this kernel has no interface for groups')
 
     def reserve(self, share: float, period_us: int) -> None:
-        """Gives the group, which may have another, this reservation."""
+        """Gives the group this reservation, in place of any other one."""
         runtime_us = round(share * period_us)
         if self._interface is not None:
             self._interface.reserve({f'/{self.name}': base.Budget(
@@ -124,11 +124,11 @@ class Stage:
             (path / 'cpu.cfs_quota_us').write_text(str(runtime_us))
 
     def weigh(self, shares: int) -> None:
-        """Has it compete with others by this weight."""
+        """Lets the group compete with others by this weight."""
         (self._paths[0] / 'cpu.shares').write_text(str(shares))
 
     def enter(self, task: Task, share: float, period_us: int) -> None:
-        """Has a task in it, of the class that the reservation is for."""
+        """Puts a task in, with the policy for which the reservation is."""
         if self.kind == THREAD:
             (self._paths[1] / 'cgroup.procs').write_text(str(task.pid))
             sched.start(task.pid, round(share * period_us), period_us)
@@ -141,7 +141,7 @@ class Stage:
 
     @property
     def inside(self) -> Sequence[str]:
-        """What starts a command as a child of the VNF would be started."""
+        """Returns the prefix that starts a command like a child of the VNF."""
         if self.kind == THREAD:
             return ()
         enter = '; '.join(f'echo $$ > {path}/cgroup.procs'
@@ -153,18 +153,18 @@ class Stage:
 
     @property
     def cpu(self) -> int:
-        """The CPU that it is measured on."""
+        """Returns the CPU on which the group is measured."""
         return _CPUS.get(self.kind, 1)
 
     @property
     def cpus(self) -> set[int] | None:
-        """Where its tasks are bound to; deadline threads cannot be."""
+        """Returns the CPUs of its tasks; deadline threads cannot be bound."""
         return {self.cpu} if self.kind in _CPUS else None
 
     def used_ns(self) -> int:
-        """What the group has used, from outside."""
+        """Returns what the group has used, as seen from outside."""
         for pid in (self._paths[1] / 'cgroup.procs').read_text().split():
-            # Has the kernel charge what runs now.
+            # This makes the kernel charge the task that runs now.
             with contextlib.suppress(OSError):
                 time.clock_gettime_ns(~int(pid) << 3 | 2)
         return int((self._paths[1] / 'cpuacct.usage').read_text())
@@ -175,7 +175,7 @@ class Stage:
 
     @contextlib.contextmanager
     def up(self) -> Iterator['Stage']:
-        """The group, which is gone afterwards, also after a kill."""
+        """Yields the group, which is removed afterwards, also after a kill."""
         with temporary.reaped(self._paths):
             for path in self._paths:
                 path.mkdir(exist_ok=True)
@@ -185,9 +185,9 @@ class Stage:
 
 @contextlib.contextmanager
 def watching() -> Iterator[None]:
-    """This process reads before others that are ordinary, its children not.
+    """Lets this process, not its children, run before ordinary tasks.
 
-    It does so where no real-time tasks of ours are.
+    It runs where none of the real-time tasks of the experiment are.
     """
     affinity = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {_CPUS[QUOTA]})
@@ -203,7 +203,7 @@ def watching() -> Iterator[None]:
 
 
 def truth(stage: Stage, seconds: float, period_us: int) -> float:
-    """What the group uses from now on, over whole periods."""
+    """Returns what the group uses from now on, over whole periods."""
     period = period_us / 1e6
     wall = max(1, round(seconds / period)) * period
     begin, used = time.monotonic_ns(), stage.used_ns()

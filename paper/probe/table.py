@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The table of bars: what was measured, its spread, and whether it is met."""
+"""The table of bars: measured values, their spread, and if bars are met."""
 
 from collections.abc import Callable, Iterator, Sequence
 import dataclasses
@@ -18,9 +18,9 @@ Numbers = Sequence[float]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bar:
-    """One row.
+    """One row of the table.
 
-    :ivar judge: what was measured, the worst of it, and whether that is met
+    :ivar judge: returns the measured value, the worst one, and if both are met
     """
 
     row: str
@@ -96,7 +96,7 @@ def _points(of: Sequence[records.Record]) -> tuple[str, str, bool]:
 
 
 def _spread(of: Sequence[records.Record]) -> tuple[str, str, bool]:
-    """From the first to the last decile, and from least to most."""
+    """Returns spreads: first to last decile, and least to most."""
     found = [one.value for one in of if one.value is not None]
     middle = statistics.median(found)
     deciles = statistics.quantiles(found, n=10, method='inclusive')
@@ -135,5 +135,5 @@ def rows(data: records.Data) -> Iterator[Sequence[object]]:
 
 
 def text(data: records.Data) -> str:
-    """All rows, as reStructuredText."""
+    """Returns all rows as reStructuredText."""
     return report.table(HEADER, rows(data))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Sends each request on time, whatever became of the earlier ones. */
+/* Sends each request on time, whether or not earlier ones are answered. */
 
 #define _GNU_SOURCE
 
@@ -86,7 +86,7 @@ static void open_connections(struct client *client, int type,
 	}
 }
 
-/* A whole datagram is a message: the next read is of another one. */
+/* A whole datagram is a message: the next read returns another one. */
 static int read_reply(const struct client *client, struct stream *stream)
 {
 	if (!client->datagrams)
@@ -131,7 +131,7 @@ static void send_due(struct client *client, int64_t start)
 			break;
 		client->sent++;
 		one->cpu_ns = 0;
-		/* What the network refuses is a request without a reply. */
+		/* A request that the network refuses has no reply. */
 		message_send(client->streams[one->connection].fd, &header);
 	}
 }

@@ -59,7 +59,7 @@ bool message_send(int fd, const struct header *header)
 	return true;
 }
 
-/* How much to read next: the rest of the header, then that of the padding. */
+/* Returns how much to read next: the rest of the header, then the padding. */
 static size_t wanted(const struct stream *stream)
 {
 	if (stream->got < sizeof(stream->header))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Requests and replies as they are sent, and the clocks they are timed by. */
+/* The format of requests and replies, and the clocks that time them. */
 
 #ifndef MESSAGE_H
 #define MESSAGE_H
@@ -20,27 +20,27 @@ struct header {
 	uint64_t cpu_ns; /* asked for in a request, that the server has used in a reply */
 };
 
-/* What has been received of the message that comes next in a TCP stream. */
+/* The received part of the next message in a TCP stream. */
 struct stream {
 	int fd;
 	uint32_t got;
 	struct header header;
 };
 
-/* Take what is there of a message, without waiting.
+/* Reads the part of a message that has arrived, without waiting.
  * Returns 1 when it is complete, 0 when it is not, -1 at the end. */
 int stream_read(struct stream *stream);
 
-/* Send a whole message of header->size bytes (host byte order in *header). */
+/* Sends a whole message of header->size bytes (host byte order in *header). */
 bool message_send(int fd, const struct header *header);
 
-/* The message in *header*, from network byte order. */
+/* Returns the message in *header*, converted from network byte order. */
 struct header message_decode(const struct header *header);
 struct header message_encode(const struct header *header);
 
 int64_t clock_ns(clockid_t clock);
 
-/* Print what failed, with errno, and exit with 1. */
+/* Prints what failed, with errno, and exits with 1. */
 _Noreturn void fail(const char *what);
 
 #endif

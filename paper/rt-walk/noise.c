@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A periodic task, as the paper's noise is made of. */
+/* A periodic task of the paper's noise. */
 
 #include "rt-walk.h"
 

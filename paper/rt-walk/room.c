@@ -12,7 +12,7 @@ void make_room(int fd)
 {
 	int size = ROOM;
 
-	/* Beyond the limit of the host, for root. */
+	/* Root may exceed the limit of the host. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)))

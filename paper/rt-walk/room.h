@@ -3,7 +3,7 @@
 #ifndef ROOM_H
 #define ROOM_H
 
-/* Let as many requests wait in a socket as the host allows. */
+/* Lets as many requests wait in a socket as the host allows. */
 void make_room(int fd);
 
 #endif

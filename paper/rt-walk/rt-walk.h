@@ -7,19 +7,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Serve requests until a signal comes. */
+/* Serves requests until a signal comes. */
 _Noreturn void run_server(const struct sockaddr_in *address);
 
-/* Send the requests that standard input lists and print how they went.
+/* Sends the requests that standard input lists, and prints their results.
  *
- * A line for each request, in order of time: when to send it in ns from the
- * start, its CPU time in ns, its size in bytes, the connection to use (from
- * 0).  A line for each goes to standard output, in the same order: when it
+ * Input is a line for each request, in order of time: when to send it in ns
+ * from the start, its CPU time in ns, its size in bytes, the connection to use
+ * (from 0).  Output is a line for each request, in the same order: when it
  * was sent in ns from the start, ns until the reply or -1 if none came, the
  * CPU time in ns that the server had used by then. */
 void run_client(const struct sockaddr_in *address, int type, int connections);
 
-/* Keep a CPU busy for some CPU time at the start of every period. */
+/* Keeps a CPU busy for some CPU time at the start of every period. */
 _Noreturn void run_noise(int64_t busy_ns, int64_t period_ns);
 
 #endif

@@ -17,7 +17,7 @@
 #include "room.h"
 #include "work.h"
 
-/* One at a time, so that nobody's requests wait for a batch. */
+/* One request at a time, so that no request waits for a batch. */
 #define EVENTS 1
 
 static int open_socket(int type, const struct sockaddr_in *address)
@@ -60,7 +60,7 @@ static void welcome(int poller, int listener)
 	watch(poller, fd);
 }
 
-/* Do the work of a request and make it the reply. */
+/* Does the work of a request and turns the request into the reply. */
 static void serve(struct worker *worker, struct header *header)
 {
 	struct header message = message_decode(header);

@@ -6,7 +6,7 @@
 
 #include "message.h"
 
-/* What may be owed when the costs of a request were above its work. */
+/* The most CPU time that may be owed after requests that cost too much. */
 #define MAX_DEBT_NS 100000
 
 void work_start(struct worker *worker)
@@ -19,7 +19,7 @@ void work(struct worker *worker, int64_t cpu_ns)
 	int64_t now;
 
 	worker->done_ns += cpu_ns;
-	/* Each look at this clock has the kernel charge the budget, too. */
+	/* Each reading of this clock also makes the kernel charge the budget. */
 	do
 		now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	while (now < worker->done_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Work measured in CPU time of the calling thread. */
+/* Work, measured in CPU time of the calling thread. */
 
 #ifndef WORK_H
 #define WORK_H
@@ -13,8 +13,8 @@ struct worker {
 
 void work_start(struct worker *worker);
 
-/* Use this much CPU time, less what the thread has used since the last call,
- * so that what it costs to receive and to reply is part of the work. */
+/* Uses this much CPU time, minus the CPU time since the last call, so that
+ * the cost of receiving and replying is part of the work. */
 void work(struct worker *worker, int64_t cpu_ns);
 
 #endif

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""SIPp registers; tcpdump times the registrations.
+"""Runs SIPp, which registers, and tcpdump, which times registrations.
 
-SIPp's own times have the resolution of the kernel's tick.
+The times of SIPp itself have only the resolution of the kernel's tick.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,23 +19,23 @@ from paper import rtwalk
 from paper import samples
 from paper.sip import registrar
 
-#: Registrations are paced in bursts of this, as the paper paces them.
+#: Registrations come in bursts at this interval, as in the paper.
 INTERVAL_MS = 100
 SCENARIO = pathlib.Path(__file__).with_name('register.xml')
 _CALL = re.compile(rb'\r\nCall-ID: (\S+)')
-#: Of a capture file and of each packet in it.
+#: The headers of a capture file and of each packet in it.
 _FILE_HEADER, _PACKET_HEADER = 24, struct.Struct('=IIII')
 _US_PER_S = 1_000_000
 
 
 def register(count: int, rate: int, client: Sequence[str]
              ) -> samples.Floats:
-    """Registers so often; the time that each takes, in us.
+    """Registers this often; returns the time of each registration in us.
 
-    A registration is two round trips: refused without a password first.
+    A registration is two round trips: the first, without password, is refused.
 
     :param rate: registrations every INTERVAL_MS
-    :param client: the command that starts SIPp
+    :param client: the prefix of the command that starts SIPp
     :raises subprocess.CalledProcessError: when registrations failed
     """
     with tempfile.TemporaryDirectory() as directory:
@@ -66,7 +66,7 @@ def _captured(path: pathlib.Path, beside: Sequence[str]) -> Iterator[None]:
 
 
 def round_trips_us(capture: bytes) -> samples.Floats:
-    """From the first request of each call to its 200, by a capture."""
+    """Returns times from the first request of each call to its 200."""
     begun: dict[bytes, int] = {}
     found = []
     for time_us, packet in _packets(capture):
@@ -81,7 +81,7 @@ def round_trips_us(capture: bytes) -> samples.Floats:
 
 
 def _packets(capture: bytes) -> Iterator[tuple[int, bytes]]:
-    """Time in us and content of each whole one, as libpcap writes them."""
+    """Yields the time in us and the content of each whole packet."""
     position = _FILE_HEADER + _PACKET_HEADER.size
     while position <= len(capture):
         seconds, us, size, _ = _PACKET_HEADER.unpack_from(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Fig. 8 as in the paper: Kamailio and MariaDB register what SIPp asks for.
+"""Fig. 8 as in the paper: Kamailio and MariaDB serve SIPp's registrations.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,9 +17,9 @@ from paper import scheduling
 from paper.sip import client as sip_client
 from paper.sip import registrar
 
-#: Every INTERVAL_MS; how much of a CPU they are to need.  In the paper it is
-#: 0.6, but on a shared machine the same registration costs half as much again
-#: at times: more than the reservation of 0.7 would give.
+#: The paper's registrations every INTERVAL_MS, and the CPU that ours need.
+#: The paper has 0.6, but on a shared machine the same registration sometimes
+#: costs half as much again, which is more than the reservation of 0.7 gives.
 PAPER_RATE, UTILISATION = 257, 0.4
 _US_PER_MS = 1000
 
@@ -27,7 +27,7 @@ _US_PER_MS = 1000
 class Registrar:
     """See isolation.Server.
 
-    Several processes share the reservation, so it is that of a group.
+    Several processes share the reservation, so a group holds it.
     """
 
     def __init__(self, settings: bench.Settings, rate: int) -> None:
@@ -71,11 +71,12 @@ def run(settings: bench.Settings) -> str:
 
 
 def calibrate(count: int) -> int:
-    """Registrations every INTERVAL_MS that need UTILISATION of a CPU.
+    """Returns how many registrations every INTERVAL_MS need UTILISATION.
 
-    Twice, as one needs less where there are more at a time.
+    The trial is made twice, because a registration needs less CPU time if
+    there are more at a time.
 
-    :param count: how many to try it with
+    :param count: the number of registrations of a trial
     """
     rate = PAPER_RATE // 2
     with registrar.running(scheduling.SERVER_CPU) as processes:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Kamailio with its database: Debian's programs, data of our own."""
+"""Runs Kamailio and its database: Debian's programs, data of our own."""
 
 from collections.abc import Callable, Iterable, Iterator
 import contextlib
@@ -13,7 +13,7 @@ import time
 from paper import rtwalk
 
 ADDRESS, PORT, DATABASE_PORT = '127.0.0.1', 7060, 7061
-#: Of the account that SIPp registers.
+#: The account that SIPp registers.
 USER, PASSWORD = 'user', 'secret'  # noqa: S105
 ACCOUNT = ('insert into subscriber (username, domain, password) '  # noqa: S608
            f"values ('{USER}', '{ADDRESS}', '{PASSWORD}');")
@@ -22,17 +22,17 @@ TABLES = [pathlib.Path('/usr/share/kamailio/mysql', f'{name}-create.sql')
           for name in ('standard', 'auth_db')]
 _PATIENCE_S = 60
 _NS_PER_US = 1000
-#: Of linux/posix-timers.h: to a ns, of all threads.
+#: From linux/posix-timers.h: the CPU clock of all threads, exact to a ns.
 _CPUCLOCK_SCHED = 2
 _INTERVAL_S = 0.2
 
 
 @contextlib.contextmanager
 def running(cpu: int) -> Iterator[list[int]]:
-    """Both on one CPU; yields the ids of their processes.
+    """Runs both on one CPU; yields the ids of their processes.
 
     :raises OSError, subprocess.CalledProcessError: when one is not installed
-    :raises NotReady: when one does not start
+    :raises NotReady: when one of them does not start
     """
     with contextlib.ExitStack() as stack:
         directory = pathlib.Path(stack.enter_context(
@@ -57,18 +57,18 @@ def running(cpu: int) -> Iterator[list[int]]:
 
 
 def busy_us(processes: Iterable[int]) -> float:
-    """The CPU time that they have had."""
+    """Returns the CPU time of the processes so far."""
     return sum(time.clock_gettime_ns(_cpu_clock(process)) / _NS_PER_US
                for process in processes)
 
 
 def _cpu_clock(process: int) -> int:
-    """As clock_getcpuclockid(3), which Python lacks."""
+    """Does what clock_getcpuclockid(3) does, which Python lacks."""
     return ~process << 3 | _CPUCLOCK_SCHED
 
 
 def _mariadbd(directory: pathlib.Path) -> list[str]:
-    """Makes an empty database; the command that serves it."""
+    """Makes an empty database; returns the command that serves it."""
     common = ['--no-defaults', '--user=root', f'--datadir={directory}/data']
     subprocess.run(
         ['mariadb-install-db', *common, '--skip-test-db'], check=True,

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Time that passes only when somebody sleeps."""
+"""A clock whose time passes only when somebody sleeps."""
 
 import threading
 import time
 
 
 class Clock:
-    """Stands in for the module ``time`` where production code sleeps."""
+    """Takes the place of the module ``time`` where production code sleeps."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -22,5 +22,5 @@ class Clock:
 
     @staticmethod
     def clock_getres(clock: int) -> float:
-        """Of the real clock: the granularity is not emulated."""
+        """Returns that of the real clock: granularity is not emulated."""
         return time.clock_getres(clock)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the cpuset controllers of cgroup v1 and v2 make of a list of CPUs."""
+"""How the cpuset controllers of cgroup v1 and v2 treat a list of CPUs."""
 
 from collections.abc import Callable
 import errno
@@ -10,7 +10,7 @@ from tests.emulation import numbers
 
 
 def effective(group: groups.Group) -> frozenset[int]:
-    """The CPUs of a v2 group: its own if set, else its parent's."""
+    """Returns the CPUs of a v2 group: its own if set, else its parent's."""
     if group.parent is None:
         return group.cpus
     above = effective(group.parent)
@@ -34,6 +34,6 @@ def vet_v1(group: groups.Group, root: groups.Group, cpus: frozenset[int],
 
 
 def vet_v2(root: groups.Group, cpus: frozenset[int], path: str) -> None:
-    """Any CPUs will do that exist; the parent's are used where none fit."""
+    """Checks that the CPUs exist; if none fit, the parent's are used."""
     if not cpus <= root.cpus:
         raise numbers.refusal(errno.ERANGE, path)

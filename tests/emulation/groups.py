@@ -15,7 +15,7 @@ UNIT = 1 << _SHIFT
 
 
 def ratio(runtime: int, period: int) -> int:
-    """The kernel's to_ratio(): 20 bits after the point, truncated."""
+    """Does what to_ratio() does: 20 bits after the point, truncated."""
     if runtime < 0:
         return UNIT
     return (runtime << _SHIFT) // period if period else 0
@@ -23,12 +23,12 @@ def ratio(runtime: int, period: int) -> int:
 
 @dataclasses.dataclass(eq=False)
 class Task:
-    """A thread; *process* is the id of its first thread.
+    """A thread; *process* is the id of the first thread of its process.
 
-    :ivar groups: by hierarchy: 'cpu' and 'cpuset', or '' for cgroup v2
-    :ivar deadline: the ratio it holds while it is SCHED_DEADLINE
-    :ivar affinity: the CPUs it was told to stay on, None for all
-    :ivar ending: where it runs its last steps; no list shows it any more
+    :ivar groups: its groups by hierarchy: 'cpu', 'cpuset', or '' for cgroup v2
+    :ivar deadline: the ratio that it holds while it is SCHED_DEADLINE
+    :ivar affinity: the CPUs of its affinity, None for all
+    :ivar ending: the group of its last steps, when no list shows it any more
     """
 
     thread: int
@@ -46,7 +46,7 @@ class Budget:
     """Runtimes and periods in us, a column for each CPU.
 
     A replicated interface has one column.  A runtime of -1 is unlimited, or
-    ``max`` where an interface knows that word.
+    ``max`` if the interface has that word.
     """
 
     runtimes: tuple[int, ...]
@@ -77,13 +77,13 @@ class Budget:
 class Group:
     """A group of one hierarchy.
 
-    :ivar children: with those that were removed a moment ago
-    :ivar dead_since: when it was removed; its budget stays a while
-    :ivar budget: None where the cpu controller is not handed down to it
-    :ivar cpus: what was written to cpuset.cpus
-    :ivar subtree: the controllers that a v2 group hands to its children
-    :ivar quiet_at: by column: from then on its server is throttled no more
-    :ivar ending: how many tasks that no list shows have yet to end in it
+    :ivar children: its groups, including those that were just removed
+    :ivar dead_since: when it was removed; its budget stays for a while
+    :ivar budget: None if the group does not have the cpu controller
+    :ivar cpus: the text that was written to cpuset.cpus
+    :ivar subtree: the controllers that a v2 group passes to its children
+    :ivar quiet_at: by column: when its server is surely not throttled any more
+    :ivar ending: number of tasks that no list shows and that must still end
     :ivar local_us: what cpu.rt.max left its own tasks at the last change
     """
 
@@ -101,17 +101,17 @@ class Group:
 
     @property
     def alive(self) -> list['Group']:
-        """The children that were not removed."""
+        """Returns the children that were not removed."""
         return [child for child in self.children if child.dead_since is None]
 
     def walk(self) -> Iterator['Group']:
-        """This group and all below it that live."""
+        """Yields this group and all groups below it that live."""
         yield self
         for child in self.alive:
             yield from child.walk()
 
     def up(self) -> Iterator['Group']:
-        """This group and its ancestors, up to the root."""
+        """Yields this group and its ancestors, up to the root."""
         group: Group | None = self
         while group is not None:
             yield group
@@ -119,7 +119,7 @@ class Group:
 
     @property
     def dying(self) -> int:
-        """How many removed groups below it are counted yet."""
+        """Returns how many removed groups below it still count."""
         return sum((child.dead_since is not None) + child.dying
                    for child in self.children)
 

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Mutual exclusion on a kernel that may die."""
+"""A lock of a kernel that may die."""
 
 import threading
 from typing import NoReturn
 
 
 class HostDied(BaseException):
-    """What was done killed the real kernel, or harmed it for good.
+    """An action that would kill the real kernel, or damage it for good.
 
-    No Exception: code under test must not take it for a refusal.
+    This is not an Exception, so that code under test cannot take it for a
+    refusal.
     """
 
 
 class Guard:
     """A lock that nobody gets any more once the kernel is dead.
 
-    :ivar reason: what it died of, None while it lives
+    :ivar reason: why the kernel died, None while it lives
     """
 
     def __init__(self) -> None:

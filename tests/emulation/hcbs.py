@@ -2,7 +2,7 @@
 
 """An emulated kernel with interface F2: the original HCBS patches.
 
-As they were observed on a 5.10 kernel, cgroup v1 and v2.
+The rules were observed on a 5.10 kernel, with cgroup v1 and v2.
 """
 
 import errno
@@ -16,7 +16,7 @@ from tests.emulation import scalars
 RUNTIME = scalars.RUNTIME
 PERIOD = scalars.PERIOD
 
-#: What write(2) returns for values that no server can have.
+#: The count that write(2) returns for values that no server can have.
 CUT = 1
 _MIN_RUNTIME_NS = 1024
 _MAX_NS = 1 << 63
@@ -45,8 +45,8 @@ class Kernel(scalars.LeafKernel):
         return super().set_budget(group, new, path)
 
     def admit_policy(self, task: groups.Task, group: groups.Group) -> None:
-        # A task that is not real-time yet is let into a group in the
-        # middle: a hole in the patch.
+        # The patch has a hole: a task that is not real-time yet may enter a
+        # group that is not a leaf.
         found = self.cpu_group(group)
         if found.parent is None or self.is_live(found):
             return
@@ -59,7 +59,7 @@ class Kernel(scalars.LeafKernel):
         if runtime == 0:
             full = self.rt_share() >= self.limit()
             raise numbers.refusal(errno.EINVAL if full else errno.EBUSY, path)
-        # The pool is compared with the limit from before the write.
+        # The pool is compared with the limit of before the write.
         self._pool_limit = self.pool()
         try:
             super().admit_sysctl(runtime, period)
@@ -73,6 +73,6 @@ class Kernel(scalars.LeafKernel):
 
 
 def is_no_server(runtime: int, period: int) -> bool:
-    """Whether a deadline server cannot have these us."""
+    """Returns whether a deadline server cannot have these us."""
     return (runtime > period or 0 < runtime * 1000 < _MIN_RUNTIME_NS
             or period * 1000 >= _MAX_NS)

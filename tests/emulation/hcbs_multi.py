@@ -19,15 +19,15 @@ _MAX_PERIOD_US = (1 << 63) // 1000
 
 
 class Kernel(scalars.LeafKernel):
-    """Writes with several values stop at the first that is refused."""
+    """A write with several values stops at the first refused value."""
 
     per_cpu = True
 
     def __init__(self, cpus: int = 4, clock: virtual.Clock | None = None,
                  version: int = 1, refuses_zero: bool = False) -> None:
-        """Boot.
+        """Boots the kernel.
 
-        :param refuses_zero: as old kernels: no 0 in the multi file
+        :param refuses_zero: like old kernels, refuse a 0 in the multi file
         """
         super().__init__(cpus, clock, version)
         self.late_seconds = 0.015 if version == 1 else 0.020
@@ -63,7 +63,7 @@ class Kernel(scalars.LeafKernel):
         return None
 
     def _steps(self, data: str, path: str) -> Iterator[tuple[int, int]]:
-        """(CPU, runtime) of pairs "<cpulist> <runtime>"."""
+        """Yields (CPU, runtime) of pairs "<cpulist> <runtime>"."""
         words = data.split()
         if not words or len(words) % 2:
             raise numbers.refusal(errno.EINVAL, path)
@@ -84,7 +84,7 @@ class Kernel(scalars.LeafKernel):
         old = scalars.budget_of(group)
         runtimes = list(old.runtimes)
         runtimes[cpu] = max(value, -1)
-        # The file's own test, before any admission.
+        # This is the test of the file itself, before any admission.
         if value == 0 and self.has_real_time(group):
             raise numbers.refusal(errno.EINVAL, path)
         self.set_budget(group, old.with_runtimes(runtimes), path)

@@ -16,7 +16,7 @@ PERIOD = scalars.PERIOD
 #: sched_deadline_period_{min,max}_us
 MIN_PERIOD_US = 100
 MAX_PERIOD_US = 4_194_304
-#: What the fair server holds of each CPU.
+#: The bandwidth that the fair server holds of each CPU.
 SERVERS_PPM = 50_000
 
 _DEFAULT = (950_000, 1_000_000)
@@ -28,11 +28,11 @@ class Kernel(scalars.LeafKernel):
     def __init__(self, cpus: int = 4, clock: virtual.Clock | None = None,
                  revision: int = 5, root: tuple[int, int] | None = None,
                  servers_ppm: int = SERVERS_PPM) -> None:
-        """Boot.
+        """Boots the kernel.
 
-        :param revision: of the posting, 1 to 5
+        :param revision: the version of the posting, 1 to 5
         :param root: (runtime, period) of the root group after boot; by
-            default as that revision has it
+            default that of the revision
         """
         self.revision = revision
         self._boot = root or ((0, 0) if revision >= 4 else _DEFAULT)
@@ -69,7 +69,7 @@ class Kernel(scalars.LeafKernel):
         return super().set_budget(group, new, path)
 
     def is_server(self, runtime: int, period: int) -> bool:
-        """Whether a deadline server can have these us, 0 for none."""
+        """Returns whether a deadline server can have these us, 0 for none."""
         if hcbs.is_no_server(runtime, period):
             return False
         return self.revision < 5 or is_in_range(runtime, period)
@@ -91,6 +91,6 @@ class Kernel(scalars.LeafKernel):
 
 
 def is_in_range(runtime: int, period: int) -> bool:
-    """The range of periods; a group without a budget needs none."""
+    """Checks the range of periods; a group without a budget needs none."""
     return (MIN_PERIOD_US <= period <= MAX_PERIOD_US
             or runtime == period == 0)

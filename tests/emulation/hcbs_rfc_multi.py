@@ -23,9 +23,9 @@ class Kernel(hcbs_rfc.Kernel):
                  root: tuple[int, int] | None = None,
                  servers_ppm: int = hcbs_rfc.SERVERS_PPM,
                  uniform_scalar: bool = False) -> None:
-        """Boot.
+        """Boots the kernel.
 
-        :param uniform_scalar: show one number where all CPUs have it
+        :param uniform_scalar: show one number if all CPUs have it
         """
         super().__init__(cpus, clock, 5, root, servers_ppm)
         self._uniform_scalar = uniform_scalar
@@ -49,7 +49,7 @@ class Kernel(hcbs_rfc.Kernel):
 
     def _values(self, group: groups.Group, name: str, data: str, path: str
                 ) -> list[int]:
-        """One value for each CPU."""
+        """Returns one value for each CPU."""
         words = data.split()
         if len(words) == 1:
             return [self._value(group, name, data, path)] * self.cpus

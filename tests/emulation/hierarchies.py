@@ -18,7 +18,7 @@ _KTHREADD = 2
 
 
 class Hierarchies(state.State):
-    """What reads and writes of these files do."""
+    """The effects of reads and writes of these files."""
 
     def _show_core(self, key: str, group: Group, name: str, path: str
                    ) -> str:
@@ -95,7 +95,7 @@ class Hierarchies(state.State):
         group.subtree -= disable
 
     def _hand_down(self, group: Group, path: str) -> None:
-        """+cpu: the tasks below get into groups with new budgets."""
+        """Does +cpu: the tasks below come into groups with new budgets."""
         fresh = self.new_budget()
         for child in group.alive:
             for each in child.walk():
@@ -105,7 +105,7 @@ class Hierarchies(state.State):
             child.budget = fresh
 
     def _take_away(self, group: Group, path: str) -> None:
-        """-cpu: budgets are gone, with the usual delay."""
+        """Does -cpu: the budgets are gone, with the usual delay."""
         for child in group.alive:
             for each in child.walk():
                 for task in self._real_time(each):
@@ -128,7 +128,7 @@ class Hierarchies(state.State):
 
     def _attach(self, thread: int, key: str, group: Group, whole: bool,
                 path: str) -> None:
-        """All of the threads, or none."""
+        """Moves all of the threads, or none."""
         task = self._task(thread)
         if task.process == _KTHREADD:
             raise numbers.refusal(errno.EINVAL, path)

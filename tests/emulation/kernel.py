@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What all emulated kernels share: the files and the controls.
+"""The common parts of all emulated kernels: the files and the controls.
 
 The interfaces, one module each, say which files a budget has, which values
 they take and where real-time tasks may be.  They are written after the
@@ -66,7 +66,7 @@ class Kernel(hierarchies.Hierarchies):
             self.create(path)
 
     def create(self, path: str) -> None:
-        """mkdir(2)."""
+        """Does what mkdir(2) does."""
         self._mkdir(*self.locate(path))
 
     def remove(self, path: str) -> None:
@@ -85,7 +85,7 @@ class Kernel(hierarchies.Hierarchies):
 
     @property
     def busy(self) -> bool:
-        """Whether somebody is between the steps of a change."""
+        """Returns whether somebody is between the steps of a change."""
         return self._owner is not None
 
     def timers(self) -> list[float]:
@@ -102,10 +102,10 @@ class Kernel(hierarchies.Hierarchies):
             (point, kind, f'rw,relatime,{key or "nsdelegate"}')
             for key, point in self._mounts.items())]
 
-    # The same with what read(2) and write(2) really return.
+    # The files with the results of read(2) and write(2).
 
     def show(self, path: str) -> str:
-        """What read(2) returns."""
+        """Returns what read(2) returns."""
         with self.guard:
             self._rests.pop(path, None)
             if path in (paths.SYSCTL_RUNTIME, paths.SYSCTL_PERIOD):
@@ -118,7 +118,7 @@ class Kernel(hierarchies.Hierarchies):
             return self._show_core(key, group, name, path)
 
     def write_data(self, path: str, data: str) -> int:
-        """write(2): the count it returns, or its errno."""
+        """Does what write(2) does: returns its count, or raises its errno."""
         text = data.removesuffix('\n')
         if self.intercept is not None:
             self.intercept(path, text)
@@ -142,14 +142,14 @@ class Kernel(hierarchies.Hierarchies):
             self.written.append((path, text))
             return len(data)
 
-    # Controls: what others than the code under test do to the kernel.
+    # Controls: actions on the kernel by others than the code under test.
 
     def mkdir(self, group: str) -> None:
-        """A new group in the cpu hierarchy."""
+        """Makes a group in the cpu hierarchy."""
         self._mkdir(self.key('cpu'), group)
 
     def mkdir_cpuset(self, group: str) -> None:
-        """A new group in the cpuset hierarchy; on v1 with no CPU yet."""
+        """Makes a group in the cpuset hierarchy; on v1 without CPUs."""
         self._mkdir(self.key('cpuset'), group)
 
     def rmdir(self, group: str) -> None:
@@ -161,7 +161,7 @@ class Kernel(hierarchies.Hierarchies):
 
     def spawn(self, thread: int, cpu: str = '/', cpuset: str = '/',
               process: int | None = None) -> Task:
-        """An ordinary task that appears in these groups."""
+        """Makes an ordinary task in these groups."""
         places = ({'cpu': cpu, 'cpuset': cpuset} if self.version == 1
                   else {'': cpu})
         with self.guard:
@@ -170,7 +170,7 @@ class Kernel(hierarchies.Hierarchies):
         return task
 
     def fork(self, thread: int, child: int) -> Task:
-        """A child process: same groups, same policy."""
+        """Makes a child process: same groups, same policy."""
         with self.guard:
             parent = self.tasks[thread]
             task = dataclasses.replace(parent, thread=child, process=child,
@@ -179,9 +179,9 @@ class Kernel(hierarchies.Hierarchies):
         return task
 
     def begin_exit(self, thread: int) -> None:
-        """A killed task is listed no more, and has yet to end.
+        """Takes a killed task, which must still end, off the lists.
 
-        So it is on cgroup v2 since Linux 6.19.
+        cgroup v2 does that since Linux 6.19.
         """
         with self.guard:
             task = self._task(thread)
@@ -200,7 +200,7 @@ class Kernel(hierarchies.Hierarchies):
             del self.tasks[thread]
 
     def _end(self, group: Group) -> None:
-        """A removed group goes some time after its last task."""
+        """Ends a task; a removed group goes some time after its last task."""
         group.ending -= 1
         if group.dead_since is not None:
             group.dead_since = self.clock.now
@@ -222,13 +222,13 @@ class Kernel(hierarchies.Hierarchies):
 
     def set_policy(self, thread: int, policy: int, priority: int = 0
                    ) -> None:
-        """sched_setscheduler(2)."""
+        """Does what sched_setscheduler(2) does."""
         with self.guard:
             task = self._task(thread)
             if (1 <= priority <= 99) != (policy in groups.REAL_TIME):
                 raise numbers.refusal(errno.EINVAL, str(thread))
             if (policy, priority) == (task.policy, task.priority):
-                return  # no change is asked of no group
+                return  # an unchanged policy is not checked
             if policy in groups.REAL_TIME and self.sysctl[0] >= 0:
                 self.admit_policy(task, self.group_of(task))
             if policy not in groups.REAL_TIME:
@@ -236,7 +236,7 @@ class Kernel(hierarchies.Hierarchies):
             task.policy, task.priority, task.deadline = policy, priority, 0
 
     def set_deadline(self, thread: int, runtime: int, period: int) -> None:
-        """sched_setattr(2) to SCHED_DEADLINE; EBUSY where no room is."""
+        """Does sched_setattr(2) to SCHED_DEADLINE; EBUSY without room."""
         with self.guard:
             task = self._task(thread)
             wanted = ratio(runtime, period)
@@ -257,13 +257,13 @@ class Kernel(hierarchies.Hierarchies):
             self.admit_sysctl(runtime, period)
             self.sysctl = (runtime, period)
 
-    # What tests look at.
+    # Results for tests.
 
     def budgets(self) -> dict[str, tuple[tuple[int, ...], int]]:
-        """(a runtime for each CPU, period) of all groups.
+        """Returns (a runtime for each CPU, period) of all groups.
 
-        -1 is unlimited or ``max``; a group that was not given the cpu
-        controller has zeros.
+        -1 is unlimited or ``max``; a group without the cpu controller has
+        zeros.
         """
         with self.guard:
             nothing = Budget.even(self.columns, 0, 0)
@@ -276,7 +276,7 @@ class Kernel(hierarchies.Hierarchies):
         return self.budgets()
 
     def granted(self) -> dict[str, dict[int, tuple[int, int]]]:
-        """{group: {CPU: (runtime, period)}} of what is held below the root.
+        """Returns {group: {CPU: (runtime, period)}} below the root.
 
         On a replicated interface a budget is on all CPUs.
         """
@@ -291,9 +291,9 @@ class Kernel(hierarchies.Hierarchies):
             return {name: held for name, held in found.items() if held}
 
     def over_cap(self, cap_ppm: int) -> list[str]:
-        """The CPUs on which leaf groups hold more than *cap_ppm* together.
+        """Returns the CPUs on which leaf groups hold more than *cap_ppm*.
 
-        A leaf holds something and has no group below that does.
+        A leaf has a budget and has no group with a budget below it.
         """
         held = self.granted()
         leaves = {name: own for name, own in held.items() if not any(
@@ -309,12 +309,12 @@ class Kernel(hierarchies.Hierarchies):
         return found
 
     def confined(self) -> dict[str, frozenset[int]]:
-        """The CPUs of all groups of the cpuset hierarchy."""
+        """Returns the CPUs of all groups of the cpuset hierarchy."""
         with self.guard:
             return {name: (group.cpus if self.version == 1
                            else cpusets.effective(group)) for name, group
                     in self._trees[self.key('cpuset')].items()}
 
     def real(self, pair: tuple[int, int]) -> tuple[int, int]:
-        """(runtime, period) with -1 as what it grants."""
+        """Returns (runtime, period), with -1 replaced by what it grants."""
         return (pair[1], pair[1]) if pair[0] < 0 else pair

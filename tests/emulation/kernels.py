@@ -20,7 +20,7 @@ from tests.emulation import rt_max_cpuset
 class Emulated(NamedTuple):
     """A kernel and the entry point that must detect it.
 
-    :ivar make: called with the number of CPUs and a clock
+    :ivar make: makes the kernel; called with the number of CPUs and a clock
     """
 
     make: Callable[[int, clock.Clock | None], kernel.Kernel]

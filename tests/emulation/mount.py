@@ -2,8 +2,8 @@
 
 """An emulated kernel behind real system calls, mounted by FUSE.
 
-What code under test opens, reads and writes there goes through the kernel
-of this machine and back, with real errno and really short writes.
+When code under test opens, reads and writes these files, the calls go through
+the kernel of this machine, with a real errno and really short writes.
 """
 
 from collections.abc import Iterator
@@ -29,12 +29,12 @@ from tests.emulation import paths
 
 try:
     import mfusepy  # type: ignore[import-untyped]
-except (ImportError, OSError):  # the module, or libfuse3
+except (ImportError, OSError):  # The module or libfuse3 is missing.
     mfusepy = None
 
 _SECONDS = 10.0
 _MNT_DETACH = 2
-#: Nothing is cached: the kernel changes beside what is mounted.
+#: Nothing is cached, because the emulated kernel changes by other ways, too.
 _OPTIONS = {'foreground': True, 'nothreads': True, 'direct_io': True,
             'attr_timeout': 0, 'entry_timeout': 0, 'negative_timeout': 0}
 _TOP = paths.UNIFIED_MOUNT
@@ -43,7 +43,7 @@ _DIRECTORY = {'st_mode': stat.S_IFDIR | 0o755, 'st_nlink': 2}
 
 
 def why_not() -> str:
-    """Why this machine cannot mount, '' where it can."""
+    """Returns why this machine cannot mount, '' if it can."""
     if mfusepy is None:
         return 'needs mfusepy and libfuse3'
     if not os.path.exists('/dev/fuse'):
@@ -70,7 +70,7 @@ class Files:
         raise OSError(errno.ENOENT, path)
 
     def readdir(self, path: str, fh: int) -> list[Any]:
-        # With the types, which saves os.scandir an lstat under the GIL.
+        # The types save os.scandir an lstat under the GIL.
         below = [os.path.basename(child) for child
                  in self._kernel.children(_TOP + path.rstrip('/'))]
         if path == '/' and self._kernel.version == 1:
@@ -88,7 +88,7 @@ class Files:
         return 0
 
     def truncate(self, path: str, length: int, fh: int | None = None) -> int:
-        return 0  # as cgroup files
+        return 0  # Like files of cgroups.
 
     def read(self, path: str, size: int, offset: int, fh: int) -> bytes:
         self._check(path, fh)
@@ -124,13 +124,13 @@ class Files:
         return self._kernel.files(_TOP + path.rstrip('/'))
 
     def _check(self, path: str, fh: int) -> None:
-        """ENODEV where the group was removed since the file was opened."""
+        """Raises ENODEV if the group was removed since the file was opened."""
         if self._handles.get(fh) is not self._group(os.path.dirname(path)):
             raise OSError(errno.ENODEV, path)
 
     @contextlib.contextmanager
     def _surviving(self) -> Iterator[None]:
-        """There is no errno for the death of the host."""
+        """Turns the death of the host, which has no errno, into an errno."""
         try:
             yield
         except guard.HostDied as error:
@@ -138,10 +138,10 @@ class Files:
 
 
 class MountedFS(fs.RealFS):
-    """RealFS, which finds the hierarchies where they are mounted.
+    """A RealFS that finds the hierarchies where they are mounted.
 
-    What is not below the mount is the emulated kernel's: its sysctls and
-    its CPUs.
+    Everything that is not below the mount comes from the emulated kernel: its
+    sysctls and its CPUs.
     """
 
     def __init__(self, kernel: emulation.Kernel, point: str) -> None:
@@ -161,7 +161,7 @@ class MountedFS(fs.RealFS):
 
 @contextlib.contextmanager
 def mounted(kernel: emulation.Kernel) -> Iterator[MountedFS]:
-    """Mounts *kernel* for the block, and let privsep write there.
+    """Mounts *kernel* for the block, and lets privsep write there.
 
     privsep does its work in this process meanwhile.
     """
@@ -172,7 +172,7 @@ def mounted(kernel: emulation.Kernel) -> Iterator[MountedFS]:
         server.start()
         try:
             _wait_for(point)
-            # The hierarchies are directories of one mount here.
+            # Here the hierarchies are directories of one mount.
             names = {where.removeprefix(_TOP).strip('/')
                      for where, _kind, _options in kernel.mounts()}
             with (mock.patch.object(privsep, 'CGROUP_ROOT', point),

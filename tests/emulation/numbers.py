@@ -13,12 +13,12 @@ _RADIX = ((re.compile(r'0[xX]([0-9a-fA-F]+)'), 16),
 
 
 def refusal(number: int, path: str) -> OSError:
-    """The OSError that the system call would raise."""
+    """Returns the OSError that the system call would raise."""
     return OSError(number, os.strerror(number), path)
 
 
 def unsigned(text: str, path: str) -> int:
-    """kstrtoull(text, 0), of a text with at most one newline at its end."""
+    """Does what kstrtoull(text, 0) does; the text may end in one newline."""
     digits = text.removesuffix('\n').removeprefix('+')
     for pattern, radix in _RADIX:
         match = pattern.fullmatch(digits)
@@ -31,7 +31,7 @@ def unsigned(text: str, path: str) -> int:
 
 
 def signed(text: str, path: str) -> int:
-    """kstrtoll(text, 0)."""
+    """Does what kstrtoll(text, 0) does."""
     negative = text.startswith('-')
     if negative and text[1:2] == '+':
         raise refusal(errno.EINVAL, path)
@@ -42,7 +42,7 @@ def signed(text: str, path: str) -> int:
 
 
 def cpu_set(text: str, path: str) -> frozenset[int]:
-    """A list such as 0-2,5; EINVAL where it is none."""
+    """Reads a list such as 0-2,5; raises EINVAL for other texts."""
     found: set[int] = set()
     for part in text.strip().split(','):
         match = re.fullmatch(r'([0-9]+)(?:-([0-9]+))?', part)
@@ -54,7 +54,7 @@ def cpu_set(text: str, path: str) -> frozenset[int]:
 
 
 def cpu_text(cpus: Iterable[int]) -> str:
-    """The inverse of :func:`cpu_set`, in the kernel's way."""
+    """Writes the inverse of :func:`cpu_set` as the kernel does."""
     ranges: list[list[int]] = []
     for cpu in sorted(cpus):
         if ranges and ranges[-1][1] == cpu - 1:

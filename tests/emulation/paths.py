@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Where the files of all emulated kernels are, and their names."""
+"""The paths and names of the files of all emulated kernels."""
 
 CPUS = 'cpuset.cpus'
 EFFECTIVE = 'cpuset.cpus.effective'

@@ -4,8 +4,8 @@
 
 The rules are those of ``kernel/sched/rt.c`` as they were measured on a real
 kernel; ``tests/functional/kernel/test_differential.py`` compares the two.
-Next to the ``cpu`` hierarchy there is one of ``cpuset``, each with the task
-lists that production code reads.
+Beside the ``cpu`` hierarchy there is a ``cpuset`` hierarchy; both have the
+lists of tasks that production code reads.
 """
 
 from tests.emulation import clock as virtual
@@ -30,7 +30,7 @@ ratio = groups.ratio
 
 
 class Kernel(scalars.Kernel):
-    """Survives all that kills an HCBS kernel."""
+    """A kernel that survives everything that kills an HCBS kernel."""
 
     fragile = False
 
@@ -46,6 +46,6 @@ class Kernel(scalars.Kernel):
         super().exit(thread)
 
     def snapshot(self) -> dict[str, tuple[int, int]]:  # type: ignore[override]
-        """(runtime, period) of all groups: there is one of each."""
+        """Returns (runtime, period) of all groups: both are single values."""
         return {name: (runtimes[0], period) for name, (runtimes, period)
                 in self.budgets().items()}

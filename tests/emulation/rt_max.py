@@ -20,25 +20,25 @@ Group = groups.Group
 
 FILE = 'cpu.rt.max'
 INTERNAL = 'cpu.rt.internal'
-#: How a budget holds the word.
+#: How a budget stores the word.
 MAX = -1
 
 #: sscanf("%20s %llu"), and "%llu" of the first
 _WORDS = re.compile(r'\s*(\S{1,20})(?:\s*([0-9]+))?', re.ASCII)
 _DIGITS = re.compile(r'[0-9]+', re.ASCII)
 _U64 = (1 << 64) - 1
-#: What happens to be on the kernel's stack.
+#: A value that happens to be on the kernel's stack.
 _GARBAGE_US = 0x5AA5_5AA5_5AA5
 
 
 class Kernel(kernel.Kernel):
     """A group is ``max``, and runs within an ancestor, or has numbers.
 
-    The timer of a server ends with its runtime, so nothing here kills.
+    The timer of a server ends with its runtime, so no write kills the kernel.
     """
 
     fragile = False
-    #: the period of a write that names none
+    #: the period of a write that names no period
     omitted_us = _GARBAGE_US
 
     def __init__(self, cpus: int = 4, clock: virtual.Clock | None = None,
@@ -67,7 +67,7 @@ class Kernel(kernel.Kernel):
         return self.show_local(group)
 
     def show_local(self, group: Group) -> str:
-        """What its own tasks may use; truncated in 20 bits."""
+        """Shows what its own tasks may use, truncated to 20 bits."""
         return f'{group.local_us} {scalars.budget_of(group).periods[0]}\n'
 
     def apply(self, group: Group, budget: Budget) -> None:
@@ -93,10 +93,10 @@ class Kernel(kernel.Kernel):
 
     def _below(self, group: Group, changed: Group | None,
                new: Budget | None) -> int:
-        """The sum of what runs within a group, as it is told until now.
+        """Returns the sum of the budgets within a group before the change.
 
         A group that gets numbers is not yet the context of its children, so
-        they are not compared with it: a hole of v6.
+        they are not compared with the group, which is a hole in v6.
         """
         found = 0
         for child in each_below(group):
@@ -113,7 +113,7 @@ class Kernel(kernel.Kernel):
                     if is_configured(each))
 
     def admit_new(self, task: groups.Task, fresh: Budget, path: str) -> None:
-        """Nothing changes for it: its new group runs within the old."""
+        """Admits the group, because its new group runs within the old one."""
 
     def admit_attach(self, task: groups.Task, group: Group, path: str
                      ) -> None:
@@ -129,7 +129,7 @@ class Kernel(kernel.Kernel):
         return context.parent is None or scalars.budget_of(context).held
 
     def within(self, group: Group) -> Iterator[Group]:
-        """A group and its descendants that are ``max`` down to it."""
+        """Yields a group and its descendants with only ``max`` in between."""
         yield group
         for child in group.alive:
             if child.budget is None or not is_configured(child):
@@ -185,7 +185,7 @@ class Kernel(kernel.Kernel):
             raise numbers.refusal(errno.EBUSY, path)
 
     def placed(self, group: Group, runtime: int, period: int) -> Budget:
-        """The budget with its servers where they would be."""
+        """Returns the budget with its servers where they would be."""
         return Budget.even(self.columns, runtime, period)
 
     def _vet_limits(self, group: Group, new: Budget, path: str) -> None:
@@ -200,7 +200,7 @@ class Kernel(kernel.Kernel):
 
     def vet_children(self, group: Group, changed: Group, new: Budget,
                      path: str) -> None:
-        """The nearest configured descendants fit a configured group."""
+        """Checks that the nearest configured descendants fit a group."""
         own = after(group, changed, new)
         if own.runtimes[0] == MAX:
             return
@@ -216,20 +216,20 @@ class Kernel(kernel.Kernel):
 
 
 def is_configured(group: Group) -> bool:
-    """Whether it has numbers; the root always has."""
+    """Returns whether a group has numbers; the root always has."""
     return group.budget is not None and group.budget.runtimes[0] != MAX
 
 
 def after(group: Group, changed: Group | None, new: Budget | None
           ) -> Budget:
-    """Its budget once *changed* has *new*."""
+    """Returns a group's budget once *changed* has *new*."""
     if new is not None and group is changed:
         return new
     return scalars.budget_of(group)
 
 
 def each_below(group: Group) -> Iterator[Group]:
-    """All descendants with a budget, the just removed included."""
+    """Yields descendants with a budget, including removed ones."""
     for child in group.children:
         if child.budget is not None:
             yield child
@@ -238,7 +238,7 @@ def each_below(group: Group) -> Iterator[Group]:
 
 def nearest(group: Group, changed: Group | None = None,
             new: Budget | None = None) -> Iterator[Group]:
-    """The nearest descendants with numbers, the just removed included."""
+    """Yields the nearest descendants with numbers, including removed ones."""
     for child in group.children:
         if child.budget is None:
             continue

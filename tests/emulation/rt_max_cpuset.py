@@ -21,7 +21,7 @@ MAX = rt_max.MAX
 
 
 class Kernel(rt_max.Kernel):
-    """Servers are on the CPUs of the group only, and counted there."""
+    """Servers are, and count, only on the CPUs of the group."""
 
     per_cpu = True
     omitted_us = 0

@@ -24,7 +24,7 @@ MAX_PERIOD_US = ((1 << 64) - 1) // 1000
 
 
 class Kernel(kernel.Kernel):
-    """The rules of F1 to F3, with hooks for where they differ."""
+    """The rules of F1 to F3, with hooks for their differences."""
 
     def root_budget(self) -> Budget:
         return Budget.even(self.columns, 950_000, DEFAULT_PERIOD_US)
@@ -52,7 +52,7 @@ class Kernel(kernel.Kernel):
         return self.set_budget(group, new, path)
 
     def runtime_in(self, data: str, group: Group, path: str) -> int:
-        """The runtime that was written, before any admission."""
+        """Returns the runtime that was written, before any admission."""
         value = numbers.signed(data, path)
         if value > MAX_RUNTIME_US or (value == 0 and group.parent is None):
             raise numbers.refusal(errno.EINVAL, path)
@@ -66,7 +66,7 @@ class Kernel(kernel.Kernel):
 
     def set_budget(self, group: Group, new: Budget, path: str
                    ) -> int | None:
-        """Admit and store; a count where write(2) is cut short."""
+        """Admits and stores; returns a count after a short write."""
         self.check_tree(group, new, path)
         self.apply(group, new)
         return None
@@ -95,7 +95,7 @@ class Kernel(kernel.Kernel):
 
     def check_tree(self, changed: Group | None, new: Budget | None,
                    path: str) -> None:
-        """tg_rt_schedulable() from the root down, before the change."""
+        """Does tg_rt_schedulable() from the root down, before the change."""
         self.bury()
         stack = [self._root_group()]
         while stack:
@@ -111,7 +111,7 @@ class Kernel(kernel.Kernel):
             stack.extend(below)
 
     def check_group(self, group: Group, budget: Budget, path: str) -> None:
-        """The rules on one group, apart from its children."""
+        """Checks the rules on one group, without its children."""
         if any(runtime > period for runtime, period in budget.pairs()):
             raise numbers.refusal(errno.EINVAL, path)
         if (not budget.held and budget_of(group).held
@@ -119,12 +119,12 @@ class Kernel(kernel.Kernel):
             raise numbers.refusal(self.zero_errno(path), path)
 
     def zero_errno(self, path: str) -> int:
-        """Of zeroing a group that has real-time tasks."""
+        """Returns the errno of zeroing a group that has real-time tasks."""
         return errno.EBUSY
 
     def check_ratios(self, group: Group, budget: Budget,
                      below: list[Budget], path: str) -> None:
-        """In each column the children fit the group, and it the sysctls."""
+        """Checks in each column that children fit group and sysctls."""
         totals = [0] * self.columns
         for child in below:
             totals = [total + part for total, part
@@ -136,11 +136,11 @@ class Kernel(kernel.Kernel):
             self.check_pool(max(budget.ratios()), path)
 
     def check_pool(self, share: int, path: str) -> None:
-        """The root group takes *share* of each CPU's deadline pool."""
+        """Checks that the deadline pool has *share* of each CPU left."""
 
 
 class LeafKernel(Kernel):
-    """HCBS: real-time tasks only in leaves."""
+    """HCBS, which allows real-time tasks only in leaves."""
 
     def set_budget(self, group: Group, new: Budget, path: str
                    ) -> int | None:
@@ -148,7 +148,7 @@ class LeafKernel(Kernel):
         return super().set_budget(group, new, path)
 
     def check_leaf(self, group: Group, new: Budget, path: str) -> None:
-        """The first test: above a budget no real-time task may be."""
+        """Does the first test: no real-time task may be above a budget."""
         above = group.parent
         if (new.held and above is not None and above.parent is not None
                 and self.has_real_time(above)):
@@ -166,12 +166,12 @@ class LeafKernel(Kernel):
 
     @staticmethod
     def is_live(group: Group) -> bool:
-        """Whether its real-time tasks would run."""
+        """Returns whether its real-time tasks would run."""
         return budget_of(group).held and not hands_out(group)
 
 
 def hands_out(group: Group) -> bool:
-    """Whether any child has a budget."""
+    """Returns whether any child has a budget."""
     return any(child.budget is not None and child.budget.held
                for child in group.alive)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What an emulated kernel holds: groups, tasks and their budgets."""
+"""The state of an emulated kernel: groups, tasks and their budgets."""
 
 import abc
 from collections.abc import Callable
@@ -21,45 +21,45 @@ Group = groups.Group
 Budget = groups.Budget
 
 _PPM = 1_000_000
-#: What stands for none where a kernel refuses 0 for a CPU.
+#: The runtime that stands for 0 if a kernel refuses 0 for a CPU.
 _NO_RUNTIME_US = 2
 _COARSE = 6  # CLOCK_MONOTONIC_COARSE
-_SLACK = 1e-9  # of adding seconds in floating point
+_SLACK = 1e-9  # The error of adding seconds in floating point.
 
 Value = TypeVar('Value')
 
 
 class State(abc.ABC):
-    """The state, and what an interface has to say about it.
+    """The state, with methods for an interface to override.
 
     :ivar written: (path, text) of all writes that succeeded, in order
-    :ivar intercept: called before each write; it may raise to refuse it
+    :ivar intercept: called before each write; it may raise to refuse the write
     :ivar late_seconds: how long a removed group keeps its budget
     """
 
-    #: it dies of what killed the real HCBS kernel
+    #: whether it dies of the action that killed the real HCBS kernel
     fragile = True
-    #: so does it of the rest of a short write; else that becomes the value
+    #: whether it dies of the rest of a short write, or takes it for the value
     resend_kills = True
-    #: servers are charged by a timer, and not at ticks
+    #: whether servers are charged by a timer instead of at ticks
     hrtick = False
-    #: it shows when the timers of its servers will fire
+    #: whether it shows when the timers of its servers will fire
     shows_timers = True
-    #: how much longer than a tick run time was charged late
+    #: how much later than a tick run time is charged
     stolen_us = 0
-    #: a budget is kept for each CPU
+    #: whether it has a budget for each CPU
     per_cpu = False
 
     def __init__(self, cpus: int = 4, clock: virtual.Clock | None = None,
                  version: int = 1,
                  sysctl: tuple[int, int] = (950_000, 1_000_000),
                  servers_ppm: int = 0) -> None:
-        """Boot.
+        """Boots the kernel.
 
-        :param version: of cgroups
+        :param version: the version of cgroups
         :param sysctl: sched_rt_{runtime,period}_us
-        :param servers_ppm: what fair and ext servers hold of each CPU in
-            the deadline pool
+        :param servers_ppm: the ppm that fair and ext servers hold of each CPU
+            in the deadline pool
         """
         self.cpus = cpus
         self.columns = cpus if self.per_cpu else 1
@@ -73,7 +73,7 @@ class State(abc.ABC):
         self.written: list[tuple[str, str]] = []
         self.intercept: Callable[[str, str], None] | None = None
         self.guard = guard.Guard()
-        #: a kernel lock that cpuset needs was never released
+        #: whether a kernel lock that cpuset needs was never released
         self.hung = False
         self._rests: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -84,65 +84,80 @@ class State(abc.ABC):
                        for key in self._mounts}
         self._root_group().budget = self.root_budget()
 
-    # What an interface adds.
+    # Methods that an interface overrides.
 
     @abc.abstractmethod
     def root_budget(self) -> Budget:
-        """What the root group has after boot."""
+        """Returns the budget of the root group after boot."""
 
     @abc.abstractmethod
     def new_budget(self) -> Budget:
-        """What a new group has."""
+        """Returns the budget of a new group."""
 
     @abc.abstractmethod
     def rt_files(self, group: Group) -> tuple[str, ...]:
-        """The names of the files of its budget."""
+        """Returns the names of the files of a group's budget."""
 
     @abc.abstractmethod
     def show_rt(self, group: Group, name: str) -> str:
-        """What such a file reads, with the newline."""
+        """Returns what reading such a file gives, with the newline."""
 
     @abc.abstractmethod
     def write_rt(self, group: Group, name: str, data: str, path: str
                  ) -> int | None:
-        """Takes or refuse a value; a count if write(2) returns less."""
+        """Takes or refuses a value; returns a count after a short write."""
 
     @abc.abstractmethod
     def admit_attach(self, task: Task, group: Group, path: str) -> None:
-        """:raises OSError: when the real-time task may not enter this group"""
+        """Checks whether a real-time task may enter a group.
+
+        :raises OSError: when it may not
+        """
 
     @abc.abstractmethod
     def admit_policy(self, task: Task, group: Group) -> None:
-        """:raises OSError: when the task may not become real-time there"""
+        """Checks whether a task may become real-time in its group.
+
+        :raises OSError: when it may not
+        """
 
     @abc.abstractmethod
     def admit_sysctl(self, runtime: int, period: int) -> None:
-        """:raises OSError: when these cannot be the limits"""
+        """Checks new limits of the sysctls.
+
+        :raises OSError: when these cannot be the limits
+        """
 
     def admit_new(self, task: Task, fresh: Budget, path: str) -> None:
-        """:raises OSError: when its group cannot get a new budget by +cpu"""
+        """Checks whether the group can get a new budget by +cpu.
+
+        :raises OSError: when it cannot
+        """
         if not fresh.held:
             raise numbers.refusal(errno.EINVAL, path)
 
     def admit_cpus(self, group: Group, path: str) -> None:
-        """:raises OSError: when its CPUs cannot be changed now"""
+        """Checks whether the CPUs of a group can be changed now.
+
+        :raises OSError: when they cannot
+        """
 
     def is_real_time(self, task: Task) -> bool:
-        """Whether it counts as a real-time task of its group."""
+        """Returns whether a task counts as a real-time task of its group."""
         return task.policy in groups.REAL_TIME
 
     def context(self, group: Group) -> Group:
-        """The group whose servers run the real-time tasks of *group*."""
+        """Returns the group whose servers run *group*'s real-time tasks."""
         return self.cpu_group(group)
 
     # Groups.
 
     def key(self, controller: str) -> str:
-        """Of the hierarchy that has a controller."""
+        """Returns the key of the hierarchy with a controller."""
         return controller if self.version == 1 else ''
 
     def group_at(self, path: str) -> Group | None:
-        """The group whose directory this is."""
+        """Returns the group with this directory."""
         try:
             key, name = self.locate(path)
         except OSError:
@@ -150,20 +165,20 @@ class State(abc.ABC):
         return self._trees[key].get(name)
 
     def locate(self, path: str) -> tuple[str, str]:
-        """(hierarchy, group) of a directory; ENOENT below no mount."""
+        """Returns (hierarchy, group) of a directory; ENOENT outside mounts."""
         for key, mount in self._mounts.items():
             if path == mount or path.startswith(mount + '/'):
                 return key, path[len(mount):] or '/'
         raise numbers.refusal(errno.ENOENT, path)
 
     def files(self, path: str) -> list[str]:
-        """The names of the files in the directory of a group."""
+        """Returns the names of the files in the directory of a group."""
         key, name = self.locate(path)
         group = self._trees[key][name]
         return [*self._core_files(key, group), *self._rt_files(key, group)]
 
     def _split(self, path: str) -> tuple[str, Group, str]:
-        """(hierarchy, group, file); ENOENT where there is none."""
+        """Returns (hierarchy, group, file); raises ENOENT if it is missing."""
         key, name = self.locate(posixpath.dirname(path))
         group = self._trees[key].get(name)
         file = posixpath.basename(path)
@@ -191,7 +206,7 @@ class State(abc.ABC):
         return common
 
     def _groups(self) -> dict[str, Group]:
-        """Those of the cpu controller."""
+        """Returns the groups of the cpu controller."""
         return self._trees[self.key('cpu')]
 
     def _mkdir(self, key: str, name: str) -> None:
@@ -222,16 +237,16 @@ class State(abc.ABC):
     # Tasks.
 
     def group_of(self, task: Task) -> Group:
-        """Its group of the cpu controller's hierarchy."""
+        """Returns a task's group in the cpu controller's hierarchy."""
         return self._groups()[task.groups[self.key('cpu')]]
 
     @staticmethod
     def cpu_group(group: Group) -> Group:
-        """The nearest one that has the cpu controller."""
+        """Returns the nearest group with the cpu controller."""
         return next(each for each in group.up() if each.budget is not None)
 
     def inside(self, group: Group, key: str | None = None) -> list[int]:
-        """The threads in a group, as its lists show them."""
+        """Returns the threads in a group that its lists show."""
         where = self.key('cpu') if key is None else key
         return sorted(thread for thread, task in self.tasks.items()
                       if task.groups[where] == group.name
@@ -243,7 +258,7 @@ class State(abc.ABC):
                 if self.is_real_time(task)]
 
     def has_real_time(self, group: Group) -> bool:
-        """Whether real-time tasks are in the group itself."""
+        """Returns whether real-time tasks are in the group itself."""
         return group.dead_since is None and bool(self._real_time(group))
 
     def _occupied(self, group: Group) -> bool:
@@ -259,19 +274,19 @@ class State(abc.ABC):
                 if task.process == process]
 
     def _leave(self, task: Task) -> None:
-        """A real-time task goes: a server of its group may be throttled."""
+        """Notes that a real-time task goes: a server may be throttled."""
         if task.policy not in groups.REAL_TIME:
             return
         self._throttle(self.context(self.group_of(task)))
 
     def _throttle(self, group: Group) -> None:
-        """What its tasks ran until now may have to be paid back."""
+        """Notes that what its tasks ran may have to be paid back."""
         if group.parent is not None and group.budget is not None:
             debt_us = self.stolen_us + (
                 0 if self.hrtick else self.tick_us)
             for column, (runtime, period) in enumerate(group.budget.pairs()):
                 if self.per_cpu and runtime == _NO_RUNTIME_US:
-                    continue  # its tasks are kept from that CPU
+                    continue  # Its tasks may not run on that CPU.
                 group.quiet_at[column] = max(
                     group.quiet_at.get(column, 0.0), self.clock.now
                     + throttle.seconds(runtime, period, debt_us))
@@ -279,7 +294,7 @@ class State(abc.ABC):
     # Budgets.
 
     def apply(self, group: Group, budget: Budget) -> None:
-        """Stores an admitted budget; the host may die of it."""
+        """Stores an admitted budget, of which the host may die."""
         old = group.budget
         if (self.fragile and old is not None and group.parent is not None
                 and any(before > 0 >= after
@@ -291,7 +306,7 @@ class State(abc.ABC):
                      f'could be throttled')
         if old is not None and any(task.policy in groups.REAL_TIME
                                    for task in self._real_time(group)):
-            self._throttle(group)  # the timer stands at the old deadline
+            self._throttle(group)  # The timer is pending for the old deadline.
         group.budget = budget
 
     def bury(self) -> None:
@@ -301,25 +316,25 @@ class State(abc.ABC):
         return self._groups()['/']
 
     def limit(self) -> int:
-        """The ratio that the sysctls allow."""
+        """Returns the ratio that the sysctls allow."""
         return groups.ratio(*self.sysctl)
 
     def pool(self) -> int:
-        """The room of the deadline pool over all CPUs."""
+        """Returns the size of the deadline pool over all CPUs."""
         servers = groups.ratio(self.servers_ppm, _PPM)
         return (self.limit() - servers) * self.cpus
 
     def deadline_used(self) -> int:
-        """What tasks of SCHED_DEADLINE hold of the pool."""
+        """Returns what tasks of SCHED_DEADLINE hold of the pool."""
         return sum(task.deadline for task in self.tasks.values())
 
     def rt_share(self) -> int:
-        """What the root group takes of the pool, on each CPU."""
+        """Returns what the root group takes of the pool on each CPU."""
         budget = self._root_group().budget
         return max(budget.ratios()) if budget is not None else 0
 
     def wide(self, columns: tuple[Value, ...]) -> tuple[Value, ...]:
-        """An entry for each CPU."""
+        """Returns an entry for each CPU."""
         return columns if self.per_cpu else columns * self.cpus
 
     def die(self, reason: str) -> NoReturn:

@@ -3,11 +3,11 @@
 """An emulated kernel without budgets for groups: SCHED_DEADLINE only.
 
 Its rules for threads are those of ``kernel/sched/deadline.c`` as they were
-measured on stock kernels: EPERM for a thread that may not run on the whole
-root domain, EBUSY for one sum over all CPUs, a cpuset that may shrink
-afterwards, bandwidth that is forgotten when a thread leaves SCHED_DEADLINE
-while it sleeps, and a busy thread that never runs again when it comes back
-before it is forgiven what it overran.
+measured on stock kernels.  A thread that may not run on the whole root domain
+gets EPERM.  One sum over all CPUs gives EBUSY.  A cpuset may shrink later.
+The kernel never frees the bandwidth of a thread that leaves SCHED_DEADLINE
+while it sleeps.  A busy thread never runs again if it becomes SCHED_DEADLINE
+again before its overrun is paid back.
 """
 
 import collections
@@ -31,13 +31,13 @@ _SERVER_PPM = 50_000
 
 
 class Kernel(kernel.Kernel):
-    """On cgroup v2, with a fair server.
+    """A stock kernel on cgroup v2, with a fair server.
 
-    :ivar shrinks: a cpuset may shrink around SCHED_DEADLINE
-    :ivar lost: what the kernel counts for nobody
-    :ivar busy_threads: those that never sleep, and are throttled at each
+    :ivar shrinks: whether a cpuset may shrink around SCHED_DEADLINE
+    :ivar lost: bandwidth that the kernel counts although no thread holds it
+    :ivar busy_threads: threads that never sleep, and are throttled at each
         change
-    :ivar stuck: those that never run again
+    :ivar stuck: threads that never run again
     """
 
     fragile = False
@@ -64,7 +64,7 @@ class Kernel(kernel.Kernel):
             return self._texts[path] + '\n'
         return super().show(path)
 
-    # No budgets.
+    # This kernel has no budgets.
 
     def root_budget(self) -> Budget:
         return Budget.even(self.columns, 0, 0)
@@ -83,29 +83,29 @@ class Kernel(kernel.Kernel):
         raise numbers.refusal(errno.ENOENT, path)
 
     def admit_attach(self, task: Task, group: Group, path: str) -> None:
-        """Any group takes any task."""
+        """Admits any task to any group."""
 
     def admit_policy(self, task: Task, group: Group) -> None:
-        """Any task may be real-time."""
+        """Admits any task as real-time."""
 
     def admit_sysctl(self, runtime: int, period: int) -> None:
         if groups.ratio(runtime, period) * self.cpus < self.deadline_used():
             raise numbers.refusal(errno.EBUSY, 'sched_rt_runtime_us')
 
     def admit_new(self, task: Task, fresh: Budget, path: str) -> None:
-        """Nothing to take."""
+        """Admits any group, which takes no budget."""
 
     # Threads.
 
     def allowed(self, thread: int) -> frozenset[int]:
-        """Where it may run: its cpuset, and what it was told."""
+        """Returns the CPUs of a thread: its cpuset and its affinity."""
         with self.guard:
             task = self._task(thread)
             found = cpusets.effective(self._trees[''][task.groups['']])
             return found & (task.affinity or found) or found
 
     def set_affinity(self, thread: int, cpus: frozenset[int]) -> None:
-        """sched_setaffinity(2)."""
+        """Does what sched_setaffinity(2) does."""
         with self.guard:
             task = self._task(thread)
             if task.deadline and not cpus.issuperset(range(self.cpus)):
@@ -133,16 +133,16 @@ class Kernel(kernel.Kernel):
             pair = self.reserved.pop(thread, None)
             self.stuck.discard(thread)
             if thread not in self.busy_threads:
-                # As the vCPU of a paused guest does, it sleeps.
+                # The thread sleeps, like the vCPU of a paused guest.
                 self.lost += held
             elif pair is not None:
-                # Its 0-lag time is hours away where it has next to nothing.
+                # With a tiny budget its 0-lag time is hours away.
                 self._unforgiven.discard(thread)
                 if not deadline.units(*pair):
                     self._unforgiven.add(thread)
 
     def ran_ns(self, thread: int) -> int:
-        """Its CPU time, a little more each time it is asked for."""
+        """Returns its CPU time, which is a little more at each call."""
         self._task(thread)
         if thread in self.busy_threads - self.stuck:
             self._ran_ns[thread] += 1000
@@ -158,7 +158,7 @@ class Kernel(kernel.Kernel):
         return super().deadline_used() + self.lost
 
     def policy(self, thread: int) -> sched.Policy:
-        """sched_getattr(2)."""
+        """Does what sched_getattr(2) does."""
         task = self._task(thread)
         if thread not in self.reserved:
             return sched.Policy(task.policy, task.priority)
@@ -166,17 +166,17 @@ class Kernel(kernel.Kernel):
         return sched.Policy(sched.SCHED_DEADLINE, 0, runtime, period, period)
 
     def granted(self) -> dict[str, dict[int, tuple[int, int]]]:
-        """By the groups of the threads, on all CPUs they may run on."""
+        """Returns budgets by group of threads, on all CPUs of the threads."""
         with self.guard:
             return {self.tasks[thread].groups['']: dict.fromkeys(
                 self.allowed(thread), pair)
                 for thread, pair in self.reserved.items()}
 
     def over_cap(self, cap_ppm: int) -> list[str]:
-        """The CPUs to which more than *cap_ppm* is pinned, or the sum.
+        """Returns the CPUs to which more than *cap_ppm* is pinned, or the sum.
 
-        A thread on its way to its CPU, or from there, is no CPU's: its guest
-        stands still, and the kernel counts it for all of them together.
+        A thread on its way to or from its CPU counts for no CPU: its guest is
+        paused, and the kernel counts the thread for all CPUs together.
         """
         cap = fractions.Fraction(cap_ppm, kernel.PPM)
         pinned: dict[int, fractions.Fraction] = collections.defaultdict(

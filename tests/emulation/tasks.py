@@ -3,8 +3,8 @@
 """Guests and their tasks on emulated kernels, and the /proc below Tasks.
 
 ``machine.kernel.tasks`` reads /proc and calls sched_setscheduler(2) by the
-ids of threads; here is what stands in for both.  Ids are unique over all
-kernels of a process, as the hosts of a functional test share it.
+ids of threads; this module replaces both.  Ids are unique over all kernels of a
+process, because the hosts of a functional test share the process.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,18 +24,18 @@ from tests.emulation import kernel as emulation
 from tests.emulation import paths
 from tests.emulation import stock
 
-#: Beyond any real pid, so that a mistake never meets a real process.
+#: Higher than any real pid, so that a mistake never affects a real process.
 _FIRST = 1 << 23
 
 _ids = itertools.count(_FIRST)
 _kernels: dict[int, emulation.Kernel] = {}
-#: Those of them that the kernel itself runs in a process.
+#: The ids of threads that the kernel itself runs in a process.
 _workers: set[int] = set()
 _registry = threading.Lock()
 
 
 class Guests:
-    """What libvirt does to the groups of one host.
+    """Does to the groups of one host what libvirt does.
 
     :ivar running: the threads of each domain, by the pid of its first
         process: the keeper of a container, or QEMU
@@ -52,7 +52,7 @@ class Guests:
 
     def start(self, name: str, cpus: str | None = None, tasks: int = 2
               ) -> int:
-        """Starts a container; returns the domain's id, its keeper's pid.
+        """Starts a container; returns its domain's id, the pid of its keeper.
 
         :param cpus: the cpuset of its XML, None for all
         """
@@ -96,13 +96,13 @@ class Guests:
         return process
 
     def first_run(self, process: int) -> int:
-        """KVM's worker comes up in the group of a vCPU; returns its id."""
+        """Starts KVM's worker in the group of a vCPU; returns its id."""
         thread = self._add(process, self.vcpus(process)[0])
         _workers.add(thread)
         return thread
 
     def _add(self, process: int, group: str) -> int:
-        """A thread that runs nothing of the guest."""
+        """Adds a thread that runs nothing of the guest."""
         thread = next(_ids)
         self.kernel.spawn(thread, group, group, process)
         self._beside.setdefault(process, []).append(thread)
@@ -110,7 +110,7 @@ class Guests:
         return thread
 
     def stop(self, keeper: int) -> None:
-        """Kills a guest and remove its groups, with their budget."""
+        """Kills a guest and removes its groups, with their budget."""
         for thread in (*self.running.pop(keeper),
                        *self._beside.pop(keeper, ())):
             self.kernel.exit(thread)
@@ -122,16 +122,16 @@ class Guests:
                 self.kernel.rmdir_cpuset(group)
 
     def group(self, keeper: int) -> str:
-        """The group of the whole guest."""
+        """Returns the group of the whole guest."""
         return self._made[keeper][0]
 
     def vcpus(self, process: int) -> list[str]:
-        """The groups of a virtual machine's vCPUs."""
+        """Returns the groups of a virtual machine's vCPUs."""
         return [group for group in self._made[process]
                 if posixpath.basename(group).startswith('vcpu')]
 
     def cpus_of(self, group: str) -> str:
-        """The path of its cpuset.cpus."""
+        """Returns the path of a group's cpuset.cpus."""
         mount = (paths.CPUSET_MOUNT if self.kernel.version == 1
                  else paths.UNIFIED_MOUNT)
         return posixpath.join(mount, group.strip('/'), paths.CPUS)
@@ -159,7 +159,7 @@ class Guests:
 
     def _below(self, process: int, group: str, cpus: str, thread: int
                ) -> None:
-        """A group for threads of a virtual machine, with one of them."""
+        """Makes a group for threads of a virtual machine, with one thread."""
         kernel = self.kernel
         self._make(group)
         self._made[process].append(group)
@@ -183,7 +183,7 @@ class Guests:
 
 
 class EmulatedTasks(tasks.Tasks):
-    """Tasks with the groups of emulated threads."""
+    """The class Tasks with the groups of emulated threads."""
 
     def group_of(self, pid: int, controller: str) -> str:
         kernel = _kernels.get(pid)
@@ -205,35 +205,35 @@ class EmulatedTasks(tasks.Tasks):
 
 
 def adopt(kernel: emulation.Kernel, thread: int) -> None:
-    """Lets *thread*, which *kernel* has already, be found by its id."""
+    """Makes *thread* of *kernel* known by its id."""
     with _registry:
         _kernels[thread] = kernel
 
 
 def new_id() -> int:
-    """An id that no emulated thread has."""
+    """Returns an id that no emulated thread has."""
     return next(_ids)
 
 
 def policy_of(thread: int) -> int:
-    """For ``os.sched_getscheduler``."""
+    """Replaces ``os.sched_getscheduler``."""
     return _task(thread).policy
 
 
 def parameters_of(thread: int) -> os.sched_param:
-    """For ``os.sched_getparam``."""
+    """Replaces ``os.sched_getparam``."""
     return os.sched_param(_task(thread).priority)
 
 
 def belongs(thread: int, process: int) -> bool:
-    """For ``nova_rt.machine.kernel.tasks._belongs``."""
+    """Replaces ``nova_rt.machine.kernel.tasks._belongs``."""
     kernel = _kernels.get(thread)
     task = kernel.tasks.get(thread) if kernel else None
     return task is not None and task.process == process
 
 
 def is_child(thread: int, process: int) -> bool:
-    """For ``machine.kernel.tasks._is_child``: a keeper starts one init."""
+    """Replaces ``machine.kernel.tasks._is_child``: a keeper has one init."""
     kernel = _kernels.get(process)
     keeper = kernel.tasks.get(process) if kernel else None
     if kernel is None or keeper is None:
@@ -244,7 +244,7 @@ def is_child(thread: int, process: int) -> bool:
 
 def set_policy(group: str, controller: str, thread: int, policy: str,
                priority: int) -> None:
-    """For ``nova_rt.machine.privsep.set_policy``."""
+    """Replaces ``nova_rt.machine.privsep.set_policy``."""
     path = _task(thread).groups[_kernels[thread].key(controller)]
     if path != group and not path.startswith(group.rstrip('/') + '/'):
         raise ProcessLookupError(errno.ESRCH, 'not in this group')
@@ -254,7 +254,7 @@ def set_policy(group: str, controller: str, thread: int, policy: str,
 
 
 def place_vcpu(path: str, controller: str, thread: int, cpu: int) -> None:
-    """For ``nova_rt.machine.privsep.place_vcpu``."""
+    """Replaces ``nova_rt.machine.privsep.place_vcpu``."""
     task, kernel = _task(thread), _kernels[thread]
     _, group = kernel.locate(path)
     guest, vcpu = posixpath.split(group)
@@ -269,7 +269,7 @@ def place_vcpu(path: str, controller: str, thread: int, cpu: int) -> None:
 # SCHED_DEADLINE, where the kernel is a stock one.
 
 def attributes_of(thread: int) -> sched.Policy:
-    """For ``nova_rt.machine.host.sched.get``."""
+    """Replaces ``nova_rt.machine.host.sched.get``."""
     _task(thread)
     found = _kernels[thread]
     if isinstance(found, stock.Kernel):
@@ -278,25 +278,25 @@ def attributes_of(thread: int) -> sched.Policy:
 
 
 def set_deadline(thread: int, runtime_us: int, period_us: int) -> None:
-    """For ``nova_rt.machine.host.sched.start``."""
+    """Replaces ``nova_rt.machine.host.sched.start``."""
     _task(thread)
     _kernels[thread].set_deadline(thread, runtime_us, period_us)
 
 
 def set_scheduler(thread: int, policy: int, param: os.sched_param) -> None:
-    """For ``os.sched_setscheduler``."""
+    """Replaces ``os.sched_setscheduler``."""
     _task(thread)
     _kernels[thread].set_policy(thread, policy, param.sched_priority)
 
 
 def affinity_of(thread: int) -> set[int]:
-    """For ``os.sched_getaffinity``."""
+    """Replaces ``os.sched_getaffinity``."""
     _task(thread)
     return set(_stock(thread).allowed(thread))
 
 
 def set_affinity(thread: int, cpus: Iterable[int]) -> None:
-    """For ``os.sched_setaffinity``."""
+    """Replaces ``os.sched_setaffinity``."""
     _task(thread)
     kernel = _stock(thread)
     kernel.set_affinity(thread, frozenset(cpus) & frozenset(
@@ -304,47 +304,47 @@ def set_affinity(thread: int, cpus: Iterable[int]) -> None:
 
 
 def groups_of(thread: int) -> list[str]:
-    """For ``nova_rt.machine.privsep._groups_of``."""
+    """Replaces ``nova_rt.machine.privsep._groups_of``."""
     _task(thread)
     return [f'0:{key}:{group}' for key, group
             in _task(thread).groups.items()]
 
 
 def is_worker(thread: int) -> bool:
-    """For ``nova_rt.machine.host.thread.is_worker``."""
+    """Replaces ``nova_rt.machine.host.thread.is_worker``."""
     return thread in _workers
 
 
 def is_runnable(thread: int) -> bool:
-    """For ``nova_rt.machine.host.thread.is_runnable``."""
+    """Replaces ``nova_rt.machine.host.thread.is_runnable``."""
     _task(thread)
     found = _kernels[thread]
     return isinstance(found, stock.Kernel) and thread in found.busy_threads
 
 
 def ran_ns(thread: int) -> int:
-    """For ``nova_rt.machine.host.thread.ran_ns``."""
+    """Replaces ``nova_rt.machine.host.thread.ran_ns``."""
     _task(thread)
     return _stock(thread).ran_ns(thread)
 
 
 def overrun_ns(thread: int) -> int:
-    """For ``machine.host.thread.overrun_ns``: a tick, of a busy thread."""
+    """Replaces ``machine.host.thread.overrun_ns``: a tick, if busy."""
     return 4_000_000 if is_runnable(thread) else 0
 
 
 def look(controller: str) -> list[deadline.Other]:
-    """For ``nova_rt.machine.kernel.deadline.look``: there is nobody else."""
+    """Replaces ``nova_rt.machine.kernel.deadline.look``: there is nobody else."""
     return []
 
 
 def try_pinning(path: str, cpu: int) -> bool:
-    """For ``nova_rt.machine.privsep.try_pinning``."""
+    """Replaces ``nova_rt.machine.privsep.try_pinning``."""
     return stock.Kernel.shrinks
 
 
 def read_server(server: str, cpu: int, name: str) -> int:
-    """For ``nova_rt.machine.privsep.read_server``: there is a fair server."""
+    """Replaces ``nova_rt.machine.privsep.read_server``: there is a fair server."""
     if server != 'fair_server':
         return 0
     return 50_000_000 if name == 'runtime' else 1_000_000_000

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The rules of cgroup v2 on where processes and threads may be.
+"""The rules of cgroup v2 for the places of processes and threads.
 
-cpu and cpuset are threaded controllers, the only ones that are emulated.
+Only the controllers cpu and cpuset are emulated; both are threaded.
 """
 
 from collections.abc import Callable
@@ -13,19 +13,19 @@ from tests.emulation import numbers
 
 CONTROLLERS = ('cpuset', 'cpu')
 
-#: Whether a group itself has tasks.
+#: Tells whether a group itself has tasks.
 Occupied = Callable[[groups.Group], bool]
 
 
 def controllers(group: groups.Group) -> list[str]:
-    """What a group may hand on."""
+    """Returns the controllers that a group may pass on."""
     given = CONTROLLERS if group.parent is None else group.parent.subtree
     return [name for name in CONTROLLERS if name in given]
 
 
 def parse(group: groups.Group, text: str, path: str
           ) -> tuple[set[str], set[str]]:
-    """(to enable, to disable) of a write to cgroup.subtree_control."""
+    """Returns (to enable, to disable) of a write to cgroup.subtree_control."""
     enable: set[str] = set()
     disable: set[str] = set()
     for word in text.split():
@@ -45,12 +45,12 @@ def parse(group: groups.Group, text: str, path: str
 
 
 def populated(group: groups.Group, occupied: Occupied) -> bool:
-    """Whether there are tasks in a group or below."""
+    """Returns whether there are tasks in a group or below."""
     return any(occupied(each) for each in group.walk())
 
 
 def domain(group: groups.Group) -> groups.Group:
-    """The group whose processes the threads of a group belong to."""
+    """Returns the group whose processes have the threads of a group."""
     return next(each for each in group.up() if not each.threaded)
 
 
@@ -69,7 +69,7 @@ def can_be_thread_root(group: groups.Group, occupied: Occupied) -> bool:
 
 
 def is_valid_domain(group: groups.Group, occupied: Occupied) -> bool:
-    """Not a domain group below a threaded one."""
+    """Returns whether this is not a domain group below a threaded group."""
     above = list(group.up())[1:]
     return not group.threaded and not any(
         each.threaded or (each.parent is not None
@@ -78,7 +78,7 @@ def is_valid_domain(group: groups.Group, occupied: Occupied) -> bool:
 
 
 def kind(group: groups.Group, occupied: Occupied) -> str:
-    """What cgroup.type reads."""
+    """Returns the contents of cgroup.type."""
     if group.threaded:
         return 'threaded'
     if not is_valid_domain(group, occupied):
@@ -89,7 +89,7 @@ def kind(group: groups.Group, occupied: Occupied) -> str:
 
 
 def vet_enable(group: groups.Group, occupied: Occupied, path: str) -> None:
-    """No controllers below processes, unless these may become threaded."""
+    """Allows controllers below processes only if these may become threaded."""
     if not is_valid_domain(domain(group), occupied):
         raise numbers.refusal(errno.EOPNOTSUPP, path)
     if group.threaded or can_be_thread_root(group, occupied):
@@ -99,7 +99,7 @@ def vet_enable(group: groups.Group, occupied: Occupied, path: str) -> None:
 
 
 def vet_threaded(group: groups.Group, occupied: Occupied, path: str) -> None:
-    """A group wants to be threaded."""
+    """Checks whether a group may become threaded."""
     assert group.parent is not None
     above = domain(group.parent)
     if populated(group, occupied) or not is_valid_domain(
@@ -109,7 +109,7 @@ def vet_threaded(group: groups.Group, occupied: Occupied, path: str) -> None:
 
 def vet_move(group: groups.Group, source: groups.Group, whole: bool,
              occupied: Occupied, path: str) -> None:
-    """A process (*whole*) or one thread wants into *group*."""
+    """Checks whether a process (*whole*) or one thread may enter *group*."""
     if not is_valid_domain(domain(group), occupied):
         raise numbers.refusal(errno.EOPNOTSUPP, path)
     if not whole and domain(group) is not domain(source):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Servers with reservations, and what Placement says of them."""
+"""Makes servers with reservations, and reads their allocations."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ Body = dict[str, Any]
 
 
 def hints_alone() -> bool:
-    """Whether hints count on any flavor, whatever they ask for."""
+    """Returns whether hints count on any flavor, whatever they ask for."""
     return bool(CONF.nova_rt.hint_override == 'any'
                 and CONF.nova_rt.hints_on_plain_flavors)
 
@@ -27,7 +27,7 @@ class ReservationTest(base.BaseV2ComputeAdminTest):
     """Servers need no network; flavors and Placement need an admin."""
 
     credentials = ['primary', 'admin']
-    # From here on servers may have no network at all.
+    # From this version on servers may have no network.
     min_microversion = '2.37'
 
     @classmethod
@@ -37,7 +37,7 @@ class ReservationTest(base.BaseV2ComputeAdminTest):
 
     def rt_flavor(self, runtime_us: int | None = None, vcpus: int = 1
                   ) -> str:
-        """The id of a flavor like the cloud's, with a reservation.
+        """Makes a flavor like the cloud's, with a reservation; returns its id.
 
         :param runtime_us: None for a flavor without one
         """
@@ -54,13 +54,13 @@ class ReservationTest(base.BaseV2ComputeAdminTest):
         self.admin_flavors_client.set_flavor_extra_spec(flavor, **specs)
 
     def server(self, flavor: str, hints: Body | None = None) -> str:
-        """The id of a server that runs, until the test ends."""
+        """Runs a server until the test ends; returns its id."""
         more = {'scheduler_hints': hints} if hints else {}
         server = str(self.create_test_server(
             flavor=flavor, networks='none', wait_until='ACTIVE',
             **more)['id'])
-        # Tempest itself removes it after all tests of the class: until then
-        # it would hold what others need.
+        # Tempest itself removes the server only after all tests of the class;
+        # until then it would hold CPU time that other tests need.
         self.addCleanup(self.remove, server)
         return server
 
@@ -70,7 +70,7 @@ class ReservationTest(base.BaseV2ComputeAdminTest):
         waiters.wait_for_server_termination(self.servers_client, server)
 
     def allocated(self, server: str) -> list[Body]:
-        """What the server holds of each provider that gives CPU time."""
+        """Returns what the server holds of each provider of CPU time."""
         found = self.placement_client.list_allocations(server)['allocations']
         held = [{name: each['resources'][name] for name in hostmap.CLASSES
                  if name in each['resources']} for each in found.values()]
@@ -78,18 +78,18 @@ class ReservationTest(base.BaseV2ComputeAdminTest):
 
     def assert_reserved(self, server: str, bandwidth: int, vcpus: int = 1,
                         hosts: int = 1) -> None:
-        """A host gives it that, in ppm of a CPU for each vCPU."""
+        """Checks that a host gives the server this many ppm for each vCPU."""
         self.assertEqual([hostmap.amounts(vcpus, bandwidth)] * hosts,
                          self.allocated(server))
 
     def assert_released(self, server: str) -> None:
-        """Nova lets go of it a moment after the server is gone."""
+        """Waits for the release, a moment after the server is gone."""
         self.assertTrue(test_utils.call_until_true(
             lambda: not self.allocated(server), self.build_timeout,
             self.build_interval), self.allocated(server))
 
 
 def bandwidth(runtime_us: int) -> int:
-    """In parts per million of one CPU."""
+    """Returns the bandwidth in parts per million of one CPU."""
     return reservation.Reservation(
         runtime_us, CONF.nova_rt.period_us).bandwidth

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A server that leaves a host which is down takes its reservation along."""
+"""A server keeps its reservation when it is evacuated from a host."""
 
 import contextlib
 
@@ -18,7 +18,7 @@ CONF = config.CONF
 @decorators.serial
 class EvacuateTest(base.ReservationTest):
 
-    # Later on services are not forced down by name.
+    # Newer versions do not force services down by name.
     max_microversion = '2.52'
 
     @classmethod
@@ -28,7 +28,7 @@ class EvacuateTest(base.ReservationTest):
             raise cls.skipException('No host of this cloud may be forced '
                                     'down: [nova_rt] evacuation.')
         if CONF.compute.min_compute_nodes < 2:
-            raise cls.skipException('This cloud has no two hosts of a kind: '
+            raise cls.skipException('This cloud has no two similar hosts: '
                                     '[compute] min_compute_nodes.')
 
     @decorators.idempotent_id('35dc9636-1c5e-4c18-9508-0037ba8a709e')
@@ -40,12 +40,12 @@ class EvacuateTest(base.ReservationTest):
         self.admin_servers_client.evacuate_server(server)
         waiters.wait_for_server_status(self.servers_client, server, 'ACTIVE')
         self.assertNotEqual(host, self.get_host_for_server(server))
-        # The first one keeps its part until nova-compute is back there.
+        # The first host keeps its part until nova-compute is back there.
         self.assert_reserved(
             server, base.bandwidth(CONF.nova_rt.runtime_us), hosts=2)
 
     def _take_back(self, host: str) -> None:
-        """Nova may want nova-compute there restarted before that."""
+        """Enables the host; Nova may first want nova-compute restarted."""
         with contextlib.suppress(exceptions.BadRequest):
             self._force(host, down=False)
 

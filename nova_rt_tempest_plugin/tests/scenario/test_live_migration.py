@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A server that moves while it runs takes its reservation along."""
+"""A server keeps its reservation when it migrates live."""
 
 from tempest.common import waiters
 from tempest import config
@@ -17,10 +17,10 @@ class LiveMigrationTest(base.ReservationTest):
     def skip_checks(cls) -> None:
         super().skip_checks()
         if not CONF.compute_feature_enabled.live_migration:
-            raise cls.skipException('This cloud does not migrate servers '
-                                    'that run.')
+            raise cls.skipException('This cloud does not migrate running '
+                                    'servers.')
         if CONF.compute.min_compute_nodes < 2:
-            raise cls.skipException('This cloud has no two hosts of a kind: '
+            raise cls.skipException('This cloud has no two similar hosts: '
                                     '[compute] min_compute_nodes.')
 
     @decorators.idempotent_id('0b8f6f0e-3d1c-4a57-9c58-5a5ad2f1c6d4')

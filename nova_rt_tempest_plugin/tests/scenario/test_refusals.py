@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What makes no sense is refused at once, in one sentence."""
+"""Invalid reservations are refused at once, in one sentence."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ class RefusalsTest(base.ReservationTest):
 
     def assert_refused(self, words: str, request: Callable[..., Any],
                        *args: Any) -> None:
-        """Status 400, and an answer with these words."""
+        """Checks for status 400 and an answer with these words."""
         error = self.assertRaises(exceptions.BadRequest, request, *args)
         self.assertIn(words, str(error))
 
@@ -75,7 +75,7 @@ class RefusalsTest(base.ReservationTest):
     @decorators.attr(type=['negative'])
     @decorators.idempotent_id('264e9981-3ae5-4731-86b9-de3ab074f542')
     @testtools.skipUnless(CONF.nova_rt.hint_override == 'none',
-                          'This cloud takes reservations from hints.')
+                          'This cloud accepts reservations from hints.')
     def test_no_hints(self) -> None:
         self.refused_hints(
             'this cloud does not accept reservations in hints',
@@ -86,7 +86,7 @@ class RefusalsTest(base.ReservationTest):
     @decorators.idempotent_id('6f0c1d52-0b0e-4d0a-9a5f-7c1f0d3b2e84')
     @testtools.skipIf(base.hints_alone()
                       or CONF.nova_rt.hint_override == 'none',
-                      'This cloud says something else of hints alone.')
+                      'This cloud has another rule for hints alone.')
     def test_hints_alone(self) -> None:
         self.refused_hints(
             'a hint counts only on a flavor that has a reservation',

@@ -38,7 +38,7 @@ class ServersTest(base.ReservationTest):
 
     @decorators.idempotent_id('a5fd302d-06d3-4aa1-ada2-1240b12cd5ab')
     @testtools.skipUnless(base.hints_alone(),
-                          'This cloud takes no reservation from hints alone.')
+                          'This cloud takes no reservations from hints alone.')
     def test_hints_alone(self) -> None:
         server = self.server(
             self.rt_flavor(),
@@ -58,7 +58,7 @@ class ServersTest(base.ReservationTest):
 
     @decorators.idempotent_id('ce281ee7-518c-482e-b94f-825d3e4b1895')
     def test_off_and_on(self) -> None:
-        """What is off keeps what it has."""
+        """A server that is off keeps its reservation."""
         server = self.server(self.rt_flavor(CONF.nova_rt.runtime_us))
         for action, status in ((self.servers_client.stop_server, 'SHUTOFF'),
                                (self.servers_client.start_server, 'ACTIVE')):

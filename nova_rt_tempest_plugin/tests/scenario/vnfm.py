@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tacker's APIs, as far as the life of a VNF goes: packages, LCM v2."""
+"""A client of Tacker's APIs for the life of a VNF: packages, LCM v2."""
 
 from collections.abc import Callable
 import http
@@ -21,17 +21,17 @@ Body = dict[str, Any]
 
 
 class VnfmClient(rest_client.RestClient):
-    """What takes long is waited for.
+    """A client that waits for long operations.
 
-    Raises the exceptions of ``tempest.lib``; a TimeoutException also where an
-    operation ends in another state than it should.
+    It raises the exceptions of ``tempest.lib``, and a TimeoutException also
+    if an operation ends in a wrong state.
     """
 
     def get_headers(self, *args: Any, **kwargs: Any) -> dict[str, str]:
         return {**super().get_headers(*args, **kwargs), 'Version': '2.0.0'}
 
     def onboard(self, package: bytes) -> Body:
-        """Uploads a CSAR; the package, with its ``vnfdId``."""
+        """Uploads a CSAR; returns the package with its ``vnfdId``."""
         _, answer = self.post(PACKAGES, json.dumps({'userDefinedData': {}}))
         path = f'{PACKAGES}/{json.loads(answer)["id"]}'
         self.put(f'{path}/package_content', package,
@@ -45,13 +45,13 @@ class VnfmClient(rest_client.RestClient):
         self.delete(path)
 
     def create(self, vnfd: str, name: str) -> str:
-        """The id of a VNF that is not instantiated yet."""
+        """Creates a VNF that is not instantiated yet; returns its id."""
         _, answer = self.post(INSTANCES, json.dumps(
             {'vnfdId': vnfd, 'vnfInstanceName': name}))
         return str(json.loads(answer)['id'])
 
     def remove(self, vnf: str) -> None:
-        """Also right after it was ended: Tacker lets go of it late."""
+        """Removes a VNF, also just after its end, while Tacker holds it."""
         def removed() -> bool:
             try:
                 self.delete(f'{INSTANCES}/{vnf}')
@@ -64,20 +64,20 @@ class VnfmClient(rest_client.RestClient):
         self._wait(f'VNF {vnf} to be removed', removed)
 
     def servers(self, vnf: str) -> list[str]:
-        """The ids of its servers in Nova."""
+        """Returns the ids of its servers in Nova."""
         found = self._show(f'{INSTANCES}/{vnf}')
         return [each['computeResource']['resourceId'] for each
                 in found['instantiatedVnfInfo']['vnfcResourceInfo']]
 
     def operate(self, vnf: str, operation: str, request: Body) -> None:
-        """``instantiate`` or ``terminate``."""
+        """Runs ``instantiate`` or ``terminate``."""
         answer, _ = self.post(f'{INSTANCES}/{vnf}/{operation}',
                               json.dumps(request))
         path = urllib.parse.urlsplit(answer['location']).path.lstrip('/')
         ended = self._until(
             path, lambda found: found['operationState'] in _ENDED)
         if ended['operationState'] == 'FAILED_TEMP':
-            # Else the VNF could be neither ended nor removed.
+            # Without this the VNF could be neither terminated nor removed.
             self.post(f'{path}/fail', '{}')
         if ended['operationState'] != 'COMPLETED':
             raise exceptions.TimeoutException(
@@ -95,4 +95,4 @@ class VnfmClient(rest_client.RestClient):
     def _wait(self, what: str, ready: Callable[[], bool]) -> None:
         if not test_utils.call_until_true(
                 ready, self.build_timeout, self.build_interval):
-            raise exceptions.TimeoutException(f'Waited in vain for {what}')
+            raise exceptions.TimeoutException(f'Timed out waiting for {what}')

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""An invented kernel interface, as somebody else would package one.
+"""An invented kernel interface, as another project would package one.
 
-``interface`` is the one module, ``installed`` the one entry point, and
-``kernel`` a kernel that has it.  Nothing of it is known to nova_rt.
+``interface`` is its only module, ``installed`` its only entry point, and
+``kernel`` a kernel with this interface.  nova_rt does not know of it.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The distribution with the entry point, put where Python looks for one."""
+"""Puts the distribution with the entry point where Python looks for it."""
 
 import pathlib
 import sys

@@ -61,7 +61,7 @@ class Guarantee(base.KernelInterface):
                 self._write(group, NONE)
 
     def settle(self, group: str) -> None:
-        """Nothing above a group holds anything for it."""
+        """Does nothing: the groups above hold nothing for a group."""
 
     def _path(self, group: str) -> str:
         return posixpath.join(self._root, group.strip('/'), FILE)

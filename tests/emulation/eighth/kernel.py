@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A kernel with that interface: what F4 admits, under another name."""
+"""A kernel with that interface: it admits like F4, under another name."""
 
 from tests.emulation.eighth import interface
 from tests.emulation import groups
