@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What cannot be combined with a reservation, in a flavor or an image.
+"""Finds keys of a flavor or an image that conflict with a reservation.
 
-Dedicated pCPUs are taken out of the shared ones, where reservations live.
-``hw:cpu_realtime`` has libvirt set a policy before there is a budget (EPERM).
-The pCPUs of a reservation are chosen from all of a host, so that what binds
-a server to NUMA cells would get its memory on one and its vCPUs on another.
+Reservations live on shared pCPUs, and Nova takes dedicated pCPUs out of the
+shared ones.  With ``hw:cpu_realtime`` libvirt sets a real-time policy before
+the control group has a budget, and the kernel refuses it (EPERM).  The pCPUs
+of a reservation are chosen among all pCPUs of a host, so that a server that
+Nova binds to NUMA cells could have its memory on one cell and its vCPUs on
+another.
 
-These are the keys that can be named to a tenant.  That there is no other is
-Nova's to say: see ``nova_rt.services.compute.admission``.
+This module has the keys that a refusal can name.  Whether anything else binds
+a server to NUMA cells or pCPUs is asked of Nova's own functions, see
+``nova_rt.services.compute.admission``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,35 +22,38 @@ from nova_rt.rules import exception
 from nova_rt.rules import reservation
 
 _DEDICATED = 'a CPU reservation needs shared pCPUs, not dedicated ones'
-_REALTIME = 'real-time vCPUs of Nova run outside of any CPU reservation'
-_NUMA = ('a CPU reservation takes pCPUs of any NUMA cell, and this binds the '
-         'server to cells')
-#: Of what has no known key, and what to do about each conflict.
-BOUND = ('with it Nova binds the server to NUMA cells or dedicates pCPUs to '
-         'it, and a CPU reservation takes shared pCPUs of any cell')
+_REALTIME = "Nova's real-time vCPUs run outside of any CPU reservation"
+_NUMA = ('a CPU reservation takes pCPUs of any NUMA cell, but this value '
+         'binds the server to NUMA cells')
+#: The rule of a conflict whose key is not known.
+BOUND = ('with this value Nova binds the server to NUMA cells or dedicates '
+         'pCPUs to the server, but a CPU reservation takes shared pCPUs of '
+         'any NUMA cell')
+#: The advice for each conflict.
 ADVICE = 'remove it, or the reservation'
 
 _POLICIES = ('dedicated', 'mixed')
 _TRUE = frozenset(('1', 't', 'true', 'on', 'y', 'yes'))
-#: Of flavors with ``hw:`` before them, of images with ``hw_``.
+#: Keys that have the prefix ``hw:`` in a flavor and ``hw_`` in an image.
 _NUMA_KEYS = ('numa_nodes', 'mem_page_size', 'pci_numa_affinity_policy')
 _NUMA_SPECS = (*('hw:' + key for key in _NUMA_KEYS), 'hw:pmem')
 _POLICY_SPEC, _REALTIME_SPEC = 'hw:cpu_policy', 'hw:cpu_realtime'
-#: Of any request group.
+#: The resource class PCPU, in any request group.
 _PCPU = re.compile(r'resources([a-zA-Z0-9_-]{1,64})?:PCPU')
 _POLICY_PROPERTY = 'hw_cpu_policy'
 
-#: The image properties that are looked at.
+#: The image properties that can conflict with a reservation.
 IMAGE_PROPERTIES = (_POLICY_PROPERTY, *('hw_' + key for key in _NUMA_KEYS))
 
 
 def check(extra_specs: Mapping[str, Any],
           image_properties: Mapping[str, Any] | None = None) -> None:
-    """Refuse what cannot be combined with a reservation.
+    """Refuses a flavor or an image that conflicts with a reservation.
 
-    :param image_properties: those of IMAGE_PROPERTIES that are set; None
+    :param image_properties: values of IMAGE_PROPERTIES; a value of None
         counts as not set
-    :raises InvalidReservation: naming the first conflicting key
+    :raises InvalidReservation: when a key conflicts; the message names the
+        first key that does
     """
     for source, key, value, rule in (
             *_of_flavor(extra_specs), *_of_image(image_properties or {})):
@@ -57,7 +63,10 @@ def check(extra_specs: Mapping[str, Any],
 
 
 def of_image(image_meta: Any) -> dict[str, Any]:
-    """IMAGE_PROPERTIES of an objects.ImageMeta; None where there is none."""
+    """Returns the values of IMAGE_PROPERTIES in an objects.ImageMeta.
+
+    :param image_meta: None if the server has no image
+    """
     if image_meta is None:
         return {}
     return {key: image_meta.properties.get(key) for key in IMAGE_PROPERTIES}

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Defaults of [nova_rt] that also hold where there is no oslo.config."""
+"""Defaults of [nova_rt] that commands without oslo.config use, too."""
 
-#: parts of a pCPU that reservations may use
+#: the part of each pCPU that reservations may use
 CPU_CAP = 0.95
 #: the largest share of one vCPU
 MAX_SHARE = 0.95
 HCBS_SCHEDULER_AVAILABLE = True
 GUEST_POLICY = 'rr'
-#: real-time priorities: the lowest of guests, and the highest
+#: the lowest and the highest real-time priority of guests
 GUEST_PRIORITY = 10
 GUEST_PRIORITY_MAX = 57
 MIN_RUNTIME_US = 100

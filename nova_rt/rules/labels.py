@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What servers are told apart by, from Tacker over Nova to libvirt's files."""
+"""Names under which Tacker, Nova and libvirt keep what describes a server."""
 
-#: Key of the metadata of a server in Nova: the VNF that it belongs to.
+#: Key in the metadata of a server in Nova; its value is the VNF of the server.
 VNF_KEY = 'tacker_rt.vnf'
-#: Of the element that libvirt keeps beside Nova's own metadata.
+#: XML namespace of the element that libvirt keeps beside Nova's own metadata.
 NAMESPACE = 'urn:nova-rt:server:1'
-#: And of the mark of a guest that Nova's database does not have.
+#: XML namespace of the mark of a guest that Nova's database does not have.
 UNKNOWN = 'urn:nova-rt:unknown:1'

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a server asks for: parse, overlay, validate.
+"""Parses the reservation that a server asks for.
 
-The one parser of runtimes and periods.  It reads flavor extra specs and
-scheduler hints, as they stand in an API request body or in a stored
-RequestSpec, and knows nothing of Nova, hosts or kernels.
+This is the only parser of runtimes and periods.  It reads flavor extra specs
+and scheduler hints, as they stand in the body of an API request or in a
+stored RequestSpec, lets hints replace values of the flavor, and checks the
+result.  It knows nothing of Nova, hosts or kernels.
 """
 
 from collections.abc import Mapping
@@ -23,14 +24,15 @@ PERIOD_KEY = 'cpu.rt_period_us'
 KEYS = (RUNTIME_KEY, PERIOD_KEY)
 HINT_PREFIX = 'cpu.rt_'
 
-#: Outside these no kernel interface works: SCHED_DEADLINE servers refuse a
-#: runtime below 1024 ns and a period above 4194304 us.
+#: No kernel interface works outside these two limits: SCHED_DEADLINE refuses
+#: a runtime below 1024 ns and a period above 4194304 us.
 MIN_RUNTIME_US = 2
 MAX_PERIOD_US = 4_194_304
 
 _NUMBER = re.compile(r'[0-9]+')
 _DIGITS = 18
-#: What a flavor lets hints ask for: a share, as in 0.5; 0: takes no hints.
+#: Extra spec with the largest share that a hint may ask for on this flavor,
+#: for example 0.5; with 0 the flavor takes no hints.
 HINT_SHARE_KEY = 'hw:cpu.rt_hint_max_share'
 SHARE_PATTERN = r'(0(\.[0-9]{1,6})?|1(\.0{1,6})?)'
 
@@ -40,7 +42,7 @@ _CHOOSE = 'choose a flavor with the reservation you need'
 
 
 class HintOverride(enum.StrEnum):
-    """What a tenant's hint may do to the reservation of a flavor."""
+    """How far a tenant's hint may change the reservation of a flavor."""
 
     ANY = 'any'
     LOWER = 'lower'
@@ -49,19 +51,19 @@ class HintOverride(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, order=True, slots=True)
 class Reservation:
-    """*runtime_us* of a physical CPU in every *period_us*, for each vCPU."""
+    """*runtime_us* of a pCPU in every *period_us*, for each vCPU."""
 
     runtime_us: int
     period_us: int
 
     @property
     def bandwidth(self) -> int:
-        """Parts per million of one pCPU, rounded up."""
+        """The bandwidth of one vCPU in ppm of a pCPU, rounded up."""
         return -(-self.runtime_us * PPM // self.period_us)
 
     @property
     def share(self) -> float:
-        """Runtime over period, for people; never for sums."""
+        """Runtime divided by period: a number to show, never to add up."""
         return self.runtime_us / self.period_us
 
     def __str__(self) -> str:
@@ -71,7 +73,7 @@ class Reservation:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Limits:
-    """The operator's rules; runtimes and periods in us, shares in ppm.
+    """The operator's rules; runtimes and periods in us, bandwidth in ppm.
 
     :ivar plain_hints: whether hints count on a flavor without a reservation
     """
@@ -89,7 +91,7 @@ _NO_LIMITS = Limits()
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Value:
-    """A parsed value and where it came from, for messages."""
+    """A parsed value, with its source and its key for messages."""
 
     source: str
     key: str
@@ -101,19 +103,19 @@ class _Value:
 
 def _error(source: str, key: str, value: Any, rule: str, advice: str
            ) -> exception.InvalidReservation:
-    # Tenant input is shown, but not at any length.
+    # A tenant's value is shown, but never more than 80 characters of it.
     return exception.InvalidReservation(
         source=source, key=key, value=repr(value)[:80], rule=rule,
         advice=advice)
 
 
 def decimal(ppm: int) -> str:
-    """A share as it is shown: in parts of a pCPU, with three digits."""
+    """Returns a bandwidth as a share with three digits, to be shown."""
     return f'{ppm / PPM:.3f}'
 
 
 def is_whole_number(value: Any) -> bool:
-    """A positive integer, or a string of its decimal digits?"""
+    """Checks for a positive integer, or a string of its decimal digits."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value > 0
     return (isinstance(value, str) and bool(_NUMBER.fullmatch(value))
@@ -121,7 +123,11 @@ def is_whole_number(value: Any) -> bool:
 
 
 def _parse(source: str, key: str, value: Any) -> _Value:
-    """:raises InvalidReservation: not a positive whole number"""
+    """Parses a value of either key.
+
+    :raises InvalidReservation: when *value* is not a positive whole number,
+        or has more than 18 digits
+    """
     if not is_whole_number(value):
         rule = 'it must be a positive whole number of microseconds'
     elif (isinstance(value, str) and len(value) > _DIGITS
@@ -134,11 +140,12 @@ def _parse(source: str, key: str, value: Any) -> _Value:
 
 
 def parse(source: str, key: str, value: Any) -> int:
-    """One value in us, within the kernels' limits that concern it alone.
+    """Returns one value in us, checked against the kernels' limits for it.
 
-    :param source: where it stands, for messages
+    :param source: where the value stands, for messages
     :param key: one of KEYS
-    :raises InvalidReservation: one sentence with key, value, rule, advice
+    :raises InvalidReservation: when the value is not a positive whole number
+        or outside of those limits
     """
     parsed = _parse(source, key, value)
     if key == RUNTIME_KEY:
@@ -149,9 +156,10 @@ def parse(source: str, key: str, value: Any) -> int:
 
 
 def combine(source: str, runtime_us: int, period_us: int) -> Reservation:
-    """The reservation of two parsed values from one source.
+    """Returns the reservation of two parsed values from one source.
 
-    :raises InvalidReservation: one sentence with key, value, rule, advice
+    :raises InvalidReservation: when the two values together are not a
+        reservation that kernels can make
     """
     return _combine({RUNTIME_KEY: _Value(source, RUNTIME_KEY, runtime_us),
                      PERIOD_KEY: _Value(source, PERIOD_KEY, period_us)},
@@ -159,9 +167,9 @@ def combine(source: str, runtime_us: int, period_us: int) -> Reservation:
 
 
 def flavor_values(extra_specs: Mapping[str, Any]) -> dict[str, _Value]:
-    """Values of a flavor by key without the ``hw:`` prefix.
+    """Returns the values of a flavor by key, without the prefix ``hw:``.
 
-    :raises InvalidReservation: a value is no positive whole number
+    :raises InvalidReservation: when a value is not a positive whole number
     """
     return {key: _parse(FLAVOR, FLAVOR_PREFIX + key,
                         extra_specs[FLAVOR_PREFIX + key])
@@ -169,9 +177,12 @@ def flavor_values(extra_specs: Mapping[str, Any]) -> dict[str, _Value]:
 
 
 def hint_values(hints: Mapping[str, Any] | None) -> dict[str, _Value]:
-    """Values of the scheduler hints by key; other people's hints are skipped.
+    """Returns the values of the scheduler hints by key.
 
-    :raises InvalidReservation: a bad value, or an unknown ``cpu.rt_*`` key
+    Hints whose names do not begin with ``cpu.rt_`` are ignored.
+
+    :raises InvalidReservation: when a value is not a positive whole number,
+        or when a hint ``cpu.rt_*`` is unknown
     """
     values = {}
     for key, value in (hints or {}).items():
@@ -186,9 +197,9 @@ def hint_values(hints: Mapping[str, Any] | None) -> dict[str, _Value]:
 
 
 def stored_hints(hints: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Hints as they were in the request, from those of a RequestSpec.
+    """Returns the hints of a RequestSpec as they stood in the request.
 
-    Nova stores each value as a list of strings.
+    A RequestSpec stores each value as a list of strings.
     """
     return {key: value[0] if isinstance(value, list) and len(value) == 1
             else value for key, value in (hints or {}).items()}
@@ -198,15 +209,16 @@ def from_flavor_and_hints(
         extra_specs: Mapping[str, Any],
         hints: Mapping[str, Any] | None = None,
         limits: Limits | None = None) -> Reservation | None:
-    """The reservation of a server, or None where it asks for none.
+    """Returns the reservation of a server, or None if it asks for none.
 
-    The hint wins per key (paper section 5: its example overrides only the
-    runtime).
+    A hint replaces the value of the flavor, key by key (paper section 5,
+    whose example overrides only the runtime).
 
-    :param extra_specs: of the flavor, values are strings
+    :param extra_specs: those of the flavor, whose values are strings
     :param hints: scheduler hints, as in the body of a request
-    :param limits: the operator's rules; None checks the kernels' only
-    :raises InvalidReservation: one sentence with key, value, rule, advice
+    :param limits: the operator's rules; None checks only the kernels' limits
+    :raises InvalidReservation: when a value is bad, a value is missing, the
+        reservation breaks a rule, or a hint asks for more than it may
     """
     from_flavor = flavor_values(extra_specs)
     from_hints = hint_values(hints)
@@ -220,21 +232,21 @@ def from_flavor_and_hints(
     reservation = _combine(values, limits)
     if reservation.bandwidth > ceiling.bandwidth:
         raise hint.error(
-            f'it raises the share to {_exact(reservation.bandwidth)}, above '
-            f'{ceiling.rule}', ceiling.advice)
+            f'it raises the share to {_exact(reservation.bandwidth)}, which '
+            f'is above {ceiling.rule}', ceiling.advice)
     return reservation
 
 
 def carried_hints(extra_specs: Mapping[str, Any], hints: Mapping[str, Any],
                   limits: Limits) -> dict[str, Any]:
-    """The hints that go along when a server gets another flavor.
+    """Returns the hints that a server keeps when it gets another flavor.
 
-    Left behind are those that the flavor does not take, and the half of a
-    reservation over a flavor that has none.
+    The server loses its hints if the new flavor takes no hints, or if the
+    hints and the new flavor together lack a runtime or a period.
 
-    :param extra_specs: of the new flavor
-    :param hints: of the server, about reservations only
-    :raises InvalidReservation: one of the flavor's values is none
+    :param extra_specs: those of the new flavor
+    :param hints: the hints of the server that concern reservations
+    :raises InvalidReservation: when a value of the new flavor is bad
     """
     from_flavor = flavor_values(extra_specs)
     if not _ceiling(extra_specs, from_flavor, limits).bandwidth or (
@@ -264,15 +276,15 @@ def _combine(values: Mapping[str, _Value], limits: Limits) -> Reservation:
 def _check_runtime(runtime: _Value, limits: Limits) -> None:
     if runtime.number < limits.min_runtime_us:
         raise runtime.error(
-            f'the least runtime here is {limits.min_runtime_us} us',
-            'give more, with a longer period for the same share')
+            f'the shortest runtime here is {limits.min_runtime_us} us',
+            'give a longer runtime, and a longer period to keep the share')
 
 
 def _check_period(period: _Value, limits: Limits) -> None:
     if not limits.min_period_us <= period.number <= limits.max_period_us:
         raise period.error(
-            f'periods here are {limits.min_period_us} to '
-            f'{limits.max_period_us} us', 'give one in that range')
+            f'a period here must be {limits.min_period_us} to '
+            f'{limits.max_period_us} us', 'give a period in that range')
 
 
 def _check_limits(runtime: _Value, period: _Value, limits: Limits) -> None:
@@ -281,22 +293,26 @@ def _check_limits(runtime: _Value, period: _Value, limits: Limits) -> None:
     bandwidth = Reservation(runtime.number, period.number).bandwidth
     if bandwidth > limits.max_bandwidth:
         raise runtime.error(
-            f'its share of {_exact(bandwidth)} of the period of '
-            f'{period.number} is above the maximum of '
+            f'with the period of {period.number} this is a share of '
+            f'{_exact(bandwidth)}, which is above the maximum of '
             f'{_exact(limits.max_bandwidth)} for one vCPU',
             'give a shorter runtime')
 
 
 def _exact(bandwidth: int) -> str:
-    """A share whose comparison with another must be seen."""
+    """Returns a bandwidth as a share with six digits, that is, unrounded.
+
+    Messages that compare two shares need all digits.
+    """
     return f'{bandwidth / PPM:.6f}'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Ceiling:
-    """How much a hint may ask for: ppm of a pCPU, 0 for nothing.
+    """The largest bandwidth that a hint may ask for.
 
-    :ivar rule: why nothing, or whose ceiling it is
+    :ivar bandwidth: in ppm of a pCPU; 0 if hints are refused
+    :ivar rule: why hints are refused, or which limit *bandwidth* is
     """
 
     bandwidth: int
@@ -306,32 +322,37 @@ class _Ceiling:
 
 def _ceiling(extra_specs: Mapping[str, Any],
              from_flavor: Mapping[str, _Value], limits: Limits) -> _Ceiling:
-    """:raises InvalidReservation: the ceiling of the flavor is no share"""
+    """Returns how much a hint may ask for on a flavor.
+
+    :raises InvalidReservation: when the value of HINT_SHARE_KEY is not a
+        share
+    """
     if limits.hint_override is HintOverride.NONE:
         return _Ceiling(0, 'this cloud does not accept reservations in '
                         'hints', _CHOOSE)
     if HINT_SHARE_KEY in extra_specs:
         bandwidth = hint_share(extra_specs[HINT_SHARE_KEY])
-        return _Ceiling(bandwidth, f'the {_exact(bandwidth)} that the flavor '
-                        'lets hints ask for' if bandwidth else
+        return _Ceiling(bandwidth, f'the share of {_exact(bandwidth)} that '
+                        'hints may ask for on this flavor' if bandwidth else
                         'this flavor takes no hints', _CHOOSE)
     if len(from_flavor) < len(KEYS):
         return _Ceiling(
             limits.max_bandwidth if limits.plain_hints else 0,
             'a hint counts only on a flavor that has a reservation or takes '
-            'hints, and this one does not', _CHOOSE)
+            'hints, and this flavor does neither', _CHOOSE)
     if limits.hint_override is HintOverride.ANY:
         return _Ceiling(limits.max_bandwidth, 'the maximum', _CHOOSE)
     bandwidth = Reservation(from_flavor[RUNTIME_KEY].number,
                             from_flavor[PERIOD_KEY].number).bandwidth
-    return _Ceiling(bandwidth, f'the {_exact(bandwidth)} of the flavor',
-                    'a hint may only lower it here')
+    return _Ceiling(bandwidth, f'the share of {_exact(bandwidth)} of the '
+                    'flavor', 'a hint may only lower the share here')
 
 
 def hint_share(value: Any) -> int:
-    """The ceiling that a flavor sets for hints, in ppm of a pCPU.
+    """Returns how much hints may ask for on a flavor, in ppm of a pCPU.
 
-    :raises InvalidReservation: it is not a decimal from 0 to 1
+    :param value: of HINT_SHARE_KEY
+    :raises InvalidReservation: when *value* is not a decimal from 0 to 1
     """
     if not isinstance(value, str) or not re.fullmatch(SHARE_PATTERN, value):
         raise _error(FLAVOR, HINT_SHARE_KEY, value,

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a server says of its workload: parse, overlay, validate.
+"""Parses the type and the class of the workload of a server.
 
-A type of network function (``vnf_type``) tells who disturbs whom; a class
-(``app_class``) tells how much a container loses on a large host.  Neither is
-a reservation, nor makes one.  The one parser of both: flavors, scheduler
-hints and VNF descriptors.
+The type of network function (``vnf_type``) tells which neighbours disturb a
+server, and the class (``app_class``) tells how much a container loses on a
+large host.  Neither the type nor the class reserves anything.  This is the
+only parser of both, for flavors, scheduler hints and VNF descriptors.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ TYPE_PATTERN = r'[A-Za-z0-9_.-]{1,32}'
 
 _HINT = 'scheduler hint'
 _LONGEST = 32
-#: How alike words must be to name one for the other, as difflib has it.
+#: How similar a known word must be to be suggested, as difflib counts it.
 _ALIKE = 0.2
 
 
@@ -41,7 +41,7 @@ class AppClass(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Workload:
-    """What a server says; None for what it does not."""
+    """The type and the class of a server; None where it does not give one."""
 
     vnf_type: str | None = None
     app_class: AppClass | None = None
@@ -51,15 +51,15 @@ NOTHING = Workload()
 
 
 def is_type(text: str) -> bool:
-    """Whether it may name a type of network function."""
+    """Checks whether *text* may be the name of a type of network function."""
     return re.fullmatch(TYPE_PATTERN, text) is not None
 
 
 def parse_type(source: str, key: str, value: Any) -> str:
-    """The name of a type of network function.
+    """Returns the name of a type of network function.
 
-    :param source: where it stands, for messages
-    :raises InvalidWorkload: one sentence with key, value, rule, advice
+    :param source: where the value stands, for messages
+    :raises InvalidWorkload: when *value* may not be such a name
     """
     if isinstance(value, str) and is_type(value):
         return value
@@ -70,31 +70,31 @@ def parse_type(source: str, key: str, value: Any) -> str:
 
 
 def parse_class(source: str, key: str, value: Any) -> AppClass:
-    """The class of a workload.
+    """Returns the class of a workload.
 
-    :param source: where it stands, for messages
-    :raises InvalidWorkload: one sentence with key, value, rule, advice
+    :param source: where the value stands, for messages
+    :raises InvalidWorkload: when no class has the name *value*
     """
     try:
         return AppClass(value)
     except ValueError:
-        known = [str(each) for each in AppClass]
+        names = [str(app_class) for app_class in AppClass]
         near = difflib.get_close_matches(
-            str(value).lower(), known, 1, _ALIKE)
+            str(value).lower(), names, 1, _ALIKE)
         raise _error(
-            source, key, value, f'it must be {", ".join(known[:-1])} or '
-            f'{known[-1]}', f'the nearest is {near[0]}' if near else
-            'give the one that fits') from None
+            source, key, value, f'it must be {", ".join(names[:-1])} or '
+            f'{names[-1]}', f'the nearest is {near[0]}' if near else
+            'give the class that fits') from None
 
 
 def from_flavor_and_hints(extra_specs: Mapping[str, Any],
                           hints: Mapping[str, Any] | None = None
                           ) -> Workload:
-    """What a server says; the hint wins per key.
+    """Returns the workload of a server; a hint replaces the flavor's value.
 
-    :param extra_specs: of the flavor
+    :param extra_specs: those of the flavor
     :param hints: scheduler hints, as in the body of a request
-    :raises InvalidWorkload: one sentence with key, value, rule, advice
+    :raises InvalidWorkload: when a type or a class is bad
     """
     return Workload(_find(TYPE_KEY, parse_type, extra_specs, hints or {}),
                     _find(CLASS_KEY, parse_class, extra_specs, hints or {}))
@@ -102,14 +102,18 @@ def from_flavor_and_hints(extra_specs: Mapping[str, Any],
 
 def _find(key: str, parse: Any, extra_specs: Mapping[str, Any],
           hints: Mapping[str, Any]) -> Any:
-    """Both are parsed: a wrong flavor is wrong under any hint."""
-    found = None
+    """Returns the value of the hint, else that of the flavor, else None.
+
+    Both are parsed, so that a bad value of a flavor is refused even if a
+    hint replaces it.
+    """
+    result = None
     for source, name, values in (
             (reservation.FLAVOR, reservation.FLAVOR_PREFIX + key,
              extra_specs), (_HINT, key, hints)):
         if name in values:
-            found = parse(source, name, values[name])
-    return found
+            result = parse(source, name, values[name])
+    return result
 
 
 def _error(source: str, key: str, value: Any, rule: str, advice: str

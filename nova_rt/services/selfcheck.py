@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Start-up self-check: is this the Nova we were tested on?
+"""Checks at start whether the installed Nova is one that was tested.
 
-Nova promises nothing to drivers out of its tree.  Each method we override
-or call is listed with the parameters it has in the tested releases; another
-set stops nova-compute with a clear message instead of a wrong reservation.
+Nova promises nothing to drivers out of its tree.  The tables below list each
+method of Nova that nova-rt overrides or calls, with the parameters that the
+method has in the tested releases.  If a method has other parameters,
+nova-compute does not start and says why, instead of making wrong
+reservations.
 """
 
 from collections.abc import Iterable
@@ -20,8 +22,8 @@ _DRIVER = 'nova.virt.libvirt.driver.LibvirtDriver.'
 _HOST = 'nova.virt.libvirt.host.Host.'
 _GUEST = 'nova.virt.libvirt.guest.Guest.'
 
-#: (method, parameters) for Nova 32 to 34.  "..." stands for any further
-#: parameters: those we only pass on.
+#: (method, parameters) in Nova 32 to 34, for nova-compute.  "..." stands for
+#: any further parameters, which nova-rt only passes on.
 TESTED = (
     (_TRACKER + 'instance_claim',
      'self, context, instance, nodename, allocations, limits'),
@@ -91,7 +93,8 @@ TESTED = (
 )
 
 _STATE = 'nova.scheduler.host_manager.HostState.'
-#: The same of nova-scheduler, where Nova would not miss what is gone.
+#: (method, parameters) in Nova 32 to 34, for nova-scheduler.  If Nova no
+#: longer called one of these methods, no error would show that.
 TESTED_BY_SCHEDULER = (
     ('nova.scheduler.host_manager.HostManager.host_state_cls',
      'self, host, node, cell, ...'),
@@ -103,17 +106,18 @@ TESTED_BY_SCHEDULER = (
 
 
 def verify(tested: Iterable[tuple[str, str]] = TESTED) -> None:
-    """Compare the installed Nova with the tested parameters.
+    """Compares the parameters of Nova's methods with the tested ones.
 
-    :raises UnsupportedNova: naming the first method that differs
+    :raises UnsupportedNova: when a method differs; the message names the
+        first method that does
     """
-    for name, wanted in tested:
-        found = _parameters(name)
-        if not _same(found, wanted):
+    for name, expected in tested:
+        actual = _parameters(name)
+        if not _same(actual, expected):
             raise exception.UnsupportedNova(
-                name=name, tested=f'({wanted})',
-                found='has none' if found is None
-                else f'has ({", ".join(found)})')
+                name=name, tested=f'({expected})',
+                found='has no method of this name' if actual is None
+                else f'has ({", ".join(actual)})')
 
 
 def _parameters(name: str) -> list[str] | None:
@@ -126,10 +130,10 @@ def _parameters(name: str) -> list[str] | None:
             if callable(function) else None)
 
 
-def _same(found: list[str] | None, wanted: str) -> bool:
-    names = wanted.split(', ')
-    if found is None:
+def _same(actual: list[str] | None, expected: str) -> bool:
+    names = expected.split(', ')
+    if actual is None:
         return False
     if names[-1] == '...':
-        return found[:len(names) - 1] == names[:-1]
-    return found == names
+        return actual[:len(names) - 1] == names[:-1]
+    return actual == names

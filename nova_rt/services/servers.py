@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds a server in the cells, as it is stored."""
+"""Finds a server in the cells of Nova, as it is stored there."""
 
 from typing import Any
 
@@ -10,15 +10,18 @@ from nova import objects
 
 
 def find(context: Any, uuid: str) -> Any:
-    """The Instance; None where there is none yet, or none that one may see.
+    """Returns the Instance of a server.
 
-    :param context: whose servers are looked at
-    :returns: with its flavor, resources and system_metadata
+    :param context: the request context, which decides whose servers are
+        visible
+    :returns: the Instance with its flavor, resources and system_metadata;
+        None if the server does not exist, is not in a cell yet, or is not
+        visible to *context*
     """
     try:
         mapping = objects.InstanceMapping.get_by_instance_uuid(context, uuid)
         if mapping.cell_mapping is None:
-            return None  # being created
+            return None  # The server is being created.
         with nova_context.target_cell(context, mapping.cell_mapping) as cell:
             return objects.Instance.get_by_uuid(cell, uuid, expected_attrs=[
                 'flavor', 'resources', 'system_metadata'])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The matrices of interference that the options name."""
+"""Reads the interference matrices that the options name."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,10 +13,11 @@ from rt_models.interference import matrix
 
 
 def model(conf: Any) -> forecast.Model:
-    """The model with the files that the options name.
+    """Returns the model with the matrices that the options name.
 
-    :raises InvalidMatrix: one of them is bad
-    :raises InvalidConfiguration: one is for servers of the other kind
+    :raises InvalidMatrix: when a file cannot be used
+    :raises InvalidConfiguration: when a file is for servers of the other
+        kind
     """
     return forecast.Model(_matrices(conf))
 
@@ -29,9 +30,10 @@ def _matrices(conf: Any) -> Iterator[matrix.Matrix]:
              conf.nova_rt.interference_matrix_reserved,
              neighbours.Kind.RESERVED)):
         if path:
-            found = document.load(path)
-            if found.kind is not kind:
+            loaded = document.load(path)
+            if loaded.kind is not kind:
                 raise exception.InvalidConfiguration(
                     option=option, value=path, rule=f'the file applies to '
-                    f'{found.kind} servers, and this is for {kind} ones')
-            yield found
+                    f'{loaded.kind} servers, but this option is for {kind} '
+                    f'servers')
+            yield loaded

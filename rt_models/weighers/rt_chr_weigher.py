@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Places shared servers on hosts of a size that suits them."""
+"""Places servers without a reservation on hosts of a size that suits them."""
 
 from typing import Any
 
@@ -18,10 +18,10 @@ CONF = nova.conf.CONF
 
 
 class RTCHRWeigher(weights.BaseHostWeigher):
-    """Weighs by CHR, the vCPUs of a server over the cores of a host.
+    """Weighs hosts by CHR: the vCPUs of a server over the cores of a host.
 
     A server with a reservation is bound to as many pCPUs as it has vCPUs,
-    whatever the size of the host: all hosts are alike to it.
+    whatever the size of the host, so that all hosts get the same weight.
     """
 
     minval = 0
@@ -32,32 +32,34 @@ class RTCHRWeigher(weights.BaseHostWeigher):
         rt_conf.register_opts(CONF)
 
     def weight_multiplier(self, host_state: Any) -> float:
-        """[nova_rt] chr_weight_multiplier or that of an aggregate."""
+        """Returns chr_weight_multiplier, of an aggregate or of [nova_rt]."""
         return float(utils.get_weight_multiplier(
             host_state, 'chr_weight_multiplier',
             CONF.nova_rt.chr_weight_multiplier))
 
     def weigh_objects(self, weighed_obj_list: list[Any],
                       weight_properties: Any) -> list[float]:
-        """Without a class, or with a reservation, all hosts are alike."""
+        """Returns a weight for each host.
+
+        All weights are 0 for a server without a class or with a reservation.
+        """
         app_class = _class_of(weight_properties)
         if app_class is None:
             return [0.0] * len(weighed_obj_list)
         nearness = core_ratio.RANGES[app_class].nearness
         vcpus = weight_properties.flavor.vcpus
-        return [nearness(vcpus, each.obj.vcpus_total)
-                if each.obj.vcpus_total else 0.0
-                for each in weighed_obj_list]
+        return [nearness(vcpus, host.obj.vcpus_total)
+                if host.obj.vcpus_total else 0.0
+                for host in weighed_obj_list]
 
     def _weigh_object(self, host_state: Any, weight_properties: Any
                       ) -> float:
-        found = self.weigh_objects([weights.WeighedHost(host_state, 0.0)],
-                                   weight_properties)
-        return found[0]
+        return self.weigh_objects([weights.WeighedHost(host_state, 0.0)],
+                                  weight_properties)[0]
 
 
 def _class_of(spec: Any) -> workload.AppClass | None:
-    found = neighbours.workload_of(spec).app_class
-    if found is None or request.asks(spec):
+    app_class = neighbours.workload_of(spec).app_class
+    if app_class is None or request.asks(spec):
         return None
-    return found
+    return app_class

@@ -23,10 +23,11 @@ LOG = logging.getLogger(__name__)
 
 
 class RTInterferenceWeigher(weights.BaseHostWeigher):
-    """Weighs by the change of the predicted throughput of a host.
+    """Weighs hosts by the predicted change of their throughput.
 
-    Nova stretches weights over the hosts of a request, so that a hundredth
-    would decide alone; the fixed ends keep a hundredth what it is.
+    Without *minval* and *maxval*, Nova scales the weights of the hosts of a
+    request to 0 and 1, so that a difference of 0.01 would count as much as
+    one of 1.  With the two fixed, a difference of 0.01 stays 0.01.
     """
 
     minval = 0
@@ -40,27 +41,35 @@ class RTInterferenceWeigher(weights.BaseHostWeigher):
         try:
             self._model = matrices.model(CONF)
         except exception.RTError as error:
-            LOG.error('RTInterferenceWeigher weighs nothing: %s', error)
+            LOG.error('RTInterferenceWeigher does not weigh hosts: %s', error)
 
     def weight_multiplier(self, host_state: Any) -> float:
-        """[nova_rt] interference_weight_multiplier or an aggregate's."""
+        """Returns interference_weight_multiplier.
+
+        That of an aggregate overrides that of [nova_rt].
+        """
         return float(utils.get_weight_multiplier(
             host_state, 'interference_weight_multiplier',
             CONF.nova_rt.interference_weight_multiplier))
 
     def weigh_objects(self, weighed_obj_list: list[Any],
                       weight_properties: Any) -> list[float]:
-        """The weights; a host that does not tell gets the mean of others."""
+        """Returns a weight for each host.
+
+        A host that does not publish its neighbours gets the mean weight of
+        the others.
+        """
         placed = neighbours.placed(weight_properties) if self._model else None
         if self._model is None or placed is None:
             return [0.0] * len(weighed_obj_list)
-        found = self._weights(self._model, *placed, weight_properties.flavor,
-                              [each.obj for each in weighed_obj_list])
-        told = [each for each in found if each is not None]
-        if len(told) == len(found):
-            return told
-        neutral = statistics.fmean(told) if told else 0.0
-        return [neutral if each is None else each for each in found]
+        by_host = self._weights(
+            self._model, *placed, weight_properties.flavor,
+            [host.obj for host in weighed_obj_list])
+        known = [weight for weight in by_host if weight is not None]
+        if len(known) == len(by_host):
+            return known
+        neutral = statistics.fmean(known) if known else 0.0
+        return [neutral if weight is None else weight for weight in by_host]
 
     def _weights(self, model: forecast.Model,
                  server: rt_neighbours.Server, taken: int, flavor: Any,
@@ -70,20 +79,20 @@ class RTInterferenceWeigher(weights.BaseHostWeigher):
         mix = forecast.mix_of(beside, server)
 
         scores: dict[tuple[int, bool], forecast.Score] = {}
-        found: list[float | None] = []
-        for host, there in zip(hosts, beside, strict=True):
-            if there is None:
-                found.append(None)
+        by_host: list[float | None] = []
+        for host, running in zip(hosts, beside, strict=True):
+            if running is None:
+                by_host.append(None)
                 continue
-            # Many hosts are alike, and then this is the same object.
-            key = id(there), rt_host_state.has_room(host, vcpus, memory_mb)
+            # Hosts with equal neighbours have the same object of them.
+            key = id(running), rt_host_state.has_room(host, vcpus, memory_mb)
             score = scores.get(key)
             if score is None:
-                growth = model.growth(there, server)
+                growth = model.growth(running, server)
                 score = scores[key] = growth.score(growth.ahead(mix, key[1]))
-            found.append(forecast.weight(score.at(
+            by_host.append(forecast.weight(score.at(
                 *rt_host_state.time_left(host, taken))))
-        return found
+        return by_host
 
     def _weigh_object(self, host_state: Any, weight_properties: Any
                       ) -> float:

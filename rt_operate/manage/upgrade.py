@@ -148,8 +148,8 @@ class Checks(upgradecheck.UpgradeCommands):
         try:
             matrices.model(CONF)
         except exception.RTError as error:
-            return Result(Code.FAILURE, f'RTInterferenceWeigher weighs '
-                                        f'nothing: {error}')
+            return Result(Code.FAILURE, f'RTInterferenceWeigher does not '
+                                        f'weigh hosts: {error}')
         return Result(Code.SUCCESS, 'RTInterferenceWeigher has its matrices.')
 
     @_guarded

@@ -37,11 +37,11 @@ class DefaultTest(operations.TestCase):
     def test_create(self) -> None:
         plain = self.rt_flavor(None, None)
         self.assert_refused(PLAIN, plain, HINTS)
-        self.assert_refused('a hint may only lower it here',
+        self.assert_refused('a hint may only lower the share here',
                             self.flavor(100), HINTS)
         own = self.rt_flavor(None, None, **{
             reservation.HINT_SHARE_KEY.replace(':', '__'): '0.2'})
-        self.assert_refused('above the 0.200000 that the flavor lets', own,
+        self.assert_refused('above the share of 0.200000 that hints may', own,
                             HINTS | {base.HINT_RUNTIME: 20_001})
         for flavor in (own, self.flavor(200)):
             self.assertEqual(200, self.share(self.boot(flavor, HINTS)))
@@ -78,7 +78,7 @@ class DefaultTest(operations.TestCase):
         said = self.refused(
             server, 'resize', {'flavorRef': self.flavor(100)})
         self.assertIn('400', said)
-        self.assertIn('a hint may only lower it here', said)
+        self.assertIn('a hint may only lower the share here', said)
         self.assertEqual('ACTIVE', self.api.get_server(
             server['id'])['status'])
 

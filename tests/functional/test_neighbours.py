@@ -150,5 +150,5 @@ class BadFileTest(_Case):
     def test_nothing_is_weighed(self) -> None:
         self.boot(self.typed('II'))
         self.assertEqual(1, self.stdlog.logger.output.count(
-            'RTInterferenceWeigher weighs nothing: /nowhere: the file: it '
-            'cannot be read (No such file or directory)'))
+            'RTInterferenceWeigher does not weigh hosts: /nowhere: the file: '
+            'it cannot be read (No such file or directory)'))

@@ -115,9 +115,9 @@ class AdmissionTest(TestCase):
 
     def test_scheduler_says_why(self) -> None:
         refused = self.boot(self.rt_flavor(*MIDDLE), status='ERROR')
-        self.assertIn('does not fit on 1 pCPU(s) of any host',
+        self.assertIn('does not fit on 1 pCPU of any host',
                       self.fault(refused))
-        self.assertIn('host1 has 1 pCPUs, the emptiest with 0.350 free, but '
+        self.assertIn('host1 has 1 pCPU, the emptiest with 0.350 free, but '
                       f'its kernel {WORDS}', self.stdlog.logger.output)
         self.boot(self.rt_flavor(*SHORT))
         self.assert_invariants()

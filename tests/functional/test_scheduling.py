@@ -56,7 +56,7 @@ class SchedulingTest(base.TestCase):
         self.start_host()
         server = self.boot(self.rt_flavor(10_000, 100_000, vcpus=3),
                            status='ERROR')
-        self.assertIn('does not fit on 3 pCPU(s) of any host; choose a '
+        self.assertIn('does not fit on 3 pCPUs of any host; choose a '
                       'flavor', self.fault(server))
         self.assertNotIn('host1', self.fault(server))
         self.assertIn('host1 has 2 pCPUs, the emptiest with 0.950 free',

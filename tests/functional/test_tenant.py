@@ -13,7 +13,7 @@ from tests.functional import operations
 from tests import proof
 
 FLAVOR_BANDWIDTH = f'resources:{hostmap.RESOURCE_CLASS}'
-NUMA = 'binds the server to cells'
+NUMA = 'binds the server to NUMA cells'
 
 
 class TenantCase(operations.TestCase):
@@ -56,7 +56,7 @@ class StrangerTest(TenantCase):
         self.assert_refused(
             404, 'Item not found',
             self.member('stranger').post_server_action, server['id'], body)
-        self.assert_refused(400, 'a hint may only lower it here',
+        self.assert_refused(400, 'a hint may only lower the share here',
                             self.api.post_server_action, server['id'], body)
 
 

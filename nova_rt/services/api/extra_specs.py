@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Validators of our flavor extra specs, for Nova's entry point.
+"""Validators of the extra specs of nova-rt, for Nova's entry point.
 
-``hw:`` is a name space Nova knows, so without these it refuses our keys.
-What two keys mean together is checked in ``nova_rt.services.api.middleware``.
+Nova refuses an extra spec in its namespace ``hw:`` that has no validator.
+``nova_rt.services.api.middleware`` checks extra specs that matter to each other.
 """
 
 from nova.api.validation.extra_specs import base
@@ -13,14 +13,18 @@ from nova_rt.rules import workload
 
 
 def register() -> list[base.ExtraSpecValidator]:
-    """For the entry point ``nova.api.extra_spec_validators``."""
+    """Returns the validators.
+
+    Nova calls this function by its entry point
+    ``nova.api.extra_spec_validators``.
+    """
     return [
         base.ExtraSpecValidator(
             name=reservation.FLAVOR_PREFIX + reservation.RUNTIME_KEY,
             description=(
                 'The CPU time, in microseconds, reserved for each vCPU of '
-                'the server in every ``hw:cpu.rt_period_us``. At most the '
-                'period.'),
+                'the server in every ``hw:cpu.rt_period_us``. It is at most '
+                'the period.'),
             value={'type': int, 'min': reservation.MIN_RUNTIME_US,
                    'max': reservation.MAX_PERIOD_US}),
         base.ExtraSpecValidator(
@@ -35,19 +39,21 @@ def register() -> list[base.ExtraSpecValidator]:
             description=(
                 'The largest share (runtime / period) of a vCPU that '
                 'scheduler hints may ask for with this flavor, from 0 to 1. '
-                '0: it takes no hints.'),
+                'With 0 the flavor takes no hints.'),
             value={'type': str, 'pattern': reservation.SHARE_PATTERN}),
         base.ExtraSpecValidator(
             name=reservation.FLAVOR_PREFIX + workload.TYPE_KEY,
             description=(
-                'The type of network function that the server runs, as the '
-                'matrix of nova-scheduler names it: who disturbs whom.'),
+                'The type of network function that the server runs, by its '
+                'name in the interference matrix of nova-scheduler, which '
+                'says which types disturb each other.'),
             value={'type': str, 'pattern': workload.TYPE_PATTERN}),
         base.ExtraSpecValidator(
             name=reservation.FLAVOR_PREFIX + workload.CLASS_KEY,
             description=(
-                'How the server uses its CPUs: the size of the host that '
-                'suits it, where it has no reservation.'),
+                'How the server uses its CPUs. nova-scheduler prefers hosts '
+                'whose size suits the class if the server has no '
+                'reservation.'),
             value={'type': str, 'enum': [
-                str(each) for each in workload.AppClass]}),
+                str(app_class) for app_class in workload.AppClass]}),
     ]

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Paste middleware: answers 400 to reservations that make no sense.
+"""Paste middleware that answers 400 to reservations that make no sense.
 
-Nova has no plug-in point for the schema of scheduler hints, and its extra
-spec validators see one key at a time.  The scheduler refuses the same
-requests again: without this middleware they end in ERROR instead of 400.
+Nova has no plug-in point for the schema of scheduler hints, and its
+validators of extra specs see one key at a time.  The scheduler refuses the
+same requests again: without this middleware the API accepts such a request,
+and the server ends in ERROR.
 """
 
 from collections.abc import Mapping
@@ -35,18 +36,22 @@ CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
 
 _HINTS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
-# Below 2.103 servers with volumes may come by a path of their own.
+# Before microversion 2.103, servers with volumes may be created by a path of
+# their own.
 _SERVERS = re.compile(r'(/[^/]+)?/(servers|os-volumes_boot)/?')
 _SPECS = re.compile(
     r'(?:/[^/]+)?/flavors/(?P<flavor>[^/]+)/os-extra_specs'
     r'(?:/(?P<key>[^/]+))?/?')
 _ACTION = re.compile(r'(?:/[^/]+)?/servers/(?P<server>[^/]+)/action/?')
-#: What begins extra specs of which a reservation may depend.
+#: Prefixes of the extra specs that may matter to a reservation.
 _CONCERNING = ('hw:', 'resources', 'trait')
 
 
 class ReservationHints:
-    """Looks at what creates, resizes or rebuilds servers, changes flavors."""
+    """Checks requests that create, resize or rebuild a server.
+
+    Requests that change the extra specs of a flavor are checked, too.
+    """
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -69,7 +74,7 @@ class ReservationHints:
         try:
             path = req.path_info
         except UnicodeDecodeError:
-            return  # no path of ours
+            return  # The path is not one of those that are checked.
         if match := _SPECS.fullmatch(path):
             _check_extra_specs(req, match['flavor'])
         elif req.method == 'POST' and _SERVERS.fullmatch(path):
@@ -81,13 +86,13 @@ class ReservationHints:
 def _check_server(req: wsgi.Request) -> None:
     body = _body(req)
     server = _mapping(body, 'server')
-    # Nova reads the first of the two and no more.
+    # If a request has hints under both keys, Nova reads only the first.
     hints = _mapping(body, next((key for key in _HINTS if key in body), ''))
     flavor = _flavor(req, server.get('flavorRef'))
     workload.from_flavor_and_hints(flavor.extra_specs if flavor else {},
                                    hints)
     if flavor is None:
-        # Nova will say so; what can be told of the hints is told.
+        # Nova refuses the flavor; only the hints can be checked here.
         reservation.hint_values(hints)
     elif reservation.from_flavor_and_hints(
             flavor.extra_specs, hints, rt_conf.limits(CONF)) is not None:
@@ -95,7 +100,7 @@ def _check_server(req: wsgi.Request) -> None:
 
 
 def _check_action(req: wsgi.Request, uuid: str) -> None:
-    """What a server would be with another flavor, or another image."""
+    """Checks a server with the flavor or image that an action gives it."""
     body = _body(req)
     flavor = _flavor(req, _mapping(body, 'resize').get('flavorRef'))
     image_ref = _mapping(body, 'rebuild').get('imageRef')
@@ -107,7 +112,8 @@ def _check_action(req: wsgi.Request, uuid: str) -> None:
     try:
         hints = request.hints_of(server)
     except exception.RTError as error:
-        # It is about what nova-compute stored, which is not for tenants.
+        # The error concerns a note that nova-compute stored, which is not
+        # for tenants to see.
         LOG.warning('%s', error, instance=server)
         return
     if flavor is not None:
@@ -126,7 +132,11 @@ def _check_resize(server: Any, flavor: Any, hints: Mapping[str, Any]
 
 
 def _check_extra_specs(req: wsgi.Request, flavor_id: str) -> None:
-    """What a flavor would have in all; one key alone may come first."""
+    """Checks all extra specs that a flavor would then have.
+
+    A request may set the runtime or the period alone: another request may
+    set the other one later.
+    """
     body = _body(req)
     added = _mapping(body, 'extra_specs') or body
     workload.from_flavor_and_hints(added)
@@ -142,7 +152,7 @@ def _check_extra_specs(req: wsgi.Request, flavor_id: str) -> None:
 
 
 def _body(req: wsgi.Request) -> Mapping[str, Any]:
-    """The JSON object of a request; {} where Nova will refuse it anyway."""
+    """Returns the JSON object of a request; {} if Nova will refuse it."""
     try:
         body = json.loads(req.body)
     except (ValueError, RecursionError):
@@ -151,12 +161,12 @@ def _body(req: wsgi.Request) -> Mapping[str, Any]:
 
 
 def _mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = body.get(key)
-    return found if isinstance(found, dict) else {}
+    value = body.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 def _flavor(req: wsgi.Request, flavor_ref: Any) -> Any:
-    """A flavor by id or link; None where there is no such flavor."""
+    """Returns a flavor by id or link; None if the flavor does not exist."""
     if not isinstance(flavor_ref, str | int):
         return None
     try:
@@ -168,7 +178,7 @@ def _flavor(req: wsgi.Request, flavor_ref: Any) -> Any:
 
 
 def _image(req: wsgi.Request, image_ref: Any) -> Any:
-    """An objects.ImageMeta; None where Nova will not take it either."""
+    """Returns an objects.ImageMeta; None if Nova will refuse the image."""
     if not isinstance(image_ref, str) or not image_ref:
         return None
     try:
@@ -179,5 +189,5 @@ def _image(req: wsgi.Request, image_ref: Any) -> Any:
 
 
 def filter_factory(global_conf: Any, **local_conf: Any) -> Any:
-    """For ``paste.filter_factory``."""
+    """Returns the middleware, as ``paste.filter_factory`` needs it."""
     return ReservationHints

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The workload that a RequestSpec names."""
+"""Reads the workload of a RequestSpec."""
 
 from typing import Any
 
@@ -11,9 +11,10 @@ from nova_rt.services.scheduler import request
 
 
 def workload_of(spec: Any) -> workload.Workload:
-    """What flavor and hints say; nothing where they make no sense.
+    """Returns the workload that the flavor and the hints give.
 
-    nova-api refuses those; a preference is no reason to refuse a server.
+    :returns: NOTHING if a value is bad: nova-api refuses bad values, and the
+        scheduler does not refuse a server because of a preference
     """
     specs, hints = spec.flavor.extra_specs, request.hints(spec)
     if not (any(key in specs for key in workload.FLAVOR_KEYS)
@@ -26,18 +27,18 @@ def workload_of(spec: Any) -> workload.Workload:
 
 
 def placed(spec: Any) -> tuple[neighbours.Server, int] | None:
-    """What counts of a server being placed, and the ppm that it reserves.
+    """Returns kind and type of the server to place, and the ppm it reserves.
 
-    :returns: None where it has no type, or RTShareFilter would refuse it
+    :returns: None if the server has no type, or if RTShareFilter refuses it
     """
-    said = workload_of(spec).vnf_type
-    if said is None:
+    vnf_type = workload_of(spec).vnf_type
+    if vnf_type is None:
         return None
     try:
         wanted = request.reservation_of(spec)
     except exception.InvalidReservation:
         return None
     if wanted is None:
-        return neighbours.Server(neighbours.Kind.SHARED, said), 0
-    return (neighbours.Server(neighbours.Kind.RESERVED, said),
+        return neighbours.Server(neighbours.Kind.SHARED, vnf_type), 0
+    return (neighbours.Server(neighbours.Kind.RESERVED, vnf_type),
             spec.flavor.vcpus * wanted.bandwidth)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Turns a reservation into what Placement is asked for.
+"""Asks Placement for the bandwidth of a reservation.
 
-Placement then claims the sum over the vCPUs and the share of one of them
-atomically for the whole cloud; which pCPUs have room is the business of
-RTShareFilter and of the claim.
+Placement then claims the sum over the vCPUs and the share of one vCPU,
+atomically for the whole cloud.  RTShareFilter and the claim decide which
+pCPUs have room.
 """
 
 from typing import Any
@@ -24,10 +24,10 @@ TRAIT = f'trait:{hostmap.TRAIT}'
 
 @request_filter.trace_request_filter
 def require_rt_bandwidth(context: Any, spec: Any) -> bool:
-    """Ask for the bandwidth and for a host that can enforce it.
+    """Asks for the bandwidth and for a host that can enforce a reservation.
 
-    :raises RequestFilterFailed: a reservation that makes no sense; becomes
-        NoValidHost with this reason
+    :raises RequestFilterFailed: when the reservation makes no sense or is
+        not allowed; Nova turns the error into NoValidHost with its reason
     """
     if not request.asks(spec):
         return False
@@ -36,14 +36,15 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
     except exception.InvalidReservation as error:
         LOG.info('CPU reservation refused: %s', error,
                  instance_uuid=spec.instance_uuid)
-        # The sentence says it all; Nova logs the chain of causes.
+        # The message is complete; Nova would log the chain of causes, too.
         raise nova_exception.RequestFilterFailed(
             reason=str(error)) from None
     request.settle(spec, wanted)
     if wanted is None:
         return False
     amounts = hostmap.amounts(spec.flavor.vcpus, wanted.bandwidth)
-    # Amounts set by the operator give way: the hint may have changed them.
+    # Amounts that an operator set in the flavor are replaced, because a hint
+    # may have changed the reservation.
     spec.flavor.extra_specs = dict(spec.flavor.extra_specs) | {
         f'resources:{name}': str(amount)
         for name, amount in amounts.items()} | {TRAIT: 'required'}
@@ -56,9 +57,10 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
 
 
 def install() -> None:
-    """Make it the first of Nova's request filters; may be called again.
+    """Makes require_rt_bandwidth the first of Nova's request filters.
 
-    isolate_aggregates reads the traits that this one adds.
+    It must come before Nova's isolate_aggregates, which reads the traits
+    that require_rt_bandwidth adds.  install() may be called repeatedly.
     """
     if require_rt_bandwidth not in request_filter.ALL_REQUEST_FILTERS:
         request_filter.ALL_REQUEST_FILTERS.insert(0, require_rt_bandwidth)

@@ -203,9 +203,9 @@ class CeilingTest(base.BaseTestCase):
             self.assertIsNotNone(parse({}, self.PLAIN, **limits))
             self.refused(
                 'a hint counts only on a flavor that has a reservation or '
-                'takes hints, and this one does not; choose a flavor', {},
-                self.PLAIN, plain_hints=False, **limits)
-            self.refused('this one does not',
+                'takes hints, and this flavor does neither; choose a flavor',
+                {}, self.PLAIN, plain_hints=False, **limits)
+            self.refused('this flavor does neither',
                          {'hw:' + RUNTIME: '1000'}, {PERIOD: 2000},
                          plain_hints=False, **limits)
 
@@ -219,9 +219,9 @@ class CeilingTest(base.BaseTestCase):
                 self.assertEqual(600_000, parse(specs, {
                     RUNTIME: 60, PERIOD: 100}, **limits).bandwidth)
                 self.refused(
-                    'it raises the share to 0.610000, above the 0.600000 '
-                    'that the flavor lets hints ask for', specs,
-                    {RUNTIME: 61, PERIOD: 100}, **limits)
+                    'it raises the share to 0.610000, which is above the '
+                    'share of 0.600000 that hints may ask for on this flavor',
+                    specs, {RUNTIME: 61, PERIOD: 100}, **limits)
 
     def test_a_flavor_takes_no_hints(self):
         for zero in ('0', '0.0'):
@@ -324,7 +324,8 @@ class MessageTest(base.BaseTestCase):
         error = self.assertRaises(
             exception.InvalidReservation, parse, SPECS, {RUNTIME: 100_001},
             hint_override=reservation.HintOverride.LOWER)
-        self.assertIn('to 0.500005, above the 0.500000 of', str(error))
+        self.assertIn('to 0.500005, which is above the share of 0.500000 of',
+                      str(error))
 
     def test_too_many_digits(self):
         error = self.assertRaises(
@@ -362,11 +363,12 @@ class ValueTest(base.BaseTestCase):
                               reservation.parse, 'VDU A', RUNTIME, value)
 
     def test_limits_of_one(self):
-        self.refused('Invalid VDU A cpu.rt_runtime_us=1: the least runtime '
-                     'here is 2 us; give more, with a longer period for the '
-                     'same share.', reservation.parse, 'VDU A', RUNTIME, 1)
-        self.refused('Invalid VDU A cpu.rt_period_us=4194305: periods here '
-                     'are 2 to 4194304 us; give one in that range.',
+        self.refused('Invalid VDU A cpu.rt_runtime_us=1: the shortest runtime '
+                     'here is 2 us; give a longer runtime, and a longer '
+                     'period to keep the share.',
+                     reservation.parse, 'VDU A', RUNTIME, 1)
+        self.refused('Invalid VDU A cpu.rt_period_us=4194305: a period here '
+                     'must be 2 to 4194304 us; give a period in that range.',
                      reservation.parse, 'VDU A', PERIOD, '4194305')
 
     def test_combine(self):

@@ -41,7 +41,7 @@ class WorkloadTest(base.BaseTestCase):
             f'Invalid flavor extra spec hw:cpu.app_class={value!r}: it must '
             f'be cpu, io or ultra-io; '
             + (f'the nearest is {near}.' if near else
-               'give the one that fits.'), str(error))
+               'give the class that fits.'), str(error))
 
     @ddt.data(('dpi box', 'dpi-box'), ('', 'dpi'), ('x' * 33, 'x' * 32),
               (['I', 'II'], 'I-II'), ({}, 'dpi'), (True, None))

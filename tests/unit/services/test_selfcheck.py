@@ -44,7 +44,7 @@ class SelfCheckTest(base.BaseTestCase):
     def test_gone(self):
         for name in (HERE + 'gone', __name__ + '.Gone.method',
                      'nova.no_such_module.Class.method'):
-            self.refused([name, 'has none'], name, 'self')
+            self.refused([name, 'has no method'], name, 'self')
 
     def test_first_difference_is_named(self):
         error = self.assertRaises(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Passes the hosts on whose pCPUs the reservation of a server fits."""
+"""Passes hosts that have room for a reservation on their pCPUs."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -26,13 +26,14 @@ LOG = logging.getLogger(__name__)
 
 
 class RTShareFilter(filters.BaseHostFilter):
-    """The per-pCPU fit, on what each host last published.
+    """Fits a reservation on the pCPUs, as each host last published them.
 
-    The paper's filter (section 5) compares sums; it passes hosts where no
-    pCPU has room.  This one calls the fit function of the claim.
+    The paper's filter (section 5) compares sums, so that it passes hosts
+    where no pCPU has room.  RTShareFilter calls the fit function of the
+    claim.
     """
 
-    # The server keeps its claim when it is rebuilt where it is.
+    # A server that is rebuilt on its host keeps its claim.
     RUN_ON_REBUILD = False
 
     def __init__(self) -> None:
@@ -44,10 +45,7 @@ class RTShareFilter(filters.BaseHostFilter):
 
     def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any
                    ) -> Iterable[Any]:
-        """The hosts that pass, as BaseFilter.filter_all.
-
-        The request is read once for all hosts.
-        """
+        """Returns the hosts that pass; reads the request once for all."""
         if not request.asks(spec_obj) or _is_rebuild(spec_obj):
             return filter_obj_list
         try:
@@ -60,7 +58,7 @@ class RTShareFilter(filters.BaseHostFilter):
         return self._fitting(list(filter_obj_list), spec_obj, wanted)
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
-        """One host; Nova calls filter_all."""
+        """Checks one host; Nova calls filter_all instead."""
         return bool(list(self.filter_all([host_state], spec_obj)))
 
     def _fitting(self, hosts: list[Any], spec: Any,
@@ -68,9 +66,9 @@ class RTShareFilter(filters.BaseHostFilter):
         vcpus = spec.flavor.vcpus
         passed = 0
         for host in hosts:
-            known = rt_host_state.map_of(host)
-            if known is not None and cpus.fits(
-                    known.state, vcpus, wanted):
+            host_map = rt_host_state.map_of(host)
+            if host_map is not None and cpus.fits(
+                    host_map.state, vcpus, wanted):
                 passed += 1
                 yield host
         if hosts and not passed:
@@ -78,35 +76,37 @@ class RTShareFilter(filters.BaseHostFilter):
 
     def _refuse(self, hosts: list[Any], spec: Any,
                 wanted: reservation.Reservation) -> None:
-        """Say why: to the operator all of it, to the user what he asked for.
+        """Logs why no host passes, for the operator, and tells the tenant.
 
-        :raises NoValidHost: with a reason that shows in the fault of the
-            server, so it tells nothing of hosts and of what is free
+        :raises NoValidHost: when the request is for one server; the reason
+            shows in the fault of the server, so that it names neither hosts
+            nor what is free there
         """
         vcpus = spec.flavor.vcpus
-        said = f'{wanted} does not fit on {vcpus} pCPU(s)'
-        LOG.info('CPU reservation refused: %s of any host: %s', said,
-                 _found(hosts, vcpus, wanted))
+        refusal = f'{wanted} does not fit on {_count(vcpus)} of any host'
+        LOG.info('CPU reservation refused: %s: %s', refusal,
+                 _room_by_host(hosts, vcpus, wanted))
         if spec.num_instances == 1:
-            # In a multi-create Nova has claims to clean up first.
+            # With several servers Nova has to clean up claims of the others
+            # first, which an exception would prevent.
             raise nova_exception.NoValidHost(
-                reason=f'{said} of any host; choose a flavor with a smaller '
-                f'share (runtime / period) or fewer vCPUs')
+                reason=f'{refusal}; choose a flavor with a smaller share '
+                f'(runtime / period) or fewer vCPUs')
 
 
 def _is_rebuild(spec: Any) -> bool:
-    # Nova's own question fails where no hint was ever set.
+    # request_is_rebuild fails for a RequestSpec without scheduler_hints.
     return bool(request.hints(spec)) and utils.request_is_rebuild(spec)
 
 
-def _found(hosts: list[Any], vcpus: int, wanted: reservation.Reservation
-           ) -> str:
+def _room_by_host(hosts: list[Any], vcpus: int,
+                  wanted: reservation.Reservation) -> str:
     lines = []
     for host in hosts[:10]:
-        known = rt_host_state.map_of(host)
+        host_map = rt_host_state.map_of(host)
         lines.append(
-            f'{host.host} has {_free(known.state)}'
-            f'{_late(known.state, vcpus, wanted)}' if known else
+            f'{host.host} has {_free(host_map.state)}'
+            f'{_late(host_map.state, vcpus, wanted)}' if host_map else
             f'{host.host} publishes no map of version {hostmap.VERSION}')
     if len(hosts) > len(lines):
         lines.append(f'{len(hosts) - len(lines)} more hosts')
@@ -117,8 +117,12 @@ def _free(state: cpus.CpuBandwidth) -> str:
     if not state.cpus:
         return 'no pCPU for reservations'
     best = max(map(state.free, state.cpus))
-    return (f'{len(state.cpus)} pCPUs, the emptiest with '
+    return (f'{_count(len(state.cpus))}, the emptiest with '
             f'{reservation.decimal(max(0, best))} free')
+
+
+def _count(pcpus: int) -> str:
+    return f'{pcpus} pCPU{"s" * (pcpus != 1)}'
 
 
 def _late(state: cpus.CpuBandwidth, vcpus: int,

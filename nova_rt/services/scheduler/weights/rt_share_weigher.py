@@ -17,7 +17,10 @@ CONF = nova.conf.CONF
 
 
 class RTShareWeigher(weights.BaseHostWeigher):
-    """Weighs by free share; the multiplier chooses spread or pack."""
+    """Weighs hosts by their free share.
+
+    The sign of the multiplier decides whether servers are spread or packed.
+    """
 
     minval = 0
 
@@ -26,14 +29,17 @@ class RTShareWeigher(weights.BaseHostWeigher):
         rt_conf.register_opts(CONF)
 
     def weight_multiplier(self, host_state: Any) -> float:
-        """[nova_rt] rt_share_weight_multiplier or that of an aggregate."""
+        """Returns rt_share_weight_multiplier, of an aggregate or [nova_rt]."""
         return float(utils.get_weight_multiplier(
             host_state, 'rt_share_weight_multiplier',
             CONF.nova_rt.rt_share_weight_multiplier))
 
     def weigh_objects(self, weighed_obj_list: list[Any],
                       weight_properties: Any) -> list[float]:
-        """Without a reservation all hosts are alike, at no cost."""
+        """Returns a weight for each host; all 0 without a reservation.
+
+        A request without a reservation is answered before any map is read.
+        """
         if not request.asks(weight_properties):
             return [0.0] * len(weighed_obj_list)
         return list(super().weigh_objects(weighed_obj_list,
@@ -41,8 +47,8 @@ class RTShareWeigher(weights.BaseHostWeigher):
 
     def _weigh_object(self, host_state: Any, weight_properties: Any
                       ) -> float:
-        known = rt_host_state.map_of(host_state)
-        if known is None:
+        host_map = rt_host_state.map_of(host_state)
+        if host_map is None:
             return 0.0
-        state = known.state
+        state = host_map.state
         return (state.total - state.total_used) / reservation.PPM

@@ -180,8 +180,8 @@ class BadFileTest(_Case):
                 ({'interference_matrix': '/nowhere'}, 'cannot be read'),
                 ({'interference_matrix': None,
                   'interference_matrix_reserved': document.SHIPPED},
-                 'the file applies to shared servers, and this is for '
-                 'reserved ones')):
+                 'the file applies to shared servers, but this option is for '
+                 'reserved servers')):
             self.config(**options)
             found = self.weights([host('a'), host('b', 'V')], typed('II'))
             self.assertEqual({0.0}, set(found.values()))

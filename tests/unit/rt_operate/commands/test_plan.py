@@ -158,7 +158,7 @@ class PredictTest(CommandTest):
         (('--kernel', 'rt_group_sched', '--tick-us', '1000'),
          'keeps no period below 2500 us'),
         (('--runtime-us', '3000'), 'more than the period of 2000'),
-        (('--period-us', '9999999'), 'periods here are 2 to 4194304'),
+        (('--period-us', '9999999'), 'a period here must be 2 to 4194304'),
         (('--arrival-rate', '1600'), 'the reservation serves 1600 requests'),
         (('--arrival-rate', '1600', '--model', 'paper'),
          'the reservation takes 1600 requests'),

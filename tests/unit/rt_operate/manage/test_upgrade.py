@@ -109,7 +109,7 @@ class ChecksTest(unit_base.TestCase):
         self.assert_check(name, SUCCESS, 'is not used')
         self.config(group='filter_scheduler', weight_classes=[
             'nova_rt.scheduler.weights.RTInterferenceWeigher'])
-        self.assert_check(name, FAILURE, 'weighs nothing: /nowhere: the '
+        self.assert_check(name, FAILURE, 'does not weigh hosts: /nowhere: the '
                           'file: it cannot be read')
         self.config(interference_matrix=None)
         self.assert_check(name, SUCCESS, 'has its matrices')

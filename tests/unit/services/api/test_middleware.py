@@ -278,7 +278,8 @@ class ResizeTest(_ActionCase):
     def test_the_hint_asks_for_more_than_the_new_flavor_has(self):
         self.hint(runtime=90_000)
         self.flavors['small'] = base.extra_specs(50_000, 200_000)
-        self.refused(['cpu.rt_runtime_us=90000', 'above the 0.250000 of'],
+        self.refused(['cpu.rt_runtime_us=90000',
+                      'above the share of 0.250000 of'],
                      *self.resize('small'))
 
     def test_no_hint_goes_to_a_plain_flavor(self):

@@ -109,7 +109,7 @@ class RTShareFilterTest(base.TestCase):
         told, logged = self.refused(self.hosts(
             None, base.host_map([], cap=0),
             base.host_map([700_000, 500_000])), vcpus=2)
-        for words in ('100000 us every 200000 us (share 0.500)', '2 pCPU(s)'):
+        for words in ('100000 us every 200000 us (share 0.500)', '2 pCPUs'):
             self.assertIn(words, told)
             self.assertIn(words, logged)
         for words in ('host0 publishes no map of version 1',
