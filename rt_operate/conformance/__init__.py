@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Whether a kernel keeps what its interface promises, tried on a spare host.
+"""Tries on a spare host whether a kernel keeps what its interface promises.
 
-Budgets go through the same code as those of guests; the tasks are busy
-processes of our own, in groups of our own.
+Budgets are given by the same code that gives budgets to guests.  The tasks
+are busy processes of this command, in groups of this command.
 """

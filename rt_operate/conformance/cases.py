@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The cases, each a function of the stage; the riskier ones come last."""
+"""The cases: each is a function that acts on a stage.
+
+The riskier cases come last.
+"""
 
 from collections.abc import Callable
 import dataclasses
@@ -17,18 +20,19 @@ Outcome = outcome.Outcome
 Level = outcome.Level
 
 _PERIOD = 100_000
-#: A multiple of all periods here.
+#: A multiple of all periods in this module.
 _SECONDS = 3.0
-#: Above all guests, below the kernel's own threads.
+#: A priority above all guests and below the threads of the kernel.
 _HOG_PRIORITY = 50
-#: For a resize to be in force: the longest period here.
+#: Longer than the longest period in this module, after which a resize is in
+#: force.
 _SETTLE_SECONDS = 1.2
-#: us, of a thread of others that takes what is left.
+#: The runtime in us of a thread that reclaims unused bandwidth.
 _FOREIGN = 30_000
 
 
 def share(stage: stages.Stage, tolerance: float) -> Outcome:
-    """A busy ordinary process beside it changes nothing."""
+    """A group gets its share beside a busy ordinary process."""
     process = stage.group('a', 40_000, _PERIOD)
     stage.process()
     found = {'a': busy.share(process, _SECONDS)}
@@ -36,14 +40,14 @@ def share(stage: stages.Stage, tolerance: float) -> Outcome:
 
 
 def cap(stage: stages.Stage, tolerance: float) -> Outcome:
-    """On an idle pCPU a group gets no more than its budget."""
+    """A group gets no more than its budget, even on an idle pCPU."""
     process = stage.group('a', 40_000, _PERIOD)
     found = {'a': busy.share(process, _SECONDS)}
     return outcome.of_shares('cap', {'a': 0.4}, found, tolerance)
 
 
 def company(stage: stages.Stage, tolerance: float) -> Outcome:
-    """Two groups on one pCPU both get theirs."""
+    """Two groups on one pCPU both get their share."""
     processes = {'a': stage.group('a', 40_000, _PERIOD),
                  'b': stage.group('b', 45_000, _PERIOD)}
     found = _together(processes)
@@ -52,7 +56,7 @@ def company(stage: stages.Stage, tolerance: float) -> Outcome:
 
 
 def guarantee(stage: stages.Stage, tolerance: float) -> Outcome:
-    """A real-time process of the host on the same pCPU takes nothing."""
+    """A group gets its share beside a real-time process of the host."""
     process = stage.group('a', 40_000, _PERIOD)
     stage.process(seconds=_SECONDS + 1).real_time(_HOG_PRIORITY)
     found = {'a': busy.share(process, _SECONDS)}
@@ -61,9 +65,10 @@ def guarantee(stage: stages.Stage, tolerance: float) -> Outcome:
 
 
 def reclaim(stage: stages.Stage, tolerance: float) -> Outcome:
-    """A thread of others takes what is left (SCHED_FLAG_RECLAIM), no more.
+    """A thread that reclaims (SCHED_FLAG_RECLAIM) takes only what is left.
 
-    With it just all of the pCPU is reserved that may be.
+    Together with this thread, all that may be reserved of the pCPU is
+    reserved.
     """
     try:
         foreign = stage.foreign(_FOREIGN, _PERIOD)
@@ -79,11 +84,11 @@ def reclaim(stage: stages.Stage, tolerance: float) -> Outcome:
         tolerance, stage.known.get('reclaim', ''))
     return dataclasses.replace(
         judged, observed=f'{judged.observed}; the other thread '
-                         f'{found["foreign"]:.4f}')
+                         f'got {found["foreign"]:.4f}')
 
 
 def overfull(stage: stages.Stage, tolerance: float) -> Outcome:
-    """What does not fit is refused, and changes nothing."""
+    """A budget that does not fit is refused, and nothing changes."""
     stage.group('a', 60_000, _PERIOD)
     try:
         stage.group('b', 60_000, _PERIOD)
@@ -92,14 +97,14 @@ def overfull(stage: stages.Stage, tolerance: float) -> Outcome:
         level = (Level.KEPT if held == ((60_000, _PERIOD), None)
                  else Level.BROKEN)
         return Outcome('overfull', level, f'{error}')
-    known = stage.known.get('overfull', '')
-    return Outcome('overfull', Level.KNOWN if known else Level.BROKEN,
-                   f'the kernel took 0.6 + 0.6 on one pCPU'
-                   f'{known and ": " + known}')
+    reason = stage.known.get('overfull', '')
+    return Outcome('overfull', Level.KNOWN if reason else Level.BROKEN,
+                   f'the kernel accepted 0.6 + 0.6 on one pCPU'
+                   f'{reason and ": " + reason}')
 
 
 def resize(stage: stages.Stage, tolerance: float) -> Outcome:
-    """A new budget is in force within a period, with the process running."""
+    """A new budget is in force within a period while the process runs."""
     process = stage.group('a', 20_000, _PERIOD)
     stage.process()
     wanted, found = {}, {}
@@ -114,7 +119,7 @@ def resize(stage: stages.Stage, tolerance: float) -> Outcome:
 
 
 def release(stage: stages.Stage, tolerance: float) -> Outcome:
-    """A budget can be taken while the process runs on."""
+    """A budget can be taken back while the process runs on."""
     stage.group('a', 40_000, _PERIOD)
     begin = time.monotonic()
     stage.release('a')
@@ -125,7 +130,7 @@ def release(stage: stages.Stage, tolerance: float) -> Outcome:
 
 
 def again(stage: stages.Stage, tolerance: float) -> Outcome:
-    """What a killed guest had is there for the next one at once."""
+    """The budget of a killed guest is at once free for the next guest."""
     stage.group('a', 80_000, _PERIOD)
     stage.destroy('a')
     begin = time.monotonic()
@@ -141,7 +146,8 @@ def migration(stage: stages.Stage, tolerance: float) -> Outcome:
     """A throttled process that changes its pCPU does no harm."""
     first, second = stage.cpus
     if first == second:
-        return Outcome('migration', Level.SKIPPED, 'there is one pCPU only')
+        return Outcome('migration', Level.SKIPPED,
+                       'there is only one pCPU')
     process = stage.group('a', 20_000, _PERIOD)
     end = time.monotonic() + _SECONDS
     begin, used = time.monotonic_ns(), process.used_ns()
@@ -151,14 +157,14 @@ def migration(stage: stages.Stage, tolerance: float) -> Outcome:
         process.pin({stage.cpus[number % 2]})
         time.sleep(0.013)
     got = (process.used_ns() - used) / (time.monotonic_ns() - begin)
-    # The budget is there on each of the two, and the process on one.
+    # The group has its budget on both pCPUs, the process runs on one.
     level = Level.KEPT if got <= 2 * 0.2 + tolerance else Level.BROKEN
     return Outcome('migration', level,
-                   f'{number} times; {got:.4f} of at most 0.400')
+                   f'moved {number} times; got {got:.4f} of at most 0.400')
 
 
 def shorter(stage: stages.Stage, tolerance: float) -> Outcome:
-    """A budget is taken right after its period was made shorter."""
+    """A budget can be taken back right after its period was shortened."""
     stage.group('a', 100_000, 1_000_000)
     time.sleep(_SETTLE_SECONDS)
     stage.reserve('a', 5_000, 50_000)
@@ -167,7 +173,7 @@ def shorter(stage: stages.Stage, tolerance: float) -> Outcome:
 
 
 def small(stage: stages.Stage, tolerance: float) -> Outcome:
-    """A runtime far below a tick of 1 ms is refused, or does no harm."""
+    """A runtime far below a tick of 1 ms is refused or does no harm."""
     try:
         stage.group('a', 200, 20_000)
     except exception.KernelError as error:
@@ -179,11 +185,11 @@ def small(stage: stages.Stage, tolerance: float) -> Outcome:
 
 def _together(processes: dict[str, busy.Busy]) -> dict[str, float]:
     begin = time.monotonic_ns()
-    used = {name: one.used_ns() for name, one in processes.items()}
+    used = {name: process.used_ns() for name, process in processes.items()}
     time.sleep(_SECONDS)
     passed = time.monotonic_ns() - begin
-    return {name: (one.used_ns() - used[name]) / passed
-            for name, one in processes.items()}
+    return {name: (process.used_ns() - used[name]) / passed
+            for name, process in processes.items()}
 
 
 Case = Callable[[stages.Stage, float], Outcome]
@@ -196,18 +202,21 @@ CASES: dict[str, Case] = {
 
 
 def run(name: str, stage: stages.Stage, tolerance: float) -> Outcome:
-    """One case, cleared away; what goes wrong is its outcome."""
+    """Runs one case, clears the stage, and returns the outcome.
+
+    An error of the kernel is the outcome of the case.
+    """
     if name in stage.skipped:
         return Outcome(name, Level.SKIPPED, stage.skipped[name])
     act = functools.partial(CASES[name], stage, tolerance)
     try:
-        found = act()
+        result = act()
     except (exception.KernelError, OSError) as error:
-        found = Outcome(name, Level.BROKEN, f'the kernel refused: {error}')
+        result = Outcome(name, Level.BROKEN, f'the kernel refused: {error}')
     try:
         stage.clear()
     except (exception.KernelError, OSError) as error:
         return Outcome(name, Level.BROKEN,
-                       f'{found.observed}; then it could not be cleared '
-                       f'away: {error}')
-    return found
+                       f'{result.observed}; then its groups and processes '
+                       f'could not be removed: {error}')
+    return result

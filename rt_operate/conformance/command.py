@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt conformance``: try this host's kernel before production."""
+"""``nova-rt conformance``: tries the kernel of a host before production."""
 
 import argparse
 import os
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from nova_rt.machine.kernel import fs
 
 _WARNING = """\
-This makes real-time tasks that fill a pCPU and changes their budgets in ways
-that kernels have had defects in.  A kernel with such a defect can hang or
-panic: run it on a spare host only, with nothing on it that you would miss.
-Start it again with --this-host-may-crash."""
+This command starts real-time tasks that fill a pCPU, and changes their
+budgets in ways in which kernels have had defects.  A kernel with such a
+defect can hang or panic: run the command only on a spare host, with nothing
+on it that you would miss.  Start the command again with
+--this-host-may-crash."""
 _FLAG = '--this-host-may-crash'
 #: ppm of each pCPU that the cases need.
 _NEEDED_PPM = 900_000
@@ -42,31 +43,35 @@ _COMPLAINT = re.compile(r'WARNING: .*|BUG: .*|.*rcu.*stall.*')
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    """Adds the subcommand ``conformance``."""
     parser = commands.add_parser(
-        'conformance', help='try on a spare host what its kernel promises',
+        'conformance', help='try on a spare host whether its kernel keeps '
+                            'its promises',
         description='Reserves, resizes, overloads, moves and releases busy '
-                    'tasks of its own and compares what they get with what '
+                    'tasks of its own, and compares what they get with what '
                     'the kernel interface promises.  ' + _WARNING.replace(
                         '\n', ' '),
-        epilog='Exit status: 0 all is kept (or known of the interface), 1 '
-               'something is not, or it could not be tried, 3 wrong usage.')
+        epilog='Exit status: 0 every promise is kept (or the interface is '
+               'known not to make it), 1 a promise is broken or could not be '
+               'tried, 3 wrong usage.')
     base.add_format(parser)
     parser.add_argument(_FLAG, action='store_true', dest='consent',
-                        help='you know, and want it')
+                        help='confirm that this host may crash')
     parser.add_argument(
         '--sched-deadline', action='store_true',
-        help='try SCHED_DEADLINE threads, as the vCPUs of virtual machines '
-             'are, also where the kernel has budgets for groups')
+        help='try SCHED_DEADLINE threads, which vCPUs of virtual machines '
+             'are, even if the kernel has budgets for groups')
     parser.add_argument('--case', action='append', choices=tuple(cases.CASES),
-                        help='this case only; may be repeated')
+                        help='try only this case; may be repeated')
     parser.add_argument(
         '--tolerance', type=_tolerance, default=outcome.TOLERANCE,
-        metavar='SHARE', help='how far a share may be off (default: '
-                              '%(default)s of a CPU)')
+        metavar='SHARE', help='how far a share may differ from the promise '
+                              '(default: %(default)s of a CPU)')
     parser.add_argument(
         '--log', type=pathlib.Path, metavar='FILE',
-        help='each case is written there, and to the disk, before it begins '
-             'and after it: the last line says what a dead host died of')
+        help='write a line to FILE, and to the disk, before and after each '
+             'case, so that the last line names the case in which a host '
+             'died')
     parser.set_defaults(run=run)
 
 
@@ -74,11 +79,12 @@ def _tolerance(text: str) -> float:
     value = float(text)
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(
-            f'{text} is not between 0 and 1 (part of a CPU)')
+            f'{text} is not a part of a CPU between 0 and 1')
     return value
 
 
 def run(args: argparse.Namespace) -> int:
+    """Runs the subcommand and returns its exit status."""
     if not args.consent:
         print(_WARNING, file=sys.stderr)
         return base.USAGE
@@ -87,46 +93,48 @@ def run(args: argparse.Namespace) -> int:
               file=sys.stderr)
         return base.USAGE
     namespaces.verify(host_files.Host())
-    # They need oslo.privsep, which the other subcommands do without.
+    # Imported here, because they need oslo.privsep, which the other
+    # subcommands do without.
     from nova_rt.machine.kernel import fs as kernel_fs
     from nova_rt.machine import privsep
     privsep.cgroup_pctxt.set_client_mode(False)
-    # In this process only, where nothing else of nova-rt runs.
+    # This changes this process only, in which no other code of nova-rt runs.
     privsep.TOPS = frozenset((stage.TOP,))
     files = kernel_fs.RealFS()
     hierarchy = survey.hierarchy_of(files)
     if hierarchy is None:
         raise exception.KernelError(
             interface='conformance', group='/',
-            reason='the cgroup controller cpu is mounted nowhere, so there '
-                   'is nothing to try')
+            reason='the cgroup cpu controller is not mounted, so there is '
+                   'nothing to try')
     interface = None if args.sched_deadline else detect.detect(files)
-    on = (_threads(files, hierarchy) if interface is None else
-          stage.GroupStage(interface, hierarchy.mount, _cpus(),
-                           _prepare(interface)))
-    found = _try(args, on)
+    chosen_stage = (_threads(files, hierarchy) if interface is None else
+                    stage.GroupStage(interface, hierarchy.mount, _cpus(),
+                                     _prepare(interface)))
+    outcomes = _try(args, chosen_stage)
     facts = report.Facts(
         interface.name if interface else deadline.NAME, os.uname().release,
-        1 if hierarchy.controller else 2, on.ppm)
-    print(report.as_json(facts, found) if args.format == 'json'
-          else report.as_text(facts, found))
-    return int(any(one.level is outcome.Level.BROKEN for one in found))
+        1 if hierarchy.controller else 2, chosen_stage.ppm)
+    print(report.as_json(facts, outcomes) if args.format == 'json'
+          else report.as_text(facts, outcomes))
+    return int(any(result.level is outcome.Level.BROKEN
+                   for result in outcomes))
 
 
 def _threads(files: 'fs.RealFS', hierarchy: cgroup.Hierarchy
              ) -> threads.DeadlineStage:
-    """Where the kernel has no budgets for groups.
+    """Returns the stage for a kernel that gives no budgets to groups.
 
-    :raises KernelError: the host is not spare, or cannot be tried
+    :raises KernelError: when the host is not spare or cannot be tried
     """
     from nova_rt.machine.kernel import tasks
     from nova_rt.machine import privsep
     admission = deadline.Admission(files, hierarchy.mount,
                                    privsep.read_server)
-    known = tasks.Tasks(files)
+    host_tasks = tasks.Tasks(files)
     try:
         ppm = admission.ppm(deadline.look(hierarchy.controller))
-        mount = known.mount_of(known.cpuset)
+        mount = host_tasks.mount_of(host_tasks.cpuset)
         domain = admission.cpus()
     except (OSError, LookupError, ValueError) as error:
         raise exception.KernelError(
@@ -136,57 +144,60 @@ def _threads(files: 'fs.RealFS', hierarchy: cgroup.Hierarchy
 
 
 def _prepare(interface: 'kernel_base.KernelInterface') -> int:
-    """Have the kernel hand out its share; what there is of it, in ppm.
+    """Makes the kernel hand out its share and returns that share in ppm.
 
-    :raises KernelError: the host is not spare, or cannot be tried
+    :raises KernelError: when the host is not spare or cannot be tried
     """
     for partition in cgroup.PARTITIONS:
         if interface.read(partition):
             raise exception.KernelError(
                 interface=interface.name, group=partition,
-                reason='it has a budget: this host has guests; try a spare '
-                       'one, or end them and run nova-rt release')
+                reason='the group has a budget, so this host has guests; use '
+                       'a spare host, or end the guests and run nova-rt '
+                       'release')
     interface.prepare(_NEEDED_PPM)
-    found = interface.capacity(f'/{stage.TOP}').ppm
-    if found < _NEEDED_PPM:
+    free_ppm = interface.capacity(f'/{stage.TOP}').ppm
+    if free_ppm < _NEEDED_PPM:
         raise exception.KernelError(
             interface=interface.name, group='/',
-            reason=f'{found} ppm of each pCPU are free and the cases need '
-                   f'{_NEEDED_PPM}; see nova-rt doctor for who holds them')
-    return found
+            reason=f'{free_ppm} ppm of each pCPU are free, but the cases '
+                   f'need {_NEEDED_PPM}; nova-rt doctor shows what holds the '
+                   f'rest')
+    return free_ppm
 
 
 def _cpus() -> tuple[int, int]:
-    """The last two pCPUs; most interrupts go to the first ones."""
+    """Returns the last two pCPUs; most interrupts go to the first pCPUs."""
     allowed = sorted(os.sched_getaffinity(0))
     return allowed[-1], allowed[max(0, len(allowed) - 2)]
 
 
-def _try(args: argparse.Namespace, on: stage.Stage) -> list[outcome.Outcome]:
+def _try(args: argparse.Namespace, chosen_stage: stage.Stage
+         ) -> list[outcome.Outcome]:
     log = report.Log(args.log)
-    found = []
+    outcomes = []
     complaints = _Complaints()
     signal.signal(signal.SIGTERM, _leave)
     try:
-        on.clear()  # left by a run that was killed
+        chosen_stage.clear()  # removes what a killed run has left
         for name in args.case or cases.CASES:
             log.write(f'{name}: begins')
-            one = cases.run(name, on, args.tolerance)
-            log.write(f'{name}: {one.level.value}: {one.observed}')
-            found.append(one)
+            result = cases.run(name, chosen_stage, args.tolerance)
+            log.write(f'{name}: {result.level.value}: {result.observed}')
+            outcomes.append(result)
     finally:
-        on.clear()
-    found.append(complaints.outcome())
-    return found
+        chosen_stage.clear()
+    outcomes.append(complaints.outcome())
+    return outcomes
 
 
 def _leave(number: int, frame: types.FrameType | None) -> NoReturn:
-    """End as after an exception: what was made is removed."""
+    """Ends the process by an exception, so that the stage is cleared."""
     raise SystemExit(128 + number)
 
 
 class _Complaints:
-    """What the kernel logs from now on, on its own account."""
+    """The warnings that the kernel logs from now on."""
 
     def __init__(self) -> None:
         try:
@@ -197,15 +208,16 @@ class _Complaints:
             self._handle = None
 
     def outcome(self) -> outcome.Outcome:
+        """Returns the outcome of the case ``kernel log``."""
         if self._handle is None:
             return outcome.Outcome('kernel log', outcome.Level.SKIPPED,
                                    f'{_KMSG} cannot be read')
-        found = dict.fromkeys(_COMPLAINT.findall(self._rest()))
+        complaints = dict.fromkeys(_COMPLAINT.findall(self._rest()))
         os.close(self._handle)
         return outcome.Outcome(
             'kernel log',
-            outcome.Level.BROKEN if found else outcome.Level.KEPT,
-            '; '.join(found) or 'no warning')
+            outcome.Level.BROKEN if complaints else outcome.Level.KEPT,
+            '; '.join(complaints) or 'no warning')
 
     def _rest(self) -> str:
         parts = []

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What came of one case, and how observations are judged."""
+"""The outcome of a case, and how observations are judged."""
 
 from collections.abc import Iterable
 import dataclasses
 import enum
 
-#: Of a CPU: how far a share may be from what was promised.
+#: How far a share may differ from the promise, in CPUs.
 TOLERANCE = 0.02
 
 
 class Level(enum.Enum):
-    """How a promise fared."""
+    """Whether a promise was kept."""
 
     KEPT = 'kept'
-    #: as documented of this interface: not promised
+    #: This interface is documented not to make the promise.
     KNOWN = 'known'
     BROKEN = 'broken'
     SKIPPED = 'skipped'
@@ -22,11 +22,11 @@ class Level(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """One case.
+    """The outcome of one case.
 
     :ivar observed: a sentence or figures
-    :ivar off: the largest difference between a measured share and what was
-        promised, in CPUs; None if none was measured
+    :ivar off: the largest difference between a measured share and the
+        promised share, in CPUs; None if no share was measured
     """
 
     case: str
@@ -37,9 +37,13 @@ class Outcome:
 
 def of_shares(case: str, wanted: dict[str, float], found: dict[str, float],
               tolerance: float, known: str = '') -> Outcome:
-    """Shares against what was promised, each within *tolerance*.
+    """Compares measured shares with promised shares.
 
-    :param known: why this interface does not promise it, '' if it does
+    :param wanted: the promised shares, by name
+    :param found: the measured shares, by name
+    :param tolerance: how far each share may differ, in CPUs
+    :param known: why this interface does not promise the shares; '' if it
+        does
     """
     off = max(abs(found[name] - share) for name, share in wanted.items())
     texts = [f'{name} {found[name]:.4f} of {share:.3f}'
@@ -52,7 +56,10 @@ def of_shares(case: str, wanted: dict[str, float], found: dict[str, float],
     return Outcome(case, Level.BROKEN, observed, off)
 
 
-def worst(found: Iterable[Outcome]) -> float | None:
-    """The largest difference of a promised share, in CPUs; None for none."""
-    return max((one.off for one in found if one.off is not None
-                and one.level is not Level.KNOWN), default=None)
+def worst(outcomes: Iterable[Outcome]) -> float | None:
+    """Returns the largest difference from a promised share, in CPUs.
+
+    :returns: None if no promised share was measured
+    """
+    return max((result.off for result in outcomes if result.off is not None
+                and result.level is not Level.KNOWN), default=None)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The outcomes for a person, for a program, and for after a crash."""
+"""Prints the outcomes as text and JSON, and keeps a log for crashes."""
 
 from collections.abc import Sequence
 import dataclasses
@@ -14,10 +14,11 @@ from rt_operate.conformance import outcome
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """What was tried.
+    """The kernel that was tried.
 
-    :ivar cgroup: version of the hierarchy, 1 or 2
-    :ivar capacity_ppm: that could be reserved of each pCPU
+    :ivar release: the release of the kernel
+    :ivar cgroup: the version of the hierarchy, 1 or 2
+    :ivar capacity_ppm: the bandwidth of each pCPU that could be reserved
     """
 
     interface: str
@@ -27,9 +28,9 @@ class Facts:
 
 
 class Log:
-    """A file that survives a crash of the host, line by line.
+    """A file whose lines survive a crash of the host.
 
-    :raises InvalidConfiguration: it cannot be written
+    :raises InvalidConfiguration: when the file cannot be written
     """
 
     def __init__(self, path: pathlib.Path | None) -> None:
@@ -37,6 +38,10 @@ class Log:
         self.write('conformance: begins')
 
     def write(self, line: str) -> None:
+        """Writes a line and waits until it is on the disk.
+
+        :raises InvalidConfiguration: when the file cannot be written
+        """
         if self._path is None:
             return
         try:
@@ -47,29 +52,32 @@ class Log:
         except OSError as error:
             raise exception.InvalidConfiguration(
                 option='--log', value=self._path,
-                rule=f'it cannot be written: {error.strerror}') from error
+                rule=f'the file cannot be written: {error.strerror}'
+            ) from error
 
 
-def as_text(facts: Facts, found: Sequence[outcome.Outcome]) -> str:
-    """A line for each case and one that counts."""
-    width = max(len(one.case) for one in found)
+def as_text(facts: Facts, outcomes: Sequence[outcome.Outcome]) -> str:
+    """Returns a line for each case; the last line counts them."""
+    width = max(len(result.case) for result in outcomes)
     lines = [f'{facts.interface} on Linux {facts.release}, cgroup '
              f'v{facts.cgroup}, {facts.capacity_ppm} ppm of each pCPU', '']
-    lines += [f'{one.level.value:8}{one.case:{width}}  {one.observed}'
-              for one in found]
-    counts = [f'{sum(one.level is level for one in found)} {level.value}'
-              for level in outcome.Level]
-    worst = outcome.worst(found)
+    lines += [f'{result.level.value:8}{result.case:{width}}  {result.observed}'
+              for result in outcomes]
+    counts = [
+        f'{sum(result.level is level for result in outcomes)} {level.value}'
+        for level in outcome.Level]
+    worst = outcome.worst(outcomes)
     if worst is not None:
         counts.append(f'shares within {worst:.4f} of a CPU')
     return '\n'.join([*lines, '', ', '.join(counts)])
 
 
-def as_json(facts: Facts, found: Sequence[outcome.Outcome]) -> str:
-    worst = outcome.worst(found)
+def as_json(facts: Facts, outcomes: Sequence[outcome.Outcome]) -> str:
+    """Returns the outcomes as JSON."""
+    worst = outcome.worst(outcomes)
     return json.dumps({
         **dataclasses.asdict(facts),
         'worst': None if worst is None else round(worst, 4),
-        'cases': [{'case': one.case, 'level': one.level.value,
-                   'observed': one.observed} for one in found],
+        'cases': [{'case': result.case, 'level': result.level.value,
+                   'observed': result.observed} for result in outcomes],
     }, indent=2)

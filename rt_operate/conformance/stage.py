@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Groups of our own with budgets, and the busy processes in them."""
+"""The stage of the cases: groups with budgets, and processes in them."""
 
 import abc
 from collections.abc import Iterable, Mapping
@@ -21,18 +21,21 @@ _PATIENCE_SECONDS = 10
 _POLL_SECONDS = 0.01
 
 
-_CAPS_ONLY = ('this interface only caps, real-time tasks of the host '
-              'come first')
+_CAPS_ONLY = ('this interface only caps, and real-time tasks of the host '
+              'run first')
 
 
 class Stage(abc.ABC):
-    """What the cases act on; nothing of it is left when it is cleared.
+    """The groups and processes on which the cases act.
 
-    :param mount: where the hierarchy of its groups is
-    :param cpus: the two pCPUs to use, which may be the same one
-    :param ppm: what may be reserved of each pCPU
-    :param known: why cases find what is not promised, by their names
-    :param skipped: why cases are not for it
+    ``clear`` removes all of them.
+
+    :param mount: the mount point of the hierarchy of the groups
+    :param cpus: the two pCPUs to use, which may be the same pCPU
+    :param ppm: the bandwidth of each pCPU that may be reserved
+    :param known: why the interface does not make a promise, by the name of
+        the case
+    :param skipped: why a case cannot be tried, by its name
     """
 
     def __init__(self, mount: str, cpus: tuple[int, int], ppm: int,
@@ -48,58 +51,64 @@ class Stage(abc.ABC):
 
     def process(self, cpus: Iterable[int] = (),
                 seconds: float = busy.LIFETIME_SECONDS) -> busy.Busy:
-        """A busy process outside of all our groups, on the first pCPU."""
-        found = busy.Busy(set(cpus) or {self.cpus[0]}, seconds)
-        self._outside.append(found)
-        return found
+        """Starts a busy process outside of all groups of the stage.
+
+        :param cpus: the pCPUs it may run on; the first pCPU if empty
+        """
+        started = busy.Busy(set(cpus) or {self.cpus[0]}, seconds)
+        self._outside.append(started)
+        return started
 
     @abc.abstractmethod
     def group(self, name: str, runtime_us: int, period_us: int,
               cpus: Iterable[int] = ()) -> busy.Busy:
-        """A new group with a budget and one process in it that has it.
+        """Makes a group with a budget, and one process that uses it.
 
-        :raises KernelError, OSError: the kernel refuses; the group is there
-            without a budget
+        :raises KernelError, OSError: when the kernel refuses; the group then
+            exists without a budget
         """
 
     @abc.abstractmethod
     def foreign(self, runtime_us: int, period_us: int) -> busy.Busy:
-        """A process of others that is SCHED_DEADLINE, and reclaims.
+        """Starts a SCHED_DEADLINE process that reclaims unused bandwidth.
 
-        :raises KernelError, OSError: the kernel refuses
+        It stands for a process that does not belong to any server.
+
+        :raises KernelError, OSError: when the kernel refuses
         """
 
     @abc.abstractmethod
     def reserve(self, name: str, runtime_us: int, period_us: int) -> None:
-        """Give a group this budget, on both pCPUs where it has several.
+        """Gives a group this budget, on both pCPUs if there are two.
 
-        :raises KernelError: the kernel refuses
+        :raises KernelError: when the kernel refuses
         """
 
     @abc.abstractmethod
     def held(self, name: str) -> tuple[int, int] | None:
-        """(runtime, period) in us that the kernel has for a group."""
+        """Returns the runtime and period in us of a group in the kernel."""
 
     @abc.abstractmethod
     def release(self, name: str) -> None:
-        """Take the budget of a group whose process goes on as ordinary.
+        """Takes the budget of a group back; its process becomes ordinary.
 
-        :raises KernelError, OSError: the kernel refuses
+        :raises KernelError, OSError: when the kernel refuses
         """
 
     def destroy(self, name: str) -> None:
-        """Kill a group and remove it with its budget, as libvirt does."""
+        """Kills a group and removes it with its budget, as libvirt does."""
         for process in self._busy.pop(name):
             process.kill()
         self._remove(self._top / name)
 
     def clear(self) -> None:
-        """End and remove everything.
+        """Ends all processes and removes all groups of the stage.
 
-        :raises KernelError, OSError: the kernel refuses
+        :raises KernelError, OSError: when the kernel refuses
         """
         for process in (*self._outside, *(
-                each for group in self._busy.values() for each in group)):
+                member for group in self._busy.values()
+                for member in group)):
             process.end()
         self._outside.clear()
         self._busy.clear()
@@ -113,14 +122,14 @@ class Stage(abc.ABC):
         self._remove(self._top)
 
     def _take(self, names: Iterable[str]) -> None:
-        """Take what groups without tasks hold, before they are removed.
+        """Takes budgets of groups without tasks, before they are removed.
 
-        :param names: '' for the top group
+        :param names: the groups; '' is the top group
         """
 
     @staticmethod
     def _remove(group: pathlib.Path) -> None:
-        """Remove a group, which is busy until its last task is gone."""
+        """Removes a group, which is busy until its last task is gone."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while group.exists():
             try:
@@ -129,14 +138,15 @@ class Stage(abc.ABC):
                 if time.monotonic() > end:
                     raise exception.KernelError(
                         interface='conformance', group=f'/{group.name}',
-                        reason=f'it cannot be removed: {error}') from error
+                        reason=f'the group cannot be removed: {error}'
+                    ) from error
                 time.sleep(_POLL_SECONDS)
 
 
 class GroupStage(Stage):
-    """Budgets by a kernel interface of groups.
+    """A stage on which a kernel interface gives budgets to groups.
 
-    :param interface: gives the budgets
+    :param interface: the kernel interface
     """
 
     def __init__(self, interface: base.KernelInterface, mount: str,
@@ -150,15 +160,15 @@ class GroupStage(Stage):
 
     @staticmethod
     def path(name: str) -> str:
-        """A group as interfaces name it."""
+        """Returns the path of a group as kernel interfaces take it."""
         return f'/{TOP}/{name}'.rstrip('/')
 
     def group(self, name: str, runtime_us: int, period_us: int,
               cpus: Iterable[int] = ()) -> busy.Busy:
-        """A new group with a budget and one real-time process in it.
+        """Makes a group with a budget and one real-time process in it.
 
-        :raises KernelError, OSError: the kernel refuses; the group is there
-            without a budget
+        :raises KernelError, OSError: when the kernel refuses; the group then
+            exists without a budget
         """
         pinned = set(cpus) or {self.cpus[0]}
         process = busy.Busy(pinned)
@@ -169,31 +179,31 @@ class GroupStage(Stage):
         else:
             temporary.make(self._top / name, self._controllers)
         (self._top / name / 'cgroup.procs').write_text(f'{process.pid}\n')
-        # Where the group has a cpuset, it came with that one's.
+        # A group with a cpuset changed the affinity of the process.
         process.pin(pinned)
         self.reserve(name, runtime_us, period_us)
         process.real_time(PRIORITY)
         return process
 
     def reserve(self, name: str, runtime_us: int, period_us: int) -> None:
-        """Give a group this budget on both pCPUs.
+        """Gives a group this budget on both pCPUs.
 
-        :raises KernelError: the kernel refuses
+        :raises KernelError: when the kernel refuses
         """
         self._interface.reserve({self.path(name): base.Budget(
             dict.fromkeys(self.cpus, runtime_us), period_us)})
 
     def held(self, name: str) -> tuple[int, int] | None:
-        """(runtime, period) in us that the kernel has for a group."""
-        found = self._interface.read(self.path(name))
-        if found is None:
+        """Returns the runtime and period in us of a group in the kernel."""
+        budget = self._interface.read(self.path(name))
+        if budget is None:
             return None
-        return max(found.runtime_us.values()), found.period_us
+        return max(budget.runtime_us.values()), budget.period_us
 
     def release(self, name: str) -> None:
-        """Take the budget of a group whose process goes on as ordinary.
+        """Takes the budget of a group back; its process becomes ordinary.
 
-        :raises KernelError: the kernel refuses
+        :raises KernelError: when the kernel refuses
         """
         for process in self._busy.get(name, ()):
             process.ordinary()

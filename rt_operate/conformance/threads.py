@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Processes that are SCHED_DEADLINE on one pCPU each, as vCPUs are.
+"""The stage for kernels that give no budgets to groups.
 
-For kernels without budgets for groups.  The groups here have cpusets only:
-a process gets its runtime while it may run on all CPUs, and is confined then.
+Its processes are SCHED_DEADLINE on one pCPU each, as vCPUs are.  The groups
+only have cpusets: a process is given its runtime while it may run on all
+CPUs, and is then confined to its pCPU.
 """
 
 from collections.abc import Iterable
@@ -21,21 +22,22 @@ from nova_rt.rules import cpulist
 from nova_rt.rules import exception
 from rt_operate.conformance import stage
 
-#: What ended gives its bandwidth back up to a period later.
+#: A thread that ends gives its bandwidth back up to a period later.
 _RETURN_SECONDS = 1.5
 _POLL_SECONDS = 0.02
-_ONE_SUM = ('the kernel keeps one sum for all CPUs, and nova-compute the one '
-            'of each pCPU')
+_ONE_SUM = ('the kernel keeps one sum for all CPUs; nova-compute keeps the '
+            'sum of each pCPU')
 _RECLAIMED = ('beside such a thread a host with this kernel offers nothing, '
               'as nova-rt doctor says')
-_BOUND = 'a vCPU is moved by the cpuset of its group only'
+_BOUND = 'a vCPU is only moved by the cpuset of its group'
 
 
 class DeadlineStage(stage.Stage):
-    """A :class:`stage.Stage` for SCHED_DEADLINE.
+    """A :class:`stage.Stage` whose processes are SCHED_DEADLINE.
 
-    :param mount: where the hierarchy with cpusets is
-    :param cpus: the two pCPUs to use, which may be the same one
+    :param mount: the mount point of the hierarchy with cpusets
+    :param cpus: the two pCPUs to use, which may be the same pCPU
+    :param ppm: the bandwidth of each pCPU that may be reserved
     :param domain: the CPUs of the root domain
     """
 
@@ -53,7 +55,10 @@ class DeadlineStage(stage.Stage):
         return self._group(name, runtime_us, period_us, cpus, False)
 
     def foreign(self, runtime_us: int, period_us: int) -> busy.Busy:
-        """On the first pCPU, too: it may come there."""
+        """Starts the process on the first pCPU, where the cases run, too.
+
+        :raises KernelError: when the kernel refuses
+        """
         return self._group('foreign', runtime_us, period_us, (), True)
 
     def reserve(self, name: str, runtime_us: int, period_us: int) -> None:
@@ -83,9 +88,13 @@ class DeadlineStage(stage.Stage):
 
     def _start(self, name: str, runtime_us: int, period_us: int,
                reclaim: bool) -> None:
-        """As nova-compute does: widen, set, shrink; wait a while for room.
+        """Gives a process its runtime as nova-compute does.
 
-        :raises KernelError: the kernel refuses
+        The process may run on all CPUs, gets its runtime, and is then
+        confined.  While the kernel has no room, this is tried again for a
+        while.
+
+        :raises KernelError: when the kernel refuses
         """
         self._confine(name, self._domain)
         end = time.monotonic() + _RETURN_SECONDS
@@ -103,7 +112,7 @@ class DeadlineStage(stage.Stage):
         self._confine(name, self._pinned[name])
 
     def _make(self, name: str) -> None:
-        """With cgroup v1 a new cpuset is empty."""
+        """Makes a group and fills its cpuset, which cgroup v1 makes empty."""
         for group in (self._top, self._top / name):
             temporary.make(group, ('cpuset',))
             mems = group / 'cpuset.mems'
@@ -120,19 +129,19 @@ class DeadlineStage(stage.Stage):
 
 
 def check_spare(needed_ppm: int, ppm: int) -> None:
-    """That nobody is disturbed, and that there is room.
+    """Checks that the host has no guests and enough free bandwidth.
 
-    :raises KernelError: the host is not spare, or cannot be tried
+    :raises KernelError: when the host is not spare or cannot be tried
     """
-    found = [str(task) for task in proc.by_deadline(files.Host())
-             if not task.kernel]
-    if found:
+    threads = [str(task) for task in proc.by_deadline(files.Host())
+               if not task.kernel]
+    if threads:
         raise exception.KernelError(
             interface=deadline.NAME, group='/',
-            reason=f'threads are SCHED_DEADLINE ({", ".join(found[:3])}): '
-                   f'this host has guests; try a spare one, or end them')
+            reason=f'threads are SCHED_DEADLINE ({", ".join(threads[:3])}), '
+                   f'so this host has guests; use a spare host, or end them')
     if ppm < needed_ppm:
         raise exception.KernelError(
             interface=deadline.NAME, group='/',
-            reason=f'{ppm} ppm of each pCPU are free and the cases need '
-                   f'{needed_ppm}; see nova-rt doctor for who holds them')
+            reason=f'{ppm} ppm of each pCPU are free, but the cases need '
+                   f'{needed_ppm}; nova-rt doctor shows what holds the rest')

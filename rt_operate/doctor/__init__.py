@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt doctor``: what stands between this host and reservations.
+"""``nova-rt doctor``: finds what keeps this host from offering reservations.
 
-Each topic is a module of ``checks``; ``examine`` runs them all.  Nothing here
-writes, and nothing here needs Nova; oslo.config only where there is a
-nova.conf.
+Each topic is a module of ``checks``, and ``examine`` runs all checks.  No
+module here writes anything or needs Nova.  oslo.config is needed only where
+there is a nova.conf.
 """

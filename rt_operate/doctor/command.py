@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt doctor`` as a subcommand."""
+"""The subcommand ``nova-rt doctor``."""
 
 import argparse
 import shutil
@@ -19,29 +19,34 @@ _WIDTH = 79
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    """Adds the subcommand ``doctor``."""
     parser = commands.add_parser(
-        'doctor', help='look at this compute host before calling for help',
-        description='Look at this compute host and say what stands between '
-                    'it and CPU reservations.  Changes nothing.',
+        'doctor', help='check whether this compute host can keep CPU '
+                       'reservations',
+        description='Checks whether this compute host can offer and keep CPU '
+                    'reservations, and prints what is wrong and how to '
+                    'correct it.  Changes nothing.',
         epilog='Exit status: 0 all OK, 1 warnings, 2 problems, 3 wrong '
                'usage.')
     base.add_format(parser)
     parser.add_argument(
         '--config-file', action='append', default=[], metavar='FILE',
-        help='a nova.conf; may be repeated (default: those of nova-compute)')
+        help='a nova.conf; may be repeated (default: the files that '
+             'nova-compute reads)')
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
+    """Runs the subcommand and returns its exit status."""
     view = doctor_view.View(host_files.Host(),
                             options.load(args.config_file))
-    found = examine.examine(view)
+    results = examine.examine(view)
     if args.format == 'json':
         outside = view.outside
         print(report.as_json(
-            found, None if outside else view.detection.name,
+            results, None if outside else view.detection.name,
             None if outside else capacity.offered(view).ppm))
     else:
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
-        print(report.text(found, width))
-    return findings.exit_status(found)
+        print(report.text(results, width))
+    return findings.exit_status(results)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""All checks, one after the other; none of them can end the others."""
+"""Runs all checks one after the other, even if one of them fails."""
 
 from collections.abc import Iterator
 
@@ -26,19 +26,20 @@ from rt_operate.doctor.checks import timing
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
 
-#: In the order in which an operator would ask.
+#: The topics in the order in which an operator would ask about them.
 TOPICS = (here, kernel, config, kvm, capacity, deadline, starving, interrupts,
           sysctl, deadline_servers, timing, hardware, libvirt, tasks, orphans,
           strangers, containers, confinement, monitor)
-#: Those that are right where the tasks and groups of the host are not seen.
+#: The topics whose findings are right even where this process does not see
+#: the tasks and groups of the host.
 ANYWHERE = (here, config)
 
 
 def examine(view: doctor_view.View) -> list[findings.Finding]:
-    """What there is to say, in the order of the checks."""
-    return [found for topic in (ANYWHERE if view.outside else TOPICS)
+    """Returns the findings of all checks, in the order of the checks."""
+    return [finding for topic in (ANYWHERE if view.outside else TOPICS)
             for name, check in topic.CHECKS.items()
-            for found in _guarded(name, check, view)]
+            for finding in _guarded(name, check, view)]
 
 
 def _guarded(name: str, check: doctor_view.Check, view: doctor_view.View
@@ -46,8 +47,9 @@ def _guarded(name: str, check: doctor_view.Check, view: doctor_view.View
     try:
         yield from check(view)
     except Exception as error:
-        # Whatever it is: an operator in trouble has no use for a traceback.
+        # An operator in trouble has no use for a traceback, whatever the
+        # error is.
         yield findings.problem(
-            name, f'It could not be checked: {findings.reason(error)}.',
-            'Look at what is named there; if that is as it should be, '
-            'report a bug.')
+            name, f'This could not be checked: {findings.reason(error)}.',
+            'Look at the file or value that the message names; if it is '
+            'correct, report a bug.')

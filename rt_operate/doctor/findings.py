@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the doctor has to say, without how it is printed."""
+"""The findings of the doctor, and the words that their texts share.
+
+How findings are printed is in ``report``.
+"""
 
 from collections.abc import Iterable, Sequence
 import dataclasses
@@ -14,7 +17,7 @@ _SHOWN = 3
 
 
 class Level(enum.Enum):
-    """How bad it is; the values are part of the JSON output."""
+    """How bad a finding is; the values are part of the JSON output."""
 
     PROBLEM = 'problem'
     WARNING = 'warning'
@@ -23,9 +26,9 @@ class Level(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing found out.
+    """The result of one check.
 
-    :ivar id: of the check; stays the same between releases
+    :ivar id: the name of the check, which stays the same between releases
     :ivar text: one sentence
     :ivar remedy: what to do; '' where nothing is wrong
     """
@@ -37,44 +40,50 @@ class Finding:
 
 
 def ok(name: str, text: str) -> Finding:
+    """Returns a finding that nothing is wrong."""
     return Finding(name, Level.OK, text)
 
 
 def warning(name: str, text: str, remedy: str) -> Finding:
+    """Returns a finding that is a warning."""
     return Finding(name, Level.WARNING, text, remedy)
 
 
 def problem(name: str, text: str, remedy: str) -> Finding:
+    """Returns a finding that is a problem."""
     return Finding(name, Level.PROBLEM, text, remedy)
 
 
-def exit_status(found: Iterable[Finding]) -> int:
-    """0 all OK, 1 warnings, 2 problems."""
-    levels = {one.level for one in found}
+def exit_status(results: Iterable[Finding]) -> int:
+    """Returns 0 if all is OK, 1 if there are warnings, 2 with problems."""
+    levels = {finding.level for finding in results}
     if Level.PROBLEM in levels:
         return 2
     return 1 if Level.WARNING in levels else 0
 
 
 def some(items: Sequence[object]) -> str:
-    """The first few, and how many more there are."""
+    """Returns the first few items and the number of those left out."""
     shown = ', '.join(map(str, items[:_SHOWN]))
     rest = len(items) - _SHOWN
     return f'{shown} and {rest} more' if rest > 0 else shown
 
 
 def count(number: int, one: str, many: str = '') -> str:
-    """``1 group``, ``2 groups``."""
+    """Returns a number with its noun: ``1 group``, ``2 groups``."""
     return f'{number} {one if number == 1 else many or one + "s"}'
 
 
 def share(ppm: int) -> str:
-    """A share as the project shows it, with the exact number."""
+    """Returns a share as a decimal, and in ppm."""
     return f'{reservation.decimal(ppm)} ({ppm} ppm)'
 
 
 def shares(lanes: Sequence[int], ids: Sequence[int]) -> str:
-    """ppm by lane: one for all CPUs, or one for each of *ids*."""
+    """Returns the text of a share, or of the shares of several pCPUs.
+
+    :param lanes: ppm; one value for all CPUs, or one for each of *ids*
+    """
     if len(set(lanes)) == 1:
         return share(lanes[0])
     return ', '.join(
@@ -84,7 +93,7 @@ def shares(lanes: Sequence[int], ids: Sequence[int]) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """An error as a part of a sentence."""
+    """Returns an error as a clause that can follow a colon."""
     if isinstance(error, OSError) and error.strerror:
         where = f'{error.filename}: ' if error.filename else ''
         return f'{where}{error.strerror}'

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The options that matter here, from nova.conf where there is one.
+"""The options of nova.conf that the doctor needs.
 
-Without oslo.config or a file they have the defaults.
+Without oslo.config, or without a file, the options have their defaults.
 """
 
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ from nova_rt.rules import defaults
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
 
-#: What nova-compute of a DevStack reads in place of nova.conf.
+#: The file that nova-compute of a DevStack reads instead of nova.conf.
 NOVA_CPU_CONF = '/etc/nova/nova-cpu.conf'
-#: Nova's default
+#: The default of Nova.
 _VIRT_TYPE = 'kvm'
 _NOWHERE = 'nowhere (no nova.conf), so the defaults apply'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """Named as in nova.conf.
+    """The values of options, with their names in nova.conf.
 
-    :ivar source: where they come from, for a sentence
-    :ivar trouble: why the file could not be used, '' where it was
+    :ivar source: where the values come from, as a part of a sentence
+    :ivar trouble: why the file could not be used; '' if it was used
     """
 
     kernel_interface: str | None = None
@@ -45,20 +45,26 @@ class Options:
 
     @property
     def from_file(self) -> bool:
+        """Tells whether a nova.conf was read."""
         return self.source != _NOWHERE
 
     @property
     def cap_ppm(self) -> int:
+        """Returns the cap in ppm."""
         return round(self.cpu_cap * reservation.PPM)
 
 
+#: The options that are not in [nova_rt].
 _NOVAS = frozenset(('virt_type', 'cpu_shared_set'))
 _OURS = tuple(field.name for field in dataclasses.fields(Options)
               if field.name not in {*_NOVAS, 'source', 'trouble'})
 
 
 def load(files: Sequence[str]) -> Options:
-    """The options of *files*; of those nova-compute reads for none."""
+    """Returns the options in *files*.
+
+    Without files, those are read that nova-compute reads by default.
+    """
     try:
         from oslo_config import cfg
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the checks look at; each part is read once, when first asked for."""
+"""The view of the host that all checks share.
+
+Each part is read once, when it is first used.
+"""
 
 from collections.abc import Callable, Iterable
 import functools
@@ -20,7 +23,7 @@ from rt_operate.doctor import options as doctor_options
 
 
 class View:
-    """The host and its options."""
+    """A host and its options, as the checks see them."""
 
     def __init__(self, host: host_files.Host,
                  options: doctor_options.Options) -> None:
@@ -29,32 +32,40 @@ class View:
 
     @functools.cached_property
     def detection(self) -> passive.Detection:
+        """The kernel interface, found without a change to the host."""
         return passive.find(self.host, self.options.kernel_interface,
                             self.options.virt_type != 'lxc')
 
     @property
     def interface(self) -> base.KernelInterface | None:
+        """The interface that gives budgets to groups; None without one."""
         return self.detection.interface
 
     @property
     def by_timer(self) -> bool:
-        """Whether deadline servers enforce, and share a pool with others."""
+        """Tells whether deadline servers enforce the reservations.
+
+        They share the bandwidth of a pCPU with other deadline servers.
+        """
         return self.detection.deadline or (
             self.interface is not None and self.interface.deadline_servers)
 
     @functools.cached_property
     def outside(self) -> str:
-        """Why this process does not see the host; '' where it does."""
+        """Why this process does not see the host; '' if it does."""
         return namespaces.trouble(self.host)
 
     @functools.cached_property
     def hierarchy(self) -> cgroup.Hierarchy | None:
-        """:raises OSError: the mounts cannot be read"""
+        """The hierarchy of the cpu controller; None if it is not mounted.
+
+        :raises OSError: when the mounts cannot be read
+        """
         return survey.hierarchy_of(self.host)
 
     @functools.cached_property
     def groups(self) -> kernel_groups.Groups | None:
-        """None without an interface, which gives them no budgets."""
+        """The groups and their budgets; None if groups have no budgets."""
         if self.interface is None or self.hierarchy is None:
             return None
         return kernel_groups.Groups(self.host, self.hierarchy,
@@ -62,7 +73,10 @@ class View:
 
     @functools.cached_property
     def tasks(self) -> proc.Tasks:
-        """:raises OSError, ValueError: /proc is not what it should be"""
+        """The tasks of the host.
+
+        :raises OSError, ValueError: when /proc cannot be read or understood
+        """
         return proc.walk(self.host)
 
     @functools.cached_property
@@ -74,16 +88,17 @@ class View:
                                 self.hierarchy.controller)
 
     def group_of(self, task: proc.Task) -> str:
-        """The group of a task in the cpu hierarchy; '' for none."""
+        """Returns the group of a task in the cpu hierarchy; '' for none."""
         if self.hierarchy is None:
             return ''
         return proc.group_of(self.host, task, self.hierarchy.controller)
 
     def path(self, group: str, name: str) -> str:
-        """The file *name* of a group."""
+        """Returns the path of the file *name* of a group."""
         mount = self.hierarchy.mount if self.hierarchy else ''
         return posixpath.join(mount, group.strip('/'), name)
 
 
-#: By the id of what it finds; a check that crashes is reported by it too.
+#: A check.  Its key in CHECKS is the id of its findings, and the id under
+#: which a failure of the check itself is reported.
 Check = Callable[[View], Iterable[findings.Finding]]

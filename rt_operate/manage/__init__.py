@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Compares what is claimed, allocated and enforced, and repairs Placement.
+"""Compares claims, allocations and budgets, and repairs Placement.
 
-For ``nova-rt-manage`` and ``nova-rt-status``: from Nova's databases and from
-Placement, as nova-manage does, never from nova-compute.
+``nova-rt-manage`` and ``nova-rt-status`` use this package.  Like nova-manage
+it reads Nova's databases and Placement, and never asks nova-compute.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What ``nova-rt-manage`` does, on a Nova that is configured already."""
+"""The subcommands of ``nova-rt-manage``; Nova is configured already."""
 
 import argparse
 from collections.abc import Callable
@@ -23,53 +23,61 @@ CONF = nova.conf.CONF
 
 CLEAN, DIFFERENT, UNCHECKED = range(3)
 
-#: Between two looks: what Nova changes meanwhile is no difference.
+#: The time between two reads.  A difference that is gone by then was a
+#: change that Nova made meanwhile.
 PAUSE_SECONDS = 2.0
 
 
 def examine(scope: load.Scope) -> report.Report:
-    """Compare, and once more where something differs."""
-    found = _look(scope)
-    if not found.differences:
-        return found
+    """Compares; where something differs, compares a second time.
+
+    :returns: a report of the differences that both comparisons show
+    """
+    first = _compare(scope)
+    if not first.differences:
+        return first
     time.sleep(PAUSE_SECONDS)
-    again = _look(scope)
-    first = set(found.differences)
-    return dataclasses.replace(again, differences=[
-        each for each in again.differences if each in first])
+    second = _compare(scope)
+    before = set(first.differences)
+    return dataclasses.replace(second, differences=[
+        difference for difference in second.differences
+        if difference in before])
 
 
-def _look(scope: load.Scope) -> report.Report:
+def _compare(scope: load.Scope) -> report.Report:
     view = load.Loader(scope, CONF.host).view()
     return report.Report(
-        view, [each for host in view.hosts
-               for each in differences.compare(host)],
+        view, [difference for host in view.hosts
+               for difference in differences.compare(host)],
         list(flavors.suspects(view.flavors, rt_conf.limits(CONF))))
 
 
 def check(args: argparse.Namespace) -> int:
-    found = examine(load.Scope(args.host, args.kernel or None))
-    print(report.as_json(found) if args.format == 'json'
-          else report.text(found))
-    return _status(found, found.differences)
+    """Runs ``nova-rt-manage check`` and returns its exit status."""
+    result = examine(load.Scope(args.host, args.kernel or None))
+    print(report.as_json(result) if args.format == 'json'
+          else report.text(result))
+    return _status(result, result.differences)
 
 
 def heal(args: argparse.Namespace) -> int:
+    """Runs ``nova-rt-manage heal`` and returns its exit status."""
     scope = load.Scope(args.host, kernel=False)
-    found = examine(scope)
-    ours = rt_heal.concerning(found.differences, args.instance)
-    attempts = [_heal(each, each.repair, args.apply) for each in ours
-                if each.repair]
-    if any(each.changed for each in attempts):
-        found = examine(scope)
-        ours = rt_heal.concerning(found.differences, args.instance)
-    healing = report.Healing(found, attempts, ours, args.apply)
+    result = examine(scope)
+    chosen = rt_heal.concerning(result.differences, args.instance)
+    attempts = [_heal(difference, difference.repair, args.apply)
+                for difference in chosen if difference.repair]
+    if any(attempt.changed for attempt in attempts):
+        result = examine(scope)
+        chosen = rt_heal.concerning(result.differences, args.instance)
+    healing = report.Healing(result, attempts, chosen, args.apply)
     print(report.healing_as_json(healing) if args.format == 'json'
           else report.healing_text(healing))
-    return _status(found, ours)
+    return _status(result, chosen)
 
 
 def hint(args: argparse.Namespace) -> int:
+    """Runs ``nova-rt-manage hint`` and returns its exit status."""
     instance = hints.server(args.server)
     if args.clear or args.set:
         hints.change(instance, dict(args.set or ()))
@@ -81,25 +89,25 @@ def hint(args: argparse.Namespace) -> int:
 def _heal(difference: snapshot.Difference, repair: snapshot.Repair,
           apply: bool) -> report.Attempt:
     host = difference.host
-    what = f'{rt_heal.describe(repair)} ({difference.found})'
+    action = f'{rt_heal.describe(repair)} ({difference.found})'
     if not apply:
-        return report.Attempt(difference, f'{host}: would {what}')
+        return report.Attempt(difference, f'{host}: would {action}')
     loader = load.Loader(load.Scope(host, kernel=False),
                          CONF.host)
     failed: list[str] = []
     changed = False
-    with errors.noted(failed, f'{host}: failed to {what}'):
+    with errors.noted(failed, f'{host}: failed to {action}'):
         changed = rt_heal.apply(difference, loader)
-    text = f'{host}: {"did" if changed else "no need any more to"} {what}'
+    text = f'{host}: {"did" if changed else "no longer needed to"} {action}'
     return report.Attempt(difference, '\n'.join(failed) or text, changed)
 
 
-def _status(found: report.Report, left: list[snapshot.Difference]) -> int:
-    if found.view.unchecked:
+def _status(result: report.Report, left: list[snapshot.Difference]) -> int:
+    if result.view.unchecked:
         return UNCHECKED
     return DIFFERENT if left else CLEAN
 
 
-#: By the name of the subcommand.
+#: The functions that run the subcommands, by the name of the subcommand.
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     'check': check, 'heal': heal, 'hint': hint}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What goes wrong around us, as one sentence."""
+"""Errors of databases, Placement and the kernel, each as one sentence."""
 
 from collections.abc import Iterator
 import contextlib
@@ -16,7 +16,7 @@ _DATABASE = (db_exception.DBError, sa_exceptions.SQLAlchemyError,
              db_exception.CantStartEngineError)
 _PLACEMENT = (ks_exceptions.ClientException,)
 
-#: What cells, Placement and the kernel are known to raise.
+#: The errors that cells, Placement and the kernel are known to raise.
 ERRORS = (*_DATABASE, *_PLACEMENT, nova_exception.NovaException,
           exception.RTError, OSError)
 
@@ -24,8 +24,8 @@ _LENGTH = 300
 
 
 def sentence(error: BaseException) -> str:
-    """One line that says what failed."""
-    # Without the statement, which says less than the reason.
+    """Returns one line that says what failed."""
+    # The SQL statement is cut off, because it helps less than the reason.
     text = exception.clause(str(error).partition('[SQL:')[0])
     if len(text) > _LENGTH:
         text = text[:_LENGTH] + '...'
@@ -38,7 +38,11 @@ def sentence(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def noted(sentences: list[str], what: str) -> Iterator[None]:
-    """Let the rest go on."""
+    """Catches a known error and adds a sentence, so that the rest goes on.
+
+    :param sentences: the list to which the sentence is added
+    :param what: what was read or done, as the begin of the sentence
+    """
     try:
         yield
     except ERRORS as error:

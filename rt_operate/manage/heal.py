@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Repairs allocations in Placement; claims and kernel are never touched."""
+"""Repairs allocations in Placement; never changes claims or the kernel."""
 
 from collections.abc import Iterable
 
@@ -11,42 +11,46 @@ from rt_operate.manage import snapshot
 
 
 def apply(difference: snapshot.Difference, view: load.Loader) -> bool:
-    """Repair one difference, if it is still there when we write.
+    """Repairs one difference, if it still exists at the time of the write.
 
-    :param view: of a scope with the host of the difference
+    :param view: a loader whose scope has the host of the difference
     :returns: whether something was changed
-    :raises PlacementError: refused
+    :raises PlacementError: when Placement refuses
     """
     repair = difference.repair
     if repair is None:
         return False
 
     def still() -> bool:
-        return any(each.repair == repair for host in view.view().hosts
-                   for each in differences.compare(host))
+        return any(current.repair == repair for host in view.view().hosts
+                   for current in differences.compare(host))
 
     return view.placement.set_amounts(
         repair.consumer, repair.provider, dict(repair.amounts), still)
 
 
 def describe(repair: snapshot.Repair) -> str:
-    """What is done, without who does it."""
+    """Returns the repair as a clause that begins with an infinitive."""
     kept = [f'{amount} of {name}' for name, amount in repair.amounts
             if amount]
     if kept:
         return f'set the allocation of {repair.consumer} to ' + (
             ' and '.join(kept))
-    return (f'take {" and ".join(hostmap.CLASSES)} from the allocation of '
+    return (f'remove {" and ".join(hostmap.CLASSES)} from the allocation of '
             f'{repair.consumer}')
 
 
 def concerning(found: Iterable[snapshot.Difference], consumer: str | None
                ) -> list[snapshot.Difference]:
-    """Those that concern Placement, and one consumer if any is named."""
-    ours = [each for each in found
-            if each.kind.startswith(('allocation.', 'claim.'))]
+    """Returns the differences that concern Placement.
+
+    :param consumer: only differences of this consumer; None for all
+    """
+    chosen = [difference for difference in found
+              if difference.kind.startswith(('allocation.', 'claim.'))]
     if consumer is None:
-        return ours
-    return [each for each in ours
-            if each.server == consumer
-            or (each.repair and each.repair.consumer == consumer)]
+        return chosen
+    return [difference for difference in chosen
+            if difference.server == consumer
+            or (difference.repair
+                and difference.repair.consumer == consumer)]

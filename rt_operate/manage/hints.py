@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Changes the hints of a server, for its next claim.
+"""Changes the hints of a server; its next claim follows them.
 
-They stand with the server, where nova-compute reads them, and in its
-RequestSpec, by which the scheduler knows that it has any.
+The hints are stored twice: with the server, where nova-compute reads them,
+and in its RequestSpec, which tells the scheduler that the server has hints.
 """
 
 from collections.abc import Mapping
@@ -25,24 +25,25 @@ from nova_rt.services import servers
 
 
 def server(uuid: str) -> Any:
-    """The Instance.
+    """Returns the Instance with this UUID.
 
-    :raises CannotChangeHints: there is none
+    :raises CannotChangeHints: when there is no such server
     """
-    found = servers.find(nova_context.get_admin_context(), uuid)
-    if found is None:
+    instance = servers.find(nova_context.get_admin_context(), uuid)
+    if instance is None:
         raise exception.CannotChangeHints(
             uuid=uuid, reason='there is no such server')
-    return found
+    return instance
 
 
 def change(instance: Any, hints: Mapping[str, Any]) -> None:
-    """Replace all hints about reservations.
+    """Replaces all hints about reservations.
 
-    :param hints: by key; empty: none
-    :raises InvalidReservation: with its flavor or image they make no sense
-    :raises CannotChangeHints: the server could not be started any more, or
-        Nova is at work on it
+    :param hints: the values by key; an empty mapping removes all hints
+    :raises InvalidReservation: when the hints are not valid with the flavor
+        or the image of the server
+    :raises CannotChangeHints: when the server could not be started any more
+        with these hints, or when Nova is at work on it
     """
     values = {key: value.number
               for key, value in reservation.hint_values(hints).items()}
@@ -55,7 +56,8 @@ def change(instance: Any, hints: Mapping[str, Any]) -> None:
         raise _refused(instance, 'confirm or revert its resize first')
     request.replace_hints(instance, values)
     try:
-        # The database compares: nobody may be about to claim.
+        # The database compares the task state, because no claim may be
+        # under way.
         instance.save(expected_task_state=[None])
     except nova_exception.UnexpectedTaskStateError:
         raise _refused(instance, 'Nova is at work on it') from None
@@ -63,11 +65,12 @@ def change(instance: Any, hints: Mapping[str, Any]) -> None:
 
 
 def _check_claim(instance: Any) -> None:
-    """A server that asks for a reservation and holds none cannot start."""
+    """Checks that the server holds a claim, which it needs to start."""
     if (instance.vm_state != vm_states.SHELVED_OFFLOADED
             and claims.of_instance(instance) is None):
-        raise _refused(instance, 'it has no reservation now; resize it to a '
-                       'flavor with one, or shelve it first')
+        raise _refused(instance, 'the server has no reservation now; resize '
+                       'it to a flavor with a reservation, or shelve it '
+                       'first')
 
 
 def _refused(instance: Any, reason: str) -> exception.CannotChangeHints:
@@ -85,21 +88,28 @@ def _store(instance: Any, values: Mapping[str, int]) -> None:
 
 
 def sentence(instance: Any) -> str:
-    """What the server has, and what it will get.
+    """Returns a sentence on the reservation that a server has and will get.
 
-    :raises InvalidClaim: its claim cannot be read
-    :raises InvalidReservation: nor can the note, or it makes no sense
+    :raises InvalidClaim: when its claim cannot be read
+    :raises InvalidReservation: when the hints that are stored with it cannot
+        be read, or are not valid with its flavor
     """
-    hints, held, wanted = _of(instance)
-    said = ', '.join(f'{key}={value}' for key, value in sorted(hints.items()))
-    return (f'Server {instance.uuid}: hints: {said or "none"}; holds: '
+    hints, held, wanted = _state(instance)
+    pairs = ', '.join(f'{key}={value}'
+                      for key, value in sorted(hints.items()))
+    return (f'Server {instance.uuid}: hints: {pairs or "none"}; holds: '
             f'{held or "nothing"}; at its next resize, migration or unshelve '
             f'with this flavor: {wanted or "nothing"}.')
 
 
 def as_json(instance: Any) -> str:
-    """The same for programs; it raises the same."""
-    hints, held, wanted = _of(instance)
+    """Returns the same as ``sentence`` for programs.
+
+    :raises InvalidClaim: when its claim cannot be read
+    :raises InvalidReservation: when the hints that are stored with it cannot
+        be read, or are not valid with its flavor
+    """
+    hints, held, wanted = _state(instance)
     return json.dumps({
         'server': instance.uuid,
         'hints': {key: value.number for key, value in
@@ -108,11 +118,12 @@ def as_json(instance: Any) -> str:
         'next': wanted and dataclasses.asdict(wanted)}, indent=2)
 
 
-def _of(instance: Any) -> tuple[
+def _state(instance: Any) -> tuple[
         Mapping[str, Any], reservation.Reservation | None,
         reservation.Reservation | None]:
-    held = claims.of_instance(instance)
+    """Returns the hints, what the server holds, and what it will get."""
+    claim = claims.of_instance(instance)
     hints = request.hints_of(instance)
     wanted = reservation.from_flavor_and_hints(
         instance.flavor.extra_specs, hints)
-    return hints, held.reservation if held else None, wanted
+    return hints, claim.reservation if claim else None, wanted

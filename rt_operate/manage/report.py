@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How the result of a comparison is shown: to people and to programs."""
+"""Prints the result of a comparison for people and for programs."""
 
 import dataclasses
 import json
@@ -11,9 +11,10 @@ from rt_operate.manage import snapshot
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Report:
-    """What was seen, and what of it differs.
+    """The result of a comparison.
 
-    :ivar suspects: flavors to look at, which are no differences
+    :ivar suspects: flavors that a person should look at; they do not count
+        as differences
     """
 
     view: load.View
@@ -23,29 +24,29 @@ class Report:
 
     @property
     def servers(self) -> set[str]:
-        """Those with a reservation."""
+        """The servers with a reservation."""
         return {holding.server for host in self.view.hosts
                 for holding in host.holdings
                 if holding.claims or holding.wanted or holding.unreadable}
 
     @property
     def moving(self) -> set[str]:
-        """Those with a reservation that were left out."""
+        """The servers with a reservation that were left out."""
         return self.servers & {
             holding.server for host in self.view.hosts
             for holding in host.holdings if holding.moving}
 
     @property
     def kernels(self) -> list[str]:
-        """The hosts whose kernel was looked at."""
+        """The hosts whose kernel was read."""
         return [host.name for host in self.view.hosts if host.kernel]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Attempt:
-    """What was, or would be, done about a difference.
+    """A repair of a difference that was done, would be done, or failed.
 
-    :ivar text: a sentence, of whoever refused too
+    :ivar text: a sentence on the repair, or on its failure
     """
 
     difference: snapshot.Difference
@@ -55,11 +56,11 @@ class Attempt:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Healing:
-    """What was done, and what is left.
+    """The repairs that were done, and the differences that are left.
 
-    :ivar found: how it looks afterwards
-    :ivar left: of that, what concerns what was asked for
-    :ivar apply: whether anything was to be done
+    :ivar found: the result of the comparison afterwards
+    :ivar left: the differences in it that heal was asked to repair
+    :ivar apply: whether heal was asked to make changes
     """
 
     found: Report
@@ -69,22 +70,27 @@ class Healing:
 
     @property
     def healed(self) -> list[snapshot.Difference]:
-        return [each.difference for each in self.attempts if each.changed]
+        """The differences that were repaired."""
+        return [attempt.difference for attempt in self.attempts
+                if attempt.changed]
 
 
-def text(found: Report) -> str:
-    """A line for each difference, and a last one that counts."""
-    return '\n'.join([*map(str, found.differences),
-                      *map(str, found.suspects), *sentences(found),
-                      _counts(found)])
+def text(result: Report) -> str:
+    """Returns a line for each difference; the last line counts them."""
+    return '\n'.join([*map(str, result.differences),
+                      *map(str, result.suspects), *sentences(result),
+                      _counts(result)])
 
 
 def healing_text(healing: Healing) -> str:
-    """A line for each attempt and what is left; a last one that counts."""
+    """Returns a line for each repair and for each difference that is left.
+
+    The last line counts them.
+    """
     return '\n'.join([
-        *(each.text for each in healing.attempts),
-        *(f'cannot heal: {each}' for each in healing.left
-          if each.repair is None),
+        *(attempt.text for attempt in healing.attempts),
+        *(f'cannot heal: {difference}' for difference in healing.left
+          if difference.repair is None),
         *sentences(healing.found), _summary(healing)])
 
 
@@ -92,7 +98,7 @@ def _summary(healing: Healing) -> str:
     healed, left = healing.healed, healing.left
     if not (healed or left):
         return 'Nothing to heal.'
-    healable = len([each for each in left if each.repair])
+    healable = len([difference for difference in left if difference.repair])
     others = f'{len(left) - healable} cannot be healed here'
     if not healing.apply:
         return f'{healable} to heal with --apply, {others}.'
@@ -100,33 +106,36 @@ def _summary(healing: Healing) -> str:
 
 
 def healing_as_json(healing: Healing) -> str:
+    """Returns the result of ``heal`` as JSON."""
     return json.dumps({
         'applied': healing.apply,
-        'attempts': [{**_plain(each.difference), 'changed': each.changed,
-                      'text': each.text} for each in healing.attempts],
-        'left': [_plain(each) for each in healing.left],
+        'attempts': [{**_plain(attempt.difference),
+                      'changed': attempt.changed, 'text': attempt.text}
+                     for attempt in healing.attempts],
+        'left': [_plain(difference) for difference in healing.left],
         'unchecked': healing.found.view.unchecked,
         'notes': healing.found.view.notes,
     }, indent=2)
 
 
-def sentences(found: Report) -> list[str]:
-    """What was not looked at."""
-    return [*(f'could not check {each}' for each in found.view.unchecked),
-            *(f'note: {each}' for each in found.view.notes)]
+def sentences(result: Report) -> list[str]:
+    """Returns a sentence for each part that was not compared."""
+    return [*(f'could not check {part}' for part in result.view.unchecked),
+            *(f'note: {note}' for note in result.view.notes)]
 
 
-def _counts(found: Report) -> str:
-    kernels = ', '.join(found.kernels) or 'no host'
-    parts = [_some(len(found.view.hosts), 'host'),
-             _some(len(found.servers), 'server') + ' with a reservation',
-             _some(len(found.differences), 'difference'),
+def _counts(result: Report) -> str:
+    kernels = ', '.join(result.kernels) or 'no host'
+    parts = [_some(len(result.view.hosts), 'host'),
+             _some(len(result.servers), 'server') + ' with a reservation',
+             _some(len(result.differences), 'difference'),
              f'kernel of {kernels} compared']
-    if found.suspects:
-        parts.append(_some(len(found.suspects), 'flavor') + ' to look at')
-    if found.moving:
-        parts.append(_some(len(found.moving), 'server')
-                     + ' left out: Nova is at work on it')
+    if result.suspects:
+        parts.append(_some(len(result.suspects), 'flavor') + ' to look at')
+    if result.moving:
+        parts.append(
+            _some(len(result.moving), 'server') + ' left out: Nova is at '
+            'work on ' + ('it' if len(result.moving) == 1 else 'them'))
     return ', '.join(parts) + '.'
 
 
@@ -134,16 +143,19 @@ def _some(count: int, noun: str) -> str:
     return f'{count} {noun}{"" if count == 1 else "s"}'
 
 
-def as_json(found: Report) -> str:
+def as_json(result: Report) -> str:
+    """Returns the result of ``check`` as JSON."""
     return json.dumps({
-        'hosts': [host.name for host in found.view.hosts],
-        'servers': len(found.servers),
-        'moving': sorted(found.moving),
-        'kernels': found.kernels,
-        'unchecked': found.view.unchecked,
-        'notes': found.view.notes,
-        'differences': [_plain(each) for each in found.differences],
-        'flavors': [dataclasses.asdict(each) for each in found.suspects],
+        'hosts': [host.name for host in result.view.hosts],
+        'servers': len(result.servers),
+        'moving': sorted(result.moving),
+        'kernels': result.kernels,
+        'unchecked': result.view.unchecked,
+        'notes': result.view.notes,
+        'differences': [_plain(difference)
+                        for difference in result.differences],
+        'flavors': [dataclasses.asdict(suspect)
+                    for suspect in result.suspects],
     }, indent=2)
 
 

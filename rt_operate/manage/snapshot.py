@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is compared: one look at a cloud, as plain data.
+"""A snapshot of a cloud as plain data, which is what is compared.
 
-Loaded by ``rt_operate.manage.read.load``, compared by
-``rt_operate.manage.compare.differences``.
+``rt_operate.manage.read.load`` reads it, and
+``rt_operate.manage.compare.differences`` compares it.
 """
 
 from collections.abc import Mapping
@@ -18,19 +18,19 @@ from nova_rt.services.compute import claims as rt_claims
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Holding:
-    """What a server asks for on a host, and holds there.
+    """What a server asks for on a host, and what it holds there.
 
-    A server that was resized and not confirmed has two: the new one, and the
-    old one that a revert would need.
+    A server that was resized and not confirmed has two holdings: the new
+    one, and the old one that a revert would need.
 
-    :ivar consumer: whose allocation pays for it: the server, or for the old
-        one the migration
-    :ivar wanted: by flavor and hints, None for no reservation
-    :ivar claims: normally one, or none without a reservation
+    :ivar consumer: whose allocation pays for the holding: the server, or for
+        the old holding the migration
+    :ivar wanted: the reservation by flavor and hints; None without one
+    :ivar claims: normally one claim, or none without a reservation
     :ivar providers: the resource providers that the claims name
-    :ivar unreadable: texts in the place of a claim
-    :ivar trouble: why what it asks for makes no sense
-    :ivar moving: Nova is at work on the server, so that it is not compared
+    :ivar unreadable: texts of claims that cannot be read
+    :ivar trouble: why the request is not valid; '' if it is
+    :ivar moving: Nova is at work on the server, so it is not compared
     """
 
     server: str
@@ -45,23 +45,24 @@ class Holding:
 
     @property
     def current(self) -> bool:
-        """Whether it is what the server runs with."""
+        """Tells whether the server runs with this holding."""
         return self.consumer == self.server
 
 
 class Fate(enum.Enum):
-    """What became of a consumer that has an allocation on another host."""
+    """What became of a consumer with an allocation on a host it is not on."""
 
     EXPECTED = 'its allocation is in order'
-    GONE = 'there is no such server or migration any more'
-    ELSEWHERE = 'there is one, and it is not on this host'
+    GONE = 'the server or migration no longer exists'
+    ELSEWHERE = 'the server or migration is not on this host'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Leaf:
     """A group of a running guest that holds its budget, or should.
 
-    :ivar wanted: by the claim, None for no budget
+    :ivar wanted: the budget by the claim; None for no budget
+    :ivar held: the budget in the kernel; None for no budget
     """
 
     group: str
@@ -71,12 +72,12 @@ class Leaf:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Kernel:
-    """The budgets of one host.
+    """The budgets in the kernel of one host.
 
     :ivar replicated: a runtime is granted on every pCPU
-    :ivar guests: of Nova that run, by the server
-    :ivar strays: ppm of the groups of nobody, by their path
-    :ivar room: ppm held beyond what the groups below do, by path
+    :ivar guests: the leaves of running guests of Nova, by server
+    :ivar strays: ppm of groups that belong to no server, by path
+    :ivar room: ppm that groups hold beyond the groups below them, by path
     """
 
     replicated: bool
@@ -85,7 +86,7 @@ class Kernel:
     room: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
-#: By resource class.
+#: Amounts by resource class.
 Amounts = Mapping[str, int]
 
 
@@ -93,13 +94,14 @@ Amounts = Mapping[str, int]
 class Host:
     """A compute node.
 
-    :ivar provider: its uuid, which is that of its root provider
-    :ivar published: the map in its stats, None without the plugin
-    :ivar allocations: of every class, by consumer; None where Placement has
-        no such provider
-    :ivar inventories: of our classes
-    :ivar fates: of consumers that are not among the holdings
-    :ivar kernel: None where it is not looked at
+    :ivar provider: the UUID of the node, which is also the UUID of its root
+        provider
+    :ivar published: the map in its stats; None without nova-rt on the host
+    :ivar allocations: the amounts of every class, by consumer; None if
+        Placement has no such provider
+    :ivar inventories: the inventories of our classes
+    :ivar fates: the fates of consumers that are not among the holdings
+    :ivar kernel: None if the kernel was not read
     """
 
     name: str
@@ -123,8 +125,9 @@ class Flavor:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Suspect:
-    """A flavor that looks meant to be reserved, and is not.
+    """A flavor that seems meant to have a reservation but has none.
 
+    :ivar found: the reason
     :ivar remedy: what to do
     """
 
@@ -138,7 +141,7 @@ class Suspect:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Repair:
-    """Amounts that a consumer should have at a provider, no more, no less."""
+    """The exact amounts that a consumer should have at a provider."""
 
     consumer: str
     provider: str
@@ -147,12 +150,14 @@ class Repair:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Difference:
-    """Between two of claims, Placement and kernel.
+    """A difference between two of claims, Placement and kernel.
 
     :ivar kind: what differs, for programs
-    :ivar server: or another consumer, or ''
+    :ivar server: the server, or another consumer, or ''
+    :ivar found: the current value
+    :ivar wanted: the expected value
     :ivar remedy: what to do
-    :ivar repair: what ``heal`` does about it, None where it cannot help
+    :ivar repair: the change that ``heal`` makes; None if it cannot help
     """
 
     kind: str
@@ -164,6 +169,7 @@ class Difference:
     repair: Repair | None = None
 
     def __str__(self) -> str:
-        who = f' server {self.server}:' if self.server else ''
-        return (f'{self.host}:{who} {self.found}; should be: {self.wanted}; '
+        subject = f' server {self.server}:' if self.server else ''
+        return (f'{self.host}:{subject} {self.found}; should be: '
+                f'{self.wanted}; '
                 f'to do: {self.remedy}')

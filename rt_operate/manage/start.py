@@ -2,7 +2,7 @@
 
 """Makes a command line tool a client of Nova's databases, as nova-manage is.
 
-Without eventlet, without RPC: nothing here waits for another service of Nova
+There is no eventlet and no RPC: a tool does not wait for any service of Nova
 but Placement.
 """
 
@@ -24,19 +24,21 @@ CONF = nova.conf.CONF
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which files to configure it with; ``configure`` takes them."""
+    """Adds the options that name the files for ``configure``."""
     parser.add_argument(
         '--config-file', action='append', default=[], metavar='FILE',
-        help='a nova.conf; may be repeated (default: those of Nova)')
+        help='a nova.conf; may be repeated (default: the files that Nova '
+             'reads)')
     parser.add_argument('--config-dir', action='append', default=[],
-                        metavar='DIR', help='a directory of them')
+                        metavar='DIR', help='a directory of such files; may '
+                        'be repeated')
 
 
 def configure(prog: str, files: Sequence[str], directories: Sequence[str],
               debug: bool) -> None:
-    """Read the configuration and be ready for the databases.
+    """Reads the configuration and prepares the databases for use.
 
-    :raises oslo_config.cfg.Error: the configuration cannot be read
+    :raises oslo_config.cfg.Error: when the configuration cannot be read
     """
     rt_conf.register_opts(CONF)
     argv = [prog]
@@ -45,7 +47,7 @@ def configure(prog: str, files: Sequence[str], directories: Sequence[str],
     for path in directories:
         argv += ['--config-dir', path]
     config.parse_args(argv, configure_db=False, init_rpc=False)
-    # Registers [DEFAULT] transport_url, which every cell mapping looks at.
+    # This registers [DEFAULT] transport_url, which cell mappings read.
     rpc.get_transport_url()
     if debug:
         CONF.set_override('debug', True)
@@ -53,12 +55,14 @@ def configure(prog: str, files: Sequence[str], directories: Sequence[str],
         CONF.set_override('log_dir', None)
         logging.setup(CONF, 'nova')
     else:
-        # What concerns the operator is printed; not to say it twice.
+        # The command prints what concerns the operator, so the log would
+        # only repeat it.
         python_logging.disable()
-    # There is no notifier here, which saving a server would look for.
+    # Saving a server would need a notifier, which this process lacks.
     CONF.set_override('notify_on_state_change', None, 'notifications')
     for group in ('database', 'api_database'):
-        # An operator waits: ten times ten seconds are too long.
+        # An operator waits for the answer, and the default of ten attempts
+        # every ten seconds is too long.
         CONF.set_override('max_retries', 1, group)
         CONF.set_override('retry_interval', 1, group)
     main_db.configure(CONF)

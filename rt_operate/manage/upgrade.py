@@ -2,8 +2,8 @@
 
 """The checks of ``nova-rt-status upgrade check``.
 
-Of the configuration of the host it runs on, and of the whole cloud: run it
-on each host before nova-rt, or a new version of it, is used there.
+They check the configuration of this host and the whole cloud.  Run the
+command on each host before nova-rt, or a new version of it, is used there.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ _DRIVER = 'nova_rt.RTLibvirtDriver'
 _FILTER = 'RTShareFilter'
 _MODULE = 'nova_rt.scheduler.filters'
 _WEIGHER = 'nova_rt.scheduler.weights.RTInterferenceWeigher'
-#: Named in a sentence; the rest are counted.
+#: A sentence names this many servers and counts the rest.
 _NAMED = 5
 
 Result = upgradecheck.Result
@@ -47,31 +47,35 @@ _Check = Callable[['Checks'], Result]
 
 
 def _with_database(check: _Check) -> _Check:
-    """Hosts with nova-compute alone have none; one that has tells of all."""
+    """Skips a check with a warning where no database is configured.
+
+    Hosts that only run nova-compute have none.  Run on a host with a
+    database, the check tells of all hosts.
+    """
     @functools.wraps(check)
     def checked(self: 'Checks') -> Result:
         if CONF.api_database.connection is None:
             return Result(Code.WARNING, 'Not checked: no database is '
-                          'configured here; run this on a host of nova-api, '
-                          'which checks it for all hosts.')
+                          'configured on this host; run this command on a '
+                          'host of nova-api, which checks the whole cloud.')
         return check(self)
     return checked
 
 
 def _guarded(check: _Check) -> _Check:
-    """What cannot be checked is a failure with a sentence."""
+    """Turns an error of a check into a failure with one sentence."""
     @functools.wraps(check)
     def guarded(self: 'Checks') -> Result:
         try:
             return check(self)
         except errors.ERRORS as error:
-            return Result(Code.FAILURE, f'Could not be checked: '
+            return Result(Code.FAILURE, f'This could not be checked: '
                                         f'{errors.sentence(error)}.')
     return guarded
 
 
 class Checks(upgradecheck.UpgradeCommands):
-    """In the order in which they are shown."""
+    """The checks, in the order in which they are shown."""
 
     @_guarded
     def _nova(self) -> Result:
@@ -80,15 +84,16 @@ class Checks(upgradecheck.UpgradeCommands):
             selfcheck.verify()
         except exception.UnsupportedNova as error:
             return Result(Code.FAILURE, f'Nova {version}: {error}')
-        return Result(Code.SUCCESS, f'Nova {version} has what is used of it.')
+        return Result(Code.SUCCESS, f'Nova {version} has all methods that '
+                                    f'nova-rt uses.')
 
     @_guarded
     def _driver(self) -> Result:
-        found = CONF.compute_driver
-        if found != _DRIVER:
+        driver = CONF.compute_driver
+        if driver != _DRIVER:
             return Result(
-                Code.WARNING if found else Code.SUCCESS,
-                f'compute_driver is {found}: if this host runs nova-compute, '
+                Code.WARNING if driver else Code.SUCCESS,
+                f'compute_driver is {driver}: if this host runs nova-compute, '
                 f'it offers no CPU reservations; set it to {_DRIVER}.')
         names = [entry.name for entry
                  in importlib.metadata.entry_points(group='os_vif')]
@@ -96,14 +101,14 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(
                 Code.FAILURE, 'The entry point os_vif:nova_rt, by which '
                 'nova-compute finds the driver, is missing: install nova-rt '
-                'for the Python of Nova, or run nova-rt-compute.')
+                'in the Python environment of Nova, or run nova-rt-compute.')
         install.extend_nova_virt()
         try:
-            importutils.import_class(f'nova.virt.{found}')
+            importutils.import_class(f'nova.virt.{driver}')
         except ImportError as error:
-            return Result(Code.FAILURE, f'compute_driver = {found} cannot be '
+            return Result(Code.FAILURE, f'compute_driver = {driver} cannot be '
                                         f'loaded: {error}')
-        return Result(Code.SUCCESS, f'compute_driver = {found} is found.')
+        return Result(Code.SUCCESS, f'compute_driver = {driver} is found.')
 
     @_guarded
     def _middleware(self) -> Result:
@@ -113,18 +118,20 @@ class Checks(upgradecheck.UpgradeCommands):
                           f'{CONF.wsgi.api_paste_config}, which only '
                           f'nova-api needs.')
         try:
-            found = paste.read(pathlib.Path(path).read_text())
+            pipelines = paste.read(pathlib.Path(path).read_text())
         except ValueError as error:
             return Result(Code.FAILURE, f'{path} cannot be read: {error}.')
-        if found.lacking:
+        if pipelines.lacking:
             return Result(
-                Code.WARNING, f'In {path} these lack the filter '
+                Code.WARNING, f'In {path} these pipelines lack the filter '
                 f'egg:nova-rt#reservation_hints: '
-                f'{", ".join(found.lacking)}.  If this host runs nova-api, a '
-                f'bad hint that is sent there ends in a server in ERROR, in '
-                f'place of a 400; put it before the application.')
-        return Result(Code.SUCCESS, f'In {path} '
-                      f'{" and ".join(found.having)} have the middleware.')
+                f'{", ".join(pipelines.lacking)}.  If this host runs '
+                f'nova-api, a request there with a bad hint ends with a '
+                f'server in ERROR instead of HTTP status 400; put the filter '
+                f'before the application.')
+        return Result(Code.SUCCESS, f'In {path} all pipelines of the compute '
+                      f'API have the middleware: '
+                      f'{", ".join(pipelines.having)}.')
 
     @_guarded
     def _filter(self) -> Result:
@@ -132,7 +139,7 @@ class Checks(upgradecheck.UpgradeCommands):
         offered = any(name.startswith(_MODULE)
                       for name in group.available_filters)
         if _FILTER in group.enabled_filters and not offered:
-            return Result(Code.FAILURE, f'enabled_filters has {_FILTER} and '
+            return Result(Code.FAILURE, f'enabled_filters has {_FILTER}, but '
                           f'available_filters lacks {_MODULE}.{_FILTER}: '
                           f'nova-scheduler does not start.')
         if _FILTER not in group.enabled_filters:
@@ -148,15 +155,16 @@ class Checks(upgradecheck.UpgradeCommands):
         try:
             matrices.model(CONF)
         except exception.RTError as error:
-            return Result(Code.FAILURE, f'RTInterferenceWeigher does not '
-                                        f'weigh hosts: {error}')
-        return Result(Code.SUCCESS, 'RTInterferenceWeigher has its matrices.')
+            return Result(Code.FAILURE, f'RTInterferenceWeigher has no '
+                                        f'effect: {error}')
+        return Result(Code.SUCCESS, 'RTInterferenceWeigher can read its '
+                                    'matrices.')
 
     @_guarded
     def _classes(self) -> Result:
-        found = placement.Placement(nova_context.get_admin_context())
+        client = placement.Placement(nova_context.get_admin_context())
         missing = [name for name in hostmap.CLASSES
-                   if not found.has_class(name)]
+                   if not client.has_class(name)]
         if missing:
             return Result(Code.WARNING, f'Placement has no resource class '
                           f'{" and ".join(missing)}: no nova-compute with '
@@ -166,52 +174,56 @@ class Checks(upgradecheck.UpgradeCommands):
     @_guarded
     @_with_database
     def _flavors(self) -> Result:
-        suspects = [f'{each.flavor} ({each.found})'
-                    for each in self._cloud.suspects]
+        suspects = [f'{suspect.flavor} ({suspect.found})'
+                    for suspect in self._cloud.suspects]
         if suspects:
-            return Result(Code.WARNING, f'Look meant to be reserved and are '
-                          f'not: {_some(suspects)}; nova-rt-manage check '
-                          f'says what to do.')
-        return self._seen('No flavor looks reserved that is not.')
+            return Result(Code.WARNING, f'These flavors seem meant to have a '
+                          f'reservation but have none: {_some(suspects)}; '
+                          f'nova-rt-manage check says what to do.')
+        return self._seen('All flavors that seem meant to have a reservation '
+                          'have one.')
 
     @_guarded
     @_with_database
     def _unclaimed(self) -> Result:
         servers = self._of_kind('claim.missing')
         if servers:
-            return Result(Code.WARNING, f'Ask for a reservation and hold '
-                          f'none: {servers}; resize or migrate them.')
-        return self._seen('No server asks for a reservation and holds none.')
+            return Result(Code.WARNING, f'These servers ask for a '
+                          f'reservation but hold none: {servers}; resize or '
+                          f'migrate them.')
+        return self._seen('Every server that asks for a reservation holds '
+                          'one.')
 
     @_guarded
     @_with_database
     def _readable(self) -> Result:
         servers = self._of_kind('claim.unreadable')
         if servers:
-            return Result(Code.FAILURE, f'Have a claim that cannot be read: '
-                          f'{servers}; nova-rt-manage check says more.')
+            return Result(Code.FAILURE, f'These servers have a claim that '
+                          f'cannot be read: {servers}; nova-rt-manage check '
+                          f'says more.')
         return self._seen('All claims can be read.')
 
     @_guarded
     @_with_database
     def _older_rules(self) -> Result:
-        found = list(older.servers())
-        if not found:
-            return Result(Code.SUCCESS, 'Each server with a reservation '
-                          'would be admitted today.')
+        refused = list(older.servers())
+        if not refused:
+            return Result(Code.SUCCESS, 'Every server with a reservation '
+                          'would be admitted today, too.')
         return Result(
-            Code.WARNING, f'Have a reservation that would be refused today: '
-            f'{_some([uuid for uuid, _ in found])}; the first: '
-            f'{found[0][1]}.  They run and move as ever; a resize to a '
-            f'flavor that is admitted puts them right.')
+            Code.WARNING, f'These servers have a reservation that would be '
+            f'refused today: {_some([uuid for uuid, _ in refused])}; reason '
+            f'for the first: {refused[0][1]}.  They run and can be moved as '
+            f'before; resize them to a flavor that is admitted.')
 
     def _of_kind(self, kind: str) -> str:
-        return _some([each.server for each in self._differences
-                      if each.kind == kind])
+        return _some([difference.server for difference in self._differences
+                      if difference.kind == kind])
 
     def _seen(self, good: str) -> Result:
         if self._unchecked:
-            return Result(Code.FAILURE, f'Could not be checked: '
+            return Result(Code.FAILURE, f'Not everything could be checked: '
                                         f'{"; ".join(self._unchecked)}.')
         return Result(Code.SUCCESS, good)
 
@@ -242,7 +254,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
 
 def _some(servers: Sequence[str]) -> str:
-    """The first of them, and how many more there are."""
+    """Returns the first names and the number of those left out."""
     more = len(servers) - _NAMED
     return ', '.join(servers[:_NAMED]) + (
         f' and {more} more' if more > 0 else '')

@@ -3,8 +3,8 @@
 """Guests and their tasks on emulated kernels, and the /proc below Tasks.
 
 ``machine.kernel.tasks`` reads /proc and calls sched_setscheduler(2) by the
-ids of threads; this module replaces both.  Ids are unique over all kernels of a
-process, because the hosts of a functional test share the process.
+ids of threads; this module replaces both.  Ids are unique over all kernels of
+a process, because the hosts of a functional test share the process.
 """
 
 from collections.abc import Iterable, Iterator
@@ -334,7 +334,7 @@ def overrun_ns(thread: int) -> int:
 
 
 def look(controller: str) -> list[deadline.Other]:
-    """Replaces ``nova_rt.machine.kernel.deadline.look``: there is nobody else."""
+    """Replaces ``machine.kernel.deadline.look``: there is nobody else."""
     return []
 
 
@@ -344,7 +344,7 @@ def try_pinning(path: str, cpu: int) -> bool:
 
 
 def read_server(server: str, cpu: int, name: str) -> int:
-    """Replaces ``nova_rt.machine.privsep.read_server``: there is a fair server."""
+    """Replaces ``machine.privsep.read_server``: there is a fair server."""
     if server != 'fair_server':
         return 0
     return 50_000_000 if name == 'runtime' else 1_000_000_000

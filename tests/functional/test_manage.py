@@ -347,7 +347,7 @@ class DamageTest(ManageTestCase):
         code, out = self.heal()
         self.assertEqual(1, code)
         self.assertIn('cannot heal: host1', out)
-        self.assertIn('resize or migrate it', out)
+        self.assertIn('resize or migrate the server', out)
         self.assertEqual((100_000, 100_000), self.allocated(server))
 
     def test_a_claim_of_rubbish(self) -> None:
@@ -362,7 +362,7 @@ class DamageTest(ManageTestCase):
                                        base.PERIOD: '200000'}
         instance.save()
         self.assertEqual(['claim.missing'], self.kinds())
-        self.assertIn('asks for a reservation and holds none',
+        self.assertIn('asks for a reservation but holds none',
                       self.manage('check')[1])
 
     def test_budgets(self) -> None:
@@ -405,7 +405,7 @@ class DamageTest(ManageTestCase):
         self.this_host = 'controller'
         code, out = self.manage('check', '--kernel', '--host', 'host1')
         self.assertEqual(2, code)
-        self.assertIn('this one is controller', out)
+        self.assertIn('this machine is controller', out)
         self.assertEqual([], self.kinds('--host', 'host1'))
         self._delete_server(server)
 
@@ -442,7 +442,7 @@ class DamageTest(ManageTestCase):
     def test_a_host_that_is_not_there(self) -> None:
         code, out = self.manage('check', '--host', 'nowhere')
         self.assertEqual(2, code)
-        self.assertIn('no compute node of host nowhere', out)
+        self.assertIn('no compute node of the host nowhere', out)
 
 
 class StatusTest(ManageTestCase):
@@ -478,8 +478,8 @@ class StatusTest(ManageTestCase):
             (1, 1), (code, found['Flavors without their reservation']))
         code, out = self.manage('check')
         self.assertEqual(0, code)
-        self.assertIn('flavor flavor_rt1: by its name', out)
-        self.assertIn(f'it has {base.RUNTIME} and no {base.PERIOD}', out)
+        self.assertIn('flavor flavor_rt1: its name suggests', out)
+        self.assertIn(f'it has {base.RUNTIME} but not {base.PERIOD}', out)
         self.assertIn('2 flavors to look at', out)
         self.assertNotIn('flavor ', self.manage('check', '--host', 'host1')[1])
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Processes that use all the CPU time they get, and what they got."""
+"""Processes that use all CPU time they get, and the CPU time they got."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-#: Nobody's mistake lets one run for longer: it ends by itself.
+#: A busy process ends by itself after this time, even if nothing ends it.
 LIFETIME_SECONDS = 60
 _PROGRAM = ('import sys, time\n'
             'print(flush=True)\n'
@@ -19,9 +19,9 @@ _CLOCK_SCHED = 2
 
 
 class Busy:
-    """One such process; ordinary until told otherwise.
+    """A busy process, which is ordinary at first.
 
-    :param cpus: the pCPUs it may run on
+    :param cpus: the pCPUs that the process may run on
     """
 
     def __init__(self, cpus: set[int],
@@ -36,51 +36,52 @@ class Busy:
         self.pin(cpus)
 
     def pin(self, cpus: set[int]) -> None:
+        """Lets the process run on these pCPUs only."""
         os.sched_setaffinity(self.pid, cpus)
 
     def real_time(self, priority: int) -> None:
-        """Make it SCHED_FIFO.
+        """Makes the process SCHED_FIFO.
 
-        :raises OSError: the kernel refuses
+        :raises OSError: when the kernel refuses
         """
         os.sched_setscheduler(self.pid, os.SCHED_FIFO,
                               os.sched_param(priority))
 
     def ordinary(self) -> None:
-        """Make it SCHED_OTHER, if it has not ended."""
+        """Makes the process SCHED_OTHER, if it has not ended."""
         with contextlib.suppress(ProcessLookupError):
             os.sched_setscheduler(self.pid, os.SCHED_OTHER,
                                   os.sched_param(0))
 
     def used_ns(self) -> int:
-        """CPU time since it began."""
+        """Returns the CPU time of the process since it started."""
         return used_ns(self.pid)
 
     def kill(self) -> None:
-        """SIGKILL, whatever its policy; it is gone afterwards."""
+        """Kills the process, whatever its policy, and waits for its end."""
         self._process.kill()
         self._process.wait()
 
     def end(self) -> None:
-        """Kill it as an ordinary process, which needs no budget to die."""
+        """Makes the process ordinary, so it needs no budget, and kills it."""
         self.ordinary()
         self.kill()
 
 
 def used_ns(pid: int) -> int:
-    """CPU time of all threads of a process since it began.
+    """Returns the CPU time of all threads of a process since it started.
 
-    :raises OSError: there is no such process
+    :raises OSError: when there is no such process
     """
-    # As clock_getcpuclockid(3) does it.
+    # The id of the clock is made as in clock_getcpuclockid(3).
     return time.clock_gettime_ns(~pid << 3 | _CLOCK_SCHED)
 
 
 def share(process: Busy, seconds: float) -> float:
-    """The part of a CPU that a process gets from now on.
+    """Measures the part of a CPU that a process gets from now on.
 
-    :param seconds: a multiple of its period, or the result depends on where
-        in a period it begins
+    :param seconds: must be a multiple of the period of the process, or the
+        result depends on where in a period the measurement begins
     """
     begin, used = time.monotonic_ns(), process.used_ns()
     time.sleep(seconds)

@@ -3,7 +3,7 @@
 """Validators of the extra specs of nova-rt, for Nova's entry point.
 
 Nova refuses an extra spec in its namespace ``hw:`` that has no validator.
-``nova_rt.services.api.middleware`` checks extra specs that matter to each other.
+``services.api.middleware`` checks extra specs that matter to each other.
 """
 
 from nova.api.validation.extra_specs import base

@@ -2,6 +2,7 @@
 
 """The checks of ``nova-rt doctor``: one module for each topic.
 
-Each has CHECKS, functions that take a view of the host and yield findings;
-the topic is the first part of a finding's id, as in ``kernel.interface``.
+Each module has CHECKS: functions that take a view of the host and yield
+findings.  The topic is the first part of the id of a finding, as in
+``kernel.interface``.
 """

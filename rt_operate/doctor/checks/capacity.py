@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How much may be reserved, and who holds it."""
+"""Checks how much may be reserved, and which groups hold it."""
 
 from collections.abc import Iterator
 import dataclasses
@@ -17,10 +17,11 @@ from rt_operate.doctor import view as doctor_view
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Offer:
-    """ppm that servers may have in all.
+    """The bandwidth that servers may have in all.
 
-    :ivar ppm: None without an interface, or where it cannot be told
-    :ivar trouble: why it cannot
+    :ivar ppm: the bandwidth; None without a kernel interface, or when it
+        cannot be read
+    :ivar trouble: why it cannot be read; '' if it can
     """
 
     ppm: int | None
@@ -29,11 +30,14 @@ class Offer:
 
 @functools.lru_cache(maxsize=1)
 def offered(view: doctor_view.View) -> Offer:
-    """What a report says, once: it may be another one a moment later."""
+    """Returns the offer of this host, which is read once for each view.
+
+    The value may change at any moment, but one report must show one value.
+    """
     try:
         return Offer(_offered(view))
     except Exception as error:
-        # Whatever it is: it is told, and not raised in the summary.
+        # A finding reports the error, so that the summary is still printed.
         return Offer(None, findings.reason(error))
 
 
@@ -49,18 +53,19 @@ def _offered(view: doctor_view.View) -> int | None:
 
 
 def total(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether this host has anything to reserve."""
     name = 'capacity.offered'
     offer = offered(view)
     ppm = offer.ppm
     if offer.trouble:
         yield findings.problem(
             name, f'Nothing can be reserved: {offer.trouble}.',
-            'Correct what is named there.')
+            'Correct what the message names.')
         return
     if ppm is None:
         return
     if ppm:
-        scope = ('by all servers together, however many pCPUs they are on'
+        scope = ('by all servers together, whichever pCPUs they are on'
                  if view.interface and view.interface.replicated
                  else 'on each pCPU')
         yield findings.ok(
@@ -68,33 +73,38 @@ def total(view: doctor_view.View) -> Iterator[findings.Finding]:
             f'{_left(view, ppm)}{_below(view)}.')
     elif view.groups is not None and not view.groups.root.budget:
         yield findings.warning(
-            name, 'The root group has nothing to hand out yet.',
-            'Start nova-compute, which gives it a share.')
+            name, 'The root group has no share to hand out yet.',
+            'Start nova-compute, which gives the root group a share.')
     else:
         yield findings.problem(
-            name, 'Nothing can be reserved: others hold all of it.',
-            'Take from them what they need not have.')
+            name, 'Nothing can be reserved: other groups or threads hold all '
+            'of the bandwidth.',
+            'Take back what they do not need; capacity.others and '
+            'deadline.others name them.')
 
 
 def _left(view: doctor_view.View, ppm: int) -> str:
-    """What the servers that run leave of it."""
+    """Returns, as a clause, how much the running servers leave."""
     if view.groups is None or view.interface is None:
         return ''
-    held = [group.held.ppm for group
-            in view.groups.charged(view.groups.partition)]
-    left = max(0, ppm - max(map(sum, zip(*held, strict=True)), default=0))
-    where = '' if view.interface.replicated else ' on the fullest'
+    ppm_by_lane = [group.held.ppm for group
+                   in view.groups.charged(view.groups.partition)]
+    left = max(0, ppm - max(map(sum, zip(*ppm_by_lane, strict=True)),
+                            default=0))
+    where = '' if view.interface.replicated else ' on the fullest pCPU'
     return f'; {findings.share(left)} of it is left{where}'
 
 
 def _below(view: doctor_view.View) -> str:
-    """Who has what they leave."""
+    """Returns, as a clause, whether interrupts get only what is left."""
     if not interrupts.exposed(view):
         return ''
-    return f'; interrupts wait for them there ({interrupts.THREADS})'
+    return (f'; threads of interrupts wait for reserved vCPUs '
+            f'({interrupts.THREADS})')
 
 
 def root(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Shows the share of the root group."""
     if view.groups is not None and view.groups.root.budget:
         yield findings.ok(
             'capacity.root', f'The root group hands out '
@@ -102,13 +112,14 @@ def root(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def servers(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Shows the share of the group that the servers are in."""
     if view.groups is None:
         return
     path = view.groups.partition
     group = view.groups.get(path)
     if group is None or not group.budget:
         yield findings.ok('capacity.servers',
-                          f'The group of the servers, {path}, holds nothing.')
+                          f'The group of the servers, {path}, holds no share.')
         return
     parts = len(view.groups.charged(path))
     yield findings.ok(
@@ -118,39 +129,43 @@ def servers(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def others(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Whoever takes from what servers could have."""
+    """Checks whether other groups hold shares that servers could have."""
     if view.groups is None or view.interface is None:
         return
-    held = [group for group in view.groups.charged('/')
-            if not (group.path + '/').startswith(
-                view.groups.partition + '/')]
-    if not held:
-        yield findings.ok('capacity.others', 'No other group holds a share.')
+    holders = [group for group in view.groups.charged('/')
+               if not (group.path + '/').startswith(
+                   view.groups.partition + '/')]
+    if not holders:
+        yield findings.ok('capacity.others',
+                          'No group besides that of the servers holds a '
+                          'share.')
         return
     text = findings.some([f'{group.path} {_shares(view, group)}'
-                          for group in held])
+                          for group in holders])
     yield findings.warning(
         'capacity.others', f'Other groups hold shares that servers cannot '
         f'have: {text}.', release(view, view.interface))
 
 
 def release(view: doctor_view.View, interface: base.KernelInterface) -> str:
-    """How to take a share from a group whose tasks are not wanted."""
-    wait = (f', wait until {timers.PATH} shows no dl_task_timer that was '
-            f'there then (zeroed earlier, the kernel may panic)'
-            if interface.fragile else '')
+    """Returns a remedy that takes the share of another group back."""
+    wait = (f', wait until {timers.PATH} no longer shows any dl_task_timer '
+            f'that it shows at that moment (the kernel may panic if the '
+            f'budget is set to zero earlier)' if interface.fragile else '')
     value = 'max 0' if interface.inherits else '0'
-    return (f'If that is not wanted, end their real-time tasks{wait}, then '
-            f'write {value} to {view.detection.file}.')
+    return (f'If these groups should not hold a share, end their real-time '
+            f'tasks{wait}, then write {value} to their '
+            f'{view.detection.file}.')
 
 
 def unreadable(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether the budgets of all groups can be understood."""
     if view.groups is not None and view.groups.unreadable:
         yield findings.problem(
-            'capacity.unreadable', f'Groups show what cannot be read: '
-            f'{findings.some(view.groups.unreadable)}.',
-            'Look at their files: this kernel may be none of those that '
-            'are known.')
+            'capacity.unreadable', f'The budgets of groups cannot be read or '
+            f'understood: {findings.some(view.groups.unreadable)}.',
+            'Look at the files of these groups: nova-rt may not know this '
+            'kernel.')
 
 
 def _shares(view: doctor_view.View, group: kernel_groups.Group) -> str:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The options of nova-compute, as far as they decide on reservations."""
+"""Checks the options of nova-compute that decide on reservations."""
 
 from collections.abc import Iterator
 
@@ -12,63 +12,70 @@ from rt_operate.doctor import view as doctor_view
 
 
 def read(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether nova.conf can be read."""
     options = view.options
     if options.trouble:
         yield findings.problem(
-            'config.read', f'nova.conf could not be used, and the defaults '
-            f'are taken: {options.trouble}.',
-            'Correct it, or name the right one with --config-file.')
+            'config.read', f'nova.conf could not be used, so this report '
+            f'uses the defaults: {options.trouble}.',
+            'Correct the file, or name the right one with --config-file.')
     else:
         yield findings.ok(
             'config.read',
-            f'Options are from {options.source}: cpu_cap '
+            f'The options come from {options.source}: cpu_cap '
             f'{options.cpu_cap}, rt_cpus {options.rt_cpus or "unset"}, '
             f'guest_policy {options.guest_policy}, virt_type '
             f'{options.virt_type}.')
 
 
 def offered(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether the options let this host offer reservations."""
     options = view.options
     if not options.hcbs_scheduler_available:
         yield findings.warning(
             'config.offered', 'This host offers no reservations: [nova_rt] '
             'hcbs_scheduler_available is false.',
-            'Set it to true and restart nova-compute, unless the host is '
-            'meant to be out.')
+            'Set it to true and restart nova-compute, unless this host is '
+            'meant to offer none.')
     if options.virt_type not in guests.VIRT_TYPES:
         yield findings.problem(
             'config.virt_type',
-            f'[libvirt] virt_type is {options.virt_type}: only guests of '
-            f'{", ".join(guests.VIRT_TYPES)} can be reserved.',
-            'Set it to one of these.')
+            f'[libvirt] virt_type is {options.virt_type}: only guests of the '
+            f'types {", ".join(guests.VIRT_TYPES)} can have reservations.',
+            'Set virt_type to one of these types.')
 
 
 def policy(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether guest_policy lets every task of a server run."""
     if view.options.guest_policy == 'none':
         yield findings.warning(
             'config.guest_policy', 'With [nova_rt] guest_policy = none the '
-            'tasks of a server stay ordinary, and a reservation binds '
-            'SCHED_FIFO and SCHED_RR tasks only.',
-            'Set it to rr or fifo, unless your images make their tasks '
-            'real-time themselves.')
+            'tasks of a server stay ordinary, but a reservation only binds '
+            'SCHED_FIFO and SCHED_RR tasks.',
+            'Set guest_policy to rr or fifo, unless your images make their '
+            'tasks real-time themselves.')
     elif view.options.guest_policy == 'fifo' and _may_strand(view):
         yield findings.warning(
             'config.guest_policy', 'With [nova_rt] guest_policy = fifo the '
             'second of two busy tasks of a server on one pCPU never runs.  '
-            'This kernel interrupts tasks that read under RCU and does not '
-            'boost them (CONFIG_PREEMPT_RCU without CONFIG_RCU_BOOST): if '
-            'one never runs again, the whole host comes to a stand.',
-            'Set it to rr, where each gets its turn.')
+            'This kernel preempts tasks inside an RCU read section and does '
+            'not boost them (CONFIG_PREEMPT_RCU without CONFIG_RCU_BOOST): '
+            'if such a task never runs again, the whole host hangs.',
+            'Set guest_policy to rr, with which tasks take turns.')
 
 
 def _may_strand(view: doctor_view.View) -> bool:
-    """Whether a task that never runs may hold up RCU, as far as is known."""
-    built = kernel.config(view.host) or {}
-    return ('CONFIG_PREEMPT_RCU' in built
-            and 'CONFIG_RCU_BOOST' not in built)
+    """Tells whether a task that never runs may block RCU.
+
+    False also where the configuration of the kernel is not known.
+    """
+    build_options = kernel.config(view.host) or {}
+    return ('CONFIG_PREEMPT_RCU' in build_options
+            and 'CONFIG_RCU_BOOST' not in build_options)
 
 
 def cpus(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether rt_cpus names pCPUs that are online."""
     spec = view.options.rt_cpus
     if not spec:
         return
@@ -76,21 +83,23 @@ def cpus(view: doctor_view.View) -> Iterator[findings.Finding]:
         wanted = parse(spec)
     except ValueError:
         yield findings.problem(
-            'config.rt_cpus', f'[nova_rt] rt_cpus is {spec}, which is no '
-            f'list of CPUs.', 'Write it like 2-15,^8.')
+            'config.rt_cpus', f'[nova_rt] rt_cpus is {spec}, which is not a '
+            f'list of CPUs.', 'Write the list like 2-15,^8.')
         return
     missing = sorted(wanted - set(view.host.online))
     if missing:
         yield findings.problem(
             'config.rt_cpus', f'[nova_rt] rt_cpus names pCPUs that are not '
             f'online, {cpulist.format_ids(missing)}: nova-compute will not '
-            f'start.', 'Take them out of it, or bring them online.')
+            f'start.', 'Remove these pCPUs from rt_cpus, or bring them '
+            'online.')
 
 
 def parse(spec: str) -> frozenset[int]:
-    """Ids and ranges, less those after ``^``, as Nova reads them.
+    """Returns the CPUs of a list as Nova reads it.
 
-    :raises ValueError: it is none
+    :param spec: ids and ranges; ``^`` excludes an id or a range
+    :raises ValueError: when the text is not such a list
     """
     parts = [part.strip() for part in spec.split(',')]
     ids = {cpu for part in parts if not part.startswith('^')
@@ -100,7 +109,7 @@ def parse(spec: str) -> frozenset[int]:
 
 
 def chosen(view: doctor_view.View) -> frozenset[int]:
-    """The CPUs that reservations may use; all online where unknown."""
+    """Returns the CPUs that reservations may use; if unknown, all online."""
     online = frozenset(view.host.online)
     spec = view.options.rt_cpus or view.options.cpu_shared_set
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Whether root of a container can change what others were given."""
+"""Checks whether root of a container can change the shares of others."""
 
 from collections.abc import Callable, Iterator
 import contextlib
@@ -13,12 +13,13 @@ from rt_operate.doctor import view as doctor_view
 
 
 def user_namespace(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether root of a container is root of the host."""
     name = 'containers.user_namespace'
-    found = _those(view, _is_host_root)
-    if found:
+    unconfined = _those(view, _is_host_root)
+    if unconfined:
         yield findings.warning(
-            name, f'Root is that of the host in {_some(found)}: it can '
-            f'mount the cgroup hierarchy and change any budget.',
+            name, f'Root is the root of the host in {_some(unconfined)}: it '
+            f'can mount the cgroup hierarchy and change any budget.',
             'Set uid_maps and gid_maps in [libvirt] of nova.conf, restart '
             'nova-compute, then reboot these servers (hard).')
     else:
@@ -27,34 +28,36 @@ def user_namespace(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def capabilities(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether root of a container can raise its priority."""
     name = 'containers.capabilities'
-    found = _those(view, _can_outrank)
-    if found:
+    unconfined = _those(view, _can_outrank)
+    if unconfined:
         yield findings.warning(
             name, f'Root can raise its priority above that of all servers '
-            f'in {_some(found)}: it keeps CAP_SYS_NICE or CAP_SYS_RESOURCE, '
-            f'which count without a user namespace.',
-            'Have sys_nice and sys_resource in [nova_rt] drop_capabilities, '
+            f'in {_some(unconfined)}: it keeps CAP_SYS_NICE or '
+            f'CAP_SYS_RESOURCE, which are effective without a user '
+            f'namespace.',
+            'Add sys_nice and sys_resource to [nova_rt] drop_capabilities, '
             'restart nova-compute, then reboot these servers (hard).')
     else:
         yield findings.ok(
             name, 'No container can raise its priority by itself.')
 
 
-def _some(found: list[guests.Guest]) -> str:
-    return (f'{findings.count(len(found), "container")}, '
-            f'{findings.some(found)}')
+def _some(containers: list[guests.Guest]) -> str:
+    return (f'{findings.count(len(containers), "container")}, '
+            f'{findings.some(containers)}')
 
 
 def _those(view: doctor_view.View,
-           is_one: Callable[[host_files.Host, proc.Task], bool]
+           condition: Callable[[host_files.Host, proc.Task], bool]
            ) -> list[guests.Guest]:
-    found = []
+    matching = []
     for guest in view.guests:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            if guest.init is not None and is_one(view.host, guest.init):
-                found.append(guest)
-    return found
+            if guest.init is not None and condition(view.host, guest.init):
+                matching.append(guest)
+    return matching
 
 
 def _is_host_root(host: host_files.Host, init: proc.Task) -> bool:

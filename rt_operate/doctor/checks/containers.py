@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What would stop ``chrt`` inside a container, and why."""
+"""Checks whether ``chrt`` works inside a container, and why not."""
 
 from collections.abc import Iterator
 
@@ -13,6 +13,7 @@ from rt_operate.doctor import view as doctor_view
 
 
 def chrt(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether tasks in containers can make themselves real-time."""
     name = 'containers.chrt'
     never = _never(view)
     if never:
@@ -23,7 +24,7 @@ def chrt(view: doctor_view.View) -> Iterator[findings.Finding]:
     containers = [guest for guest in view.guests if guest.init is not None]
     if not containers:
         yield findings.ok(
-            name, f'No container runs; in one without a budget chrt '
+            name, f'No container runs; in a container without a budget chrt '
             f'{_without(view)}.')
         return
     with_budget = [(guest, _stops(view.host, guest)) for guest in containers
@@ -35,17 +36,17 @@ def chrt(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def _without(view: doctor_view.View) -> str:
-    """What it does in a group without a budget of its own."""
+    """Returns what chrt does in a group without a budget of its own."""
     if view.interface is not None and view.interface.inherits:
-        return ('gets EPERM, for root too, unless a group above has a '
-                'budget to run within')
-    return 'gets EPERM, for root too'
+        return ('fails with EPERM, for root too, unless a group above has a '
+                'budget that it can use')
+    return 'fails with EPERM, for root too'
 
 
 def _finding(name: str, policy: str, stopped: list[str], reserved: int,
              rest: int, without: str) -> findings.Finding:
-    aside = (f'; in {findings.count(rest, "container")} without a budget it '
-             f'{without}' if rest else '')
+    aside = (f'; in {findings.count(rest, "container")} without a budget '
+             f'chrt {without}' if rest else '')
     text = (f'chrt fails in containers with a budget, '
             f'{findings.some(stopped)}')
     if not stopped:
@@ -57,20 +58,19 @@ def _finding(name: str, policy: str, stopped: list[str], reserved: int,
             name, f'{text}{aside}.', 'Set [nova_rt] guest_policy to rr or '
             'fifo, so that nova-compute makes their tasks real-time.')
     return findings.ok(
-        name, f'{text}; nova-compute makes their tasks real-time without it '
-        f'(guest_policy {policy}){aside}.')
+        name, f'{text}; nova-compute makes their tasks real-time without '
+        f'chrt (guest_policy {policy}){aside}.')
 
 
 def _never(view: doctor_view.View) -> str:
-    """Why it cannot work on this kernel; '' where it can."""
+    """Returns why chrt cannot work on this kernel; '' if it can."""
     if view.interface is not None or view.hierarchy is None or (
             view.hierarchy.controller):
         return ''
-    found = view.detection
-    if found.file or found.trouble or found.deadline:
+    detection = view.detection
+    if detection.file or detection.trouble or detection.deadline:
         return ''
-    built = kernel.rt_group_sched(view.host)
-    if built:
+    if kernel.rt_group_sched(view.host):
         return ('with CONFIG_RT_GROUP_SCHED=y on cgroup v2 only tasks of '
                 'the root group can be real-time')
     return ''
@@ -84,7 +84,7 @@ def _budget(view: doctor_view.View, guest: guests.Guest) -> bool:
 
 
 def _stops(host: host_files.Host, guest: guests.Guest) -> list[str]:
-    """What else it takes, of the first process of a container."""
+    """Returns what the first process of a container lacks for chrt."""
     init = guest.init
     if init is None:
         return []
@@ -94,11 +94,11 @@ def _stops(host: host_files.Host, guest: guests.Guest) -> list[str]:
         nice = 'sys_nice' in proc.capabilities(host, init)
         mapped = proc.in_user_namespace(host, init)
     except (FileNotFoundError, ProcessLookupError):
-        return []  # it has ended
+        return []  # the process has ended
     if not nice:
         why = 'no CAP_SYS_NICE in its bounding set'
     elif mapped:
-        why = 'in a user namespace CAP_SYS_NICE does not count'
+        why = 'CAP_SYS_NICE has no effect in a user namespace'
     else:
         return []
     return [why, 'RLIMIT_RTPRIO is 0']

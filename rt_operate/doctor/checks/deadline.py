@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Hosts that reserve by SCHED_DEADLINE threads in place of groups."""
+"""Checks hosts that reserve by SCHED_DEADLINE threads, not by groups."""
 
 from collections.abc import Iterator
 import contextlib
@@ -15,9 +15,9 @@ _HALT_POLL = '/sys/module/kvm/parameters/halt_poll_ns'
 
 
 def ppm(view: doctor_view.View) -> int:
-    """What the kernel leaves of each pCPU to the vCPUs of servers.
+    """Returns the bandwidth of each pCPU that vCPUs of servers can have.
 
-    :raises OSError, ValueError: it cannot be told
+    :raises OSError, ValueError: when it cannot be read
     """
     def read(server: str, cpu: int, name: str) -> int:
         return view.host.number(
@@ -29,22 +29,23 @@ def ppm(view: doctor_view.View) -> int:
 
 
 def _others(view: doctor_view.View) -> list[deadline.Other]:
-    """The SCHED_DEADLINE threads that are no vCPUs."""
+    """Returns the SCHED_DEADLINE threads that are not vCPUs."""
     controller = view.hierarchy.controller if view.hierarchy else ''
     return deadline.others(view.host, view.tasks.deadline, controller)
 
 
 def containers(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks that a host with SCHED_DEADLINE runs virtual machines."""
     if view.detection.deadline and view.options.virt_type == 'lxc':
         yield findings.problem(
-            'deadline.containers', 'SCHED_DEADLINE is for the vCPUs of '
-            'virtual machines: with [libvirt] virt_type = lxc the host '
-            'offers no share.',
+            'deadline.containers', 'SCHED_DEADLINE only reserves for the '
+            'vCPUs of virtual machines: with [libvirt] virt_type = lxc this '
+            'host offers no share.',
             'Unset [nova_rt] kernel_interface, or run virtual machines.')
 
 
 def others(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Who else runs before ordinary tasks, and in what order."""
+    """Checks which other tasks run before ordinary tasks."""
     if not view.detection.deadline:
         return
     yield _strangers(_others(view))
@@ -53,57 +54,62 @@ def others(view: doctor_view.View) -> Iterator[findings.Finding]:
     name = 'deadline.real_time'
     if real_time:
         yield findings.warning(
-            name, f'Processes are SCHED_FIFO or SCHED_RR: '
-            f'{findings.some(real_time)}. Reservations come before them, '
-            f'but emulators and guests without a reservation do not.',
-            'Keep them off the pCPUs of guests, or make them ordinary: '
-            'chrt -o -p 0 TID')
+            name, f'Some processes are SCHED_FIFO or SCHED_RR: '
+            f'{findings.some(real_time)}. vCPUs with a reservation run '
+            f'before these processes, but emulators and guests without a '
+            f'reservation do not.',
+            'Keep these processes off the pCPUs of guests, or make them '
+            'ordinary: chrt -o -p 0 TID')
     else:
         yield findings.ok(name, 'No process is SCHED_FIFO or SCHED_RR.')
 
 
-def _strangers(found: list[deadline.Other]) -> findings.Finding:
+def _strangers(threads: list[deadline.Other]) -> findings.Finding:
     name = 'deadline.others'
-    if not found:
-        return findings.ok(name, 'No thread but vCPUs is SCHED_DEADLINE.')
-    reclaiming = [str(each) for each in found if each.reclaims]
+    if not threads:
+        return findings.ok(name, 'Only vCPUs are SCHED_DEADLINE.')
+    reclaiming = [str(thread) for thread in threads if thread.reclaims]
     if reclaiming:
         return findings.problem(
-            name, f'Other threads are SCHED_DEADLINE and take what others '
-            f'leave (SCHED_FLAG_RECLAIM): {findings.some(reclaiming)}. '
-            f'Kernels such as 6.12 give them what is reserved, too, so '
-            f'nothing can be reserved here.',
-            'Have their services do without the flag, or end them.')
+            name, f'Threads that are not vCPUs are SCHED_DEADLINE and '
+            f'reclaim unused bandwidth (SCHED_FLAG_RECLAIM): '
+            f'{findings.some(reclaiming)}. Kernels such as 6.12 also give '
+            f'them bandwidth that is reserved, so nothing can be reserved '
+            f'here.',
+            'Configure their services not to use the flag, or end them.')
     return findings.warning(
-        name, f'Other threads are SCHED_DEADLINE, and may come to any '
-        f'pCPU: {findings.some([str(each) for each in found])}.',
-        'Have their services do without it: what they hold is taken '
-        'from each pCPU.')
+        name, f'Threads that are not vCPUs are SCHED_DEADLINE and may run on '
+        f'any pCPU: {findings.some([str(thread) for thread in threads])}.',
+        'Configure their services not to use SCHED_DEADLINE: the bandwidth '
+        'that they hold is subtracted from every pCPU.')
 
 
 def pinned(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks that each vCPU with a reservation has one pCPU."""
     if not view.detection.deadline:
         return
     name = 'deadline.pinned'
-    ours = [task for task in view.tasks.deadline
-            if deadline.is_vcpu(view.group_of(task))]
-    loose = []
-    for task in ours:
+    vcpus = [task for task in view.tasks.deadline
+             if deadline.is_vcpu(view.group_of(task))]
+    unpinned = []
+    for task in vcpus:
         with contextlib.suppress(ProcessLookupError):
             if len(os.sched_getaffinity(task.thread)) > 1:
-                loose.append(str(task))
-    if loose and len(view.host.online) > 1:
+                unpinned.append(str(task))
+    if unpinned and len(view.host.online) > 1:
         yield findings.warning(
             name, f'vCPUs with a reservation may run on several pCPUs '
-            f'(global EDF), which promises less: {findings.some(loose)}.',
-            'Look in the log of nova-compute for why it cannot pin them.')
-    elif ours:
-        yield findings.ok(name, f'{findings.count(len(ours), "vCPU")} with '
-                          f'a reservation: each has its pCPU.')
+            f'(global EDF), where the kernel guarantees less: '
+            f'{findings.some(unpinned)}.',
+            'See the log of nova-compute for the reason why it cannot pin '
+            'them.')
+    elif vcpus:
+        yield findings.ok(name, f'{findings.count(len(vcpus), "vCPU")} with '
+                          f'a reservation: each is pinned to one pCPU.')
 
 
 def polling(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """A vCPU that polls uses its runtime up."""
+    """Checks that vCPUs do not use up their runtime by polling."""
     value = view.host.optional(_HALT_POLL)
     if not view.detection.deadline or value is None:
         return
@@ -113,7 +119,7 @@ def polling(view: doctor_view.View) -> Iterator[findings.Finding]:
     else:
         yield findings.warning(
             name, f'KVM polls for up to {value} ns before a vCPU sleeps '
-            f'(halt_poll_ns), which its runtime pays for.',
+            f'(halt_poll_ns), and the vCPU spends its runtime on it.',
             f'echo 0 > {_HALT_POLL}')
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The deadline servers of the fair and the ext class.
+"""Checks the deadline servers of the fair and the ext class.
 
-They share a pool with the groups of HCBS kernels, and may take 5 % each.
+They share the bandwidth of a pCPU with the groups of HCBS kernels, and each
+takes 5 % by default.
 """
 
 from collections.abc import Iterator
@@ -18,17 +19,19 @@ _EXT_STATE = '/sys/kernel/sched_ext/state'
 
 
 def fair(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Shows what the fair_server takes of each pCPU."""
     yield _server(view, _FAIR)
 
 
 def ext(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks that the ext_server takes nothing if nobody needs it."""
     yield _server(view, _EXT)
 
 
 def fair_share(host: host_files.Host) -> int:
-    """What ordinary tasks are sure to get of each pCPU, in ppm.
+    """Returns the ppm of each pCPU that ordinary tasks are sure to get.
 
-    :returns: 0 too where it cannot be seen
+    :returns: 0 also where it cannot be read
     """
     path = f'{_SERVERS}/{_FAIR}'
     try:
@@ -39,17 +42,26 @@ def fair_share(host: host_files.Host) -> int:
 
 def unseen(view: doctor_view.View, name: str, what: str, why: str
            ) -> findings.Finding:
-    """A finding on what debugfs does not show."""
-    text = f'{what} cannot be told: {why}'
+    """Returns a finding on a value that debugfs does not show.
+
+    :param what: the subject of the sentence
+    :param why: the reason, as a clause
+    """
+    text = f'{what} is not known: {why}'
     if view.by_timer:
         return findings.warning(
-            name, f'{text}.', 'Look as root at a mounted debugfs, or boot '
-            'without lockdown=confidentiality.')
-    return findings.ok(name, f'{text}; nothing here depends on it.')
+            name, f'{text}.', 'Mount debugfs and run this command as root; '
+            'if the kernel is locked down, boot without '
+            'lockdown=confidentiality.')
+    return findings.ok(
+        name, f'{text}; reservations on this host do not depend on it.')
 
 
 def blind(host: host_files.Host, path: str) -> str:
-    """Why debugfs does not show *path*; '' where it just has it not."""
+    """Returns why debugfs does not show *path*.
+
+    :returns: '' where debugfs can be read and has no such file
+    """
     if not any(kind == 'debugfs' for _, kind, _ in host.mounts()):
         return f'debugfs is not mounted at {host_files.DEBUG}'
     try:
@@ -87,20 +99,21 @@ def _server(view: doctor_view.View, kind: str) -> findings.Finding:
     if kind == _EXT and ppm and _idle(view):
         return findings.warning(
             name, f'{text}, though no sched_ext scheduler runs.',
-            f'Write 0 to {path}/cpu*/runtime, to have more to reserve.')
+            f'Write 0 to {path}/cpu*/runtime to make this share available to '
+            f'reservations.')
     return findings.ok(name, f'{text}.')
 
 
 def _idle(view: doctor_view.View) -> bool:
-    """Whether the ext server only costs."""
+    """Tells whether the ext_server takes bandwidth that nobody uses."""
     return (view.by_timer
             and view.host.optional(_EXT_STATE) in (None, 'disabled'))
 
 
 def _taken(host: host_files.Host, path: str) -> int:
-    """The largest share on a pCPU, in ppm; 0 where there are none.
+    """Returns the largest share on a pCPU, in ppm; 0 without a server.
 
-    :raises OSError, ValueError: the files cannot be read
+    :raises OSError, ValueError: when the files cannot be read
     """
     try:
         cpus = host.names(path)

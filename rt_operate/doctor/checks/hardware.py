@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a microsecond of a pCPU is worth: SMT, clock, hotplug."""
+"""Checks what changes the work that a pCPU does in a microsecond.
+
+That is SMT, the clock frequency and CPU hotplug.
+"""
 
 from collections.abc import Iterator
 
@@ -11,33 +14,36 @@ from rt_operate.doctor import view as doctor_view
 _CPUS = '/sys/devices/system/cpu'
 _SMT = f'{_CPUS}/smt/active'
 _GOVERNOR = _CPUS + '/cpu{}/cpufreq/scaling_governor'
-#: What says whether the clock may exceed the nominal one, and its yes.
+#: The files that tell whether the clock may exceed its nominal frequency,
+#: with the values for yes and no.
 _TURBO = ((f'{_CPUS}/intel_pstate/no_turbo', '0', '1'),
           (f'{_CPUS}/cpufreq/boost', '1', '0'))
 
 
 def smt(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether pCPUs are hardware threads that share a core."""
     name = 'hardware.smt'
     active = view.host.optional(_SMT)
     if active == '1':
         yield findings.warning(
-            name, 'SMT is on: a share is one of a hardware thread, which '
+            name, 'SMT is on: a share is a share of a hardware thread, which '
             'runs slower while its sibling is busy.',
             f'echo off > {_CPUS}/smt/control (before any server runs), or '
             f'keep the siblings of rt_cpus idle.')
     elif active == '0':
         yield findings.ok(name, 'SMT is off.')
     else:
-        yield findings.ok(name, 'The kernel knows of no SMT.')
+        yield findings.ok(name, 'The kernel does not report SMT.')
 
 
 def governor(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether the frequency of pCPUs is scaled."""
     name = 'hardware.governor'
     by_governor: dict[str, list[int]] = {}
     for cpu in view.host.online:
-        found = view.host.optional(_GOVERNOR.format(cpu))
-        if found is not None:
-            by_governor.setdefault(found, []).append(cpu)
+        value = view.host.optional(_GOVERNOR.format(cpu))
+        if value is not None:
+            by_governor.setdefault(value, []).append(cpu)
     slow = {key: ids for key, ids in by_governor.items()
             if key != 'performance'}
     if not by_governor:
@@ -48,18 +54,19 @@ def governor(view: doctor_view.View) -> Iterator[findings.Finding]:
         text = ', '.join(f'{key} on {cpulist.format_ids(ids)}'
                          for key, ids in sorted(slow.items()))
         yield findings.warning(
-            name, f'The frequency of pCPUs is scaled ({text}): a runtime is '
-            f'worth less work at a lower one.',
+            name, f'The frequency of pCPUs is scaled ({text}): at a lower '
+            f'frequency less work is done in a runtime.',
             'cpupower frequency-set -g performance')
 
 
 def turbo(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether the clock may exceed its nominal frequency."""
     for path, yes, no in _TURBO:
         value = view.host.optional(path)
         if value == yes:
             yield findings.warning(
-                'hardware.turbo', 'Turbo is on: what a runtime is worth '
-                'depends on how busy the other pCPUs are.',
+                'hardware.turbo', 'Turbo is on: how much work is done in a '
+                'runtime depends on how busy the other pCPUs are.',
                 f'echo {no} > {path}')
             return
         if value is not None:
@@ -68,13 +75,15 @@ def turbo(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def offline(view: doctor_view.View) -> Iterator[findings.Finding]:
-    away = sorted({*view.host.ids(f'{_CPUS}/present')}
-                  - {*view.host.online})
-    if away:
-        # No warning: this is how SMT is switched off.
+    """Shows the pCPUs that are offline."""
+    ids = sorted({*view.host.ids(f'{_CPUS}/present')}
+                 - {*view.host.online})
+    if ids:
+        # This is not a warning, because SMT is switched off in this way.
         yield findings.ok(
-            'hardware.offline', f'pCPUs {cpulist.format_ids(away)} are '
-            f'offline; change that only while no server has a reservation.')
+            'hardware.offline', f'pCPUs {cpulist.format_ids(ids)} are '
+            f'offline; bring them online only while no server has a '
+            f'reservation.')
 
 
 CHECKS: dict[str, doctor_view.Check] = {

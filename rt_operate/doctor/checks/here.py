@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Whether the doctor, and a nova-compute in its place, sees the host."""
+"""Checks whether this process, or nova-compute here, sees the host."""
 
 from collections.abc import Iterator
 
@@ -11,19 +11,21 @@ _SEEN = 'host.seen'
 
 
 def seen(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether this process sees the tasks and groups of the host."""
     if view.outside:
         yield findings.problem(
-            _SEEN, f'This process does not see the host: {view.outside}.  A '
-            f'nova-compute here offers no reservations, and the rest of what '
-            f'this command looks at was left out.',
-            'Run both in the namespaces of the host, with its '
-            '/sys/fs/cgroup.')
+            _SEEN, f'This process does not see the host: {view.outside}.  '
+            f'nova-compute offers no reservations if it runs in the same '
+            f'place.  Checks that need to see the host were left out.',
+            'Run nova-compute and this command in the namespaces of the '
+            'host, with its /sys/fs/cgroup.')
     else:
         yield findings.ok(_SEEN, 'This process sees the tasks and control '
                           'groups of the host.')
 
 
 def writable(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether the groups of the host can be written."""
     if view.outside or view.hierarchy is None:
         return
     mount = view.hierarchy.mount
@@ -31,9 +33,10 @@ def writable(view: doctor_view.View) -> Iterator[findings.Finding]:
                if point == mount]
     if 'ro' in options[-1].split(','):
         yield findings.problem(
-            'host.writable', f'{mount} is mounted read-only here: a '
-            f'nova-compute here cannot reserve anything.',
-            'Mount it for writing; in a container as a volume without ro.')
+            'host.writable', f'{mount} is mounted read-only here: '
+            f'nova-compute cannot reserve anything if it runs here.',
+            f'Mount {mount} for writing; in a container, as a volume '
+            f'without ro.')
 
 
 CHECKS: dict[str, doctor_view.Check] = {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Interrupts that are threads, and would wait for vCPUs to be done.
+"""Checks for interrupts that are threads and have to wait for vCPUs.
 
-A task with a deadline goes before every SCHED_FIFO one, and on PREEMPT_RT the
-handlers of interrupts are such tasks.
+A SCHED_DEADLINE task runs before every SCHED_FIFO task.  On PREEMPT_RT the
+handlers of interrupts are SCHED_FIFO tasks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,50 +18,52 @@ from rt_operate.doctor import view as doctor_view
 THREADS = 'interrupts.threads'
 _BALANCER = 'irqbalance'
 _BANNED = 'IRQBALANCE_BANNED_CPULIST'
-#: Threads of one CPU each, which nothing can move.
+#: The threads that belong to one CPU each and cannot be moved.
 _TIMERS, _CALLBACKS = 'ktimers/', 'rcuc/'
-#: Those that run the callbacks of a CPU elsewhere (rcu_nocbs=).
+#: The threads that run the RCU callbacks of a CPU elsewhere (rcu_nocbs=).
 _OFFLOADED = ('rcuop/', 'rcuos/')
 
 
 def applies(view: doctor_view.View) -> bool:
-    """Whether deadlines of ours may go before interrupts."""
+    """Tells whether vCPUs with a reservation run before interrupts."""
     return view.by_timer and interrupts.are_threads(view.host)
 
 
 def exposed(view: doctor_view.View) -> list[interrupts.Interrupt]:
-    """Those whose threads may run on pCPUs of reservations."""
+    """Returns interrupts whose threads may run on pCPUs of reservations."""
     if not applies(view):
         return []
     cpus = config.chosen(view)
-    return [each for each
+    return [interrupt for interrupt
             in interrupts.find(view.host, view.tasks.real_time)
-            if each.may_run_on(cpus)]
+            if interrupt.may_run_on(cpus)]
 
 
 def threads(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks that threads of interrupts stay off pCPUs of reservations."""
     if not applies(view):
         return
     cpus, others = config.chosen(view), _others(view)
     where = cpulist.format_ids(sorted(cpus))
-    found = exposed(view)
-    if not found:
+    waiting = exposed(view)
+    if not waiting:
         yield findings.ok(
-            THREADS, f'Interrupts are threads here, and stay on the CPUs '
+            THREADS, f'Interrupts are threads here.  They stay on the CPUs '
             f'{cpulist.format_ids(others)}, off the pCPUs {where} of '
             f'reservations.')
         return
-    names = findings.some([f'{each.thread} {each.name}' for each in found])
+    names = findings.some([f'{interrupt.thread} {interrupt.name}'
+                           for interrupt in waiting])
     yield findings.problem(
         THREADS, f'Interrupts are threads here (PREEMPT_RT or threadirqs), '
-        f'which every vCPU with a reservation goes before, and may run on '
-        f'the pCPUs {where} of reservations: {names}. A vCPU with 0.9 of a '
-        f'pCPU stops them there for some 100 ms.',
-        _move(found, others, where) if others else _leave_one(view))
+        f'and every vCPU with a reservation runs before them.  These may run '
+        f'on the pCPUs {where} of reservations: {names}. A vCPU with 0.9 of '
+        f'a pCPU can delay them there for some 100 ms.',
+        _move(waiting, others, where) if others else _leave_one(view))
 
 
 def new(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Interrupts of devices that come later."""
+    """Checks where the interrupts of new devices will be handled."""
     if not applies(view):
         return
     name = 'interrupts.default'
@@ -72,7 +74,7 @@ def new(view: doctor_view.View) -> Iterator[findings.Finding]:
                           'pCPUs of reservations.')
         return
     yield findings.problem(
-        name, f'Interrupts of new devices may come to the pCPUs '
+        name, f'Interrupts of new devices may be handled on the pCPUs '
         f'{cpulist.format_ids(wrong)} of reservations '
         f'({interrupts.DEFAULT}).',
         f'echo {interrupts.mask(others)} > {interrupts.DEFAULT}'
@@ -80,7 +82,7 @@ def new(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def balancer(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """What would bring interrupts back."""
+    """Checks whether irqbalance may move interrupts back."""
     if not applies(view):
         return
     name = 'interrupts.balancer'
@@ -90,19 +92,22 @@ def balancer(view: doctor_view.View) -> Iterator[findings.Finding]:
             continue
         text = f'{_BALANCER} runs'
         if cpus <= _banned(view, task):
-            yield findings.ok(name, f'{text}, and leaves the pCPUs of '
-                              f'reservations alone.')
+            yield findings.ok(name, f'{text}, and does not use the pCPUs of '
+                              f'reservations.')
             continue
         ids = cpulist.format_ids(sorted(cpus))
         yield findings.problem(
-            name, f'{text}, and may bring interrupts to the pCPUs {ids} of '
+            name, f'{text}, and may move interrupts to the pCPUs {ids} of '
             f'reservations.',
             f'Put {_BANNED}={ids} into /etc/default/irqbalance and restart '
-            f'it, or stop it.')
+            f'irqbalance, or stop it.')
 
 
 def per_cpu(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """What cannot be moved from a pCPU; callbacks of RCU can be spared."""
+    """Checks for kernel threads of a pCPU that have to wait for vCPUs.
+
+    These threads cannot be moved, but callbacks of RCU can run elsewhere.
+    """
     if not applies(view):
         return
     name = 'interrupts.per_cpu'
@@ -112,50 +117,53 @@ def per_cpu(view: doctor_view.View) -> Iterator[findings.Finding]:
                    and _cpu(task) in cpus)
     if not bound:
         return
-    text = (f'Threads of the kernel that belong to one CPU wait for the '
+    text = (f'Kernel threads that belong to one CPU have to wait for the '
             f'vCPUs there, and cannot be moved: {findings.some(bound)}')
     ids = [cpu for cpu in sorted(cpus) if cpu not in _offloaded(view)]
     if ids:
         listed = cpulist.format_ids(ids)
         yield findings.warning(
-            name, f'{text}. They run the callbacks of RCU for the pCPUs '
-            f'{listed}, which can be run elsewhere.',
+            name, f'{text}. They run the RCU callbacks of the pCPUs '
+            f'{listed}, which could run elsewhere.',
             f'Boot with rcu_nocbs={listed}')
     else:
-        yield findings.ok(name, f'{text}; callbacks of RCU run elsewhere.')
+        yield findings.ok(name, f'{text}; RCU callbacks run elsewhere.')
 
 
 def _others(view: doctor_view.View) -> list[int]:
-    """The CPUs that are left to interrupts."""
+    """Returns the CPUs that are left to interrupts."""
     return sorted({*view.host.online} - config.chosen(view))
 
 
 def _leave_one(view: doctor_view.View) -> str:
     online = view.host.online
     if len(online) < 2:
-        return ('A host with one CPU has no place for them: run a kernel '
-                'without PREEMPT_RT, or have two CPUs.')
-    return (f'Leave a CPU to them: [nova_rt] rt_cpus = '
-            f'{cpulist.format_ids(online[1:])}, or as many as your devices '
-            f'need.')
+        return ('A host with one CPU has no CPU left for interrupts: run a '
+                'kernel without PREEMPT_RT, or use a host with two CPUs.')
+    return (f'Leave a CPU to interrupts: [nova_rt] rt_cpus = '
+            f'{cpulist.format_ids(online[1:])}; leave more CPUs if your '
+            f'devices need them.')
 
 
-def _move(found: Sequence[interrupts.Interrupt], others: list[int],
+def _move(waiting: Sequence[interrupts.Interrupt], others: list[int],
           where: str) -> str:
-    """The commands for the interrupts, and for their threads."""
+    """Returns the commands that move the interrupts and their threads."""
     ids = cpulist.format_ids(others)
-    numbers = ' '.join(map(str, sorted({each.number for each in found})))
-    tasks = ' '.join(map(str, sorted(each.thread for each in found)))
+    numbers = ' '.join(map(str, sorted(
+        {interrupt.number for interrupt in waiting})))
+    tasks = ' '.join(map(str, sorted(
+        interrupt.thread for interrupt in waiting)))
     return (f'for n in {numbers}; do echo {ids} > '
             f'{interrupts.IRQ}/$n/smp_affinity_list; done; for n in {tasks}; '
-            f'do taskset -cp {ids} $n; done  # where the kernel refuses the '
-            f'first (EIO, EPERM), as for queues of a disk or a network card '
-            f'by CPU, the second counts; isolcpus=managed_irq,{where} at '
-            f'boot keeps most of these away')
+            f'do taskset -cp {ids} $n; done  # the kernel may refuse the '
+            f'first command (EIO, EPERM), for example for per-CPU queues of '
+            f'a disk or a network card; the second command is then enough.  '
+            f'isolcpus=managed_irq,{where} at boot keeps most of these '
+            f'interrupts away')
 
 
 def _banned(view: doctor_view.View, task: proc.Task) -> frozenset[int]:
-    """The CPUs that irqbalance was told to leave alone."""
+    """Returns the CPUs that irqbalance is configured not to use."""
     try:
         data = view.host.data(f'/proc/{task.pid}/environ')
     except (FileNotFoundError, ProcessLookupError):
@@ -171,7 +179,7 @@ def _banned(view: doctor_view.View, task: proc.Task) -> frozenset[int]:
 
 
 def _cpu(task: proc.Task) -> int:
-    """The CPU of a thread called ``name/CPU``; -1 for none."""
+    """Returns the CPU of a thread called ``name/CPU``; -1 for others."""
     number = task.comm.partition('/')[2]
     return int(number) if number.isdecimal() else -1
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Looks at where libvirt and systemd put things."""
+"""Checks in which groups libvirt and systemd put guests and tasks."""
 
 from collections.abc import Iterator
 import posixpath
@@ -15,19 +15,21 @@ _PID_1 = '/proc/1/comm'
 
 
 def layout(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks that all guests are below one group."""
     if view.groups is None or view.hierarchy is None:
         return
     name = 'libvirt.layout'
-    both = [path for path in cgroup.PARTITIONS if path in view.groups.all]
-    if len(both) > 1:
+    partitions = [path for path in cgroup.PARTITIONS
+                  if path in view.groups.all]
+    if len(partitions) > 1:
         yield findings.warning(
-            name, f'There are {" and ".join(both)}: guests in the second do '
-            f'not count as servers.',
-            'Remove the one without guests; the host ran with and without '
-            'systemd-machined.')
+            name, f'Both groups {" and ".join(partitions)} exist: guests in '
+            f'the second group do not count as servers.',
+            'Remove the group without guests; there are two because the host '
+            'ran both with and without systemd-machined.')
         return
     where = view.groups.partition
-    state = '' if both else ', once the first one starts'
+    state = '' if partitions else ', once the first guest starts'
     if any(posixpath.basename(guest.domain) == 'libvirt'
            for guest in view.guests):
         state += ', in the group libvirt of their scope'
@@ -37,6 +39,7 @@ def layout(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks that all guests are below the group of the servers."""
     name = 'libvirt.guests'
     if view.groups is None:
         return
@@ -47,8 +50,8 @@ def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.warning(
             name, f'Guests run outside of {view.groups.partition}: '
             f'{findings.some([guest.group for guest in outside])}.',
-            'Leave <resource><partition> out of their definition, or give '
-            'them no reservation.')
+            'Remove <resource><partition> from the definitions of these '
+            'guests, or give them no reservation.')
     elif not view.guests:
         yield findings.ok(name, 'No guest runs.')
     else:
@@ -61,27 +64,32 @@ def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def systemd(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Shows whether systemd may create groups again."""
     name = 'systemd.present'
     first = view.host.read(_PID_1)
     if first == 'systemd':
         yield findings.ok(
-            name, 'PID 1 is systemd: it gives its groups no budget, and one '
-            'it makes anew has lost its own until the next audit of '
-            'nova-compute.')
+            name, 'PID 1 is systemd: it gives its groups no budget, and a '
+            'group that it creates again has no budget until the next audit '
+            'of nova-compute.')
     else:
         yield findings.ok(
-            name, f'PID 1 is {first}, not systemd: nobody else makes groups '
-            f'anew.')
+            name, f'PID 1 is {first}, not systemd: no other program creates '
+            f'groups again.')
 
 
 def controller(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """With two files of HCBS ``+cpu`` fails while RT tasks are outside."""
+    """Checks that groups can have the cpu controller.
+
+    On HCBS kernels with two files, ``+cpu`` fails while a real-time task is
+    outside of the root group.
+    """
     if (view.interface is None or view.hierarchy is None
             or view.hierarchy.controller or view.interface.inherits):
         return
     name = 'systemd.cpu_controller'
     if _handed_on(view.host, view.hierarchy):
-        yield findings.ok(name, 'The root group hands the cpu controller on.')
+        yield findings.ok(name, 'The cpu controller is enabled for groups.')
         return
     outside = [task for task in view.tasks.real_time
                if view.group_of(task).strip('/')]
@@ -91,12 +99,12 @@ def controller(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.problem(
             name, f'The cpu controller cannot be enabled for groups (EINVAL) '
             f'while real-time tasks are outside of the root group: {text}.',
-            'Stop their services or move them to the root group, then start '
-            'nova-compute.')
+            'Stop the services of these tasks or move the tasks to the root '
+            'group, then start nova-compute.')
     else:
         yield findings.ok(
-            name, 'The root group does not hand the cpu controller on yet; '
-            'nova-compute or libvirt will have it do so.')
+            name, 'The cpu controller is not yet enabled for groups; '
+            'nova-compute or libvirt will enable it.')
 
 
 def _handed_on(host: host_files.Host, hierarchy: cgroup.Hierarchy) -> bool:

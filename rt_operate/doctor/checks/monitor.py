@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What ``nova-rt monitor`` can see here, and why not the rest.
+"""Shows what ``nova-rt monitor`` can see on this host, and what it cannot.
 
-None of it stands between the host and reservations, so all of it is OK.
+Reservations do not depend on the monitor, so every finding is OK.
 """
 
 from collections.abc import Iterator
@@ -17,15 +17,17 @@ from rt_operate.doctor import view as doctor_view
 _TYPES = '/sys/kernel/btf/vmlinux'
 _ENERGY = '/sys/class/powercap'
 _COUNTERS = '/sys/bus/event_source/devices'
-#: What the counters of CPUs are called on x86 and ARM.
+#: The names of the counters of CPUs on x86 and ARM.
 _CPU = re.compile(r'cpu(_core|_atom)?|armv\d\w*')
 #: The first Linux with tcx.
 _PACKETS = (6, 6)
-#: The first Linux whose programs keep something for each task.
+#: The first Linux with storage for each task (BPF_MAP_TYPE_TASK_STORAGE) in
+#: tracing programs.
 _TASKS = (5, 13)
 
 
 def scheduler(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Shows whether servers can be watched at the scheduler."""
     name = 'monitor.sched'
     reason = _why_not(view)
     if reason:
@@ -34,7 +36,7 @@ def scheduler(view: doctor_view.View) -> Iterator[findings.Finding]:
     else:
         yield findings.ok(
             name, 'nova-rt monitor can watch servers at the scheduler, if '
-            'the kernel lets it.')
+            'the kernel permits it.')
 
 
 def _why_not(view: doctor_view.View) -> str:
@@ -43,62 +45,70 @@ def _why_not(view: doctor_view.View) -> str:
     try:
         view.host.inode(_TYPES)
     except OSError:
-        return (f'the kernel has no {_TYPES} (CONFIG_DEBUG_INFO_BTF), by '
-                f'which its programs find what they read')
+        return (f'the kernel has no {_TYPES} (CONFIG_DEBUG_INFO_BTF), which '
+                f'the programs of the monitor need to find their data')
     if not _is_from(view, _TASKS):
-        return 'that takes Linux {}.{}'.format(*_TASKS)
+        return 'the monitor needs Linux {}.{} or later'.format(*_TASKS)
     return ''
 
 
 def _is_from(view: doctor_view.View, first: tuple[int, int]) -> bool:
-    """Whether the kernel is this Linux, or a later one."""
+    """Tells whether the kernel is this Linux or a later one."""
     release = re.match(r'(\d+)\.(\d+)', view.host.release)
     return release is not None and tuple(map(int, release.groups())) >= first
 
 
 def budgets(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Shows whether the monitor can see budgets run out."""
     name = view.detection.name
     if name is None or _why_not(view):
         return
     yield findings.ok('monitor.budgets', (
-        f'nova-rt monitor can tell when budgets of {name} run out, if its '
-        f'programs find them in this kernel.'))
+        f'nova-rt monitor can see when budgets of {name} run out, if its '
+        f'programs find the budgets in this kernel.'))
 
 
 def packets(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Virtual machines have their sockets in the guest, so packets tell."""
+    """Shows whether transactions of virtual machines can be seen.
+
+    The sockets of a virtual machine are inside the guest, so the monitor has
+    to read packets.
+    """
     if _why_not(view):
         return
-    known = _is_from(view, _PACKETS)
+    has_tcx = _is_from(view, _PACKETS)
     yield findings.ok('monitor.packets', (
         'nova-rt monitor can see transactions of virtual machines, and '
-        'datagrams.' if known else
-        'nova-rt monitor cannot see transactions of virtual machines, nor '
-        'datagrams: that takes Linux {}.{} (tcx).'.format(*_PACKETS)))
+        'datagrams.' if has_tcx else
+        'nova-rt monitor cannot see transactions of virtual machines or '
+        'datagrams: this needs Linux {}.{} or later (tcx).'.format(
+            *_PACKETS)))
 
 
 def counters(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Shows whether the CPUs count cycles and cache misses."""
     try:
-        found = [name for name in view.host.names(_COUNTERS)
+        names = [name for name in view.host.names(_COUNTERS)
                  if _CPU.fullmatch(name)]
     except OSError:
-        found = []
+        names = []
     yield findings.ok('monitor.counters', (
-        'The CPUs count cycles and cache misses.' if found else
-        'The CPUs show the kernel no counters of cycles and cache misses, '
-        'so there are none of servers.'))
+        'The CPUs count cycles and cache misses.' if names else
+        'The kernel has no counters of cycles and cache misses of the CPUs, '
+        'so the monitor does not show them for servers.'))
 
 
 def power(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Shows whether the host has a meter of energy."""
     try:
-        meters = [each for each in view.host.names(_ENERGY) if ':' in each]
+        meters = [name for name in view.host.names(_ENERGY) if ':' in name]
     except OSError:
         meters = []
     yield findings.ok('monitor.power', (
-        f'The host has {findings.count(len(meters), "meter")} of energy '
+        f'The host has {findings.count(len(meters), "energy meter")} '
         f'(RAPL).' if meters else
-        'The host has no meter of energy (RAPL), so there is no power of '
-        'servers.'))
+        'The host has no energy meter (RAPL), so the monitor does not show '
+        'the power of servers.'))
 
 
 CHECKS: dict[str, doctor_view.Check] = {

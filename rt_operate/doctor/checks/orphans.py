@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Budgets nobody uses, and room that a guest could take."""
+"""Checks for budgets that nobody uses, and room that a guest could take."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,12 @@ from nova_rt.machine.kernel import tree
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
 
-_AUDIT = ('Have nova-compute run: it puts this right when it starts and in '
-          'each audit.')
+_AUDIT = ('Start nova-compute, which corrects this at its start and in each '
+          'audit.')
 
 
 def orphans(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks for groups that hold a budget but have no task."""
     if view.groups is None:
         return
     empty: list[kernel_groups.Group] = []
@@ -27,23 +28,26 @@ def orphans(view: doctor_view.View) -> Iterator[findings.Finding]:
         text = findings.some([f'{group.path} ({findings.share(group.ppm)})'
                               for group in empty])
         yield findings.warning(
-            'orphans.budget', f'Groups hold a budget and have no task: '
+            'orphans.budget', f'Groups hold a budget but have no task: '
             f'{text}.', _AUDIT)
     else:
         yield findings.ok('orphans.budget',
-                          'No group holds a budget without a task.')
+                          'Every group that holds a budget has a task.')
 
 
 def room(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks for parents that hold more than the groups below them."""
     if view.groups is None:
         return
-    loose = [(path, view.groups.room(path)) for path in view.groups.parents()]
-    found = [f'{path} ({findings.share(ppm)} more)'
-             for path, ppm in loose if ppm > 0]
-    if found:
+    room_by_path = [(path, view.groups.room(path))
+                    for path in view.groups.parents()]
+    too_large = [f'{path} ({findings.share(ppm)} more)'
+                 for path, ppm in room_by_path if ppm > 0]
+    if too_large:
         yield findings.warning(
-            'orphans.room', f'Groups hold more than their children, which a '
-            f'guest could take: {findings.some(found)}.', _AUDIT)
+            'orphans.room', f'Groups hold more than the groups below them, '
+            f'and a guest could take the rest: {findings.some(too_large)}.',
+            _AUDIT)
     else:
         yield findings.ok('orphans.room', _as_it_should_be(view, view.groups))
 
@@ -53,28 +57,29 @@ def _as_it_should_be(view: doctor_view.View, groups: kernel_groups.Groups
     top = groups.partition
     if (view.interface is not None and view.interface.keeps_room(top)
             and groups.charged(top)):
-        return (f'{top} holds more than the servers do, as this kernel, '
-                f'which throttles it, too, needs; the groups between hold '
-                f'just what these do.')
-    return 'The groups above the servers hold just what these do.'
+        return (f'{top} holds more than the servers, because this kernel '
+                f'throttles {top}, too; the groups between {top} and the '
+                f'servers hold as much as the servers.')
+    return 'The groups above the servers hold as much as the servers.'
 
 
 def period(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks that the groups above the servers have the period of parents."""
     if view.groups is None:
         return
-    found = []
+    wrong = []
     for path in view.groups.parents():
         group = view.groups.get(path)
         if group is not None and group.budget and (
                 group.held.period_us != tree.PARENT_PERIOD_US):
-            found.append(f'{path} ({group.held.period_us} us)')
-    if found:
+            wrong.append(f'{path} ({group.held.period_us} us)')
+    if wrong:
         yield findings.problem(
-            'orphans.period', f'Groups above the servers have another period '
-            f'than {tree.PARENT_PERIOD_US} us, which nova-compute refuses '
-            f'to work with: {findings.some(found)}.',
-            f'Set it to {tree.PARENT_PERIOD_US} us, and their runtime to '
-            f'the same share.')
+            'orphans.period', f'Groups above the servers have a period other '
+            f'than {tree.PARENT_PERIOD_US} us, with which nova-compute '
+            f'refuses to work: {findings.some(wrong)}.',
+            f'Set the period to {tree.PARENT_PERIOD_US} us and the runtime '
+            f'so that the share of each group stays the same.')
 
 
 CHECKS: dict[str, doctor_view.Check] = {

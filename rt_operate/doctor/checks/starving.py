@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""vCPUs that have their reservation and get no CPU time."""
+"""Checks for vCPUs that have their reservation but get no CPU time."""
 
 from collections.abc import Iterator
 import contextlib
@@ -16,30 +16,37 @@ _ID = 'deadline.starving'
 
 
 def starved(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Policies and affinities read back right there."""
+    """Checks that vCPUs that are ready to run get CPU time.
+
+    The policy and the affinity of a starving vCPU read back as they should
+    be, so only its CPU time shows that it starves.
+    """
     if not view.detection.deadline:
         return
     vcpus = _vcpus(view)
-    found = [str(task) for task in _starving(vcpus)]
-    if found:
+    starving_vcpus = [str(task) for task in _starving(vcpus)]
+    if starving_vcpus:
         yield findings.problem(
-            _ID, f'vCPUs with a reservation are ready to run and get no CPU '
-            f'time: {findings.some(found)}.',
-            'Have nova-compute run: its audit lets them run again. Without '
-            'it, for each thread: chrt -o -p 0 TID')
+            _ID, f'vCPUs with a reservation are ready to run but get no CPU '
+            f'time: {findings.some(starving_vcpus)}.',
+            'Start nova-compute, whose audit lets them run again; without '
+            'nova-compute, for each thread: chrt -o -p 0 TID')
     elif vcpus:
         yield findings.ok(_ID, 'Each vCPU with a reservation that is ready '
                           'to run gets CPU time.')
 
 
 def _vcpus(view: doctor_view.View) -> list[proc.Task]:
-    """The SCHED_DEADLINE threads of guests."""
+    """Returns the SCHED_DEADLINE threads of guests."""
     return [task for task in view.tasks.deadline
             if deadline.is_vcpu(view.group_of(task))]
 
 
 def _starving(vcpus: list[proc.Task]) -> Iterator[proc.Task]:
-    """All are looked at first: then only few of them are waited for."""
+    """Yields the vCPUs that starve.
+
+    All vCPUs are noted first, so that few of them need a wait of their own.
+    """
     watch = starving.Watch()
     watch.note(task.thread for task in vcpus)
     for task in vcpus:

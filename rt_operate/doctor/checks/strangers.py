@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Guests of which nova-compute says that Nova does not have them here.
+"""Checks for guests that Nova does not have on this host.
 
-It marks them in libvirt, see ``nova_rt.services.virt.libvirt.strangers``.
+nova-compute marks these guests in libvirt, see
+``nova_rt.services.virt.libvirt.strangers``.
 """
 
 from collections.abc import Iterator
@@ -16,25 +17,27 @@ _MARK = f'domain/metadata/{{{labels.UNKNOWN}}}unknown'
 
 
 def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks for guests with the mark of a stranger."""
     name = 'strangers.guests'
-    found = sorted(
+    marked = sorted(
         f'{root.findtext("domain/name", "")} '
         f'({root.findtext("domain/uuid", "")})'
         for root in domains.running(view.host)
         if root.find(_MARK) is not None)
-    if found:
+    if marked:
         yield findings.warning(
-            name, f'Guests run with a CPU reservation and are not on this '
-            f"host in Nova's database, by nova-compute, which offers no more "
-            f'what they hold: {findings.some(found)}.',
-            'See "Backup and restore" in the administrator guide: bring '
-            'their servers back, or end them with virsh destroy; leave those '
-            'of another cloud. The log of nova-compute says which of them '
-            'the database has on another host.')
+            name, f'nova-compute says that these guests run with a CPU '
+            f"reservation, but are not on this host in Nova's database; this "
+            f'host does not offer the bandwidth that they hold: '
+            f'{findings.some(marked)}.',
+            'See "Backup and restore" in the administrator guide: restore '
+            'their servers, or end the guests with virsh destroy; leave '
+            'guests of another cloud alone. The log of nova-compute says '
+            'which of them the database has on another host.')
     else:
         yield findings.ok(
             name, 'nova-compute has marked no guest with a reservation as '
-            "one that Nova's database does not have here.")
+            "missing on this host in Nova's database.")
 
 
 CHECKS: dict[str, doctor_view.Check] = {'strangers.guests': guests}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The kernel's settings for real-time tasks as a whole."""
+"""Checks the settings of the kernel for all real-time tasks together."""
 
 from collections.abc import Iterator
 
@@ -13,22 +13,24 @@ from rt_operate.doctor import view as doctor_view
 
 _TIMESLICE = '/proc/sys/kernel/sched_rr_timeslice_ms'
 _RUNTIME_ID = 'sysctl.rt_runtime'
-#: 20-bit fractions of the kernel, rounded.
+#: The kernel rounds shares to fractions of 20 bits.
 _NOISE_PPM = 2
 
 
 def limit(host: host_files.Host) -> tuple[int, int]:
-    """(runtime, period) in us."""
+    """Returns the runtime and the period of all real-time tasks, in us."""
     return (host.number(tree.SYSCTL.format('runtime')),
             host.number(tree.SYSCTL.format('period')))
 
 
 def rt_runtime(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks kernel.sched_rt_runtime_us."""
     value, period = limit(view.host)
     text = f'kernel.sched_rt_runtime_us is {value}'
     if value < 0:
         yield findings.problem(
-            _RUNTIME_ID, f'{text}: the kernel enforces and admits nothing.',
+            _RUNTIME_ID, f'{text}: the kernel does not enforce budgets and '
+            f'does not check whether they fit.',
             'sysctl kernel.sched_rt_runtime_us=950000')
     elif value == 0:
         yield findings.problem(
@@ -36,20 +38,23 @@ def rt_runtime(view: doctor_view.View) -> Iterator[findings.Finding]:
             'sysctl kernel.sched_rt_runtime_us=950000')
     elif value >= period and (kept := deadline_servers.fair_share(view.host)):
         yield findings.ok(
-            _RUNTIME_ID, f'{text}, all of the period of {period}, as is the '
-            f'default since Linux 7.2; the fair_server keeps '
+            _RUNTIME_ID, f'{text}, the whole period of {period}, which is '
+            f'the default since Linux 7.2; the fair_server keeps '
             f'{findings.share(kept)} of each pCPU for ordinary tasks.')
     elif value >= period and not _deadline_servers(view):
         yield findings.warning(
-            _RUNTIME_ID, f'{text}, all of the period of {period}: real-time '
-            f'tasks may leave nothing to others.',
+            _RUNTIME_ID, f'{text}, the whole period of {period}: real-time '
+            f'tasks may leave no CPU time to ordinary tasks.',
             'sysctl kernel.sched_rt_runtime_us=950000')
     else:
         yield findings.ok(_RUNTIME_ID, f'{text} in every {period}.')
 
 
 def root_group(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """The two limits; people often change only one of them."""
+    """Checks that the root group agrees with kernel.sched_rt_runtime_us.
+
+    The kernel has both limits, and often only one of them is changed.
+    """
     value, period = limit(view.host)
     if view.groups is None or value < 0 or not view.groups.root.budget:
         return
@@ -62,12 +67,14 @@ def root_group(view: doctor_view.View) -> Iterator[findings.Finding]:
     elif own > allowed:
         yield findings.warning(
             name, f'The root group hands out {findings.share(own)}, and '
-            f'kernel.sched_rt_runtime_us allows {findings.share(allowed)}, '
-            f'which counts.', 'Lower the root group to that.')
+            f'kernel.sched_rt_runtime_us only allows '
+            f'{findings.share(allowed)}, which is the limit that counts.',
+            'Lower the budget of the root group to this share.')
     elif _deadline_servers(view):
         yield findings.ok(
             name, f'The root group hands out {findings.share(own)} of '
-            f'{findings.share(allowed)}; SCHED_DEADLINE has the rest.')
+            f'{findings.share(allowed)}; the rest is for SCHED_DEADLINE '
+            f'tasks.')
     else:
         yield findings.warning(
             name, f'The root group hands out {findings.share(own)}, less '
@@ -78,6 +85,7 @@ def root_group(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def timeslice(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks the time slice of SCHED_RR tasks."""
     if view.options.guest_policy != 'rr' or (
             view.host.optional(_TIMESLICE) is None):
         return
@@ -88,12 +96,12 @@ def timeslice(view: doctor_view.View) -> Iterator[findings.Finding]:
     if value > 0:
         yield findings.ok(name, f'{text}.')
     else:
-        yield findings.warning(name, f'{text}, which is no length.',
+        yield findings.warning(name, f'{text}, which is not a valid length.',
                                'sysctl kernel.sched_rr_timeslice_ms=100')
 
 
 def _deadline_servers(view: doctor_view.View) -> bool:
-    """An HCBS kernel: it has other means against a runaway."""
+    """Tells whether this is an HCBS kernel, which limits runaway tasks."""
     return view.interface is not None and view.interface.deadline_servers
 
 

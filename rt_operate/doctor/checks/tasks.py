@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Real-time tasks in the wrong place."""
+"""Checks for real-time tasks in groups where they do harm or cannot run."""
 
 from collections.abc import Callable, Iterator
 import posixpath
@@ -14,17 +14,18 @@ from rt_operate.doctor import view as doctor_view
 
 
 def no_budget(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks that every real-time task is in a group with a budget."""
     name = 'tasks.no_budget'
     if view.groups is None or view.interface is None:
         return
     rule = _starved if view.interface.inherits else _without
-    found = list(_in_groups(view, rule))
-    if found:
+    misplaced = list(_in_groups(view, rule))
+    if misplaced:
         yield findings.problem(
-            name, f'Real-time tasks are in groups with nothing to run on: '
-            f'{findings.some(found)}.',
-            'Give the group a budget, or make them ordinary: chrt -o -p 0 '
-            'TID')
+            name, f'Real-time tasks are in groups without any budget to run '
+            f'on: {findings.some(misplaced)}.',
+            'Give the group a budget, or make the tasks ordinary: chrt -o -p '
+            '0 TID')
     else:
         yield findings.ok(
             name, f'None of the {len(view.tasks.real_time)} real-time tasks '
@@ -32,24 +33,31 @@ def no_budget(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def middle(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """The leaf rule of HCBS, which the kernel itself does not keep."""
+    """Checks that real-time tasks are only in leaf groups.
+
+    HCBS requires this, but the kernel does not enforce it.
+    """
     if (view.interface is None or not view.interface.deadline_servers
             or view.interface.inherits):
         return
-    found = list(_in_groups(view, _is_middle))
-    if found:
+    misplaced = list(_in_groups(view, _is_middle))
+    if misplaced:
         yield findings.problem(
             'tasks.middle', f'Real-time tasks are in groups whose children '
-            f'have a budget, so that both get all of it: '
-            f'{findings.some(found)}.',
-            'Make them ordinary (chrt -o -p 0 TID), or move them to a leaf.')
+            f'have a budget, so the same bandwidth is used twice: '
+            f'{findings.some(misplaced)}.',
+            'Make these tasks ordinary (chrt -o -p 0 TID), or move them to a '
+            'group without children.')
     else:
         yield findings.ok('tasks.middle', 'No real-time task is in a group '
                           'whose children have a budget.')
 
 
 def priority(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Mainline compares priorities across groups."""
+    """Checks that tasks of the host do not starve the servers.
+
+    A mainline kernel compares priorities across groups.
+    """
     if view.groups is None or view.interface is None or (
             not view.interface.fixed_priorities):
         return
@@ -57,38 +65,38 @@ def priority(view: doctor_view.View) -> Iterator[findings.Finding]:
     least = view.options.guest_priority
     high = [task for task in view.tasks.real_time if task.priority >= least]
     threads = sum(task.kernel for task in high)
-    found = [str(task) for task in high
-             if not task.kernel and _competes(view, view.groups, task)]
-    if found:
+    competing = [str(task) for task in high
+                 if not task.kernel and _competes(view, view.groups, task)]
+    if competing:
         yield findings.warning(
             name, f'Real-time tasks outside of the servers have a priority '
-            f'of {least} (guest_priority) or more, and starve them: '
-            f'{findings.some(found)}.',
-            'Lower theirs, raise [nova_rt] guest_priority, or keep them off '
-            'the pCPUs of rt_cpus.')
+            f'of {least} (guest_priority) or more, and can starve servers: '
+            f'{findings.some(competing)}.',
+            'Lower the priority of these tasks, raise [nova_rt] '
+            'guest_priority, or keep the tasks off the pCPUs of rt_cpus.')
     else:
         yield findings.ok(
             name, f'No process outside of the servers has a priority of '
-            f'{least} (guest_priority) or more, leaving '
-            f'{findings.count(threads, "kernel thread")} aside.')
+            f'{least} (guest_priority) or more, not counting '
+            f'{findings.count(threads, "kernel thread")}.')
 
 
 def _competes(view: doctor_view.View, groups: kernel_groups.Groups,
               task: proc.Task) -> bool:
-    """Whether it runs on pCPUs of servers and is none of their tasks."""
+    """Tells whether a task is not of a server but may run on its pCPUs."""
     if (view.group_of(task) + '/').startswith(groups.partition + '/'):
         return False
     try:
         allowed = proc.status(view.host, task)['Cpus_allowed_list']
     except (FileNotFoundError, ProcessLookupError):
-        return False  # it has ended
+        return False  # the task has ended
     return bool(config.chosen(view) & {*cpulist.parse_ids(allowed)})
 
 
 def _in_groups(view: doctor_view.View,
                rule: Callable[[kernel_groups.Groups, str], bool]
                ) -> Iterator[str]:
-    """The real-time tasks in groups for which *rule* holds."""
+    """Yields the real-time tasks in groups for which *rule* holds."""
     if view.groups is None:
         return
     for task in view.tasks.real_time:
@@ -103,13 +111,13 @@ def _without(groups: kernel_groups.Groups, path: str) -> bool:
 
 
 def _starved(groups: kernel_groups.Groups, path: str) -> bool:
-    """Says where the group that others inherit from has nothing left."""
+    """Tells whether the group from which *path* inherits has no room left."""
     while path.strip('/'):
         group = groups.get(path)
         if group is not None and group.configured:
             return groups.room(path) <= 0
         path = posixpath.dirname(path)
-    return False  # the root group: unreserved
+    return False  # the root group, whose tasks need no budget
 
 
 def _is_middle(groups: kernel_groups.Groups, path: str) -> bool:

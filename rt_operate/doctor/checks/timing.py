@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How finely the kernel charges, and what may be sold."""
+"""Checks how finely the kernel charges run time.
+
+Shorter runtimes and periods than the kernel can charge must not be sold.
+"""
 
 from collections.abc import Iterator
 
@@ -14,24 +17,29 @@ _DEADLINE_MIN = '/proc/sys/kernel/sched_deadline_period_min_us'
 
 
 def hrtick(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Mainline groups are charged at ticks, whatever the timer."""
+    """Checks whether deadline servers are charged by a timer.
+
+    Groups of a mainline kernel are charged at ticks, even with a timer.
+    """
     if not view.by_timer:
         return
     name = 'timing.hrtick'
-    fine = ticks.high_resolution(view.host)
-    if fine:
+    by_timer = ticks.high_resolution(view.host)
+    if by_timer:
         yield findings.ok(name, 'Run time is charged by a timer (HRTICK).')
-    elif fine is None:
+    elif by_timer is None:
         yield deadline_servers.unseen(
-            view, name, 'Whether HRTICK is on', _why_unread(view.host))
+            view, name, 'The state of HRTICK', _why_unread(view.host))
     else:
         yield findings.warning(
             name, 'HRTICK is off: run time is charged at ticks of '
-            f'{ticks.tick_us()} us, and a server may overrun by one.',
+            f'{ticks.tick_us()} us, and a server may overrun its runtime by '
+            f'one tick.',
             _turn_on(view.host))
 
 
 def tick(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks that no shorter runtime than a tick may be sold."""
     if view.detection.name is None or (
             view.by_timer and ticks.high_resolution(view.host)):
         return
@@ -40,29 +48,32 @@ def tick(view: doctor_view.View) -> Iterator[findings.Finding]:
     name = 'timing.tick'
     text = f'Run time is charged at ticks of {length} us'
     if options.min_runtime_us >= length:
-        yield findings.ok(name, f'{text}, within the shortest runtime '
-                                f'allowed, {options.min_runtime_us} us.')
+        yield findings.ok(name, f'{text}, which is not longer than the '
+                                f'shortest runtime that is allowed, '
+                                f'{options.min_runtime_us} us.')
         return
     short = [f'runtime ({options.min_runtime_us})']
     if options.min_period_us < length:
         short.append(f'period ({options.min_period_us})')
     refused = view.interface is not None and view.interface.fragile
     yield findings.warning(
-        name, f'{text}, longer than the shortest {" and ".join(short)} '
-        f'allowed: such servers '
-        + ('are refused on this host, which could panic.' if refused else
-           'get their share in the long run only, a whole tick at a time.'),
+        name, f'{text}, which is longer than the shortest '
+        f'{" and ".join(short)} that is allowed: servers with less than a '
+        f'tick '
+        + ('are refused on this host, because the kernel could panic.'
+           if refused else
+           'get their share only in the long run, a whole tick at a time.'),
         f'Set [nova_rt] min_runtime_us = {length} on nova-api, '
-        f'nova-scheduler and nova-compute, or sell no shorter ones.')
+        f'nova-scheduler and nova-compute, or sell no shorter runtimes.')
 
 
 def limits(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """What the API lets pass must not fail at the kernel."""
+    """Checks that the kernel accepts all values that the API accepts."""
     kernel = view.interface
     if kernel is None:
         return
     period = kernel.min_period_us
-    # A kernel that has a least period checks the sysctl, where it is there.
+    # A kernel with a shortest period takes it from the sysctl, if it has it.
     if kernel.deadline_servers and period > 1 and (
             view.host.optional(_DEADLINE_MIN) is not None):
         period = view.host.number(_DEADLINE_MIN)
@@ -72,12 +83,16 @@ def limits(view: doctor_view.View) -> Iterator[findings.Finding]:
         if own < least:
             yield findings.warning(
                 f'timing.min_{name}', f'[nova_rt] min_{name}_us is {own}, '
-                f'and the kernel takes no {name} below {least}.',
-                f'Set it to {least}.')
+                f'but the kernel accepts no {name} below {least} us.',
+                f'Set min_{name}_us to {least}.')
 
 
 def _turn_on(host: host_files.Host) -> str:
-    """Before 5.13 the file has another place, before 5.12 one name."""
+    """Returns the command that turns HRTICK on; '' if there is none.
+
+    Before Linux 5.13 the file is in another place, and before Linux 5.12
+    there is no separate HRTICK_DL.
+    """
     for path in ticks.FEATURES:
         text = host.optional(path)
         if text is not None:

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is compared, one source with another; nothing is read here."""
+"""Compares plain data of one source with data of another; reads nothing."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The claims of the servers that run against what the kernel holds."""
+"""Compares the claims of running servers with the budgets in the kernel."""
 
 from collections.abc import Iterator
 
@@ -10,6 +10,7 @@ from rt_operate.manage import snapshot
 
 
 def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
+    """Yields the differences between claims and budgets on a host."""
     if host.kernel is None:
         return
     moving = {holding.server for holding in host.holdings if holding.moving}
@@ -24,13 +25,13 @@ def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
     for group, ppm in host.kernel.strays.items():
         yield snapshot.Difference(
             'budget.stray', host.name, '', f'the kernel holds {ppm} ppm for '
-            f'{group}, which is of no server with a claim', 'no budget',
+            f'{group}, which belongs to no server with a claim', 'no budget',
             remedies.STRAY)
     for group, ppm in host.kernel.room.items():
         yield snapshot.Difference(
             'budget.room', host.name, '', f'{group} holds {ppm} ppm more '
-            f'than the groups below it, which a guest could take',
-            'just what they hold', remedies.AUDIT)
+            f'than the groups below it, and a guest could take the rest',
+            'as much as the groups below it', remedies.AUDIT)
 
 
 def _equal(leaf: snapshot.Leaf, replicated: bool) -> bool:

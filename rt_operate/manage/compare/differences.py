@@ -2,8 +2,8 @@
 
 """Finds the differences between claims, Placement and kernel on a host.
 
-Pure code.  A server that Nova is at work on is left out, but for its claims
-in the sums: what differs meanwhile is not known to be wrong.
+This is pure code.  A server on which Nova is at work is left out, because a
+difference meanwhile may be right.  Its claims count in the sums.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from rt_operate.manage import snapshot
 
 
 def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
-    """All differences on a host."""
+    """Yields all differences on a host."""
     return itertools.chain(
         *(_server(host, holding) for holding in host.holdings
           if not holding.moving),
@@ -30,21 +30,21 @@ def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
 
 
 def _strangers(host: snapshot.Host) -> Iterator[snapshot.Difference]:
-    """Guests that nova-compute counts and Nova does not have there."""
-    for each in host.published.strangers if host.published else ():
-        kind, said, remedy = (
-            ('guest.elsewhere', f'its server {each.elsewhere}',
-             remedies.ELSEWHERE) if each.elsewhere else
+    """Yields the guests that nova-compute counts but Nova does not have."""
+    for stranger in host.published.strangers if host.published else ():
+        kind, entry, remedy = (
+            ('guest.elsewhere', f'its server {stranger.elsewhere}',
+             remedies.ELSEWHERE) if stranger.elsewhere else
             ('guest.unknown', 'no such server', remedies.STRANGER))
         yield snapshot.Difference(
-            kind, host.name, each.uuid,
-            f'the guest {each.name} runs with {each.holds}, and the '
-            f'database has {said}', 'no such guest', remedy)
+            kind, host.name, stranger.uuid,
+            f'the guest {stranger.name} runs with {stranger.holds}, but the '
+            f'database has {entry}', 'no such guest', remedy)
 
 
 def _server(host: snapshot.Host, holding: snapshot.Holding
             ) -> Iterator[snapshot.Difference]:
-    """One server's claims against what it asks for."""
+    """Compares the claims of one server with the reservation it asks for."""
     def differs(kind: str, found: str, wanted: str, remedy: str
                 ) -> snapshot.Difference:
         return snapshot.Difference(kind, host.name, holding.server, found,
@@ -52,38 +52,38 @@ def _server(host: snapshot.Host, holding: snapshot.Holding
 
     if holding.trouble:
         yield differs('request.invalid', holding.trouble,
-                      'a reservation that makes sense, or none',
+                      'a valid reservation, or none',
                       remedies.RESIZE)
     for text in holding.unreadable:
         yield differs('claim.unreadable', f'its claim reads {text!r}',
                       'a claim that can be read', remedies.RESTORE)
-    for mistake in _claims(host, holding):
+    for mistake in _mistakes(host, holding):
         yield differs(*mistake)
 
 
-def _claims(host: snapshot.Host, holding: snapshot.Holding
-            ) -> Iterator[tuple[str, str, str, str]]:
-    """(kind, found, wanted, remedy) of each mistake."""
-    wanted, held = holding.wanted, holding.claims
+def _mistakes(host: snapshot.Host, holding: snapshot.Holding
+              ) -> Iterator[tuple[str, str, str, str]]:
+    """Yields (kind, found, wanted, remedy) for each mistake in the claims."""
+    wanted, held_claims = holding.wanted, holding.claims
     if wanted is None:
-        if held and not holding.trouble:
-            yield ('claim.unasked', f'it holds {_describe(holding)} and asks '
+        if held_claims and not holding.trouble:
+            yield ('claim.unasked', f'it holds {_describe(holding)} but asks '
                    f'for no reservation', 'no claim', remedies.MOVE)
         return
-    if not held:
+    if not held_claims:
         if not holding.unreadable:
-            yield ('claim.missing', 'it asks for a reservation and holds '
+            yield ('claim.missing', 'it asks for a reservation but holds '
                    'none', f'a claim of {wanted} on {holding.vcpus} pCPU'
                    f'{"" if holding.vcpus == 1 else "s"}', remedies.MOVE)
         return
-    if len(held) > 1:
-        yield ('claim.several', f'it holds {len(held)} claims: '
+    if len(held_claims) > 1:
+        yield ('claim.several', f'it holds {len(held_claims)} claims: '
                f'{_describe(holding)}', 'one claim', remedies.MOVE)
     elif holding.providers - {host.provider}:
         yield ('claim.provider', f'its claim is for the provider '
                f'{", ".join(sorted(holding.providers))}', host.provider,
                remedies.MOVE)
-    for claim in held:
+    for claim in held_claims:
         yield from _claim(holding, claim, wanted)
 
 
@@ -94,12 +94,12 @@ def _claim(holding: snapshot.Holding, claim: claims.RTClaim,
         yield ('claim.server', f'its claim names the server '
                f'{claim.instance_uuid}', holding.server, remedies.MOVE)
     if claim.reservation != wanted:
-        yield ('claim.reservation', f'its claim is of '
+        yield ('claim.reservation', f'its claim is for '
                f'{claim.reservation}', str(wanted), remedies.MOVE)
     if len(claim.cpus) != holding.vcpus:
         yield ('claim.vcpus', f'its claim has the pCPUs '
-               f'{list(claim.cpus)}', f'{holding.vcpus} of them, one for '
-               f'each vCPU', remedies.MOVE)
+               f'{list(claim.cpus)}', f'{holding.vcpus} pCPUs, one for each '
+               f'vCPU', remedies.MOVE)
     if len(set(claim.cpus)) < len(claim.cpus):
         yield ('claim.cpus', f'its claim has a pCPU twice: '
                f'{list(claim.cpus)}', 'a pCPU of its own for each vCPU',

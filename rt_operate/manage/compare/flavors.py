@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds flavors that look meant to be reserved, and are not.
+"""Finds flavors that seem meant to have a reservation but have none.
 
-Pure code.  ``openstack flavor create --property`` ends with status 0 where
-Nova refuses the properties (python-openstackclient 5.8 to 10.5, tried), and
-leaves a flavor without any.  A name is no proof: what is found here is for
-people to look at.
+This is pure code.  ``openstack flavor create --property`` ends with status 0
+even when Nova refuses the properties (tried with python-openstackclient 5.8
+to 10.5), and leaves a flavor without properties.  The name of a flavor
+proves nothing, so a person has to look at what is found here.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,35 +20,38 @@ from rt_operate.manage import snapshot
 _KEYS = tuple(reservation.FLAVOR_PREFIX + key for key in reservation.KEYS)
 _BOTH = ' and '.join(_KEYS)
 _ALMOST = re.compile(r'rt_(runtime|period)', re.IGNORECASE)
-#: As in flavor_rt1 and rt-5397-10000, which the documentation has.
+#: Matches names such as flavor_rt1 and rt-5397-10000 of the documentation.
 _NAME = re.compile(r'(?<![a-z])rt(?![a-z])|real-?time', re.IGNORECASE)
 _PLACEMENT = hostmap.TRAITS | set(hostmap.CLASSES)
 
 
 def suspects(flavors: Iterable[snapshot.Flavor], limits: reservation.Limits
              ) -> Iterator[snapshot.Suspect]:
-    """One sentence at most for each flavor.
+    """Yields the flavors to look at, each with one reason.
 
-    :param limits: the operator's rules of today
+    :param limits: the operator's rules as they are now
     """
     for flavor in flavors:
         specs = flavor.extra_specs
-        found = (_broken(specs, limits) if any(key in specs for key in _KEYS)
-                 else _missing(flavor))
-        if found is not None:
-            yield snapshot.Suspect(flavor.name, *found)
+        reason = (_broken(specs, limits) if any(key in specs for key in _KEYS)
+                  else _missing(flavor))
+        if reason is not None:
+            yield snapshot.Suspect(flavor.name, *reason)
 
 
 def _broken(specs: Mapping[str, str], limits: reservation.Limits
             ) -> tuple[str, str] | None:
-    """What is wrong with the keys of a flavor that has one or both."""
+    """Returns what is wrong with a flavor that has one or both keys.
+
+    :returns: the mistake and the remedy; None if nothing is wrong
+    """
     present = [key for key in _KEYS if key in specs]
     if len(present) < len(_KEYS):
         absent, = set(_KEYS) - set(present)
         if _takes_hints(specs):
             return None
-        return (f'it has {present[0]} and no {absent}',
-                'give it both by openstack flavor set, or take it away')
+        return (f'it has {present[0]} but not {absent}',
+                'set both keys with openstack flavor set, or remove the key')
     try:
         reservation.from_flavor_and_hints(specs, None, limits)
         conflicts.check(specs)
@@ -59,27 +62,30 @@ def _broken(specs: Mapping[str, str], limits: reservation.Limits
 
 
 def _missing(flavor: snapshot.Flavor) -> tuple[str, str] | None:
-    """What says that a flavor without our keys should have them."""
+    """Returns why a flavor without our keys should perhaps have them.
+
+    :returns: the reason and the remedy; None if there is no reason
+    """
     specs = flavor.extra_specs
     for key in specs:
         if _ALMOST.search(key):
-            return (f'it has {key}, which nothing reads',
-                    f'give it {_BOTH} in its place')
+            return (f'it has {key}, which no service reads',
+                    f'set {_BOTH} instead')
     if _takes_hints(specs):
         return None
     for key, value in specs.items():
         if key.rpartition(':')[2] in _PLACEMENT and value != 'forbidden':
-            return (f'it has {key} and reserves nothing',
-                    f'give it {_BOTH}, or take that away')
+            return (f'it has {key} but reserves nothing',
+                    f'set {_BOTH}, or remove {key}')
     if _NAME.search(flavor.name) and not _conflicts(specs):
-        return ('by its name it is reserved, and it reserves nothing',
-                f'give it {_BOTH} by openstack flavor set; if it is to '
-                'reserve nothing, this can be ignored')
+        return ('its name suggests a reservation, but it reserves nothing',
+                f'set {_BOTH} with openstack flavor set; ignore this if the '
+                'flavor is meant to reserve nothing')
     return None
 
 
 def _takes_hints(specs: Mapping[str, str]) -> bool:
-    """Whether its servers may have a reservation by their hints."""
+    """Tells whether hints may give servers of this flavor a reservation."""
     try:
         return bool(reservation.hint_share(
             specs.get(reservation.HINT_SHARE_KEY, '0')))
@@ -88,7 +94,7 @@ def _takes_hints(specs: Mapping[str, str]) -> bool:
 
 
 def _conflicts(specs: Mapping[str, str]) -> bool:
-    """Whether it has what no reservation goes with."""
+    """Tells whether a flavor has a property that excludes reservations."""
     try:
         conflicts.check(specs)
     except exception.InvalidReservation:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The claims on each pCPU against the map that the host publishes."""
+"""Compares the claims on each pCPU with the map that the host publishes."""
 
 from collections.abc import Iterator
 
@@ -10,42 +10,45 @@ from rt_operate.manage import snapshot
 
 
 def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
+    """Yields the differences between claims and the published map."""
     claims = [(claim.cpus, claim.reservation)
               for holding in host.holdings for claim in holding.claims]
     if host.published is None:
         if claims:
             yield snapshot.Difference(
-                'map.missing', host.name, '', f'it publishes no map of its '
-                f'pCPUs and has {len(claims)} claims',
-                'the map of nova-rt in its stats', remedies.PLUGIN)
+                'map.missing', host.name, '', f'the host publishes no map of '
+                f'its pCPUs but has {len(claims)} '
+                f'{"claim" if len(claims) == 1 else "claims"}',
+                'the map of nova-rt in the stats of the compute node',
+                remedies.PLUGIN)
         return
     published = host.published.state
     if not published.cpus:
-        return  # It takes no reservations now; those it has are kept.
+        return  # The host takes no new reservations and keeps those it has.
     folded = cpus.CpuBandwidth.empty(
         published.cpus, published.cap, published.replicated,
         published.rule).fold([*claims, *(
-            each for stranger in host.published.strangers
-            for each in stranger.held)])
+            claim for stranger in host.published.strangers
+            for claim in stranger.held)])
     yield from _over(host.name, folded)
     if (folded.used, folded.charged, folded.servers) != (
             published.used, published.charged, published.servers):
         yield snapshot.Difference(
             'map.stale', host.name, '',
-            f'it publishes {_describe(published, folded)}',
+            f'the host publishes {_describe(published, folded)}',
             f'{_describe(folded, published)}, the sum of the claims',
             remedies.AUDIT)
 
 
 def _over(host: str, state: cpus.CpuBandwidth
           ) -> Iterator[snapshot.Difference]:
-    """pCPUs with more claims than the cap, or than the kernel can serve."""
+    """Yields the pCPUs whose claims exceed the cap or cannot be scheduled."""
     for cpu, servers in sorted(state.servers.items()):
         if state.rule is not None and not state.rule.holds(servers):
             yield snapshot.Difference(
                 'pcpu.unschedulable', host, '', f'pCPU {cpu} has '
-                f'{", ".join(map(str, servers))}', 'servers that the kernel '
-                'can all give their runtime in each of their periods',
+                f'{", ".join(map(str, servers))}', 'servers to all of which '
+                'the kernel can give their runtime in each of their periods',
                 remedies.LOWER)
     if state.replicated:
         if state.charged > state.cap:
@@ -63,10 +66,10 @@ def _full(host: str, where: str, ppm: int, cap: int) -> snapshot.Difference:
 
 
 def _describe(state: cpus.CpuBandwidth, other: cpus.CpuBandwidth) -> str:
-    """The pCPUs that differ."""
-    differing = [f'{ppm} ppm on pCPU {cpu}' for cpu, ppm, instead
+    """Returns the values of *state* on the pCPUs where *other* differs."""
+    differing = [f'{ppm} ppm on pCPU {cpu}' for cpu, ppm, other_ppm
                  in zip(state.cpus, state.used, other.used, strict=True)
-                 if ppm != instead]
+                 if ppm != other_ppm]
     differing += [
         f'{", ".join(map(str, state.servers.get(cpu, ()))) or "no server"} '
         f'on pCPU {cpu}' for cpu in state.cpus

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The claims on a host against the allocations and inventories of it."""
+"""Compares the claims on a host with its allocations and inventories."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,22 +9,23 @@ from nova_rt.rules import hostmap
 from rt_operate.manage.compare import remedies
 from rt_operate.manage import snapshot
 
-#: Of an inventory; the rest are the same for all of them.
+#: The fields of an inventory that are compared; the others never differ.
 _SIZES = ('total', 'reserved', 'max_unit', 'allocation_ratio')
 
 
 def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
+    """Yields the differences between the claims on a host and Placement."""
     if host.allocations is None:
         if host.published is not None:
             yield snapshot.Difference(
                 'provider.missing', host.name, '', f'Placement has no '
-                f'resource provider {host.provider}', 'the provider of this '
+                f'resource provider {host.provider}', 'a provider for this '
                 'compute node', remedies.AUDIT)
         return
     yield from _inventories(host)
     here = {holding.consumer for holding in host.holdings}
     for holding in host.holdings:
-        if not holding.moving and not _unknown(holding):
+        if not holding.moving and not _is_unknown(holding):
             yield from _holding(host, holding)
     for consumer in sorted(set(host.allocations) - here):
         yield from _other(host, consumer)
@@ -37,13 +38,13 @@ def _ours(amounts: snapshot.Amounts) -> dict[str, int]:
 
 def _describe(amounts: snapshot.Amounts) -> str:
     return ' and '.join(f'{amount} of {name}' for name, amount
-                        in amounts.items()) or 'none of our classes'
+                        in amounts.items()) or 'none of these classes'
 
 
 # Allocations.
 
-def _unknown(holding: snapshot.Holding) -> bool:
-    """Whether nobody can say what it should have."""
+def _is_unknown(holding: snapshot.Holding) -> bool:
+    """Tells whether the right allocation of a holding is unknown."""
     return bool(holding.unreadable
                 or (holding.trouble and not holding.claims))
 
@@ -54,31 +55,31 @@ def _holding(host: snapshot.Host, holding: snapshot.Holding
     found, wanted = _ours(allocations), _wanted(holding)
     if found == wanted:
         return
-    who = ('' if holding.current
-           else f' for its migration {holding.consumer}')
+    purpose = ('' if holding.current
+               else f' for its migration {holding.consumer}')
     remedy, repair = _repair(host, holding, wanted, bool(allocations))
     if not holding.claims and holding.wanted is not None:
         if not found:
-            return  # The claim is missing, which is said already.
+            return  # The missing claim is a difference of its own.
         remedy, repair = remedies.MOVE, None
     yield snapshot.Difference(
         'allocation.amount' if found else 'allocation.missing',
         host.name, holding.server,
-        f'Placement holds {_describe(found)}{who}', _describe(wanted),
+        f'Placement holds {_describe(found)}{purpose}', _describe(wanted),
         remedy, repair)
 
 
 def _wanted(holding: snapshot.Holding) -> dict[str, int]:
-    """What the claims take; without any, what one would take."""
-    taken: dict[str, int] = {}
+    """Returns what claims of a holding take, or what its claim would take."""
+    amounts: dict[str, int] = {}
     pairs = [(len(claim.cpus), claim.reservation.bandwidth)
              for claim in holding.claims]
     if not pairs and holding.wanted is not None:
         pairs = [(holding.vcpus, holding.wanted.bandwidth)]
     for vcpus, bandwidth in pairs:
         for name, amount in hostmap.amounts(vcpus, bandwidth).items():
-            taken[name] = taken.get(name, 0) + amount
-    return taken
+            amounts[name] = amounts.get(name, 0) + amount
+    return amounts
 
 
 def _repair(host: snapshot.Host, holding: snapshot.Holding,
@@ -86,7 +87,7 @@ def _repair(host: snapshot.Host, holding: snapshot.Holding,
             ) -> tuple[str, snapshot.Repair | None]:
     if has_others:
         return remedies.HEAL, _set(host, holding.consumer, wanted)
-    # With our classes alone Nova would take the allocation for whole.
+    # Nova would take an allocation of our classes alone for complete.
     return (remedies.NOVA_HEAL.format(holding.server) if holding.current
             else remedies.CONFIRM), None
 
@@ -99,7 +100,7 @@ def _set(host: snapshot.Host, consumer: str, wanted: snapshot.Amounts
 
 def _other(host: snapshot.Host, consumer: str
            ) -> Iterator[snapshot.Difference]:
-    """A consumer that is not on this host."""
+    """Compares the allocation of a consumer that is not on this host."""
     found = _ours((host.allocations or {})[consumer])
     fate = host.fates.get(consumer, snapshot.Fate.EXPECTED)
     if not found or fate is snapshot.Fate.EXPECTED:
@@ -108,7 +109,7 @@ def _other(host: snapshot.Host, consumer: str
     yield snapshot.Difference(
         'allocation.leaked' if gone else 'allocation.elsewhere',
         host.name, consumer,
-        f'Placement holds {_describe(found)}, and {fate.value}',
+        f'Placement holds {_describe(found)}, but {fate.value}',
         _describe({}),
         remedies.HEAL if gone
         else remedies.NOVA_AUDIT.format(host.provider),
@@ -121,8 +122,8 @@ def _inventories(host: snapshot.Host) -> Iterator[snapshot.Difference]:
     if host.published is None:
         if host.inventories:
             yield snapshot.Difference(
-                'inventory.stale', host.name, '', 'Placement offers its '
-                'share and it publishes no map of its pCPUs',
+                'inventory.stale', host.name, '', 'Placement has inventories '
+                'of its share, but the host publishes no map of its pCPUs',
                 'both or none', remedies.PLUGIN)
         return
     state = host.published.state

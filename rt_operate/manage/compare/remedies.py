@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What an operator can do about a difference."""
+"""The remedies that an operator is told for a difference."""
 
 HEAL = 'run nova-rt-manage heal --apply'
-AUDIT = ("wait for nova-compute's next audit (a minute); if it stays, "
-         'restart nova-compute')
-MOVE = 'resize or migrate it'
-RESIZE = 'resize it to a flavor without the mistake, or delete it'
-RESTORE = ('put the text back from a backup of instance_extra.resources, or '
+AUDIT = ('wait for the next audit of nova-compute (a minute); if the '
+         'difference stays, restart nova-compute')
+MOVE = 'resize or migrate the server'
+RESIZE = ('resize the server to a flavor without the mistake, or delete the '
+          'server')
+RESTORE = ('restore the claim from a backup of instance_extra.resources, or '
            'delete the server and create it again')
-LOWER = ('migrate a server away, or raise [nova_rt] cpu_cap where it was '
+LOWER = ('migrate a server away, or raise [nova_rt] cpu_cap if it was '
          'lowered')
 PLUGIN = ('start nova-compute with compute_driver = nova_rt.RTLibvirtDriver, '
           'or migrate the servers away')
@@ -18,12 +19,12 @@ NOVA_HEAL = ('run nova-manage placement heal_allocations --instance {}, then '
 NOVA_AUDIT = ('run nova-manage placement audit --resource_provider {} '
               '--delete')
 CONFIRM = 'confirm the resize'
-STRANGER = ('see "Backup and restore" in the administrator guide: bring '
-            'its server back, or end the guest; what it holds is not offered '
-            'meanwhile')
+STRANGER = ('see "Backup and restore" in the administrator guide: restore '
+            'its server, or end the guest; until then the host does not '
+            'offer what the guest holds')
 ELSEWHERE = ('see "Backup and restore" in the administrator guide: end the '
-             'guest there before its server is started again; what it holds '
-             'is not offered meanwhile')
-STRAY = ('if a guest of libvirt is in it, see "Backup and restore" in the '
-         'administrator guide; else stop what made the group, or take its '
-         'budget')
+             'guest on this host before its server is started again; until '
+             'then the host does not offer what the guest holds')
+STRAY = ('if a libvirt guest is in the group, see "Backup and restore" in '
+         'the administrator guide; else stop the program that created the '
+         'group, or take its budget back')

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is read for a comparison: cells, Placement and this host's kernel."""
+"""Reads cells, Placement and the kernel of this host for a comparison."""

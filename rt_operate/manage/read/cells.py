@@ -2,9 +2,9 @@
 
 """Reads compute nodes and what their servers hold from Nova's databases.
 
-The fold of a host is the one of Nova's own audit, see
+The servers that count on a host are those that Nova's own audit counts, see
 ResourceTracker._update_available_resource and _populate_assigned_resources:
-its servers, and both ends of the migrations in progress.
+the servers of the host, and both ends of the migrations in progress.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,8 @@ from rt_operate.manage import snapshot
 
 _ATTRIBUTES = ['system_metadata', 'flavor', 'migration_context', 'resources']
 
-#: Nova's work on a server that leaves its place and its claim alone.
+#: The task states in which Nova leaves the host and the claim of a server
+#: alone.
 _RESTING = frozenset((
     None, task_states.IMAGE_SNAPSHOT, task_states.IMAGE_SNAPSHOT_PENDING,
     task_states.IMAGE_PENDING_UPLOAD, task_states.IMAGE_UPLOADING,
@@ -49,25 +50,26 @@ class Node:
 
     @property
     def name(self) -> str:
+        """The name of the host."""
         return str(self.compute.host)
 
 
 def contexts() -> list[Any]:
-    """A context for each cell that has computes."""
+    """Returns a context for each cell that may have compute nodes."""
     admin = nova_context.get_admin_context()
-    found = []
+    targeted = []
     for cell in objects.CellMappingList.get_all(admin):
         if not cell.is_cell0():
             context = nova_context.get_admin_context()
             nova_context.set_target_cell(context, cell)
-            found.append(context)
-    return found
+            targeted.append(context)
+    return targeted
 
 
 def nodes(context: Any, host: str | None) -> list[Node]:
-    """The compute nodes of a cell.
+    """Returns the compute nodes of a cell.
 
-    :param host: only of this host
+    :param host: only the nodes of this host; None for all
     """
     return [Node(context, compute)
             for compute in objects.ComputeNodeList.get_all(context)
@@ -75,12 +77,12 @@ def nodes(context: Any, host: str | None) -> list[Node]:
 
 
 def is_moving(instance: Any) -> bool:
-    """Whether Nova is at work on its place, its size or its life."""
+    """Tells whether Nova changes the place, size or life of a server."""
     return instance.task_state not in _RESTING or bool(instance.hidden)
 
 
 def holdings(node: Node) -> list[snapshot.Holding]:
-    """What servers hold on a node, both ends of a move included."""
+    """Returns what servers hold on a node, both ends of a move included."""
     compute = node.compute
     instances = {
         instance.uuid: instance for instance
@@ -90,21 +92,21 @@ def holdings(node: Node) -> list[snapshot.Holding]:
         if not vm_states.allow_resource_removal(
             vm_state=instance.vm_state, task_state=instance.task_state)}
     moves = dict(_moves(node))
-    found = [_own(node, instance, moves.get(uuid))
-             for uuid, instance in instances.items()]
+    result = [_own(node, instance, moves.get(uuid))
+              for uuid, instance in instances.items()]
     for uuid, migration in moves.items():
-        found += _far_end(node, migration, here=uuid in instances)
-    return found
+        result += _far_end(node, migration, here=uuid in instances)
+    return result
 
 
 def _moves(node: Node) -> Iterator[tuple[str, Any]]:
-    """The migrations that Nova's audit counts, by server."""
+    """Yields the migrations that Nova's audit counts, with their server."""
     newest: dict[str, Any] = {}
     for migration in objects.MigrationList.get_in_progress_and_error(
             node.context, node.compute.host,
             node.compute.hypervisor_hostname):
-        other = newest.get(migration.instance_uuid)
-        if other is None or _time(migration) > _time(other):
+        previous = newest.get(migration.instance_uuid)
+        if previous is None or _time(migration) > _time(previous):
             newest[migration.instance_uuid] = migration
     for uuid, migration in newest.items():
         instance = _instance(node.context, uuid)
@@ -129,9 +131,10 @@ def _instance(context: Any, uuid: str) -> Any:
 
 
 def _counts(instance: Any) -> bool:
-    """Whether Nova counts the claim of a move, as its tracker says it.
+    """Tells whether Nova's resource tracker counts the claim of a move.
 
-    See _instance_in_resize_state and _instance_is_live_migrating there.
+    See _instance_in_resize_state and _instance_is_live_migrating in the
+    tracker.
     """
     vm, task = instance.vm_state, instance.task_state
     return bool(
@@ -144,11 +147,11 @@ def _counts(instance: Any) -> bool:
 
 
 def _own(node: Node, instance: Any, migration: Any) -> snapshot.Holding:
-    """Returns the holding of a server that is on this node by its record."""
+    """Returns the holding of a server whose record names this node."""
     resources = instance.resources
     if (migration is not None and _ends(node, migration)
             and not _starts(node, migration)):
-        # Until the move is finished, only its context knows.
+        # Until the move is finished, only its context has the new claim.
         resources = migration.instance.migration_context.new_resources
     return _holding(instance, instance.uuid, instance.flavor, resources,
                     _is_under_way(instance, migration))
@@ -156,9 +159,9 @@ def _own(node: Node, instance: Any, migration: Any) -> snapshot.Holding:
 
 def _far_end(node: Node, migration: Any, here: bool
              ) -> Iterator[snapshot.Holding]:
-    """What a move holds next to what the server does by its record.
+    """Yields what a move holds besides the holding of ``_own``.
 
-    :param here: the server is on this node by its record
+    :param here: whether the record of the server names this node
     """
     instance = migration.instance
     context = instance.migration_context
@@ -188,7 +191,7 @@ def _ends(node: Node, migration: Any) -> bool:
 
 
 def _same(one: Iterable[Any] | None, other: Iterable[Any] | None) -> bool:
-    """Nova keeps claims in a set: equal ones count once."""
+    """Tells whether two lists of claims are equal as sets, as in Nova."""
     return set(one or ()) == set(other or ())
 
 
@@ -201,17 +204,17 @@ def _is_under_way(instance: Any, migration: Any) -> bool:
 def _holding(instance: Any, consumer: str, flavor: Any,
              resources: Iterable[Any] | None, moving: bool
              ) -> snapshot.Holding:
-    held: list[claims.RTClaim] = []
+    readable: list[claims.RTClaim] = []
     unreadable, providers = [], set()
     for resource in resources or ():
         if resource.resource_class != hostmap.RESOURCE_CLASS:
             continue
         try:
-            held.append(claims.RTClaim.parse(resource.identifier))
+            readable.append(claims.RTClaim.parse(resource.identifier))
             providers.add(str(resource.provider_uuid))
         except exception.InvalidClaim:
             unreadable.append(str(resource.identifier))
-    wanted, trouble = requested.reservation_of(instance, flavor, held)
+    wanted, trouble = requested.reservation_of(instance, flavor, readable)
     return snapshot.Holding(
-        instance.uuid, consumer, flavor.vcpus, wanted, tuple(held),
+        instance.uuid, consumer, flavor.vcpus, wanted, tuple(readable),
         frozenset(providers), tuple(unreadable), trouble, moving)

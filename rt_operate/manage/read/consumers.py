@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Who holds an allocation on a host without being there.
+"""Finds out why a consumer holds an allocation on a host where it is not.
 
-Mostly nobody does wrong: a server is being scheduled or moved, or was
-evacuated and keeps both allocations until its old host returns.
+Mostly the allocation is right: a server is being scheduled or moved, or it
+was evacuated and keeps both allocations until its old host returns.
 """
 
 from collections.abc import Sequence
@@ -17,19 +17,20 @@ from nova import objects
 from rt_operate.manage.read import cells
 from rt_operate.manage import snapshot
 
-#: Of migrations, as in migration_get_in_progress_by_host_and_node.
+#: The final statuses of migrations, as in
+#: migration_get_in_progress_by_host_and_node.
 _OVER = frozenset(('confirmed', 'reverted', 'error', 'failed', 'completed',
                    'cancelled', 'done'))
-#: Of live migrations that have moved nothing yet.
+#: The statuses of live migrations that have moved nothing yet.
 _PREPARED = frozenset(('accepted', 'queued', 'preparing'))
-#: Of evacuations whose old host has not cleaned up yet, as in
+#: The statuses of evacuations whose old host has not cleaned up yet, as in
 #: ComputeManager._destroy_evacuated_instances.
 _EVACUATED = ['accepted', 'pre-migrating', 'done']
 
 
 def fate(contexts: Sequence[Any], consumer: str, node: cells.Node
          ) -> snapshot.Fate:
-    """What has become of a consumer that holds nothing on *node*."""
+    """Returns what has become of a consumer that holds nothing on *node*."""
     for context in contexts:
         instance = _instance(context, consumer)
         if instance is not None:
@@ -57,7 +58,7 @@ def _migration(context: Any, uuid: str) -> Any:
 
 
 def _is_requested(uuid: str) -> bool:
-    """Whether it waits for the scheduler, in no cell yet."""
+    """Tells whether a server still waits for the scheduler, in no cell."""
     try:
         objects.BuildRequest.get_by_instance_uuid(
             nova_context.get_admin_context(), uuid)
@@ -78,20 +79,21 @@ def _of_instance(context: Any, instance: Any, node: cells.Node
 
 
 def _keeps(migration: Any, node: cells.Node) -> bool:
-    """Whether a server may hold something on *node* because of it."""
+    """Tells whether a server may hold something on *node* by a migration."""
     if (migration.migration_type == 'evacuation'
             and migration.source_compute == node.compute.host):
         return migration.status in _EVACUATED
-    # One that is finished waits for confirmation, with its server where it
-    # belongs: compared as a holding.
+    # A finished migration waits for confirmation.  Its server is where it
+    # belongs and is compared as a holding.
     return _goes_on(migration) and migration.status != 'finished'
 
 
 def _goes_on(migration: Any) -> bool:
-    """Whether Nova may be at work on it, though not on its server.
+    """Tells whether Nova may be at work on a migration of an idle server.
 
-    It is not on a live migration that is being prepared: the server would be
-    in that task state.  A source that is lost then leaves it so for ever.
+    A live migration that is only prepared does not go on: otherwise its
+    server would be in the task state of a migration.  The migration keeps
+    this status forever if the source host was lost at that moment.
     """
     given_up = (migration.migration_type == 'live-migration'
                 and migration.status in _PREPARED)
@@ -104,6 +106,6 @@ def _of_migration(context: Any, migration: Any) -> snapshot.Fate:
         return snapshot.Fate.GONE
     if cells.is_moving(instance) or _goes_on(migration):
         return snapshot.Fate.EXPECTED
-    # Where a move failed half-way, what the server needs is not known.
+    # If a move failed half-way, it is not known what the server needs.
     settled = instance.vm_state not in (vm_states.ERROR, vm_states.RESIZED)
     return snapshot.Fate.GONE if settled else snapshot.Fate.ELSEWHERE

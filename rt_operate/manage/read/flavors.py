@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reads the flavors of a cloud, those of single projects too."""
+"""Reads the flavors of a cloud, also those of single projects."""
 
 from typing import Any
 
@@ -10,6 +10,9 @@ from rt_operate.manage import snapshot
 
 
 def flavors(context: Any) -> list[snapshot.Flavor]:
-    """All but those that are disabled; :raises: what ``errors.ERRORS`` has"""
+    """Returns all flavors that are not disabled.
+
+    :raises: any of ``errors.ERRORS``
+    """
     return [snapshot.Flavor(str(flavor.name), dict(flavor.extra_specs))
             for flavor in objects.FlavorList.get_all(context)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The budgets that the kernel of this machine holds; nothing is written."""
+"""Reads the budgets in the kernel of this machine; writes nothing."""
 
 from collections.abc import Collection, Iterator, Sequence
 import contextlib
@@ -29,41 +29,44 @@ CONF = nova.conf.CONF
 
 
 class Unseen(exception.RTError):
-    """The budgets cannot be told.  Arguments: reason."""
+    """The budgets cannot be read.  Arguments: reason."""
 
     msg_fmt = '%(reason)s'
 
 
 def look(holdings: Sequence[snapshot.Holding],
          strangers: Collection[str] = ()) -> snapshot.Kernel:
-    """The budgets of guests, of nobody, and room between them.
+    """Returns the budgets of guests, of other groups, and room above them.
 
-    :param holdings: of the host that this machine is
-    :param strangers: uuids of guests there that are told of already
-    :raises Unseen: they cannot be told
+    :param holdings: the holdings on this host
+    :param strangers: UUIDs of guests that are reported already
+    :raises Unseen: when the budgets cannot be read
     """
     files = this_host()
     if reason := namespaces.trouble(files):
         raise Unseen(reason=f'this process does not see the host: {reason}')
-    held = {holding.server: holding for holding in holdings
-            if holding.current}
-    found = passive.find(files, CONF.nova_rt.kernel_interface,
-                         CONF.libvirt.virt_type != 'lxc')
-    if found.deadline:
-        return _deadlines(files, held)
-    if found.interface is None or (
+    by_server = {holding.server: holding for holding in holdings
+                 if holding.current}
+    detection = passive.find(files, CONF.nova_rt.kernel_interface,
+                             CONF.libvirt.virt_type != 'lxc')
+    if detection.deadline:
+        return _deadlines(files, by_server)
+    if detection.interface is None or (
             hierarchy := survey.hierarchy_of(files)) is None:
-        if not found.trouble and not any(x.claims for x in holdings):
-            return snapshot.Kernel(False, {})  # None to have, none needed.
-        raise Unseen(reason=found.trouble or 'the kernel has no interface '
+        if not detection.trouble and not any(
+                holding.claims for holding in holdings):
+            return snapshot.Kernel(False, {})  # no claims need budgets
+        raise Unseen(reason=detection.trouble or 'the kernel has no interface '
                      'for reservations')
     try:
-        guests = dict(_leaves(files, found.interface, held))
-        groups = kernel_groups.Groups(files, hierarchy, found.interface)
-        told = [leaf.group for leaves in guests.values() for leaf in leaves]
-        told += _domains(files, hierarchy.controller, strangers)
+        guests = dict(_leaves(files, detection.interface, by_server))
+        groups = kernel_groups.Groups(files, hierarchy, detection.interface)
+        known_groups = [leaf.group for leaves in guests.values()
+                        for leaf in leaves]
+        known_groups += _domains(files, hierarchy.controller, strangers)
         return snapshot.Kernel(
-            found.interface.replicated, guests, _strays(groups, told),
+            detection.interface.replicated, guests,
+            _strays(groups, known_groups),
             {path: groups.room(path) for path in groups.parents()
              if groups.room(path) > 0})
     except (OSError, ValueError) as error:
@@ -71,22 +74,22 @@ def look(holdings: Sequence[snapshot.Holding],
 
 
 def this_host() -> host_files.Host:
-    """A seam: functional tests have a kernel for each host."""
+    """Returns this machine; functional tests replace it for each host."""
     return host_files.Host()
 
 
 # Guests of libvirt.
 
 def running_guests() -> list[tuple[str, int]]:
-    """(uuid, pid of the keeper) of the domains that run.
+    """Returns (UUID, pid of the keeper) for each running domain.
 
-    :raises Unseen: libvirt does not say
+    :raises Unseen: when libvirt cannot be asked
     """
     try:
         libvirt: Any = importlib.import_module('libvirt')
     except ImportError as error:
         raise Unseen(reason='libvirt-python is not installed') from error
-    # Else it prints its errors itself.
+    # Without a handler, libvirt prints its errors on standard error.
     libvirt.registerErrorHandler(lambda *args: None, None)
     try:
         with contextlib.closing(libvirt.openReadOnly(_uri())) as connection:
@@ -95,8 +98,8 @@ def running_guests() -> list[tuple[str, int]]:
                 in connection.listAllDomains(
                     libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)]
     except (libvirt.libvirtError, OSError, ValueError) as error:
-        raise Unseen(reason=f'the guests that run cannot be told: {error}'
-                     ) from error
+        raise Unseen(reason=f'libvirt does not tell which guests run: '
+                     f'{error}') from error
 
 
 def _uri() -> str:
@@ -113,25 +116,25 @@ def _pid(domain: Any) -> int:
 
 
 def _layouts(files: host_files.Host, controller: str,
-             held: dict[str, snapshot.Holding]
+             holdings: dict[str, snapshot.Holding]
              ) -> Iterator[tuple[snapshot.Holding, layout.Layout]]:
-    """Yields the guests of Nova's servers that run here."""
-    for uuid, guest in _found(files, controller, held):
-        yield held[uuid], guest
+    """Yields the running guests of Nova's servers, with their holdings."""
+    for uuid, guest in _running(files, controller, holdings):
+        yield holdings[uuid], guest
 
 
 def _domains(files: host_files.Host, controller: str,
              uuids: Collection[str]) -> list[str]:
-    """The groups of guests."""
-    return [guest.domain for _, guest in _found(files, controller, uuids)]
+    """Returns the groups of the guests with these UUIDs."""
+    return [guest.domain for _, guest in _running(files, controller, uuids)]
 
 
-def _found(files: host_files.Host, controller: str, uuids: Collection[str]
-           ) -> Iterator[tuple[str, layout.Layout]]:
+def _running(files: host_files.Host, controller: str,
+             uuids: Collection[str]) -> Iterator[tuple[str, layout.Layout]]:
     tasks = kernel_tasks.Tasks(files)
     for uuid, pid in running_guests() if uuids else ():
         if uuid in uuids:
-            with contextlib.suppress(LookupError):  # it ended meanwhile
+            with contextlib.suppress(LookupError):  # the guest has ended
                 yield uuid, layout.find(tasks, controller, pid)
 
 
@@ -148,9 +151,9 @@ def _budget(claim: claims.RTClaim, *ids: int) -> base.Budget:
 # By groups.
 
 def _leaves(files: host_files.Host, interface: base.KernelInterface,
-            held: dict[str, snapshot.Holding]
+            holdings: dict[str, snapshot.Holding]
             ) -> Iterator[tuple[str, tuple[snapshot.Leaf, ...]]]:
-    for holding, guest in _layouts(files, interface.controller, held):
+    for holding, guest in _layouts(files, interface.controller, holdings):
         wanted = _wanted(interface, guest, _claim(holding))
         yield holding.server, tuple(
             snapshot.Leaf(group, wanted.get(group), interface.read(group))
@@ -164,15 +167,15 @@ def _wanted(interface: base.KernelInterface, guest: layout.Layout,
     try:
         return guest.budgets(interface, claim)
     except LookupError:
-        # Not as many vCPUs as the claim has: none of it can be right.
+        # The claim has another number of vCPUs, so no budget can be right.
         return {guest.domain: _budget(claim)}
 
 
 def _strays(groups: kernel_groups.Groups, leaves: Sequence[str]
             ) -> dict[str, int]:
-    """The lowest groups with a budget that are of no guest of ours.
+    """Returns the ppm of the lowest groups that belong to no guest of Nova.
 
-    What is below the group of a guest is the guest's own business.
+    Groups below the group of a guest are the business of the guest.
     """
     strays = {
         group.path: group.ppm for group in groups.below(groups.partition)
@@ -189,31 +192,31 @@ def _within(path: str, above: str) -> bool:
 
 # By threads.
 
-def _deadlines(files: host_files.Host, held: dict[str, snapshot.Holding]
+def _deadlines(files: host_files.Host, holdings: dict[str, snapshot.Holding]
                ) -> snapshot.Kernel:
     hierarchy = survey.hierarchy_of(files)
     if hierarchy is None:
-        raise Unseen(reason='the cgroup controller cpu is mounted nowhere')
+        raise Unseen(reason='the cgroup cpu controller is not mounted')
     tasks = kernel_tasks.Tasks(files)
     guests = {}
-    for holding, guest in _layouts(files, hierarchy.controller, held):
+    for holding, guest in _layouts(files, hierarchy.controller, holdings):
         claim = _claim(holding)
         leaves = []
         for number, group in enumerate(guest.vcpus):
             wanted = (_budget(claim, claim.cpus[number])
                       if claim and number < len(claim.cpus) else None)
-            leaves += [_of_thread(group, thread, wanted) for thread
+            leaves += [_thread_leaf(group, thread, wanted) for thread
                        in tasks.threads(group, hierarchy.controller)]
         guests[holding.server] = tuple(leaves)
     return snapshot.Kernel(False, guests)
 
 
-def _of_thread(group: str, thread: int, wanted: base.Budget | None
-               ) -> snapshot.Leaf:
+def _thread_leaf(group: str, thread: int, wanted: base.Budget | None
+                 ) -> snapshot.Leaf:
     policy = sched.get(thread)
     held = None
     if policy.is_deadline:
-        # With global EDF which pCPU it runs on is the scheduler's choice.
+        # With global EDF the scheduler chooses the pCPU of the thread.
         pinned = os.sched_getaffinity(thread)
         ids = (wanted.runtime_us if wanted and len(pinned) > 1
                else sorted(pinned)[:1])

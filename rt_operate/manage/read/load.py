@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Looks at a cloud: databases, Placement and the kernel of this machine.
+"""Reads a cloud: the databases, Placement and the kernel of this machine.
 
-What cannot be looked at is a sentence, and the rest is compared all the same.
+A part that cannot be read becomes a sentence in the result, and the other
+parts are compared all the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,11 +25,12 @@ from rt_operate.manage import snapshot
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scope:
-    """What to look at.
+    """The parts of a cloud to read.
 
-    :ivar host: only this one; None for all
-    :ivar kernel: True: always; False: never; None: where *host* is this
-        machine and it can be read
+    :ivar host: only this host; None for all hosts
+    :ivar kernel: whether to read the kernel of this machine; True: it must
+        be read; False: never; None: if a host is this machine and its kernel
+        can be read
     """
 
     host: str | None = None
@@ -37,10 +39,11 @@ class Scope:
 
 @dataclasses.dataclass
 class View:
-    """What was seen.
+    """What was read of a cloud.
 
-    :ivar flavors: none where only one host is looked at
-    :ivar unchecked: a sentence for each part that could not be
+    :ivar flavors: empty if only one host is read
+    :ivar unchecked: a sentence for each part that could not be read but must
+        be
     :ivar notes: a sentence for each part that was left out
     """
 
@@ -51,7 +54,10 @@ class View:
 
 
 class Loader:
-    """:raises: of all methods, what ``errors.ERRORS`` has"""
+    """Reads the parts of a cloud that are in a scope.
+
+    :raises: any of ``errors.ERRORS``, in all methods
+    """
 
     def __init__(self, scope: Scope, this_host: str) -> None:
         self._scope = scope
@@ -61,6 +67,7 @@ class Loader:
             nova_context.get_admin_context())
 
     def view(self) -> View:
+        """Reads the cloud and returns what could be read."""
         view = View()
         for node in self._nodes(view):
             with errors.noted(view.unchecked, f'host {node.name}'):
@@ -72,28 +79,29 @@ class Loader:
         if self._scope.kernel and not view.unchecked and not any(
                 host.kernel for host in view.hosts):
             view.unchecked.append(
-                f'the kernel of another machine: this one is '
+                f'the kernel of another machine: this machine is '
                 f'{self._this_host}')
         if not (view.hosts or view.unchecked):
             view.unchecked.append(
-                f'there is no compute node of host {self._scope.host}'
+                f'there is no compute node of the host {self._scope.host}'
                 if self._scope.host else 'there are no compute nodes')
         return view
 
     def _nodes(self, view: View) -> Iterator[cells.Node]:
         for context in self._contexts:
-            found: list[cells.Node] = []
+            nodes: list[cells.Node] = []
             with errors.noted(view.unchecked, f'cell {_name(context)}'):
-                found = cells.nodes(context, self._scope.host)
-            yield from found
+                nodes = cells.nodes(context, self._scope.host)
+            yield from nodes
 
     def _host(self, node: cells.Node, view: View) -> snapshot.Host:
         compute = node.compute
-        # Placement first: a server that is made meanwhile is not unknown.
+        # Placement is read first, so that the consumer of a server that is
+        # created meanwhile is not unknown.
         allocations = self.placement.allocations(compute.uuid)
         inventories = self.placement.inventories(compute.uuid)
         holdings = tuple(cells.holdings(node))
-        # They may have been listed long ago.
+        # The stats may have changed since the compute nodes were listed.
         newest = objects.ComputeNode.get_by_uuid(node.context, compute.uuid)
         published = hostmap.from_stats(newest.stats or {})
         here = {holding.consumer for holding in holdings}
@@ -113,13 +121,13 @@ class Loader:
     def _kernel(self, node: cells.Node, holdings: Sequence[snapshot.Holding],
                 published: hostmap.HostMap | None, view: View
                 ) -> snapshot.Kernel | None:
-        wanted = self._scope.kernel
-        if wanted is False or node.name != self._this_host:
+        required = self._scope.kernel
+        if required is False or node.name != self._this_host:
             return None
-        sentences = view.unchecked if wanted else view.notes
+        sentences = view.unchecked if required else view.notes
         with errors.noted(sentences, f'the kernel of {node.name}'):
             return kernel.look(holdings, {
-                each.uuid for each in published.strangers
+                stranger.uuid for stranger in published.strangers
             } if published else ())
         return None
 

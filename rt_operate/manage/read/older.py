@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds servers that were admitted by rules which are stricter today."""
+"""Finds servers that today's stricter rules would not admit."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,7 @@ CONF = nova.conf.CONF
 
 
 def servers() -> Iterator[tuple[str, str]]:
-    """(uuid, why) of those that hold a claim and would get none today.
+    """Yields (UUID, reason) for servers whose claim would be refused today.
 
     Servers that are shelved and offloaded are among them.
     """
@@ -27,20 +27,20 @@ def servers() -> Iterator[tuple[str, str]]:
         for instance in objects.InstanceList.get_by_filters(
                 context, {'deleted': False}, expected_attrs=[
                     'flavor', 'resources', 'system_metadata']):
-            why = _refusal(instance) if admission.holds(instance) else ''
-            if why:
-                yield str(instance.uuid), why
+            reason = _refusal(instance) if admission.holds(instance) else ''
+            if reason:
+                yield str(instance.uuid), reason
 
 
 def _refusal(instance: Any) -> str:
-    """What a new server like this one is told; '' where it is admitted."""
+    """Returns why a new server like this one is refused; '' if admitted."""
     try:
         if reservation.from_flavor_and_hints(
                 instance.flavor.extra_specs, request.hints_of(instance),
                 rt_conf.limits(CONF)) is not None:
             admission.check(instance.flavor, instance.image_meta)
     except exception.InvalidClaim:
-        pass  # which is a finding of its own
+        pass  # an unreadable claim is a finding of its own
     except exception.InvalidReservation as error:
         return exception.clause(error)
     return ''

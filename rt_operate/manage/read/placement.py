@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Placement: what is read of it, and the one way to change it."""
+"""Reads Placement, and has the only function that changes it."""
 
 from collections.abc import Callable, Mapping
 import random
@@ -15,7 +15,8 @@ from nova_rt.rules import hostmap
 
 _ATTEMPTS = 5
 _CONFLICT = 'placement.concurrent_update'
-#: With consumer generations; of the classes any that has custom ones.
+#: The microversion has consumer generations; any with custom resource
+#: classes would do for the classes.
 _VERSION = report.CONSUMER_GENERATION_VERSION
 _NOT_FOUND = 404
 
@@ -23,7 +24,7 @@ _NOT_FOUND = 404
 class PlacementError(exception.RTError):
     """Placement did not answer, or refused.
 
-    Arguments: what (was asked for) and reason.
+    Arguments: what (the subject of the request) and reason.
     """
 
     msg_fmt = 'Placement: %(what)s: %(reason)s'
@@ -32,7 +33,7 @@ class PlacementError(exception.RTError):
 class Placement:
     """The Placement that the configuration of Nova names.
 
-    :raises keystoneauth1.exceptions.ClientException: of all methods, where
+    :raises keystoneauth1.exceptions.ClientException: in all methods, when
         Placement or Keystone cannot be reached
     """
 
@@ -41,36 +42,38 @@ class Placement:
         self._client = report.report_client_singleton()
 
     def allocations(self, provider: str) -> dict[str, dict[str, int]] | None:
-        """Amounts by consumer and class; None for no such provider."""
+        """Returns amounts by consumer and class; None without a provider."""
         answer = self._get(f'/resource_providers/{provider}/allocations')
         if answer is None:
             return None
-        return {consumer: dict(each['resources']) for consumer, each
-                in answer['allocations'].items()}
+        return {consumer: dict(allocation['resources'])
+                for consumer, allocation in answer['allocations'].items()}
 
     def inventories(self, provider: str) -> dict[str, dict[str, Any]]:
-        """Returns those of our classes; none where there is no provider."""
+        """Returns inventories of our classes; {} if there is no provider."""
         answer = self._get(f'/resource_providers/{provider}/inventories')
-        found = answer['inventories'] if answer else {}
-        return {name: found[name] for name in hostmap.CLASSES
-                if name in found}
+        inventories = answer['inventories'] if answer else {}
+        return {name: inventories[name] for name in hostmap.CLASSES
+                if name in inventories}
 
     def has_class(self, name: str) -> bool:
+        """Tells whether Placement has a resource class."""
         return self._get(f'/resource_classes/{name}') is not None
 
     def set_amounts(self, consumer: str, provider: str,
                     amounts: Mapping[str, int],
                     still: Callable[[], bool]) -> bool:
-        """Give a consumer just *amounts* of these classes at a provider.
+        """Gives a consumer exactly *amounts* of these classes at a provider.
 
-        What it holds of others, and elsewhere, is left alone; a consumer
-        that holds nothing then is no more.
+        Other classes and other providers of the consumer are left alone.  A
+        consumer that then holds nothing is removed.
 
-        :param still: whether that is wanted; asked between reading and
-            writing, so that what Nova changes meanwhile is a conflict, after
-            which both are done again
-        :returns: False where it was not wanted any more
-        :raises PlacementError: refused, or conflicts without end
+        :param still: tells whether the change is still wanted.  It is called
+            between reading and writing: if Nova changes the allocation
+            meanwhile, the write is a conflict, and both are done again.
+        :returns: False if the change was no longer wanted
+        :raises PlacementError: when Placement refuses, or when conflicts do
+            not end
         """
         for attempt in range(_ATTEMPTS):
             time.sleep(random.uniform(0, attempt))  # noqa: S311
@@ -82,10 +85,14 @@ class Placement:
                 return True
         raise PlacementError(
             what=f'the allocation of {consumer}',
-            reason='it is changed by others all the time; try again')
+            reason='other clients keep changing the allocation; try again')
 
     def _put(self, consumer: str, payload: Mapping[str, Any]) -> bool:
-        """:returns: False for a conflict"""
+        """Writes an allocation.
+
+        :returns: False if there was a conflict
+        :raises PlacementError: when Placement refuses
+        """
         answer = self._client.put(
             f'/allocations/{consumer}', payload, version=_VERSION,
             global_request_id=self._context.global_id)
@@ -98,7 +105,10 @@ class Placement:
                              reason=_reason(answer))
 
     def _get(self, url: str) -> Any:
-        """None where it is not found."""
+        """Returns the answer of Placement; None if nothing is found.
+
+        :raises PlacementError: when Placement refuses
+        """
         answer = self._client.get(url, version=_VERSION)
         if answer:
             return answer.json()
@@ -109,22 +119,22 @@ class Placement:
 
 def _changed(current: Mapping[str, Any], provider: str,
              amounts: Mapping[str, int]) -> dict[str, Any]:
-    """The payload that gives *amounts*.
+    """Returns the payload of a request that gives a consumer *amounts*.
 
-    :raises PlacementError: the consumer holds nothing at the provider
+    :raises PlacementError: when the consumer holds nothing at the provider
     """
     allocations = {
-        uuid: {'resources': dict(each['resources'])}
-        for uuid, each in current['allocations'].items()}
+        uuid: {'resources': dict(allocation['resources'])}
+        for uuid, allocation in current['allocations'].items()}
     if provider not in allocations:
         raise PlacementError(
             what=f'the provider {provider}',
-            reason='the consumer holds nothing there any more')
-    held = {name: amount for name, amount
-            in (allocations[provider]['resources'] | dict(amounts)).items()
-            if amount}
-    if held:
-        allocations[provider] = {'resources': held}
+            reason='the consumer no longer holds anything there')
+    resources = allocations[provider]['resources'] | dict(amounts)
+    resources = {name: amount for name, amount in resources.items()
+                 if amount}
+    if resources:
+        allocations[provider] = {'resources': resources}
     else:
         del allocations[provider]
     return {**current, 'allocations': allocations}
@@ -142,6 +152,6 @@ def _reason(answer: Any) -> str:
     return f'{" ".join(str(text).split())} (HTTP {answer.status_code})'
 
 
-#: What Nova's client raises itself.
+#: The errors of this module and of Nova's client.
 ERRORS = (PlacementError,
           nova_exception.ConsumerAllocationRetrievalFailed)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a server asks for, whatever it holds.
+"""Finds the reservation that a server asks for, whatever it holds.
 
-``services.compute.request`` believes the claim about the hints; where a claim
-is in doubt, what was noted when the server was built is asked first.
+``services.compute.request`` takes the hints from the claim.  Here the claim is
+in doubt, so the hints that were noted when the server was built come first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ from nova_rt.services.compute import request
 
 def reservation_of(instance: Any, flavor: Any, held: Sequence[claims.RTClaim]
                    ) -> tuple[reservation.Reservation | None, str]:
-    """The reservation, or None and why it makes no sense.
+    """Returns the reservation, or None and why it is not valid.
 
-    :param flavor: the old one or the new one in a resize
-    :param held: its claims, as far as they can be read
+    :param flavor: in a resize the old or the new flavor
+    :param held: the claims of the server that can be read
     """
     try:
         return reservation.from_flavor_and_hints(

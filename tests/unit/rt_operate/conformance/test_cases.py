@@ -39,7 +39,8 @@ class RunTest(unittest.TestCase):
     def test_not_cleared_away(self):
         found = run('small runtime', group=refuse, clear=refuse)
         self.assertIs(Level.BROKEN, found.level)
-        self.assertIn('then it could not be cleared', found.observed)
+        self.assertIn('then its groups and processes could not be removed',
+                      found.observed)
 
     def test_one_pcpu(self):
         self.assertIs(Level.SKIPPED, run('migration').level)
@@ -81,5 +82,5 @@ class RunTest(unittest.TestCase):
                         pid=runtime),
                     known={'reclaim': known} if known else {})
             self.assertIs(level, found.level)
-            self.assertIn('the other thread 0.3000', found.observed)
+            self.assertIn('the other thread got 0.3000', found.observed)
         self.assertEqual({'a': 40_000, 'b': 20_000}, sizes)

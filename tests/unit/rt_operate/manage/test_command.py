@@ -92,7 +92,8 @@ class CommandTest(unit_base.TestCase):
         self.looks(seen)
         status, out = self.manage('check')
         self.assertEqual(0, status)
-        self.assertIn('flavor flavor_rt1: by its name it is reserved', out)
+        self.assertIn('flavor flavor_rt1: its name suggests a reservation',
+                      out)
         self.assertIn(' 1 flavor to look at.\n', out)
         found = json.loads(self.manage('check', '-f', 'json')[1])
         self.assertEqual(['flavor_rt1'],

@@ -83,7 +83,7 @@ class ChecksTest(unit_base.TestCase):
         self.config(group='wsgi', api_paste_config='/nowhere/x.ini')
         self.assert_check(name, SUCCESS, 'only nova-api needs')
         self.paste()
-        self.assert_check(name, SUCCESS, 'openstack_compute_api_v21 and '
+        self.assert_check(name, SUCCESS, 'openstack_compute_api_v21, '
                           'composite:openstack_compute_api_v21_legacy')
         path = self.paste(both=False)
         self.assert_check(
@@ -109,10 +109,10 @@ class ChecksTest(unit_base.TestCase):
         self.assert_check(name, SUCCESS, 'is not used')
         self.config(group='filter_scheduler', weight_classes=[
             'nova_rt.scheduler.weights.RTInterferenceWeigher'])
-        self.assert_check(name, FAILURE, 'does not weigh hosts: /nowhere: the '
+        self.assert_check(name, FAILURE, 'has no effect: /nowhere: the '
                           'file: it cannot be read')
         self.config(interference_matrix=None)
-        self.assert_check(name, SUCCESS, 'has its matrices')
+        self.assert_check(name, SUCCESS, 'can read its matrices')
 
     def test_classes(self):
         name, client = 'Resource classes', mock.Mock()
@@ -147,11 +147,11 @@ class ChecksTest(unit_base.TestCase):
     def test_flavors(self):
         name = 'Flavors without their reservation'
         self.see(flavors=[snapshot.Flavor('small', {})])
-        self.assert_check(name, SUCCESS, 'No flavor looks reserved')
+        self.assert_check(name, SUCCESS, 'All flavors that seem')
         self.see(flavors=[snapshot.Flavor(f'rt-{number}', {})
                           for number in range(7)])
-        self.assert_check(name, WARNING, 'rt-4 (by its name it is reserved, '
-                          'and it reserves nothing) and 2 more; '
+        self.assert_check(name, WARNING, 'rt-4 (its name suggests a '
+                          'reservation, but it reserves nothing) and 2 more; '
                           'nova-rt-manage check says')
         self.see(unchecked=['the flavors: gone'])
         self.assert_check(name, FAILURE, 'the flavors: gone')
@@ -161,14 +161,14 @@ class ChecksTest(unit_base.TestCase):
     def test_servers(self):
         lost, bad = 'Servers without their claim', 'Readable claims'
         self.see(base.holding())
-        self.assert_check(lost, SUCCESS, 'No server')
+        self.assert_check(lost, SUCCESS, 'Every server')
         self.assert_check(bad, SUCCESS, 'All claims')
         wanted = reservation.Reservation(10, 100)
         self.see(*(base.holding(number, (), wanted=wanted)
                    for number in range(7)))
         self.assert_check(lost, WARNING, 'and 2 more; resize or migrate')
         self.see(base.holding(0, (), unreadable=('x',), wanted=wanted))
-        self.assert_check(lost, SUCCESS, 'No server')
+        self.assert_check(lost, SUCCESS, 'Every server')
         self.assert_check(bad, FAILURE, base.server_id(0))
         self.see(unchecked=['cell 1: gone'])
         for name in lost, bad:
@@ -180,9 +180,10 @@ class ChecksTest(unit_base.TestCase):
         for found, code, text in (
                 ([], SUCCESS, 'would be admitted today'),
                 ([('s1', 'too much')], WARNING,
-                 'refused today: s1; the first: too much.  They run and'),
+                 'refused today: s1; reason for the first: too much.  They '
+                 'run and'),
                 ([(f's{n}', 'no') for n in range(7)], WARNING,
-                 's4 and 2 more; the first: no.')):
+                 's4 and 2 more; reason for the first: no.')):
             self.patch('older.servers', lambda found=found: iter(found))
             self.assert_check(name, code, text)
 

@@ -17,12 +17,12 @@ class CapacityTest(base.DoctorTest):
                 found = self.examine(files)
                 scope, where = ('all servers together', 'left.') if name in (
                     'rt_group_sched', 'hcbs', 'hcbs_rfc', 'rt_max') else (
-                    'on each pCPU', 'left on the fullest.')
+                    'on each pCPU', 'left on the fullest pCPU.')
                 self.assert_ok(found, 'capacity.offered', scope, where)
                 self.assert_ok(found, 'capacity.root', '00 ppm')
                 self.assert_ok(found, 'capacity.servers', '/machine',
                                '0.300 (300000 ppm)', '1 group below it')
-                self.assert_ok(found, 'capacity.others', 'No other')
+                self.assert_ok(found, 'capacity.others', 'No group besides')
 
     def test_by_pcpu(self):
         self.assert_ok(self.examine(kernels.F2M), 'capacity.servers',
@@ -58,7 +58,7 @@ class CapacityTest(base.DoctorTest):
             base.f1_group('/docker/c', 100_000))
         self.assert_warns(found, 'capacity.others',
                           'have: /docker 0.100 (100000 ppm).',
-                          'write 0 to cpu.rt_runtime_us')
+                          'write 0 to their cpu.rt_runtime_us')
         self.assertNotIn('panic', found['capacity.others'].remedy)
         self.assert_ok(found, 'capacity.offered', '0.850 (850000 ppm)')
 
@@ -71,7 +71,7 @@ class CapacityTest(base.DoctorTest):
             kernels.F4, base.put('/system.slice/x.service', base.V2,
                                  max='100000 1000000', internal='0 0'))
         self.assert_warns(found, 'capacity.others', 'x.service 0.100',
-                          'write max 0 to cpu.rt.max')
+                          'write max 0 to their cpu.rt.max')
 
     def test_the_other_partition_is_another_group(self):
         found = self.examine(base.F1, base.f1_group('/machine.slice'),
@@ -80,7 +80,8 @@ class CapacityTest(base.DoctorTest):
 
     def test_all_is_taken(self):
         found = self.examine(base.F1, base.f1_group('/docker', 950_000))
-        self.assert_problem(found, 'capacity.offered', 'others hold all')
+        self.assert_problem(found, 'capacity.offered',
+                            'other groups or threads hold all')
 
     def test_a_root_without_a_share(self):
         found = self.examine(kernels.F4, base.put(
@@ -88,7 +89,7 @@ class CapacityTest(base.DoctorTest):
             '/machine', base.V2, max='0 1000000', internal='0 0'))
         self.assert_warns(found, 'capacity.offered', 'Start nova-compute')
         self.assertNotIn('capacity.root', found)
-        self.assert_ok(found, 'capacity.servers', 'holds nothing')
+        self.assert_ok(found, 'capacity.servers', 'holds no share')
 
     def test_not_enforced(self):
         found = self.examine(base.F1, {base.SYSCTL: '-1'})

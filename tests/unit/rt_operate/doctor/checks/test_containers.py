@@ -45,7 +45,7 @@ class ContainersTest(base.DoctorTest):
 
     def test_made_real_time_from_outside(self):
         self.assert_ok(self.examine(kernels.F1, _BOUND), _ID,
-                       'no CAP_SYS_NICE', 'without it (guest_policy rr)')
+                       'no CAP_SYS_NICE', 'without chrt (guest_policy rr)')
 
     def test_user_namespace(self):
         found = self.examine(kernels.F1, {_INIT + 'uid_map': '0 10000 100'},

@@ -73,7 +73,7 @@ class DeadlineTest(base.DoctorTest):
         """Nobody asked for it, and the kernel has nothing else."""
         found = self.examine(base.MAINLINE, _ISOLATED, test_kernel.NO)
         self.assert_ok(found, 'kernel.interface', 'sched_deadline',
-                       'no budgets for groups')
+                       'no budgets to groups')
         self.assert_ok(found, 'deadline.others')
         self.assert_ok(found, 'deadline.real_time')
         found = self.examine(base.MAINLINE, test_kernel.NO, virt_type='lxc')
@@ -111,7 +111,7 @@ class DeadlineTest(base.DoctorTest):
     def test_all_is_taken(self):
         self.assert_problem(
             self.look(test_deadline_servers.server('ext', '910000000')),
-            'capacity.offered', 'others hold all')
+            'capacity.offered', 'other groups or threads hold all')
 
     def test_timer(self):
         self.assert_ok(self.look(), 'timing.hrtick')

@@ -42,7 +42,7 @@ class ServersTest(base.DoctorTest):
         found = self.examine(kernels.F4, fair, refused={path: base.EPERM})
         self.assert_warns(found, 'servers.fair', path, 'EPERM', 'locked-down')
         found = self.examine(kernels.F1, fair, refused={path: base.EPERM})
-        self.assert_ok(found, 'servers.fair', 'EPERM', 'nothing here depends')
+        self.assert_ok(found, 'servers.fair', 'EPERM', 'do not depend on it')
 
     def test_not_root(self):
         found = self.examine(kernels.F4,

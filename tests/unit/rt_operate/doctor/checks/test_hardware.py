@@ -16,7 +16,7 @@ class HardwareTest(base.DoctorTest):
 
     def test_smt(self):
         path = f'{_CPU}/smt/active'
-        for value, word in (('0', 'off'), ('', 'no SMT')):
+        for value, word in (('0', 'off'), ('', 'not report SMT')):
             self.assert_ok(self.examine(base.F1, {path: value}),
                            'hardware.smt', word)
         self.assert_warns(self.examine(base.F1, {path: '1'}),

@@ -57,7 +57,7 @@ class InterruptsTest(base.DoctorTest):
             '240 irq/24-disk, 250 irq/25-disk.', 'for n in 24 25; do echo 0 '
             '> /proc/irq/$n/smp_affinity_list; done',
             'for n in 240 250; do taskset -cp 0 $n; done')
-        self.assert_ok(found, 'capacity.offered', 'interrupts wait for them')
+        self.assert_ok(found, 'capacity.offered', 'threads of interrupts wait')
 
     def test_advice_is_followed(self):
         found = self.look(interrupt(24, '0'), interrupt(25, '1', '0', '1'))

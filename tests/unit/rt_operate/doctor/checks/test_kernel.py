@@ -40,7 +40,7 @@ class KernelTest(base.DoctorTest):
 
     def test_v2_of_mainline(self):
         found = self.containers(base.MAINLINE)
-        self.assert_problem(found, _ID, 'cgroup v2, where mainline',
+        self.assert_problem(found, _ID, 'cgroup v2, where a mainline',
                             'unified_cgroup_hierarchy=0')
         self.assertNotIn('built without', found[_ID].text)
 
@@ -51,7 +51,7 @@ class KernelTest(base.DoctorTest):
 
     def test_nothing_mounted(self):
         self.assert_problem(self.containers(base.PLAIN, base.mounts()), _ID,
-                            'mounted nowhere')
+                            'not mounted')
 
     def test_v1_built_without(self):
         self.assert_problem(self.containers(WITHOUT, NO), _ID, 'built without')
@@ -84,25 +84,26 @@ class KernelTest(base.DoctorTest):
     def test_only_the_root_has_a_file(self):
         found = self.examine(base.MAINLINE,
                              base.put('/', base.V2, max='0 1000000'))
-        self.assert_warns(found, _ID, 'cpu.rt.max', 'which version it is.',
+        self.assert_warns(found, _ID, 'cpu.rt.max',
+                          'which interface it belongs to.',
                           'Start nova-compute')
 
     def test_the_controller_is_not_handed_on(self):
         found = self.examine(base.MAINLINE, base.put(
             '/', base.V2, max='0 1000000', subtree='memory'))
         self.assert_warns(found, _ID, 'cgroup.subtree_control of the root '
-                          'lacks cpu')
+                          'group lacks cpu')
 
     def test_cannot_be_told(self):
         found = self.examine(kernels.F1,
                              {f'{base.V1}/machine/{base.PERIOD}': 'x'})
-        self.assert_problem(found, _ID, 'cannot be told')
+        self.assert_problem(found, _ID, 'is not known')
 
     def test_forced(self):
         found = self.examine(kernels.F1, kernel_interface='hcbs')
         self.assert_ok(found, _ID, 'F2 hcbs', 'forced')
         self.assert_warns(found, 'kernel.forced', 'is hcbs',
-                          'like rt_group_sched')
+                          'seems to have rt_group_sched')
 
     def test_forced_to_what_it_is(self):
         found = self.examine(kernels.F1, kernel_interface='rt_group_sched')

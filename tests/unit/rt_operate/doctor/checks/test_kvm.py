@@ -36,7 +36,7 @@ class DeviceTest(base.DoctorTest):
     def test_emulation(self):
         self.assertNotIn('kvm.device', self.look(virt_type='qemu'))
         self.assert_warns(self.look(_DEVICE, virt_type='qemu'), 'kvm.device',
-                          'Set it to kvm')
+                          'Set virt_type to kvm')
 
     def test_containers(self):
         for layer in ({}, _DEVICE):

@@ -71,7 +71,7 @@ class LibvirtTest(base.DoctorTest):
                             'group: 90 rtkit-daemon RR 99 in '
                             '/system.slice/rtkit.')
         self.assert_ok(self.examine(kernels.F3, off, kernel, quiet), _CPU,
-                       'not hand')
-        self.assert_ok(self.examine(kernels.F3, rtkit), _CPU, 'hands')
+                       'not yet enabled')
+        self.assert_ok(self.examine(kernels.F3, rtkit), _CPU, 'is enabled')
         for files in (kernels.F1, kernels.F4):
             self.assertNotIn(_CPU, self.examine(files, off, rtkit))

@@ -27,11 +27,11 @@ class MonitorTest(base.DoctorTest):
         self.assert_ok(self.look(_BTF, compiled=_HERE / 'nosuch'), name,
                        'not compiled')
         self.assert_ok(self.look(_BTF, {_RELEASE: '5.10.218-hcbs+'}), name,
-                       'takes Linux 5.13')
+                       'needs Linux 5.13')
 
     def test_budgets(self):
         name = 'monitor.budgets'
-        self.assert_ok(self.look(_BTF), name, 'can tell when')
+        self.assert_ok(self.look(_BTF), name, 'can see when')
         self.assertNotIn(name, self.look())
         with mock.patch.object(objects, 'path', return_value=_HERE):
             self.assert_ok(self.examine(kernels.F4, _BTF), name, 'rt_max')
@@ -55,10 +55,10 @@ class MonitorTest(base.DoctorTest):
 
     def test_power(self):
         name = 'monitor.power'
-        self.assert_ok(self.look(), name, 'no meter')
+        self.assert_ok(self.look(), name, 'no energy meter')
         self.assert_ok(self.look({
             '/sys/class/powercap/intel-rapl/enabled': '1'}), name,
-            'no meter')
+            'no energy meter')
         self.assert_ok(self.look({
             '/sys/class/powercap/intel-rapl:0/energy_uj': '1'}), name,
-            '1 meter')
+            '1 energy meter')

@@ -59,9 +59,10 @@ class OrphansTest(base.DoctorTest):
         """Mainline throttles parents: the top one has more than they use."""
         self.assert_ok(self.examine(
             kernels.F1, base.f1_group('/machine', 950_000)), _ROOM,
-            '/machine holds more than the servers do')
+            '/machine holds more than the servers')
         for files in (kernels.F2, base.F1):
-            self.assert_ok(self.examine(files), _ROOM, 'just what these do')
+            self.assert_ok(self.examine(files), _ROOM,
+                           'hold as much as the servers')
         self.assert_warns(self.examine(
             base.F1, base.f1_group('/machine', 950_000)), _ROOM, '/machine')
 
@@ -92,7 +93,7 @@ class OrphansTest(base.DoctorTest):
         found = self.examine(kernels.F1, base.f1_group(
             '/machine', 30_000, 100_000))
         self.assert_problem(found, _PERIOD, '/machine (100000 us)',
-                            'Set it to 1000000')
+                            'Set the period to 1000000')
 
     def test_others_are_none_of_ours(self):
         found = self.examine(kernels.F1, base.f1_group(

@@ -27,14 +27,14 @@ class SysctlsTest(base.DoctorTest):
 
     def test_all(self):
         found = self.examine(base.F1, {base.SYSCTL: '1000000'})
-        self.assert_warns(found, _RUNTIME, 'leave nothing')
+        self.assert_warns(found, _RUNTIME, 'leave no CPU time')
         self.assert_warns(found, _ROOT, '0.950', '1.000',
                           'Raise cpu.rt_runtime_us')
 
     def test_all_is_how_late_hcbs_kernels_start(self):
         found = self.examine(kernels.F4, {base.SYSCTL: '1000000'})
         self.assert_ok(found, _RUNTIME)
-        self.assert_ok(found, _ROOT, 'SCHED_DEADLINE has the rest')
+        self.assert_ok(found, _ROOT, 'the rest is for SCHED_DEADLINE')
 
     def test_all_is_the_default_where_a_fair_server_runs(self):
         servers = '/sys/kernel/debug/sched/fair_server'
@@ -60,5 +60,6 @@ class SysctlsTest(base.DoctorTest):
         name = 'sysctl.rr_timeslice'
         path = '/proc/sys/kernel/sched_rr_timeslice_ms'
         self.assert_ok(self.examine(base.F1), name, 'every 100 ms')
-        self.assert_warns(self.examine(base.F1, {path: '-1'}), name, 'no len')
+        self.assert_warns(self.examine(base.F1, {path: '-1'}), name,
+                          'not a valid len')
         self.assertNotIn(name, self.examine(base.F1, guest_policy='fifo'))

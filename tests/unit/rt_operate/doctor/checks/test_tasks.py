@@ -62,14 +62,14 @@ class RealtimeTest(base.DoctorTest):
             base.process(91, 'low', '/', 2, 9),
             base.process(92, 'irq/9', '/', 1, 50, kernel=True))
         self.assert_warns(found, _PRIORITY, '10 (guest_priority)',
-                          'starve them: 90 corosync RR 10.')
+                          'starve servers: 90 corosync RR 10.')
         self.assertNotIn(_PRIORITY, self.examine(
             kernels.F2, base.process(90, 'corosync', '/', 2, 10)))
 
     def test_kernel_threads_are_no_trouble(self):
         found = self.examine(kernels.F1, base.process(
             92, 'irq/9', '/', 1, 50, kernel=True))
-        self.assert_ok(found, _PRIORITY, '1 kernel thread aside')
+        self.assert_ok(found, _PRIORITY, 'not counting 1 kernel thread')
 
     def test_on_other_cpus(self):
         task = base.process(90, 'corosync', '/', 2, 50)

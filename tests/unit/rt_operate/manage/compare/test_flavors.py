@@ -28,10 +28,10 @@ class SuspectsTest(base.TestCase):
 
     def test_half_a_pair(self):
         self.assertEqual(
-            ['flavor m1.small: it has hw:cpu.rt_runtime_us and no '
-             'hw:cpu.rt_period_us; to do: give it both by openstack flavor '
-             'set, or take it away'], self.found({RUNTIME: '1000'}))
-        self.assert_found(f'it has {PERIOD} and no {RUNTIME}',
+            ['flavor m1.small: it has hw:cpu.rt_runtime_us but not '
+             'hw:cpu.rt_period_us; to do: set both keys with openstack '
+             'flavor set, or remove the key'], self.found({RUNTIME: '1000'}))
+        self.assert_found(f'it has {PERIOD} but not {RUNTIME}',
                           {PERIOD: '1000'}, 'rt1')
 
     def test_half_a_pair_that_a_hint_completes(self):
@@ -50,13 +50,14 @@ class SuspectsTest(base.TestCase):
     @ddt.data('cpu.rt_runtime_us', 'hw:cpu.rt_runtime', 'hw:cpu_rt_period_us',
               'HW:CPU.RT_RUNTIME_US')
     def test_a_key_that_nobody_reads(self, key):
-        self.assert_found(f'it has {key}, which nothing reads', {key: '1000'})
+        self.assert_found(f'it has {key}, which no service reads',
+                          {key: '1000'})
 
     def test_a_host_is_asked_for_and_nothing_of_it(self):
         for key in ('trait:CUSTOM_HCBS', 'trait1:CUSTOM_HCBS',
                     'trait:CUSTOM_SCHED_DEADLINE_PINNED',
                     'resources:CUSTOM_RT_BANDWIDTH'):
-            self.assert_found(f'it has {key} and reserves nothing',
+            self.assert_found(f'it has {key} but reserves nothing',
                               {key: 'required'})
             self.assertEqual([], self.found(GOOD | {key: 'required'}))
         self.assertEqual([], self.found({'trait:CUSTOM_HCBS': 'forbidden'}))
@@ -64,7 +65,7 @@ class SuspectsTest(base.TestCase):
     @ddt.data('flavor_rt1', 'rt-5397-10000', 'RT.small', 'm1-rt', 'rt',
               'realtime', 'm1.real-time')
     def test_a_name_that_says_it(self, name):
-        self.assert_found('by its name it is reserved', {}, name)
+        self.assert_found('its name suggests a reservation', {}, name)
         # Dedicated and real-time vCPUs of Nova are no reservation.
         self.assertEqual([], self.found({'hw:cpu_realtime': 'yes'}, name))
         # It takes the reservations of its servers' hints.

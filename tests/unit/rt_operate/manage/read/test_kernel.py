@@ -118,7 +118,7 @@ class LibvirtTest(unit_base.TestCase):
     def test_no_libvirt(self):
         self.config(group='libvirt', connection_uri='nonsense:///')
         error = self.assertRaises(kernel.Unseen, kernel.running_guests)
-        self.assertIn('cannot be told', str(error))
+        self.assertIn('does not tell', str(error))
 
 
 class ModelTest(unit_base.TestCase):

@@ -74,7 +74,7 @@ class SetAmountsTest(unit_base.TestCase):
         self.client.put.side_effect = lambda *args, **kwargs: conflict
         error = self.assertRaises(placement.PlacementError, self.set,
                                   CUSTOM_RT_SHARE=7)
-        self.assertIn('changed by others all the time', str(error))
+        self.assertIn('other clients keep changing', str(error))
 
     def test_not_wanted_any_more(self):
         self.assertFalse(self.set(lambda: False, CUSTOM_RT_SHARE=7))
@@ -92,7 +92,7 @@ class SetAmountsTest(unit_base.TestCase):
             'allocations': {}}
         error = self.assertRaises(placement.PlacementError, self.set,
                                   CUSTOM_RT_SHARE=7)
-        self.assertIn('holds nothing there any more', str(error))
+        self.assertIn('no longer holds anything there', str(error))
 
     def test_what_is_not_there_and_what_fails(self):
         self.client.get.return_value = answer(404)
