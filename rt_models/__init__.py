@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Response times, interference between neighbours, and advice on pinning.
+"""Models of response times and interference, and advice on pinning.
 
-No reservation needs this package: without it servers keep their share.
+No reservation needs this package: without it, servers keep their share.
 """

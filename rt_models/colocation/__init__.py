@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Network functions side by side: what each does beside each other one.
+"""Measures the throughput of network functions alone and beside each other.
 
 Functions are started from profiles, in namespaces and control groups of their
-own, alone and in pairs; what they did becomes a file of
+own, alone and in pairs.  The results become a file for
 ``rt_models.interference``.
 """

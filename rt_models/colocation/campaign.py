@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Each function alone and each pair, so many times, in random order."""
+"""Measures each function alone and each pair, several times each.
+
+The order of the measurements is random.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 import itertools
@@ -16,46 +19,48 @@ Cell = tuple[str, ...]
 
 
 def cells(types: Sequence[str]) -> list[Cell]:
-    """Each alone, and each pair, also of two of the same type."""
+    """Returns each type alone and each pair, also pairs of equal types."""
     return [*((name,) for name in types),
             *itertools.combinations_with_replacement(types, 2)]
 
 
 def done(cell: Cell, records: rt_records.Records) -> int:
-    """How often it was measured."""
+    """Returns how often a cell was measured."""
     target, *rest = cell
     competitor = rest[0] if rest else ''
     count = len(records.of(target, competitor))
-    # Two of the same type give two results a time.
+    # A pair of equal types gives two results for each measurement.
     return count // 2 if target == competitor else count
 
 
 def missing(types: Sequence[str], records: rt_records.Records, runs: int
             ) -> list[Cell]:
-    """What is to be measured yet: rounds, each in random order."""
+    """Returns the cells to be measured, in rounds of random order."""
     counts = {cell: done(cell, records) for cell in cells(types)}
     rounds = []
     for number in range(runs):
-        one = [cell for cell, count in counts.items() if count <= number]
-        # What the machine does for a while is not all in one cell.
-        random.shuffle(one)
-        rounds.append(one)
+        in_round = [cell for cell, count in counts.items() if count <= number]
+        # The random order spreads a temporary disturbance of the machine
+        # over many cells.
+        random.shuffle(in_round)
+        rounds.append(in_round)
     return [*itertools.chain(*rounds)]
 
 
 def run(profiles: Sequence[rt_profile.Profile], records: rt_records.Records,
         setting: trial.Setting, runs: int, until: float,
         tell: Callable[[str], None]) -> bool:
-    """Measure what is missing.
+    """Measures the cells that are missing.
 
-    :param runs: of each cell
-    :param until: begin none later than this, of the monotonic clock
-    :param tell: is given a line for each cell
-    :returns: whether all is there
-    :raises CannotMeasure: a function does not work
-    :raises KernelError: there is no such reservation left
+    :param runs: the number of runs of each cell
+    :param until: the time of the monotonic clock after which no measurement
+        begins
+    :param tell: a function that is called with a line for each measurement
+    :returns: whether all cells are measured
+    :raises CannotMeasure: when a function does not work
+    :raises KernelError: when the host has no room for the reservation
     """
-    by_type = {each.type: each for each in profiles}
+    by_type = {profile.type: profile for profile in profiles}
     for cell in missing([*by_type], records, runs):
         if time.monotonic() >= until:
             return False
@@ -69,7 +74,7 @@ def run(profiles: Sequence[rt_profile.Profile], records: rt_records.Records,
 
 
 def _beside(cell: Cell) -> Iterator[tuple[str, str]]:
-    """(target, competitor), of each in the cell."""
+    """Yields (target, competitor) for each function of the cell."""
     first, *rest = cell
     yield first, rest[0] if rest else ''
     for other in rest:

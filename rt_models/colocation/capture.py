@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A small capture of traffic for functions that read one: ``capture.py FILE``.
+"""Writes a small capture of traffic for functions: ``capture.py FILE``.
 
-It has web requests, name queries and unknown payloads of many flows, always
-the same.  A program that needs the standard library alone.
+The capture has web requests, name queries and unknown payloads of many flows.
+Each call writes the same capture.  This module is a program that needs only
+the standard library.
 """
 
 import random
@@ -12,7 +13,7 @@ import sys
 
 _PACKETS = 2000
 _FLOWS = 200
-#: Of the format of libpcap: magic, version, and Ethernet.
+#: The header of the libpcap format: magic number, version and Ethernet.
 _HEADER = struct.pack('<IHHiIII', 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 _QUERY = (b'\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00'
           b'\x03www\x07example\x03org\x00\x00\x01\x00\x01')
@@ -22,8 +23,8 @@ _TCP, _UDP = 6, 17
 
 
 def write(path: str) -> None:
-    """Write the capture."""
-    chance = random.Random(2018)  # noqa: S311 - no secret
+    """Writes the capture to a file."""
+    chance = random.Random(2018)  # noqa: S311 - not for a secret
     with open(path, 'wb') as file:
         file.write(_HEADER)
         for number in range(_PACKETS):
@@ -42,7 +43,7 @@ def _packet(flow: int, chance: random.Random) -> bytes:
         protocol, port, payload = _UDP, 40000, chance.randbytes(200)
     ports = struct.pack('!HH', 10_000 + flow, port)
     if protocol == _TCP:
-        # Data are acknowledged and pushed; checksums are not looked at.
+        # The flags are ACK and PSH; readers do not check the checksums.
         rest = struct.pack('!IIBBHHH', 1, 1, 5 << 4, 0x18, 65535, 0, 0)
     else:
         rest = struct.pack('!HH', 8 + len(payload), 0)

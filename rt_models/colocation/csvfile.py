@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A file of CSV to which a campaign adds a line at once for each result.
+"""A CSV file to which a campaign adds a line as soon as it has a result.
 
-What was measured is not lost, and a later command goes on with it.
+A campaign that is interrupted thus loses no result, and a later command
+continues with the file.
 """
 
 from collections.abc import Sequence
@@ -11,9 +12,10 @@ import pathlib
 
 
 def read(path: pathlib.Path, columns: Sequence[str]) -> list[list[str]]:
-    """All lines but the first, which names the columns; [] of no file.
+    """Returns all lines but the first, which names the columns.
 
-    :raises ValueError: it is a file of something else, with the reason
+    :returns: [] where there is no file
+    :raises ValueError: when the file has other content; its text is the reason
     """
     if not path.exists():
         return []
@@ -23,7 +25,7 @@ def read(path: pathlib.Path, columns: Sequence[str]) -> list[list[str]]:
         except csv.Error as error:
             raise ValueError(str(error)) from error
     if header != [*columns]:
-        raise ValueError('its first line has other columns')
+        raise ValueError('the first line has other columns')
     if any(len(row) != len(columns) for row in rows):
         raise ValueError('a line has more or fewer columns than the first')
     return rows
@@ -31,7 +33,7 @@ def read(path: pathlib.Path, columns: Sequence[str]) -> list[list[str]]:
 
 def append(path: pathlib.Path, columns: Sequence[str], row: Sequence[object]
            ) -> None:
-    """Add a line to a file, which is made first where there is none."""
+    """Adds a line to a file, and creates the file if it does not exist."""
     new = not path.exists()
     with path.open('a', newline='', encoding='utf-8') as file:
         writer = csv.writer(file, lineterminator='\n')
@@ -41,7 +43,7 @@ def append(path: pathlib.Path, columns: Sequence[str], row: Sequence[object]
 
 
 def short(value: object) -> str:
-    """A value as it is written: five digits of a float, '' for None."""
+    """Returns a value as text: five digits of a float, '' for None."""
     if value is None:
         return ''
     return f'{value:.5g}' if isinstance(value, float) else str(value)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A profile that runs, and how far it is."""
+"""Starts the processes of a profile and reads how much work they have done."""
 
 from collections.abc import Iterator, Sequence
 import contextlib
@@ -18,22 +18,23 @@ from rt_models.colocation import load
 from rt_models.colocation import network as rt_network
 from rt_models.colocation import profile as rt_profile
 
-#: How long a function may take to do its first or next piece of work.
+#: The longest time that a function may take for a piece of work.
 _PATIENCE_S = 15.0
 _POLL_S = 0.001
-#: Where nobody listens (discard).
+#: The port "discard", at which nobody listens.
 _PORT = '9'
-#: No file of a profile begins with a dot.
+#: The names of our own files.  The files of a profile do not begin with a
+#: dot.
 _COUNTER, _CAPTURE = '.work', '.capture'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Point:
-    """How far a function is.
+    """How much work a function has done at some time.
 
-    :ivar work: in its own unit
-    :ivar at_ns: of the monotonic clock
-    :ivar used_ns: CPU time of its group
+    :ivar work: the work, in the unit of the function
+    :ivar at_ns: the time by the monotonic clock
+    :ivar used_ns: the CPU time of the function's group
     """
 
     work: int
@@ -44,7 +45,7 @@ class Point:
 class Function:
     """The processes of one profile, in a group and namespaces of their own.
 
-    :raises CannotMeasure: one of its commands fails
+    :raises CannotMeasure: when one of the profile's commands fails
     """
 
     def __init__(self, profile: rt_profile.Profile, group: rt_group.Group,
@@ -64,9 +65,10 @@ class Function:
         self._start_work()
 
     def edge(self) -> Point:
-        """The point at which the next piece of work is done.
+        """Waits until the next piece of work is done and returns this point.
 
-        :raises CannotMeasure: a process of it has ended, or nothing is done
+        :raises CannotMeasure: when a process has ended, or the function does
+            no work
         """
         before, end = self._work(), time.monotonic() + _PATIENCE_S
         while time.monotonic() < end:
@@ -76,7 +78,7 @@ class Function:
                 return Point(work, time.monotonic_ns(),
                              self._group.used_ns())
             time.sleep(_POLL_S)
-        raise self._failed(f'it did nothing in {_PATIENCE_S:.0f} s')
+        raise self._failed(f'it did no work in {_PATIENCE_S:.0f} s')
 
     def _work(self) -> int:
         if self._profile.work is None:
@@ -86,8 +88,8 @@ class Function:
     def _check(self) -> None:
         for words, process in self._started:
             if process.poll() is not None:
-                _, said = process.communicate()
-                raise rt_group.failed(words, said)
+                _, errors = process.communicate()
+                raise rt_group.failed(words, errors)
 
     def _start_work(self) -> None:
         packets, work = self._profile.load, self._profile.work
@@ -107,7 +109,8 @@ class Function:
 
     def _start(self, where: rt_profile.Namespace, words: Sequence[str],
                is_load: bool = False) -> None:
-        # Apache, for one, signals its whole session at its end.
+        # Some functions, for example Apache, send a signal to their whole
+        # session when they end, so each has a session of its own.
         self._started.append((words, subprocess.Popen(
             self._group.command(self._network.inside(where, words), is_load),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -134,12 +137,13 @@ def _program(*words: str) -> list[str]:
 def running(profile: rt_profile.Profile, name: str, cpu: int,
             reservation: rt_reservation.Reservation | None
             ) -> Iterator[Function]:
-    """A function that runs until the end of the block.
+    """Runs a function until the end of the block.
 
-    :param name: of its group
-    :param reservation: None: its processes are ordinary
-    :raises CannotMeasure: it cannot be started
-    :raises KernelError: there is no such reservation left
+    :param name: the name of the function's group
+    :param reservation: the reservation of the group; None: the processes are
+        ordinary
+    :raises CannotMeasure: when the function cannot be started
+    :raises KernelError: when the host has no room for the reservation
     """
     with rt_group.up(name, (cpu,), reservation) as group:
         yield Function(profile, group, group.folder)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The control group of one function: a CPU, its use, and a reservation."""
+"""The control group of a function: its CPUs, CPU time and reservation."""
 
 from collections.abc import Iterator, Sequence
 import contextlib
@@ -20,23 +20,24 @@ from nova_rt.machine.trial import temporary
 from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
 
-#: Of SCHED_RR, as nova-compute gives to containers; a load has one less, so
-#: that what it sends is done before more comes.
+#: The SCHED_RR priority that nova-compute gives to containers.  A load has one
+#: less, so that the function finishes its work before more arrives.
 PRIORITY = 10
-#: And what makes the load of ordinary functions yield to them.
+#: The nice value by which the load of an ordinary function yields to it.
 _NICE = 10
-#: What the root group hands out, where it starts with nothing.
+#: What the root group hands out, on kernels where it starts with nothing.
 _ROOT_PPM = 900_000
 _PATIENCE_S = 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Group:
-    """Where the processes of a function are.
+    """The control group of the processes of a function.
 
-    :ivar trees: its directories, the one that tells the use last
-    :ivar cpus: the pCPUs that all are bound to
-    :ivar folder: for files, gone with the group
+    :ivar trees: the directories of the group; the last one has the CPU time
+    :ivar cpus: the pCPUs that all processes are bound to
+    :ivar is_reserved: whether the group has a reservation
+    :ivar folder: a directory for files, which is removed with the group
     """
 
     trees: tuple[pathlib.Path, ...]
@@ -45,7 +46,7 @@ class Group:
     folder: pathlib.Path
 
     def used_ns(self) -> int:
-        """CPU time of all that ever ran in it."""
+        """Returns the CPU time of all tasks that ever ran in the group."""
         path = self.trees[-1] / 'cpuacct.usage'
         if path.exists():
             return int(path.read_text())
@@ -54,8 +55,12 @@ class Group:
 
     def command(self, words: Sequence[str], is_load: bool = False
                 ) -> list[str]:
-        """The command line that runs *words* here."""
-        # Not outside of it, where nobody would end it.
+        """Returns the command line that runs *words* in the group.
+
+        :param is_load: whether the command is the load of the function
+        """
+        # The command starts only after it has entered the group: outside of
+        # the group, nobody would end it.
         enter = ' && '.join(f'echo $$ > {path}/cgroup.procs'
                             for path in self.trees)
         if self.is_reserved:
@@ -66,9 +71,10 @@ class Group:
                 ','.join(map(str, self.cpus)), *policy, *words]
 
     def run(self, words: Sequence[str]) -> None:
-        """Run a command to its end.
+        """Runs a command to its end.
 
-        :raises CannotMeasure: it fails, with what it says
+        :raises CannotMeasure: when the command fails; its text is the error
+            of the command
         """
         try:
             subprocess.run(self.command(words), check=True, text=True,
@@ -81,9 +87,13 @@ class Group:
                          ) from error
 
 
-def failed(words: Sequence[str], said: str) -> exception.CannotMeasure:
-    """A command of a profile that ended badly."""
-    lines = said.strip().splitlines() if said.strip() else ['it says nothing']
+def failed(words: Sequence[str], errors: str) -> exception.CannotMeasure:
+    """Returns the error for a command of a profile that failed.
+
+    :param errors: the output of the command on standard error
+    """
+    lines = errors.strip().splitlines() or [
+        'the command failed without a message']
     return exception.CannotMeasure(what=' '.join(words)[:80],
                                    reason=lines[0].strip()[:200])
 
@@ -91,18 +101,20 @@ def failed(words: Sequence[str], said: str) -> exception.CannotMeasure:
 @contextlib.contextmanager
 def up(name: str, cpus: tuple[int, ...],
        reservation: rt_reservation.Reservation | None) -> Iterator[Group]:
-    """A group, gone with all that is in it at the end of the block.
+    """Creates a group and removes it with its processes after the block.
 
-    :param name: of a group at the top
-    :param reservation: on each of the pCPUs; None: tasks are ordinary
-    :raises CannotMeasure: this host has no such groups
-    :raises KernelError: it has no such reservation left
+    :param name: the name of the group, which is at the top of the hierarchy
+    :param reservation: the reservation on each of the pCPUs; None: tasks are
+        ordinary
+    :raises CannotMeasure: when this host has no control groups for CPU time
+    :raises KernelError: when the host has no room for the reservation
     """
     files = fs.RealFS()
     hierarchy = survey.hierarchy_of(files)
     if hierarchy is None or os.geteuid() != 0:
         raise exception.CannotMeasure(
-            what='this host', reason='it takes root and the controller cpu')
+            what='this host', reason='this takes root and the cgroup '
+            'controller cpu')
     trees = [pathlib.Path(hierarchy.mount, name)]
     if hierarchy.controller:
         used = pathlib.Path(tasks.Tasks(files).mount_of('cpuacct'), name)
@@ -127,23 +139,26 @@ def up(name: str, cpus: tuple[int, ...],
 def _reserved(files: fs.RealFS, path: pathlib.Path, cpus: tuple[int, ...],
               reservation: rt_reservation.Reservation) -> Iterator[None]:
     name = path.name
-    # We are root already, and these groups are no servers.
+    # This process is root already, so it needs no privsep daemon.  Privsep
+    # must be allowed to write to this group, which is not a server's.
     privsep.cgroup_pctxt.set_client_mode(False)
     privsep.TOPS = privsep.TOPS | {name}
     interface = detect.detect(files)
     if interface is None:
         raise exception.KernelError(
             interface='any', group=f'/{name}',
-            reason='this kernel has none that reserves for control groups')
+            reason='this kernel has no interface that reserves CPU time for '
+            'control groups')
     interface.prepare(_ROOT_PPM)
     if interface.binds_cpus:
-        # Its servers are where the group is when the budget is written.
+        # The kernel creates the deadline servers on the CPUs that the group
+        # has when the budget is written.
         temporary.confine(path, cpus)
     interface.reserve({f'/{name}': base.Budget(
         dict.fromkeys(cpus, reservation.runtime_us), reservation.period_us)})
     try:
         yield
     finally:
-        # The kernel counts a group that was removed for a while yet, and the
-        # next ones need the room.
+        # The kernel counts a removed group for some time, but the next group
+        # needs the room at once.
         interface.release([f'/{name}'])

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Traffic for a network function, and the count of what was done with it.
+"""Sends traffic to a network function and counts the work that was done.
 
-A program that needs the standard library alone::
+This module is a program that needs only the standard library::
 
     load.py packets ADDRESS PORT SIZE FLOWS
     load.py requests COUNTER ADDRESS PORT CONNECTIONS
     load.py runs COUNTER PATTERN COMMAND...
 
-COUNTER is a file of :func:`begin` that has the count, as :func:`count` reads
-it.
+COUNTER is the file of a count, which :func:`begin` creates and :func:`count`
+reads.
 """
 
 import contextlib
@@ -22,9 +22,10 @@ import subprocess
 import sys
 import time
 
-#: From linux/udp.h: one send is as many packets as have this size.
+#: The option UDP_SEGMENT of linux/udp.h: the kernel cuts each send into
+#: packets of this size.
 _UDP_SEGMENT = 103
-#: Packets a send; Linux takes 64.
+#: The number of packets in a send; Linux accepts 64.
 _AT_ONCE = 64
 _PATIENCE_S = 10.0
 _NUMBER = struct.Struct('<Q')
@@ -32,20 +33,20 @@ _LENGTH = re.compile(rb'\r\nContent-Length: *(\d+)\r\n', re.IGNORECASE)
 
 
 def begin(path: str) -> None:
-    """Make the file of a count, at 0."""
+    """Creates the file of a count, with 0."""
     with open(path, 'wb') as file:
         file.write(_NUMBER.pack(0))
 
 
 def count(path: str) -> int:
-    """What was done so far."""
+    """Returns the work that was done so far."""
     with open(path, 'rb') as file:
         number: int = _NUMBER.unpack(file.read(_NUMBER.size))[0]
     return number
 
 
 class Counter:
-    """The other end of :func:`count`."""
+    """The writer of a count that :func:`count` reads."""
 
     def __init__(self, path: str) -> None:
         with open(path, 'r+b') as file:
@@ -53,106 +54,122 @@ class Counter:
         self._done = 0
 
     def add(self, more: int) -> None:
+        """Adds work to the count."""
         self._done += more
         _NUMBER.pack_into(self._map, 0, self._done)
 
 
 def packets(address: str, port: int, size: int, flows: int) -> None:
-    """Send UDP for ever; the kernel cuts each send into packets."""
+    """Sends UDP without end; the kernel cuts each send into packets.
+
+    :param size: the bytes of payload of a packet
+    :param flows: the number of ports to send from
+    """
     sockets = []
     for _ in range(flows):
-        one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        one.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, size)
-        one.connect((address, port))
-        sockets.append(one)
-    # At most 64 KiB a send.
+        sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sender.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, size)
+        sender.connect((address, port))
+        sockets.append(sender)
+    # A send has at most 64 KiB.
     data = bytes(size * min(_AT_ONCE, 65_000 // size))
     while True:
-        for one in sockets:
+        for sender in sockets:
             try:
-                one.send(data)
+                sender.send(data)
             except ConnectionRefusedError:
-                # The answer to an earlier one: nobody listens there.
+                # This answers an earlier packet: nobody listens at the port.
                 pass
 
 
 def requests(counter: Counter, address: str, port: int, connections: int
              ) -> None:
-    """Ask an HTTP server for / for ever, once a time on each connection."""
-    asked = f'GET / HTTP/1.1\r\nHost: {address}\r\n\r\n'.encode()
-    _await(address, port, asked)
+    """Requests / from an HTTP server without end.
+
+    Each connection has one request at a time.
+    """
+    request = f'GET / HTTP/1.1\r\nHost: {address}\r\n\r\n'.encode()
+    _await(address, port, request)
     poll, clients = select.epoll(), {}
     for _ in range(connections):
-        one = _Client(socket.create_connection((address, port)), asked)
-        clients[one.number] = one
-        poll.register(one.number, select.EPOLLIN)
+        client = _Client(socket.create_connection((address, port)), request)
+        clients[client.number] = client
+        poll.register(client.number, select.EPOLLIN)
     while True:
         for number, _ in poll.poll():
             counter.add(clients[number].read())
 
 
 class _Client:
-    """A connection on which the next request follows each answer."""
+    """A connection that sends the next request after each answer."""
 
-    def __init__(self, connected: socket.socket, asked: bytes) -> None:
-        self._socket, self._asked, self._got = connected, asked, b''
+    def __init__(self, connected: socket.socket, request: bytes) -> None:
+        self._socket, self._request, self._answer = connected, request, b''
         self.number = connected.fileno()
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connected.send(asked)
+        connected.send(request)
 
     def read(self) -> int:
-        """How many answers this completes: 1 or 0.
+        """Reads from the connection and returns how many answers ended: 0, 1.
 
-        :raises ConnectionError: it is none of HTTP 200 with a length
+        :raises ConnectionError: when the answer is not HTTP 200 with a
+            Content-Length
         """
-        found = self._socket.recv(65536)
-        self._got += found
-        head, end, body = self._got.partition(b'\r\n\r\n')
-        if found and not end:
+        part = self._socket.recv(65536)
+        self._answer += part
+        head, end, body = self._answer.partition(b'\r\n\r\n')
+        if part and not end:
             return 0
         length = _LENGTH.search(head + b'\r\n')
         if not head.startswith(b'HTTP/1.1 200') or not length:
-            raise ConnectionError('the answer is none of HTTP 200 with a '
+            raise ConnectionError('the answer is not an HTTP 200 with a '
                                   'Content-Length')
         if len(body) < int(length[1]):
             return 0
-        self._got = b''
-        self._socket.send(self._asked)
+        self._answer = b''
+        self._socket.send(self._request)
         return 1
 
 
-def _await(address: str, port: int, asked: bytes) -> None:
-    """Ask until there is an answer, as from a proxy whose server is slow.
+def _await(address: str, port: int, request: bytes) -> None:
+    """Sends requests until the server, or the server of a proxy, is ready.
 
-    :raises ConnectionError: there is none
+    :raises ConnectionError: when there is no good answer in time
     """
     end = time.monotonic() + _PATIENCE_S
-    said = 'nobody listens'
+    status = 'nobody listens'
     while time.monotonic() < end:
         with contextlib.suppress(ConnectionRefusedError):
             with socket.create_connection((address, port),
-                                          _PATIENCE_S) as one:
-                one.send(asked)
-                said = one.recv(65536).partition(b'\r\n')[0].decode('latin1')
-                if said.startswith('HTTP/1.1 200'):
+                                          _PATIENCE_S) as server:
+                server.send(request)
+                status = server.recv(65536).partition(b'\r\n')[0].decode(
+                    'latin1')
+                if status.startswith('HTTP/1.1 200'):
                     return
         time.sleep(0.01)
-    raise ConnectionError(f'the first answer is no HTTP 200: {said}')
+    raise ConnectionError(f'the first answer is not an HTTP 200: {status}')
 
 
 def runs(counter: Counter, pattern: str, command: list[str]) -> None:
-    """Run a command again and again, and add up what it says it did."""
+    """Runs a command again and again and adds up the work it reports.
+
+    :param pattern: a regular expression with one group, the number
+    :raises ValueError: when the output of a run does not match the pattern
+    """
     find = re.compile(pattern, re.MULTILINE).findall
     while True:
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE,
                               text=True, errors='replace')
         numbers = find(done.stdout)
         if not numbers:
-            raise ValueError(f'nothing in its output is {pattern}')
+            raise ValueError('no line of the output of the command matches '
+                             f'{pattern}')
         counter.add(sum(map(int, numbers)))
 
 
 def main(arguments: list[str]) -> None:
+    """Runs the program with the arguments that the module describes."""
     kind, *rest = arguments
     if kind == 'packets':
         packets(rest[0], int(rest[1]), int(rest[2]), int(rest[3]))

@@ -2,7 +2,7 @@
 
 """Three network namespaces in a row: client, function and server.
 
-No namespace has a name: each lives as long as a process that does nothing.
+The namespaces have no names: an idle process keeps each of them alive.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from nova_rt.rules import exception
 from rt_models.colocation import group as rt_group
 from rt_models.colocation import profile as rt_profile
 
-#: What they send to, and what a proxy listens on.
+#: The address that clients send to, and the one that a proxy listens on.
 SERVER, FUNCTION = '10.9.1.2', '10.9.0.1'
 _PATIENCE_S = 10.0
 
@@ -25,7 +25,7 @@ ip address add 10.9.0.2/24 dev out
 ip link set out up gso_max_segs 1
 ip route add default via 10.9.0.1
 '''
-#: A proxy has two sides, a router forwards.
+#: A proxy has an interface on each side; a router forwards packets.
 _FUNCTION = '''\
 ip link set lo up
 ip address add 10.9.0.1/24 dev in
@@ -34,8 +34,8 @@ ip link set in up
 ip link set out up
 echo 1 > /proc/sys/net/ipv4/ip_forward
 '''
-#: It knows no way back to the client: refusing what nobody listens to would be
-#: work, too.
+#: The server has no route to the client.  Otherwise it would refuse packets
+#: for closed ports, which would be work, too.
 _SERVER = '''\
 ip link set lo up
 ip address add 10.9.1.2/24 dev in
@@ -49,7 +49,7 @@ _SCRIPTS = {rt_profile.Namespace.CLIENT: _CLIENT,
 class Network:
     """The namespaces of one function.
 
-    :param group: whose processes hold them, and end with it
+    :param group: the group of the processes that keep the namespaces
     """
 
     def __init__(self, group: rt_group.Group) -> None:
@@ -66,18 +66,18 @@ class Network:
 
     def inside(self, place: rt_profile.Namespace, words: Sequence[str]
                ) -> list[str]:
-        """What runs *words* in one of the namespaces."""
+        """Returns the command line that runs *words* in a namespace."""
         return ['nsenter', '-n', '-t', str(self._holders[place]), *words]
 
     def run(self, place: rt_profile.Namespace, words: Sequence[str]) -> None:
-        """Run a command to its end there.
+        """Runs a command in a namespace to its end.
 
-        :raises CannotMeasure: it fails
+        :raises CannotMeasure: when the command fails
         """
         self._group.run(self.inside(place, words))
 
     def received(self) -> int:
-        """Packets that the server got so far."""
+        """Returns how many packets the server has received so far."""
         text = pathlib.Path('/proc', str(
             self._holders[rt_profile.Namespace.SERVER]), 'net/dev'
         ).read_text()
@@ -85,7 +85,11 @@ class Network:
 
 
 def _holder(group: rt_group.Group) -> int:
-    """A process with a namespace of its own."""
+    """Starts a process with a network namespace of its own.
+
+    :returns: the process ID
+    :raises CannotMeasure: when the host creates no network namespace
+    """
     process = subprocess.Popen(
         group.command(['unshare', '-n', 'sleep', 'infinity']),
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -96,4 +100,4 @@ def _holder(group: rt_group.Group) -> int:
             return process.pid
         time.sleep(0.001)
     raise exception.CannotMeasure(
-        what='this host', reason='it gives no network namespace')
+        what='this host', reason='it does not create a network namespace')

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A network function as a file: what to start, where, and what it does.
+"""Reads the profile of a network function: what to start and what to count.
 
-Format nova-rt-profile/1, which doc/source/cli/nova-rt-pinning.rst describes.
+The format is nova-rt-profile/1, which doc/source/cli/nova-rt-pinning.rst
+describes.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,8 @@ from nova_rt.rules import workload
 from rt_models.interference import yamlfile
 
 FORMAT = 'nova-rt-profile/1'
-#: Where its files are, and a capture of traffic, in the words of a command.
+#: Placeholders in the words of a command: the directory of the profile's
+#: files, and the capture of traffic.
 FOLDER, CAPTURE = '{folder}', '{capture}'
 
 _KEYS = ('format', 'type', 'title', 'needs', 'files', 'prepare', 'start',
@@ -27,7 +29,10 @@ _MOST = {'size': 1400, 'flows': 1000, 'port': 65535, 'connections': 1000}
 
 
 class Namespace(enum.StrEnum):
-    """Where a command runs; traffic goes from the client to the server."""
+    """The namespace that a command runs in.
+
+    Traffic goes from the client to the server.
+    """
 
     CLIENT = 'client'
     FUNCTION = 'function'
@@ -44,10 +49,10 @@ class Command:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Packets:
-    """UDP from the client to the server, as much as there is CPU time for.
+    """UDP packets from the client to the server, at the highest rate.
 
-    :ivar size: bytes of payload
-    :ivar flows: how many ports it comes from
+    :ivar size: the bytes of payload of a packet
+    :ivar flows: the number of ports that the packets come from
     """
 
     size: int
@@ -66,8 +71,8 @@ class Requests:
 class Runs:
     """A command that is run again and again.
 
-    :ivar pattern: its work is the sum of the numbers that this finds in its
-        output
+    :ivar pattern: a regular expression.  The work of a run is the sum of the
+        numbers that the pattern finds in the output.
     """
 
     command: Command
@@ -76,15 +81,16 @@ class Runs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Profile:
-    """One network function.
+    """A network function.
 
-    :ivar type: what it is called in the matrix
-    :ivar needs: programs that must be installed
-    :ivar files: texts by name
-    :ivar prepare: commands that end before the next one begins
-    :ivar start: commands that go on
-    :ivar load: traffic, whoever counts the work
-    :ivar work: None: what the server gets of the load, in packets
+    :ivar type: the name of its type in the matrix
+    :ivar needs: the programs that must be installed
+    :ivar files: the contents of its files, by name
+    :ivar prepare: commands that run one after the other before the start
+    :ivar start: commands that keep running
+    :ivar load: the packets that are sent to it; None: no packets
+    :ivar work: how its work is counted; None: as the packets of the load that
+        reach the server
     """
 
     type: str
@@ -98,21 +104,22 @@ class Profile:
 
     @property
     def missing(self) -> str:
-        """The first program that it needs and that is not installed, or ''."""
+        """The first needed program that is not installed; '': none."""
         return next((name for name in self.needs
                      if shutil.which(name) is None), '')
 
 
 def load(path: str) -> Profile:
-    """The profile in a file.
+    """Returns the profile in a file.
 
-    :raises InvalidMatrix: one sentence with the key and what to do
+    :raises InvalidMatrix: when the file is not a valid profile; its text is
+        one sentence with the key and what to do
     """
     return _Reader(path, yamlfile.load(path)).read()
 
 
 class _Reader:
-    """One document, read part by part."""
+    """Reads a document part by part."""
 
     def __init__(self, path: str, data: Mapping[Any, Any]) -> None:
         self._path, self._data = path, data
@@ -120,43 +127,51 @@ class _Reader:
     def read(self) -> Profile:
         yamlfile.known(self._path, self._data, _KEYS)
         if self._data.get('format') != FORMAT:
-            raise self._bad('format', 'it is another one', f'give {FORMAT}')
+            raise self._bad(
+                'format', f'{yamlfile.shown(self._data["format"])} is not '
+                'the format of a profile' if 'format' in self._data
+                else 'it is missing', f'give {FORMAT}')
         name = self._data.get('type')
         if not isinstance(name, str) or not workload.is_type(name):
-            raise self._bad('type', 'a type has 1 to 32 letters, digits, _, '
-                            '. or -', 'name it as the matrix will')
+            raise self._bad('type', 'the name of a type has 1 to 32 letters, '
+                            'digits, _, . or -', 'give the name that the '
+                            'matrix will have')
         packets = self._packets()
         work = self._work(packets)
         return Profile(
             name, self._text('title', self._data.get('title', name)),
-            tuple(self._text('needs', one) for one in self._list('needs')),
+            tuple(self._text('needs', program)
+                  for program in self._list('needs')),
             self._files(), self._commands('prepare'),
             self._commands('start'), packets, work)
 
     def _files(self) -> dict[str, str]:
-        found = self._mapping('files', self._data.get('files') or {})
-        for name in found:
+        files = self._mapping('files', self._data.get('files') or {})
+        for name in files:
             if not _FILE.fullmatch(str(name)) or str(name).startswith('.'):
-                raise self._bad(f'files.{str(name)[:80]}', 'it is no plain '
-                                'name of a file', 'use letters, digits, _ '
+                raise self._bad(f'files.{str(name)[:80]}', 'this is not a '
+                                'plain file name', 'use letters, digits, _ '
                                 'and -')
         return {str(name): self._text(f'files.{name}', text)
-                for name, text in found.items()}
+                for name, text in files.items()}
 
     def _commands(self, key: str) -> tuple[Command, ...]:
-        return tuple(self._command(f'{key}[{number}]', one)
-                     for number, one in enumerate(self._list(key)))
+        return tuple(self._command(f'{key}[{number}]', command)
+                     for number, command in enumerate(self._list(key)))
 
     def _command(self, where: str, data: Any) -> Command:
-        found = self._mapping(where, data)
+        command = self._mapping(where, data)
         try:
-            place = Namespace(str(found.get('in')))
+            place = Namespace(str(command.get('in')))
         except ValueError:
-            raise self._bad(f'{where}.in', 'it is no namespace',
-                            f'give {", ".join(Namespace)}') from None
-        words = found.get('run')
+            *others, last = Namespace
+            raise self._bad(
+                f'{where}.in', f'{yamlfile.shown(command["in"])} is not a '
+                'namespace' if 'in' in command else 'it is missing',
+                f'give {", ".join(others)} or {last}') from None
+        words = command.get('run')
         if not isinstance(words, list) or not words:
-            raise self._bad(f'{where}.run', 'it is no list of words',
+            raise self._bad(f'{where}.run', 'this is not a list of words',
                             'write it as [program, argument]')
         return Command(place, tuple(self._text(f'{where}.run', word)
                                     for word in words))
@@ -173,16 +188,16 @@ class _Reader:
         if data == 'packets' and packets:
             return None
         if isinstance(data, dict) and [*data] == ['requests']:
-            found = self._mapping('work.requests', data['requests'])
+            requests = self._mapping('work.requests', data['requests'])
             return Requests(
-                self._number('work.requests', found, 'port', 80),
-                self._number('work.requests', found, 'connections', 8))
+                self._number('work.requests', requests, 'port', 80),
+                self._number('work.requests', requests, 'connections', 8))
         if isinstance(data, dict) and [*data] == ['runs']:
-            found = self._mapping('work.runs', data['runs'])
-            return Runs(self._command('work.runs', found),
-                        self._pattern(found.get('count')))
-        raise self._bad('work', 'nothing says how it is counted', 'give '
-                        'packets (with a load), requests or runs')
+            runs = self._mapping('work.runs', data['runs'])
+            return Runs(self._command('work.runs', runs),
+                        self._pattern(runs.get('count')))
+        raise self._bad('work', 'this does not say how work is counted',
+                        'give packets (with a load), requests or runs')
 
     def _pattern(self, text: Any) -> str:
         where = 'work.runs.count'
@@ -191,19 +206,20 @@ class _Reader:
         except re.error:
             groups = 0
         if groups != 1:
-            raise self._bad(where, 'it is no regular expression with one '
-                            'group', r"write it as 'packets: (\d+)'")
+            raise self._bad(where, 'this is not a regular expression with '
+                            'one group', r"write for example 'packets: "
+                            r"(\d+)'")
         return str(text)
 
     def _list(self, key: str) -> list[Any]:
-        found = self._data.get(key) or []
-        if not isinstance(found, list):
-            raise self._bad(key, 'it is no list', 'write it as [...]')
-        return found
+        items = self._data.get(key) or []
+        if not isinstance(items, list):
+            raise self._bad(key, 'this is not a list', 'write it as [...]')
+        return items
 
     def _mapping(self, where: str, data: Any) -> Mapping[Any, Any]:
         if not isinstance(data, dict):
-            raise self._bad(where, 'it is no mapping',
+            raise self._bad(where, 'this is not a mapping',
                             'write it as {name: value}')
         return data
 
@@ -211,14 +227,14 @@ class _Reader:
                 default: int) -> int:
         value, most = data.get(key, default), _MOST[key]
         if type(value) is not int or not 0 < value <= most:
-            raise self._bad(f'{where}.{key}', f'{str(value)[:80]!r} is no '
-                            f'whole number from 1 to {most}',
+            raise self._bad(f'{where}.{key}', f'{yamlfile.shown(value)} is '
+                            f'not a whole number from 1 to {most}',
                             f'give for example {default}')
         return value
 
     def _text(self, where: str, value: Any) -> str:
         if not isinstance(value, str) or '\0' in value:
-            raise self._bad(where, 'it is no text', 'put it in quotes')
+            raise self._bad(where, 'this is not text', 'put it in quotes')
         return value
 
     def _bad(self, where: str, rule: str, advice: str

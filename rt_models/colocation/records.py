@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a campaign has measured so far: a line of CSV for each result."""
+"""The results of a campaign so far, a line of CSV for each."""
 
 import dataclasses
 import datetime
@@ -13,13 +13,14 @@ from rt_models.colocation import csvfile
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Record:
-    """One result.
+    """A result of a campaign.
 
-    :ivar target: its type
-    :ivar competitor: that of the other; '' for none
-    :ivar rate: what the target did a second
-    :ivar setting: how, in words
-    :ivar started: the minute, in UTC
+    :ivar target: the type of the function that was measured
+    :ivar competitor: the type of the function beside it; '': none
+    :ivar rate: the work of the target per second
+    :ivar setting: the setting of the measurement, as text
+    :ivar started: the time of the result to the minute, in UTC
+    :ivar load_average: the load average of the host at that time
     """
 
     target: str
@@ -34,28 +35,30 @@ _COLUMNS = tuple(field.name for field in dataclasses.fields(Record))
 
 
 class Records:
-    """A file of results, whether it exists or not.
+    """A file of results, which need not exist yet.
 
-    :param setting: that of all results in it
-    :raises InvalidMatrix: it is a file of something else
+    :param setting: the setting of all results in the file
+    :raises InvalidMatrix: when the file has other content, or results of
+        another setting
     """
 
     def __init__(self, path: pathlib.Path, setting: str) -> None:
         self._path, self._setting = path, setting
         self.all = self._read()
-        for one in self.all:
-            if one.setting != setting:
+        for record in self.all:
+            if record.setting != setting:
                 raise self._bad(
-                    f'it was measured {one.setting}, and not {setting}',
-                    'go on in the same way, or name another output')
+                    f'they were measured {record.setting}, and not {setting}',
+                    'give the same options again, or name another output')
 
     def of(self, target: str, competitor: str) -> list[float]:
-        """The rates of a target beside a competitor."""
-        return [one.rate for one in self.all
-                if (one.target, one.competitor) == (target, competitor)]
+        """Returns the rates of a target beside a competitor."""
+        return [record.rate for record in self.all
+                if (record.target, record.competitor)
+                == (target, competitor)]
 
     def add(self, target: str, competitor: str, rate: float) -> None:
-        """Write it at once: what was measured is not lost."""
+        """Adds a result and writes it to the file at once."""
         now = f'{datetime.datetime.now(datetime.UTC):%FT%H:%MZ}'
         record = Record(target, competitor, float(f'{rate:.6g}'),
                         self._setting, now, round(os.getloadavg()[0], 1))
@@ -67,7 +70,7 @@ class Records:
             return [_record(row) for row in csvfile.read(self._path,
                                                          _COLUMNS)]
         except ValueError:
-            raise self._bad('it is no file of results',
+            raise self._bad('this is not a file of results',
                             'name another output') from None
 
     def _bad(self, rule: str, advice: str) -> exception.InvalidMatrix:
@@ -76,7 +79,10 @@ class Records:
 
 
 def _record(row: list[str]) -> Record:
-    """:raises ValueError: it is no line of ours"""
+    """Returns the result in a line.
+
+    :raises ValueError: when the line is not a result
+    """
     target, competitor, rate, setting, started, load = row
     return Record(target, competitor, float(rate), setting, started,
                   float(load))

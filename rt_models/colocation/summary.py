@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The results of a campaign as a file of rt_models.interference."""
+"""Writes the results of a campaign as a file for rt_models.interference."""
 
 from collections.abc import Sequence
 import os
@@ -22,10 +22,10 @@ _DIGITS = 4
 
 def write(path: pathlib.Path, profiles: Sequence[rt_profile.Profile],
           records: rt_records.Records, setting: trial.Setting) -> None:
-    """Write the file, whole or not at all.
+    """Writes the file, whole or not at all.
 
-    :raises InvalidMatrix: a value is none that such a file may have
-    :raises CannotMeasure: it cannot be written
+    :raises InvalidMatrix: when a matrix must not have one of the values
+    :raises CannotMeasure: when the file cannot be written
     """
     data = _data(profiles, records, setting)
     scratch = path.with_name(f'.{path.name}.{os.getpid()}')
@@ -36,7 +36,7 @@ def write(path: pathlib.Path, profiles: Sequence[rt_profile.Profile],
         scratch.rename(path)
     except OSError as error:
         raise exception.CannotMeasure(
-            what=path, reason=f'it cannot be written ({error.strerror})'
+            what=path, reason=f'the file cannot be written ({error.strerror})'
         ) from error
     finally:
         scratch.unlink(missing_ok=True)
@@ -45,7 +45,7 @@ def write(path: pathlib.Path, profiles: Sequence[rt_profile.Profile],
 def _data(profiles: Sequence[rt_profile.Profile],
           records: rt_records.Records, setting: trial.Setting
           ) -> dict[str, Any]:
-    types = [each.type for each in profiles]
+    types = [profile.type for profile in profiles]
     alone = {name: statistics.mean(records.of(name, '')) for name in types}
     beside = {target: {competitor: records.of(target, competitor)
                        for competitor in types} for target in types}
@@ -55,7 +55,7 @@ def _data(profiles: Sequence[rt_profile.Profile],
         'metric': document.METRICS[0 if reserved else 1],
         'applies_to': str(neighbours.Kind.RESERVED if reserved
                           else neighbours.Kind.SHARED),
-        'types': {each.type: each.title for each in profiles},
+        'types': {profile.type: profile.title for profile in profiles},
         'cells': {target: {
             competitor: round(statistics.mean(rates) / alone[target], _DIGITS)
             for competitor, rates in row.items()}
@@ -70,8 +70,8 @@ def _data(profiles: Sequence[rt_profile.Profile],
 def _conditions(types: Sequence[str], records: rt_records.Records,
                 setting: trial.Setting) -> dict[str, str]:
     kernel = os.uname()
-    loads = [one.load_average for one in records.all]
-    minutes = sorted(one.started for one in records.all)
+    loads = [record.load_average for record in records.all]
+    minutes = sorted(record.started for record in records.all)
     return {
         'kernel': f'{kernel.sysname} {kernel.release} {kernel.machine}',
         'cpus': str(os.cpu_count()), 'setting': str(setting),
@@ -82,7 +82,7 @@ def _conditions(types: Sequence[str], records: rt_records.Records,
 
 
 def cv(rates: Sequence[float]) -> float:
-    """The coefficient of variation; 0 of one value."""
+    """Returns the coefficient of variation; 0 for a single value."""
     if len(rates) < 2:
         return 0.0
     return statistics.stdev(rates) / statistics.mean(rates)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""One measurement: one function alone, or two at the same time."""
+"""Makes one measurement: of one function alone, or of two at the same time."""
 
 from collections.abc import Sequence
 import contextlib
@@ -17,12 +17,13 @@ _GROUP = 'nova-rt-interference'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Setting:
-    """How all measurements of a campaign are made.
+    """The setting of all measurements of a campaign.
 
     :ivar cpus: the pCPU of the target and that of its competitor
-    :ivar reservation: each has one; None: they are ordinary
-    :ivar seconds: how long each is watched
-    :ivar warm_up_s: how long they run before
+    :ivar reservation: the reservation of each function; None: the functions
+        are ordinary
+    :ivar seconds: the duration of a measurement
+    :ivar warm_up_s: how long the functions run before it
     """
 
     cpus: tuple[int, int]
@@ -39,13 +40,14 @@ class Setting:
 
 def measure(profiles: Sequence[rt_profile.Profile], setting: Setting
             ) -> list[float]:
-    """What each does while all run: its own unit a second.
+    """Runs functions together and returns the rate of each.
 
-    It is a second of CPU time without a reservation, where time tells what
-    others leave, and a second of time with one.
+    A rate is work per second, in the unit of the function: per second of CPU
+    time for ordinary functions, whose wall time would also depend on what
+    others leave them; per second of wall time for reserved functions.
 
-    :raises CannotMeasure: one of them does not work
-    :raises KernelError: there is no such reservation left
+    :raises CannotMeasure: when a function does not work
+    :raises KernelError: when the host has no room for the reservation
     """
     with contextlib.ExitStack() as stack:
         running = [stack.enter_context(function.running(
@@ -53,13 +55,13 @@ def measure(profiles: Sequence[rt_profile.Profile], setting: Setting
             setting.reservation))
             for number, (profile, cpu) in enumerate(zip(
                 profiles, setting.cpus, strict=False))]
-        for one in running:
-            one.edge()
+        for started in running:
+            started.edge()
         time.sleep(setting.warm_up_s)
-        begins = [one.edge() for one in running]
+        begins = [started.edge() for started in running]
         time.sleep(setting.seconds)
-        return [_rate(begin, one.edge(), setting)
-                for begin, one in zip(begins, running, strict=True)]
+        return [_rate(begin, started.edge(), setting)
+                for begin, started in zip(begins, running, strict=True)]
 
 
 def _rate(begin: function.Point, end: function.Point, setting: Setting

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Who disturbs whom on a host, and by how much (paper 002).
+"""How much network functions on a host disturb each other (paper 002).
 
-The file with the numbers, what is predicted from them, and the text in which
-a host says who runs there.  Nothing is measured here.
+This package reads the file with the measured numbers, and predicts from them
+the throughput of a host.  It measures nothing.
 """

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The file with a matrix, format nova-rt-interference/1.
+"""Reads a file with a matrix, format nova-rt-interference/1.
 
-What a bad file says is one sentence that names the cell.
+A bad file is refused with one sentence that names the cell.
 """
 
 from collections.abc import Mapping
+import dataclasses
 import os
 from typing import Any
 
@@ -17,34 +18,75 @@ from rt_models.interference import yamlfile
 
 FORMAT = 'nova-rt-interference/1'
 METRICS = ('normalised-throughput', 'work-per-cpu-second')
-#: Nobody gains more than noise from a neighbour.
+#: The largest cell.  A neighbour makes no function faster: a cell above 1
+#: shows only the noise of the measurement.
 LARGEST = 1.2
-#: How far a row mean may be from that of its cells: rounding to two digits
-#: of percent, over five cells read with three.
+#: How far a row mean may differ from the mean of its cells.  The paper rounds
+#: the mean to two digits of percent, and the five cells have three digits.
 TOLERANCE = 0.005
 
-_MOST_CV = 100.0
-
 _DATA = os.path.join(os.path.dirname(__file__), 'data')
-#: The reconstruction of the matrix of paper 002, for shared servers.
+#: The matrix of paper 002 for shared servers, as far as it can be
+#: reconstructed.
 SHIPPED = os.path.join(_DATA, 'vnfs-2018.yaml')
-#: Reserved functions side by side on one CPU, measured here.
+#: A matrix for reserved servers, which this project measured with two
+#: functions on one CPU.
 SHIPPED_RESERVED = os.path.join(_DATA, 'vnfs-reserved-2026.yaml')
 
 _KEYS = ('format', 'metric', 'applies_to', 'types', 'row_means', 'cells',
          'published', 'measured', 'stdev', 'conditions')
 
 
-def load(path: str) -> matrix.Matrix:
-    """The matrix in a file.
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Quantity:
+    """A kind of number in the file.
 
-    :raises InvalidMatrix: one sentence with the cell and what to do
+    :ivar advice: what to write instead of a value that is not allowed
+    :ivar most: the largest value
+    :ivar least: the smallest value; None: any value above 0
+    """
+
+    advice: str
+    most: float
+    least: float | None = None
+
+    def broken_rule(self, value: Any) -> str:
+        """Returns the rule that a value breaks; '' if it breaks none."""
+        if value is _MISSING:
+            return 'it is missing'
+        if value is None:
+            return 'it has no value'
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return f'{yamlfile.shown(value)} is not a number'
+        if self.least is None:
+            return '' if 0 < value <= self.most else (
+                f'{value} is not above 0 and at most {self.most:g}')
+        return '' if self.least <= value <= self.most else (
+            f'{value} is not from {self.least:g} to {self.most:g}')
+
+
+_MISSING = object()
+_THROUGHPUT = _Quantity('give the throughput as a part of the throughput '
+                        'alone, for example 0.95', LARGEST)
+_MEAN = _Quantity('give the mean of the cells of the row, for example 0.85',
+                  LARGEST)
+_DEVIATION = _Quantity('give the standard deviation of a cell, for example '
+                       '0.05', LARGEST, 0)
+_VARIATION = _Quantity('give the standard deviation of the runs divided by '
+                       'their mean, for example 0.02', 100, 0)
+
+
+def load(path: str) -> matrix.Matrix:
+    """Returns the matrix in a file.
+
+    :raises InvalidMatrix: when the file is not a valid matrix; its text is
+        one sentence with the cell and what to do
     """
     return _Reader(path, yamlfile.load(path)).read()
 
 
 class _Reader:
-    """One document, read part by part."""
+    """Reads a document part by part."""
 
     def __init__(self, path: str, data: Mapping[Any, Any]) -> None:
         self._path, self._data = path, data
@@ -66,50 +108,53 @@ class _Reader:
     def _one_of(self, key: str, words: tuple[str, ...]) -> str:
         value = self._data.get(key)
         if value not in words:
-            raise self._bad(key, f'it is {str(value)[:80]!r}',
-                            f'give {" or ".join(words)}')
+            raise self._bad(
+                key, f'{yamlfile.shown(value)} is not allowed'
+                if key in self._data else 'it is missing',
+                f'give {" or ".join(words)}')
         return str(value)
 
     def _types(self) -> dict[str, str]:
-        found = self._mapping('types')
-        for name in found:
+        types = self._mapping('types')
+        for name in types:
             if not (isinstance(name, str)
                     and workload.is_type(name)):
                 raise self._bad(
-                    f'types.{str(name)[:80]}', 'a type has 1 to 32 letters, '
-                    'digits, _, . or -', 'rename it, with quotes if it is a '
-                    'number')
-        if not found:
-            raise self._bad('types', 'there is none', 'name each type')
-        return {name: str(value) for name, value in found.items()}
+                    f'types.{str(name)[:80]}', 'the name of a type has 1 to '
+                    '32 letters, digits, _, . or -', 'rename the type, with '
+                    'quotes if the name is a number')
+        if not types:
+            raise self._bad('types', 'there are no types', 'name each type')
+        return {name: str(value) for name, value in types.items()}
 
     def _rows(self, types: Mapping[str, str]) -> dict[str, dict[str, float]]:
         cells = self._mapping('cells')
-        self._square('cells', cells, types)
+        self._square('cells', cells, types, 'row')
         rows = {}
         for target in types:
             row = self._mapping('cells', target)
-            self._square(f'cells.{target}', row, types)
+            self._square(f'cells.{target}', row, types, 'cell')
             rows[target] = {
                 competitor: self._number(f'cells.{target}.{competitor}',
-                                         row[competitor], LARGEST)
+                                         row[competitor], _THROUGHPUT)
                 for competitor in types}
         return rows
 
     def _square(self, where: str, row: Mapping[Any, Any],
-                types: Mapping[str, str]) -> None:
+                types: Mapping[str, str], part: str) -> None:
         for name in types:
             if name not in row:
-                raise self._bad(f'{where}.{name}', 'it is missing, and the '
-                                'matrix not square', 'add it')
+                raise self._bad(f'{where}.{name}', f'this {part} is missing',
+                                'add it, because a matrix has a cell for '
+                                'each pair of types')
         for name in row:
             self._is_type(f'{where}.{str(name)[:80]}', name, types)
 
     def _is_type(self, where: str, name: Any, types: Mapping[str, str]
                  ) -> None:
         if not isinstance(name, str) or name not in types:
-            raise self._bad(where, f'{str(name)[:80]!r} is none of the types',
-                            f'use {", ".join(types)}')
+            raise self._bad(where, f'{yamlfile.shown(name)} is not one of '
+                            'the types', f'use {", ".join(types)}')
 
     def _means(self, types: Mapping[str, str],
                rows: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
@@ -117,21 +162,22 @@ class _Reader:
         for target, given in self._mapping('row_means').items():
             where = f'row_means.{str(target)[:80]}'
             self._is_type(where, target, types)
-            means[target] = self._number(where, given, LARGEST)
+            means[target] = self._number(where, given, _MEAN)
             row = rows[target].values()
-            found = sum(row) / len(row)
-            if abs(found - means[target]) > TOLERANCE:
+            mean = sum(row) / len(row)
+            if abs(mean - means[target]) > TOLERANCE:
                 raise self._bad(
-                    where, f'it is {means[target]:.4f}, and the mean of '
-                    f'cells.{target} is {found:.4f}',
-                    f'they may differ by {TOLERANCE}')
+                    where, f'it is {means[target]:.4f}, but the mean of '
+                    f'cells.{target} is {mean:.4f}',
+                    'correct one of them, so that they differ by at most '
+                    f'{TOLERANCE}')
         return means
 
     def _known(self, types: Mapping[str, str],
                rows: Mapping[str, Mapping[str, float]]
                ) -> dict[tuple[str, str], matrix.Cell]:
         published = self._published(types)
-        stdevs = {str(key): self._number(f'stdev.{key}', value, LARGEST, 0)
+        stdevs = {str(key): self._number(f'stdev.{key}', value, _DEVIATION)
                   for key, value in self._mapping('stdev').items()}
         measured = self._measured(types)
         cells = {}
@@ -155,60 +201,58 @@ class _Reader:
     def _published(self, types: Mapping[str, str]) -> set[tuple[str, str]]:
         pairs = self._data.get('published') or []
         if not isinstance(pairs, list):
-            raise self._bad('published', 'it is no list',
-                            'give pairs of types, as [[I, III]]')
-        found = set()
+            raise self._bad('published', 'this is not a list',
+                            'give pairs of types, for example [[I, III]]')
+        published = set()
         for number, pair in enumerate(pairs):
             where = f'published[{number}]'
             if not isinstance(pair, list) or len(pair) != 2:
-                raise self._bad(where, 'it is no pair of types',
+                raise self._bad(where, 'this is not a pair of types',
                                 'give a target and a competitor')
             for name in pair:
                 self._is_type(where, name, types)
-            found.add((pair[0], pair[1]))
-        return found
+            published.add((pair[0], pair[1]))
+        return published
 
     def _measured(self, types: Mapping[str, str]
                   ) -> dict[tuple[str, str], tuple[int, float]]:
-        """Runs and coefficient of variation by pair."""
-        found = {}
+        """Returns the runs and the coefficient of variation of each pair."""
+        measured = {}
         for target in self._mapping('measured'):
             self._is_type('measured', target, types)
             for competitor in self._mapping('measured', target):
                 where = f'measured.{target}.{competitor}'
                 self._is_type(where, competitor, types)
-                one = self._mapping('measured', target, competitor)
-                runs = one.get('n')
-                if not isinstance(runs, int) or runs < 1:
-                    raise self._bad(where, 'it has no number of runs n',
-                                    'measure it again')
-                found[target, competitor] = runs, self._number(
-                    f'{where}.cv', one.get('cv'), _MOST_CV, 0)
-        return found
+                pair = self._mapping('measured', target, competitor)
+                measured[target, competitor] = (
+                    self._runs(f'{where}.n', pair.get('n', _MISSING)),
+                    self._number(f'{where}.cv', pair.get('cv', _MISSING),
+                                 _VARIATION))
+        return measured
+
+    def _runs(self, where: str, value: Any) -> int:
+        if type(value) is int and value >= 1:
+            return value
+        raise self._bad(
+            where, 'it is missing' if value is _MISSING
+            else f'{yamlfile.shown(value)} is not a whole number from 1 on',
+            'give the number of runs, for example 5')
 
     def _mapping(self, *path: str) -> Mapping[Any, Any]:
-        found: Any = self._data
+        part: Any = self._data
         for key in path:
-            found = found.get(key) or {}
-            if not isinstance(found, dict):
-                raise self._bad('.'.join(path), 'it is no mapping',
+            part = part.get(key) or {}
+            if not isinstance(part, dict):
+                raise self._bad('.'.join(path), 'this is not a mapping',
                                 'write it as {name: value}')
-        result: Mapping[Any, Any] = found
+        result: Mapping[Any, Any] = part
         return result
 
-    def _number(self, where: str, value: Any, most: float,
-                least: float | None = None) -> float:
-        """Above 0, or from *least* on."""
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            rule = f'{str(value)[:80]!r} is no number'
-        elif least is None and not 0 < value <= most:
-            rule = f'{value} is outside (0, {most}]'
-        elif least is not None and not least <= value <= most:
-            rule = f'{value} is outside [{least}, {most}]'
-        else:
-            return float(value)
-        raise self._bad(where, rule, 'give a throughput over that alone, as '
-                        '0.95')
+    def _number(self, where: str, value: Any, quantity: _Quantity) -> float:
+        rule = quantity.broken_rule(value)
+        if rule:
+            raise self._bad(where, rule, quantity.advice)
+        return float(value)
 
     def _bad(self, where: str, rule: str, advice: str
              ) -> exception.InvalidMatrix:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The throughput of a host, and what one server more makes of it.
+"""Forecasts the throughput of a host, with and without one more server.
 
-The throughput of a server, over that alone, is r = c * e.  c is the part of
-the CPU time of the host that reservations leave to a shared server, and 1 for
-a reserved one.  e is the product of the cells of its row over its neighbours:
-the matrix of its own kind says how much each takes.  Paper 002 measured
-pairs; the product over more than one neighbour is an assumption.
+The throughput of a server relative to its throughput alone is r = c * e.  For
+a shared server, c is the part of the CPU time of the host that reservations
+leave; for a reserved server, c is 1.  e is the product of the cells of the
+server's row over all its neighbours, in the matrix of the server's kind.
+Paper 002 measured pairs; that the effects of several neighbours multiply is
+an assumption.
 """
 
 import collections
@@ -18,37 +19,43 @@ from typing import Self
 from nova_rt.rules import neighbours as rt_neighbours
 from rt_models.interference import matrix
 
-#: How much of what the next server would add counts now.  In simulations 0
-#: loses two points of the best placement, and 1 more where hosts stay free.
+#: The part of the gain of the next server that counts now.  In simulations 0
+#: loses two percentage points against the best placement, and 1 loses more
+#: where hosts stay free.
 LOOK_AHEAD = 0.6
-#: Forecasts that are kept; a host of five types has few hundred states.
+#: The number of forecasts that are kept.  A host with servers of five types
+#: has a few hundred states.
 _KEPT = 8192
 
 Server = rt_neighbours.Server
 Neighbours = rt_neighbours.Neighbours
-#: How probable each sort of server is as the next one.
+#: The probability that the next server is of a sort, by sort.
 Mix = Mapping[Server, float]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Throughput:
-    """Sums of e over the servers of a host, in servers that run alone."""
+    """The sums of e over the servers of a host.
+
+    The unit is one server that runs alone.
+    """
 
     shared: float = 0.0
     reserved: float = 0.0
 
     def plus(self, server: Server, amount: float) -> 'Throughput':
-        """This and what one or more servers of a sort have."""
+        """Returns this throughput with that of more servers of a sort."""
         if server.kind is rt_neighbours.Kind.SHARED:
             return Throughput(self.shared + amount, self.reserved)
         return Throughput(self.shared, self.reserved + amount)
 
     def minus(self, other: 'Throughput') -> 'Throughput':
+        """Returns the difference from another throughput."""
         return Throughput(self.shared - other.shared,
                           self.reserved - other.reserved)
 
     def at(self, left: float) -> float:
-        """The sum of r.
+        """Returns the sum of r over the servers.
 
         :param left: c, the part of the CPU time that is not reserved
         """
@@ -57,14 +64,16 @@ class Throughput:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Score:
-    """What speaks for a host, in servers that run alone.
+    """The score of a host for a server, in servers that run alone.
 
-    It is the same for all hosts with the same neighbours and room, except
-    for the time that reservations leave: then * t + now * l + always.
+    The score is then * t + now * l + always, where l is the part of the CPU
+    time that reservations leave without the server, and t the part that they
+    leave with the server.  All hosts with the same neighbours and the same
+    room have the same three coefficients.
 
-    :ivar then: for all of t, the part of the CPU time left with the server
-    :ivar now: for all of l, the part left without it
-    :ivar always: whatever is left
+    :ivar then: the coefficient of t
+    :ivar now: the coefficient of l
+    :ivar always: the constant term
     """
 
     then: float
@@ -72,24 +81,27 @@ class Score:
     always: float
 
     def at(self, left: float, then: float) -> float:
-        """The score of one host.
+        """Returns the score of one host.
 
-        :param left: the part of the CPU time that is not reserved, before
-        :param then: and with the server
+        :param left: the part of the CPU time that is not reserved without
+            the server
+        :param then: the part that is not reserved with the server
         """
         return self.then * then + self.now * left + self.always
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Growth:
-    """What one server more makes of a host.
+    """The effect of one more server on a host.
 
-    A model gives the same one again for the same host and server.
+    A model returns the same object for the same host and server.
 
-    :ivar before: without it
-    :ivar after: with it
-    :ivar next_before: what each sort of server would add without it
-    :ivar next_change: how much more (less) each would add after it
+    :ivar before: the throughput without the server
+    :ivar after: the throughput with the server
+    :ivar next_before: what a next server of each sort would add without the
+        server
+    :ivar next_change: how much more a next server of each sort would add with
+        the server; negative: how much less
     """
 
     before: Throughput
@@ -98,26 +110,27 @@ class Growth:
     next_change: Mapping[Server, Throughput]
 
     def gain(self, left: float, then: float) -> float:
-        """The change of the throughput of the host.
+        """Returns the change of the throughput of the host.
 
-        :param left: the part of the CPU time that is not reserved, before
-        :param then: and with the server
+        :param left: the part of the CPU time that is not reserved without
+            the server
+        :param then: the part that is not reserved with the server
         """
         return self.after.at(then) - self.before.at(left)
 
     def ahead(self, mix: Mix, room: bool) -> Throughput:
-        """What it means for the gain of the next server, in the mean.
+        """Returns the mean effect on the gain of the next server.
 
-        :param mix: what that is
-        :param room: whether there is a place for it after this one, which
-            else takes the last
+        :param mix: the probable sorts of the next server
+        :param room: whether the host has room for a next server after this
+            one
         """
         if room:
             return _mean(mix, self.next_change, _UNCHANGED)
         return Throughput().minus(_mean(mix, self.next_before, _ALONE))
 
     def score(self, ahead: Throughput) -> Score:
-        """The gain, with a part of what is *ahead*."""
+        """Returns the score: the gain, and a part of the gain *ahead*."""
         return Score(
             self.after.shared,
             LOOK_AHEAD * ahead.shared - self.before.shared,
@@ -125,7 +138,7 @@ class Growth:
             + self.after.reserved - self.before.reserved)
 
 
-#: What a server adds of whose type nothing is known, and what that changes.
+#: What a server of an unknown type adds, and how that changes.
 _ALONE = {rt_neighbours.Kind.SHARED: Throughput(shared=1.0),
           rt_neighbours.Kind.RESERVED: Throughput(reserved=1.0)}
 _UNCHANGED = dict.fromkeys(rt_neighbours.Kind, Throughput())
@@ -135,33 +148,33 @@ def _mean(mix: Mix, known: Mapping[Server, Throughput],
           unknown: Mapping[rt_neighbours.Kind, Throughput]) -> Throughput:
     shared = reserved = 0.0
     for server, part in mix.items():
-        one = known.get(server) or unknown[server.kind]
-        shared += part * one.shared
-        reserved += part * one.reserved
+        added = known.get(server) or unknown[server.kind]
+        shared += part * added.shared
+        reserved += part * added.reserved
     return Throughput(shared, reserved)
 
 
 class Model:
-    """Forecasts from the matrices for shared and for reserved targets."""
+    """Forecasts from a matrix for shared and one for reserved targets."""
 
     def __init__(self, matrices: Iterable[matrix.Matrix]) -> None:
-        self._by_kind = {each.kind: each for each in matrices}
-        self._types = sorted({name for each in self._by_kind.values()
-                              for name in each.types})
+        self._by_kind = {one.kind: one for one in matrices}
+        self._types = sorted({name for one in self._by_kind.values()
+                              for name in one.types})
         self.growth = functools.lru_cache(_KEPT)(self._growth)
 
     def cell(self, target: Server, competitor: str) -> float:
-        """1 where nothing is known of one of the types, and at most.
+        """Returns the cell of a pair, at most 1; 1 for an unknown type.
 
-        A competitor takes something or nothing: what a cell has above 1 is
-        the noise of its measurement, and no reason to seek company.
+        A competitor never makes a target faster.  A cell above 1 shows only
+        the noise of its measurement, which is no reason to prefer a host.
         """
-        found = self._by_kind.get(target.kind)
-        return min(1.0, found.cell(target.type, competitor)
-                   ) if found else 1.0
+        of_kind = self._by_kind.get(target.kind)
+        return min(1.0, of_kind.cell(target.type, competitor)
+                   ) if of_kind else 1.0
 
     def throughput(self, there: Neighbours) -> Throughput:
-        """All servers of a host."""
+        """Returns the throughput of all servers of a host."""
         return _Host.of(self, there).throughput
 
     def _growth(self, there: Neighbours, server: Server) -> Growth:
@@ -180,9 +193,9 @@ class Model:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Host:
-    """The e of each sort of server of a host.
+    """The e of each sort of server on a host.
 
-    :ivar sums: e, times the number of servers
+    :ivar sums: e of each sort, times the number of its servers
     """
 
     model: Model
@@ -194,7 +207,7 @@ class _Host:
     def of(cls, model: Model, there: Neighbours) -> Self:
         sums, total = [], Throughput()
         for server, count in there.counts:
-            # A server is no neighbour of itself.
+            # A server is not a neighbour of itself.
             alone = (_product(model, server, there)
                      / model.cell(server, server.type))
             sums.append((server, count * alone))
@@ -202,7 +215,7 @@ class _Host:
         return cls(model, there, tuple(sums), total)
 
     def with_one(self, new: Server) -> Throughput:
-        """The throughput with one server more."""
+        """Returns the throughput with one more server."""
         total = Throughput().plus(
             new, _product(self.model, new, self.there))
         for server, amount in self.sums:
@@ -212,7 +225,7 @@ class _Host:
 
 
 def _product(model: Model, target: Server, there: Neighbours) -> float:
-    """The cells of *target* over all of *there*, itself included."""
+    """Returns the product of the cells of *target* over all servers there."""
     product = 1.0
     for server, count in there.counts:
         product *= model.cell(target, server.type) ** count
@@ -220,29 +233,34 @@ def _product(model: Model, target: Server, there: Neighbours) -> float:
 
 
 def mix_of(hosts: Sequence[Neighbours | None], server: Server) -> Mix:
-    """How probable each sort is as the next one: as often as it was seen.
+    """Returns the probability of each sort of server as the next one.
 
-    :param hosts: all hosts of a request; None: nothing is known of it
-    :param server: that is being placed, which was seen, too
+    The probability is the part of the sort in all servers that were seen.
+
+    :param hosts: the neighbours on each host of a request; None: unknown
+    :param server: the server that is being placed, which counts as well
     """
-    # What was decoded from one text is one object, as on many hosts.
+    # Hosts with the same text share one decoded object, so that each object
+    # needs to be read only once.
     numbers = collections.Counter(map(id, hosts))
-    seen = {server: 1}
+    counts = {server: 1}
     for there in {id(there): there for there in hosts}.values():
         if there is not None:
-            for each, count in there.counts:
-                seen[each] = seen.get(each, 0) + count * numbers[id(there)]
-    total = sum(seen.values())
-    return {each: count / total for each, count in seen.items()}
+            for sort, count in there.counts:
+                counts[sort] = (counts.get(sort, 0)
+                                + count * numbers[id(there)])
+    total = sum(counts.values())
+    return {sort: count / total for sort, count in counts.items()}
 
 
 def weight(score: float) -> float:
-    """A score as a weight in (0, 1]: the greater the one, the other too.
+    """Returns a weight in (0, 1] that grows with the score.
 
-    It is the score itself from 1/2 on, so that a hundredth of a server is a
-    hundredth of the multiplier.  Below it bends, without a kink, so that
-    crowded hosts, where the neighbours lose more than the server has, are
-    told apart and none is below 0, where Nova would cut it off.
+    From 1/2 on, the weight is the score itself, so that a hundredth of a
+    server is a hundredth of the multiplier.  Below 1/2 the weight approaches
+    0 smoothly.  Crowded hosts, where the neighbours lose more than the server
+    gains, thus differ in weight, and none is below 0, where Nova would cut
+    the weight off.
     """
     if score >= 0.5:
         return min(score, 1.0)

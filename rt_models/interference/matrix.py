@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The throughput that pairs of network functions leave each other."""
+"""The matrix of the throughput of network functions beside each other."""
 
 from collections.abc import Iterator, Mapping
 import dataclasses
@@ -10,7 +10,7 @@ from nova_rt.rules import neighbours
 
 
 class Origin(enum.StrEnum):
-    """How well a cell is known."""
+    """Where the value of a cell comes from."""
 
     PUBLISHED = 'published'
     MEASURED = 'measured'
@@ -19,10 +19,10 @@ class Origin(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cell:
-    """The throughput of *target* beside *competitor*, over that alone.
+    """The throughput of *target* beside *competitor*, relative to that alone.
 
-    :ivar stdev: how far the value may be off, in its unit; None: not told
-    :ivar runs: how often it was measured; None: not told
+    :ivar stdev: the standard deviation of the value; None: unknown
+    :ivar runs: the number of measurements; None: unknown
     """
 
     target: str
@@ -35,13 +35,13 @@ class Cell:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Matrix:
-    """The cells for targets of one kind; square.
+    """The cells for targets of one kind, one for each pair of types.
 
-    :ivar types: what each type is called, in the order of the file
-    :ivar rows: values by target, then by competitor
-    :ivar means: row means that the source of the numbers gives
-    :ivar known: how well each cell is known, by (target, competitor)
-    :ivar conditions: how it was measured, in words, by name
+    :ivar types: the titles by type, in the order of the file
+    :ivar rows: the values by target, then by competitor
+    :ivar means: the row means that the source of the numbers gives
+    :ivar known: the cells by (target, competitor)
+    :ivar conditions: the conditions of the measurements, as text by name
     """
 
     kind: neighbours.Kind
@@ -52,16 +52,16 @@ class Matrix:
     conditions: Mapping[str, str]
 
     def cell(self, target: str, competitor: str) -> float:
-        """The value, and 1 where a type is unknown."""
+        """Returns the value of a pair; 1 where a type is unknown."""
         return self.rows.get(target, {}).get(competitor, 1.0)
 
     def cells(self) -> Iterator[Cell]:
-        """All of them, row by row."""
+        """Yields all cells, row by row."""
         for target in self.types:
             for competitor in self.types:
                 yield self.known[target, competitor]
 
     def mean(self, target: str) -> float:
-        """The mean of a row, its own column included (paper, table III)."""
+        """Returns the mean of a row with its own column (paper, table III)."""
         row = self.rows[target]
         return sum(row.values()) / len(row)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""YAML from an operator, read with what must hold of any such file.
+"""Reads YAML from an operator and checks what must hold of any file.
 
-PyYAML keeps the last of two equal keys and follows aliases without end;
-both are refused.
+PyYAML keeps the last of two equal keys, and follows aliases without a limit.
+This module refuses equal keys and aliases.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,23 +14,24 @@ import yaml
 
 from nova_rt.rules import exception
 
-#: A matrix of 50 types has 40 KB.
+#: The largest file in bytes.  A matrix of 50 types has 40 KB.
 _LARGEST = 1_000_000
 
 
 def load(path: str) -> dict[str, Any]:
-    """The one mapping in a file.
+    """Returns the mapping in a file.
 
-    :raises InvalidMatrix: one sentence with the line
+    :raises InvalidMatrix: when the file is not a YAML mapping; its text is one
+        sentence with the line
     """
     text = _text(path)
     try:
         node = yaml.compose(text, yaml.SafeLoader)
         if not isinstance(node, yaml.MappingNode):
-            raise refused(path, 'the file', 'it is no YAML mapping',
+            raise refused(path, 'the file', 'it is not a YAML mapping',
                           'begin it with "format: ..."')
         _check(path, node, '', set())
-        found: dict[str, Any] = yaml.safe_load(text)
+        document: dict[str, Any] = yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise refused(
@@ -39,24 +40,37 @@ def load(path: str) -> dict[str, Any]:
             'check the indentation and the quotes') from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):
         raise refused(path, 'the file', 'it is not YAML that can be read',
-                      'write it as plain text, less deep') from None
-    return found
+                      'write plain text with less nesting') from None
+    return document
 
 
 def known(path: str, data: Mapping[Any, Any], keys: Collection[str]) -> None:
-    """Refuse what stands at the top of a file and is none of the keys.
+    """Checks that the top level of a file has only known keys.
 
-    :raises InvalidMatrix: one sentence with the nearest key
+    :raises InvalidMatrix: when a key is not known; its text is one sentence
+        with the nearest key
     """
     for key in data:
         if key not in keys:
             near = difflib.get_close_matches(str(key), keys, 1, 0)
-            raise refused(path, str(key)[:80], 'there is no such key',
-                          f'the nearest is {near[0]}')
+            raise refused(path, str(key)[:80], 'this key is not known',
+                          f'the nearest key is {near[0]}')
+
+
+def shown(value: Any) -> str:
+    """Returns a value in quotes, at most 80 characters, for a message."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return repr(text[:80])
 
 
 def refused(path: str, where: str, rule: str, advice: str
             ) -> exception.InvalidMatrix:
+    """Returns the error for a file that is refused.
+
+    :param where: the line or the cell
+    :param rule: the rule that is broken
+    :param advice: what to do
+    """
     return exception.InvalidMatrix(path=path, where=where, rule=rule,
                                    advice=advice)
 
@@ -67,7 +81,7 @@ def _text(path: str) -> str:
             data = handle.read(_LARGEST + 1)
         if len(data) > _LARGEST:
             raise refused(path, 'the file', f'it has more than {_LARGEST} '
-                          'bytes', 'give a matrix')
+                          'bytes', 'name another file')
         return data.decode('utf-8')
     except UnicodeDecodeError:
         raise refused(path, 'the file', 'it is not UTF-8 text',
@@ -75,14 +89,18 @@ def _text(path: str) -> str:
     except (OSError, ValueError) as error:
         why = getattr(error, 'strerror', None) or str(error)
         raise refused(path, 'the file', f'it cannot be read ({why})',
-                      'name one that can') from None
+                      'name a file that can be read') from None
 
 
 def _check(path: str, node: yaml.Node, where: str, seen: set[int]) -> None:
-    """Refuse equal keys, by their path, and aliases."""
+    """Refuses equal keys, which the message names by their path, and aliases.
+
+    :param seen: the identities of the nodes that were checked already
+    """
     if id(node) in seen:
         raise refused(path, f'line {node.start_mark.line + 1}',
-                      'an alias repeats a value', 'write it out')
+                      'a value is repeated by an alias',
+                      'write the value itself')
     seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
         keys = set()
@@ -91,7 +109,7 @@ def _check(path: str, node: yaml.Node, where: str, seen: set[int]) -> None:
             if (key.tag, str(key.value)) in keys:
                 raise refused(
                     path, f'line {key.start_mark.line + 1}',
-                    f'the key {name} is there twice', 'keep one of them')
+                    f'the key {name} is given twice', 'keep one of them')
             keys.add((key.tag, str(key.value)))
             _check(path, value, f'{name}.', seen)
     elif isinstance(node, yaml.SequenceNode):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How a workload should have its CPUs: pinned, reserved or shared.
+"""Advises how a workload should have its CPUs: pinned, reserved or shared.
 
-The rules and their sources (paper 001, and what was found here), and the
-ratio of the cores of a container to those of its host.
+This package has the rules with their sources (paper 001, and measurements of
+this project), and the ratio of a container's cores to those of its host.
 """

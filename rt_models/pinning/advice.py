@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""From a class, a size and the hosts there are to a placement, with reasons.
+"""Chooses a placement for a workload by its class, its size and the hosts.
 
-The choice is by rule; nothing is predicted.
+The choice follows rules and gives them as reasons; nothing is predicted.
 """
 
 from collections.abc import Iterator
@@ -14,26 +14,27 @@ from nova_rt.rules import workload
 from rt_models.pinning import core_ratio
 from rt_models.pinning import rules
 
-#: Paper 001, best practice 1: "one or two cores".
+#: The most vCPUs of a small container: "one or two cores" in best practice 1
+#: of paper 001.
 SMALL = 2
 _MOST = 100_000
-#: Runtime and period in us: max_share of a pCPU.
+#: Runtime and period in us of the largest reservation, max_share of a pCPU.
 _WHOLE = (95_000, 100_000)
 
-#: What the ranges are worth.
+#: A caveat about the ranges, which is shown with them.
 CAVEAT = ('The ranges of CHR come from one host with 112 cores, in steps of '
           'a factor of two.')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be placed, and on what.
+    """The server to be placed, and the hosts.
 
-    :ivar host_cores: cores of each kind of host
-    :ivar vm: whether it is a virtual machine; a container otherwise
-    :ivar reservations: whether the hosts take CPU reservations
-    :ivar dedicated: whether they have CPUs to give away for good
-    :raises InvalidPinning: a number that no server or host has
+    :ivar host_cores: the number of cores of each kind of host
+    :ivar vm: whether the server is a virtual machine; if not, a container
+    :ivar reservations: whether the hosts accept CPU reservations
+    :ivar dedicated: whether the hosts have CPUs that they can dedicate
+    :raises InvalidPinning: when a number is not possible for a server or host
     """
 
     app_class: workload.AppClass
@@ -55,9 +56,9 @@ class Question:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostSize:
-    """CHR of the server on hosts of one size.
+    """The CHR of the server on hosts of one size.
 
-    :ivar advice: what to do about it; '' where it is in the range
+    :ivar advice: what to change; '' where the CHR is in the range
     """
 
     cores: int
@@ -68,7 +69,7 @@ class HostSize:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Advice:
-    """The placement, and the rules behind it, in the order they apply."""
+    """The placement, with its rules in the order in which they apply."""
 
     placement: rules.Placement
     reasons: tuple[rules.Rule, ...]
@@ -78,7 +79,7 @@ class Advice:
 
 
 def advise(question: Question) -> Advice:
-    """The placement that the rules give."""
+    """Returns the placement that follows from the rules."""
     placement, reasons = _placement(question)
     return Advice(
         placement, reasons, tuple(_warnings(question, placement)),
@@ -109,7 +110,7 @@ def _of_vm(question: Question
         return rules.Placement.SHARED, (rules.VM_UNPINNED,)
     if question.reservations:
         return rules.Placement.RESERVED, (rules.NOT_SHARED,)
-    # A container within is better than the VM by itself.
+    # A container within the VM is better than the VM alone.
     return rules.Placement.NESTED, (rules.IO_NESTED,)
 
 
@@ -133,7 +134,8 @@ def _size(question: Question, cores: int) -> HostSize:
         least = -(-found.low * cores // 100)
         advice = f'give it {least} vCPUs, or take smaller hosts'
     elif percent > found.high:
-        advice = 'more than it needs: the CPUs are better shared'
+        advice = ('it has more vCPUs than it needs; let others share these '
+                  'CPUs')
     else:
         advice = ''
     return HostSize(cores, vcpus / cores, not advice, advice)
@@ -141,10 +143,10 @@ def _size(question: Question, cores: int) -> HostSize:
 
 def extra_specs(question: Question, placement: rules.Placement
                 ) -> dict[str, str]:
-    """What the flavor says.
+    """Returns the extra specs of a flavor for a placement.
 
-    A reservation is all that the default limits allow; ``nova-rt plan`` finds
-    the smallest for a response time.
+    A reservation is the largest that the default limits allow.  ``nova-rt
+    plan`` finds the smallest one for a response time.
     """
     specs = {reservation.FLAVOR_PREFIX + workload.CLASS_KEY:
              str(question.app_class)}

@@ -2,8 +2,9 @@
 
 """The rules of placement, as data with their sources.
 
-Five are those of paper 001, section VI; the others are what its measurements
-left out: neighbours, quotas on pinned CPUs, and the hypervisor's own threads.
+Five practices are those of paper 001, section VI.  The other rules are about
+what the paper did not measure: neighbours, quotas on pinned CPUs, and the
+threads of the hypervisor.
 """
 
 import dataclasses
@@ -15,7 +16,7 @@ _UPSTREAM = 'Kubernetes issues 67577 and 51135'
 
 
 class Placement(enum.StrEnum):
-    """How a server may have its CPUs."""
+    """A way in which a server has its CPUs."""
 
     RESERVED = 'reserved'
     DEDICATED = 'dedicated'
@@ -25,7 +26,7 @@ class Placement(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rule:
-    """One sentence, and who says so."""
+    """A rule as a sentence, with its source."""
 
     name: str
     text: str
@@ -52,14 +53,15 @@ RANGES = Rule(
     'chr', 'A shared container should have a CHR within the range of its '
     'class.', PAPER.format(5))
 NOT_SHARED = Rule(
-    'no-pinning-to-shared-cpus', 'Never pin to CPUs that others use: that '
-    'was slower than not to pin at all.', HERE)
+    'no-pinning-to-shared-cpus', 'Never pin a server to CPUs that others '
+    'use: that was slower than no pinning at all.', HERE)
 NO_QUOTA = Rule(
-    'no-quota-on-dedicated-cpus', 'Set no quota on dedicated CPUs: it '
-    'throttles below the CPUs that are paid for.', _UPSTREAM)
+    'no-quota-on-dedicated-cpus', 'Do not set a quota on dedicated CPUs: a '
+    'quota gives the server less than the CPUs that are paid for.',
+    _UPSTREAM)
 HEADROOM = Rule(
-    'emulator-threads', 'Leave CPU time for the threads of the hypervisor '
-    'beside those of the vCPUs.', 'cocoon issue 203')
+    'emulator-threads', 'Leave CPU time for the threads of the hypervisor, '
+    'beside the vCPU threads.', 'cocoon issue 203')
 
 ALL = (SMALL, PINNED_CONTAINER, VM_UNPINNED, PINNED_IO, IO_NESTED, RANGES,
        NOT_SHARED, NO_QUOTA, HEADROOM)

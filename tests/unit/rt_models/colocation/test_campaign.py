@@ -70,11 +70,12 @@ class CampaignTest(base.BaseTestCase):
         self._fill(1)
         error = self.assertRaises(
             exception.InvalidMatrix, self._open, trial.Setting((1, 1)))
-        self.assertIn('it was measured 30000/100000 us on 1 and 1 for 4 s, '
-                      'and not shared on 1 and 1 for 4 s; go on', str(error))
+        self.assertIn('they were measured 30000/100000 us on 1 and 1 for 4 '
+                      's, and not shared on 1 and 1 for 4 s; give the same '
+                      'options', str(error))
         (self.folder / 'x.csv').write_text('a,b\n')
         error = self.assertRaises(exception.InvalidMatrix, self._open)
-        self.assertIn('it is no file of results', str(error))
+        self.assertIn('this is not a file of results', str(error))
 
     def test_the_file_is_one_of_the_scheduler(self):
         self._fill(5)

@@ -94,7 +94,7 @@ class LoadTest(base.BaseTestCase):
                     client.recv(1000)
                     client.sendall(b'HTTP/1.1 ' + answer + b'\r\n\r\n')
             _, said = process.communicate(timeout=_PATIENCE_S)
-        self.assertEqual('the answer is none of HTTP 200 with a '
+        self.assertEqual('the answer is not an HTTP 200 with a '
                          'Content-Length\n', said)
         self.assertEqual(0, load.count(self.counter))
 
@@ -106,7 +106,8 @@ class LoadTest(base.BaseTestCase):
     def test_a_run_that_says_nothing(self):
         process = self._start('runs', self.counter, r'(\d)', 'true')
         _, said = process.communicate(timeout=_PATIENCE_S)
-        self.assertEqual('nothing in its output is (\\d)\n', said)
+        self.assertEqual('no line of the output of the command matches '
+                         '(\\d)\n', said)
 
 
 class CaptureTest(base.BaseTestCase):

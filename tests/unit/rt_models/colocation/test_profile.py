@@ -49,23 +49,27 @@ class ProfileTest(base.BaseTestCase):
         self.assertEqual('', self._load(_GOOD).missing)
 
     @ddt.data(
-        ('tipe: I', 'tipe: there is no such key; the nearest is type.'),
-        ('format: x', 'format: it is another one; give nova-rt-profile/1.'),
-        ('type: a b', 'type: a type has 1 to 32 letters'),
-        ('load: {size: 5000}', "load.size: '5000' is no whole number from 1"),
-        ('load: {size: true}', "load.size: 'True' is no whole number"),
-        ('load: 5', 'load: it is no mapping'),
-        ('work: often', 'work: nothing says how it is counted'),
+        ('tipe: I', 'tipe: this key is not known; the nearest key is type.'),
+        ('format: x', "format: 'x' is not the format of a profile; give "
+                      'nova-rt-profile/1.'),
+        ('type: a b', 'type: the name of a type has 1 to 32 letters'),
+        ('load: {size: 5000}', "load.size: '5000' is not a whole number from "
+                               '1 to 1400; give for example 100.'),
+        ('load: {size: true}', "load.size: 'true' is not a whole number"),
+        ('load: 5', 'load: this is not a mapping'),
+        ('work: often', 'work: this does not say how work is counted'),
         ('work: {runs: {in: server, run: [x], count: "("}}',
-         'work.runs.count: it is no regular expression with one group'),
-        ('work: {requests: {port: 0}}', "work.requests.port: '0' is no"),
+         'work.runs.count: this is not a regular expression with one group'),
+        ('work: {requests: {port: 0}}', "work.requests.port: '0' is not a"),
         ('start: [{in: space, run: [x]}]',
-         'start[0].in: it is no namespace; give client, function, server.'),
-        ('start: [{in: server, run: x}]', 'start[0].run: it is no list'),
-        ('start: [{in: server, run: [1]}]', 'start[0].run: it is no text'),
-        ('start: x', 'start: it is no list'),
-        ('files: {../x: y}', 'files.../x: it is no plain name of a file'),
-        ('files: {.work: y}', 'files..work: it is no plain name'))
+         "start[0].in: 'space' is not a namespace; give client, function or "
+         'server.'),
+        ('start: [{run: [x]}]', 'start[0].in: it is missing; give client'),
+        ('start: [{in: server, run: x}]', 'start[0].run: this is not a list'),
+        ('start: [{in: server, run: [1]}]', 'start[0].run: this is not text'),
+        ('start: x', 'start: this is not a list'),
+        ('files: {../x: y}', 'files.../x: this is not a plain file name'),
+        ('files: {.work: y}', 'files..work: this is not a plain file name'))
     @ddt.unpack
     def test_what_is_wrong_is_said_in_one_sentence(self, line, said):
         key = line.partition(':')[0]

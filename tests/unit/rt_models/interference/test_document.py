@@ -18,6 +18,10 @@ from rt_models.interference import document
 from rt_models.interference import matrix
 from tests.unit import base as unit
 
+_THROUGHPUT = ('give the throughput as a part of the throughput alone, for '
+               'example 0.95')
+_VARIATION = ('give the standard deviation of the runs divided by their mean, '
+              'for example 0.02')
 SMALL = {
     'format': 'nova-rt-interference/1', 'metric': 'normalised-throughput',
     'applies_to': 'shared', 'types': {'a': 'first', 'b': 'second'},
@@ -129,50 +133,65 @@ class GoodTest(FileTest):
 class BadTest(FileTest):
 
     @ddt.data(
-        ('format', 'x', 'format: it is \'x\'; give nova-rt-interference/1.'),
-        ('metric', None, 'metric: it is \'None\'; give normalised-throughput '
+        ('format', 'x', "format: 'x' is not allowed; give "
+         'nova-rt-interference/1.'),
+        ('metric', None, 'metric: it is missing; give normalised-throughput '
          'or work-per-cpu-second.'),
-        ('applies_to', 'all', 'applies_to: it is \'all\'; give shared or '
-         'reserved.'),
-        ('applys_to', 'x', 'applys_to: there is no such key; the nearest is '
-         'applies_to.'),
-        ('types', {}, 'types: there is none; name each type.'),
-        ('types', ['a'], 'types: it is no mapping; write it as {name: '
+        ('applies_to', 'all', "applies_to: 'all' is not allowed; give shared "
+         'or reserved.'),
+        ('applys_to', 'x', 'applys_to: this key is not known; the nearest '
+         'key is applies_to.'),
+        ('types', {}, 'types: there are no types; name each type.'),
+        ('types', ['a'], 'types: this is not a mapping; write it as {name: '
          'value}.'),
-        ('types', {1: 'x'}, 'types.1: a type has 1 to 32 letters, digits, _, '
-         '. or -; rename it, with quotes if it is a number.'),
-        ('cells.b', None, 'cells.b: it is missing, and the matrix not '
-         'square; add it.'),
-        ('cells.a.b', None, 'cells.a.b: it is missing, and the matrix not '
-         'square; add it.'),
-        ('cells.c', {}, "cells.c: 'c' is none of the types; use a, b."),
-        ('cells.a.c', 1, "cells.a.c: 'c' is none of the types; use a, b."),
-        ('cells.a.b', 0, 'cells.a.b: 0 is outside (0, 1.2]; give a '
-         'throughput over that alone, as 0.95.'),
-        ('cells.a.b', 1.21, 'cells.a.b: 1.21 is outside (0, 1.2]; give a '
-         'throughput over that alone, as 0.95.'),
-        ('cells.a.b', float('nan'), 'cells.a.b: nan is outside (0, 1.2]; '
-         'give a throughput over that alone, as 0.95.'),
-        ('cells.a.b', 'high', "cells.a.b: 'high' is no number; give a "
-         'throughput over that alone, as 0.95.'),
-        ('cells.a.b', True, "cells.a.b: 'True' is no number; give a "
-         'throughput over that alone, as 0.95.'),
-        ('row_means', {'a': 0.844}, 'row_means.a: it is 0.8440, and the mean '
-         'of cells.a is 0.8500; they may differ by 0.005.'),
-        ('row_means', {'z': 0.8}, "row_means.z: 'z' is none of the types; "
+        ('types', {1: 'x'}, 'types.1: the name of a type has 1 to 32 letters, '
+         'digits, _, . or -; rename the type, with quotes if the name is a '
+         'number.'),
+        ('cells.b', None, 'cells.b: this row is missing; add it, because a '
+         'matrix has a cell for each pair of types.'),
+        ('cells.a.b', None, 'cells.a.b: this cell is missing; add it, because '
+         'a matrix has a cell for each pair of types.'),
+        ('cells.c', {}, "cells.c: 'c' is not one of the types; use a, b."),
+        ('cells.a.c', 1, "cells.a.c: 'c' is not one of the types; use a, b."),
+        ('cells.a.b', 0, 'cells.a.b: 0 is not above 0 and at most 1.2; '
+         f'{_THROUGHPUT}.'),
+        ('cells.a.b', 1.21, 'cells.a.b: 1.21 is not above 0 and at most 1.2; '
+         f'{_THROUGHPUT}.'),
+        ('cells.a.b', float('nan'), 'cells.a.b: nan is not above 0 and at '
+         f'most 1.2; {_THROUGHPUT}.'),
+        ('cells.a.b', 'high', "cells.a.b: 'high' is not a number; "
+         f'{_THROUGHPUT}.'),
+        ('cells.a.b', True, "cells.a.b: 'true' is not a number; "
+         f'{_THROUGHPUT}.'),
+        ('cells.a', {'a': None, 'b': 1}, 'cells.a.a: it has no value; '
+         f'{_THROUGHPUT}.'),
+        ('row_means', {'a': 0.844}, 'row_means.a: it is 0.8440, but the mean '
+         'of cells.a is 0.8500; correct one of them, so that they differ by '
+         'at most 0.005.'),
+        ('row_means', {'a': 2}, 'row_means.a: 2 is not above 0 and at most '
+         '1.2; give the mean of the cells of the row, for example 0.85.'),
+        ('row_means', {'z': 0.8}, "row_means.z: 'z' is not one of the types; "
          'use a, b.'),
-        ('published', 'a', 'published: it is no list; give pairs of types, '
-         'as [[I, III]].'),
-        ('published', [['a', 'b'], ['a']], 'published[1]: it is no pair of '
-         'types; give a target and a competitor.'),
-        ('published', [['a', 'z']], "published[0]: 'z' is none of the types; "
-         'use a, b.'),
-        ('stdev', {'default': -1}, 'stdev.default: -1 is outside [0, 1.2]; '
-         'give a throughput over that alone, as 0.95.'),
-        ('measured', {'a': {'b': {'n': 0, 'cv': 0}}}, 'measured.a.b: it has '
-         'no number of runs n; measure it again.'),
-        ('measured', {'a': {'b': {'n': 1}}}, "measured.a.b.cv: 'None' is no "
-         'number; give a throughput over that alone, as 0.95.'))
+        ('published', 'a', 'published: this is not a list; give pairs of '
+         'types, for example [[I, III]].'),
+        ('published', [['a', 'b'], ['a']], 'published[1]: this is not a pair '
+         'of types; give a target and a competitor.'),
+        ('published', [['a', 'z']], "published[0]: 'z' is not one of the "
+         'types; use a, b.'),
+        ('stdev', {'default': -1}, 'stdev.default: -1 is not from 0 to 1.2; '
+         'give the standard deviation of a cell, for example 0.05.'),
+        ('measured', {'a': {'b': {'cv': 0}}}, 'measured.a.b.n: it is missing; '
+         'give the number of runs, for example 5.'),
+        ('measured', {'a': {'b': {'n': 0, 'cv': 0}}}, "measured.a.b.n: '0' is "
+         'not a whole number from 1 on; give the number of runs, for example '
+         '5.'),
+        ('measured', {'a': {'b': {'n': True, 'cv': 0}}}, 'measured.a.b.n: '
+         "'true' is not a whole number from 1 on; give the number of runs, "
+         'for example 5.'),
+        ('measured', {'a': {'b': {'n': 1}}}, 'measured.a.b.cv: it is missing; '
+         f'{_VARIATION}.'),
+        ('measured', {'a': {'b': {'n': 1, 'cv': -0.1}}}, 'measured.a.b.cv: '
+         f'-0.1 is not from 0 to 100; {_VARIATION}.'))
     @ddt.unpack
     def test_sentence(self, path, value, sentence):
         self.assertEqual(sentence, self.refused(changed(path, value)))
@@ -183,19 +202,20 @@ class BadTest(FileTest):
     def test_a_key_twice(self):
         text = yaml.safe_dump(SMALL).replace('a: 0.9\n',
                                              'a: 0.9\n    a: 0.9\n')
-        self.assertIn('the key cells.a.a is there twice; keep one of them.',
+        self.assertIn('the key cells.a.a is given twice; keep one of them.',
                       self.refused(text))
 
     @ddt.data(
         ('a: [', 'line 1: it is not YAML (expected the node content'),
-        ('- a', 'the file: it is no YAML mapping; begin it with "format'),
-        ('', 'the file: it is no YAML mapping'),
+        ('- a', 'the file: it is not a YAML mapping; begin it with "format'),
+        ('', 'the file: it is not a YAML mapping'),
         (b'\xff', 'the file: it is not UTF-8 text; save it as UTF-8.'),
         (b'a: \x00', 'the file: it is not YAML that can be read'),
-        ('a: &x [1]\nb: *x', 'line 1: an alias repeats a value'),
+        ('a: &x [1]\nb: *x', 'line 1: a value is repeated by an alias'),
         ('a: ' + '[' * 5000, 'the file: it is not YAML that can be read'),
         ('a: 2001-13-45', 'the file: it is not YAML that can be read'),
-        ('#' * 1_000_001, 'it has more than 1000000 bytes; give a matrix.'))
+        ('#' * 1_000_001, 'it has more than 1000000 bytes; name another '
+                          'file.'))
     @ddt.unpack
     def test_no_yaml(self, data, words):
         self.assertIn(words, self.refused(data))

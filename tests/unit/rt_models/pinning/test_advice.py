@@ -78,7 +78,8 @@ class RulesTest(base.BaseTestCase):
         for vcpus, advised in (
                 (low - 1, f'give it {low} vCPUs, or take smaller hosts'),
                 (low, ''), (high, ''),
-                (high + 1, 'more than it needs: the CPUs are better shared')):
+                (high + 1, 'it has more vCPUs than it needs; let others '
+                           'share these CPUs')):
             size, = ask(app_class, vcpus).sizes
             self.assertEqual((advised, not advised, vcpus / 112),
                              (size.advice, size.in_range, size.chr))
