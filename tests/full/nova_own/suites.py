@@ -48,6 +48,8 @@ SUITES = {
         'libvirt.test_vpmem',
         'libvirt.test_reshape',
         'libvirt.test_report_cpu_traits',
+        # Ports with a bandwidth, of SR-IOV too.
+        'test_servers_resource_request',
     ),
     'vtpm': (
         'libvirt.test_vtpm',
