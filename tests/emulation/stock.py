@@ -35,9 +35,14 @@ class Kernel(kernel.Kernel):
 
     :ivar shrinks: whether a cpuset may shrink around SCHED_DEADLINE
     :ivar lost: bandwidth that the kernel counts although no thread holds it
+    :ivar wrong: by how much the sum of the kernel is too large, until the
+        kernel counts anew
     :ivar busy_threads: threads that never sleep, and are throttled at each
         change
     :ivar stuck: threads that never run again
+    :ivar hopeless: threads whose 0-lag time is hours away: they are stuck
+        whenever they are SCHED_DEADLINE, and the bandwidth that they had when
+        they left stays counted
     """
 
     fragile = False
@@ -48,9 +53,11 @@ class Kernel(kernel.Kernel):
                  ) -> None:
         super().__init__(cpus, clock, version=2, servers_ppm=_SERVER_PPM)
         self.reserved: dict[int, tuple[int, int]] = {}
-        self.lost = 0
+        self.lost = self.wrong = 0
         self.busy_threads: set[int] = set()
         self.stuck: set[int] = set()
+        self.hopeless: set[int] = set()
+        self._owed: dict[int, int] = {}
         self._unforgiven: set[int] = set()
         self._ran_ns: collections.Counter[int] = collections.Counter()
         everywhere = f'0-{cpus - 1}'
@@ -60,6 +67,8 @@ class Kernel(kernel.Kernel):
             deadline.PERIOD_SYSCTL.format('max'): '4194304'}
 
     def show(self, path: str) -> str:
+        if path == deadline.SYSCTL.format('runtime'):
+            self.wrong = 0
         if path in self._texts:
             return self._texts[path] + '\n'
         return super().show(path)
@@ -121,7 +130,10 @@ class Kernel(kernel.Kernel):
             if not 100 <= period <= 4_194_304 or not 2 <= runtime <= period:
                 raise numbers.refusal(errno.EINVAL, str(thread))
             super().set_deadline(thread, runtime, period)
-            if thread not in self.reserved and thread in self._unforgiven:
+            self._owed.pop(thread, None)
+            if thread in self.hopeless or (
+                    thread not in self.reserved
+                    and thread in self._unforgiven):
                 self.stuck.add(thread)
             self.reserved[thread] = (runtime, period)
 
@@ -138,6 +150,8 @@ class Kernel(kernel.Kernel):
             elif pair is not None:
                 # With a tiny budget its 0-lag time is hours away.
                 self._unforgiven.discard(thread)
+                if thread in self.hopeless:
+                    self._owed[thread] = held
                 if not deadline.units(*pair):
                     self._unforgiven.add(thread)
 
@@ -150,12 +164,14 @@ class Kernel(kernel.Kernel):
 
     def exit(self, thread: int) -> None:
         self.reserved.pop(thread, None)
-        for each in (self.busy_threads, self.stuck, self._unforgiven):
+        for each in (self.busy_threads, self.stuck, self._unforgiven,
+                     self.hopeless):
             each.discard(thread)
         super().exit(thread)
 
     def deadline_used(self) -> int:
-        return super().deadline_used() + self.lost
+        return (super().deadline_used() + self.lost + self.wrong
+                + sum(self._owed.values()))
 
     def policy(self, thread: int) -> sched.Policy:
         """Does what sched_getattr(2) does."""

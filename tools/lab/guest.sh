@@ -31,6 +31,9 @@ if [ -d /lab/modules ]; then
     [ "$KVM" = 0 ] ||
         for module in kvm_amd vhost_net; do modprobe "$module"; done
 fi
+# khugepaged keeps pages of programs while it reads others from the disk, and
+# by a deterministic clock all tasks then seem to stand still for hours.
+echo never > /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null
 mkdir -p /dev/hugepages
 mount -t hugetlbfs hugetlbfs /dev/hugepages 2>/dev/null
 

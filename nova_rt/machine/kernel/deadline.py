@@ -110,6 +110,19 @@ class Admission:
         return (int(self._fs.read(PERIOD_SYSCTL.format('min'))),
                 int(self._fs.read(PERIOD_SYSCTL.format('max'))))
 
+    def recount(self) -> None:
+        """Have the kernel sum up anew what threads have.
+
+        Linux does that (rebuild_sched_domains) whenever somebody reads or
+        writes this number, since 6.12 (``sched_rt_handler`` in
+        ``kernel/sched/rt.c``).  It leaves out a thread that has ended or
+        become ordinary and whose 0-lag time is to come, and takes what that
+        one had from the sum once more at that time: the sum is too small
+        then, or below zero, which refuses whatever is smaller.
+        """
+        with contextlib.suppress(OSError):
+            self._fs.read(SYSCTL.format('runtime'))
+
     def _limit(self) -> int:
         """Units of each CPU that all of SCHED_DEADLINE may have."""
         runtime = int(self._fs.read(SYSCTL.format('runtime')))

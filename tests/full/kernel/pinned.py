@@ -35,6 +35,7 @@ from nova_rt.rules import exception
 from nova_rt.rules import reservation
 from nova_rt.services.compute import claims
 from nova_rt.services.virt.libvirt import deadline
+from tests.full.kernel import idle
 from tests.full.kernel import machines
 
 _NOISE = 2
@@ -113,16 +114,22 @@ class Host:
     @staticmethod
     def shares(vcpus: Sequence[busy.Busy], seconds: float,
                settle_seconds: float = _SETTLE_SECONDS) -> list[float]:
-        """What each vCPU gets of a CPU, all over the same time."""
-        with punctual():
-            time.sleep(settle_seconds)
+        """What each vCPU gets of a CPU, all over the same time.
+
+        Beside busy tasks on each CPU.
+        """
+        def measure() -> list[float]:
             begin = time.monotonic_ns()
             before = [vcpu.used_ns() for vcpu in vcpus]
             time.sleep(seconds)
             after = [vcpu.used_ns() for vcpu in vcpus]
             length = time.monotonic_ns() - begin
-        return [round((new - old) / length, 4) for old, new
-                in zip(before, after, strict=True)]
+            return [round((new - old) / length, 4) for old, new
+                    in zip(before, after, strict=True)]
+
+        with punctual():
+            time.sleep(settle_seconds)
+            return idle.never(measure)
 
 
 @contextlib.contextmanager
@@ -254,6 +261,33 @@ def again(host: Host) -> None:
             time.sleep(gap)
 
 
+def given_up(host: Host) -> None:
+    """A vCPU that nobody can cure takes the room of no other.
+
+    Its deadline is hours away: its period was 4 s when the kernel made it
+    pay for what it had overrun by 2 us each.
+    """
+    ppm = min(600_000, host.enforcer.capacity().ppm * 2 // 3)
+    held = claim(ppm // 10, 100_000, host.cpu)
+    with host.noise(), host.guest() as guest, host.guest() as other:
+        host.enforcer.apply(guest.pid, held)
+        thread = guest.vcpus[0].pid
+        host.tasks.confine(thread, host.cpus)
+        sched.start(thread, *sched.NOTHING)
+        time.sleep(0.25)
+        sched.start(thread, ppm // 10, 100_000)
+        host.tasks.confine(thread, (host.cpu,))
+        expect(not host.enforcer.holds(guest.pid, held), 'it runs')
+        try:
+            host.enforcer.apply(guest.pid, held)
+        except exception.KernelError as error:
+            expect('no CPU time' in str(error), str(error))
+        else:
+            raise Wrong('a vCPU that never runs is said to be cured')
+        host.enforcer.apply(other.pid, held)
+        host.check('beside one that is given up', other, ppm / 1_000_000)
+
+
 def spare(host: Host) -> None:
     """The emulator is kept off the pCPUs of reservations."""
     files = fs.RealFS()
@@ -285,7 +319,7 @@ def fifo_from_inside(host: Host) -> None:
 CASES: dict[str, Callable[[Host], None]] = {
     case.__name__: case for case in (
         probe, share, two_on_one, resize, refusal, asleep, repair, again,
-        spare, fifo_from_inside)}
+        given_up, spare, fifo_from_inside)}
 
 
 def main() -> int:

@@ -11,7 +11,6 @@ never exceeds what the kernel admits, and not a place.
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 import contextlib
-import errno
 import os
 import time
 
@@ -105,8 +104,9 @@ class DeadlineEnforcer(enforcer.Enforcer):
             try:
                 return self._set(pid, guest, claim)
             except exception.KernelError as error:
-                if not _is_full(error) or time.monotonic() > end:
+                if not vcpus.is_full(error) or time.monotonic() > end:
                     raise
+            self._admission.recount()
             time.sleep(_POLL_SECONDS)
 
     def _set(self, pid: int, guest: list[vcpus.VCPU], claim: claims.RTClaim
@@ -119,8 +119,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
             starving = self._threads.revive(pairs, claim.reservation, undo)
             undo.pop_all()
         for vcpu in starving:
-            # With a little of the CPU it can at least be ended.
-            self._threads.stop(vcpu)
+            self._threads.give_up(vcpu)
         if starving:
             raise vcpus.error(starving[0].group, _STARVES.format(
                 ', '.join(str(vcpu.thread) for vcpu in starving)))
@@ -243,8 +242,3 @@ def _ppm(policy: sched.Policy) -> int:
     if not policy.is_deadline:
         return 0
     return reservation.Reservation(policy.runtime, policy.period).bandwidth
-
-
-def _is_full(error: exception.KernelError) -> bool:
-    cause = error.__cause__
-    return isinstance(cause, OSError) and cause.errno == errno.EBUSY

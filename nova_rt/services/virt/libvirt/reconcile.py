@@ -45,12 +45,16 @@ class Reconciler:
         self._warned: frozenset[str] = frozenset()
         #: what was said of guests that failed, the latest last
         self._failed: dict[str, str] = {}
+        self._corrected = 0
+        self._left = 0
 
     def run(self, guests: Sequence[RunningGuest], running: Collection[int]
             ) -> None:
         """:param running: see Enforcer.release_orphans"""
         self._target.note([guest.pid for guest in guests])
+        self._corrected = 0
         failures = self._correct_all(guests)
+        self._sum_up()
         try:
             for group in self._target.release_orphans(running):
                 LOG.warning('Took the CPU reservation of %s, which has no '
@@ -63,6 +67,15 @@ class Reconciler:
             LOG.error('Cannot bring the kernel in step with the CPU '
                       'reservations: %s', text)
         self._reported = frozenset(failures)
+
+    def _sum_up(self) -> None:
+        """Count servers, once for as long as nothing changes."""
+        left = len(self._failed)
+        if self._corrected or left != self._left:
+            LOG.warning('Servers whose CPU reservation this audit corrected: '
+                        '%d; servers that are still without theirs: %d.',
+                        self._corrected, left)
+        self._left = left
 
     def _warn(self) -> None:
         """Once for as long as it lasts."""
@@ -110,10 +123,12 @@ class Reconciler:
             LOG.warning('The kernel did not hold the CPU reservation of '
                         'server %s; applied %s on pCPUs %s.', guest.uuid,
                         claim.reservation, list(claim.cpus))
+            self._corrected += 1
         elif self._target.bandwidth(guest.pid):
             self._target.release(guest.pid)
             LOG.warning('Took a CPU reservation without a claim from '
                         'server %s.', guest.uuid)
+            self._corrected += 1
 
     def _holds_one(self, guest: RunningGuest) -> bool:
         for claim in guest.held:

@@ -18,6 +18,7 @@ from nova_rt.machine import privsep
 from nova_rt.machine.trial import busy
 from nova_rt.services.compute import claims
 from nova_rt.services.virt.libvirt import deadline
+from tests.full.kernel import idle
 from tests.full.kernel.kvm import guest as guests
 from tests.full.kernel.kvm import plain
 from tests.full.kernel.kvm import rom
@@ -122,9 +123,13 @@ class Host:
         return held
 
     def check(self, name: str, wanted: Mapping[guests.Guest, float]) -> None:
-        """The shares of all vCPUs of these guests over the same time."""
+        """The shares of all vCPUs of these guests over the same time.
+
+        Beside busy tasks on each CPU.
+        """
         vcpus = [(guest, vcpu) for guest in wanted for vcpu in guest.vcpus]
-        shares = self.measure([vcpu for _, vcpu in vcpus])
+        shares = idle.never(lambda: self.measure(
+            [vcpu for _, vcpu in vcpus]))
         self.shares += [(name, wanted[guest], share) for (guest, _), share
                         in zip(vcpus, shares, strict=True)]
         for (guest, _), share in zip(vcpus, shares, strict=True):

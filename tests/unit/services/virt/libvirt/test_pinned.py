@@ -25,6 +25,8 @@ from nova_rt.rules import packing
 from nova_rt.rules import reservation
 from nova_rt.services.virt.libvirt import deadline
 from nova_rt.services.virt.libvirt import reconcile
+from nova_rt.services.virt.libvirt import vcpus
+from tests.emulation import groups
 from tests.emulation import stock
 from tests.emulation import tasks as emulated
 from tests.unit.services.virt.libvirt import fakes
@@ -33,6 +35,8 @@ CPUS = 3
 _LISTED = {
     'nova_rt.machine.kernel.tasks._belongs': emulated.belongs,
     'nova_rt.machine.kernel.starving._GRACE_SECONDS': 0.0,
+    'nova_rt.services.virt.libvirt.vcpus._PERIODS': 0,
+    'nova_rt.services.virt.libvirt.vcpus._GRACE_SECONDS': 0.0,
     'nova_rt.services.virt.libvirt.deadline._RETURN_SECONDS': 0.0,
     'nova_rt.services.virt.libvirt.deadline._RETURN_PERIODS': 0,
     'nova_rt.services.virt.libvirt.deadline._POLL_SECONDS': 0.0}
@@ -153,7 +157,7 @@ class PinnedTest(unittest.TestCase):
                 pid = self.host.start(2, 0)
                 before = self.host.kernel.confined()
                 self.host.fails = {turn: number}
-                with mock.patch.object(deadline, '_is_full',
+                with mock.patch.object(vcpus, 'is_full',
                                        return_value=False):
                     self.refused(pid, self.claim(300, 2, 0))
                 self.assertEqual(before, self.host.kernel.confined())
@@ -248,6 +252,45 @@ class PinnedTest(unittest.TestCase):
         self.assertEqual([({1}, 0), ({2}, 300)], self.host.grants(pid))
         self.enforcer.apply(pid, claim)
         self.assertTrue(self.enforcer.holds(pid, claim))
+
+    def test_a_vcpu_that_cannot_be_cured_holds_next_to_nothing(self) -> None:
+        """Else its pCPU would be sold for hours to nobody."""
+        for cpu in (0, 2):
+            self.enforcer.apply(self.host.start(cpu), self.claim(400, cpu))
+        held = self.host.kernel.deadline_used()
+        pid, claim = self.host.start(1), self.claim(900, 1)
+        self.host.run(pid)
+        self.enforcer.apply(pid, claim)
+        self.host.kernel.hopeless.update(self.host.vcpus(pid))
+        self.host.kernel.stuck.update(self.host.vcpus(pid))
+        self.assertIn('no CPU time', self.refused(pid, claim))
+        self.assertEqual([({1}, 0)], self.host.grants(pid))
+        self.assertLess(self.host.kernel.deadline_used() - held,
+                        groups.UNIT // 50)
+        self.host.kernel.hopeless.clear()
+        self.enforcer.apply(pid, claim)
+        self.assertTrue(self.enforcer.holds(pid, claim))
+
+    def test_a_vcpu_whose_own_share_is_still_counted_is_given_up(self) -> None:
+        """The kernel has no room for it twice, for hours."""
+        pid, claim = self.host.start(0, 1, 2), self.claim(900, 0, 1, 2)
+        self.host.run(pid)
+        self.enforcer.apply(pid, claim)
+        stuck = self.host.vcpus(pid)[1]
+        self.host.kernel.hopeless.add(stuck)
+        self.host.kernel.stuck.add(stuck)
+        self.assertIn(f'the threads {stuck} no CPU time',
+                      self.refused(pid, claim))
+        self.assertEqual([({0}, 900), ({1}, 0), ({2}, 900)],
+                         self.host.grants(pid))
+        self.enforcer.apply(self.host.start(1), self.claim(800, 1))
+
+    def test_a_sum_that_the_kernel_got_wrong_is_counted_anew(self) -> None:
+        pid = self.host.start(1)
+        self.host.kernel.wrong = groups.UNIT * CPUS
+        with mock.patch.object(deadline, '_RETURN_SECONDS', 10.0):
+            self.enforcer.apply(pid, self.claim(300, 1))
+        self.assertEqual([({1}, 300)], self.host.grants(pid))
 
     def test_workers_of_kvm_are_no_vcpus(self) -> None:
         pid, claim = self.host.start(1, 2), self.claim(300, 1, 2)

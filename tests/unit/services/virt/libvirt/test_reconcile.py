@@ -3,6 +3,7 @@
 """What is tested here: the kernel follows the claims, lowering first."""
 
 import dataclasses
+import re
 
 import fixtures
 import hypothesis
@@ -173,6 +174,20 @@ class ReconcilerTest(base.BaseTestCase):
             reconciler.run([guest(1, 100)], RUNNING)
             logged.append(self.log.output.count('Cannot bring'))
         self.assertEqual([1, 1, 1, 2], logged)
+
+    def test_an_audit_counts_what_it_corrected_and_what_it_could_not(self):
+        kernel = Kernel({4: (100, PERIOD)})
+        kernel.broken = {1}
+        reconciler = reconcile.Reconciler(kernel)
+        for broken, said in (
+                ({1}, (3, 1)), ({1}, ()), (set(), (1, 0)), (set(), ())):
+            kernel.broken = broken
+            reconciler.run([guest(1, 100), guest(2, 100), guest(3, 100),
+                            guest(4)], RUNNING)
+            found = re.findall(r'this audit corrected: (\d+); .* (\d+)\.',
+                               self.log.output)
+            self.assertEqual([tuple(map(str, said))] if said else [], found)
+            self.log.reset_output()
 
     def test_warnings_are_logged_once_until_they_are_over(self):
         kernel = Kernel()
