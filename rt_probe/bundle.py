@@ -6,12 +6,15 @@ import os
 import pathlib
 import zipapp
 
+from nova_rt import version
 from rt_probe import errors
 
+#: What ``rt-probe --version`` reads in a bundle.
+_METADATA = 'Metadata-Version: 2.1\nName: {}\nVersion: {}\n'
 _MAIN = 'from rt_probe import __main__\n'
 #: The modules that the probe imports, as patterns relative to the directory
 #: that holds all packages.
-_FILES = ('rt_probe/*.py', 'nova_rt/__init__.py',
+_FILES = ('rt_probe/*.py', 'nova_rt/__init__.py', 'nova_rt/version.py',
           'nova_rt/machine/__init__.py', 'nova_rt/machine/host/*.py')
 
 
@@ -48,10 +51,17 @@ def _write(packages: pathlib.Path, target: pathlib.Path) -> None:
 
 def _copy(packages: pathlib.Path, source: pathlib.Path) -> None:
     (source / '__main__.py').write_text(_MAIN, encoding='ascii')
+    _describe(source / f'nova_rt-{version.get()}.dist-info')
     for path in (path for files in _FILES for path in packages.glob(files)):
         copied = source / path.relative_to(packages)
         copied.parent.mkdir(parents=True, exist_ok=True)
         copied.write_bytes(path.read_bytes())
+
+
+def _describe(folder: pathlib.Path) -> None:
+    folder.mkdir()
+    (folder / 'METADATA').write_text(
+        _METADATA.format(version.PACKAGE, version.get()), encoding='ascii')
 
 
 def _remove(source: pathlib.Path) -> None:

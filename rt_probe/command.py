@@ -11,6 +11,7 @@ import time
 import types
 from typing import NoReturn
 
+from nova_rt import version
 from rt_probe import bundle
 from rt_probe import bursts
 from rt_probe import errors
@@ -50,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog='rt-probe', description='Report how much CPU this virtual '
         'machine, container or pod has, as seen from inside.')
+    version.add_option(parser)
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
     run = commands.add_parser('run', help='report once per interval, until '
                               'the probe is stopped')

@@ -18,17 +18,22 @@ inputs() {
     cd "$root"
     cat tools/setup.sh bindep.txt upper-constraints.txt setup.cfg \
         requirements.txt test-requirements.txt doc/requirements.txt \
-        setup.py rt_monitor/programs/*.[ch]
+        setup.py rt_monitor/programs/build.sh rt_monitor/programs/*.[ch]
     # The settings of the checks are left out: they install nothing.
     sed '/^\[tool\./,$d' pyproject.toml
 }
 
+# What a step prints is shown where it fails, and else nobody reads it.
 step() { # text, command...
     text=$1
     shift
     started=$(date +%s)
     echo "setup: $text ..."
-    "$@"
+    log=$(mktemp)
+    trap 'cat "$log" >&2; rm "$log"; $restore' EXIT
+    "$@" > "$log" 2>&1
+    trap - EXIT
+    rm "$log"
     echo "setup: $text: $(($(date +%s) - started)) s"
 }
 
@@ -43,6 +48,9 @@ missing_packages() {
     done
 }
 
+# What puts back that which a step has changed for as long as it runs.
+restore=true
+
 allow_daemons() {
     rm -f "$policy"
     [ ! -e "$policy.nova-rt" ] || mv "$policy.nova-rt" "$policy"
@@ -50,8 +58,7 @@ allow_daemons() {
 
 forbid_daemons() {
     [ ! -e "$policy" ] || mv "$policy" "$policy.nova-rt"
-    trap allow_daemons EXIT
-    trap 'exit 1' HUP INT TERM
+    restore=allow_daemons
     printf '#!/bin/sh\nexit 101\n' > "$policy"
     chmod 755 "$policy"
 }
@@ -62,7 +69,7 @@ install_packages() {
     apt-get update -q
     apt-get install -q -y --no-install-recommends "$@"
     allow_daemons
-    trap - EXIT HUP INT TERM
+    restore=true
 }
 
 make_venv() {
@@ -82,7 +89,8 @@ install_python() {
         --constraint upper-constraints.txt \
         --requirement doc/requirements.txt \
         --requirement test-requirements.txt \
-        hacking mypy ruff --editable '.[nova,tacker,monitor,otlp,plot,cloud]'
+        hacking mypy pre-commit ruff \
+        --editable '.[compute,tacker,models,plot,monitor,otlp,tempest]'
 }
 
 # Compiles with all CPUs; pip would use one.  The tests of other packages are
@@ -114,12 +122,13 @@ download_kernel() {
         apt-get download -q -o APT::Sandbox::User=root "$package")
 }
 
+trap 'exit 1' HUP INT TERM
 wanted=$(inputs | sha256sum)
 [ "$wanted" != "$(cat "$stamp" 2>/dev/null || true)" ] || exit 0
 
 packages=$(missing_packages | tr '\n' ' ')
 # shellcheck disable=SC2086 # One word per package.
-[ -z "$packages" ] || step "install $packages" install_packages $packages
+[ -z "$packages" ] || step "install ${packages% }" install_packages $packages
 "$venv/bin/python" -c '' 2>/dev/null || step 'make .venv' make_venv
 # QEMU's images are for this architecture only.
 [ "$(dpkg --print-architecture)" != amd64 ] || [ -s "$kernel" ] ||

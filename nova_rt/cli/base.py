@@ -7,6 +7,7 @@ Each subcommand registers itself together with the function that runs it.
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
+import importlib
 import os
 import sys
 from typing import Any, NoReturn
@@ -14,6 +15,7 @@ import warnings
 
 from nova_rt.cli import missing
 from nova_rt.rules import exception
+from nova_rt import version
 
 #: Not 2, the status of argparse: here, 2 reports what a command has found.
 USAGE = 3
@@ -43,6 +45,42 @@ def add_format(parser: argparse.ArgumentParser) -> None:
                         const='json', help='the same as -f json')
 
 
+def installed(name: str, module: str, register: str = 'register',
+              extra: str = '') -> Register:
+    """Returns what registers a subcommand of a module.
+
+    Where a package that the module imports is not installed, the subcommand
+    is listed all the same, and says which extra has the package.
+
+    :param register: the function of the module
+    :param extra: the extra to install for a package that several have
+    """
+    def add(commands: Any) -> None:
+        try:
+            found = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            _add_missing(commands, name, error, extra)
+        else:
+            getattr(found, register)(commands)
+    return add
+
+
+def _add_missing(commands: Any, name: str, error: ModuleNotFoundError,
+                 extra: str) -> None:
+    """Adds a subcommand that ends with the sentence about a package."""
+    def run(args: argparse.Namespace) -> int:
+        print(f'{parser.prog.partition(" ")[0]}: '
+              f'{missing.sentence(error, extra)}', file=sys.stderr)
+        return _FAILED
+
+    # No argument begins with NUL: "--help" is taken like all others.
+    parser = commands.add_parser(
+        name, help=missing.short(error, extra), prefix_chars='\0',
+        add_help=False)
+    parser.add_argument('arguments', nargs='*')
+    parser.set_defaults(run=run)
+
+
 def silence() -> None:
     """Hides the warnings that other packages address to developers.
 
@@ -62,6 +100,7 @@ def run(prog: str, description: str, commands: Iterable[Register],
     """
     silence()
     parser = Parser(prog=prog, description=description)
+    version.add_option(parser)
     subparsers = parser.add_subparsers(required=True, metavar='COMMAND')
     for register in commands:
         register(subparsers)

@@ -2,31 +2,79 @@
 
 """The message of a command when a package that it needs is not installed."""
 
+import importlib.util
+
 #: The name of a package and our extra that installs it, by its import name.
 _KNOWN = {
-    'libvirt': ('libvirt-python', 'nova'),
+    'libvirt': ('libvirt-python', 'compute'),
+    'lxml': ('lxml', 'compute'),
+    'matplotlib': ('matplotlib', 'plot'),
     'networkx': ('networkx', 'monitor'),
-    # Some modules import packages that come with Nova before Nova itself.
-    **dict.fromkeys(('keystoneauth1', 'nova', 'oslo_db', 'sqlalchemy'),
-                    ('Nova', 'nova')),
-    'tacker': ('Tacker', 'tacker'),
+    'numpy': ('numpy', 'models'),
+    'opentelemetry': ('OpenTelemetry', 'otlp'),
+    'os_vif': ('os-vif', 'nova'),
+    'oslo_config': ('oslo.config', 'nova'),
+    'oslo_log': ('oslo.log', 'nova'),
+    'oslo_privsep': ('oslo.privsep', 'compute'),
+    'oslo_serialization': ('oslo.serialization', 'nova'),
+    'oslo_upgradecheck': ('oslo.upgradecheck', 'nova'),
+    'oslo_utils': ('oslo.utils', 'nova'),
+    'requests': ('requests', 'otlp'),
+    'tempest': ('Tempest', 'tempest'),
     'toscaparser': ('tosca-parser', 'tacker'),
     'translator': ('heat-translator', 'tacker'),
+    'webob': ('WebOb', 'nova'),
+    'yaml': ('PyYAML', 'models'),
 }
-_OURS = ('', 'nova_rt', 'tacker_rt')
+#: The services that nova-rt plugs into, which none of our extras installs.
+#: Some modules import packages that come with Nova before Nova itself.
+_HOSTS = {
+    **dict.fromkeys(('keystoneauth1', 'nova', 'oslo_db', 'sqlalchemy'),
+                    'Nova'),
+    'tacker': 'Tacker',
+}
+_OURS = ('', 'nova_rt', 'rt_models', 'rt_monitor', 'rt_operate', 'rt_probe',
+         'tacker_rt')
 
 
-def sentence(error: ModuleNotFoundError) -> str:
+def sentence(error: ModuleNotFoundError, extra: str = '') -> str:
     """Returns one sentence on which package is missing and what to do.
 
+    :param extra: the extra to install when several extras have the package
     :raises ModuleNotFoundError: *error* itself, when a module of this
         project is missing: that is a defect, which installing something
         cannot mend
     """
+    package = _package(error)
+    name, known = _KNOWN.get(package, (package, ''))
+    if known == 'nova' and importlib.util.find_spec('nova') is None:
+        package = 'nova'
+    if package in _HOSTS:
+        name = _HOSTS[package]
+        return (f'{name} is not installed in this Python environment; run '
+                f'this where {name} is.')
+    what = f'nova-rt[{extra or known}]' if known else 'it'
+    return (f'{name} is not installed in this Python environment; install '
+            f'{what} there, or run this where {name} is.')
+
+
+def short(error: ModuleNotFoundError, extra: str = '') -> str:
+    """Returns the same in a few words, for a list of commands.
+
+    :raises ModuleNotFoundError: as :func:`sentence`
+    """
+    package = _package(error)
+    name, known = _KNOWN.get(package, (_HOSTS.get(package, package), ''))
+    return f'needs {name}' + (f': install nova-rt[{extra or known}]'
+                              if known else '')
+
+
+def _package(error: ModuleNotFoundError) -> str:
+    """Returns the import name of the missing package.
+
+    :raises ModuleNotFoundError: *error* itself, when the package is ours
+    """
     package = (error.name or '').partition('.')[0]
     if package in _OURS:
         raise error
-    name, extra = _KNOWN.get(package, (package, ''))
-    wanted = f'nova-rt[{extra}]' if extra else 'it'
-    return (f'{name} is not installed in this Python environment; install '
-            f'{wanted} there, or run this where {name} is.')
+    return package

@@ -43,7 +43,7 @@ VERSION = 1
 #: Of the map: the column of all stats holds 64 KiB.
 _MAX_LENGTH = 60_000
 
-#: Of the name of a domain, which anybody may have given.
+#: Of the name of a domain, which anybody may have given, and of others.
 _NAME_LENGTH = 80
 
 _Servers = dict[int, tuple[reservation.Reservation, ...]]
@@ -81,11 +81,15 @@ class HostMap:
     """The state of a host and the name of the policy it packs by.
 
     :ivar strangers: what *state* counts beside claims
+    :ivar release: the version of nova-rt that published the map, for people;
+        '' where that version did not say.  Maps that differ in nothing else
+        are equal.
     """
 
     state: cpus.CpuBandwidth
     policy: str
     strangers: tuple[Stranger, ...] = ()
+    release: str = dataclasses.field(default='', compare=False)
 
     @functools.cached_property
     def left(self) -> float:
@@ -154,7 +158,8 @@ def to_stats(host: HostMap) -> dict[str, str]:
     """
     state, text = host.state, _encode(host)
     if len(text) > _MAX_LENGTH:
-        text = _encode(HostMap(cpus.CpuBandwidth.empty((), 0), host.policy))
+        text = _encode(HostMap(cpus.CpuBandwidth.empty((), 0), host.policy,
+                               release=host.release))
     return {SHARE: reservation.decimal(state.total),
             SHARE_USED: reservation.decimal(state.total_used), MAP: text}
 
@@ -176,6 +181,8 @@ def _encode(host: HostMap) -> str:
               for ids, one in each.held]) for each in host.strangers]
     elsewhere = {each.uuid: each.elsewhere[:_NAME_LENGTH]
                  for each in host.strangers if each.elsewhere}
+    if host.release:
+        data['release'] = host.release[:_NAME_LENGTH]
     if elsewhere:
         data['elsewhere'] = elsewhere
     return json.dumps(data, separators=(',', ':'))
@@ -264,7 +271,8 @@ def _decode(text: str) -> HostMap | None:
             int(data.get('min_runtime_us', 1)))
         return HostMap(state, data['policy'],
                        tuple(_strangers(data.get('strangers', []),
-                                        data.get('elsewhere', {}))))
+                                        data.get('elsewhere', {}))),
+                       str(data.get('release', '')))
     except (AttributeError, KeyError, TypeError, ValueError,
             RecursionError):
         return None

@@ -8,6 +8,7 @@ from typing import Any
 
 from nova_rt.cli import base
 from nova_rt.cli import missing
+from nova_rt import version
 
 #: The exit statuses that the pages of the commands document.
 _UNCHECKED = 2
@@ -36,8 +37,12 @@ def _module(prog: str, failed: int) -> Any:
     """Returns the module of a script.
 
     Where a package is missing, prints one sentence and ends with the status
-    *failed*.
+    *failed*.  ``--version`` is answered here, without Nova, whose own
+    ``--version`` would name the version of Nova.
     """
+    if sys.argv[1:2] == ['--version']:
+        print(version.line(prog))
+        sys.exit(0)
     try:
         return importlib.import_module(
             'rt_operate.commands.' + prog.rpartition('-')[2])

@@ -2,28 +2,28 @@
 
 """``nova-rt``: the subcommands that an operator runs by hand.
 
-A subcommand that works without Nova must stay usable where Nova is not
-installed, even if other subcommands need Nova.
+A subcommand that works without Nova or numpy must stay usable where they are
+not installed, even if other subcommands need them.
 """
 
 from collections.abc import Sequence
 
 from nova_rt.cli import base
-from rt_operate.commands import advise
-from rt_operate.commands import graph
-from rt_operate.commands import interference
-from rt_operate.commands import monitor
-from rt_operate.commands import pinning
-from rt_operate.commands import plan
-from rt_operate.commands import predict
-from rt_operate.commands import release
-from rt_operate.conformance import command as conformance
-from rt_operate.doctor import command as doctor
 
-COMMANDS = (doctor.register, plan.register, predict.register,
-            release.register, conformance.register, interference.register,
-            pinning.register, monitor.register, monitor.register_top,
-            graph.register, advise.register)
+_HERE = 'rt_operate.commands.'
+COMMANDS = (
+    base.installed('doctor', 'rt_operate.doctor.command'),
+    base.installed('plan', _HERE + 'plan'),
+    base.installed('predict', _HERE + 'predict'),
+    base.installed('release', _HERE + 'release'),
+    base.installed('conformance', 'rt_operate.conformance.command'),
+    base.installed('interference', _HERE + 'interference'),
+    base.installed('pinning', _HERE + 'pinning'),
+    base.installed('monitor', _HERE + 'monitor'),
+    base.installed('top', _HERE + 'monitor', 'register_top'),
+    base.installed('graph', _HERE + 'graph'),
+    base.installed('advise', _HERE + 'advise'),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,6 +9,7 @@ import traceback
 
 from nova_rt.cli import base
 from nova_rt.rules import reservation
+from nova_rt import version
 from rt_operate.manage import command
 from rt_operate.manage import errors
 from rt_operate.manage import start
@@ -37,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = base.Parser(
         prog=PROG, description='Compares the CPU reservations that servers '
         'claim with Placement and with the kernel.')
+    version.add_option(parser)
     start.add_arguments(parser)
     parser.add_argument('--debug', action='store_true',
                         help='show the log, and tracebacks')

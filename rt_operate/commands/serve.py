@@ -11,6 +11,7 @@ from urllib import parse
 
 from nova_rt.cli import base
 from nova_rt.rules import exception
+from nova_rt import version
 from rt_monitor import push
 from rt_monitor import service
 from rt_operate.commands import monitor
@@ -28,6 +29,7 @@ def _parser() -> argparse.ArgumentParser:
                     'the kernel, and then drops its privileges.  The '
                     'programs leave the kernel when the service ends.',
         epilog='Exit status: 0 ended by a signal, 1 failed, 3 wrong usage.')
+    version.add_option(parser)
     parser.add_argument('--address', default=default.address,
                         help='the address to listen on (default: '
                              '%(default)s)')

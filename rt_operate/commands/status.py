@@ -9,6 +9,7 @@ import sys
 from oslo_upgradecheck import upgradecheck
 
 from nova_rt.cli import base
+from nova_rt import version
 from rt_operate.manage import errors
 from rt_operate.manage import start
 from rt_operate.manage import upgrade
@@ -37,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = base.Parser(
         prog=PROG, description='Checks whether this host and the cloud are '
         'ready for nova-rt.')
+    version.add_option(parser)
     start.add_arguments(parser)
     categories = parser.add_subparsers(required=True, metavar='upgrade')
     actions = categories.add_parser('upgrade').add_subparsers(

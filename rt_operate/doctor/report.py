@@ -7,6 +7,7 @@ import json
 import textwrap
 from typing import Any
 
+from nova_rt import version
 from rt_operate.doctor import findings
 
 #: The headings, with the most urgent first.
@@ -47,6 +48,7 @@ def as_json(results: Sequence[findings.Finding], interface: str | None,
     """
     counts = _count(results)
     content: dict[str, Any] = {
+        'version': version.get(),
         'findings': [{'id': finding.id, 'level': finding.level.value,
                       'text': finding.text, 'remedy': finding.remedy or None}
                      for finding in results],

@@ -5,6 +5,7 @@
 import dataclasses
 import json
 
+from nova_rt import version
 from rt_operate.manage.read import load
 from rt_operate.manage import snapshot
 
@@ -146,7 +147,10 @@ def _some(count: int, noun: str) -> str:
 def as_json(result: Report) -> str:
     """Returns the result of ``check`` as JSON."""
     return json.dumps({
+        'version': version.get(),
         'hosts': [host.name for host in result.view.hosts],
+        'releases': {host.name: host.published.release
+                     for host in result.view.hosts if host.published},
         'servers': len(result.servers),
         'moving': sorted(result.moving),
         'kernels': result.kernels,

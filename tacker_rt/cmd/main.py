@@ -9,13 +9,9 @@ from collections.abc import Sequence
 
 from nova_rt.cli import base
 
-from tacker_rt.cmd import check
-from tacker_rt.cmd import pack
-from tacker_rt.cmd import translate
-from tacker_rt.cmd import validate
-
-COMMANDS = (validate.register, translate.register, pack.register,
-            check.register)
+COMMANDS = tuple(
+    base.installed(name, f'tacker_rt.cmd.{name}', extra='tacker')
+    for name in ('validate', 'translate', 'pack', 'check'))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -23,6 +23,7 @@ PROJECT = pathlib.Path(__file__).parents[2]
 RUN = pathlib.Path(__file__).with_name('run.sh')
 
 CONTROLLER = ('key', 'placement-api', 'n-api', 'n-cond', 'n-sch', 'q-svc')
+COMPILER = 'install_package clang libbpf-dev libbpf1'
 COMPUTE = ('n-cpu', 'placement-client', 'q-agt')
 
 STACK = ('stack/pre-install', 'stack/install', 'stack/post-config',

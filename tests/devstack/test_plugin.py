@@ -141,7 +141,7 @@ class OneNodeTest(base.DevStackTestCase):
         shutil.copytree(base.PROJECT / 'devstack', self.plugin / 'devstack')
         shutil.copytree(base.PROJECT / 'etc', self.plugin / 'etc')
         self.run_plugin(*base.STACK)
-        self.assertEqual([f'setup_develop {self.plugin} monitor'],
+        self.assertEqual([f'setup_develop {self.plugin} compute,monitor'],
                          self.calls('setup_develop'))
         self.assertIn(ROOTWRAP, self.files())
 
@@ -213,7 +213,9 @@ class SeveralNodesTest(base.DevStackTestCase):
     def test_tacker(self):
         self.configure('tacker', 'tacker-conductor')
         self.run_plugin(*base.STACK)
-        self.assertEqual([f'setup_develop {base.PROJECT}'], self.calls())
+        self.assertEqual([base.COMPILER,
+                          f'setup_develop {base.PROJECT} tacker'],
+                         self.calls())
         self.assertEqual({}, self.files())
 
     def test_nothing_of_ours(self):
@@ -234,9 +236,15 @@ class MonitorTest(base.DevStackTestCase):
 
     def test_compute(self):
         self.assertEqual(
-            ['install_package clang libbpf-dev libbpf1',
-             f'setup_develop {base.PROJECT} monitor'],
+            [base.COMPILER,
+             f'setup_develop {base.PROJECT} compute,monitor'],
             self.installed(*base.COMPUTE))
+
+    def test_all_in_one(self):
+        self.assertEqual(
+            [base.COMPILER,
+             f'setup_develop {base.PROJECT} compute,monitor,tacker'],
+            self.installed(*base.COMPUTE, 'n-api', 'n-sch', 'tacker'))
 
     def test_compute_of_another_distribution(self):
         self.variables['os_PACKAGE'] = 'rpm'
@@ -244,8 +252,9 @@ class MonitorTest(base.DevStackTestCase):
                          self.installed(*base.COMPUTE)[0])
 
     def test_controller(self):
-        self.assertEqual([f'setup_develop {base.PROJECT}'],
-                         self.installed(*base.CONTROLLER))
+        self.assertEqual(
+            [base.COMPILER, f'setup_develop {base.PROJECT} nova'],
+            self.installed(*base.CONTROLLER))
 
     def test_service(self):
         """It starts as root, which is what loads the programs."""
@@ -312,7 +321,7 @@ class ContainersTest(base.DevStackTestCase):
     def test_controller(self):
         self.configure(*base.CONTROLLER)
         self.run_plugin('stack/install')
-        self.assertEqual(1, len(self.calls()))
+        self.assertEqual(1, len(self.calls('setup_develop')))
 
 
 class FlavorsTest(base.DevStackTestCase):

@@ -27,6 +27,7 @@ import webob.exc
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
 from nova_rt.rules import workload
+from nova_rt.services import announce
 from nova_rt.services.compute import admission
 from nova_rt.services.compute import request
 from nova_rt.services import conf as rt_conf
@@ -56,6 +57,7 @@ class ReservationHints:
     def __init__(self, app: Any) -> None:
         self._app = app
         rt_conf.register_opts(CONF)
+        announce.version_of('reservation_hints of nova-api')
 
     @webob.dec.wsgify(RequestClass=wsgi.Request)
     def __call__(self, req: wsgi.Request) -> Any:

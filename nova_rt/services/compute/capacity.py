@@ -18,6 +18,7 @@ from nova_rt.rules import packing
 from nova_rt.rules import reservation
 from nova_rt.rules import schedulability
 from nova_rt.services import conf as rt_conf
+from nova_rt import version
 
 
 class Kernel(Protocol):
@@ -93,12 +94,13 @@ class Capacity:
         """
         if not self.available:
             return self.nothing()
-        return hostmap.HostMap(state, self.policy_name, strangers)
+        return hostmap.HostMap(state, self.policy_name, strangers,
+                               version.get())
 
     def nothing(self) -> hostmap.HostMap:
         """What a host publishes that takes no reservation."""
         return hostmap.HostMap(cpus.CpuBandwidth.empty((), 0),
-                               self.policy_name)
+                               self.policy_name, release=version.get())
 
 
 def load_policy(name: str) -> cpus.Policy:

@@ -91,6 +91,17 @@ class HostMapTest(base.BaseTestCase):
                        '"policy":"best_fit"}'},
             hostmap.to_stats(hostmap.HostMap(state, 'best_fit')))
 
+    def test_the_release(self):
+        """It is there to be read by people, and changes nothing else."""
+        state = cpus.CpuBandwidth.empty((0, 1), 950_000)
+        named = hostmap.HostMap(state, 'best_fit', release='0.1.0')
+        stats = hostmap.to_stats(named)
+        self.assertIn(',"release":"0.1.0"', stats['rt_map'])
+        found = hostmap.from_stats(stats)
+        self.assertEqual(('0.1.0', named), (found.release, found))
+        self.assertEqual(hostmap.HostMap(state, 'best_fit'), found)
+        self.assertEqual('', hostmap.from_stats({'rt_map': GOOD}).release)
+
     def test_the_shortest_runtime(self):
         """Schedulers refuse what the kernel may not be given."""
         empty = cpus.CpuBandwidth.empty((0, 1), 950_000, min_runtime_us=4000)

@@ -15,6 +15,7 @@ from nova_rt.rules import cpus
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
+from nova_rt.services import announce
 from nova_rt.services import conf as rt_conf
 from nova_rt.services.scheduler import host_state as rt_host_state
 from nova_rt.services.scheduler import request
@@ -42,6 +43,7 @@ class RTShareFilter(filters.BaseHostFilter):
         rt_conf.register_opts(CONF)
         rt_host_state.install()
         request_filter.install()
+        announce.version_of('RTShareFilter of nova-scheduler')
 
     def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any
                    ) -> Iterable[Any]:

@@ -29,6 +29,7 @@ from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
 from nova_rt.rules import schedulability
+from nova_rt.services import announce
 from nova_rt.services.compute import capacity
 from nova_rt.services.compute import claims
 from nova_rt.services.compute import entitled
@@ -72,6 +73,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         self._host.rt_dropped_capabilities = CONF.nova_rt.drop_capabilities
 
     def init_host(self, host: str) -> None:
+        announce.version_of('RTLibvirtDriver of nova-compute')
         super().init_host(host)
         self._rt_init()
 

@@ -59,7 +59,7 @@ class MissingTest(base.BaseTestCase):
         (_TACKER, 'translator', 1, 'heat-translator', 'translate', _SAMPLE),
         (_TACKER, 'toscaparser', 1, 'tosca-parser', 'pack', _SAMPLE, 'x'),
         (_STATUS, 'keystoneauth1', 255, 'Nova', 'upgrade', 'check'),
-        (_MANAGE, 'oslo_config', 2, 'oslo_config', 'check'))
+        (_MANAGE, 'oslo_config', 2, 'oslo.config', 'check'))
     @ddt.unpack
     def test_one_sentence(self, script, package, status, name, *argv):
         done = self._run(script, (package,), *argv)

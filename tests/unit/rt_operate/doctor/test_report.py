@@ -5,6 +5,7 @@
 import json
 import unittest
 
+from nova_rt import version
 from rt_operate.doctor import findings
 from rt_operate.doctor import report
 
@@ -65,6 +66,7 @@ OK
 
     def test_json(self):
         self.assertEqual({
+            'version': version.get(),
             'findings': [
                 {'id': 'a.fine', 'level': 'OK', 'text': 'All is well.',
                  'remedy': None},

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import contextlib
+import dataclasses
 import io
 import json
 from unittest import mock
@@ -10,6 +11,7 @@ from keystoneauth1 import exceptions as ks_exceptions
 from oslo_db import exception as db_exception
 
 from nova_rt.rules import hostmap
+from nova_rt import version
 from rt_operate.commands import manage
 from rt_operate.manage.read import load
 from rt_operate.manage import snapshot
@@ -67,6 +69,15 @@ class CommandTest(unit_base.TestCase):
         self.assertEqual(
             [('allocation.amount', True)],
             [(x['kind'], x['healable']) for x in found['differences']])
+
+    def test_versions_as_json(self):
+        """Of this command, and of what published the map of each host."""
+        host = base.host(base.holding())
+        self.looks(base.replace(host, published=dataclasses.replace(
+            host.published, release='0.0.9')))
+        found = json.loads(self.manage('check', '-f', 'json')[1])
+        self.assertEqual((version.get(), {host.name: '0.0.9'}),
+                         (found['version'], found['releases']))
 
     def test_what_passes_is_no_difference(self):
         """Nova changed it between the two looks."""

@@ -9,6 +9,7 @@ from nova_rt.rules.packing import policies
 from nova_rt.rules import reservation
 from nova_rt.rules import schedulability
 from nova_rt.services.compute import capacity
+from nova_rt import version
 from tests.unit import base
 
 
@@ -196,6 +197,8 @@ class MeasureTest(base.TestCase):
         state = found.empty.claim((1,), base.share(5))
         self.assertEqual(state, found.published(state).state)
         self.assertEqual('worst_fit', found.published(state).policy)
+        self.assertEqual(version.get(), found.published(state).release)
+        self.assertEqual(version.get(), found.nothing().release)
 
     def test_published_where_none_are_taken(self):
         found = self.measure(None)

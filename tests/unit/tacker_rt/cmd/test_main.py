@@ -65,6 +65,18 @@ class ValidateTest(CommandTest):
         self.assertEqual((1, b''), (done.returncode, done.stderr))
         self.assertEqual(expected, done.stdout.decode().splitlines())
 
+    def test_without_numpy(self):
+        """Not even a response time takes it."""
+        done = subprocess.run(
+            [sys.executable, '-c', "import sys; sys.modules['numpy'] = None"
+             + _BLOCKED, 'validate', 'response-time-unreachable.yaml',
+             '../legacy/paper-5.1.yaml'],
+            cwd=samples.INVALID, capture_output=True, text=True, check=False)
+        self.assertEqual((1, ''), (done.returncode, done.stderr))
+        told, other = done.stdout.splitlines()
+        self.assertIn('the most allowed, it is 7000.23 us', told)
+        self.assertEqual('../legacy/paper-5.1.yaml: no problem', other)
+
     def test_valid(self):
         paths = list(map(str, samples.valid()))
         status, out, err = self.run_main('validate', *paths)
@@ -199,7 +211,8 @@ class CheckTest(CommandTest):
         self.assertIn('refuses flavors with hw:cpu.rt_runtime_us', line)
 
     def test_import_fails(self):
-        with mock.patch.object(check.importlib, 'import_module',
-                               side_effect=ImportError('no lxml')):
+        # Only there: the command itself imports its subcommands.
+        with mock.patch.object(check, 'importlib') as importlib:
+            importlib.import_module.side_effect = ImportError('no lxml')
             line = self.lines(1)['nova']
         self.assertIn('it cannot be loaded (ImportError: no lxml)', line)
