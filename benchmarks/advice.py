@@ -18,13 +18,13 @@ import sys
 
 import numpy as np
 
+from benchmarks import estimate
 from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
 from rt_models.model import exact
 from rt_models.model import kernel as rt_kernel
 from rt_models.model import load as rt_load
 from rt_models.model import planner
-from rt_models.model.simulator import estimate
 from rt_models.model.simulator import lone
 from rt_models.model.simulator import traffic
 from rt_monitor import histogram

@@ -15,12 +15,12 @@ import statistics
 import sys
 import time
 
+from benchmarks import estimate
 from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
 from rt_models.model import exact
 from rt_models.model import load as rt_load
 from rt_models.model import paper
-from rt_models.model.simulator import estimate
 
 PERIOD_US = 10_000
 SHARES = (0.3, 0.5, 0.8, 0.9)

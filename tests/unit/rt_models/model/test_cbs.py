@@ -9,12 +9,12 @@ import hypothesis
 from hypothesis import strategies as st
 from oslotest import base
 
+from benchmarks import estimate
 from nova_rt.rules import reservation as rt_reservation
 from rt_models.model import cbs
 from rt_models.model import load as rt_load
 from rt_models.model import numeric
 from rt_models.model import paper
-from rt_models.model.simulator import estimate
 from tests.unit import base as unit
 from tests.unit.rt_models.model import strategies
 

@@ -4,10 +4,10 @@
 
 from oslotest import base
 
+from benchmarks import estimate
 from nova_rt.rules import reservation as rt_reservation
 from rt_models.model import load as rt_load
 from rt_models.model import paper
-from rt_models.model.simulator import estimate
 
 LOAD = rt_load.Load(500, 1000)
 
