@@ -14,7 +14,7 @@ import struct
 from rt_monitor import histogram
 
 _COUNTS = struct.Struct('=13Q')
-_TOTALS = struct.Struct('=3Q')
+_TOTALS = struct.Struct('=2Q')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,12 +79,10 @@ class Totals:
     :ivar ran: CPU time
     :ivar waited: the time for which tasks were runnable but did not run, for
         whatever reason
-    :ivar slices: how often a task got a CPU
     """
 
     ran: int = 0
     waited: int = 0
-    slices: int = 0
 
     @classmethod
     def decode(cls, data: bytes) -> 'Totals':
@@ -92,13 +90,11 @@ class Totals:
         return cls(*_TOTALS.unpack(data))
 
     def __add__(self, other: 'Totals') -> 'Totals':
-        return Totals(self.ran + other.ran, self.waited + other.waited,
-                      self.slices + other.slices)
+        return Totals(self.ran + other.ran, self.waited + other.waited)
 
     def since(self, before: 'Totals') -> 'Totals':
         """Returns the sums since an earlier look."""
-        return Totals(self.ran - before.ran, self.waited - before.waited,
-                      self.slices - before.slices)
+        return Totals(self.ran - before.ran, self.waited - before.waited)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -35,7 +35,6 @@ struct counts {
 struct totals {
 	u64 ran;
 	u64 waited;
-	u64 slices;
 };
 
 /* What runs on this CPU. */
@@ -424,7 +423,6 @@ static __always_inline void settle(struct task_struct *task,
 		return;
 	add(&into->ran, &state->seen.ran, task->se.sum_exec_runtime);
 	add(&into->waited, &state->seen.waited, task->sched_info.run_delay);
-	add(&into->slices, &state->seen.slices, task->sched_info.pcount);
 }
 
 static __always_inline u64 state_of(struct task_struct *task)
@@ -545,7 +543,6 @@ static __always_inline void begin(struct task_struct *task,
 	state->lane = lane;
 	state->seen.ran = task->se.sum_exec_runtime;
 	state->seen.waited = task->sched_info.run_delay;
-	state->seen.slices = task->sched_info.pcount;
 }
 
 static __always_inline void look(struct task_struct *task)

@@ -26,7 +26,7 @@ def times(*ns):
 
 def seen(ran, *waited):
     return sched.Seen(waits.Usage(
-        waits.Totals(ran, 2 * ran, 3),
+        waits.Totals(ran, 2 * ran),
         {0: waits.Counts(ran=ran, exhausted=1, first=1, last=2)},
         times(*waited)), {0: waits.Usage()})
 
