@@ -33,8 +33,10 @@ class _Summed(Protocol):
 _Kind = TypeVar('_Kind', bound=objects.Source)
 _Sum = TypeVar('_Sum', bound=_Summed)
 #: The reason for a source to be off in an installation without programs.
-BUILD = ('the eBPF programs are not compiled; install clang and libbpf-dev, '
-         'and run rt_monitor/programs/build.sh')
+BUILD = ('this nova-rt was built without its eBPF programs '
+         '(NOVA_RT_WITHOUT_BPF); install a wheel that has them, or, in a '
+         'checkout, clang and libbpf-dev, and run '
+         'rt_monitor/programs/build.sh')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

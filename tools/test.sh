@@ -4,7 +4,9 @@
 # Sets everything up, then runs checks and tests.  The last line counts them.
 # usage: tools/test.sh [style|types|docs|unit|functional|devstack|cloud|demo|
 #                       chain|experiments|hosts|stack|lab|full|quick ...]
-# Without a part: all parts up to chain.
+#        tools/test.sh unit MODULE ...
+# Without a part: all parts up to chain.  With modules, as rules.test_cpus or
+# tests/unit/rules/test_cpus.py, only these run, in seconds.
 # "quick" is style, types and unit tests, for use while you write code.
 # "chain" is six tests on the full cloud.  "hosts" moves servers between two
 # computes.  "lab" boots the kernels of Debian
@@ -13,13 +15,28 @@
 # all points of the audits, the long soak, the mutants, Nova's own tests, the
 # experiments, more random sets of servers on one pCPU, the whole life cycle
 # of containers and of virtual machines by SCHED_DEADLINE, all tests of the
-# full cloud, and the lab.
+# full cloud, the lab, and the wheel of each role in clean environments.
 # "stack" is stack.sh of the DevStack in NOVA_RT_DEVSTACK, if that is set.
 # Samples change daily; NOVA_RT_DAY=2026-01-31 repeats those of a day.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 default=(style types docs unit functional devstack cloud demo chain)
 parts=("${default[@]}" experiments hosts stack lab full quick)
+
+modules() { # module or file of tests/unit...: their full names
+    local module
+    for module in "$@"; do
+        module=${module%.py}
+        module=${module//\//.}
+        echo "tests.unit.${module#tests.unit.}"
+    done
+}
+
+if [[ ${1-} == unit && $# -gt 1 && " ${parts[*]} " != *" $2 "* ]]; then
+    tools/setup.sh || exit 1
+    mapfile -t names < <(modules "${@:2}")
+    PYTHONWARNINGS=ignore exec .venv/bin/python -m testtools.run "${names[@]}"
+fi
 for part in "$@"; do
     [[ " ${parts[*]} " == *" $part "* ]] || {
         echo "tools/test.sh: there is no part $part: name some of ${parts[*]}" >&2
@@ -160,6 +177,8 @@ full() {
     hosts
     stack
     lab
+    check 'the release, in clean environments' \
+        tools/release.sh 0.0.1 --dry-run --untested
 }
 
 quick() {
@@ -177,10 +196,17 @@ run() { # part...
     done
 }
 
-[ $# -gt 0 ] || set -- "${default[@]}"
+# What passes all of them may be released.
+whole=
+[ $# -gt 0 ] || {
+    set -- "${default[@]}"
+    rm -f .tested
+    [ -n "$(git status --porcelain)" ] || whole=$(git rev-parse HEAD)
+}
 run "$@"
 # Printed last, because the beginning of a long log is often cut off.
 tail -c 8000 "$failures"
 echo "NOVA_RT_DAY=$NOVA_RT_DAY; seconds: $(paste -sd, "$results/times")"
 echo "$(total 1) passed, $(total 2) failed, $(total 3) skipped"
-[ "$(total 2)" -eq 0 ]
+[ "$(total 2)" -eq 0 ] || exit 1
+[ -z "$whole" ] || echo "$whole" >.tested

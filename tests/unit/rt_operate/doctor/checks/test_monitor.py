@@ -25,7 +25,7 @@ class MonitorTest(base.DoctorTest):
         self.assert_ok(self.look(_BTF), name, 'can watch')
         self.assert_ok(self.look(), name, 'CONFIG_DEBUG_INFO_BTF')
         self.assert_ok(self.look(_BTF, compiled=_HERE / 'nosuch'), name,
-                       'not compiled')
+                       'built without its eBPF programs (NOVA_RT_WITHOUT_BPF)')
         self.assert_ok(self.look(_BTF, {_RELEASE: '5.10.218-hcbs+'}), name,
                        'needs Linux 5.13')
 
