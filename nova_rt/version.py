@@ -35,6 +35,7 @@ def line(prog: str) -> str:
 def add_option(parser: argparse.ArgumentParser) -> None:
     """Adds ``--version``, as each command has it."""
     parser.add_argument('--version', action=_Version, nargs=0,
+                        default=argparse.SUPPRESS,
                         help='show the version of nova-rt and exit')
 
 
