@@ -2,6 +2,7 @@
 
 """Real-time CPU reservations in VNF descriptors, for OpenStack Tacker.
 
-``vnfd`` reads them, with nothing of OpenStack; ``heat`` and ``userdata`` hand
-them to Heat on the two paths through Tacker; ``cmd`` is ``tacker-rt``.
+``vnfd`` reads descriptors without any code of OpenStack.  ``heat`` and
+``userdata`` hand reservations to Heat on the two paths through Tacker.
+``cmd`` is the command ``tacker-rt``.
 """

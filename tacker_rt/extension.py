@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What tosca-parser loads, in every process that imports it.
+"""The extension that tosca-parser loads in every process that imports it.
 
 The entry point ``toscaparser.extensions`` is the one hook that reaches
-Tacker and the ``heat-translator`` command alike without a change to either:
-it brings the version ``tacker_rt_nfv_1_0_0``, in which the types of the
-legacy VNFDs are built in, and our classes into heat-translator.
+Tacker and the ``heat-translator`` command without a change to either.  It
+adds the version ``tacker_rt_nfv_1_0_0``, in which the types of the legacy
+VNFDs are built in, and it registers our classes with heat-translator.
 """
 
 import logging
@@ -14,10 +14,10 @@ LOG = logging.getLogger(__name__)
 
 
 def register() -> bool:
-    """Put our translator classes into heat-translator's map.
+    """Adds our translator classes to the map of heat-translator.
 
-    :returns: False where heat-translator is missing or, with tosca-parser,
-        still being imported
+    :returns: False if heat-translator is missing, or if heat-translator or
+        tosca-parser is still being imported
     """
     try:
         from tacker_rt.heat import registry
@@ -29,11 +29,11 @@ def register() -> bool:
 
 
 class Extension:
-    """Made by tosca-parser at several points of its own import.
+    """The extension; tosca-parser makes several during its own import.
 
-    Early ones come before heat-translator can be imported; the one of
-    ``toscaparser.tosca_template``, without which nothing is translated,
-    does not.
+    The first are made before heat-translator can be imported.  The one of
+    ``toscaparser.tosca_template``, which every translation needs, is made
+    later.
     """
 
     VERSION = 'tacker_rt_nfv_1_0_0'

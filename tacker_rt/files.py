@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Names of files that a descriptor gives, and files that people give.
+"""Reads files that people name, and checks names of files in descriptors.
 
-A descriptor is someone else's: a name in it must not lead out of the folder
-that it came in, and what a name leads to is read only if it is a regular
-file of a descriptor's length.
+A descriptor may come from anybody.  A name in it must not lead out of the
+folder of the descriptor, and only regular files that are not too long are
+read.
 """
 
 import os
@@ -14,14 +14,14 @@ import stat
 from tacker_rt import exception
 from tacker_rt import problem
 
-#: No descriptor is longer.
+#: The longest file that is read; no descriptor is longer.
 MAX_BYTES = 10_000_000
 
 
 def below(folder: str, name: str) -> str | None:
-    """The path that *name* means in *folder*, or None where it leads out.
+    """Returns the path of the file *name* of *folder*; None if outside.
 
-    Paths have slashes and begin at the top folder, which itself is ''.
+    Paths have slashes and begin at the top folder, which is ''.
     """
     path = posixpath.normpath(posixpath.join(folder, name))
     if (not name.isprintable() or '\\' in name or path.startswith('/')
@@ -31,32 +31,38 @@ def below(folder: str, name: str) -> str | None:
 
 
 def is_address(name: str) -> bool:
-    """Would a parser of TOSCA fetch it?  No file has a colon in its name."""
+    """Tells whether a parser of TOSCA would fetch *name* as an address.
+
+    A name with a colon is never taken for a file.
+    """
     return ':' in name
 
 
 def is_plain(name: str) -> bool:
-    """The name of a file in the folder itself, rather than a path?"""
+    """Tells whether *name* is a file name without a folder."""
     return '/' not in name and below('', name) == name
 
 
 def read(path: str | os.PathLike[str], name: str) -> bytes:
-    """The content of a file, *name* in messages.
+    """Returns the content of a file.
 
-    :raises InvalidVnfd: it is no regular file, too long, or not readable
+    :param name: the name of the file in messages
+    :raises InvalidVnfd: when it is not a regular file, is too long, or
+        cannot be read
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise _refused(name, 'it is no regular file', 'give a file')
+            raise _refused(name, 'this is not a regular file',
+                           'give the path of a file')
         with open(path, 'rb') as stream:
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, 'strerror', None) or error
-        raise _refused(name, f'it cannot be read ({reason})',
-                       'give a file') from error
+        raise _refused(name, f'the file cannot be read ({reason})',
+                       'give the path of a file') from error
     if len(data) > MAX_BYTES:
-        raise _refused(name, f'it has more than {MAX_BYTES} bytes',
-                       'a descriptor is shorter')
+        raise _refused(name, f'the file has more than {MAX_BYTES} bytes',
+                       'give a shorter file')
     return data
 
 

@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is wrong, and where: one line for each problem of a descriptor."""
+"""The problems of a descriptor: what is wrong where, each in one line."""
 
 from collections.abc import Iterable, Iterator
 import dataclasses
 import difflib
 from typing import Any
 
-#: So many of a descriptor are told.
+#: At most this many problems of a descriptor are reported.
 MOST = 200
 _WIDTH = 80
-#: So many known words are compared with one that is not, or listed.
+#: At most this many known words are listed, or compared with a wrong word.
 _KNOWN = 50
 
 
 def shown(value: Any) -> str:
-    """Any value in one line and at no length; what is cut is not made."""
+    """Returns any value as the begin of its text, in one line.
+
+    The text beyond the limit is never made, as it may be very long.
+    """
     text = ''
     for part in _parts(value):
         text += part
@@ -25,7 +28,7 @@ def shown(value: Any) -> str:
 
 
 def _parts(value: Any) -> Iterator[str]:
-    """Those of its repr."""
+    """Yields the parts of the text of a value."""
     if isinstance(value, dict | list):
         opening, closing = '{}' if isinstance(value, dict) else '[]'
         yield opening
@@ -41,26 +44,30 @@ def _parts(value: Any) -> Iterator[str]:
 
 
 def name(text: Any) -> str:
-    """A name or key as it stands, or quoted where it would break the line."""
+    """Returns a name or key, quoted if it would break the line."""
     if isinstance(text, str) and text and text.isprintable():
         return text[:_WIDTH]
     return shown(text)
 
 
 def path(text: str) -> str:
-    """The same as *name*, at its whole length."""
+    """Returns a path at its whole length, quoted if it breaks the line."""
     return text if text.isprintable() else repr(text)
 
 
 def nearest(word: Any, known: Iterable[str], otherwise: str = '') -> str:
-    """Advice for a word that is not known."""
+    """Returns advice for a word that is not known.
+
+    :param known: the words that are known
+    :param otherwise: the advice if no known word is similar
+    """
     words = sorted(map(str, known))
     if len(words) > _KNOWN:
-        return otherwise or f'use one of the {len(words)} that are known'
+        return otherwise or f'use one of the {len(words)} known names'
     if len(str(word)) <= _WIDTH:
         close = difflib.get_close_matches(
-            str(word), [one for one in words if len(one) <= _WIDTH], n=1,
-            cutoff=0.7)
+            str(word), [short for short in words if len(short) <= _WIDTH],
+            n=1, cutoff=0.7)
         if close:
             return f'did you mean {name(close[0])}?'
     return (otherwise or 'use ' + ' or '.join(map(name, words)) if words
@@ -69,9 +76,11 @@ def nearest(word: Any, known: Iterable[str], otherwise: str = '') -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that must be changed before the descriptor can be used.
+    """A problem that must be corrected before the descriptor can be used.
 
-    *rule* says what is wrong and *advice* what to do; *value* is text.
+    :ivar rule: what is wrong, as a clause
+    :ivar advice: what to do, as a clause
+    :ivar value: the wrong value as text
     """
 
     file: str
@@ -95,13 +104,16 @@ class Problem:
         return f'{": ".join(where)}: {self.rule}; {self.advice}{end}'
 
     def as_dict(self) -> dict[str, Any]:
-        """Its parts and, as ``text``, the whole of it."""
+        """Returns the fields and, as ``text``, the whole sentence."""
         return {**dataclasses.asdict(self), 'text': str(self)}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a reader, which collects the problems that it meets."""
+    """The place that is being read, which collects its problems.
+
+    :ivar found: the list to which problems are added
+    """
 
     found: list[Problem]
     file: str
@@ -109,42 +121,45 @@ class Place:
     policy: str | None = None
 
     def of(self, vdu: str | None) -> 'Place':
-        """The same place, for what concerns one VDU."""
+        """Returns the same place for problems of one VDU."""
         return dataclasses.replace(self, vdu=vdu)
 
     def has_problem(self) -> bool:
-        """Whether the VDU that the reader is at has one."""
+        """Tells whether the VDU of this place has a problem."""
         return any(one.vdu == self.vdu for one in self.found)
 
     def add(self, key: Any, value: Any, rule: str, advice: str) -> None:
-        """Adds a problem of one value."""
+        """Adds a problem of a value."""
         self.put(Problem(
             self.file, rule, advice, vdu=self.vdu, policy=self.policy,
             key=name(key), value=shown(value)))
 
     def say(self, rule: str, advice: str, key: str | None = None) -> None:
-        """Adds a problem of something that has no value."""
+        """Adds a problem of something without a value."""
         self.put(Problem(self.file, rule, advice, vdu=self.vdu,
                          policy=self.policy, key=key))
 
     def put(self, one: Problem) -> None:
-        """Up to MOST, and that there are more."""
+        """Adds a problem; the last says that there are more than MOST."""
         if len(self.found) < MOST:
             self.found.append(one)
         elif len(self.found) == MOST:
             self.found.append(Problem(
-                self.file, 'it has more problems than are told',
+                self.file, f'only the first {MOST} problems are shown',
                 'correct these first'))
 
     def section(self, parent: dict[Any, Any], *keys: str) -> dict[Any, Any]:
-        """The mapping below *keys*; empty where there is none."""
+        """Returns the mapping below *keys*; {} if there is none.
+
+        A value that is not a mapping is a problem.
+        """
         for key in keys:
             value = parent.get(key)
             if value is None:
                 return {}
             if not isinstance(value, dict):
-                self.add(key, value, 'it must be a mapping',
-                         'indent what belongs to it below it')
+                self.add(key, value, 'the value must be a mapping',
+                         'indent the keys that belong to it below it')
                 return {}
             parent = value
         return parent

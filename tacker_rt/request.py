@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The body of a request to Tacker, as far as reservations go.
+"""The parts of a request to Tacker that concern reservations.
 
-It is the same JSON that Tacker's API gets to instantiate a VNF or to change
-its package.
+The body of a request is the same JSON that Tacker's API gets to instantiate
+a VNF or to change its package.
 """
 
 from collections.abc import Mapping
@@ -19,39 +19,41 @@ from tacker_rt import problem
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked for, nothing by default.
+    """A request; by default it asks for nothing.
 
-    :ivar flavour: the id of a deployment flavour, where it names one
-    :ivar parameters: its additionalParams
+    :ivar flavour: the id of a deployment flavour; None if the request names
+        none
+    :ivar parameters: the additionalParams of the request
     """
 
     flavour: str | None = None
     parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def of_flavour(self, flavour: str | None) -> Mapping[str, Any]:
-        """The parameters, for one deployment flavour of a package."""
-        other = None not in (flavour, self.flavour) and (
+        """Returns the parameters for one deployment flavour of a package."""
+        differs = None not in (flavour, self.flavour) and (
             flavour != self.flavour)
-        return {} if other else self.parameters
+        return {} if differs else self.parameters
 
     def of_vdu(self, name: str) -> Mapping[str, Any]:
-        """The parameters that concern one VDU, as a request has them."""
+        """Returns the parameters of one VDU in the form of a request."""
         place = problem.Place([], '')
-        asked = place.section(dict(self.parameters), 'nfv', 'VDU')
-        return {'nfv': {'VDU': {name: asked[name]}}} if name in asked else {}
+        vdus = place.section(dict(self.parameters), 'nfv', 'VDU')
+        return {'nfv': {'VDU': {name: vdus[name]}}} if name in vdus else {}
 
 
 def load(path: Path) -> Request:
-    """The request in a file.
+    """Returns the request in a file.
 
-    :raises InvalidVnfd: it cannot be read, or is none
+    :raises InvalidVnfd: when the file cannot be read or is not the body of a
+        request
     """
     try:
         body = json.loads(files.read(path, path.name))
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
-        raise _refused(path, 'it is no JSON object',
+        raise _refused(path, 'the file is not a JSON object',
                        'give the body of a request')
     parameters = body.get('additionalParams') or {}
     flavour = body.get('flavourId')
@@ -59,7 +61,8 @@ def load(path: Path) -> Request:
         raise _refused(path, 'additionalParams must be an object',
                        'write it as {"nfv": {"VDU": ...}}')
     if not isinstance(flavour, str | None):
-        raise _refused(path, 'flavourId must be a text', 'put it in quotes')
+        raise _refused(path, 'flavourId must be a string',
+                       'put its value in quotes')
     return Request(flavour, parameters)
 
 

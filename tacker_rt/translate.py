@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""From a VNFD to Heat templates, by tosca-parser and heat-translator.
+"""Translates a VNFD into Heat templates, by tosca-parser and heat-translator.
 
-Nothing is sent anywhere.  Both libraries are asked with our classes in
-place, and what they raise for a bad VNFD becomes one sentence.
+Nothing is sent anywhere.  Our classes are registered with both libraries,
+and an error that they raise for a bad VNFD becomes one sentence.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _LEGACY_PROFILE = 'tosca_simple_profile_for_nfv_1_0_0'
 _LEGACY = (_LEGACY_PROFILE, 'tacker_rt_nfv_1_0_0')
 _SERVER = 'OS::Nova::Server'
 _FLAVOR = 'OS::Nova::Flavor'
-#: What heat-translator writes for an image that comes with a package.
+#: The text that heat-translator writes for an image of a package.
 _NO_IMAGE = '#ADD_YOUR_IMAGE_HERE'
 
 
@@ -37,14 +37,16 @@ def translate(path: Path, *, inputs: Mapping[str, Any] | None = None,
               request: tacker_request.Request = tacker_request.Request(),
               warnings: list[problem.Problem] | None = None
               ) -> dict[str, dict[str, Any]]:
-    """The Heat template :data:`MAIN`, and those nested in it, by name.
+    """Returns the Heat template :data:`MAIN` and its nested templates.
 
-    :param inputs: values of the inputs, else their defaults
-    :param image: of the servers for which the VNFD names none
-    :param etsi: the directory of SOL001's types, else Tacker's
-    :param request: what it asks for wins over the VNFD
-    :param warnings: filled with what is left out of a legacy VNFD
-    :raises InvalidVnfd: one sentence
+    :param inputs: values of inputs; the others have their defaults
+    :param image: the image of the servers for which the VNFD names none
+    :param etsi: the directory of the types of SOL001, by default of Tacker
+    :param request: a request whose reservations win over the VNFD
+    :param warnings: gets a problem for each part of a legacy VNFD that is
+        left out
+    :returns: templates by their file name
+    :raises InvalidVnfd: when the VNFD cannot be translated
     """
     template = typefiles.load(path)
     descriptor.read_vdus(template, where=path.name, inputs=inputs,
@@ -66,13 +68,16 @@ def _check_inputs(path: Path, template: Mapping[Any, Any],
     declared = (template.get('topology_template') or {}).get('inputs') or {}
     for name in inputs.keys() - declared.keys():
         raise exception.InvalidVnfd(problem=problem.Problem(
-            path.name, 'there is no such input',
+            path.name, 'the VNFD has no such input',
             problem.nearest(name, declared), key=problem.name(name)))
 
 
 def _stage(path: Path, directory: Path, etsi: Path | None,
            warnings: list[problem.Problem]) -> Path:
-    """Copies of all files, each at the path that imports find it at."""
+    """Copies all files, each to the path at which imports find it.
+
+    :returns: the path of the VNFD
+    """
     sources = typefiles.collect(path.parent, path.name, etsi)
     for name, source in sources.items():
         template = typefiles.load(source)
@@ -85,7 +90,10 @@ def _stage(path: Path, directory: Path, etsi: Path | None,
 
 
 def _add_legacy_types(directory: Path, template: dict[Any, Any]) -> None:
-    """Tacker did so: VNFDs of that time use types that nothing imports."""
+    """Adds an import of the legacy types, which VNFDs of the time lack.
+
+    Tacker added the types itself.
+    """
     if (template.get(_VERSION) != _LEGACY_PROFILE
             or typefiles.LEGACY in typefiles.imports(template)):
         return
@@ -96,7 +104,7 @@ def _add_legacy_types(directory: Path, template: dict[Any, Any]) -> None:
 
 def _run(path: Path, staged: Path, inputs: dict[str, Any],
          request: tacker_request.Request) -> dict[str, dict[str, Any]]:
-    # Imported here: a Tacker host has them, another may do without.
+    # Imported here, because only a Tacker host is sure to have them.
     from toscaparser import tosca_template
     from translator.hot import tosca_translator
 
@@ -106,36 +114,47 @@ def _run(path: Path, staged: Path, inputs: dict[str, Any],
         translator = tosca_translator.TOSCATranslator(
             tosca_template.ToscaTemplate(str(staged), inputs), inputs)
         with reading.asked(request):
-            # Its public methods give texts in which values have changed.
+            # The public methods return text in which values have changed.
             translator._translate_to_hot_yaml()
         return {**plain.nested(translator), MAIN: plain.main(translator)}
     except exception.InvalidVnfd:
         raise
     except Exception as error:
-        # Besides their own, both let KeyError, TypeError ... through.
+        # Both libraries also raise KeyError, TypeError and the like.
         raise exception.InvalidVnfd(problem=problem.Problem(
-            path.name, f'it cannot be translated ({parser.errors(error)[0]})',
-            'correct it as TOSCA')) from error
+            path.name, f'the VNFD cannot be translated '
+            f'({parser.errors(error)[0]})', 'correct its TOSCA')) from error
 
 
 def _check_name(path: Path, name: str) -> None:
-    """heat-translator names a nested template after a scaling aspect."""
+    """Checks the name of a nested template, which is a scaling aspect.
+
+    heat-translator makes the name.
+
+    :raises InvalidVnfd: when it is not a plain file name
+    """
     if not files.is_plain(name):
         raise exception.InvalidVnfd(problem=problem.Problem(
-            path.name, 'the template of a scaling aspect cannot have this '
-            'name', 'name the aspect in letters and digits',
+            path.name, 'a scaling aspect gives its template this name, which '
+            'is not a file name', 'name the aspect with letters and digits',
             key=problem.name(name)))
 
 
 def _check_flavors(path: Path, template: Mapping[str, Any]) -> None:
-    """Heat makes no flavor without a number of vCPUs and a size."""
+    """Checks that each flavor has a number of vCPUs and a memory size.
+
+    Heat does not make a flavor without them.
+
+    :raises InvalidVnfd: when a flavor lacks one
+    """
     for name, resource in template['resources'].items():
         properties = resource.get('properties') or {}
         if resource['type'] == _FLAVOR and not (
                 {'vcpus', 'ram'} <= properties.keys()):
             raise exception.InvalidVnfd(problem=problem.Problem(
-                path.name, 'it does not say how many CPUs and how much '
-                'memory it has', 'give it the capability virtual_compute',
+                path.name, 'the VDU does not say how many CPUs and how much '
+                'memory it has', 'give the VDU the capability '
+                'virtual_compute',
                 vdu=name.removesuffix('_flavor')))
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Everything that is wrong with a VNFD or a package, in one run."""
+"""Finds all problems of a VNFD or a package in one run."""
 
 from collections.abc import Mapping
 import contextlib
@@ -32,18 +32,19 @@ _NO_REQUEST = tacker_request.Request()
 
 def validate(path: str, request: tacker_request.Request = _NO_REQUEST,
              root: str | None = None) -> list[problem.Problem]:
-    """Problems of a VNFD, a directory of VNFDs or a package.
+    """Returns the problems of a VNFD, a directory of VNFDs or a package.
 
-    :param request: what will be asked for, if it is known
-    :param root: the folder that imports of a VNFD may not leave, else its own
-    :raises InvalidVnfd: there is nothing to read
+    :param request: a request that is checked together with the VNFDs
+    :param root: the folder that imports of a VNFD may not leave; by default
+        the folder of the VNFD
+    :raises InvalidVnfd: when there is nothing to read
     """
     found: list[problem.Problem] = []
     if os.path.isdir(path) and not csar.is_package(path):
         for file in _vnfds(path):
-            of_file: list[problem.Problem] = []
-            _check_vnfd(file, request, of_file, root)
-            found += of_file
+            file_problems: list[problem.Problem] = []
+            _check_vnfd(file, request, file_problems, root)
+            found += file_problems
     elif os.path.isdir(path) or not path.endswith(_YAML):
         with csar.opened(path, found) as package:
             _check_package(package, request, found)
@@ -54,9 +55,9 @@ def validate(path: str, request: tacker_request.Request = _NO_REQUEST,
 
 def warnings(path: str, request: tacker_request.Request = _NO_REQUEST
              ) -> list[problem.Problem]:
-    """What may go wrong with a package that :func:`validate` passes.
+    """Returns what may go wrong with a package that has no problem.
 
-    :raises InvalidVnfd: there is nothing to read
+    :raises InvalidVnfd: when there is nothing to read
     """
     found: list[problem.Problem] = []
     if path.endswith(_YAML) or (os.path.isdir(path)
@@ -75,11 +76,12 @@ def warnings(path: str, request: tacker_request.Request = _NO_REQUEST
 
 
 def _vnfds(path: str) -> list[str]:
-    found = [os.path.join(path, name) for name in sorted(os.listdir(path))
+    paths = [os.path.join(path, name) for name in sorted(os.listdir(path))
              if name.endswith(_YAML)]
-    if not found:
-        raise _nothing(path, 'it has neither VNFDs nor Definitions')
-    return found
+    if not paths:
+        raise _nothing(path, 'the directory has neither VNFDs nor '
+                       'Definitions')
+    return paths
 
 
 def _nothing(path: str, rule: str) -> exception.InvalidVnfd:
@@ -88,23 +90,23 @@ def _nothing(path: str, rule: str) -> exception.InvalidVnfd:
 
 
 def _split(path: str, root: str | None) -> tuple[str, str]:
-    """The folder that imports may not leave, and the path in it.
+    """Returns the folder that imports may not leave, and the path in it.
 
-    :raises InvalidVnfd: the VNFD is not there
+    :raises InvalidVnfd: when the VNFD does not lie in the folder
     """
     if root is None:
         return os.path.split(path)
     top = os.path.relpath(os.path.realpath(path), os.path.realpath(root))
     if files.below('', top) is None:
         raise exception.InvalidVnfd(problem=problem.Problem(
-            path, f'it does not lie below {problem.path(root)}',
-            'give --root a folder above it'))
+            path, f'the VNFD does not lie below {problem.path(root)}',
+            'give a directory above the VNFD as --root'))
     return root, top
 
 
 def _check_vnfd(path: str, request: tacker_request.Request,
                 found: list[problem.Problem], root: str | None) -> None:
-    """Checks a VNFD and what it imports, as far as that is there."""
+    """Checks a VNFD and the files that it imports, if they exist."""
     folder, top = _split(path, root)
     templates: dict[str, Any] = {}
     waiting = [top]
@@ -117,13 +119,13 @@ def _check_vnfd(path: str, request: tacker_request.Request,
         templates[name] = template
         for target in _imports(template):
             try:
-                there = typefiles.local(pathlib.Path(folder), file, target)
+                exists = typefiles.local(pathlib.Path(folder), file, target)
             except exception.InvalidVnfd as error:
                 found.append(dataclasses.replace(
                     error.kwargs['problem'], file=name))
                 continue
             imported = typefiles.below(file, target)
-            if there and os.path.join(folder, imported) not in templates:
+            if exists and os.path.join(folder, imported) not in templates:
                 waiting.append(imported)
     for flavour in _flavours(templates) or (None,):
         found += descriptor.examine(templates, flavour=flavour,
@@ -144,17 +146,17 @@ def _read(path: str, found: list[problem.Problem]) -> bytes | None:
 
 def _loaded(name: str, data: bytes | None, found: list[problem.Problem]
             ) -> Any:
-    """A parsed service template; None where it cannot be parsed."""
+    """Returns a parsed service template; None if it cannot be parsed."""
     place = problem.Place(found, name)
     template = None if data is None else yamlfile.load(place, data)
     if isinstance(template, dict) and _VERSION not in template:
-        place.say('it is missing', 'give it as the first key of a service '
-                  'template', key=_VERSION)
+        place.say('the key is missing', 'write it as the first key of the '
+                  'service template', key=_VERSION)
     return template
 
 
 def _imports(template: Any) -> list[str]:
-    """The files that are imported; who may fetch looks at addresses."""
+    """Returns the files that are imported, without addresses to fetch."""
     if not isinstance(template, dict):
         return []
     return [name for name in typefiles.imports(template)
@@ -180,7 +182,10 @@ def _check_package(package: csar.Package, request: tacker_request.Request,
 
 def _check_policies(package: csar.Package, templates: Mapping[str, Any],
                     found: list[problem.Problem]) -> None:
-    """tosca-parser has no words for a policy whose type nobody imports."""
+    """Checks that the types of our policies are imported.
+
+    tosca-parser fails without naming the policy if they are not.
+    """
     if any(target.endswith(typefiles.POLICIES)
            for template in templates.values()
            for target in _imports(template)):
@@ -190,19 +195,23 @@ def _check_policies(package: csar.Package, templates: Mapping[str, Any],
     for policy in parts.policies:
         if policies.is_ours(policy.type) and policy.type not in parts.parents:
             dataclasses.replace(policy.place, found=found).add(
-                'type', policy.type, 'no file that is imported has this type',
+                'type', policy.type, 'no imported file defines this type',
                 f'import {typefiles.POLICIES}, which tacker-rt pack adds')
 
 
 def _templates(package: csar.Package, entry: str | None,
                found: list[problem.Problem]) -> dict[str, Any]:
-    """Those of Definitions and all they import, by path in the package."""
+    """Returns the templates in Definitions and all that they import.
+
+    :returns: templates by their path in the package
+    """
     waiting = package.in_folder(csar.DEFINITIONS)
     if entry in package.members and entry not in waiting:
         waiting.append(entry)
     if not waiting:
         problem.Place(found, package.path).say(
-            f'{csar.DEFINITIONS} has no YAML files', 'put the VNFD there')
+            f'{csar.DEFINITIONS} has no YAML files',
+            'put the VNFD into this folder')
     templates: dict[str, Any] = {}
     while waiting:
         member = waiting.pop(0)
@@ -216,13 +225,14 @@ def _templates(package: csar.Package, entry: str | None,
             if path in package.members:
                 waiting.append(path)
             elif package.packed or path is None:
-                place.add('imports', target, 'there is no such file in the '
-                          'package', 'tacker-rt pack adds those of SOL001')
+                place.add('imports', target, 'the package has no such file',
+                          'add the file; tacker-rt pack adds the type files '
+                          'of SOL001')
     return templates
 
 
 def _reached(entry: str | None, templates: Mapping[str, Any]) -> list[str]:
-    """The entry, and what it imports, at any depth."""
+    """Returns the entry and the files that it imports, at any depth."""
     reached = [member for member in templates if member == entry]
     for member in reached:
         folder = posixpath.dirname(member)
@@ -235,17 +245,25 @@ def _reached(entry: str | None, templates: Mapping[str, Any]) -> list[str]:
 
 
 def _used(entry: str | None, templates: Mapping[str, Any]) -> list[str]:
-    """All, but those of a flavour that the entry has from another file."""
+    """Returns the templates that count.
+
+    A template of a flavour that the entry imports from another file does
+    not.
+    """
     reached = _reached(entry, templates)
     flavours = topology.flavours(templates)
-    known = {flavours[member] for member in reached if member in flavours}
+    imported = {flavours[member] for member in reached
+                if member in flavours}
     return [member for member in templates
-            if member in reached or flavours.get(member) not in known]
+            if member in reached or flavours.get(member) not in imported]
 
 
 def _added(package: csar.Package, templates: Mapping[str, Any]
            ) -> dict[str, Any]:
-    """What ``tacker-rt pack`` would add to a directory, as far as known."""
+    """Returns the files that ``tacker-rt pack`` would add to a directory.
+
+    Files that cannot be found are left out.
+    """
     added: dict[str, Any] = {}
     if package.packed:
         return added
@@ -276,9 +294,10 @@ def _check_flavours(package: csar.Package, templates: Mapping[str, Any],
 
 def _check_types(templates: Mapping[str, Any], found: list[problem.Problem]
                  ) -> None:
-    """The v2 API compares types as text."""
+    """Checks the types of VDUs, which the v2 API compares as text."""
     for part in topology.gather(templates, []).vdus.values():
         if part.type != topology.SOL001_VDU:
             problem.Place(found, part.place.file, part.name).add(
-                'type', part.type, 'the v2 API sees no VDU of another type '
-                f'than {topology.SOL001_VDU}', 'use that type itself')
+                'type', part.type, 'the v2 API only recognizes VDUs of the '
+                f'type {topology.SOL001_VDU}', 'use this type itself, not a '
+                'type derived from it')

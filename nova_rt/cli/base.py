@@ -40,7 +40,8 @@ class Parser(argparse.ArgumentParser):
 def add_format(parser: argparse.ArgumentParser) -> None:
     """Adds ``-f json``, and ``--json``, its name in older releases."""
     parser.add_argument('-f', '--format', choices=('text', 'json'),
-                        default='text', help='(default: %(default)s)')
+                        default='text', help='the format of the output '
+                        '(default: %(default)s)')
     parser.add_argument('--json', dest='format', action='store_const',
                         const='json', help='the same as -f json')
 

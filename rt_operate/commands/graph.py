@@ -25,7 +25,8 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     monitor.add_by(parser)
     parser.add_argument(
         '-f', '--format', choices=('text', 'json', 'dot', 'html'),
-        default='text', help='(default: %(default)s)')
+        default='text', help='the format of the output (default: '
+                             '%(default)s)')
     parser.add_argument(
         '-o', '--output', metavar='FILE',
         help='write to FILE instead of standard output; the ending .json, '

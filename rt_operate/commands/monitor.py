@@ -19,7 +19,8 @@ from rt_monitor import groups
 from rt_monitor import look as monitor_look
 from rt_monitor import table
 
-EPILOG = 'Exit status: 0 done, 1 nothing could be said, 3 wrong usage.'
+EPILOG = ('Exit status: 0 done, 1 the servers cannot be watched or there is '
+          'no answer, 3 wrong usage.')
 _CLEAR = '\x1b[H\x1b[2J'
 #: The shortest and longest time between two looks, in seconds.
 _LEAST, _MOST = 0.1, 86_400.0

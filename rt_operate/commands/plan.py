@@ -36,8 +36,8 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
              '%(default)s)')
     parser.add_argument(
         '--period-us', type=int, metavar='US',
-        help='the period of the reservation (default: the period with the '
-             'smallest share)')
+        help='the period of the reservation (default: the period with which '
+             'the reservation costs least)')
     parser.add_argument(
         '--max-share', type=float, default=defaults.MAX_SHARE, metavar='SHARE',
         help='the largest part of a pCPU that a vCPU may have (default: '
@@ -62,11 +62,11 @@ def run(args: argparse.Namespace) -> int:
                          args.max_share, args.overhead_us, kernel,
                          args.alone),
         args.period_us, response.fluid(args))
-    given = response.answer(args, kernel, note, reservation,
-                            (*response.PERCENTILES, args.percentile),
-                            target=target)
+    answer = response.answer(args, kernel, note, reservation,
+                             (*response.PERCENTILES, args.percentile),
+                             target=target)
     flavor = flavors.reserved(reservation, args.vcpus, args.ram)
-    response.show(args, given, f'\n\n{flavor}', flavor=flavor)
+    response.show(args, answer, f'\n\n{flavor}', flavor=flavor)
     return 0
 
 

@@ -36,8 +36,8 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
                     'left, and the room above them, as nova-compute does in '
                     'each audit.  Use it on a host on which nova-compute no '
                     'longer runs.  Run it as root.',
-        epilog='Exit status: 0 done, 1 the guests that ended cannot be told '
-               'apart, or the kernel refused, 3 wrong usage.')
+        epilog='Exit status: 0 done, 1 it is not known which guests have '
+               'ended, or the kernel refused, 3 wrong usage.')
     parser.add_argument(
         '--config-file', action='append', default=[], metavar='FILE',
         help='a nova.conf; may be repeated (default: the files that '
@@ -86,14 +86,14 @@ def run(args: argparse.Namespace) -> int:
     files = fs.RealFS()
     interface = _interface(files, options.kernel_interface)
     running = domains.keepers(host_files.Host())
-    given = (give_back(interface, kernel_tasks.Tasks(files), running)
-             if interface else Given([], None))
+    result = (give_back(interface, kernel_tasks.Tasks(files), running)
+              if interface else Given([], None))
     if args.format == 'json':
-        print(json.dumps(dataclasses.asdict(given), indent=2))
+        print(json.dumps(dataclasses.asdict(result), indent=2))
     elif interface is None:
         print('This kernel has no interface that gives budgets to groups.')
-    elif str(given):
-        print(given)
+    elif str(result):
+        print(result)
     return 0
 
 

@@ -60,7 +60,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help='exact: the server with its budget and period; paper: the '
              'equations of the paper (default: %(default)s)')
     parser.add_argument('-f', '--format', choices=('text', 'json'),
-                        default='text', help='(default: %(default)s)')
+                        default='text', help='the format of the output '
+                        '(default: %(default)s)')
     parser.add_argument(
         '--plot', metavar='FILE',
         help='draw the distribution; the ending of the name chooses the '

@@ -94,17 +94,17 @@ def _push(args: dict[str, Any]) -> push.Options | None:
 
     :raises ValueError: when an option misses the option that it needs
     """
-    given = {name: args.pop(f'otlp_{name}') for name in (
+    values = {name: args.pop(f'otlp_{name}') for name in (
         'endpoint', 'interval', 'authority', 'certificate', 'key')}
-    given = {'interval_s' if name == 'interval' else name: value
-             for name, value in given.items() if value is not None}
-    if not given:
+    values = {'interval_s' if name == 'interval' else name: value
+              for name, value in values.items() if value is not None}
+    if not values:
         return None
-    if 'endpoint' not in given:
+    if 'endpoint' not in values:
         raise ValueError('the --otlp-* options need --otlp-endpoint')
-    if 'key' in given and 'certificate' not in given:
+    if 'key' in values and 'certificate' not in values:
         raise ValueError('--otlp-key needs --otlp-certificate')
-    return push.Options(**given)
+    return push.Options(**values)
 
 
 def _port(text: str) -> int:
@@ -120,9 +120,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     if (args.key or args.clients) and not args.certificate:
         parser.error('--key and --clients need --certificate')
-    given = vars(args)
+    arguments = vars(args)
     try:
-        options = service.Options(push_to=_push(given), **given)
+        options = service.Options(push_to=_push(arguments), **arguments)
     except ValueError as error:
         parser.error(str(error))
     try:

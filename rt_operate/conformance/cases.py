@@ -35,23 +35,23 @@ def share(stage: stages.Stage, tolerance: float) -> Outcome:
     """A group gets its share beside a busy ordinary process."""
     process = stage.group('a', 40_000, _PERIOD)
     stage.process()
-    found = {'a': busy.share(process, _SECONDS)}
-    return outcome.of_shares('share', {'a': 0.4}, found, tolerance)
+    shares = {'a': busy.share(process, _SECONDS)}
+    return outcome.of_shares('share', {'a': 0.4}, shares, tolerance)
 
 
 def cap(stage: stages.Stage, tolerance: float) -> Outcome:
     """A group gets no more than its budget, even on an idle pCPU."""
     process = stage.group('a', 40_000, _PERIOD)
-    found = {'a': busy.share(process, _SECONDS)}
-    return outcome.of_shares('cap', {'a': 0.4}, found, tolerance)
+    shares = {'a': busy.share(process, _SECONDS)}
+    return outcome.of_shares('cap', {'a': 0.4}, shares, tolerance)
 
 
 def company(stage: stages.Stage, tolerance: float) -> Outcome:
     """Two groups on one pCPU both get their share."""
     processes = {'a': stage.group('a', 40_000, _PERIOD),
                  'b': stage.group('b', 45_000, _PERIOD)}
-    found = _together(processes)
-    return outcome.of_shares('company', {'a': 0.4, 'b': 0.45}, found,
+    shares = _together(processes)
+    return outcome.of_shares('company', {'a': 0.4, 'b': 0.45}, shares,
                              tolerance)
 
 
@@ -59,8 +59,8 @@ def guarantee(stage: stages.Stage, tolerance: float) -> Outcome:
     """A group gets its share beside a real-time process of the host."""
     process = stage.group('a', 40_000, _PERIOD)
     stage.process(seconds=_SECONDS + 1).real_time(_HOG_PRIORITY)
-    found = {'a': busy.share(process, _SECONDS)}
-    return outcome.of_shares('guarantee', {'a': 0.4}, found, tolerance,
+    shares = {'a': busy.share(process, _SECONDS)}
+    return outcome.of_shares('guarantee', {'a': 0.4}, shares, tolerance,
                              stage.known.get('guarantee', ''))
 
 
@@ -78,13 +78,13 @@ def reclaim(stage: stages.Stage, tolerance: float) -> Outcome:
     large = stage.ppm // (reservation.PPM // _PERIOD) - _FOREIGN - small
     processes = {'a': stage.group('a', large, _PERIOD),
                  'b': stage.group('b', small, _PERIOD)}
-    found = _together({**processes, 'foreign': foreign})
+    shares = _together({**processes, 'foreign': foreign})
     judged = outcome.of_shares(
-        'reclaim', {'a': large / _PERIOD, 'b': small / _PERIOD}, found,
+        'reclaim', {'a': large / _PERIOD, 'b': small / _PERIOD}, shares,
         tolerance, stage.known.get('reclaim', ''))
     return dataclasses.replace(
         judged, observed=f'{judged.observed}; the other thread '
-                         f'got {found["foreign"]:.4f}')
+                         f'got {shares["foreign"]:.4f}')
 
 
 def overfull(stage: stages.Stage, tolerance: float) -> Outcome:
@@ -93,8 +93,8 @@ def overfull(stage: stages.Stage, tolerance: float) -> Outcome:
     try:
         stage.group('b', 60_000, _PERIOD)
     except exception.KernelError as error:
-        held = stage.held('a'), stage.held('b')
-        level = (Level.KEPT if held == ((60_000, _PERIOD), None)
+        budgets = stage.held('a'), stage.held('b')
+        level = (Level.KEPT if budgets == ((60_000, _PERIOD), None)
                  else Level.BROKEN)
         return Outcome('overfull', level, f'{error}')
     reason = stage.known.get('overfull', '')
@@ -107,15 +107,15 @@ def resize(stage: stages.Stage, tolerance: float) -> Outcome:
     """A new budget is in force within a period while the process runs."""
     process = stage.group('a', 20_000, _PERIOD)
     stage.process()
-    wanted, found = {}, {}
+    wanted, shares = {}, {}
     for runtime, period in ((50_000, 100_000), (120_000, 200_000),
                             (10_000, 20_000), (300_000, 1_000_000)):
         name = f'{runtime}/{period}'
         stage.reserve('a', runtime, period)
         time.sleep(_SETTLE_SECONDS)
         wanted[name] = runtime / period
-        found[name] = busy.share(process, _SECONDS)
-    return outcome.of_shares('resize', wanted, found, tolerance)
+        shares[name] = busy.share(process, _SECONDS)
+    return outcome.of_shares('resize', wanted, shares, tolerance)
 
 
 def release(stage: stages.Stage, tolerance: float) -> Outcome:
@@ -124,9 +124,10 @@ def release(stage: stages.Stage, tolerance: float) -> Outcome:
     begin = time.monotonic()
     stage.release('a')
     seconds = time.monotonic() - begin
-    held = stage.held('a')
-    return Outcome('release', Level.BROKEN if held else Level.KEPT,
-                   f'in {seconds:.2f} s; the kernel holds {held or "nothing"}')
+    budget = stage.held('a')
+    return Outcome('release', Level.BROKEN if budget else Level.KEPT,
+                   f'in {seconds:.2f} s; the kernel holds '
+                   f'{budget or "nothing"}')
 
 
 def again(stage: stages.Stage, tolerance: float) -> Outcome:
@@ -136,8 +137,8 @@ def again(stage: stages.Stage, tolerance: float) -> Outcome:
     begin = time.monotonic()
     process = stage.group('b', 80_000, _PERIOD)
     seconds = time.monotonic() - begin
-    found = {'b': busy.share(process, _SECONDS)}
-    judged = outcome.of_shares('re-use', {'b': 0.8}, found, tolerance)
+    shares = {'b': busy.share(process, _SECONDS)}
+    judged = outcome.of_shares('re-use', {'b': 0.8}, shares, tolerance)
     return dataclasses.replace(
         judged, observed=f'{judged.observed}, {seconds:.2f} s after the first')
 

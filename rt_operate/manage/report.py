@@ -100,10 +100,10 @@ def _summary(healing: Healing) -> str:
     if not (healed or left):
         return 'Nothing to heal.'
     healable = len([difference for difference in left if difference.repair])
-    others = f'{len(left) - healable} cannot be healed here'
+    unhealable = f'{len(left) - healable} cannot be healed here'
     if not healing.apply:
-        return f'{healable} to heal with --apply, {others}.'
-    return f'{len(healed)} healed, {healable} left to try again, {others}.'
+        return f'{healable} to heal with --apply, {unhealable}.'
+    return f'{len(healed)} healed, {healable} left to try again, {unhealable}.'
 
 
 def healing_as_json(healing: Healing) -> str:

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Console script."""
+"""The console script ``tacker-rt``."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``tacker-rt check``: is the plugin loaded where this runs?
+"""``tacker-rt check``: checks that the plugin is loaded in this environment.
 
-stevedore logs what it cannot load and goes on, so that a broken
+stevedore logs a plugin that it cannot load and goes on, so a broken
 installation would deploy VDUs without their reservations.
 """
 
@@ -24,65 +24,80 @@ _TACKER = (15, 16)
 
 
 class Status(enum.StrEnum):
+    """Whether a package uses the plugin."""
+
     OK = 'ok'
-    #: Not installed here, which may be as it should.
+    #: The package is not installed here, and may not be needed here.
     MISSING = 'missing'
     FAILED = 'failed'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Finding:
+    """The result for one package.
+
+    :ivar name: the name of the package
+    """
+
     name: str
     status: Status
     text: str
 
 
 class _Failed(Exception):
-    """One sentence."""
+    """A check failed; the text is one sentence."""
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    """Adds the subcommand ``check``."""
     parser = commands.add_parser(
-        'check', help='is the plugin loaded in this environment?',
+        'check', help='check whether the plugin is loaded in this '
+                      'environment',
         description='Shows whether tosca-parser, heat-translator, Tacker and '
-        'Nova, as they are installed here, know of reservations.',
-        epilog='Exit status: 0 all that are installed do, 1 one does not, or '
-        'none is installed, 3 wrong usage.')
+        'Nova, as they are installed in this environment, support '
+        'reservations.',
+        epilog='Exit status: 0 every installed package supports '
+        'reservations, 1 a package does not, or none is installed, 3 wrong '
+        'usage.')
     parser.add_argument('-f', '--format', choices=('text', 'json'),
-                        default='text')
+                        default='text', help='the format of the output '
+                        '(default: %(default)s)')
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
+    """Runs the subcommand and returns its exit status."""
     with warnings.catch_warnings():
-        # Those of Tacker and Nova are not ours to show.
+        # The user of this command need not see warnings of Tacker and Nova.
         warnings.simplefilter('ignore')
-        found = list(_look())
+        results = list(_check_all())
     if args.format == 'json':
-        print(json.dumps({'findings': list(map(dataclasses.asdict, found))},
+        print(json.dumps({'findings': list(map(dataclasses.asdict, results))},
                          indent=2))
     else:
-        for one in found:
-            print(f'{one.status:8}{one.name}: {one.text}')
-    statuses = {one.status for one in found}
+        for result in results:
+            print(f'{result.status:8}{result.name}: {result.text}')
+    statuses = {result.status for result in results}
     return int(Status.FAILED in statuses or Status.OK not in statuses)
 
 
-def _look() -> Iterator[Finding]:
+def _check_all() -> Iterator[Finding]:
     for name, check in _CHECKS.items():
         try:
             version = metadata.version(name)
         except metadata.PackageNotFoundError:
-            yield Finding(name, Status.MISSING, 'it is not installed')
+            yield Finding(name, Status.MISSING,
+                          'the package is not installed')
             continue
         try:
             text = check(version)
         except _Failed as error:
             yield Finding(name, Status.FAILED, f'{version}: {error}')
         except Exception as error:
-            # Whatever keeps it from being imported is the finding.
-            yield Finding(name, Status.FAILED, f'{version}: it cannot be '
-                          f'loaded ({type(error).__name__}: {error})')
+            # Any error of an import is a finding, too.
+            yield Finding(name, Status.FAILED, f'{version}: the package '
+                          f'cannot be loaded ({type(error).__name__}: '
+                          f'{error})')
         else:
             yield Finding(name, Status.OK, f'{version}: {text}')
 
@@ -91,33 +106,34 @@ def _parser(version: str) -> str:
     points = [point for point in metadata.entry_points(group=_GROUP)
               if point.value.startswith(_OURS)]
     if not points:
-        raise _Failed(f'there is no entry point in {_GROUP}; install this '
-                      'package again')
+        raise _Failed(f'tacker_rt has no entry point in {_GROUP}; install '
+                      'nova-rt again')
     template = importlib.import_module('toscaparser.tosca_template')
-    ours = points[0].load().VERSION
-    if ours not in template.ToscaTemplate.exttools.get_versions():
-        raise _Failed(f'it did not load {points[0].value}')
-    return f'knows {ours}'
+    version_of_plugin = points[0].load().VERSION
+    if version_of_plugin not in template.ToscaTemplate.exttools.get_versions():
+        raise _Failed(f'tosca-parser did not load {points[0].value}; see its '
+                      f'log')
+    return f'supports the version {version_of_plugin}'
 
 
 def _translator(version: str) -> str:
     importlib.import_module('toscaparser.tosca_template')
-    known = importlib.import_module(
+    class_by_type = importlib.import_module(
         'translator.hot.translate_node_templates').TOSCA_TO_HOT_TYPE
-    wanted = importlib.import_module('tacker_rt.heat.registry').CLASSES
-    for ours in wanted:
-        if known.get(ours.toscatype) is not ours:
+    classes = importlib.import_module('tacker_rt.heat.registry').CLASSES
+    for ours in classes:
+        if class_by_type.get(ours.toscatype) is not ours:
             raise _Failed(f'{ours.toscatype} is not translated by '
                           f'{ours.__module__}')
-    return f'translates {len(wanted)} types with reservations'
+    return f'translates {len(classes)} types with reservations'
 
 
 def _tacker(version: str) -> str:
     importlib.import_module('tacker_rt.userdata.v2')
     major = int(version.split('.')[0])
     if not _TACKER[0] <= major <= _TACKER[1]:
-        raise _Failed('tested are Tacker {} to {}'.format(*_TACKER))
-    return 'takes tacker_rt/userdata/v2.py as lcm-operation-user-data'
+        raise _Failed('only Tacker {} to {} are tested'.format(*_TACKER))
+    return 'accepts tacker_rt/userdata/v2.py as lcm-operation-user-data'
 
 
 def _nova(version: str) -> str:
@@ -127,7 +143,7 @@ def _nova(version: str) -> str:
         spec = reservation.FLAVOR_PREFIX + key
         if spec not in validators.VALIDATORS:
             raise _Failed(f'the API refuses flavors with {spec}; install '
-                          'this package where nova-api runs')
+                          'nova-rt where nova-api runs')
     return 'the API accepts the extra specs of flavors'
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``tacker-rt``: for those who write and on-board VNF descriptors.
+"""``tacker-rt``: for people who write and on-board VNF descriptors.
 
-``validate`` needs nothing but this package and PyYAML.
+The subcommand ``validate`` needs only this package and PyYAML.
 """
 
 from collections.abc import Sequence
@@ -15,5 +15,6 @@ COMMANDS = tuple(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs ``tacker-rt`` and returns its exit status."""
     return base.run('tacker-rt', 'CPU reservations in VNF descriptors.',
                     COMMANDS, argv)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``tacker-rt pack``: a CSAR out of a directory or a legacy VNFD."""
+"""``tacker-rt pack``: makes a CSAR of a directory or of a legacy VNFD."""
 
 import argparse
 import json
@@ -16,27 +16,32 @@ from tacker_rt import validate
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    """Adds the subcommand ``pack``."""
     parser = commands.add_parser(
-        'pack', help='make a CSAR of a directory, or of a legacy VNFD',
-        description='Make a CSAR of the directory of a package, or a SOL001 '
-        'package of a legacy VNFD.  TOSCA.meta and imported type files are '
-        'added where they are missing.', epilog='Exit status: 0 done, 1 it '
-        'cannot be packed, 3 wrong usage.')
+        'pack', help='make a CSAR of a directory or of a legacy VNFD',
+        description='Makes a CSAR of the directory of a package, or a SOL001 '
+        'package of a legacy VNFD.  Adds TOSCA.meta and the type files that '
+        'are imported, where they are missing.', epilog='Exit status: 0 '
+        'done, 1 the source cannot be packed, 3 wrong usage.')
     parser.add_argument('source', type=Path, metavar='SOURCE',
                         help='the directory of a package, or a legacy VNFD')
     parser.add_argument('target', type=Path, metavar='CSAR',
                         help='the file to write')
     parser.add_argument(
-        '--image', help='image of the VDUs of a legacy VNFD that name none')
+        '--image', help='the image of those VDUs of a legacy VNFD that name '
+        'none')
     parser.add_argument(
         '--etsi-types', type=Path, metavar='DIR',
-        help='where the type files of SOL001 are (default: in Tacker)')
+        help='the directory of the type files of SOL001 (default: the files '
+             'that come with Tacker)')
     parser.add_argument('-f', '--format', choices=('text', 'json'),
-                        default='text', help='(default: %(default)s)')
+                        default='text', help='the format of the output '
+                        '(default: %(default)s)')
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
+    """Runs the subcommand and returns its exit status."""
     warnings: list[problem.Problem] = []
     try:
         _check(args.source, args.target)
@@ -61,8 +66,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(source: Path, target: Path) -> None:
-    """A CSAR in its own package would be in the next one."""
+    """Checks that the CSAR does not lie in the directory that is packed.
+
+    The next CSAR would contain it.
+
+    :raises InvalidVnfd: when it does
+    """
     if target.resolve().is_relative_to(source.resolve()):
         raise exception.InvalidVnfd(problem=problem.Problem(
-            str(target), f'it is, or lies in, what is packed ({source})',
-            'give a path outside of it'))
+            str(target), f'the CSAR must not be the source, or lie in it '
+            f'({source})', 'give a path outside of the source'))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``tacker-rt translate``: a VNFD as Heat templates."""
+"""``tacker-rt translate``: translates a VNFD into Heat templates."""
 
 import argparse
 from collections.abc import Mapping
@@ -18,44 +18,54 @@ from tacker_rt.vnfd import yamlfile
 
 
 def register(commands: 'argparse._SubParsersAction[Any]') -> None:
+    """Adds the subcommand ``translate``."""
     parser = commands.add_parser(
-        'translate', help='print a VNFD as a Heat template',
-        description='Print a VNFD as a Heat template (HOT).',
-        epilog='Exit status: 0 done, 1 it cannot be translated, 3 wrong '
-        'usage.')
+        'translate', help='translate a VNFD into a Heat template',
+        description='Translates a VNFD into a Heat template (HOT) and prints '
+        'it.',
+        epilog='Exit status: 0 done, 1 the VNFD cannot be translated, 3 '
+        'wrong usage.')
     parser.add_argument('vnfd', type=Path, metavar='VNFD',
-                        help='a YAML file')
+                        help='the VNFD, a YAML file')
     parser.add_argument(
         '--input', action='append', default=[], type=_input,
-        metavar='NAME=VALUE', help='value of an input; may be repeated')
+        metavar='NAME=VALUE', help='the value of an input; may be repeated')
     parser.add_argument(
-        '--image', help='image of the VDUs that name none')
+        '--image', help='the image of the VDUs that name none')
     parser.add_argument(
         '--request', type=Path, metavar='FILE', help='the body of a request '
-        'to instantiate, as JSON: what it asks for wins over the VNFD')
+        'to instantiate, as JSON; its reservations win over those of the '
+        'VNFD')
     parser.add_argument(
         '--etsi-types', type=Path, metavar='DIR',
-        help='where the type files of SOL001 are (default: in Tacker)')
+        help='the directory of the type files of SOL001 (default: the files '
+             'that come with Tacker)')
     parser.add_argument(
         '--output-dir', type=Path, metavar='DIR',
-        help=f'write {translate.MAIN} and the templates nested in it there')
+        help=f'write {translate.MAIN} and its nested templates to DIR '
+             f'instead of standard output')
     parser.set_defaults(run=run)
 
 
 def _input(text: str) -> tuple[str, Any]:
-    """A value as in a VNFD; YAML 1.1 would take 060000 for 24576."""
+    """Returns the name and the value of an input, read as in a VNFD.
+
+    The reader of VNFDs refuses values that YAML 1.1 changes: 060000 would be
+    24576.
+    """
     name, separator, value = text.partition('=')
     if not name or not separator:
         raise argparse.ArgumentTypeError(f'{text!r} is not NAME=VALUE')
     place = problem.Place([], name)
-    known = yamlfile.load(place, f'default: {value}'.encode(errors='replace'))
+    parsed = yamlfile.load(place, f'default: {value}'.encode(errors='replace'))
     if place.found and place.found[0].rule.startswith('YAML takes'):
         raise argparse.ArgumentTypeError(str(place.found[0]))
-    return name, known['default'] if not place.found and isinstance(
-        known, dict) and len(known) == 1 else value
+    return name, parsed['default'] if not place.found and isinstance(
+        parsed, dict) and len(parsed) == 1 else value
 
 
 def run(args: argparse.Namespace) -> int:
+    """Runs the subcommand and returns its exit status."""
     warnings: list[problem.Problem] = []
     try:
         templates = translate.translate(
@@ -72,8 +82,8 @@ def run(args: argparse.Namespace) -> int:
         return _write(args.output_dir, templates)
     if len(templates) > 1:
         nested = ', '.join(sorted(templates.keys() - {translate.MAIN}))
-        print(f'{args.vnfd.name}: there are nested templates ({nested}); '
-              'give --output-dir.', file=sys.stderr)
+        print(f'{args.vnfd.name}: the VNFD needs several templates (also '
+              f'{nested}); give --output-dir.', file=sys.stderr)
         return 1
     sys.stdout.write(_text(templates[translate.MAIN]))
     return 0
@@ -86,8 +96,9 @@ def _write(directory: Path, templates: Mapping[str, dict[str, Any]]) -> int:
         for name, text in texts.items():
             (directory / name).write_text(text)
     except OSError as error:
-        print(f'{directory}: it cannot be written to ({error.strerror}); '
-              'give another directory.', file=sys.stderr)
+        print(f'{directory}: the templates cannot be written there '
+              f'({error.strerror}); give another directory.',
+              file=sys.stderr)
         return 1
     return 0
 

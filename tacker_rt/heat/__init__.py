@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What Heat is given: hints and flavors in its templates."""
+"""Hints and flavors in the templates that Heat gets."""

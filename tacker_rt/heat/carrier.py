@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How a reservation travels to Nova: as hints, in a flavor, or as both.
+"""The carriers of a reservation to Nova: hints, a flavor, or both.
 
-What goes into scheduler_hints and extra_specs of a Heat template.  Numbers
-stay integers: a change from 60000 to '60000' would have Heat replace the
-server.
+This module makes scheduler_hints and extra_specs of a Heat template.
+Numbers stay integers, because Heat would replace a server whose hint changes
+from 60000 to '60000'.
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ Values = dict[str, Any]
 
 
 def hints(vdu: descriptor.Vdu) -> Values:
-    """The hints of an OS::Nova::Server.
+    """Returns the hints of an OS::Nova::Server.
 
-    A flavor may say all of its reservation, and nothing of its workload.
+    A flavor can carry the whole reservation of a VDU, but not its workload.
     """
     if vdu.carrier is descriptor.Carrier.FLAVOR:
         return dict(vdu.workload)
@@ -27,7 +27,7 @@ def hints(vdu: descriptor.Vdu) -> Values:
 
 
 def extra_specs(vdu: descriptor.Vdu) -> Values:
-    """The extra specs of an OS::Nova::Flavor that is made for this VDU."""
+    """Returns the extra specs of an OS::Nova::Flavor made for this VDU."""
     specs: Values = dict(vdu.extra_specs)
     if vdu.carrier is not descriptor.Carrier.HINTS:
         specs.update({reservation.FLAVOR_PREFIX + key: value

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Types of the legacy profile: the VDU of the paper's section 5.1, ports."""
+"""Types of the legacy profile: ports, and the VDU of the paper (5.1)."""
 
 import contextlib
 from typing import Any
@@ -17,14 +17,14 @@ from tacker_rt.vnfd import descriptor
 
 _COPIED = ('name', 'image', 'availability_zone', 'key_name', 'config_drive',
            'user_data', 'user_data_format', 'metadata')
-#: As Tacker did.
+#: The types of vNICs, translated as Tacker did.
 _VNIC_TYPES = {'sriov': 'direct', 'vnic': 'normal'}
-#: Of a flavor, where the VNFD does not say: as Tacker did.
+#: The size of a flavor if the VNFD gives none, as in Tacker.
 _VCPUS, _RAM_MB, _DISK_GB = 1, 512, 1
 
 
 class VduTacker(hot_resource.HotResource):
-    """A server, and its flavor unless one of the cloud is named."""
+    """A server and its flavor, unless it names a flavor of the cloud."""
 
     toscatype = 'tosca.nodes.nfv.VDU.Tacker'
 
@@ -32,25 +32,26 @@ class VduTacker(hot_resource.HotResource):
                  ) -> None:
         super().__init__(nodetemplate, type='OS::Nova::Server',
                          csar_dir=csar_dir)
-        #: Filled and sorted by the translator of ports.
+        #: The translator of ports fills and sorts this list.
         self.assoc_port_resources: list[hot_resource.HotResource] = []
         self._flavor_name = nodetemplate.name + '_flavor'
 
     def _read(self) -> descriptor.Vdu:
         return reading.read(self.nodetemplate, self.toscatype)
 
-    def _wanted(self) -> dict[str, Any]:
+    def _compute(self) -> dict[str, Any]:
         template = self.nodetemplate.templates[self.nodetemplate.name]
         capability = (template.get('capabilities') or {}).get('nfv_compute')
         return (capability or {}).get('properties') or {}
 
     def handle_properties(self) -> None:
-        given = self.get_tosca_props()
+        declared = self.get_tosca_props()
         self.properties = {
-            key: given[key] for key in _COPIED if given.get(key) is not None}
-        self.properties['flavor'] = given.get('flavor') or {
+            key: declared[key] for key in _COPIED
+            if declared.get(key) is not None}
+        self.properties['flavor'] = declared.get('flavor') or {
             'get_resource': self._flavor_name}
-        # Ports, which are handled later, replace this.
+        # Ports are handled later and replace this value.
         self.properties['networks'] = [{'allocate_network': 'none'}]
         hints = carrier.hints(self._read())
         if hints:
@@ -59,11 +60,11 @@ class VduTacker(hot_resource.HotResource):
     def handle_expansion(self) -> list[hot_resource.HotResource]:
         if self.get_tosca_props().get('flavor'):
             return []
-        wanted = self._wanted()
+        compute = self._compute()
         properties = {
-            'vcpus': reading.parameters(wanted.get('num_cpus', _VCPUS)),
-            'ram': self._size(wanted, 'mem_size', 'MB', _RAM_MB),
-            'disk': self._size(wanted, 'disk_size', 'GB', _DISK_GB)}
+            'vcpus': reading.parameters(compute.get('num_cpus', _VCPUS)),
+            'ram': self._size(compute, 'mem_size', 'MB', _RAM_MB),
+            'disk': self._size(compute, 'disk_size', 'GB', _DISK_GB)}
         extra_specs = carrier.extra_specs(self._read())
         if extra_specs:
             properties['extra_specs'] = extra_specs
@@ -71,24 +72,24 @@ class VduTacker(hot_resource.HotResource):
             self.nodetemplate, type='OS::Nova::Flavor',
             name=self._flavor_name, properties=properties)]
 
-    def _size(self, wanted: dict[str, Any], key: str, unit: str,
+    def _size(self, compute: dict[str, Any], key: str, unit: str,
               default: int) -> int:
-        if wanted.get(key) is None:
+        if compute.get(key) is None:
             return default
         size: int | None = None
         with contextlib.suppress(TypeError, ValueError):
             size = utils.MemoryUnit.convert_unit_size_to_num(
-                wanted[key], unit)
+                compute[key], unit)
         if not isinstance(size, int):
             raise exception.InvalidVnfd(problem=problem.Problem(
-                'VNFD', f'it is not a size in {unit}',
+                'VNFD', f'the value is not a size in {unit}',
                 f'give a number with its unit, for example 1 {unit}',
-                vdu=self.name, key=key, value=problem.shown(wanted[key])))
+                vdu=self.name, key=key, value=problem.shown(compute[key])))
         return size
 
 
 class CpTacker(tosca_network_port.ToscaNetworkPort):
-    """A port; what it binds to and links to is told by its relationships."""
+    """A port, which is bound and linked by its relationships."""
 
     toscatype = 'tosca.nodes.nfv.CP.Tacker'
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What heat-translator has made, as plain values.
+"""Returns the templates of heat-translator as plain values.
 
-Its own way out is a text that it makes by deleting every apostrophe from
-what it dumps, which is how references that it writes as texts become
-references, and how the texts and numbers of a VNF become others.  Here both
-are told apart by where they stand.
+heat-translator itself returns a text, from which it deletes every
+apostrophe.  This turns references that it wrote as texts into references,
+but it also changes texts and numbers of a VNF.  This module tells references
+and texts apart by the properties in which they stand.
 """
 
 from collections.abc import Mapping
@@ -23,10 +23,10 @@ from tacker_rt.vnfd import yamlfile
 Values = dict[str, Any]
 
 _SCALARS = (str, int, float, bytes, datetime.date, type(None))
-#: As heat-translator writes them, with the apostrophes or without.
+#: A reference as heat-translator writes it, with or without apostrophes.
 _REFERENCE = re.compile(
     r"\{ ?'?(get_resource|get_param)'?: '?([^']+?)'? ?\}")
-#: The properties in which it does.
+#: The properties in which heat-translator writes references.
 _REFERRING = frozenset(('flavor', 'group', 'network', 'policy', 'port',
                         'port_id', 'qos_policy', 'volume_id'))
 _GROUP = 'OS::Heat::AutoScalingGroup'
@@ -34,17 +34,17 @@ _FLAVOR = 'OS::Nova::Flavor'
 
 
 class Nested(str):
-    """The text of a nested template, with what it was made of."""
+    """The text of a nested template, with its resources and parameters."""
 
     resources: list[Any]
     parameters: Values
 
 
 def main(translator: Any) -> Values:
-    """The template that is not nested.
+    """Returns the template that is not nested.
 
     :param translator: a TOSCATranslator that has translated
-    :raises InvalidVnfd: a function of TOSCA that Heat has no word for
+    :raises InvalidVnfd: when a function of TOSCA has no counterpart in Heat
     """
     hot = translator.hot_template
     made: Values = {'heat_template_version': datetime.date.fromisoformat(
@@ -55,9 +55,10 @@ def main(translator: Any) -> Values:
     for parameter in hot.parameters:
         parameters |= parameter.get_dict_output()
         if parameter.default is not None:
-            # Its class leaves out 0, false and ''.
+            # The class of parameters leaves out 0, false and ''.
             parameters[parameter.name]['default'] = parameter.default
-    shown = [one for one in hot.resources if not one.hide_resource]
+    shown = [resource for resource in hot.resources
+             if not resource.hide_resource]
     reader = _Reader(translator.tosca, _names(shown) | parameters.keys())
     made['parameters'] = reader.plain(parameters, 'parameters')
     made['resources'] = reader.resources(shown)
@@ -69,9 +70,9 @@ def main(translator: Any) -> Values:
 
 
 def nested(translator: Any) -> dict[str, Values]:
-    """Nested templates by name.
+    """Returns the nested templates by name.
 
-    :raises InvalidVnfd: one is there as a text only
+    :raises InvalidVnfd: when only the text of a template is known
     """
     hot = translator.hot_template
     texts: dict[str, Any] = {}
@@ -85,7 +86,7 @@ def _nested(tosca: Any, name: str, text: Any) -> Values:
     if not isinstance(text, Nested):
         raise exception.InvalidVnfd(problem=problem.Problem(
             'VNFD', 'this kind of scaling policy is not translated',
-            'use those of SOL001, or leave the policy out',
+            'use a scaling policy of SOL001, or remove the policy',
             key=problem.name(name)))
     reader = _Reader(tosca, _names(text.resources) | text.parameters.keys())
     made: Values = {'heat_template_version': datetime.date(2013, 5, 23),
@@ -101,13 +102,17 @@ def _names(resources: list[Any]) -> set[str]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Reader:
-    """*names* of resources and parameters are what texts may refer to."""
+    """Makes plain values.
+
+    :ivar names: the resources and parameters to which texts may refer
+    """
 
     tosca: Any
     names: set[str]
     node: Any = None
 
     def resources(self, resources: list[Any]) -> Values:
+        """Returns the plain values of resources by name."""
         made: Values = {}
         for resource in resources:
             reader = dataclasses.replace(self, node=resource.nodetemplate)
@@ -128,7 +133,11 @@ class _Reader:
         return made
 
     def plain(self, value: Any, where: str) -> Any:
-        """A copy without objects; *where* is its key, for messages."""
+        """Returns a copy of a value without objects of tosca-parser.
+
+        :param where: the key of the value, for messages
+        :raises InvalidVnfd: when the value has no counterpart in Heat
+        """
         if isinstance(value, functions.Function):
             return self._function(value, where)
         if isinstance(value, dict):
@@ -140,7 +149,8 @@ class _Reader:
             return [self.plain(item, where) for item in value]
         if isinstance(value, _SCALARS):
             return value
-        raise _refused(where, f'{type(value).__name__} is no value of Heat')
+        raise _refused(where, f'Heat has no value of type '
+                       f'{type(value).__name__}')
 
     def _entry(self, key: Any, value: Any, where: str) -> Any:
         if isinstance(value, str) and key in _REFERRING:
@@ -148,19 +158,22 @@ class _Reader:
         return self.plain(value, f'{where}.{key}')
 
     def _referred(self, value: Any) -> Any:
-        """The reference that a text is, else what it was."""
-        found = isinstance(value, str) and _REFERENCE.fullmatch(value)
-        return {found[1]: found[2]} if found and found[2] in self.names else (
+        """Returns a text that is a reference as a reference."""
+        match = isinstance(value, str) and _REFERENCE.fullmatch(value)
+        return {match[1]: match[2]} if match and match[2] in self.names else (
             value)
 
     def _parsed(self, value: dict[str, Any], where: str) -> Any:
-        """tosca-parser leaves functions inside of maps and lists alone."""
+        """Returns the function of a mapping.
+
+        tosca-parser does not look into maps and lists.
+        """
         try:
             return functions.get_function(
                 self.tosca.topology_template, self.node, value)
         except Exception as error:
             raise _refused(where, f'the function {next(iter(value))} is '
-                           'wrong') from error
+                           'not valid') from error
 
     def _function(self, function: Any, where: str) -> Any:
         if isinstance(function, functions.GetInput):
@@ -174,19 +187,19 @@ class _Reader:
             parts = text.split(function.args[1])
             if 0 <= function.args[2] < len(parts):
                 return parts[function.args[2]]
-        raise _refused(where, f'the function {function.name} has no value '
-                       'before the VNF runs')
+        raise _refused(where, f'the value of the function {function.name} is '
+                       f'not known before the VNF runs')
 
     def _texts(self, function: Any, parts: list[Any], where: str
                ) -> list[str]:
         texts = [self.plain(part, where) for part in parts]
         if not all(isinstance(text, str | int) for text in texts):
-            raise _refused(where, f'the function {function.name} of inputs '
-                           'is not translated')
+            raise _refused(where, f'the function {function.name} with inputs '
+                           'cannot be translated')
         return [str(text) for text in texts]
 
     def _extra_specs(self, name: str, text: str) -> Any:
-        """heat-translator hands on nova_extra_specs, YAML in a text."""
+        """Reads nova_extra_specs, which heat-translator returns as a text."""
         place = problem.Place([], 'VNFD', name)
         specs = yamlfile.load(place, text.encode())
         if place.found:
@@ -196,4 +209,4 @@ class _Reader:
 
 def _refused(where: str, rule: str) -> exception.InvalidVnfd:
     return exception.InvalidVnfd(problem=problem.Problem(
-        'VNFD', rule, 'give the value itself', key=problem.name(where)))
+        'VNFD', rule, 'write the value itself', key=problem.name(where)))

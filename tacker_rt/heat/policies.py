@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Policies that say something of the VDUs they target.
+"""Our policies, which say something about the VDUs that they target.
 
 heat-translator makes a resource of each policy, in the order of the
-template, and lets few of them see others: a policy that comes after one
-that scales finds its server moved to a nested template.  So ours leave what
-they say with the node templates when they are made, which is before any
-property of any resource is handled, and emit nothing themselves.
+template, and few policies see other resources: after a scaling policy, the
+server of a VDU is in a nested template.  Therefore our policies register
+with the node templates when they are made, before any property of a resource
+is handled, and they make no resource of their own.
 """
 
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ import weakref
 
 from translator.hot.syntax import hot_resource
 
-#: Policies by name, of each node template that one targets.
+#: The policies by name, by the node template that they target.
 _OF_NODE: weakref.WeakKeyDictionary[Any, dict[str, dict[str, Any]]] = (
     weakref.WeakKeyDictionary())
 
 
 def of_node(node: Any) -> list[dict[str, dict[str, Any]]]:
-    """Policies on a node template, as a service template lists them."""
+    """Returns the policies on a node template, as a template lists them."""
     return [{name: policy} for name, policy in _OF_NODE.get(node, {}).items()]
 
 
@@ -34,7 +34,10 @@ def _target_nodes(policy: Any) -> Iterator[Any]:
 
 
 class _Policy(hot_resource.HotResource):
-    """No resource of Heat: without a type it is left out."""
+    """A policy that is not a resource of Heat.
+
+    Without a type it is left out of the template.
+    """
 
     def __init__(self, policy: Any, csar_dir: str | None = None) -> None:
         super().__init__(policy, csar_dir=csar_dir)
@@ -50,12 +53,18 @@ class _Policy(hot_resource.HotResource):
 
 
 class CpuReservation(_Policy):
+    """A policy that reserves a runtime and a period."""
+
     toscatype = 'tacker_rt.policies.CpuReservation'
 
 
 class ResponseTime(_Policy):
+    """A policy that reserves what a response time needs."""
+
     toscatype = 'tacker_rt.policies.ResponseTime'
 
 
 class Workload(_Policy):
+    """A policy that says what its targets run."""
+
     toscatype = 'tacker_rt.policies.Workload'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""From a node template of tosca-parser to what its VDU asks for."""
+"""Reads what a VDU asks for from a node template of tosca-parser."""
 
 from collections.abc import Iterator
 import contextlib
@@ -13,13 +13,14 @@ from tacker_rt.vnfd import descriptor
 from tacker_rt.vnfd import statements
 
 _INPUT = 'get_input'
-#: heat-translator makes the objects that read, and hands nothing on to them.
+#: The request.  heat-translator makes the objects that read it, and cannot
+#: pass it to them.
 _ASKED = contextvars.ContextVar('asked', default=tacker_request.Request())
 
 
 @contextlib.contextmanager
 def asked(request: tacker_request.Request) -> Iterator[None]:
-    """What is read within the block is read with a request for the VNF."""
+    """Makes ``read`` use a request for the VNF, within the block."""
     token = _ASKED.set(request)
     try:
         yield
@@ -28,20 +29,20 @@ def asked(request: tacker_request.Request) -> Iterator[None]:
 
 
 def read(node: Any, node_type: str) -> descriptor.Vdu:
-    """The VDU of a node template, with the policies that target it.
+    """Returns the VDU of a node template, with the policies that target it.
 
-    Inputs are left open, whatever their defaults: heat-translator makes
-    parameters of them.
+    Inputs stay open, even if they have defaults, because heat-translator
+    makes parameters of them.
 
     :param node: a NodeTemplate of tosca-parser
-    :param node_type: the type that its own one is derived from, if it is
-        not the same
-    :raises InvalidVnfd: the reservation is wrong
+    :param node_type: the type of VDU from which the type of the node is
+        derived, or the same type
+    :raises InvalidVnfd: when the reservation is not valid
     """
     template = {**node.templates[node.name], 'type': node_type}
     flavor = (template.get('properties') or {}).get('flavor')
     if isinstance(flavor, dict):
-        # A name that Heat will know is a name.
+        # Heat will know the name; here any name does.
         template['properties'] = {'flavor': str(flavor.get(_INPUT))}
     topology = {'inputs': {name: {} for name in _inputs(template)},
                 'node_templates': {node.name: template},
@@ -52,7 +53,7 @@ def read(node: Any, node_type: str) -> descriptor.Vdu:
 
 
 def has_reservation(node: Any) -> bool:
-    """Does a node template, or a policy on it, seem to have one?"""
+    """Tells whether a node template, or a policy on it, seems to reserve."""
     return bool(policies.of_node(node)) or any(
         statements.is_like_ours(key)
         for key in _keys(node.templates[node.name]))
@@ -78,7 +79,7 @@ def _inputs(value: Any) -> Iterator[str]:
 
 
 def parameters(value: Any) -> Any:
-    """A value of TOSCA for Heat: inputs become parameters, at any depth."""
+    """Returns a value of TOSCA for Heat, with parameters for inputs."""
     if isinstance(value, dict):
         if len(value) == 1 and _INPUT in value:
             return {'get_param': value[_INPUT]}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which class of ours translates which TOSCA type."""
+"""The classes of tacker_rt that translate TOSCA types."""
 
 from translator.hot import translate_node_templates
 
@@ -21,9 +21,9 @@ CLASSES = (
 
 
 def register() -> None:
-    """May be called again; the last one wins.
+    """Registers our classes with heat-translator; may be called again.
 
-    :raises AttributeError: heat-translator is still being imported
+    :raises AttributeError: when heat-translator is still being imported
     """
     types = translate_node_templates.TOSCA_TO_HOT_TYPE
     types.update({cls.toscatype: cls for cls in CLASSES})

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Scaling aspects: named flavors, and nested templates not only as texts."""
+"""Scaling aspects, with named flavors and with nested templates as values.
+
+heat-translator only has nested templates as texts.
+"""
 
 from typing import Any
 
@@ -28,10 +31,10 @@ class _Aspect(tosca_policies_nfv_scalingaspect.ToscaNfvScalingAspect):
 
 class ScalingAspects(
         tosca_policies_nfv_scalingaspects.ToscaNfvScalingAspects):
-    """Puts the named flavor where a resource would be.
+    """Gives the members of a scaling group the flavor that a VDU names.
 
-    heat-translator hands each member of a scaling group a flavor that it
-    believes to be a resource of the template.
+    heat-translator would give them a flavor that it takes for a resource of
+    the template.
     """
 
     def __init__(self, policy: Any, csar_dir: str | None = None,
@@ -42,13 +45,14 @@ class ScalingAspects(
             for name in self.aspect_names]
 
     def handle_properties(self, resources: list[Any]) -> list[Any]:
-        named = {f'{vdu.flavor_resource_name}_id'.lower(): vdu.named_flavor
-                 for vdu in resources
-                 if isinstance(vdu, sol001.VduCompute) and vdu.named_flavor}
+        flavors = {
+            f'{vdu.flavor_resource_name}_id'.lower(): vdu.named_flavor
+            for vdu in resources
+            if isinstance(vdu, sol001.VduCompute) and vdu.named_flavor}
         resources = super().handle_properties(resources)
         for group in resources:
             if group.type == 'OS::Heat::AutoScalingGroup':
                 members = group.properties['resource']['properties']
-                members.update({key: flavor for key, flavor in named.items()
-                                if key in members})
+                members.update({key: flavor for key, flavor
+                                in flavors.items() if key in members})
         return resources

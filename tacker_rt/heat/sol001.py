@@ -2,8 +2,8 @@
 
 """ETSI's VDU, tosca.nodes.nfv.Vdu.Compute, with a reservation.
 
-The class of heat-translator does the rest; the scaling one reads its
-attributes and calls ``handle_expansion`` more than once.
+The class of heat-translator does the rest.  The class for scaling reads the
+attributes of this class and calls ``handle_expansion`` more than once.
 """
 
 from typing import Any
@@ -18,16 +18,16 @@ from tacker_rt.vnfd import descriptor
 
 
 class VduCompute(tosca_nfv_vdu_compute.ToscaNfvVduCompute):
-    """A server, and its flavor unless one of the cloud is named."""
+    """A server and its flavor, unless it names a flavor of the cloud."""
 
     def __init__(self, nodetemplate: Any, csar_dir: str | None = None
                  ) -> None:
         super().__init__(nodetemplate, csar_dir=csar_dir)
-        #: A flavor of the cloud, where a reservation adds to it.
+        #: The flavor of the cloud that a VDU with a reservation names.
         self.named_flavor: str | None = None
 
     def _read(self) -> descriptor.Vdu | None:
-        """None where we are not asked: all is as it would be without us."""
+        """Returns the VDU; None without hints, where we change nothing."""
         if not reading.has_reservation(self.nodetemplate):
             return None
         vdu = reading.read(self.nodetemplate, self.toscatype)
@@ -38,8 +38,8 @@ class VduCompute(tosca_nfv_vdu_compute.ToscaNfvVduCompute):
         vdu = self._read()
         if vdu is None:
             return
-        # Connection points, which are handled later, replace this.  Heat
-        # cannot create a server without a word about networks.
+        # Connection points are handled later and replace this value.  Heat
+        # cannot create a server without a value for networks.
         self.properties['networks'] = [{'allocate_network': 'none'}]
         self.named_flavor = vdu.flavor
         if vdu.flavor:
@@ -56,6 +56,6 @@ class VduCompute(tosca_nfv_vdu_compute.ToscaNfvVduCompute):
         extra_specs = carrier.extra_specs(vdu) if vdu else {}
         if extra_specs:
             properties = resources[0].properties
-            written = yaml.safe_load(properties.get('extra_specs') or '{}')
-            properties['extra_specs'] = written | extra_specs
+            specs = yaml.safe_load(properties.get('extra_specs') or '{}')
+            properties['extra_specs'] = specs | extra_specs
         return resources

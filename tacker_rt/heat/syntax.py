@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is looked for in Heat templates: names of types and functions."""
+"""Names of types and functions in Heat templates, and how to find them."""
 
 from collections.abc import Iterator
 from typing import Any
 
 SERVER = 'OS::Nova::Server'
 FLAVOR = 'OS::Nova::Flavor'
-#: What Tacker sets for the flavor of a VDU.
+#: The parameter that Tacker sets for the flavor of a VDU.
 FLAVOR_PARAMETER = 'computeFlavourId'
 #: Groups, and the property with the resource that they repeat.
 GROUPS = {'OS::Heat::AutoScalingGroup': 'resource',
           'OS::Heat::ResourceGroup': 'resource_def'}
 
-#: A resource that Heat refuses, unless user data of ours remove it: without
-#: them a stack would be made without its reservations, and nobody would know.
+#: The guard: a resource that Heat refuses unless our user data removes it.
+#: Without user data, a stack would silently lose its reservations.
 GUARD = 'tacker_rt'
 GUARDED: dict[str, Any] = {
     'type': 'OS::Heat::Value',
@@ -28,12 +28,13 @@ _FUNCTIONS = frozenset((
     'if', 'list_concat', 'list_concat_unique', 'list_join', 'make_url',
     'map_merge', 'map_replace', 'repeat', 'resource_facade', 'str_replace',
     'str_replace_strict', 'str_replace_vstrict', 'str_split', 'yaql'))
-#: The first version of templates with map_merge; later ones have names, too.
+#: The first version of templates with map_merge.  Later versions may have
+#: names instead of dates.
 _MAP_MERGE = '2016-10-14'
 
 
 def function(value: Any) -> str | None:
-    """The name of the function that a value is, if it is one."""
+    """Returns the name of the function if a value is one, else None."""
     if not isinstance(value, dict) or len(value) != 1:
         return None
     name, = value
@@ -44,17 +45,22 @@ def function(value: Any) -> str | None:
 
 
 def has_map_merge(template: dict[str, Any]) -> bool:
-    """Names of releases are after all dates, as texts too."""
+    """Tells whether a template may use map_merge."""
+    # As a text, the name of a release comes after all dates.
     return str(template.get('heat_template_version')) >= _MAP_MERGE
 
 
 def is_guard(resource: Any) -> bool:
+    """Tells whether a resource is the guard."""
     return isinstance(resource, dict) and (
         resource.get('type') == GUARDED['type'])
 
 
 def flavor_uses(value: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Each ``{get_param: [nfv, VDU, name, computeFlavourId]}``, by name."""
+    """Yields each ``{get_param: [nfv, VDU, name, computeFlavourId]}``.
+
+    Before each mapping stands the name in it.
+    """
     if isinstance(value, dict):
         path = value.get('get_param')
         if (isinstance(path, list) and path[:2] == ['nfv', 'VDU']

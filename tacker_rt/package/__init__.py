@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a package (CSAR) holds, and packages made here."""
+"""Checks the files of a package (CSAR), and makes packages."""

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Artifacts that TOSCA.meta or a manifest list, with their hashes.
+"""Checks the hashes of artifacts that TOSCA.meta or a manifest lists.
 
-Tacker compares them when a package is on-boarded, all but images.  Those at
-an address are left to it: nothing is fetched here.
+Tacker compares the hashes, except those of images, when a package is
+on-boarded.  Artifacts at an address are left to Tacker, because this module
+fetches nothing.
 """
 
 from collections.abc import Iterator
@@ -25,20 +26,20 @@ _IMAGES = frozenset(('.raw', '.vhd', '.vhdx', '.vmdk', '.vdi', '.iso',
 
 
 def check(package: csar.Package, place: problem.Place, text: str) -> None:
-    """Leave a problem in *place* for each artifact that *text* has wrong."""
+    """Adds a problem to *place* for each wrong artifact in *text*."""
     for artifact in _blocks(place, text):
         missing = [key for key in _KEYS if not artifact.get(key)]
         source = str(artifact.get(_SOURCE, ''))
         if missing:
-            place.say('an artifact lacks it', 'give Source, Algorithm and '
-                      'Hash of each', key=missing[0])
+            place.say('an artifact lacks this key', 'give Source, Algorithm '
+                      'and Hash for each artifact', key=missing[0])
         elif (os.path.splitext(source)[1] not in _IMAGES
               and not files.is_address(source)):
             _check(package, place, artifact)
 
 
 def _blocks(place: problem.Place, text: str) -> Iterator[dict[Any, Any]]:
-    """Blank lines part artifacts."""
+    """Yields the artifacts, which blank lines separate."""
     for block in re.split(r'\n\n+', text):
         if not re.search(r'^(Algorithm|Hash):', block, re.MULTILINE):
             continue
@@ -50,21 +51,23 @@ def _blocks(place: problem.Place, text: str) -> Iterator[dict[Any, Any]]:
             name = artifact.pop('Name', None)
             yield {_SOURCE: name, **artifact} if name else artifact
         else:
-            place.say('an artifact is not KEY: VALUE', 'correct it')
+            place.say('an artifact does not consist of lines KEY: VALUE',
+                      'correct these lines')
 
 
 def _check(package: csar.Package, place: problem.Place,
            artifact: dict[str, str]) -> None:
-    source, algorithm, said = (artifact[key] for key in _KEYS)
+    source, algorithm, listed = (artifact[key] for key in _KEYS)
     if algorithm.lower() not in _ALGORITHMS:
-        place.add(_ALGORITHM, algorithm, 'Tacker does not know it',
+        place.add(_ALGORITHM, algorithm, 'Tacker does not know this '
+                  'algorithm',
                   problem.nearest(algorithm.lower(), _ALGORITHMS))
     elif source not in package.members:
-        place.add(_SOURCE, source, 'there is no such file in the package',
+        place.add(_SOURCE, source, 'the package has no such file',
                   'remove the artifact, or add the file')
     else:
         made = hashlib.new(algorithm.lower().replace('-', ''))
         if (package.feed(source, made.update, place.found)
-                and made.hexdigest() != said):
-            place.add(_HASH, said, f'{problem.name(source)} has another one',
-                      f'write {made.hexdigest()}')
+                and made.hexdigest() != listed):
+            place.add(_HASH, listed, f'{problem.name(source)} has another '
+                      f'hash', f'write {made.hexdigest()}')

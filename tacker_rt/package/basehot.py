@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The Heat templates of a package, against what its VDUs ask for.
+"""Compares the Heat templates of a package with what its VDUs ask for.
 
-Tacker's v2 API takes the first template in ``BaseHOT/<flavour id>``, its
-nested ones by their names, and finds the server of a VDU by the name of the
-VDU.
+Tacker's v2 API takes the first template in ``BaseHOT/<flavour id>``, takes
+nested templates by their names, and finds the server of a VDU by the name of
+the VDU.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from tacker_rt.vnfd import yamlfile
 _NESTED = ('.yaml', '.yml')
 _HINTS = 'scheduler_hints'
 
-#: Folders of files that are not for Heat.
+#: Names of folders whose files are not for Heat.
 _OTHER_TOOLS = frozenset(('helm', 'kubernetes', 'terraform'))
 
 Vdus = Mapping[str, descriptor.Vdu]
@@ -31,22 +31,23 @@ _QUIET = problem.Place([], '')
 
 def check_folders(package: csar.Package, flavours: list[str],
                   found: list[problem.Problem]) -> None:
-    """Each folder of templates must be that of a deployment flavour."""
+    """Checks that each flavour has a folder of templates, and vice versa."""
     prefix = csar.BASE_HOT + '/'
     folders = {member.split('/')[1] for member in package.members
                if member.startswith(prefix) and member.count('/') > 1}
     for folder in sorted(folders - set(flavours)):
         problem.Place(found, package.name(prefix + folder)).say(
-            'there is no such deployment flavour in Definitions',
+            'Definitions has no deployment flavour of this name',
             problem.nearest(folder, flavours))
     for flavour in sorted(set(flavours) - folders) if folders else ():
         problem.Place(found, package.name(prefix + flavour)).say(
-            'the deployment flavour has no template', 'put one there')
+            'the deployment flavour has no template',
+            'put a template into this folder')
 
 
 def check(package: csar.Package, flavour: str, vdus: Vdus,
           found: list[problem.Problem]) -> None:
-    """The templates of one deployment flavour, where there are any."""
+    """Checks the templates of one deployment flavour, if there are any."""
     folder = f'{csar.BASE_HOT}/{flavour}'
     tops = package.in_folder(folder)
     nested = package.in_folder(folder + '/nested')
@@ -54,8 +55,9 @@ def check(package: csar.Package, flavour: str, vdus: Vdus,
         return
     if len(tops) != 1:
         problem.Place(found, package.name(folder)).say(
-            f'it has {len(tops)} templates and Tacker takes any',
-            'keep just one there, and those it uses in nested')
+            f'the folder has {len(tops)} templates, but Tacker takes only '
+            f'one of them', 'keep one template there, and move the templates '
+            'that it uses to the folder nested')
     servers: set[str] = set()
     flavors: set[str] = set()
     files = {member.rpartition('/')[2] for member in nested}
@@ -65,10 +67,11 @@ def check(package: csar.Package, flavour: str, vdus: Vdus,
         template = data and yamlfile.load(place, data)
         if isinstance(template, dict):
             servers |= _check_template(place, template, vdus, files)
-            flavors |= {named for named, _ in syntax.flavor_uses(template)
-                        if member in tops and isinstance(named, str)}
+            flavors |= {name for name, _ in syntax.flavor_uses(template)
+                        if member in tops and isinstance(name, str)}
         elif template is not None:
-            place.say('it is no Heat template', 'it must be a mapping')
+            place.say('the file is not a Heat template',
+                      'write the template as a mapping')
     for vdu in vdus.values() if tops else ():
         if vdu.hints:
             _check_vdu(problem.Place(found, package.name(folder), vdu.name),
@@ -77,7 +80,7 @@ def check(package: csar.Package, flavour: str, vdus: Vdus,
 
 def warn(package: csar.Package, flavour: str, vdus: Vdus,
          warnings: list[problem.Problem]) -> None:
-    """Tell where a request without user data would lose a reservation."""
+    """Warns if a request without user data would lose a reservation."""
     folder = f'{csar.BASE_HOT}/{flavour}'
     tops = package.in_folder(folder)
     if len(tops) != 1:
@@ -97,30 +100,34 @@ def warn(package: csar.Package, flavour: str, vdus: Vdus,
             if vdu.hints and vdu.name not in carried]
     for name in lost[:1]:
         problem.Place(warnings, package.name(tops[0]), name).say(
-            'a request that names no user data makes it without its '
-            'reservation, and nobody says so', 'add the resource '
+            'a request that names no user data silently deploys the VDU '
+            'without its reservation', 'add the resource '
             f'{syntax.GUARD}, with which Heat refuses such a request')
 
 
 def _check_vdu(place: problem.Place, vdu: descriptor.Vdu, servers: set[str],
                flavors: set[str]) -> None:
-    """What a VDU with a reservation needs of the templates."""
+    """Checks that the templates have all that a reserved VDU needs."""
     if vdu.name not in servers:
-        place.say(f'no {syntax.SERVER} has its name',
+        place.say(f'no {syntax.SERVER} has the name of the VDU',
                   f'name the server {vdu.name}')
     if vdu.in_flavor and vdu.name not in flavors:
-        place.say('the flavor that carries its reservation has no place: '
-                  f'nothing takes [nfv, VDU, {problem.name(vdu.name)}, '
-                  f'{syntax.FLAVOR_PARAMETER}]',
-                  'let the server, or use the carrier hints')
+        place.say('no server can use the flavor that carries the '
+                  'reservation: no server takes its flavor from [nfv, VDU, '
+                  f'{problem.name(vdu.name)}, {syntax.FLAVOR_PARAMETER}]',
+                  'let the server take its flavor from there, or use the '
+                  'carrier hints')
     for name in vdu.open_inputs:
-        place.say(f'the input {problem.name(name)} has no value here',
-                  'give it a default')
+        place.say(f'the input {problem.name(name)} of the reservation has no '
+                  f'value', 'give the input a default')
 
 
 def check_absent(package: csar.Package, vdus: Vdus,
                  found: list[problem.Problem]) -> None:
-    """Without any template: only heat-translator would see a reservation."""
+    """Checks that a package without templates for Heat reserves nothing.
+
+    Only heat-translator would read its reservations.
+    """
     words = {word for member in package.members
              for word in member.lower().split('/')[:-1]}
     if words.isdisjoint(_OTHER_TOOLS) or any(
@@ -130,14 +137,14 @@ def check_absent(package: csar.Package, vdus: Vdus,
     for vdu in vdus.values():
         if vdu.hints:
             problem.Place(found, package.path, vdu.name).say(
-                f'its reservation goes nowhere: the package has no '
+                f'the reservation has no effect: the package has no '
                 f'{csar.BASE_HOT}, and Terraform, Helm and Kubernetes do '
-                'not know it', 'remove it')
+                'not know reservations', 'remove the reservation')
 
 
 def _check_template(place: problem.Place, template: dict[Any, Any],
                     vdus: Vdus, files: set[str]) -> set[str]:
-    """The servers in it."""
+    """Checks a template and returns the names of its servers."""
     servers = set()
     for name, resource in _resources(place, template):
         kind = resource.get('type')
@@ -146,18 +153,18 @@ def _check_template(place: problem.Place, template: dict[Any, Any],
             _check_server(place.of(name), resource, vdus)
         elif (isinstance(kind, str) and kind.endswith(_NESTED)
               and kind not in files):
-            place.add(f'{name}.type', kind, 'there is no such file in nested',
-                      problem.nearest(kind, files))
+            place.add(f'{name}.type', kind, 'the folder nested has no such '
+                      'file', problem.nearest(kind, files))
     return servers
 
 
 def _resources(place: problem.Place, template: dict[Any, Any]
                ) -> Iterator[tuple[str, dict[Any, Any]]]:
-    """All of them, with those that a scaling group repeats."""
+    """Yields all resources, also those that a scaling group repeats."""
     for key, resource in place.section(template, 'resources').items():
         if not isinstance(resource, dict):
-            place.add(key, resource, 'it must be a mapping',
-                      'indent what belongs to it below it')
+            place.add(key, resource, 'the value must be a mapping',
+                      'indent the keys that belong to it below it')
             continue
         yield str(key), resource
         member = syntax.GROUPS.get(str(resource.get('type')))
@@ -174,18 +181,18 @@ def _check_server(place: problem.Place, resource: dict[Any, Any],
                            key=problem.name(place.vdu))
         return
     hints = place.section(resource, 'properties', _HINTS)
-    ours = {key: value for key, value in hints.items()
-            if isinstance(key, str)
-            and key.startswith(nova_reservation.HINT_PREFIX)}
-    for key, value in ours.items():
+    hints_about_cpus = {key: value for key, value in hints.items()
+                        if isinstance(key, str)
+                        and key.startswith(nova_reservation.HINT_PREFIX)}
+    for key, value in hints_about_cpus.items():
         _check_hint(place, vdu, key, value)
 
 
 def _check_hint(place: problem.Place, vdu: descriptor.Vdu, key: str, value: Any
                 ) -> None:
-    """A literal must be what the VNFD says; a parameter may be."""
+    """Checks a hint: a literal must equal the VNFD, a parameter may."""
     if vdu.carrier is descriptor.Carrier.FLAVOR:
-        place.add(key, value, 'the request has the flavor carry the '
+        place.add(key, value, 'the request says that the flavor carries the '
                   'reservation', 'remove the hint')
     elif key not in nova_reservation.KEYS:
         place.add(key, value, 'there is no such hint',
@@ -201,10 +208,10 @@ def _check_literal(place: problem.Place, vdu: descriptor.Vdu, key: str,
     except rt_exception.InvalidReservation as error:
         place.add(key, value, error.kwargs['rule'], error.kwargs['advice'])
         return
-    said = vdu.hints.get(key)
-    if said is None and not vdu.hints:
+    wanted = vdu.hints.get(key)
+    if wanted is None and not vdu.hints:
         place.add(key, value, 'the VNFD has no reservation for this VDU',
-                  'put it into the VNFD, too, or remove it here')
-    elif isinstance(said, int) and said != number:
-        place.add(key, value, f'the VNFD says {said}',
-                  'remove it here, tacker_rt sets it')
+                  'add the reservation to the VNFD, or remove the hint here')
+    elif isinstance(wanted, int) and wanted != number:
+        place.add(key, value, f'the VNFD says {wanted}',
+                  'remove the hint here; tacker_rt sets it')

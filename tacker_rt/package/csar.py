@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The files of a VNF package: a CSAR, or the directory it is made from.
+"""The files of a VNF package: a CSAR, or the directory of one.
 
-Members are named by their path in the package, with slashes.  A package is
-someone else's: nothing is unpacked, and no more is read than a descriptor
-can be long.
+Members are named by their path in the package, with slashes.  A package may
+come from anybody: it is never unpacked to the disk, and a member is read no
+further than a descriptor can be long.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,15 +27,15 @@ META = 'TOSCA-Metadata/TOSCA.meta'
 DEFINITIONS = 'Definitions'
 BASE_HOT = 'BaseHOT'
 
-#: Bytes of the list of members.
+#: The longest list of members in bytes.
 _MAX_LIST = 5_000_000
-#: Where zipfile has their number, and the length of the list.
+#: Where zipfile has the number of members, and the length of the list.
 _TOTAL, _SIZE = 4, 5
-#: Of one member that is read for its hash.
+#: The most bytes of a member that are read for its hash.
 MAX_UNPACKED = 100_000_000
 _CHUNK = 1 << 16
 
-#: What zipfile raises on archives that are damaged, encrypted or odd.
+#: The errors that zipfile raises for damaged, encrypted or odd archives.
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError,
                RuntimeError, NotImplementedError, ValueError, OSError,
                struct.error, IndexError)
@@ -43,9 +43,11 @@ _UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError,
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Package:
-    """*path* is its name for messages; *packed* if it is a CSAR.
+    """A package.
 
-    *_open* gives the content of a member.
+    :ivar path: the name of the package for messages
+    :ivar packed: whether it is a CSAR, not a directory
+    :ivar _open: opens a member for reading
     """
 
     path: str
@@ -54,11 +56,14 @@ class Package:
     _open: Callable[[str], BinaryIO]
 
     def name(self, member: str) -> str:
-        """What a person calls a member."""
+        """Returns the name of a member for messages."""
         return f'{self.path}/{member}'
 
     def read(self, member: str, found: list[problem.Problem]) -> bytes | None:
-        """Its content; None with the problem left in *found*."""
+        """Returns the content of a member.
+
+        :returns: None if it cannot be read, with the problem in *found*
+        """
         parts: list[bytes] = []
         if not self.feed(member, parts.append, found, files.MAX_BYTES):
             return None
@@ -66,9 +71,9 @@ class Package:
 
     def feed(self, member: str, take: Callable[[bytes], None],
              found: list[problem.Problem], limit: int = MAX_UNPACKED) -> bool:
-        """Hand its content on in parts.
+        """Passes the content of a member to *take*, in parts.
 
-        :returns: False with the problem left in *found*
+        :returns: False if it cannot be read, with the problem in *found*
         """
         place = problem.Place(found, self.name(member))
         size = 0
@@ -77,19 +82,19 @@ class Package:
                 while part := stream.read(_CHUNK):
                     size += len(part)
                     if size > limit:
-                        place.say(f'it unpacks to more than {limit} bytes',
-                                  'a descriptor is shorter; make the package '
-                                  'anew')
+                        place.say(f'the file unpacks to more than {limit} '
+                                  'bytes', 'make the package again with a '
+                                  'shorter file')
                         return False
                     take(part)
         except _UNREADABLE as error:
-            place.say(f'it cannot be read ({_reason(error)})',
-                      'make the package anew')
+            place.say(f'the file cannot be read ({_reason(error)})',
+                      'make the package again')
             return False
         return True
 
     def in_folder(self, folder: str) -> list[str]:
-        """YAML files that stand directly in *folder*, in order."""
+        """Returns the YAML files directly in *folder*, in order."""
         return [member for member in self.members
                 if member.rpartition('/')[0] == folder
                 and member.endswith(('.yaml', '.yml'))]
@@ -97,9 +102,9 @@ class Package:
 
 @contextlib.contextmanager
 def opened(path: str, found: list[problem.Problem]) -> Iterator[Package]:
-    """A package; what is wrong with its members is left in *found*.
+    """Opens a package; problems of its members are added to *found*.
 
-    :raises InvalidVnfd: it cannot be read at all
+    :raises InvalidVnfd: when the package cannot be read at all
     """
     if os.path.isdir(path):
         yield _directory(path, found)
@@ -108,26 +113,29 @@ def opened(path: str, found: list[problem.Problem]) -> Iterator[Package]:
         _check_size(path)
         archive = zipfile.ZipFile(path)
     except _UNREADABLE as error:
-        raise _failed(path, f'it is no CSAR ({_reason(error)})') from error
+        raise _failed(path, f'this is not a CSAR ({_reason(error)})'
+                      ) from error
     with archive:
         yield _archive(path, archive, found)
 
 
 def _check_size(path: str) -> None:
-    """Looks at the count before the list, which may exceed memory, is read.
+    """Checks the number of members before their list is read.
 
-    :raises InvalidVnfd: there are too many
+    The list may be longer than the memory.
+
+    :raises InvalidVnfd: when there are too many members
     """
     if not stat.S_ISREG(os.stat(path).st_mode):
-        raise _failed(path, 'it is no CSAR (no regular file)')
+        raise _failed(path, 'this is not a CSAR (not a regular file)')
     with open(path, 'rb') as stream:
         end = zipfile._EndRecData(stream)  # type: ignore[attr-defined]
     if end and (end[_TOTAL] > MAX_MEMBERS or end[_SIZE] > _MAX_LIST):
-        raise _failed(path, f'it has more than {MAX_MEMBERS} members')
+        raise _failed(path, f'the package has more than {MAX_MEMBERS} files')
 
 
 def is_package(path: str) -> bool:
-    """A directory that a CSAR is made from, rather than one of VNFDs?"""
+    """Tells whether a directory is one of a package, not one of VNFDs."""
     return (os.path.isdir(os.path.join(path, DEFINITIONS))
             or os.path.isdir(os.path.join(path, os.path.dirname(META))))
 
@@ -148,12 +156,12 @@ def _archive(path: str, archive: zipfile.ZipFile,
     place = problem.Place(found, path)
     members: dict[str, zipfile.ZipInfo] = {}
     if len(archive.infolist()) > MAX_MEMBERS:
-        # Those of an archive that lies about their number.
-        raise _failed(path, f'it has more than {MAX_MEMBERS} members')
+        # An archive can lie about the number of its members.
+        raise _failed(path, f'the package has more than {MAX_MEMBERS} files')
     for info in archive.infolist():
         rule = _odd(info, members)
         if rule:
-            place.say(rule, 'make the package anew',
+            place.say(rule, 'make the package again',
                       key=problem.name(info.filename))
         elif not info.is_dir():
             members[info.filename] = info
@@ -166,14 +174,14 @@ def _archive(path: str, archive: zipfile.ZipFile,
 
 def _odd(info: zipfile.ZipInfo, before: Mapping[str, zipfile.ZipInfo]
          ) -> str | None:
-    """Why a member is not to be unpacked, if so."""
+    """Returns why a member must not be unpacked; None if it may be."""
     parts = info.filename.replace('\\', '/').split('/')
     if not parts[0] or '..' in parts or ':' in parts[0]:
-        return 'it leaves the package'
+        return 'the name leads out of the package'
     if stat.S_ISLNK(info.external_attr >> 16):
-        return 'it is a symbolic link'
+        return 'the file is a symbolic link'
     if info.filename in before:
-        return 'it is there twice'
+        return 'the package has this file twice'
     return None
 
 
@@ -187,12 +195,14 @@ def _directory(path: str, found: list[problem.Problem]) -> Package:
             member = os.path.relpath(file, path).replace(os.sep, '/')
             real = os.path.realpath(file)
             if os.path.commonpath((root, real)) != root:
-                place.say('it leads out of the package', 'put a copy there',
+                place.say('the link leads out of the package',
+                          'replace it by a copy of the file',
                           key=problem.name(member))
             elif os.path.isfile(real):
                 members.append(member)
         if len(members) > MAX_MEMBERS:
-            raise _failed(path, f'it has more than {MAX_MEMBERS} members')
+            raise _failed(path, f'the package has more than {MAX_MEMBERS} '
+                          f'files')
 
     def opened(member: str) -> BinaryIO:
         return open(os.path.join(path, member), 'rb')

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A package for Tacker's v2 API out of a legacy VNFD.
+"""Makes a package for Tacker's v2 API of a legacy VNFD.
 
-Its translation becomes the base HOT, without what the user data of
-tacker_rt adds from the new VNFD: reservations, and flavors that carry them.
+The translation of the VNFD becomes the base HOT, without reservations and
+the flavors that carry them: the user data of tacker_rt adds both from the new
+VNFD.
 """
 
 from pathlib import Path
@@ -28,7 +29,7 @@ _TYPE = 'tacker_rt.packages.Vnf'
 _FLAVOR = 'OS::Nova::Flavor'
 _ETSI = ('etsi_nfv_sol001_common_types.yaml',
          'etsi_nfv_sol001_vnfd_types.yaml')
-#: Of a VDU that names a flavor, which alone knows.
+#: The size of a VDU that names a flavor, which has the real size.
 _UNKNOWN = {'vcpus': 1, 'ram': 1, 'disk': 1}
 
 Json = dict[str, Any]
@@ -37,18 +38,19 @@ Json = dict[str, Any]
 def members(path: Path, *, image: str | None = None,
             etsi: Path | None = None,
             warnings: list[problem.Problem] | None = None) -> pack.Members:
-    """The content of the package.
+    """Returns the content of the package.
 
-    :param image: of the VDUs that name none
-    :param warnings: filled with what is left out
-    :raises InvalidVnfd: one sentence
+    :param image: the image of the VDUs that name none
+    :param etsi: the directory of the types of SOL001, by default of Tacker
+    :param warnings: gets a problem for each part that is left out
+    :raises InvalidVnfd: when the VNFD cannot be packed
     """
     vdus = descriptor.read_vdus(typefiles.load(path), where=path.name)
     templates = translate.translate(path, image=image, etsi=etsi,
                                     warnings=warnings)
     if len(templates) > 1 or not vdus:
-        raise _error(path, 'it scales, or it has no VDU',
-                     'write a package with scaling aspects')
+        raise _error(path, 'a VNFD that scales, or that has no VDU, cannot '
+                     'be packed', 'write a package with scaling aspects')
     hot = templates[translate.MAIN]
     nodes = {name: _node(path, vdu, hot['resources'])
              for name, vdu in vdus.items()}
@@ -78,10 +80,14 @@ def _error(path: Path, rule: str, advice: str, vdu: str | None = None
 
 
 def _node(path: Path, vdu: descriptor.Vdu, resources: Json) -> Json:
-    """The VDU in words of SOL001; its server is adapted in place."""
+    """Returns the VDU as a node template of SOL001.
+
+    The server of the VDU in *resources* is changed in place.
+    """
     server = resources[vdu.name]['properties']
     if 'image' not in server:
-        raise _error(path, 'it names no image', 'give --image', vdu.name)
+        raise _error(path, 'the VDU names no image', 'give --image',
+                     vdu.name)
     size = _size(path, vdu, resources)
     if vdu.flavor:
         server['flavor'] = {
@@ -105,8 +111,8 @@ def _size(path: Path, vdu: descriptor.Vdu, resources: Json) -> Json:
     flavor = resources.get(f'{vdu.name}_flavor', {'properties': _UNKNOWN})
     size: Json = flavor['properties']
     if not isinstance(size['vcpus'], int):
-        raise _error(path, 'num_cpus is an input', 'give the number',
-                     vdu.name)
+        raise _error(path, 'num_cpus is an input', 'write the number '
+                     'itself', vdu.name)
     return size
 
 
@@ -130,31 +136,32 @@ def _numbers(path: Path, vdu: descriptor.Vdu) -> dict[str, str]:
     for key, value in vdu.hints.items():
         if isinstance(value, descriptor.Input):
             raise _error(path, f'the input {value.name} for {key} has no '
-                         'value', 'give it a default', vdu.name)
+                         'value', 'give the input a default', vdu.name)
     return {key: str(value) for key, value in vdu.hints.items()}
 
 
 def _template(path: Path, nodes: Json) -> Json:
-    descriptor = str(uuid.uuid5(uuid.NAMESPACE_URL, path.name + repr(nodes)))
-    known: Json = {
-        'descriptor_id': descriptor, 'descriptor_version': '1.0',
+    descriptor_id = str(uuid.uuid5(uuid.NAMESPACE_URL,
+                                   path.name + repr(nodes)))
+    values: Json = {
+        'descriptor_id': descriptor_id, 'descriptor_version': '1.0',
         'provider': 'tacker-rt', 'product_name': path.stem,
         'software_version': '1.0', 'vnfm_info': ['0:Tacker'],
         'flavour_id': FLAVOUR, 'flavour_description': path.name}
     properties: Json = {key: {'type': 'string', 'default': value}
-                        for key, value in known.items()}
+                        for key, value in values.items()}
     properties['vnfm_info'] = {
         'type': 'list', 'entry_schema': {'type': 'string'},
-        'default': list(known['vnfm_info'])}
+        'default': list(values['vnfm_info'])}
     return {
         'tosca_definitions_version': 'tosca_simple_yaml_1_2',
         'description': f'Made of {path.name}',
         'imports': list(_ETSI),
-        # tosca-parser wants a default, or an input, for each property.
+        # tosca-parser requires a default or an input for each property.
         'node_types': {_TYPE: {'derived_from': 'tosca.nodes.nfv.VNF',
                                'properties': properties}},
         'topology_template': {
             'substitution_mappings': {
                 'node_type': _TYPE, 'properties': {'flavour_id': FLAVOUR}},
             'node_templates': {
-                'VNF': {'type': _TYPE, 'properties': known}, **nodes}}}
+                'VNF': {'type': _TYPE, 'properties': values}, **nodes}}}

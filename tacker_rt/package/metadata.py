@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""TOSCA.meta, the table of contents of a CSAR."""
+"""Reads and checks TOSCA.meta, the table of contents of a CSAR."""
 
 from tacker_rt import files
 from tacker_rt.package import artifacts
@@ -14,7 +14,10 @@ _FILES = (_ENTRY, _MANIFEST, 'ETSI-Entry-Licenses',
 
 
 def check(package: csar.Package, found: list[problem.Problem]) -> None:
-    """What Tacker needs of it; ``tacker-rt pack`` writes a missing one."""
+    """Checks that TOSCA.meta has what Tacker needs.
+
+    A directory may lack the file, because ``tacker-rt pack`` writes it.
+    """
     if csar.META not in package.members:
         if package.packed and entry(package) is None:
             problem.Place(found, package.path).say(
@@ -26,7 +29,7 @@ def check(package: csar.Package, found: list[problem.Problem]) -> None:
         return
     entries = _entries(place, text)
     if not dict(entries).get(_ENTRY):
-        place.say('it is missing', f'write {_ENTRY}: Definitions/FILE',
+        place.say('the key is missing', f'write {_ENTRY}: Definitions/FILE',
                   key=_ENTRY)
     for key, value in entries:
         if key in _FILES and value:
@@ -38,7 +41,7 @@ def check(package: csar.Package, found: list[problem.Problem]) -> None:
 
 
 def entry(package: csar.Package) -> str | None:
-    """The VNFD to begin with: as TOSCA.meta says, or the one at the top."""
+    """Returns the entry VNFD: that of TOSCA.meta, or the one at the top."""
     if csar.META in package.members:
         text = _text(package, csar.META, []) or ''
         return dict(_entries(problem.Place([], ''), text)).get(_ENTRY)
@@ -47,11 +50,11 @@ def entry(package: csar.Package) -> str | None:
 
 
 def manifest(package: csar.Package) -> str | None:
-    """The list of all files, where the package has one."""
+    """Returns the manifest, which lists all files; None without one."""
     if csar.META in package.members:
         text = _text(package, csar.META, []) or ''
-        named = dict(_entries(problem.Place([], ''), text)).get(_MANIFEST)
-        return named if named in package.members else None
+        member = dict(_entries(problem.Place([], ''), text)).get(_MANIFEST)
+        return member if member in package.members else None
     tops = [member for member in package.members
             if '/' not in member and member.endswith('.mf')]
     return tops[0] if len(tops) == 1 else None
@@ -64,7 +67,7 @@ def _text(package: csar.Package, member: str, found: list[problem.Problem]
         return None if data is None else data.decode()
     except UnicodeDecodeError:
         problem.Place(found, package.name(member)).say(
-            'it is not UTF-8 text', 'save it as UTF-8')
+            'the file is not UTF-8 text', 'save the file as UTF-8')
         return None
 
 
@@ -72,7 +75,8 @@ def _check_manifest(package: csar.Package, member: str,
                     found: list[problem.Problem]) -> None:
     place = problem.Place(found, package.name(member))
     if not member.lower().endswith('.mf'):
-        place.say('its name must end in .mf', 'rename it')
+        place.say('the name of a manifest must end in .mf',
+                  'rename the file')
         return
     text = _text(package, member, found)
     if text is not None:
@@ -80,14 +84,14 @@ def _check_manifest(package: csar.Package, member: str,
 
 
 def _entries(place: problem.Place, text: str) -> list[tuple[str, str]]:
-    """Key and value of each line; blank lines part artifacts."""
+    """Returns the key and the value of each line."""
     entries = []
     for number, line in enumerate(text.splitlines(), 1):
         key, colon, value = line.partition(':')
         if colon:
             entries.append((key.strip(), value.strip().strip('\'"')))
         elif line.strip() and not line.startswith(('#', ' ')):
-            place.say('it is not KEY: VALUE', 'correct it',
+            place.say('the line is not KEY: VALUE', 'correct the line',
                       key=f'line {number}')
     return entries
 
@@ -98,8 +102,8 @@ def _check_file(place: problem.Place, package: csar.Package, key: str,
         return
     path = files.below('', value)
     if path is None:
-        place.add(key, value, 'it leaves the package',
+        place.add(key, value, 'the path leads out of the package',
                   'give a path from the top of the package')
     elif path not in package.members:
-        place.add(key, value, 'there is no such file in the package',
+        place.add(key, value, 'the package has no such file',
                   problem.nearest(value, package.in_folder(csar.DEFINITIONS)))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What Tacker does with the VNFD of a package when it takes it in.
+"""Checks the VNFD of a package as Tacker does when it on-boards the package.
 
-That is tosca-parser, where it is installed, and a few rules of Tacker's own.
-Nothing is fetched: a package that imports an address is not parsed.
+Tacker uses tosca-parser, which is used here where it is installed, and a few
+rules of its own.  Nothing is fetched: a package that imports an address is
+not parsed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,10 +25,12 @@ _VNF = 'tosca.nodes.nfv.VNF'
 
 def check(place: problem.Place, entry: str,
           templates: Mapping[str, Mapping[Any, Any]]) -> None:
-    """Leave in *place*, that of the package, what Tacker would refuse.
+    """Adds a problem to *place* for all that Tacker would refuse.
 
-    :param entry: the path in the package of the VNFD to begin with
-    :param templates: all that it imports, and perhaps more, by path
+    :param place: the place of the package
+    :param entry: the path of the entry VNFD in the package
+    :param templates: the entry and all that it imports, by path; more
+        templates do no harm
     """
     addresses = any(files.is_address(name) for template in templates.values()
                     for name in typefiles.imports(template))
@@ -39,10 +42,10 @@ def check(place: problem.Place, entry: str,
         try:
             tosca = _parse(Path(directory) / entry)
         except Exception as error:
-            # Besides its own, it lets KeyError, TypeError ... through.
+            # tosca-parser also raises KeyError, TypeError and the like.
             for line in parser.errors(error):
-                place.say(f'tosca-parser refuses it ({line})',
-                          'correct it as TOSCA',
+                place.say(f'tosca-parser refuses the VNFD ({line})',
+                          'correct its TOSCA',
                           key=problem.name(entry))
         else:
             _check(place, tosca)
@@ -61,19 +64,20 @@ def _check(place: problem.Place, tosca: Any) -> None:
     for node in tosca.nodetemplates:
         _check_images(place, node.name, node.entity_tpl)
     if not any(_is_vnf(node) for node in tosca.nodetemplates):
-        place.say(f'there is no node template of a type {_VNF}',
-                  'write one, with the properties of the VNF')
-    if not any(_has_flavour(one)
-               for one in flavours or [tosca.topology_template]):
-        place.say('there is no deployment flavour', 'write flavour_id in '
-                  'the properties of the substitution_mappings')
+        place.say(f'no node template has a type derived from {_VNF}',
+                  'write such a node template, with the properties of the '
+                  'VNF')
+    if not any(_has_flavour(template)
+               for template in flavours or [tosca.topology_template]):
+        place.say('the package has no deployment flavour', 'write flavour_id '
+                  'in the properties of the substitution_mappings')
 
 
 def _is_vnf(node: Any) -> bool:
-    """Whether it has the type, or one that is derived from it at once."""
+    """Tells whether the type of a node is VNF or derived directly from it."""
     return any(
         _VNF in (kind, (node.custom_def.get(kind) or {}).get('derived_from'))
-        for kind in (one.get('type') for one in node.templates.values())
+        for kind in (body.get('type') for body in node.templates.values())
         if kind in node.custom_def)
 
 
@@ -93,8 +97,8 @@ def _check_images(place: problem.Place, name: str, node: Mapping[str, Any]
         place.say(f'{problem.name(name)} has {len(images)} artifacts of type '
                   f'{_IMAGE}', 'keep one of them')
     elif images and not (node.get('properties') or {}).get('sw_image_data'):
-        place.say(f'{problem.name(name)} has the image {images[0]} and no '
-                  'sw_image_data', 'write it among its properties')
+        place.say(f'{problem.name(name)} has the image {images[0]} but no '
+                  'sw_image_data', 'add sw_image_data to its properties')
 
 
 def _images(artifacts: Any) -> Iterator[str]:

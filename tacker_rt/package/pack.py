@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""From a directory to a CSAR that Tacker on-boards.
+"""Makes of a directory a CSAR that Tacker on-boards.
 
-What a package needs and people need not write is added: TOSCA.meta, and the
-files of types that its Definitions import.  The same directory gives the
-same bytes.
+TOSCA.meta and the type files that Definitions imports are added, so that
+people need not write them.  The same directory always gives the same bytes.
 """
 
 from collections.abc import Iterator
@@ -30,21 +29,22 @@ _META = ('TOSCA-Meta-File-Version: 1.0\n'
 _LEFT_OUT = '__pycache__'
 _MODE, _MODE_OF_SCRIPTS = 0o644, 0o755
 
-#: Images of gigabytes are usual: they are copied in parts.
+#: Images often have gigabytes, so files are copied in parts.
 _CHUNK = 1 << 20
 _HUGE = 1 << 31
 
-#: Content of a package by path: bytes, or the file that has them.
+#: The content of a package by path: bytes, or the file that has them.
 Members = dict[str, bytes | Path]
 
 
 def directory(path: Path, etsi: Path | None = None,
               warnings: list[problem.Problem] | None = None) -> Members:
-    """The members of a package, with what is missing.
+    """Returns the members of a package, with the files that are missing.
 
-    :param etsi: the directory of SOL001's types, else Tacker's
-    :param warnings: filled with what is left out, or not in a manifest
-    :raises InvalidVnfd: one sentence
+    :param etsi: the directory of the types of SOL001, by default of Tacker
+    :param warnings: gets a problem for each file that is left out, or that a
+        manifest does not list
+    :raises InvalidVnfd: when the directory cannot be packed
     """
     found: list[problem.Problem] = []
     with csar.opened(str(path), found) as package:
@@ -57,7 +57,7 @@ def directory(path: Path, etsi: Path | None = None,
         raise exception.InvalidVnfd(problem=found[0])
     if not definitions:
         raise _error(path.name, f'{csar.DEFINITIONS} has no YAML files',
-                     'put the VNFD there')
+                     'put the VNFD into this folder')
     for vnfd in definitions:
         for name, file in typefiles.collect(path, vnfd, etsi).items():
             members.setdefault(name, file)
@@ -70,45 +70,53 @@ def directory(path: Path, etsi: Path | None = None,
 
 def _warn(warnings: list[problem.Problem], path: Path, members: Members,
           manifest: str | None) -> None:
-    """Tell what is in the directory or in the package, and not in both."""
+    """Warns of files that only the directory or only the package has."""
     place = problem.Place(warnings, path.name)
     for folder, folders, files in sorted(os.walk(path)):
         name = os.path.relpath(folder, path).replace(os.sep, '/')
         if name.split('/')[-1] == _LEFT_OUT:
-            place.say('it is left out', 'rename it if the VNF needs it',
-                      key=problem.name(name))
+            place.say('this folder is left out', 'rename the folder if the '
+                      'VNF needs it', key=problem.name(name))
         elif not (folders or files):
-            place.say('an empty folder is left out', 'put a file there if '
-                      'the VNF needs it', key=problem.name(name))
+            place.say('an empty folder is left out', 'put a file into the '
+                      'folder if the VNF needs it', key=problem.name(name))
     added = sorted(name for name in members
                    if not (path / name).is_file())
     for name in added if manifest else ():
-        place.say(f'{manifest} does not list it', 'put the file into the '
-                  'package and list it there, before the manifest is signed',
-                  key=problem.name(name))
+        place.say(f'{manifest} does not list this file', 'put the file into '
+                  'the package and list it in the manifest, before the '
+                  'manifest is signed', key=problem.name(name))
 
 
 def _meta(path: Path, definitions: list[str]) -> bytes:
-    """The entry is the one file that no other imports."""
+    """Returns TOSCA.meta; its entry is the one file that no other imports.
+
+    :raises InvalidVnfd: when there is no such file, or several
+    """
     imported = {typefiles.below(file, name) for file in definitions
                 for name in typefiles.imports(typefiles.load(path / file))}
     entries = [file for file in definitions if file not in imported]
     if len(entries) != 1:
         raise _error(
             path.name, f'{csar.DEFINITIONS} has {len(entries)} files that '
-            'no other imports', f'name one in {csar.META}')
+            'no other file imports, instead of one',
+            f'name the VNFD in {csar.META}')
     return meta(entries[0])
 
 
 def meta(entry: str) -> bytes:
-    """The content of TOSCA.meta for a VNFD, by its path in the package."""
+    """Returns the content of TOSCA.meta for a VNFD.
+
+    :param entry: the path of the VNFD in the package
+    """
     return _META.format(entry=entry).encode()
 
 
 def write(members: Members, target: Path) -> None:
-    """Write a CSAR; where that fails, what was there before stays.
+    """Writes a CSAR; if this fails, an older file at *target* stays.
 
-    :raises InvalidVnfd: the file cannot be written, or is one of *members*
+    :raises InvalidVnfd: when the file cannot be written, or is one of
+        *members*
     """
     _check(members, target)
     draft = target.with_name(f'.{target.name}.{os.getpid()}')
@@ -119,8 +127,8 @@ def write(members: Members, target: Path) -> None:
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
-        raise _error(target.name, f'it cannot be written ({error.strerror})',
-                     'give another path') from error
+        raise _error(target.name, f'the file cannot be written '
+                     f'({error.strerror})', 'give another path') from error
 
 
 def _check(members: Members, target: Path) -> None:
@@ -128,18 +136,19 @@ def _check(members: Members, target: Path) -> None:
         try:
             name.encode()
         except UnicodeEncodeError as error:
-            raise _error(problem.name(name), 'its name is not UTF-8 text',
-                         'rename it') from error
+            raise _error(problem.name(name), 'the name of the file is not '
+                         'UTF-8 text', 'rename the file') from error
         if (isinstance(content, Path) and target.exists()
                 and content.samefile(target)):
-            raise _error(target.name, 'it is one of the files to pack',
-                         'give a path outside of the package')
+            raise _error(target.name, 'this path is one of the files to '
+                         'pack', 'give a path outside of the package')
 
 
 def _write(members: Members, target: Path) -> None:
     with zipfile.ZipFile(target, 'w', zipfile.ZIP_DEFLATED) as archive:
         for name, content in _in_order(members):
-            # Of 1980 and not of the file: the same bytes each time.
+            # ZipInfo dates from 1980, not from the file, so that the same
+            # directory gives the same bytes.
             info = zipfile.ZipInfo(name)
             info.external_attr = _mode(content) << 16
             info.compress_type = zipfile.ZIP_DEFLATED
@@ -149,7 +158,10 @@ def _write(members: Members, target: Path) -> None:
 
 
 def _mode(content: bytes | Path) -> int:
-    """Tacker unpacks with these rights: a script stays one."""
+    """Returns the rights with which Tacker unpacks a file.
+
+    Scripts stay executable.
+    """
     runs = (isinstance(content, Path)
             and content.stat().st_mode & stat.S_IXUSR)
     return _MODE_OF_SCRIPTS if runs else _MODE
@@ -165,7 +177,7 @@ def _opened(content: bytes | Path) -> BinaryIO:
 
 
 def _in_order(members: Members) -> Iterator[tuple[str, bytes | Path]]:
-    """TOSCA.meta first, as in the CSAR specification."""
+    """Yields the members with TOSCA.meta first, as the standard requires."""
     for name in sorted(members, key=lambda name: (name != csar.META, name)):
         yield name, members[name]
 

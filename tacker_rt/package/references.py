@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Files that artifacts and interfaces of node templates name.
+"""Checks the files that artifacts and interfaces of node templates name.
 
-Tacker looks for them when a package is on-boarded, from the folder of the
-file that names them.  Addresses are left to it: nothing is fetched here.
+Tacker looks for these files when a package is on-boarded, beginning at the
+folder of the file that names them.  Addresses are left to Tacker, because
+this module fetches nothing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,8 +16,8 @@ from tacker_rt import files
 from tacker_rt.package import csar
 from tacker_rt import problem
 
-_ADVICE = 'add the file, or remove what names it'
-#: How an operation names its file, the first that is there.
+_ADVICE = 'add the file, or remove this key'
+#: The keys that name the file of an operation; the first one counts.
 _IMPLEMENTATION, _NESTED = 'implementation', ('primary', 'dependencies')
 
 Nodes = Mapping[Any, Any]
@@ -24,7 +25,7 @@ Nodes = Mapping[Any, Any]
 
 def check(package: csar.Package, member: str, template: Mapping[Any, Any],
           found: list[problem.Problem]) -> None:
-    """Leave a problem in *found* for each file that is not there."""
+    """Adds a problem to *found* for each file that is missing."""
     quiet = problem.Place([], '')
     nodes = {name: node for name, node in quiet.section(
         dict(template), 'topology_template', 'node_templates').items()
@@ -36,12 +37,11 @@ def check(package: csar.Package, member: str, template: Mapping[Any, Any],
         return
     for key, file in named:
         if not isinstance(file, str):
-            place.add(key, file, 'it must be the name of one file',
-                      'write a text')
+            place.add(key, file, 'the value must be the name of one file',
+                      'write it as a string')
         elif not (_is_url(file) or files.below(
                 posixpath.dirname(member), file) in package.members):
-            place.add(key, file, 'there is no such file in the package',
-                      _ADVICE)
+            place.add(key, file, 'the package has no such file', _ADVICE)
 
 
 def _is_url(name: str) -> bool:
@@ -59,8 +59,8 @@ def _named(place: problem.Place, name: str, node: dict[Any, Any]
             yield f'artifacts.{key}', artifact
         elif not isinstance(artifact, dict):
             place.add(f'{name}.artifacts.{key}', artifact,
-                      'it must be a file, or a mapping with one',
-                      'write file: NAME below it')
+                      'an artifact must be the name of a file, or a mapping '
+                      'with the key file', 'write file: NAME below it')
         elif 'file' in artifact:
             yield f'artifacts.{key}.file', artifact['file']
     for key, interface in _mapping(place, name, node, 'interfaces'):
@@ -73,17 +73,21 @@ def _named(place: problem.Place, name: str, node: dict[Any, Any]
 
 def _mapping(place: problem.Place, name: str, parent: dict[Any, Any],
              key: Any) -> Iterator[tuple[Any, Any]]:
-    """What is below *key*; Tacker minds an empty key, not an empty map."""
+    """Yields the entries below *key*.
+
+    Like Tacker this refuses a key without a value, but not an empty mapping.
+    """
     value = parent.get(key, {})
     if isinstance(value, dict):
         yield from value.items()
     elif value or value is None:
-        place.add(f'{name}.{key}', value, 'it must be a mapping',
-                  'remove it, or indent what belongs to it below it')
+        place.add(f'{name}.{key}', value, 'the value must be a mapping',
+                  'remove the key, or indent the keys that belong to it '
+                  'below it')
 
 
 def _implementations(body: Any) -> Iterator[Any]:
-    """The file of an operation, if it has one."""
+    """Yields the file of an operation, if it has one."""
     if isinstance(body, str):
         yield body
     elif isinstance(body, dict) and _IMPLEMENTATION in body:
@@ -95,7 +99,7 @@ def _implementations(body: Any) -> Iterator[Any]:
 
 
 def _calls_an_artifact(nodes: Nodes) -> bool:
-    """Whether an operation names an artifact, by its name, before it.
+    """Tells whether an operation names an artifact defined before it.
 
     Tacker then looks for none of the files of the template.
     """

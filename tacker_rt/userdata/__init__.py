@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""User data classes for Tacker: v1 and v2 of its life-cycle API."""
+"""User data classes for v1 and v2 of Tacker's life-cycle API."""

@@ -2,10 +2,11 @@
 
 """Puts reservations into the Heat templates of a package (its base HOT).
 
-Nothing of Tacker here: templates as mappings in, changed in place.  The
-server of a VDU has the name of the VDU, in the template or in one nested in
-it.  In a *numbered* template, as Tacker's StandardUserData makes them, it is
-the name, a hyphen and a number, and nothing else is a VDU.
+Nothing here needs Tacker: the functions take templates as mappings and
+change them in place.  The server of a VDU has the name of the VDU, in the
+template or in a template nested in it.  In a *numbered* template, which
+Tacker's StandardUserData makes, the server has the name of the VDU, a hyphen
+and a number; a name without a number is not a VDU there.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,26 +28,26 @@ _METADATA = 'metadata'
 
 Template = dict[str, Any]
 Vdus = Mapping[str, descriptor.Vdu]
-#: Gives vcpus, ram in MiB and disk in GiB for the flavor of a VDU.
+#: Returns vcpus, ram in MiB and disk in GiB for the flavor of a VDU.
 Size = Callable[[str], Mapping[str, int]]
 
 
 def vdu_of(name: Any, vdus: Vdus, numbered: bool) -> descriptor.Vdu | None:
-    """The VDU that a resource, or a part of a parameter, is named after."""
+    """Returns the VDU after which a resource or a parameter is named."""
     if not isinstance(name, str):
         return None
     if not numbered:
         return vdus.get(name)
-    found = _NUMBERED.fullmatch(name)
-    return vdus.get(found[1]) if found else None
+    match = _NUMBERED.fullmatch(name)
+    return vdus.get(match[1]) if match else None
 
 
 def hints(template: Template, vdus: Vdus, numbered: bool = False
           ) -> set[str]:
-    """Give the servers the hints of their VDUs.
+    """Gives the servers the hints of their VDUs.
 
     :returns: names of the VDUs whose servers were found
-    :raises InvalidVnfd: a server has hints that cannot be added to
+    :raises InvalidVnfd: when hints cannot be added to those of a server
     """
     served = set()
     for name, resource in _servers(template):
@@ -63,7 +64,9 @@ def hints(template: Template, vdus: Vdus, numbered: bool = False
 
 
 def metadata(template: Template, vnf: str) -> None:
-    """Tell all servers which VNF they belong to, where that can be added.
+    """Adds to the metadata of all servers the VNF that they belong to.
+
+    Servers whose metadata cannot be extended are left alone.
 
     :param vnf: Tacker's identifier
     """
@@ -82,20 +85,22 @@ def _merged(vdu: descriptor.Vdu, template: Template, before: Any,
             values: dict[str, Any]) -> dict[str, Any]:
     if syntax.function(before):
         if not syntax.has_map_merge(template):
-            raise _error(vdu, f'{_HINTS} is a function, and templates of '
+            raise _error(vdu, f'{_HINTS} is a function, but templates of '
                          'this version have no map_merge',
                          'write heat_template_version: 2016-10-14 or newer')
         return {'map_merge': [before, values]}
     if not isinstance(before, dict):
         raise _error(vdu, f'{_HINTS} must be a mapping',
-                     'write each hint on a line of its own')
+                     'write each hint as a key with a value')
     return {**before, **values}
 
 
 def _servers(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields servers, those that a group repeats too; None if removed.
+    """Yields the name and the resource of each server.
 
-    :raises InvalidVnfd: what should be a mapping is none
+    The server that a group repeats is among them.
+
+    :raises InvalidVnfd: when a part that must be a mapping is not
     """
     for name, resource in _section(template, 'resources').items():
         kind = _get(resource, 'type')
@@ -107,7 +112,10 @@ def _servers(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _section(parent: Any, key: str) -> dict[Any, Any]:
-    """The mapping below *key*; empty where there is none."""
+    """Returns the mapping below *key*; {} if there is none.
+
+    :raises InvalidVnfd: when the value is not a mapping
+    """
     found: list[problem.Problem] = []
     section = problem.Place(found, 'BaseHOT').section(
         parent if isinstance(parent, dict) else {key: parent}, key)
@@ -117,13 +125,17 @@ def _section(parent: Any, key: str) -> dict[Any, Any]:
 
 
 def open_guard(template: Template) -> None:
-    """Remove what lets Heat refuse the template where nobody came here."""
+    """Removes the guard from a template.
+
+    Heat refuses a template with the guard, so a template that did not come
+    through this module deploys nothing.
+    """
     if syntax.is_guard(_section(template, 'resources').get(syntax.GUARD)):
         del template['resources'][syntax.GUARD]
 
 
 def _properties(server: dict[str, Any]) -> dict[str, Any]:
-    """Those of a server, which are added where it has none."""
+    """Returns the properties of a server, which are added if missing."""
     properties: dict[str, Any] = server.get('properties') or {}
     server['properties'] = properties
     return properties
@@ -135,18 +147,19 @@ def _get(value: Any, key: str) -> Any:
 
 def flavors(template: Template, vdus: Vdus, size: Size,
             numbered: bool = False) -> set[str]:
-    """Add the flavors that carry a reservation and let the servers use them.
+    """Adds the flavors that carry a reservation, and lets servers use them.
 
-    A server keeps what its flavor said when it was made, so another
-    reservation is another resource: its name tells the numbers.
+    A server keeps the extra specs that its flavor had when it was created,
+    so another reservation needs another resource: the name of the resource
+    has the numbers of the reservation.
 
-    :returns: names of the VDUs whose servers take them
-    :raises InvalidVnfd: the size of one is not known
+    :returns: names of the VDUs whose servers use such a flavor
+    :raises InvalidVnfd: when the size of a flavor is not known
     """
     resources = _section(template, 'resources')
     made = set()
-    for named, value in list(syntax.flavor_uses(resources)):
-        vdu = vdu_of(named, vdus, numbered)
+    for vdu_name, value in list(syntax.flavor_uses(resources)):
+        vdu = vdu_of(vdu_name, vdus, numbered)
         if vdu is None or not vdu.in_flavor:
             continue
         name = f'{vdu.name}_rt_{_numbers(vdu)}'
@@ -162,25 +175,25 @@ def flavors(template: Template, vdus: Vdus, size: Size,
 
 
 def as_patch(template: Template) -> None:
-    """Change a whole template into a patch of one from another package.
+    """Changes a whole template into a patch of another package's template.
 
-    In a JSON merge patch what is not named stays: old hints of a server, and
-    the old source of a flavor next to the new one.
+    A JSON merge patch keeps all keys that it does not name: old hints of a
+    server, and the old source of a flavor beside the new source.
 
-    :raises InvalidVnfd: hints are a function, beside which old ones would
-        stay
+    :raises InvalidVnfd: when hints are a function, because old hints would
+        stay beside it
     """
     for name, server in _servers(template):
         properties = _properties(server)
         if syntax.function(properties.get(_HINTS)):
             raise exception.InvalidVnfd(problem=problem.Problem(
                 'BaseHOT', f'{_HINTS} is a function, and a change of the '
-                'package cannot put it in the place of others',
-                'write each hint on a line of its own, or in a nested '
+                'package cannot replace other hints by a function',
+                'write each hint as a key with a value, or use a nested '
                 'template', key=problem.name(name)))
         if properties.get(_HINTS):
-            ours = (*reservation.KEYS, *workload.KEYS)
-            properties[_HINTS] = {**dict.fromkeys(ours),
+            keys = (*reservation.KEYS, *workload.KEYS)
+            properties[_HINTS] = {**dict.fromkeys(keys),
                                   **properties[_HINTS]}
         else:
             properties[_HINTS] = None
@@ -197,25 +210,26 @@ def _patch_flavors(value: Any) -> None:
 
 
 def check(vdus: Vdus, served: set[str], made: set[str]) -> None:
-    """Every reservation found its server, and its flavor if it has one.
+    """Checks that every reservation reached a server and, if any, a flavor.
 
-    :raises InvalidVnfd: naming the first VDU that has none
+    :raises InvalidVnfd: when a reservation did not; names the first VDU
     """
     for vdu in vdus.values():
         if not (vdu.hints or vdu.workload):
             continue
         if vdu.open_inputs:
-            raise _error(vdu, f'the input {vdu.open_inputs[0]} has no value '
-                         'here', 'give it a default, or ask for a '
-                         'reservation in the request')
+            raise _error(vdu, f'the input {vdu.open_inputs[0]} of its '
+                         'reservation has no value', 'give the input a '
+                         'default, or ask for the reservation in the '
+                         'request')
         if vdu.name not in served:
             raise _error(vdu, f'the base HOT has no {syntax.SERVER} of this '
-                         'name', 'name it as the VDU')
+                         'name', 'give the server the name of the VDU')
         if vdu.in_flavor and vdu.name not in made:
             raise _error(
-                vdu, 'the base HOT does not take its flavor from '
+                vdu, 'the base HOT does not take the flavor of the VDU from '
                 f'[nfv, VDU, {vdu.name}, {syntax.FLAVOR_PARAMETER}]',
-                'let it, or use the carrier hints')
+                'take the flavor from there, or use the carrier hints')
 
 
 def _error(vdu: descriptor.Vdu, rule: str, advice: str

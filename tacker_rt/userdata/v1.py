@@ -2,13 +2,14 @@
 
 """User data for Tacker's v1 API, for packages with a base HOT.
 
-Tacker reads the file of a v1 class out of the package again to heal and to
-scale, so the package has one, of a single line::
+To heal and to scale, Tacker reads the file of a v1 class from the package
+again, so the package must have this file.  It has a single line::
 
     from tacker_rt.userdata.v1 import RtUserData  # noqa: F401
 
-A v1 class gives parameters and cannot change templates: the base HOT takes
-the reservation of a VDU from nfv, for its hints (or a flavor of its own) ::
+A v1 class returns parameters and cannot change templates.  The base HOT
+takes the reservation of a VDU from nfv, for its hints or for a flavor of its
+own::
 
     cpu.rt_runtime_us: {get_param: [nfv, VDU, VDU1, cpu.rt_runtime_us]}
     cpu.rt_period_us: {get_param: [nfv, VDU, VDU1, cpu.rt_period_us]}
@@ -31,17 +32,17 @@ Json = dict[str, Any]
 
 
 class RtUserData(abstract_user_data.AbstractUserData):
-    """Parameters for flavor, image, networks and reservation of each VDU.
+    """The parameters for flavor, image, networks and reservation of a VDU.
 
-    To scale and to heal takes no other ones than the stack has.
+    Scaling and healing use the parameters that the stack already has.
     """
 
     @staticmethod
     def instantiate(base_hot_dict: Json, vnfd_dict: Json,
                     inst_req_info: Any, grant_info: Json | None) -> Json:
-        """Give the parameters of the stack.
+        """Returns the parameters of the stack.
 
-        :raises LCMUserDataFailed: a reservation is wrong
+        :raises LCMUserDataFailed: when a reservation is not valid
         """
         parameters = _parameters(base_hot_dict, vnfd_dict, inst_req_info,
                                  grant_info or {})
@@ -50,7 +51,7 @@ class RtUserData(abstract_user_data.AbstractUserData):
                 vnfd_dict, where='VNFD',
                 request=inst_req_info.additional_params)
         except exception.TackerRTError as error:
-            # Not sys.exit: this runs in a thread of the conductor.
+            # sys.exit is wrong here: this is a thread of the conductor.
             raise vnfm.LCMUserDataFailed(reason=str(error))
         for vdu in vdus.values():
             if vdu.source:
@@ -63,7 +64,7 @@ class RtUserData(abstract_user_data.AbstractUserData):
 
 def _parameters(base_hot: Json, vnfd_dict: Json, request: Any, grant: Json
                 ) -> Json:
-    """What other v1 classes give, too; the request adds to nfv."""
+    """Returns the parameters of all v1 classes, changed by the request."""
     initial = utils.create_initial_param_dict(base_hot)
     networks = (utils.create_network_dict(request, initial)
                 if request.ext_virtual_links else {})
@@ -71,6 +72,6 @@ def _parameters(base_hot: Json, vnfd_dict: Json, request: Any, grant: Json
         initial, utils.create_vdu_flavor_capability_name_dict(vnfd_dict),
         {**utils.create_sw_image_dict(vnfd_dict),
          **utils.create_vdu_image_dict(grant)}, networks)
-    asked = utils.get_diff_base_hot_param_from_api(base_hot, request)
-    merged: Json = vnf_instance_utils.json_merge_patch(parameters, asked)
+    changes = utils.get_diff_base_hot_param_from_api(base_hot, request)
+    merged: Json = vnf_instance_utils.json_merge_patch(parameters, changes)
     return merged

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""User data for Tacker's v2 API; packages need no file of it.
+"""User data for Tacker's v2 API; packages need no file for it.
 
-A request names it by the path Tacker imports it from, and a class::
+A request names this module by the path from which Tacker imports it, and
+one of the classes::
 
     "lcm-operation-user-data": "tacker_rt/userdata/v2.py",
     "lcm-operation-user-data-class": "RtDefaultUserData"
 
-The classes add to those of Tacker the reservations that the VNFD asks for
-(see :mod:`tacker_rt.vnfd.descriptor`), wherever these hand a template to
-Heat.  What a request to instantiate or to change the package asks for is
-given to all servers of a VDU and kept; any other request that asks for a
-reservation is refused, because its template reaches some servers only.
+The classes extend those of Tacker: wherever they hand a template to Heat,
+they add the reservations that the VNFD asks for (see
+:mod:`tacker_rt.vnfd.descriptor`).  A reservation that a request to
+instantiate, or to change the package, asks for is given to all servers of a
+VDU and kept.  Any other request that asks for a reservation is refused,
+because its template reaches only some of the servers.
 
-Tacker runs the classes in a process of their own and reports what it writes
-to stderr where it fails: one sentence, instead of a traceback.
+Tacker runs the classes in a separate process.  If the process fails, Tacker
+reports what it wrote to standard error, which is one sentence instead of a
+traceback.
 """
 
 from collections.abc import Mapping
@@ -42,45 +45,51 @@ Json = dict[str, Any]
 
 
 def _persisted(inst: Json) -> Json:
-    """What the stack has as its parameter nfv, requests of before in it."""
+    """Returns the parameter nfv of the stack, with earlier requests."""
     info = inst.get('instantiatedVnfInfo') or {}
     nfv: Json = (info.get('metadata') or {}).get('nfv') or {}
     return nfv
 
 
-#: A request and, as its parameters win in Tacker, what the NFVO granted.
+#: A request and the grant of the NFVO, whose parameters win in Tacker.
 _Asked = tuple[asked.Asked, ...]
 
 
 def _asked(req: Json, grant: Json) -> _Asked:
     return tuple(
-        asked.Asked(where, one.get('additionalParams') or {})
-        for where, one in ((asked.REQUEST, req), (asked.GRANT, grant)))
+        asked.Asked(where, body.get('additionalParams') or {})
+        for where, body in ((asked.REQUEST, req), (asked.GRANT, grant)))
 
 
 def _fail(error: exception.TackerRTError) -> NoReturn:
-    """After an empty line, because others have written before it."""
-    wrong = error.kwargs.get('problem')
-    if wrong is not None and wrong.file == asked.KEPT:
-        wrong = dataclasses.replace(
-            wrong, advice='ask for another value, or for null, when you '
+    """Ends the process with one sentence on standard error.
+
+    An empty line separates it from what other code has written.
+    """
+    reason = error.kwargs.get('problem')
+    if reason is not None and reason.file == asked.KEPT:
+        reason = dataclasses.replace(
+            reason, advice='ask for another value, or for null, when you '
             'change the package')
-    sys.exit(f'\ntacker_rt: {wrong or error}')
+    sys.exit(f'\ntacker_rt: {reason or error}')
 
 
 def _refuse_wishes(req: Json, grant: Json, purpose: str) -> None:
-    for one in _asked(req, grant):
-        for vdu, key, value in one.wishes():
+    for source in _asked(req, grant):
+        for vdu, key, value in source.wishes():
             _fail(exception.InvalidVnfd(problem=problem.Problem(
-                one.where, f'a request to {purpose} cannot ask for a '
-                'reservation', 'ask for it when you instantiate, or when you '
-                'change the package', vdu=vdu, key=problem.name(key),
-                value=problem.shown(value))))
+                source.where, f'a request to {purpose} cannot ask for a '
+                'reservation', 'ask for the reservation when you instantiate '
+                'the VNF or change its package', vdu=vdu,
+                key=problem.name(key), value=problem.shown(value))))
 
 
 def _vdus(package: Any, flavour: str, wishes: _Asked, inst: Json
           ) -> dict[str, descriptor.Vdu]:
-    """:raises InvalidVnfd: a reservation is wrong"""
+    """Returns the VDUs with their reservations.
+
+    :raises InvalidVnfd: when a reservation is not valid
+    """
     kept = asked.Asked(asked.KEPT, {'nfv': _persisted(inst)})
     vdus = descriptor.read_package(package.definitions, flavour=flavour,
                                    request=(kept, *wishes))
@@ -93,32 +102,32 @@ def _vdus(package: Any, flavour: str, wishes: _Asked, inst: Json
 
 
 def _size(package: Any, flavour: str, name: str) -> dict[str, int]:
-    """The size of a flavor, as heat-translator makes it of a VDU.
+    """Returns the size of a flavor, as heat-translator makes it of a VDU.
 
-    :raises InvalidVnfd: it is not there, or no number
+    :raises InvalidVnfd: when the size is missing or is not a number
     """
     node = package.get_vdu_nodes(flavour)[name]
     convert = utils.MemoryUnit.convert_unit_size_to_num
     try:
-        wanted = node['capabilities']['virtual_compute']['properties']
-        storage = wanted.get('virtual_local_storage') or [
+        compute = node['capabilities']['virtual_compute']['properties']
+        storage = compute.get('virtual_local_storage') or [
             {'size_of_storage': '0 GiB'}]
         return {
-            'vcpus': int(wanted['virtual_cpu']['num_virtual_cpu']),
-            'ram': convert(wanted['virtual_memory']['virtual_mem_size'],
+            'vcpus': int(compute['virtual_cpu']['num_virtual_cpu']),
+            'ram': convert(compute['virtual_memory']['virtual_mem_size'],
                            'MiB'),
             'disk': convert(storage[0]['size_of_storage'], 'GiB')}
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise exception.InvalidVnfd(problem=problem.Problem(
-            'VNFD', 'virtual_compute does not say the size of the flavor '
-            'that carries its reservation', 'give num_virtual_cpu, '
-            'virtual_mem_size and size_of_storage as values, or use the '
-            'carrier hints', vdu=name)) from error
+            'VNFD', 'virtual_compute does not give the size of the flavor '
+            'that carries the reservation', 'give values for '
+            'num_virtual_cpu, virtual_mem_size and size_of_storage, or use '
+            'the carrier hints', vdu=name)) from error
 
 
 def _inject(fields: Json, vdus: Mapping[str, descriptor.Vdu],
             size: inject.Size, numbered: bool, vnf: str) -> None:
-    """Change template and files, which are YAML in *fields*."""
+    """Adds reservations to the template and files, which are YAML texts."""
     template = yaml.safe_load(fields['template'])
     files = {name: yaml.safe_load(text)
              for name, text in fields.get('files', {}).items()}
@@ -138,9 +147,9 @@ def _inject(fields: Json, vdus: Mapping[str, descriptor.Vdu],
 
 def _reserve(fields: Json, vnfd_id: str, wishes: _Asked, flavour: str,
              inst: Json, tmp_csar_dir: str, numbered: bool = False) -> Json:
-    """Puts reservations into the template of *fields*, if that has one.
+    """Adds reservations to the template of *fields*, if there is one.
 
-    Without one the stack keeps the one it has.
+    Without a template in *fields* the stack keeps its own.
     """
     if 'template' not in fields:
         return fields
@@ -161,7 +170,10 @@ def _flavour(inst: Json) -> str:
 
 def _reserve_anew(fields: Json, vnfd_id: str, wishes: _Asked, inst: Json,
                   tmp_csar_dir: str) -> Json:
-    """Does it with the templates of a package, to patch the stack's."""
+    """Adds reservations to the templates of a package, as a patch.
+
+    The patch changes the templates of the stack.
+    """
     package = common_script_utils.get_vnfd(vnfd_id, tmp_csar_dir)
     hot = package.get_base_hot(_flavour(inst))
     common_script_utils.apply_ext_managed_vls_from_inst(hot['template'], inst)
@@ -180,41 +192,42 @@ def _reserve_anew(fields: Json, vnfd_id: str, wishes: _Asked, inst: Json,
 
 
 def _keep(fields: Json, wishes: _Asked, kept: Json | None = None) -> None:
-    """Put wishes into the parameter nfv, as a patch of the stack's.
+    """Puts wishes into the parameter nfv, as a patch of the parameter.
 
-    :param kept: the parameter nfv to go back to, rather than to the wishes
+    :param kept: an earlier parameter nfv, whose values are restored instead
+        of setting the wishes
     """
     vdus = fields['parameters']['nfv'].setdefault('VDU', {})
-    for one in wishes:
-        for vdu, key, value in one.wishes():
+    for source in wishes:
+        for vdu, key, value in source.wishes():
             if kept is not None:
                 value = kept.get('VDU', {}).get(vdu, {}).get(key)
             vdus.setdefault(vdu, {})[key] = value
 
 
 def _keep_made_flavors(fields: Json, inst: Json) -> None:
-    """A roll hands members of a scaling group the flavor they have.
+    """Gives members of a scaling group the flavor that they have.
 
-    Tacker takes it from the parameters, where a flavor that the template
-    makes has no name.
+    Tacker takes the flavor from the parameters, where a flavor that is made
+    by the template has no name.
     """
-    wanted = fields['parameters']['nfv'].get('VDU', {})
+    vdus = fields['parameters']['nfv'].get('VDU', {})
     for vnfc in inst['instantiatedVnfInfo'].get('vnfcResourceInfo', ()):
-        values = wanted.get(vnfc['vduId'], {})
+        values = vdus.get(vnfc['vduId'], {})
         if ('computeFlavourId' in values
                 and values['computeFlavourId'] is None):
             values['computeFlavourId'] = vnfc['metadata'].get('flavor')
 
 
 class RtDefaultUserData(userdata_default.DefaultUserData):
-    """One resource, or one scaling group, for each VDU."""
+    """User data for templates with one resource or group for each VDU."""
 
     @staticmethod
     def instantiate(req: Json, inst: Json, grant_req: Json, grant: Json,
                     tmp_csar_dir: str) -> Json:
         fields = userdata_default.DefaultUserData.instantiate(
             req, inst, grant_req, grant, tmp_csar_dir)
-        # Tacker reads it from the stack, even where nothing needs it.
+        # Tacker reads this key from the stack, even if it is not needed.
         fields['parameters']['nfv'].setdefault('VDU', {})
         return _reserve(fields, inst['vnfdId'], _asked(req, grant),
                         req['flavourId'], inst, tmp_csar_dir)
@@ -246,10 +259,10 @@ class RtDefaultUserData(userdata_default.DefaultUserData):
     @staticmethod
     def change_vnfpkg(req: Json, inst: Json, grant_req: Json, grant: Json,
                       tmp_csar_dir: str) -> Json:
-        """Unlike Tacker's, sends templates and keeps what is asked for.
+        """Sends templates and keeps the wishes, which Tacker's class does not.
 
-        Else the stack would keep the hints of the old package, and a later
-        change would not know of the request.
+        Otherwise the stack would keep the hints of the old package, and a
+        later change would not know what was asked for.
         """
         fields = userdata_default.DefaultUserData.change_vnfpkg(
             req, inst, grant_req, grant, tmp_csar_dir)
@@ -261,7 +274,7 @@ class RtDefaultUserData(userdata_default.DefaultUserData):
     @staticmethod
     def change_vnfpkg_rollback(req: Json, inst: Json, grant_req: Json,
                                grant: Json, tmp_csar_dir: str) -> Json:
-        """Without what the failed request asked for."""
+        """Goes back to the values from before the failed request."""
         fields = userdata_default.DefaultUserData.change_vnfpkg_rollback(
             req, inst, grant_req, grant, tmp_csar_dir)
         _keep(fields, _asked(req, grant), _persisted(inst))
@@ -269,7 +282,10 @@ class RtDefaultUserData(userdata_default.DefaultUserData):
 
 
 class RtStandardUserData(userdata_standard.StandardUserData):
-    """One resource for each instance of a VDU: VDU1-0, VDU1-1 ..."""
+    """User data for templates with one resource for each instance of a VDU.
+
+    The names of the resources are VDU1-0, VDU1-1 and so on.
+    """
 
     @staticmethod
     def instantiate(req: Json, inst: Json, grant_req: Json, grant: Json,
@@ -282,7 +298,7 @@ class RtStandardUserData(userdata_standard.StandardUserData):
     @staticmethod
     def scale(req: Json, inst: Json, grant_req: Json, grant: Json,
               tmp_csar_dir: str) -> Json:
-        """New instances get what those before them have."""
+        """Gives new instances the reservation that the others have."""
         _refuse_wishes(req, grant, 'scale')
         fields = userdata_standard.StandardUserData.scale(
             req, inst, grant_req, grant, tmp_csar_dir)

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a descriptor says: parsed YAML in, reservations of VDUs out."""
+"""Reads descriptors: takes parsed YAML, returns reservations of VDUs."""

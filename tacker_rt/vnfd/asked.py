@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What requests ask for: ``nfv.VDU.<vdu>`` of their additionalParams.
+"""Reads what requests ask for in ``nfv.VDU.<vdu>`` of additionalParams.
 
-Several may speak of one VNF: what is kept of those before, the request of
-now, and the grant of it.  A later one wins key by key, and null in it takes
-back what those before it asked for.
+Several sources may count for one VNF: what is kept of earlier requests, the
+current request, and its grant.  A later source wins key by key, and null in a
+later source takes an earlier wish back.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,13 +27,16 @@ _KNOWN = frozenset(statements.REQUEST.names.values())
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Asked:
-    """The additionalParams of *where*, which is a name for messages."""
+    """The additionalParams of one source.
+
+    :ivar where: the name of the source for messages
+    """
 
     where: str
     parameters: Mapping[str, Any]
 
     def wishes(self) -> Iterator[tuple[str, str, Any]]:
-        """VDU, key and value of what is ours, or much like ours."""
+        """Yields VDU, key and value of each key that is like one of ours."""
         quiet = problem.Place([], '')
         for vdu, raw in quiet.section(dict(self.parameters),
                                       *_PATH).items():
@@ -42,32 +45,33 @@ class Asked:
                     yield str(vdu), key, value
 
 
-#: The additionalParams of one request, or those of several, the last wins.
+#: The additionalParams of one request, or several sources; the last wins.
 Request = Mapping[str, Any] | Iterable[Asked]
 
 
 def read(parts: topology.Topology, request: Request,
          found: list[problem.Problem]
          ) -> dict[str, list[statements.Statement]]:
-    """Statements by VDU, the strongest first."""
-    several = ([Asked(REQUEST, request)] if isinstance(request, Mapping)
+    """Returns the statements of requests by VDU, the strongest first."""
+    sources = ([Asked(REQUEST, request)] if isinstance(request, Mapping)
                else list(request))
     values: dict[str, dict[str, dict[str, Any]]] = {}
-    for one in several:
-        place = problem.Place(found, one.where)
-        _check_places(place, one.parameters)
-        place.section(dict(one.parameters), *_PATH)
-        for vdu, key, value in one.wishes():
-            _lay(values.setdefault(vdu, {}), one.where, key, value)
+    for source in sources:
+        place = problem.Place(found, source.where)
+        _check_places(place, source.parameters)
+        place.section(dict(source.parameters), *_PATH)
+        for vdu, key, value in source.wishes():
+            _lay(values.setdefault(vdu, {}), source.where, key, value)
     stated = {}
     for vdu, by_place in values.items():
-        said = list(_statements(found, vdu, by_place,
-                                [one.where for one in reversed(several)]))
-        if said and vdu not in parts.vdus:
-            (said[0].place or problem.Place(found, REQUEST)).say(
-                'there is no such VDU', problem.nearest(vdu, parts.vdus))
-        elif said:
-            stated[vdu] = said
+        wishes = list(_statements(
+            found, vdu, by_place,
+            [source.where for source in reversed(sources)]))
+        if wishes and vdu not in parts.vdus:
+            (wishes[0].place or problem.Place(found, REQUEST)).say(
+                'the VNFD has no such VDU', problem.nearest(vdu, parts.vdus))
+        elif wishes:
+            stated[vdu] = wishes
     return stated
 
 
@@ -75,15 +79,16 @@ def _check_places(place: problem.Place, parameters: Mapping[str, Any]
                   ) -> None:
     for path, key, value in unread.keys(dict(parameters), ()):
         if path[:2] != _PATH or len(path) != len(_PATH) + 1:
-            place.add(key, value, 'nobody reads it here',
+            place.add(key, value, 'this key is not read here',
                       'move it to ' + ' > '.join(_PATH) + ' > the VDU')
 
 
 def _lay(by_place: dict[str, dict[str, Any]], where: str, key: str,
          value: Any) -> None:
-    """Put a value of one place over those of the places before it."""
-    had = [values.pop(key) for values in by_place.values() if key in values]
-    if value is not None or not (had or key in _KNOWN):
+    """Puts a value of one place over the values of earlier places."""
+    earlier = [values.pop(key) for values in by_place.values()
+               if key in values]
+    if value is not None or not (earlier or key in _KNOWN):
         by_place.setdefault(where, {})[key] = value
 
 
@@ -92,8 +97,8 @@ def _statements(found: list[problem.Problem], vdu: str,
                 places: Iterable[str]) -> Iterator[statements.Statement]:
     inputs = tosca_inputs.Inputs({}, {})
     for where in places:
-        said = statements.read(
+        statement = statements.read(
             problem.Place(found, where, vdu), statements.REQUEST,
             by_place.get(where, {}), inputs.resolve)
-        if said is not None:
-            yield said
+        if statement is not None:
+            yield statement

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a VDU may not ask for together with a reservation."""
+"""Checks what a VDU may not ask for together with a reservation."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,28 +22,35 @@ _SPECS_KEY = 'nova_extra_specs'
 
 
 def check(part: topology.Part, specs: Mapping[str, str]) -> None:
-    """Checks a VDU with a reservation; *specs* are of its cpu_allocation."""
+    """Checks a VDU with a reservation.
+
+    :param specs: the extra specs of its cpu_allocation
+    """
     place = part.place
     _check_specs(place, specs, allocation.POLICY_KEY)
     pinning = place.section(part.body, *_PINNING).get(_PINNING_KEY)
     if pinning == 'static':
         place.add(_PINNING_KEY, pinning, 'a CPU reservation needs shared '
-                  'pCPUs, not dedicated ones', 'remove it, or the reservation')
+                  'pCPUs, not dedicated ones', 'remove the key, or the '
+                  'reservation')
     _check_specs(place, _own_specs(part), _SPECS_KEY)
 
 
 def check_specs(part: topology.Part) -> None:
-    """No reservation stands in nova_extra_specs: only one path reads it."""
+    """Checks that nova_extra_specs has no reservation.
+
+    Only one of the two paths through Tacker reads that key.
+    """
     place = part.place
     for key, value in _own_specs(part).items():
         if str(key).removeprefix(nova_reservation.FLAVOR_PREFIX).startswith(
                 nova_reservation.HINT_PREFIX):
-            place.add(key, value, f'{_SPECS_KEY} is not read by the v2 API',
-                      'move it to vdu_cpu_requirements')
+            place.add(key, value, f'the v2 API does not read {_SPECS_KEY}',
+                      'move the key to vdu_cpu_requirements')
 
 
 def _own_specs(part: topology.Part) -> dict[Any, Any]:
-    """nova_extra_specs is YAML in a string."""
+    """Returns the extra specs in nova_extra_specs, which is a YAML text."""
     quiet = problem.Place([], '')
     text = quiet.section(part.body, *_SPECS).get(_SPECS_KEY)
     if not isinstance(text, str):
@@ -57,6 +64,7 @@ def _check_specs(place: problem.Place, specs: Mapping[Any, Any], name: str
     try:
         nova_conflicts.check(specs)
     except rt_exception.InvalidReservation as error:
-        said = error.kwargs
-        key = name if name == allocation.POLICY_KEY else said['key']
-        place.add(key, specs[said['key']], said['rule'], said['advice'])
+        arguments = error.kwargs
+        key = name if name == allocation.POLICY_KEY else arguments['key']
+        place.add(key, specs[arguments['key']], arguments['rule'],
+                  arguments['advice'])

@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The reservation of each VDU of a VNF descriptor.
+"""Reads the reservation of each VDU of a VNF descriptor.
 
-Pure: parsed YAML in, :class:`Vdu` out.  For one service template ::
+This is pure code: it takes parsed YAML and returns :class:`Vdu`.  For one
+service template::
 
     vdus = vnfd.read_vdus(yaml.safe_load(text), where='vnfd.yaml')
     vdus['VDU_A'].hints  # {'cpu.rt_runtime_us': 60000, ...}
 
-and for the Definitions of a package, with what the operator asked for::
+and for the Definitions of a package, with a request of the operator::
 
     vdus = vnfd.read_package(files, flavour='simple', request=request)
 
-where *files* are parsed service templates by file name and *request* is the
-additionalParams of the request, in which
+where *files* are parsed service templates by file name, and *request* is the
+additionalParams of the request, whose
 ``nfv.VDU.<vdu>.'cpu.rt_runtime_us'`` (``rt_period_us``, ``rt_carrier``) wins.
 
-A reservation stands, strongest first, in the request, a policy of
-tacker_rt.policies, ``vdu_cpu_requirements`` or the legacy
-``cpu_allocation`` of the VDU, or in the flavor that it names.  A stronger
-place wins key by key, as a hint does over a flavor.  Places of equal
-strength must not contradict each other.
+A reservation can stand in these places, the strongest first: the request; a
+policy of tacker_rt.policies; ``vdu_cpu_requirements`` or the legacy
+``cpu_allocation`` of the VDU; the flavor that the VDU names.  A stronger
+place wins key by key, as a hint wins over a flavor.  Places of equal strength
+must not contradict each other.
 """
 
 from collections.abc import Mapping
@@ -47,10 +48,13 @@ Source = statements.Source
 class Vdu:
     """What a VDU asks for.
 
-    *hints* in us, by the keys of Nova's hints; one key only, or none, where
-    a *flavor* is named.  *source* is the strongest place that says anything.
-    *extra_specs* never have the reservation.  *workload* are more hints,
-    which are no reservation (see nova_rt.rules.workload).
+    :ivar hints: the reservation in us, by the keys of Nova's hints; one key,
+        or none, if the VDU names a flavor
+    :ivar source: the strongest place that says anything
+    :ivar flavor: the name of a flavor of the cloud; None without one
+    :ivar extra_specs: other extra specs; they never have the reservation
+    :ivar workload: hints about the workload (see nova_rt.rules.workload), which
+        are not a reservation
     """
 
     name: str
@@ -63,7 +67,7 @@ class Vdu:
 
     @property
     def reservation(self) -> nova_reservation.Reservation | None:
-        """None where runtime or period is not known (yet)."""
+        """The reservation; None if runtime or period is not known yet."""
         runtime = self.hints.get(nova_reservation.RUNTIME_KEY)
         period = self.hints.get(nova_reservation.PERIOD_KEY)
         if isinstance(runtime, int) and isinstance(period, int):
@@ -72,12 +76,12 @@ class Vdu:
 
     @property
     def in_flavor(self) -> bool:
-        """Does a flavor that is made carry its reservation?"""
+        """Tells whether the reservation travels in a flavor that is made."""
         return bool(self.hints) and self.carrier is not Carrier.HINTS
 
     @property
     def open_inputs(self) -> list[str]:
-        """Names of inputs that a hint waits for."""
+        """The names of the inputs whose value a hint still needs."""
         return [value.name for value in self.hints.values()
                 if isinstance(value, Input)]
 
@@ -85,12 +89,12 @@ class Vdu:
 def read_vdus(template: Mapping[str, Any], *, where: str,
               inputs: Mapping[str, Any] | None = None,
               request: asked.Request | None = None) -> dict[str, Vdu]:
-    """All VDUs of one service template by name.
+    """Returns all VDUs of one service template by name.
 
     :param where: the name of the file, for messages
-    :param inputs: values of the inputs, else their defaults
-    :param request: additionalParams of the request, or of several
-    :raises InvalidVnfd: the first problem, in one sentence
+    :param inputs: values of inputs; the others have their defaults
+    :param request: the additionalParams of one request, or several sources
+    :raises InvalidVnfd: when there is a problem; names the first one
     """
     return read_package({where: template}, inputs=inputs, request=request)
 
@@ -99,12 +103,12 @@ def read_package(files: Mapping[str, Any], *, flavour: str | None = None,
                  inputs: Mapping[str, Any] | None = None,
                  request: asked.Request | None = None
                  ) -> dict[str, Vdu]:
-    """All VDUs of the Definitions of a package by name.
+    """Returns all VDUs of the Definitions of a package by name.
 
     :param files: parsed service templates by file name
     :param flavour: the id of a deployment flavour; files that describe
-        another one are left out
-    :raises InvalidVnfd: the first problem, in one sentence
+        another flavour are left out
+    :raises InvalidVnfd: when there is a problem; names the first one
     """
     vdus, found = examine(files, flavour=flavour, inputs=inputs,
                           request=request)
@@ -117,7 +121,7 @@ def examine(files: Mapping[str, Any], *, flavour: str | None = None,
             inputs: Mapping[str, Any] | None = None,
             request: asked.Request | None = None
             ) -> tuple[dict[str, Vdu], list[problem.Problem]]:
-    """What :func:`read_package` gives, and every problem, each once."""
+    """Returns what :func:`read_package` returns, and all problems."""
     found: list[problem.Problem] = []
     if flavour is not None:
         files = topology.of_flavour(files, flavour)
@@ -129,30 +133,34 @@ def examine(files: Mapping[str, Any], *, flavour: str | None = None,
     vdus = {}
     for name, part in parts.vdus.items():
         own = node.read(part, values)
-        said = [*wishes.get(name, ()), *stated.get(name, ()), *own.statements]
-        vdus[name] = _combine(part, own, said, workloads.get(name, {}))
+        stack = [*wishes.get(name, ()), *stated.get(name, ()),
+                 *own.statements]
+        vdus[name] = _combine(part, own, stack, workloads.get(name, {}))
     unread.look(files, parts, found)
     return vdus, list(dict.fromkeys(found))
 
 
 def _combine(part: topology.Part, own: node.Node,
-             said: list[statements.Statement],
+             stack: list[statements.Statement],
              workload: Mapping[str, str]) -> Vdu:
-    """Lay the statements over each other, the strongest on top."""
+    """Lays the statements over each other, the strongest on top.
+
+    :param stack: the statements, the strongest first
+    """
     hints: dict[str, int | Input] = {}
     carrier = Carrier.HINTS
-    for statement in reversed(said):
+    for statement in reversed(stack):
         hints |= statement.values
         carrier = statement.carrier or carrier
-    vdu = Vdu(part.name, hints, _source(own, said), own.flavor,
+    vdu = Vdu(part.name, hints, _source(own, stack), own.flavor,
               own.extra_specs, carrier, workload)
-    node.check(part, hints, own, said)
+    node.check(part, hints, own, stack)
     return vdu
 
 
-def _source(own: node.Node, said: list[statements.Statement]
+def _source(own: node.Node, stack: list[statements.Statement]
             ) -> Source | None:
-    for statement in said:
+    for statement in stack:
         if statement.values:
             return statement.source
     return Source.FLAVOR if own.flavor else None

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What VNFDs for Tacker up to 10 have that no Heat template can say.
+"""Leaves out parts of legacy VNFDs that a Heat template cannot express.
 
-It was Tacker that monitored, configured and chained such VNFs.  These parts,
-by the names in the type files of Tacker 10, are left out, each with a
-warning; a name that is not there is left for tosca-parser to refuse.
+Tacker up to 10 monitored, configured and chained VNFs by itself.  The parts
+of VNFDs for this, with their names in the type files of Tacker 10, are left
+out, each with a warning.  Any other unknown name is left in, and tosca-parser
+refuses it.
 """
 
 from collections.abc import Iterator
@@ -29,12 +30,12 @@ _NODES = frozenset((
 _POLICIES = 'tosca.policies.tacker.'
 _PLACEMENT = _POLICIES + 'Placement'
 _GROUPS = 'tosca.groups.nfv.'
-_ADVICE = 'it is left out, see to it in another way'
+_ADVICE = 'this part is left out; provide for it in another way'
 
 
 def leave_out(template: dict[Any, Any], file: str
               ) -> list[problem.Problem]:
-    """Remove in place what is not translated.
+    """Removes, in place, the parts that are not translated.
 
     :returns: a warning for each part
     """
@@ -53,24 +54,24 @@ def leave_out(template: dict[Any, Any], file: str
     return found
 
 
-def _warn(place: problem.Place, key: str, what: str) -> None:
-    place.say(f'{what} is not translated', _ADVICE, key=key)
+def _warn(place: problem.Place, key: str, part: str) -> None:
+    place.say(f'{part} is not translated', _ADVICE, key=key)
 
 
 def _leave_properties(place: problem.Place, node: dict[Any, Any]) -> None:
     names = _PROPERTIES.get(str(node.get('type')), frozenset())
     properties: Any = node.get('properties')
     for name in _common(properties, names):
-        # A driver that does nothing is no loss.
+        # Nothing is lost with a driver that does nothing.
         if properties.pop(name) != 'noop':
             _warn(place, name, 'the property')
     if not properties and 'properties' in node:
         del node['properties']
     if node.get('type') == _VDU:
-        wanted = problem.Place([], '').section(
+        compute = problem.Place([], '').section(
             node, 'capabilities', 'nfv_compute', 'properties')
-        for name in _common(wanted, _COMPUTE):
-            del wanted[name]
+        for name in _common(compute, _COMPUTE):
+            del compute[name]
             _warn(place, name, 'the property')
 
 

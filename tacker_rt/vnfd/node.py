@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the node template of a VDU says itself, and what a request adds."""
+"""Reads and checks what the node template of a VDU says itself."""
 
 from collections.abc import Iterator, Mapping
 import dataclasses
@@ -31,7 +31,11 @@ Hints = Mapping[str, int | statements.Input]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Node:
-    """The statements of a node template, the strongest first."""
+    """What a node template says.
+
+    :ivar statements: the statements, the strongest first
+    :ivar flavor: the name of a flavor; None without one
+    """
 
     statements: list[statements.Statement]
     flavor: str | None
@@ -39,46 +43,53 @@ class Node:
 
 
 def read(part: topology.Part, inputs: tosca_inputs.Inputs) -> Node:
+    """Reads a node template; adds problems to its place."""
     place = part.place
     capabilities = place.section(part.body, 'capabilities')
     raw = place.section(capabilities, *ALLOCATION)
-    given = [(statements.REQUIREMENTS,
+    forms = [(statements.REQUIREMENTS,
               place.section(capabilities, *REQUIREMENTS)),
              *((statements.CAPABILITY, parameters)
                for parameters in _parameters(place, capabilities)),
              (statements.ALLOCATION, raw)]
-    said = [
+    stated = [
         statement for statement in (
             statements.read(place, form, values, inputs.resolve)
-            for form, values in given) if statement is not None]
-    _check_equal(place, said)
-    return Node(said, _flavor(part, capabilities, inputs),
+            for form, values in forms) if statement is not None]
+    _check_equal(place, stated)
+    return Node(stated, _flavor(part, capabilities, inputs),
                 allocation.extra_specs(place, raw, inputs))
 
 
 def _parameters(place: problem.Place, capabilities: dict[Any, Any]
                 ) -> Iterator[dict[Any, Any]]:
-    """SOL001's place for numbers that another VNFM must meet or refuse."""
+    """Yields the parameters that another VNFM must provide or refuse.
+
+    This is the place of SOL001 for such numbers.
+    """
     named = place.section(capabilities, *CAPABILITIES)
     for name in named:
         yield place.section(named, name, PARAMETERS)
 
 
 def _check_equal(place: problem.Place,
-                 said: list[statements.Statement]) -> None:
-    """Several forms in one node template are of equal strength."""
-    for first, second in itertools.combinations(said, 2):
+                 stated: list[statements.Statement]) -> None:
+    """Checks that the forms in a node template agree.
+
+    They are of equal strength.
+    """
+    for first, second in itertools.combinations(stated, 2):
         for key, value in second.values.items():
             if first.values.get(key, value) != value:
                 place.add(key, value, f'{second.source} contradicts '
-                          f'{first.source}', 'keep one of them')
+                          f'{first.source}', 'keep one of the two')
 
 
 def _flavor(part: topology.Part, capabilities: dict[Any, Any],
             inputs: tosca_inputs.Inputs) -> str | None:
-    """The name of a flavor, or the text of a get_input without a value.
+    """Returns the name of a flavor, or the text of an input without value.
 
-    The legacy profile has a property for it.
+    The legacy profile has a property for the name.
     """
     place = part.place
     names = []
@@ -92,38 +103,40 @@ def _flavor(part: topology.Part, capabilities: dict[Any, Any],
             elif isinstance(name, str) and name:
                 names.append(name)
             elif name is not None:
-                place.add(key, name, 'it must be the name of a flavor',
-                          'put it in quotes')
+                place.add(key, name, 'the value must be the name of a '
+                          'flavor', 'put the name in quotes')
     if len(set(names)) > 1:
-        place.add(_CAPABILITY_NAME, names[1], 'another flavor is named in '
-                  'properties', 'keep one of them')
+        place.add(_CAPABILITY_NAME, names[1], 'properties names another '
+                  'flavor', 'keep one of the two')
     return names[0] if names else None
 
 
 def check(part: topology.Part, hints: Hints, node: Node,
           said: list[statements.Statement]) -> None:
-    """Rules that concern a VDU as a whole.
+    """Checks the rules that concern a VDU as a whole.
 
-    :param said: what *hints* are made of, the strongest first, which is the
-        one to correct
+    :param said: the statements from which *hints* are made, the strongest
+        first; problems are reported at its place
     """
     conflicts.check_specs(part)
     if not hints:
         return
-    place = next((one.place for one in said if one.values and one.place),
-                 part.place)
+    place = next((statement.place for statement in said
+                  if statement.values and statement.place), part.place)
     missing = [key for key in nova_reservation.KEYS if key not in hints]
     if not missing:
         statements.check_pair(place, hints)
     elif not node.flavor and not part.place.has_problem():
-        place.say('it is missing', 'give both '
+        place.say('the key is missing', 'give both '
                   + ' and '.join(nova_reservation.KEYS)
-                  + ', or name a flavor that has it', key=missing[0])
-    carried = next((one for one in said if one.carrier), None)
+                  + ', or name a flavor that has the key', key=missing[0])
+    carried = next((statement for statement in said if statement.carrier),
+                   None)
     if (node.flavor and carried
             and carried.carrier is not statements.Carrier.HINTS):
         (carried.place or part.place).add(
             statements.CARRIER_KEY, str(carried.carrier),
-            f'the flavor {problem.name(node.flavor)} is named and cannot be '
-            'another one', 'use hints, or name no flavor')
+            f'the VDU names the flavor {problem.name(node.flavor)}, so its '
+            'reservation cannot be in another flavor',
+            'use the carrier hints, or name no flavor')
     conflicts.check(part, node.extra_specs)

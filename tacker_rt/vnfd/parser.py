@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""tosca-parser: what it is given, what it logs and what it raises."""
+"""Prepares files for tosca-parser, hides its log and reads its errors."""
 
 from collections.abc import Iterator, Mapping
 import contextlib
@@ -19,7 +19,7 @@ _LOGGERS = ('tosca', 'tosca.model', 'heat-translator')
 
 
 def stage(template: Mapping[Any, Any], name: str, directory: Path) -> Path:
-    """Write a template at its path below *directory*.
+    """Writes a template to its path below *directory*.
 
     Its imports become absolute, because tosca-parser looks for relative ones
     in the working directory first.
@@ -36,7 +36,10 @@ def stage(template: Mapping[Any, Any], name: str, directory: Path) -> Path:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """What the libraries log is in what they raise, or of no use."""
+    """Turns the logs of the libraries off within the block.
+
+    Their errors say the same, and the rest is of no use.
+    """
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     before = [logger.disabled for logger in loggers]
     for logger in loggers:
@@ -49,8 +52,8 @@ def quiet() -> Iterator[None]:
 
 
 def errors(error: Exception) -> list[str]:
-    """The errors in a report, which has the lines of code, too."""
+    """Returns the errors in a report, which also has lines of code."""
     lines = [line.strip().rstrip('.') for line in str(error).splitlines()]
-    found = list(filter(_ERROR.fullmatch, lines))
+    messages = list(filter(_ERROR.fullmatch, lines))
     first = next(filter(None, lines), 'no message')
-    return found or [f'{type(error).__name__}: {first}']
+    return messages or [f'{type(error).__name__}: {first}']

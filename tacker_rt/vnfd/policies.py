@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The policies of tacker_rt, as what they say of the VDUs they target."""
+"""Reads what the policies of tacker_rt say about the VDUs they target."""
 
 from collections.abc import Callable, Iterator, Mapping
 import difflib
@@ -32,7 +32,8 @@ def _cpu_reservation(place: problem.Place, properties: dict[Any, Any],
     for key in nova_reservation.KEYS:
         name = statements.POLICY.names[key]
         if name not in properties:
-            place.say('it is missing', 'give runtime and period', key=name)
+            place.say('the key is missing', 'give both runtime and period',
+                      key=name)
     return statements.read(place, statements.POLICY, properties,
                            inputs.resolve)
 
@@ -44,19 +45,19 @@ _TYPES = (*_RESERVATIONS, *_WORKLOADS)
 
 
 def is_ours(policy_type: str) -> bool:
-    """Ours, or so much like ours that it cannot be meant otherwise?"""
+    """Tells whether a type is ours, or so similar that it must be meant."""
     return policy_type.startswith(_PREFIX) or bool(
         difflib.get_close_matches(policy_type, _TYPES, n=1, cutoff=0.85))
 
 
 def read(parts: topology.Topology, inputs: tosca_inputs.Inputs
          ) -> dict[str, list[statements.Statement]]:
-    """The statement of each VDU for which a policy reserves."""
+    """Returns the statement of each VDU for which a policy reserves."""
     for policy in _ours(parts):
         if policy.type not in _TYPES:
             targets = list(dict.fromkeys(_targets(policy, parts)))
             policy.place.of(', '.join(targets) or None).add(
-                'type', policy.type, 'there is no such policy',
+                'type', policy.type, 'tacker_rt has no such policy',
                 problem.nearest(policy.type, _TYPES))
     return {name: [statement] for name, statement
             in _read(parts, inputs, _RESERVATIONS).items()}
@@ -64,7 +65,7 @@ def read(parts: topology.Topology, inputs: tosca_inputs.Inputs
 
 def workloads(parts: topology.Topology, inputs: tosca_inputs.Inputs
               ) -> dict[str, Mapping[str, str]]:
-    """The hints about its workload of each VDU that a policy targets."""
+    """Returns the hints about the workload of each VDU, by VDU."""
     return _read(parts, inputs, _WORKLOADS)
 
 
@@ -76,8 +77,11 @@ def _ours(parts: topology.Topology) -> Iterator[topology.Part]:
 
 def _read(parts: topology.Topology, inputs: tosca_inputs.Inputs,
           readers: Mapping[str, Reader[Said]]) -> dict[str, Said]:
-    """What the policies of some types say, by VDU; one is enough."""
-    said: dict[str, Said] = {}
+    """Returns what policies with these readers say, by VDU.
+
+    A VDU may have one such policy.
+    """
+    statement_by_vdu: dict[str, Said] = {}
     first: dict[str, str] = {}
     for policy in _ours(parts):
         reader = readers.get(policy.type)
@@ -85,24 +89,24 @@ def _read(parts: topology.Topology, inputs: tosca_inputs.Inputs,
             continue
         targets = list(dict.fromkeys(_targets(policy, parts)))
         place = policy.place.of(', '.join(targets) or None)
-        found = reader(place, place.section(policy.body, 'properties'),
-                       inputs)
+        statement = reader(place, place.section(policy.body, 'properties'),
+                           inputs)
         for name in targets:
             if name in first:
                 policy.place.of(name).say(
-                    f'policy {first[name]} is of this VDU, too',
-                    'keep one of them')
-            elif found is not None:
-                said[name] = found
+                    f'the policy {first[name]} targets this VDU, too',
+                    'keep one of the two policies')
+            elif statement is not None:
+                statement_by_vdu[name] = statement
             first.setdefault(name, problem.name(policy.name))
-    return said
+    return statement_by_vdu
 
 
 def _targets(policy: topology.Part, parts: topology.Topology
              ) -> Iterator[str]:
     targets = policy.body.get('targets')
     if not isinstance(targets, list) or not targets:
-        policy.place.add('targets', targets, 'it must be a list of VDUs',
+        policy.place.add('targets', targets, 'targets must be a list of VDUs',
                          'write targets: [VDU1]')
         return
     for target in targets:
@@ -111,5 +115,5 @@ def _targets(policy: topology.Part, parts: topology.Topology
         elif isinstance(target, str) and target in parts.containers:
             policy.place.add('targets', target, *topology.NO_CONTAINERS)
         else:
-            policy.place.add('targets', target, 'there is no such VDU',
+            policy.place.add('targets', target, 'the VNFD has no such VDU',
                              problem.nearest(target, parts.vdus))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The policy ResponseTime: a target for response times becomes a runtime.
+"""Reads the policy ResponseTime, which makes a runtime of a target.
 
-As ``nova-rt plan`` does: requests arrive and are served at random (M/M/1),
-the rates are those of one vCPU, and the target is met whatever else runs on
-its pCPU, where budgets are charged by a timer under EDF (``cbs``).  Which
-kernel it will be is not known here.
+The model is that of ``nova-rt plan``: requests arrive and are served at
+random (M/M/1), the rates are those of one vCPU, and the target is met
+whatever else runs on its pCPU.  The kernel is not known here, so it is taken
+to be one that charges budgets by a timer under EDF (``cbs``).
 """
 
 from collections.abc import Callable
@@ -25,7 +25,12 @@ from tacker_rt.vnfd import statements
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Property:
-    """*check* raises InvalidLoad; without a *default* it must be there."""
+    """A property of the policy.
+
+    :ivar check: raises InvalidLoad when a value is not valid
+    :ivar advice: what to do about a wrong value
+    :ivar default: None if the property is required
+    """
 
     check: Callable[[float], object]
     advice: str
@@ -47,7 +52,7 @@ _PROPERTIES = {
         _positive, 'give the requests a second to one vCPU'),
     'network_delay_us': _Property(
         lambda value: rt_load.Network(delay_us=value),
-        'give the delay of one way', 0.0),
+        'give the delay in one direction', 0.0),
     'max_share': _Property(
         lambda value: rt_load.largest_runtime_us(_ANY_PERIOD_US, value),
         f'give for example {defaults.MAX_SHARE}', defaults.MAX_SHARE),
@@ -58,9 +63,10 @@ _FORM = statements.Form(statements.Source.POLICY,
 
 def read(place: problem.Place, properties: dict[Any, Any],
          inputs: tosca_inputs.Inputs) -> statements.Statement | None:
-    """The runtime that meets the target, with the period as it stands.
+    """Returns the smallest runtime that meets the target, and the period.
 
-    None where there is none; the reasons are left in *place*.
+    :returns: None if there is no such runtime or a value is wrong, with the
+        problems in *place*
     """
     before = len(place.found)
     statements.check_names(place, _FORM, properties, _PROPERTIES)
@@ -79,8 +85,8 @@ def read(place: problem.Place, properties: dict[Any, Any],
             rt_load.Network(values['network_delay_us']))
     except rt_exception.NoAnswer as error:
         place.add('target_us', properties['target_us'],
-                  error.kwargs['reason'], 'allow more time, or let fewer '
-                  'requests come to one vCPU')
+                  error.kwargs['reason'], 'allow more time, or send fewer '
+                  'requests to one vCPU')
         return None
     return statements.Statement(
         statements.Source.POLICY,
@@ -90,7 +96,7 @@ def read(place: problem.Place, properties: dict[Any, Any],
 
 def _value(place: problem.Place, key: str, properties: dict[Any, Any],
            inputs: tosca_inputs.Inputs) -> float:
-    """A number that the model takes; NaN with the problem in *place*."""
+    """Returns a number for the model; NaN with the problem in *place*."""
     expected = _PROPERTIES[key]
     if key not in properties and expected.default is not None:
         return expected.default
@@ -98,12 +104,12 @@ def _value(place: problem.Place, key: str, properties: dict[Any, Any],
     if value is None:
         return math.nan
     if not isinstance(value, int | float) or isinstance(value, bool):
-        place.add(key, value, 'it must be a number', expected.advice)
+        place.add(key, value, 'the value must be a number', expected.advice)
         return math.nan
     least, most = rt_load.LEAST, rt_load.MOST
     if value != 0 and not least <= abs(value) <= most:
-        place.add(key, value, f'it must lie between {least:g} and {most:g}',
-                  expected.advice)
+        place.add(key, value, f'the value must lie between {least:g} and '
+                  f'{most:g}', expected.advice)
         return math.nan
     try:
         expected.check(value)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Characters that libyaml takes as spaces, and PyYAML's own parser does not.
+"""Finds characters that only libyaml, not PyYAML itself, takes for spaces.
 
-Tacker reads descriptors with the latter, so that a descriptor which only
-libyaml takes would be refused there, or read otherwise.
+Tacker reads descriptors with the parser of PyYAML, which would refuse a
+descriptor with such characters, or read it in another way.
 """
 
 from collections.abc import Iterable
@@ -21,26 +21,28 @@ _TEXT = re.compile('[^\r\n\x85\u2028\u2029]')
 
 def strange(text: str, scalars: Iterable[yaml.ScalarNode]
             ) -> tuple[int, str] | None:
-    """The line, from 0, and the name of the first such character.
+    """Returns the line, from 0, and the name of the first such character.
 
-    :param text: a document that libyaml takes
-    :param scalars: those in it; what is within quotes or blocks is text
+    :param text: a document that libyaml accepts
+    :param scalars: the scalars of the document; within quotes and blocks the
+        characters are allowed
+    :returns: None if there is no such character
     """
     text = text.removeprefix(_BOM)
     if not _STRANGE.search(text):
         return None
     for line, part in enumerate(_blanked(text, scalars).splitlines()):
-        found = _STRANGE.search(_COMMENT.split(part, maxsplit=1)[0])
-        if found:
-            return line, _NAMES[found[0]]
+        match = _STRANGE.search(_COMMENT.split(part, maxsplit=1)[0])
+        if match:
+            return line, _NAMES[match[0]]
     return None
 
 
 def _blanked(text: str, scalars: Iterable[yaml.ScalarNode]) -> str:
-    """The text without what is quoted or stands in blocks."""
+    """Returns the text with quoted scalars and blocks blanked out."""
     pieces, end = [], 0
-    for node in sorted((one for one in scalars if one.style),
-                       key=lambda one: int(one.start_mark.index)):
+    for node in sorted((scalar for scalar in scalars if scalar.style),
+                       key=lambda scalar: int(scalar.start_mark.index)):
         # The node begins with its anchor and tag.
         start = text.index(node.style, node.start_mark.index)
         stop = node.end_mark.index

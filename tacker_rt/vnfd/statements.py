@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What one place of a descriptor says about the reservation of a VDU.
+"""Reads what one place of a descriptor says about a reservation.
 
-The numbers are parsed by :mod:`nova_rt.rules.reservation`; here are the names
-they have in a descriptor, their inputs, and what is refused for its spelling.
+:mod:`nova_rt.rules.reservation` parses the numbers.  This module knows the
+keys of each place, resolves inputs, and refuses misspelt keys.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,12 +19,12 @@ from tacker_rt import problem
 
 RUNTIME, PERIOD = reservation.RUNTIME_KEY, reservation.PERIOD_KEY
 CARRIER_KEY = 'cpu.rt_carrier'
-#: In a descriptor, and in a policy.
+#: The key of the carrier in a descriptor, and in a policy.
 _CARRIER_KEYS = (CARRIER_KEY, 'carrier')
 
 
 class Source(enum.StrEnum):
-    """The place where a reservation stands, the strongest first."""
+    """The places where a reservation can stand, the strongest first."""
 
     REQUEST = 'request'
     POLICY = 'policy'
@@ -35,7 +35,7 @@ class Source(enum.StrEnum):
 
 
 class Carrier(enum.StrEnum):
-    """What takes a reservation to Nova."""
+    """How a reservation travels to Nova."""
 
     HINTS = 'hints'
     FLAVOR = 'flavor'
@@ -44,14 +44,18 @@ class Carrier(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Input:
-    """The value of an input that is not known yet."""
+    """An input whose value is not known yet."""
 
     name: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Statement:
-    """*values* by the keys of Nova's hints; *place* is where it stands."""
+    """What one place says about a reservation.
+
+    :ivar values: the values by the keys of Nova's hints
+    :ivar place: the place, for messages
+    """
 
     source: Source
     values: Mapping[str, int | Input]
@@ -62,12 +66,13 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Form:
-    """How a place writes a reservation.
+    """How a reservation is written in a place.
 
-    *names* are its words for RUNTIME and PERIOD, and for CARRIER_KEY in a
-    request.  In an *open* mapping other keys belong to others, unless they
-    look like one of these.
-    *strings*: its TOSCA type takes numbers in quotes only.
+    :ivar names: the keys there for RUNTIME and PERIOD, and in a request for
+        CARRIER_KEY
+    :ivar open: whether the mapping may have other keys, unless they look
+        like one of these
+    :ivar strings: whether the TOSCA type only takes numbers in quotes
     """
 
     source: Source
@@ -84,15 +89,16 @@ ALLOCATION = Form(Source.ALLOCATION, _HINTS)
 POLICY = Form(Source.POLICY, {RUNTIME: 'runtime_us', PERIOD: 'period_us'},
               open=False)
 
-#: Gives the value of an input, see :class:`tacker_rt.vnfd.inputs.Inputs`.
+#: Returns the value of an input, see :class:`tacker_rt.vnfd.inputs.Inputs`.
 Resolve = Callable[[problem.Place, str, Any], Any]
 
 
 def read(place: problem.Place, form: Form, raw: Mapping[Any, Any],
          resolve: Resolve) -> Statement | None:
-    """The statement in *raw*, or None where it says nothing.
+    """Returns the statement in *raw*.
 
-    None also where something is wrong; the problems are left in *place*.
+    :returns: None if *raw* says nothing, or if something is wrong, with the
+        problems in *place*
     """
     before = len(place.found)
     check_names(place, form, raw)
@@ -112,27 +118,27 @@ def read(place: problem.Place, form: Form, raw: Mapping[Any, Any],
 
 def check_names(place: problem.Place, form: Form, raw: Mapping[Any, Any],
                 more: Iterable[str] = ()) -> None:
-    """Leave a problem for each key that is neither ours nor *more*."""
-    known = {*form.names.values(), *more}
+    """Adds a problem for each key that is neither in *form* nor *more*."""
+    names = {*form.names.values(), *more}
     for key, value in raw.items():
-        if key in known or form.open and not is_like_ours(key):
+        if key in names or form.open and not is_like_ours(key):
             continue
         if key in _CARRIER_KEYS:
             refuse_carrier(place, key, value)
             continue
-        place.add(key, value, 'there is no such key',
-                  problem.nearest(key, known))
+        place.add(key, value, 'this key is not known here',
+                  problem.nearest(key, names))
 
 
 def refuse_carrier(place: problem.Place, key: str, value: Any) -> None:
-    """Leave the problem of a descriptor that names one."""
-    place.add(key, value, 'it is a matter of the cloud and not of the VNF',
-              f'remove it, and give {CARRIER_KEY} in additionalParams of the '
-              'request')
+    """Adds the problem that a descriptor names a carrier."""
+    place.add(key, value, 'the carrier depends on the cloud, not on the VNF',
+              f'remove the key, and give {CARRIER_KEY} in additionalParams '
+              'of the request')
 
 
 def is_like_ours(key: Any) -> bool:
-    """Ours, or so much like ours that it cannot be meant otherwise?"""
+    """Tells whether a key is ours, or so similar that it must be meant."""
     if not isinstance(key, str):
         return False
     word = key.lower()
@@ -143,7 +149,10 @@ def is_like_ours(key: Any) -> bool:
 def read_number(place: problem.Place, form: Form, key: str,
                 raw: Mapping[Any, Any], resolve: Resolve
                 ) -> int | Input | None:
-    """The value of one of KEYS, or None with the problem left in *place*."""
+    """Returns the value of one of KEYS.
+
+    :returns: None if there is none, with the problem in *place*
+    """
     name = form.names[key]
     value = resolve(place, name, raw.get(name))
     if value is None or isinstance(value, Input):
@@ -154,7 +163,7 @@ def read_number(place: problem.Place, form: Form, key: str,
         _refused(place, error, form.names)
         return None
     if form.strings and value is raw[name] and not isinstance(value, str):
-        place.add(name, value, 'it must be a string in SOL001',
+        place.add(name, value, 'the value must be a string in SOL001',
                   f"write '{number}'")
         return None
     return number
@@ -162,20 +171,20 @@ def read_number(place: problem.Place, form: Form, key: str,
 
 def _read_carrier(place: problem.Place, raw: Mapping[Any, Any]
                   ) -> Carrier | None:
-    """None where a request leaves it open."""
+    """Returns the carrier of a request; None if it names none."""
     if CARRIER_KEY not in raw:
         return None
     value = raw[CARRIER_KEY]
     if value in list(Carrier):
         return Carrier(value)
-    place.add(CARRIER_KEY, value, 'there is no such carrier',
+    place.add(CARRIER_KEY, value, 'the value is not a carrier',
               problem.nearest(value, Carrier))
     return None
 
 
 def check_pair(place: problem.Place, values: Mapping[str, int | Input],
                names: Mapping[str, str] = _HINTS) -> None:
-    """Leave a problem where runtime and period do not go together."""
+    """Adds a problem if runtime and period do not fit each other."""
     runtime, period = values.get(RUNTIME), values.get(PERIOD)
     if isinstance(runtime, int) and isinstance(period, int):
         try:
@@ -186,7 +195,8 @@ def check_pair(place: problem.Place, values: Mapping[str, int | Input],
 
 def _refused(place: problem.Place, error: rt_exception.InvalidReservation,
              names: Mapping[str, str]) -> None:
-    said = error.kwargs
+    arguments = error.kwargs
     place.put(problem.Problem(
-        place.file, said['rule'], said['advice'], vdu=place.vdu,
-        policy=place.policy, key=names[said['key']], value=said['value']))
+        place.file, arguments['rule'], arguments['advice'], vdu=place.vdu,
+        policy=place.policy, key=names[arguments['key']],
+        value=arguments['value']))

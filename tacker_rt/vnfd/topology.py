@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What parsed service templates contain: VDUs, policies and inputs.
+"""Collects VDUs, policies and inputs of parsed service templates.
 
-Several files (the Definitions of a package) are read as one.  What a VDU or
-a policy means is not known here.
+Several files (the Definitions of a package) are read as one.  This module
+does not know the meaning of a VDU or a policy.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,15 +13,16 @@ from typing import Any
 
 from tacker_rt import problem
 
-#: SOL001's VDU, the one that Tacker's v2 API looks for by its exact name.
+#: The type of a VDU in SOL001; Tacker's v2 API looks for this exact name.
 SOL001_VDU = 'tosca.nodes.nfv.Vdu.Compute'
 _VDUS = frozenset((SOL001_VDU, 'tosca.nodes.nfv.VDU',
                    'tosca.nodes.nfv.VDU.Tacker'))
-#: Those of SOL001 4 for containers of Kubernetes.
+#: The types of SOL001 4 for containers of Kubernetes.
 _CONTAINERS = frozenset(('tosca.nodes.nfv.Vdu.OsContainer',
                          'tosca.nodes.nfv.Vdu.OsContainerDeployableUnit'))
-#: Why none of them has a reservation, and what to do.
-NO_CONTAINERS = ('containers of Kubernetes are not reserved for', 'remove it')
+#: Why they have no reservation, and what to do.
+NO_CONTAINERS = ('containers of Kubernetes cannot have a reservation',
+                 'remove this value')
 _TOPOLOGY = 'topology_template'
 _SECTIONS = frozenset((
     'description', 'groups', 'inputs', 'node_templates', 'outputs',
@@ -31,7 +32,7 @@ _SECTIONS = frozenset((
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Part:
-    """A node template or a policy, by its name."""
+    """A node template or a policy, with its name."""
 
     name: str
     type: str
@@ -41,11 +42,14 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Topology:
-    """What the files say together; *parents* are those of types."""
+    """The contents of all files together.
+
+    :ivar parents: the type from which each type is derived
+    """
 
     vdus: dict[str, Part] = dataclasses.field(default_factory=dict)
     policies: list[Part] = dataclasses.field(default_factory=list)
-    #: By file: a template does not see those of others.
+    #: By file, because a template does not see the inputs of others.
     inputs: dict[str, dict[str, dict[Any, Any]]] = dataclasses.field(
         default_factory=dict)
     parents: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -53,27 +57,28 @@ class Topology:
     containers: set[str] = dataclasses.field(default_factory=set)
 
     def lineage(self, kind: Any) -> list[str]:
-        """A type and those that it is derived from in these files."""
-        seen: list[str] = []
-        while isinstance(kind, str) and kind not in seen:
-            seen.append(kind)
+        """Returns a type and the types from which it is derived."""
+        types: list[str] = []
+        while isinstance(kind, str) and kind not in types:
+            types.append(kind)
             kind = self.parents.get(kind)
-        return seen
+        return types
 
     def is_vdu(self, node_type: str) -> bool:
+        """Tells whether a type is a VDU."""
         return not _VDUS.isdisjoint(self.lineage(node_type))
 
 
 def gather(files: Mapping[str, Any], found: list[problem.Problem]
            ) -> Topology:
-    """Read all files; what cannot be used is left in *found*."""
+    """Reads all files; adds problems to *found*."""
     topology = Topology()
     usable = {}
     for file, template in files.items():
         place = problem.Place(found, file)
         if not isinstance(template, dict):
-            place.say('it is no service template',
-                      'it must be a mapping with topology_template')
+            place.say('the file is not a service template',
+                      'write a mapping with topology_template')
             continue
         for types in ('node_types', 'policy_types'):
             for name, kind in place.section(template, types).items():
@@ -99,7 +104,7 @@ def _gather(topology: Topology, place: problem.Place,
         if part.name in topology.vdus:
             first = topology.vdus[part.name].place.file
             part.place.say(f'{first} has a VDU of this name, too',
-                           'rename one of them')
+                           'rename one of the two')
         else:
             topology.vdus[part.name] = part
     for entry in _policies(place, body.get('policies')):
@@ -111,16 +116,19 @@ def _gather(topology: Topology, place: problem.Place,
 
 def _check_sections(place: problem.Place, template: dict[Any, Any],
                     body: dict[Any, Any]) -> None:
-    """A policy below a misspelt word would be lost without a trace."""
+    """Checks the names of sections.
+
+    A policy below a misspelt name would be ignored silently.
+    """
     for key in template:
         if key != _TOPOLOGY and difflib.get_close_matches(
                 str(key), [_TOPOLOGY], cutoff=0.85):
-            place.say('there is no such section',
+            place.say('a service template has no such section',
                       problem.nearest(key, [_TOPOLOGY]),
                       key=problem.name(key))
     for key in body:
         if key not in _SECTIONS:
-            place.say(f'there is no such section in a {_TOPOLOGY}',
+            place.say(f'a {_TOPOLOGY} has no such section',
                       problem.nearest(key, _SECTIONS,
                                       'check the indentation'),
                       key=problem.name(key))
@@ -128,31 +136,33 @@ def _check_sections(place: problem.Place, template: dict[Any, Any],
 
 def _gather_inputs(topology: Topology, place: problem.Place,
                    inputs: dict[Any, Any]) -> None:
-    known = topology.inputs.setdefault(place.file, {})
+    declarations = topology.inputs.setdefault(place.file, {})
     for name, declared in inputs.items():
         if declared is None or isinstance(declared, dict):
-            known[name] = declared or {}
+            declarations[name] = declared or {}
         else:
-            place.add(f'inputs.{name}', declared, 'it must be a mapping',
-                      'indent its type and default below it')
+            place.add(f'inputs.{name}', declared, 'an input must be a '
+                      'mapping', 'indent its type and default below it')
 
 
 def _parts(place: problem.Place, entries: dict[Any, Any]) -> Iterator[Part]:
     for name, body in entries.items():
         if not isinstance(name, str):
-            place.add(name, body, 'its name must be a text', 'quote it')
+            place.add(name, body, 'the name must be a string',
+                      'put the name in quotes')
         elif isinstance(body, dict) and isinstance(body.get('type'), str):
             yield Part(name, body['type'], body, place)
         else:
-            place.add(name, body, 'it must be a mapping with a type',
-                      'indent what belongs to it below it')
+            place.add(name, body, 'the value must be a mapping with a type',
+                      'indent the keys that belong to it below it')
 
 
 def _policies(place: problem.Place, value: Any) -> list[dict[Any, Any]]:
-    """Policies are a list of mappings; old files have one mapping."""
+    """Returns the list of policies; old files have one mapping instead."""
     entries = [value] if isinstance(value, dict) else value or []
     if not isinstance(entries, list):
-        place.add('policies', value, 'it must be a list', 'write - NAME: ...')
+        place.add('policies', value, 'policies must be a list',
+                  'write - NAME: ...')
         return []
     for entry in entries:
         if not isinstance(entry, dict):
@@ -162,7 +172,7 @@ def _policies(place: problem.Place, value: Any) -> list[dict[Any, Any]]:
 
 
 def flavours(files: Mapping[str, Any]) -> dict[str, str]:
-    """The deployment flavour of each file that describes one."""
+    """Returns the deployment flavour of each file that describes one."""
     quiet = problem.Place([], '')
     ids = {file: quiet.section(template, _TOPOLOGY,
                                'substitution_mappings', 'properties'
@@ -173,7 +183,7 @@ def flavours(files: Mapping[str, Any]) -> dict[str, str]:
 
 
 def of_flavour(files: Mapping[str, Any], flavour: str) -> dict[str, Any]:
-    """The files without those that describe another deployment flavour."""
-    known = flavours(files)
+    """Returns the files that do not describe another deployment flavour."""
+    flavour_by_file = flavours(files)
     return {file: template for file, template in files.items()
-            if known.get(file, flavour) == flavour}
+            if flavour_by_file.get(file, flavour) == flavour}

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Files of TOSCA types that a VNFD imports, and where they are found.
+"""Finds the files of TOSCA types that a VNFD imports.
 
-Next to the VNFD, among ours (package data) or among ETSI's, which are not
-ours to hand out: Tacker brings a copy of those.
+They are next to the VNFD, among the files of this package, or among the files
+of ETSI, of which Tacker has a copy.  This project may not distribute the
+files of ETSI.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,29 +21,29 @@ from tacker_rt.vnfd import yamlfile
 OURS = Path(__file__).parents[1] / 'defs'
 LEGACY = 'tacker_rt_legacy_types.yaml'
 POLICIES = 'tacker_rt_policy_types.yaml'
-#: Where an installed Tacker has SOL001's types.
+#: The directory of the types of SOL001 in an installed Tacker.
 _IN_TACKER = 'tests/unit/vnfm/infra_drivers/openstack/data/etsi_nfv'
 
 
 def load(path: Path) -> dict[Any, Any]:
-    """One YAML file, which must be a mapping.
+    """Returns the content of a YAML file, which must be a mapping.
 
-    :raises InvalidVnfd: it cannot be read
+    :raises InvalidVnfd: when it is not, or when the file cannot be read
     """
     place = problem.Place([], path.name)
     content = yamlfile.load(place, files.read(path, path.name))
     if not place.found and not isinstance(content, dict):
-        place.say('it is no service template',
-                  'it must be a mapping with topology_template')
+        place.say('the file is not a service template',
+                  'write a mapping with topology_template')
     if place.found:
         raise exception.InvalidVnfd(problem=place.found[0])
     return content  # type: ignore[no-any-return]
 
 
 def imports(template: Mapping[Any, Any]) -> Iterator[str]:
-    """Names of the files that a service template imports, and addresses.
+    """Yields the files and addresses that a service template imports.
 
-    That of a file in a repository is an address.
+    A file in a repository counts as an address.
     """
     for entry in _entries(template):
         name = entry.get('file')
@@ -53,18 +54,21 @@ def imports(template: Mapping[Any, Any]) -> Iterator[str]:
 
 def pointed(template: Mapping[Any, Any], file: str, directory: Path
             ) -> list[dict[str, Any]]:
-    """The imports of *file* as they find files that are in *directory*."""
+    """Returns the imports of *file*, with paths in *directory*."""
     return [{f'import_{number}': {
         **entry, 'file': str(directory / below(file, entry['file']))}}
         for number, entry in enumerate(_entries(template))]
 
 
 def _entries(template: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
-    """Each import as a mapping with file, whatever the notation."""
+    """Yields each import as a mapping with the key file.
+
+    TOSCA has several notations.
+    """
     listed = template.get('imports')
     for entry in listed if isinstance(listed, list) else ():
-        named = isinstance(entry, dict) and 'file' not in entry
-        for value in entry.values() if named else [entry]:
+        has_name = isinstance(entry, dict) and 'file' not in entry
+        for value in entry.values() if has_name else [entry]:
             yield value if isinstance(value, dict) else {'file': value}
 
 
@@ -73,52 +77,57 @@ def _check(file: str, template: Mapping[Any, Any]) -> None:
     if listed is not None and not (isinstance(listed, list) and all(
             isinstance(entry.get('file'), str)
             for entry in _entries(template))):
-        raise _refused(file, listed, 'it must be a list of files',
+        raise _refused(file, listed, 'imports must be a list of files',
                        'write - FILE')
 
 
 def of_tacker() -> Path | None:
-    """The directory of SOL001's types in an installed Tacker."""
-    found = importlib.util.find_spec('tacker')
-    if found is None or found.origin is None:
+    """Returns the directory of the types of SOL001 in Tacker.
+
+    :returns: None if Tacker is not installed
+    """
+    spec = importlib.util.find_spec('tacker')
+    if spec is None or spec.origin is None:
         return None
-    return Path(found.origin).parent / _IN_TACKER
+    return Path(spec.origin).parent / _IN_TACKER
 
 
 def collect(folder: Path, name: str, etsi: Path | None = None
             ) -> dict[str, Path]:
-    """A VNFD and all that it imports.
+    """Returns a VNFD and all files that it imports.
 
-    :param folder: nothing outside of it is read, but types of ours and ETSI
+    :param folder: the folder outside of which nothing is read, except our
+        types and those of ETSI
     :param name: the path of the VNFD below *folder*
-    :param etsi: the directory of SOL001's types, else Tacker's
+    :param etsi: the directory of the types of SOL001, by default of Tacker
     :returns: files by the path below *folder* at which an import finds them
-    :raises InvalidVnfd: an import leads elsewhere or nowhere, or a file
-        cannot be read
+    :raises InvalidVnfd: when an import leads out of the folder or to no
+        file, or when a file cannot be read
     """
-    found = {name: folder / name}
+    paths = {name: folder / name}
     waiting = [name]
     while waiting:
         file = waiting.pop()
-        template = load(found[file])
+        template = load(paths[file])
         _check(file, template)
         for target in imports(template):
             path = below(file, target)
-            if path not in found:
-                found[path] = (local(folder, file, target)
+            if path not in paths:
+                paths[path] = (local(folder, file, target)
                                or _known(file, target, etsi))
                 waiting.append(path)
-    return found
+    return paths
 
 
 def below(file: str, target: str) -> str:
-    """The path of what *file* imports.
+    """Returns the path of an import of *file*, below the folder.
 
-    :raises InvalidVnfd: it would not be below the folder
+    :raises InvalidVnfd: when the path leads out of the folder
     """
     if files.is_address(target):
-        raise _refused(file, target, 'it is an address, and nothing is '
-                       'fetched', 'put a copy next to the VNFD')
+        raise _refused(file, target, 'this is an address, and tacker-rt '
+                       'fetches nothing', 'put a copy of the file next to '
+                       'the VNFD')
     path = files.below(posixpath.dirname(file), target)
     if path is None:
         raise _leads_out(file, target)
@@ -126,9 +135,10 @@ def below(file: str, target: str) -> str:
 
 
 def local(folder: Path, file: str, target: str) -> Path | None:
-    """What *file* imports, where that is below *folder*, or nowhere there.
+    """Returns the path of an import of *file*, if it exists in *folder*.
 
-    :raises InvalidVnfd: it leads out of *folder*, by name or by a link
+    :raises InvalidVnfd: when the path leads out of *folder*, by its name or
+        by a link
     """
     path = folder / below(file, target)
     if not path.is_file():
@@ -140,9 +150,9 @@ def local(folder: Path, file: str, target: str) -> Path | None:
 
 def named(names: Iterable[str], etsi: Path | None = None
           ) -> dict[str, Path]:
-    """Type files of ours and ETSI by their names.
+    """Returns our type files and those of ETSI by their names.
 
-    :raises InvalidVnfd: one of them is nowhere
+    :raises InvalidVnfd: when a file does not exist
     """
     return {name: _known(name, name, etsi) for name in names}
 
@@ -151,14 +161,14 @@ def _known(file: str, target: str, etsi: Path | None) -> Path:
     for place in (OURS, etsi or of_tacker()):
         if place and files.is_plain(target) and (place / target).is_file():
             return place / target
-    raise _refused(file, target, 'there is no such file', 'put it next to '
-                   'this one, or give --etsi-types the directory of the '
-                   'SOL001 types')
+    raise _refused(file, target, 'the imported file does not exist', 'put '
+                   'it next to the file that imports it, or give the '
+                   'directory of the SOL001 types as --etsi-types')
 
 
 def _leads_out(file: str, target: str) -> exception.InvalidVnfd:
-    return _refused(file, target, 'it leads out of the folder of the VNFD',
-                    'give a path below it')
+    return _refused(file, target, 'the path leads out of the folder of the '
+                    'VNFD', 'give a path below this folder')
 
 
 def _refused(file: str, target: Any, rule: str, advice: str

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reservations that stand where nobody reads them.
+"""Finds reservations that stand in places where they are not read.
 
-Wrong indentation makes valid YAML of another meaning; without this such a
-VDU would be deployed without its reservation and nobody would know.
+Wrong indentation makes valid YAML with another meaning.  Without this check
+the VDU would silently be deployed without its reservation.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ _ADVICE = 'move it to ' + ' or '.join(
 _TOPOLOGY = 'topology_template'
 _NODES = (_TOPOLOGY, 'node_templates')
 _POLICIES = (_TOPOLOGY, 'policies')
-#: Inputs may have what names they like.
+#: Inputs may have any names.
 _INPUTS = (_TOPOLOGY, 'inputs')
 
 _Path = tuple[Any, ...]
@@ -34,21 +34,24 @@ _Path = tuple[Any, ...]
 
 def look(files: Mapping[str, Any], parts: topology.Topology,
          found: list[problem.Problem]) -> None:
-    """Leave a problem in *found* for each key that is not read."""
-    ours = {policy.name for policy in parts.policies
-            if policies.is_ours(policy.type)}
+    """Adds a problem to *found* for each key that is not read."""
+    own_policies = {policy.name for policy in parts.policies
+                    if policies.is_ours(policy.type)}
     for file, template in files.items():
         if isinstance(template, dict):
             place = problem.Place(found, file)
             body = {key: value for key, value in template.items()
                     if not _is_definition(key)}
             for path, key, value in keys(body, ()):
-                if not (path == _INPUTS or _is_of_policy(ours, path)):
+                if not (path == _INPUTS or _is_of_policy(own_policies, path)):
                     _check(place, parts, path, key, value)
 
 
 def _is_definition(key: Any) -> bool:
-    """Types have properties of these names, and anchors are no places."""
+    """Tells whether a section defines types, or holds anchors.
+
+    Its keys may have our names without being reservations.
+    """
     return isinstance(key, str) and key.endswith(('_types', '_definitions'))
 
 
@@ -59,27 +62,31 @@ def _check(place: problem.Place, parts: topology.Topology, path: _Path,
         statements.refuse_carrier(place.of(path[2]) if in_vdu else place,
                                   key, value)
     elif path[:2] != _NODES or len(path) < 3:
-        place.add(key, value, 'nobody reads it here', _ADVICE)
+        place.add(key, value, 'this key is not read here', _ADVICE)
     elif path[2] in parts.containers:
         place.add(key, value, f'{problem.name(path[2])}: '
                   f'{topology.NO_CONTAINERS[0]}', topology.NO_CONTAINERS[1])
     elif path[2] not in parts.vdus:
-        place.add(key, value, f'{problem.name(path[2])} is no VDU',
-                  'put it in a VDU, or import the file that derives its type '
-                  'from one')
+        place.add(key, value, f'{problem.name(path[2])} is not a VDU',
+                  'move the key to a VDU, or import the file that derives '
+                  'the type of this node from a VDU')
     elif path[3:] not in _READ and not (
             path[3:-2] == _CAPABILITIES and path[-1] == node.PARAMETERS):
-        place.of(path[2]).add(key, value, 'nobody reads it here', _ADVICE)
+        place.of(path[2]).add(key, value, 'this key is not read here',
+                              _ADVICE)
 
 
-def _is_of_policy(ours: set[str], path: _Path) -> bool:
-    """Whether it is one of ours: their readers refuse unknown keys."""
+def _is_of_policy(own_policies: set[str], path: _Path) -> bool:
+    """Tells whether a key belongs to one of our policies.
+
+    The readers of these policies refuse unknown keys.
+    """
     return (path[:2] == _POLICIES and path[3:] == ('properties',)
-            and path[2] in ours)
+            and path[2] in own_policies)
 
 
 def keys(value: Any, path: _Path) -> Iterator[tuple[_Path, str, Any]]:
-    """Keys of hints at any depth, with the keys above them."""
+    """Yields keys of hints at any depth, with the keys above them."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if isinstance(key, str) and key.startswith(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The policy Workload: what its VDUs run, for the weighers of nova-rt.
+"""Reads the policy Workload: what VDUs run, for the weighers of nova-rt.
 
-It is no reservation, and travels as scheduler hints whatever the carrier
-of one is.
+A workload is not a reservation.  It always travels as scheduler hints,
+whatever the carrier of the reservation is.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,11 @@ from tacker_rt.vnfd import inputs as tosca_inputs
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Property:
-    """The hint that it becomes, and its parser."""
+    """A property of the policy.
+
+    :ivar key: the key of the hint
+    :ivar parse: the parser of the value
+    """
 
     key: str
     parse: Callable[[str, str, Any], str]
@@ -33,11 +37,11 @@ _PROPERTIES = {
 
 def read(place: problem.Place, properties: dict[Any, Any],
          inputs: tosca_inputs.Inputs) -> Mapping[str, str] | None:
-    """The hints by key; None with the problems left in *place*."""
+    """Returns the hints by key; None with the problems in *place*."""
     before = len(place.found)
     for key, value in properties.items():
         if key not in _PROPERTIES:
-            place.add(key, value, 'there is no such key',
+            place.add(key, value, 'the policy has no such key',
                       problem.nearest(key, _PROPERTIES))
     hints = {}
     for name, expected in _PROPERTIES.items():
@@ -52,5 +56,6 @@ def read(place: problem.Place, properties: dict[Any, Any],
             place.add(name, value, error.kwargs['rule'],
                       error.kwargs['advice'])
     if not hints and len(place.found) == before:
-        place.say('it says nothing', 'give ' + ' or '.join(_PROPERTIES))
+        place.say('the policy says nothing',
+                  'give ' + ' or '.join(_PROPERTIES))
     return hints if len(place.found) == before else None

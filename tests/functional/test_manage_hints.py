@@ -72,7 +72,7 @@ class HintTest(test_manage.ManageTestCase):
         self.refused('there is no such hint', uuid,
                      '--set', 'cpu.rt_budget=5')
         plain = self.boot(self.rt_flavor(None, None))
-        self.refused('it has no reservation now', plain['id'],
+        self.refused('the server has no reservation now', plain['id'],
                      '--set', f'{base.HINT_RUNTIME}=1000',
                      '--set', f'{base.HINT_PERIOD}=2000')
         self.api.post_server_action(uuid, {'migrate': None})

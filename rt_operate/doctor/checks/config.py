@@ -80,13 +80,13 @@ def cpus(view: doctor_view.View) -> Iterator[findings.Finding]:
     if not spec:
         return
     try:
-        wanted = parse(spec)
+        ids = parse(spec)
     except ValueError:
         yield findings.problem(
             'config.rt_cpus', f'[nova_rt] rt_cpus is {spec}, which is not a '
             f'list of CPUs.', 'Write the list like 2-15,^8.')
         return
-    missing = sorted(wanted - set(view.host.online))
+    missing = sorted(ids - set(view.host.online))
     if missing:
         yield findings.problem(
             'config.rt_cpus', f'[nova_rt] rt_cpus names pCPUs that are not '

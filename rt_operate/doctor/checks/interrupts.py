@@ -43,13 +43,13 @@ def threads(view: doctor_view.View) -> Iterator[findings.Finding]:
     """Checks that threads of interrupts stay off pCPUs of reservations."""
     if not applies(view):
         return
-    cpus, others = config.chosen(view), _others(view)
+    cpus, free_cpus = config.chosen(view), _free_cpus(view)
     where = cpulist.format_ids(sorted(cpus))
     waiting = exposed(view)
     if not waiting:
         yield findings.ok(
             THREADS, f'Interrupts are threads here.  They stay on the CPUs '
-            f'{cpulist.format_ids(others)}, off the pCPUs {where} of '
+            f'{cpulist.format_ids(free_cpus)}, off the pCPUs {where} of '
             f'reservations.')
         return
     names = findings.some([f'{interrupt.thread} {interrupt.name}'
@@ -59,7 +59,7 @@ def threads(view: doctor_view.View) -> Iterator[findings.Finding]:
         f'and every vCPU with a reservation runs before them.  These may run '
         f'on the pCPUs {where} of reservations: {names}. A vCPU with 0.9 of '
         f'a pCPU can delay them there for some 100 ms.',
-        _move(waiting, others, where) if others else _leave_one(view))
+        _move(waiting, free_cpus, where) if free_cpus else _leave_one(view))
 
 
 def new(view: doctor_view.View) -> Iterator[findings.Finding]:
@@ -67,7 +67,7 @@ def new(view: doctor_view.View) -> Iterator[findings.Finding]:
     if not applies(view):
         return
     name = 'interrupts.default'
-    cpus, others = config.chosen(view), _others(view)
+    cpus, free_cpus = config.chosen(view), _free_cpus(view)
     wrong = sorted(interrupts.default(view.host) & cpus)
     if not wrong:
         yield findings.ok(name, 'Interrupts of new devices stay off the '
@@ -77,8 +77,8 @@ def new(view: doctor_view.View) -> Iterator[findings.Finding]:
         name, f'Interrupts of new devices may be handled on the pCPUs '
         f'{cpulist.format_ids(wrong)} of reservations '
         f'({interrupts.DEFAULT}).',
-        f'echo {interrupts.mask(others)} > {interrupts.DEFAULT}'
-        if others else _leave_one(view))
+        f'echo {interrupts.mask(free_cpus)} > {interrupts.DEFAULT}'
+        if free_cpus else _leave_one(view))
 
 
 def balancer(view: doctor_view.View) -> Iterator[findings.Finding]:
@@ -130,7 +130,7 @@ def per_cpu(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.ok(name, f'{text}; RCU callbacks run elsewhere.')
 
 
-def _others(view: doctor_view.View) -> list[int]:
+def _free_cpus(view: doctor_view.View) -> list[int]:
     """Returns the CPUs that are left to interrupts."""
     return sorted({*view.host.online} - config.chosen(view))
 
@@ -145,10 +145,10 @@ def _leave_one(view: doctor_view.View) -> str:
             f'devices need them.')
 
 
-def _move(waiting: Sequence[interrupts.Interrupt], others: list[int],
+def _move(waiting: Sequence[interrupts.Interrupt], free_cpus: list[int],
           where: str) -> str:
     """Returns the commands that move the interrupts and their threads."""
-    ids = cpulist.format_ids(others)
+    ids = cpulist.format_ids(free_cpus)
     numbers = ' '.join(map(str, sorted(
         {interrupt.number for interrupt in waiting})))
     tasks = ' '.join(map(str, sorted(

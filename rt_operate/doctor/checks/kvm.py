@@ -37,22 +37,22 @@ def device(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def _why(view: doctor_view.View) -> str:
     if _exists(view, _MODULE):
-        wanted = _wanted(view)
-        return (f'the module {wanted} is not loaded' if wanted else
+        module = _module(view)
+        return (f'the module {module} is not loaded' if module else
                 'the CPU has neither vmx nor svm among its flags')
     return 'the module kvm is not loaded'
 
 
 def _remedy(view: doctor_view.View) -> str:
-    wanted = _wanted(view)
-    if wanted:
-        return f'modprobe {wanted}'
+    module = _module(view)
+    if module:
+        return f'modprobe {module}'
     return ('Turn virtualization on in the firmware or, if this host is a '
             'virtual machine, nested virtualization on its host; or set '
             'virt_type to qemu, which is slow.')
 
 
-def _wanted(view: doctor_view.View) -> str:
+def _module(view: doctor_view.View) -> str:
     """Returns the module for this CPU; '' if the CPU has neither flag."""
     words = (view.host.optional('/proc/cpuinfo') or '').split()
     return next((module for flag, module in _FLAGS.items() if flag in words),

@@ -52,20 +52,20 @@ def _is_unknown(holding: snapshot.Holding) -> bool:
 def _holding(host: snapshot.Host, holding: snapshot.Holding
              ) -> Iterator[snapshot.Difference]:
     allocations = (host.allocations or {}).get(holding.consumer, {})
-    found, wanted = _ours(allocations), _wanted(holding)
-    if found == wanted:
+    amounts, wanted = _ours(allocations), _wanted(holding)
+    if amounts == wanted:
         return
     purpose = ('' if holding.current
                else f' for its migration {holding.consumer}')
     remedy, repair = _repair(host, holding, wanted, bool(allocations))
     if not holding.claims and holding.wanted is not None:
-        if not found:
+        if not amounts:
             return  # The missing claim is a difference of its own.
         remedy, repair = remedies.MOVE, None
     yield snapshot.Difference(
-        'allocation.amount' if found else 'allocation.missing',
+        'allocation.amount' if amounts else 'allocation.missing',
         host.name, holding.server,
-        f'Placement holds {_describe(found)}{purpose}', _describe(wanted),
+        f'Placement holds {_describe(amounts)}{purpose}', _describe(wanted),
         remedy, repair)
 
 
@@ -101,15 +101,15 @@ def _set(host: snapshot.Host, consumer: str, wanted: snapshot.Amounts
 def _other(host: snapshot.Host, consumer: str
            ) -> Iterator[snapshot.Difference]:
     """Compares the allocation of a consumer that is not on this host."""
-    found = _ours((host.allocations or {})[consumer])
+    amounts = _ours((host.allocations or {})[consumer])
     fate = host.fates.get(consumer, snapshot.Fate.EXPECTED)
-    if not found or fate is snapshot.Fate.EXPECTED:
+    if not amounts or fate is snapshot.Fate.EXPECTED:
         return
     gone = fate is snapshot.Fate.GONE
     yield snapshot.Difference(
         'allocation.leaked' if gone else 'allocation.elsewhere',
         host.name, consumer,
-        f'Placement holds {_describe(found)}, but {fate.value}',
+        f'Placement holds {_describe(amounts)}, but {fate.value}',
         _describe({}),
         remedies.HEAL if gone
         else remedies.NOVA_AUDIT.format(host.provider),
@@ -129,12 +129,12 @@ def _inventories(host: snapshot.Host) -> Iterator[snapshot.Difference]:
     state = host.published.state
     wanted = _offered(host.published)
     for name in hostmap.CLASSES:
-        found = host.inventories.get(name)
+        inventory = host.inventories.get(name)
         if not state.cpus:
-            if found and found['reserved'] != found['total']:
-                yield _differs(host, name, found, 'all of it reserved')
-        elif found is None or _sizes(found) != _sizes(wanted[name]):
-            yield _differs(host, name, found, str(_sizes(wanted[name])))
+            if inventory and inventory['reserved'] != inventory['total']:
+                yield _differs(host, name, inventory, 'all of it reserved')
+        elif inventory is None or _sizes(inventory) != _sizes(wanted[name]):
+            yield _differs(host, name, inventory, str(_sizes(wanted[name])))
 
 
 def _offered(published: hostmap.HostMap
@@ -149,9 +149,9 @@ def _sizes(inventory: Mapping[str, float]) -> dict[str, float]:
 
 
 def _differs(host: snapshot.Host, name: str,
-             found: Mapping[str, float] | None, wanted: str
+             inventory: Mapping[str, float] | None, wanted: str
              ) -> snapshot.Difference:
     return snapshot.Difference(
         'inventory', host.name, '', f'Placement has '
-        f'{_sizes(found) if found else "no inventory"} of {name}', wanted,
-        remedies.AUDIT)
+        f'{_sizes(inventory) if inventory else "no inventory"} of {name}',
+        wanted, remedies.AUDIT)

@@ -103,8 +103,8 @@ class RefusalTest(base.BaseTestCase):
 
     def test_the_sentence(self):
         self.refused(
-            ["Invalid scheduler hint cpu.rt_runtime_us='abc': it must be a "
-             "positive whole number of microseconds; give for example "
+            ["Invalid scheduler hint cpu.rt_runtime_us='abc': the value must "
+             "be a positive whole number of microseconds; give for example "
              "100000 for 100 ms."], SPECS, {RUNTIME: 'abc'})
 
     def test_bad_values(self):

@@ -52,7 +52,7 @@ def _response_time(given):
 
 
 class Vdu:
-    """The numbers that a VDU must have; about, where they are computed."""
+    """The numbers that a VDU must have; computed ones are approximate."""
 
     def __init__(self, name, node, topology):
         inputs = topology.get('inputs') or {}
@@ -117,7 +117,7 @@ def _is_vdu(kind, parents):
 
 
 def lost(template):
-    """How often the keys stand where no VDU and no policy has them."""
+    """Counts the keys that stand in neither a VDU nor a policy."""
     read_at = sum(len({RUNTIME, PERIOD} & set(_below(
         node.get('capabilities'), *path)))
         for name, node in _below(template, 'topology_template',

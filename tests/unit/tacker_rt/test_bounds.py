@@ -55,11 +55,11 @@ class BoundsTest(base.BaseTestCase):
         policy['targets'] = list(range(_MANY))
         _, found = descriptor.examine({'f': template})
         self.assertEqual(problem.MOST + 1, len(found))
-        self.assertEqual('f: it has more problems than are told; correct '
+        self.assertEqual('f: only the first 200 problems are shown; correct '
                          'these first.', str(found[-1]))
 
     def test_many_policies(self):
-        """Each is looked up once for its keys, not beside all others."""
+        """Each policy is looked up once, not compared with all others."""
         many = [samples.policy({'cpu.rt_runtime_us': 1}, name=f'p{n}')
                 for n in range(_MANY)]
         template = samples.sol001(policies=many)
@@ -74,7 +74,7 @@ class BoundsTest(base.BaseTestCase):
         tracemalloc.start()
         self.addCleanup(tracemalloc.stop)
         self.assertIsNone(yamlfile.load(place, data))
-        self.assertIn('it has more than', str(place.found[0]))
+        self.assertIn('the file has more than', str(place.found[0]))
         self.assertLess(tracemalloc.get_traced_memory()[1], 150 << 20)
 
     def test_members_are_counted_before_they_are_listed(self):
@@ -87,7 +87,7 @@ class BoundsTest(base.BaseTestCase):
         self.addCleanup(tracemalloc.stop)
         error = self.assertRaises(exception.InvalidVnfd, validate.validate,
                                   str(path))
-        self.assertIn(f'more than {csar.MAX_MEMBERS} members', str(error))
+        self.assertIn(f'more than {csar.MAX_MEMBERS} files', str(error))
         self.assertLess(tracemalloc.get_traced_memory()[1], 1 << 20)
 
     def test_values_are_shown_as_far_as_they_are_seen(self):

@@ -110,7 +110,7 @@ def _texts(draw):
 class FuzzTest(base.BaseTestCase):
 
     def check(self, data):
-        """Refused in lines, or read as by the oracle."""
+        """Checks that it is refused in lines, or read as by the oracle."""
         found = []
         template = yamlfile.load(problem.Place(found, 'f'), data)
         if template is not None:

@@ -49,15 +49,18 @@ class RequestTest(base.BaseTestCase):
 
     def test_refused(self):
         for text, told in (
-                (b'{', 'it is no JSON object; give the body of a request.'),
-                (b'[]', 'it is no JSON object; give the body of a request.'),
-                (b'\xff', 'it is no JSON object; give the body of a request.'),
+                (b'{', 'the file is not a JSON object; give the body of a '
+                       'request.'),
+                (b'[]', 'the file is not a JSON object; give the body of a '
+                        'request.'),
+                (b'\xff', 'the file is not a JSON object; give the body of a '
+                          'request.'),
                 (b'[' * 100_000,
-                 'it is no JSON object; give the body of a request.'),
+                 'the file is not a JSON object; give the body of a request.'),
                 (b'{"additionalParams": [1]}', 'additionalParams must be an '
                  'object; write it as {"nfv": {"VDU": ...}}.'),
                 (b'{"flavourId": 1}',
-                 'flavourId must be a text; put it in quotes.')):
+                 'flavourId must be a string; put its value in quotes.')):
             self.path.write_bytes(text)
             error = self.assertRaises(exception.InvalidVnfd, request.load,
                                       self.path)

@@ -142,8 +142,8 @@ class TranslateTest(base.BaseTestCase):
         again = translate.translate(PAPER)[translate.MAIN]['resources']
         self.assertEqual(HINTS,
                          again['VDU_A']['properties']['scheduler_hints'])
-        self.refused('additionalParams: VDU VDU_B: there is no such VDU; did '
-                     'you mean VDU_A?', PAPER,
+        self.refused('additionalParams: VDU VDU_B: the VNFD has no such VDU; '
+                     'did you mean VDU_A?', PAPER,
                      request=self.asking('VDU_B', runtime_us=70_000))
 
     def test_both_carriers(self):
@@ -257,17 +257,18 @@ class TranslateTest(base.BaseTestCase):
 
     @ddt.data(
         ({'get_attribute': ['SELF', 'private_address']},
-         'the function get_attribute has no value before the VNF runs'),
+         'the value of the function get_attribute is not known before the '
+         'VNF runs'),
         ({'token': ['a', ':', 1]},
-         'the function token has no value before the VNF runs'),
+         'the value of the function token is not known before the VNF runs'),
         ({'concat': ['a', {'get_input': 'x'}]},
-         'the function concat of inputs is not translated'))
+         'the function concat with inputs cannot be translated'))
     @ddt.unpack
     def test_functions_without_a_word_in_heat(self, function, rule):
         error = self.assertRaises(exception.InvalidVnfd, self.functions,
                                   function)
-        self.assertEqual(f'VNFD: VDU_A.properties.user_data: {rule}; give the '
-                         'value itself.', str(error))
+        self.assertEqual(f'VNFD: VDU_A.properties.user_data: {rule}; write '
+                         'the value itself.', str(error))
 
     def test_a_function_that_is_its_own_value(self):
         error = self.assertRaises(
@@ -314,34 +315,37 @@ class TranslateTest(base.BaseTestCase):
             '    d: {type: string, default: 1 GB}\n'))
         shown = "{'get_input': 'd'}" if 'get' in new else repr(new)
         self.refused(
-            f'VNFD: VDU VDU_A: {key}={shown}: it is not a size in {unit}; '
-            f'give a number with its unit, for example 1 {unit}.', path)
+            f'VNFD: VDU VDU_A: {key}={shown}: the value is not a size in '
+            f'{unit}; give a number with its unit, for example 1 {unit}.',
+            path)
 
     def test_neither_a_size_nor_a_flavor(self):
         path = self.vnfd(
             lambda text: re.sub(r'      capabilities:\n( {8}.*\n)+', '', text),
             SOURCES['sol001-made-flavor'])
         self.refused(
-            'vnfd.yaml: VDU VDU1: it does not say how many CPUs and how much '
-            'memory it has; give it the capability virtual_compute.', path)
+            'vnfd.yaml: VDU VDU1: the VDU does not say how many CPUs and how '
+            'much memory it has; give the VDU the capability '
+            'virtual_compute.', path)
 
     def test_what_tosca_parser_refuses(self):
         error = self.assertRaises(
             exception.InvalidVnfd, translate.translate,
             self.replaced('num_cpus: 4', 'num_cpu: 4'))
-        self.assertRegex(str(error), r'^vnfd.yaml: it cannot be translated '
-                         r'\(.*"num_cpu".*\); correct it as TOSCA\.$')
+        self.assertRegex(str(error), r'^vnfd.yaml: the VNFD cannot be '
+                         r'translated \(.*"num_cpu".*\); correct its TOSCA\.$')
 
     def test_a_file_that_is_nowhere(self):
         self.refused(
-            "vnfd.yaml: imports='no.yaml': there is no such file; put it "
-            'next to this one, or give --etsi-types the directory of the '
-            'SOL001 types.',
+            "vnfd.yaml: imports='no.yaml': the imported file does not exist; "
+            "put it "
+            'next to the file that imports it, or give the directory of the '
+            'SOL001 types as --etsi-types.',
             self.replaced('topology_template:',
                           'imports: [no.yaml]\ntopology_template:'))
 
     def test_nothing_is_written_outside(self):
-        """Not where an import leads, even of what is then refused."""
+        """No import makes it write elsewhere, even if it is then refused."""
         folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         (folder / 'vnf').mkdir()
         (folder / 'out.yaml').write_text('tosca_definitions_version: x\n')
@@ -361,7 +365,7 @@ class TranslateTest(base.BaseTestCase):
                              (folder / 'out.yaml').stat().st_mtime_ns)
 
     def test_files_of_the_working_directory_are_not_read(self):
-        """tosca-parser looks there first."""
+        """tosca-parser looks in the working directory first."""
         path = self.replaced('topology_template:',
                              'imports: [types.yaml]\ntopology_template:')
         (path.parent / 'types.yaml').write_text(
@@ -377,8 +381,9 @@ class TranslateTest(base.BaseTestCase):
         path = self.replaced('VDU1_scale', '../../x',
                              SOURCES['sol001-scaling'])
         self.refused(
-            'vnfd.yaml: ../../x.hot.yaml: the template of a scaling aspect '
-            'cannot have this name; name the aspect in letters and digits.',
+            'vnfd.yaml: ../../x.hot.yaml: a scaling aspect gives its '
+            'template this name, which is not a file name; name the aspect '
+            'with letters and digits.',
             path)
 
     def test_nothing_is_fetched(self):
@@ -393,16 +398,17 @@ class TranslateTest(base.BaseTestCase):
             error = self.assertRaises(
                 exception.InvalidVnfd, translate.translate,
                 self.replaced(old, new))
-            self.assertIn('nothing is fetched', str(error))
+            self.assertIn('fetches nothing', str(error))
         self.assertFalse(server.mock.called)
 
     def test_no_file(self):
-        self.refused('no.yaml: it cannot be read (No such file or '
-                     'directory); give a file.', pathlib.Path('no.yaml'))
+        self.refused('no.yaml: the file cannot be read (No such file or '
+                     'directory); give the path of a '
+                     'file.', pathlib.Path('no.yaml'))
 
 
 class WithoutReservationTest(base.BaseTestCase):
-    """To install this package changes no other VNF."""
+    """Installing this package changes no VNF without a reservation."""
 
     def texts(self, path):
         """What Tacker gets of heat-translator, or what that raises."""

@@ -55,7 +55,7 @@ class SamplesTest(base.BaseTestCase):
             self.assertEqual([], validate.validate(str(path)), path)
 
     def test_types(self):
-        """Those of ours, which have properties of the names of the keys."""
+        """Our types have properties with the names of the keys."""
         folder = pathlib.Path(tacker_rt.__file__).parent / 'defs'
         self.assertEqual([], validate.validate(str(folder)))
 
@@ -98,7 +98,7 @@ class PackageTest(base.BaseTestCase):
         self.assertEqual([], self.problems(directory=True))
 
     def test_v1_without_templates(self):
-        """There, a type may be derived from that of SOL001."""
+        """In v1, the type of a VDU may be derived from that of SOL001."""
         self.edit('Definitions/vnfd.yaml', 'type: tosca.nodes.nfv.Vdu.Compute',
                   'type: company.Vdu')
         self.edit('Definitions/vnfd.yaml', 'node_types:\n',
@@ -132,17 +132,17 @@ class PackageTest(base.BaseTestCase):
         self.edit('Definitions/vnfd.yaml', '    VDU1:\n', text)
         self.assertEqual(
             ["Definitions/vnfd.yaml: VDU1.artifacts.a.file='../Files/a.bin': "
-             'there is no such file in the package; add the file, or remove '
-             'what names it.'], self.problems(directory=True))
+             'the package has no such file; add the file, or remove this '
+             'key.'], self.problems(directory=True))
 
     def test_a_request_without_user_data(self):
-        """Nobody would know that something is missing."""
+        """Such a request would silently lose the reservation."""
         hot = 'BaseHOT/simple/hot.yaml'
         self.assertEqual([], validate.warnings(str(self.package)))
         self.edit(hot, '  tacker_rt:', '  other:')
         self.assertEqual(
             [f'{self.package}/{hot}: VDU VDU1: a request that names no user '
-             'data makes it without its reservation, and nobody says so; add '
+             'data silently deploys the VDU without its reservation; add '
              'the resource tacker_rt, with which Heat refuses such a '
              'request.'],
             list(map(str, validate.warnings(str(self.package)))))
@@ -159,8 +159,8 @@ class PackageTest(base.BaseTestCase):
         self.edit('Definitions/vnfd.yaml', 'num_virtual_cpu', 'num_virtal')
         self.assertRegex(
             self.problems(directory=True)[0],
-            r'^Definitions/vnfd.yaml: tosca-parser refuses it '
-            r'\(\w+: .*num_virtal.*\); correct it as TOSCA\.$')
+            r'^Definitions/vnfd.yaml: tosca-parser refuses the VNFD \(\w+: '
+            r'.*num_virtal.*\); correct its TOSCA\.$')
 
     def test_a_policy_whose_type_is_not_imported(self):
         self.edit('Definitions/vnfd.yaml', '  policies:\n', """  policies:
@@ -171,9 +171,10 @@ class PackageTest(base.BaseTestCase):
 """)
         self.assertEqual(
             ['Definitions/vnfd.yaml: policy mine: '
-             "type='tacker_rt.policies.CpuReservation': no file that is "
-             'imported has this type; import tacker_rt_policy_types.yaml, '
-             'which tacker-rt pack adds.'], self.problems())
+             "type='tacker_rt.policies.CpuReservation': no "
+             'imported file defines this type; import '
+             'tacker_rt_policy_types.yaml, which tacker-rt pack '
+             'adds.'], self.problems())
         self.edit('Definitions/vnfd.yaml', 'imports:\n',
                   'imports:\n  - tacker_rt_policy_types.yaml\n')
         shutil.copy(typefiles.OURS / typefiles.POLICIES,
@@ -185,7 +186,7 @@ class PackageTest(base.BaseTestCase):
                   '    derived_from: tosca.nodes.nfv.VNF',
                   'tacker_rt.samples.Vnf:\n'
                   '    derived_from: tosca.nodes.Root')
-        self.assertIn('there is no node template of a type '
+        self.assertIn('no node template has a type derived from '
                       'tosca.nodes.nfv.VNF', ' '.join(self.problems()))
 
     def test_a_flavor_without_a_place(self):
@@ -193,9 +194,10 @@ class PackageTest(base.BaseTestCase):
                         self.package, dirs_exist_ok=True)
         self.edit('BaseHOT/simple/hot.yaml', 'computeFlavourId', 'flavorId')
         self.assertEqual(
-            ['BaseHOT/simple: VDU VDU1: the flavor that carries its '
-             'reservation has no place: nothing takes [nfv, VDU, VDU1, '
-             'computeFlavourId]; let the server, or use the carrier hints.'],
+            ['BaseHOT/simple: VDU VDU1: no server can use the flavor that '
+             'carries the reservation: no server takes its flavor from [nfv, '
+             'VDU, VDU1, computeFlavourId]; let the server take its flavor '
+             'from there, or use the carrier hints.'],
             self.problems(self.asking('flavor')))
         self.assertEqual([], self.problems())
         self.assertEqual([], self.problems(
@@ -208,8 +210,8 @@ class PackageTest(base.BaseTestCase):
         self.assertEqual([], self.problems())
         self.assertIn(
             'BaseHOT/simple/nested/VDU1.yaml: VDU VDU1: '
-            'cpu.rt_runtime_us=60000: the request has the flavor carry the '
-            'reservation; remove the hint.',
+            'cpu.rt_runtime_us=60000: the request says that the flavor '
+            'carries the reservation; remove the hint.',
             self.problems(self.asking('flavor')))
 
     @staticmethod
@@ -218,14 +220,14 @@ class PackageTest(base.BaseTestCase):
             'cpu.rt_carrier': carrier}}}})
 
     def test_an_input_without_a_value(self):
-        """Tacker hands none on."""
+        """Tacker passes no values of inputs on."""
         self.edit('Definitions/vnfd.yaml', "cpu.rt_runtime_us: '60000'",
                   'cpu.rt_runtime_us: {get_input: rt}')
         self.edit('Definitions/vnfd.yaml', 'topology_template:\n',
                   'topology_template:\n  inputs: {rt: {type: string}}\n')
         self.assertEqual(
-            ['BaseHOT/simple: VDU VDU1: the input rt has no value here; give '
-             'it a default.'], self.problems())
+            ['BaseHOT/simple: VDU VDU1: the input rt of the reservation has '
+             'no value; give the input a default.'], self.problems())
 
     def test_inputs_of_another_file(self):
         """Each template has its own, of whatever type and default."""
@@ -266,9 +268,9 @@ resources:
         shutil.rmtree(self.package / 'BaseHOT')
         self.write('Files/terraform/main.tf', '')
         self.assertEqual(
-            ['VDU VDU1: its reservation goes nowhere: the package has no '
-             'BaseHOT, and Terraform, Helm and Kubernetes do not know it; '
-             'remove it.'], self.problems())
+            ['VDU VDU1: the reservation has no effect: the package has no '
+             'BaseHOT, and Terraform, Helm and Kubernetes do not know '
+             'reservations; remove the reservation.'], self.problems())
 
     def test_two_flavours_with_vdus_of_equal_names(self):
         """In a package, and where a VNFD that imports both is validated."""
@@ -286,15 +288,16 @@ resources:
                    + '\nSource: Scripts/a.py\nAlgorithm: SHA-256\nHash: 00\n'
                    '\nSource: https://a.example/b\n')
         self.assertEqual(
-            ["TOSCA-Metadata/TOSCA.meta: Source='Scripts/a.py': there is no "
-             'such file in the package; remove the artifact, or add the '
-             'file.'],
+            ["TOSCA-Metadata/TOSCA.meta: Source='Scripts/a.py': the package "
+             "has no "
+             'such file; remove the artifact, or add the file.'],
             self.problems())
 
     def test_meta_that_is_none(self):
         self.write('TOSCA-Metadata/TOSCA.meta', _META + 'x\n')
-        self.assertEqual(['TOSCA-Metadata/TOSCA.meta: line 5: it is not '
-                          'KEY: VALUE; correct it.'], self.problems())
+        self.assertEqual(['TOSCA-Metadata/TOSCA.meta: line 5: the line is '
+                          'not KEY: VALUE; correct the '
+                          'line.'], self.problems())
 
     def test_csar_without_meta(self):
         (self.package / 'TOSCA-Metadata/TOSCA.meta').unlink()
@@ -313,8 +316,9 @@ resources:
         path = shutil.make_archive(str(self.folder / 'q'), 'zip',
                                    self.package)
         self.assertEqual(
-            [f"{path}/Definitions/vnfd.yaml: imports='a.yaml': there is no "
-             'such file in the package; tacker-rt pack adds those of '
+            [f"{path}/Definitions/vnfd.yaml: imports='a.yaml': the package "
+             "has no "
+             'such file; add the file; tacker-rt pack adds the type files of '
              'SOL001.'], list(map(str, validate.validate(path))))
         self.assertEqual([], validate.validate(str(self.package)))
 
@@ -322,7 +326,7 @@ resources:
         shutil.rmtree(self.package / 'Definitions')
         found = validate.validate(str(self.package))
         self.assertIn(f'{self.package}: Definitions has no YAML files; put '
-                      'the VNFD there.', list(map(str, found)))
+                      'the VNFD into this folder.', list(map(str, found)))
 
     def test_scaling_group(self):
         self.write('BaseHOT/simple/hot.yaml', """
@@ -333,8 +337,9 @@ resources:
       resource: {type: VDU1.yml}
 """)
         self.assertEqual(
-            ["BaseHOT/simple/hot.yaml: group.type='VDU1.yml': there is no "
-             'such file in nested; did you mean VDU1.yaml?'],
+            ["BaseHOT/simple/hot.yaml: group.type='VDU1.yml': the folder "
+             "nested has no "
+             'such file; did you mean VDU1.yaml?'],
             self.problems())
 
     def test_server_in_the_top_template(self):
@@ -347,18 +352,19 @@ resources:
 
     def test_templates_that_are_none(self):
         for text, problem in (
-                ('[]', 'it is no Heat template; it must be a mapping.'),
-                ('{]', 'line 1: it is not YAML (did not find expected node '
+                ('[]', 'the file is not a Heat template; write the template '
+                       'as a mapping.'),
+                ('{]', 'line 1: this is not YAML (did not find expected node '
                  'content); check the indentation and the quotes.'),
-                ('resources: [1]', 'resources=[1]: it must be a mapping; '
-                 'indent what belongs to it below it.'),
-                ('resources: {VDU1: 5}', 'VDU1=5: it must be a mapping; '
-                 'indent what belongs to it below it.')):
+                ('resources: [1]', 'resources=[1]: the value must be a '
+                 'mapping; indent the keys that belong to it below it.'),
+                ('resources: {VDU1: 5}', 'VDU1=5: the value must be a '
+                 'mapping; indent the keys that belong to it below it.')):
             self.write('BaseHOT/simple/nested/VDU1.yaml', text)
             self.assertEqual(
                 [f'BaseHOT/simple/nested/VDU1.yaml: {problem}',
-                 'BaseHOT/simple: VDU VDU1: no OS::Nova::Server has its '
-                 'name; name the server VDU1.'], self.problems())
+                 'BaseHOT/simple: VDU VDU1: no OS::Nova::Server has the name '
+                 'of the VDU; name the server VDU1.'], self.problems())
 
     def hints(self, **values):
         path = self.package / 'BaseHOT/simple/nested/VDU1.yaml'
@@ -399,12 +405,14 @@ class PathTest(base.BaseTestCase):
     def test_nothing_there(self):
         path = self.folder / 'a.yaml'
         self.assertEqual(
-            [f'{path}: it cannot be read (No such file or directory); give a '
+            [f'{path}: the file cannot be read (No such file or directory); '
+             'give the path of a '
              'file.'], list(map(str, validate.validate(str(path)))))
-        self.refused(self.folder, 'it has neither VNFDs nor Definitions')
+        self.refused(self.folder, 'the directory has neither VNFDs nor '
+                                  'Definitions')
 
     def test_imported_types(self):
-        """Also where files import each other, or what is not there."""
+        """Files may import each other, or files that do not exist."""
         vnfd = samples.sol001(samples.hints('5', '4'))
         samples.node(vnfd)['type'] = 'company.Vdu'
         types = {'node_types': {
@@ -422,7 +430,7 @@ class PathTest(base.BaseTestCase):
                 list(map(str, validate.validate(str(path)))))
 
     def test_imports_that_lead_out(self):
-        """Nothing of the file, which may not be the caller's to show."""
+        """No content of the file is shown, as the caller may not read it."""
         folder = self.folder / 'vnf'
         folder.mkdir()
         (self.folder / 'out.yaml').write_text('secret')
@@ -431,8 +439,9 @@ class PathTest(base.BaseTestCase):
         path.write_text('tosca_definitions_version: x\n'
                         'imports: [../out.yaml, link.yaml, http://a/b]\n')
         self.assertEqual(
-            [f"{path}: imports='{name}': it leads out of the folder of the "
-             'VNFD; give a path below it.'
+            [f"{path}: imports='{name}': the path leads out of the folder of "
+             "the "
+             'VNFD; give a path below this folder.'
              for name in ('../out.yaml', 'link.yaml')],
             list(map(str, validate.validate(str(path)))))
 
@@ -451,24 +460,26 @@ class PathTest(base.BaseTestCase):
             self.assertEqual([
                 f'{self.folder}/out.yaml: VDU VDU1: cpu.rt_runtime_us=5: it '
                 'is more than the period of 4; give at most the period.',
-                f"{path}: imports='../../x.yaml': it leads out of the folder "
-                'of the VNFD; give a path below it.'], found)
+                f"{path}: imports='../../x.yaml': the path leads out of the "
+                "folder "
+                'of the VNFD; give a path below this folder.'], found)
         error = self.assertRaises(
             exception.InvalidVnfd, validate.validate,
             str(self.folder / 'out.yaml'), root=str(folder))
         self.assertEqual(
-            f'{self.folder}/out.yaml: it does not lie below {folder}; give '
-            '--root a folder above it.', str(error))
+            f'{self.folder}/out.yaml: the VNFD does not lie below {folder}; '
+            'give a directory above the VNFD as --root.', str(error))
 
     def test_a_pipe_is_not_waited_for(self):
         path = self.folder / 'a.yaml'
         os.mkfifo(path)
-        self.assertEqual([f'{path}: it is no regular file; give a file.'],
+        self.assertEqual([f'{path}: this is not a regular file; give the '
+                          'path of a file.'],
                          list(map(str, validate.validate(str(path)))))
 
     def test_long_file(self):
         path = self.folder / 'a.yaml'
         path.write_bytes(b'#' * 10_000_001)
         self.assertEqual(
-            [f'{path}: it has more than 10000000 bytes; a descriptor is '
-             'shorter.'], list(map(str, validate.validate(str(path)))))
+            [f'{path}: the file has more than 10000000 bytes; give a shorter '
+             'file.'], list(map(str, validate.validate(str(path)))))

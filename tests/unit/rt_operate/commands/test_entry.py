@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The scripts as they start, where a package they need is not there."""
+"""How the scripts start if a package that they need is missing."""
 
 import subprocess
 import sys
@@ -72,14 +72,14 @@ class MissingTest(base.BaseTestCase):
         self.assertIn('Traceback', done.stderr)
 
     def test_nothing_of_other_packages(self):
-        """Nova brings eventlet, which announces its end on import."""
+        """Nova imports eventlet, which announces its deprecation."""
         done = self._run(_MANAGE, (), '--config-file', '/dev/null', 'check')
         self.assertEqual((2, ''), (done.returncode, done.stdout))
         self.assertEqual(1, done.stderr.count('\n'), done.stderr)
         self.assertTrue(done.stderr.startswith('nova-rt-manage: '))
 
     def test_nothing_of_what_is_imported(self):
-        """Packages that warn: oslo.privsep brings eventlet, too."""
+        """oslo.privsep imports eventlet, too, which warns."""
         for options, shown in (((), False), (('-W', 'default'), True)):
             done = subprocess.run(
                 [sys.executable, *options, '-c', _WARNS],

@@ -120,7 +120,7 @@ class MainTest(base.DoctorTest):
             self.assertEqual((130, '', ''), self.run_main('doctor'))
 
     def test_nobody_reads_on(self):
-        """As with ``nova-rt doctor | head``."""
+        """The reader ends first, as in ``nova-rt doctor | head``."""
         program = ('import sys\nfrom rt_operate.commands import main\n'
                    'sys.exit(main.main(["doctor"]))')
         child = subprocess.Popen([sys.executable, '-c', program],

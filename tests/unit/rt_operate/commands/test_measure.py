@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt interference measure``, up to the point where it starts one."""
+"""``nova-rt interference measure``, up to the start of a measurement."""
 
 import pathlib
 
@@ -43,7 +43,7 @@ class MeasureTest(commands.CommandTest):
         self.assertEqual(['p'], [one.name for one in self.folder.iterdir()])
 
     def test_where_nothing_can_be_written(self):
-        """It is told before anything is measured."""
+        """The command says so before it measures anything."""
         for output in (self.folder, self.folder / 'none' / 'out'):
             status, out, err = self.run_main(
                 'interference', 'measure', self._profile('p', 'sh'), '-o',

@@ -75,10 +75,10 @@ class Paths:
     looks = 0
 
     def apply(self, change):
-        """It needs no groups."""
+        """Does nothing: this scheduler needs no groups."""
 
     def point(self, register):
-        """It has no interfaces."""
+        """Does nothing: this source has no interfaces."""
 
     def read(self, register):
         self.looks += 1
@@ -90,7 +90,7 @@ class Paths:
         return http.Stats()
 
     def close(self):
-        """It holds nothing."""
+        """Does nothing: this source holds nothing."""
 
 
 def times(*ns):
@@ -164,7 +164,7 @@ class MonitorTest(commands.CommandTest):
 
     @staticmethod
     def start(name, function):
-        """What stands for the class of a source."""
+        """Returns what is used in place of the class of a source."""
         kind = mock.Mock(side_effect=function)
         kind.name = name
         return kind
@@ -207,7 +207,7 @@ class MonitorTest(commands.CommandTest):
         self.assertIsNone(found['servers']['u1']['reserved_cpus'])
 
     def test_budgets_that_are_not_seen(self):
-        """What is not known is not 0."""
+        """An unknown number is not shown as 0."""
         unseen = [dataclasses.replace(
             SERVERS[1], reservation=servers.Reservation(1, 5, of_group=True))]
         self.scheduler.budgets = False
@@ -240,7 +240,7 @@ class MonitorTest(commands.CommandTest):
         self.assertTrue(out.startswith('\x1b[H\x1b[2JSERVER'), out)
 
     def test_outside_of_the_host(self):
-        """No server can be seen, which is not: there is none."""
+        """That no server can be seen does not mean that there is none."""
         self.trouble = 'why'
         for command in ('monitor', 'top', 'graph'):
             self.assertEqual(
@@ -296,7 +296,7 @@ class ServiceTest(commands.CommandTest):
         self.assertIn('nosuch!', err)
 
     def test_without_rights(self):
-        """The sentence says what is lacking, and what to do."""
+        """The sentence says which right is lacking and what to do."""
         for permitted, names in (
                 ('0', 'CAP_DAC_READ_SEARCH, CAP_BPF, CAP_PERFMON'),
                 ('8000000000', 'CAP_DAC_READ_SEARCH, CAP_PERFMON'),

@@ -20,7 +20,7 @@ from tests.unit.machine.kernel import base
 
 
 class ReleaseTest(base.EveryKernelTest):
-    """Guests end, and nova-compute is not there to see it."""
+    """Guests end while nova-compute does not run."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -58,7 +58,7 @@ class ReleaseTest(base.EveryKernelTest):
                 if group != '/' and self.interface.read(group)}
 
     def end(self, keeper: int) -> str:
-        """Its tasks are gone, its group is not."""
+        """Ends the tasks of a guest, but keeps its group."""
         group = self.guests.group(keeper)
         for thread in self.guests.running[keeper]:
             self.kernel.exit(thread)
@@ -97,7 +97,7 @@ class ReleaseTest(base.EveryKernelTest):
         self.assert_tight(self.kernel, self.top)
 
     def test_a_domain_that_libvirt_says_runs(self) -> None:
-        """Whatever the lists of tasks look like from here."""
+        """Its budget stays, even if no task of it can be seen."""
         self.known = [*self.keepers, 1 << 30]  # and one that has ended
         with (mock.patch.object(tasks, 'Tasks', emulated.EmulatedTasks),
               mock.patch.object(emulated.EmulatedTasks, 'threads',
@@ -113,7 +113,7 @@ class ReleaseTest(base.EveryKernelTest):
             self.assertIn(self.groups[0], self.release()[1])
 
     def test_outside_of_the_host(self) -> None:
-        """Nothing is looked at, and nothing taken."""
+        """Nothing is read and no budget is taken."""
         self.end(self.keepers[0])
         before = self.kernel.budgets()
         self.trouble = 'why'
@@ -142,7 +142,7 @@ class ReleaseTest(base.EveryKernelTest):
         self.assertEqual(set(), self.held())
 
     def test_the_configuration(self) -> None:
-        """Only the interface is of it."""
+        """Only kernel_interface is read from nova.conf."""
         self.options = options.Options(kernel_interface='sched_deadline')
         self.assertEqual(0, self.release()[0])
         self.options = options.Options(kernel_interface='nosuch')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What all commands have in common: the status of wrong usage, and JSON."""
+"""All commands share the status of wrong usage and the JSON options."""
 
 import testscenarios
 

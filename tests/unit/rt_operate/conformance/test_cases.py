@@ -18,7 +18,7 @@ def refuse(*arguments: object) -> None:
 
 
 def run(name: str, **does: object) -> outcome.Outcome:
-    """A case on a stage that does this."""
+    """Runs a case on a stage that behaves in this way."""
     stage = types.SimpleNamespace(**{
         'clear': lambda: None, 'cpus': (0, 0), 'known': {}, 'skipped': {},
         **does})
@@ -61,7 +61,7 @@ class RunTest(unittest.TestCase):
         self.assertIs(Level.KEPT, run('reclaim', foreign=refuse).level)
 
     def test_a_thread_that_reclaims(self):
-        """All that is sold is in use, and shares decide."""
+        """All bandwidth that may be reserved is in use; the shares decide."""
         sizes = {}
         shares = {30_000: 0.3}
 

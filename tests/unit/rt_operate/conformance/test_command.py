@@ -26,7 +26,7 @@ def run(*words: str) -> tuple[int, str]:
 
 
 def interface(ppm: int = 950_000, held: str = '') -> types.SimpleNamespace:
-    """As much of one as is asked before the first case."""
+    """An interface with only the methods that are called before a case."""
     return types.SimpleNamespace(
         name='some', prepare=lambda share: None,
         read=lambda group: group == held, capacity=lambda ours: base.Capacity(

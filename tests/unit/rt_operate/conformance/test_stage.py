@@ -14,7 +14,7 @@ from rt_operate.conformance import stage
 
 
 class Refusing:
-    """An interface that looks at the groups and takes nothing."""
+    """An interface that reads groups but refuses every budget."""
 
     name = 'some'
     fixed_priorities = False

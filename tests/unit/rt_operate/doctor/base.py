@@ -51,7 +51,7 @@ PLAIN: Files = {
 def process(pid: int, comm: str, group: str = '/', policy: int = 0,
             priority: int = 0, parent: int = 1, kernel: bool = False,
             v2: bool = False, thread: int = 0) -> Files:
-    """A process with one thread, or one more of its threads."""
+    """Returns the files of a process with one thread, or of one more."""
     path = f'/proc/{pid}/task/{thread or pid}'
     stat = [b'0'] * 50
     stat[0], stat[1] = b'S', str(parent).encode()
@@ -90,7 +90,7 @@ def mounts(*lines: str) -> Files:
 
 def put(group: str, mount: str = V1, tasks: str = '', **values: str | None
         ) -> Files:
-    """A group: its files by their names, with ``_`` for each dot."""
+    """Returns the files of a group; in *values*, ``_`` stands for each dot."""
     names = {'runtime': RUNTIME, 'period': PERIOD, 'multi': MULTI,
              'max': 'cpu.rt.max', 'internal': 'cpu.rt.internal',
              'local': 'cpu.rt.max.effective.local',
@@ -135,7 +135,7 @@ def write(root: str, files: Files) -> None:
 
 
 class Refusing(host_files.Host):
-    """Some files cannot be read, whoever asks."""
+    """A host on which nobody can read some files."""
 
     def __init__(self, root: str, refused: Mapping[str, int]) -> None:
         super().__init__(root)
@@ -163,7 +163,7 @@ def _known() -> dict[str, type[kernel_base.KernelInterface]]:
 
 
 class DoctorTest(unittest.TestCase):
-    """With ticks of 4 ms, as at HZ=250."""
+    """Runs the doctor on hosts with ticks of 4 ms, as at HZ=250."""
 
     def setUp(self) -> None:
         super().setUp()

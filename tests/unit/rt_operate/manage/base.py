@@ -22,7 +22,7 @@ def server_id(number):
 
 
 def holding(number=0, ids=(0,), runtime=100_000, period=200_000, **fields):
-    """A server with a claim on the pCPUs *ids*; without *ids*, without."""
+    """Returns a server with a claim on the pCPUs *ids*, if there are any."""
     uid = server_id(number)
     wanted = reservation.Reservation(runtime, period) if ids else None
     held = (claims.RTClaim(uid, 0, wanted, tuple(ids)),) if ids else ()
@@ -48,7 +48,7 @@ def budget(claim):
 
 
 def leaf(one):
-    """A container's group, in order."""
+    """Returns the group of a container, which holds the right budget."""
     wanted = budget(one.claims[0]) if one.claims else None
     return snapshot.Leaf(f'{GUESTS}/lxc-{one.server}', wanted, wanted)
 

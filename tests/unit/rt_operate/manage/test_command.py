@@ -40,7 +40,7 @@ class CommandTest(unit_base.TestCase):
                 f'rt_operate.manage.{name}', new))
 
     def looks(self, *views):
-        """What is seen, one look after the other; the last one stays."""
+        """Makes comparisons return these in turn; the last one stays."""
         seen = [view if isinstance(view, load.View) else
                 load.View([view]) for view in views]
         self.loader.view.side_effect = lambda: (
@@ -80,7 +80,7 @@ class CommandTest(unit_base.TestCase):
                          (found['version'], found['releases']))
 
     def test_what_passes_is_no_difference(self):
-        """Nova changed it between the two looks."""
+        """Nova changed something between the two comparisons."""
         self.looks(damaged(), base.host(base.holding()))
         self.assertEqual(0, self.manage('check')[0])
 
@@ -97,7 +97,7 @@ class CommandTest(unit_base.TestCase):
         self.assertIn('could not check cell 1: it is down\nnote: x\n', out)
 
     def test_flavors_to_look_at(self):
-        """They are no differences: a name is no proof."""
+        """Such flavors are not differences, because a name proves nothing."""
         seen = load.View([base.host(base.holding())], [
             snapshot.Flavor('flavor_rt1', {}), snapshot.Flavor('small', {})])
         self.looks(seen)

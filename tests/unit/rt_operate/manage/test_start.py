@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The configuration as a process of its own reads it."""
+"""How a separate process reads the configuration."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ print(start.CONF.api_database.connection, start.CONF.nova_rt.cpu_cap)""")
 class ConfigureTest(base.BaseTestCase):
 
     def test_nova_cpu_conf_of_a_devstack(self):
-        """Without a database: nova.conf first, for the rest."""
+        """This file has no database, so nova.conf is named before it."""
         paths = self.create_tempfiles([
             ('nova', '[api_database]\nconnection = sqlite:///api\n'
                      '[nova_rt]\ncpu_cap = 0.8\n'),

@@ -125,7 +125,7 @@ class ChecksTest(unit_base.TestCase):
         self.assert_check(name, FAILURE, 'cannot be reached: gone')
 
     def test_no_database(self):
-        """On hosts with nova-compute alone."""
+        """Hosts that only run nova-compute have no database."""
         self.config(group='api_database', connection=None)
         self.patch('command.examine', mock.Mock(
             side_effect=AssertionError('asked')))

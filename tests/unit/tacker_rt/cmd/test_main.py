@@ -89,8 +89,8 @@ class ValidateTest(CommandTest):
         package, asked = folder / 'package', folder / 'requests'
         for name, told in (
                 ('instantiate-more', f'{package}: no problem'),
-                ('none', 'none.json: it cannot be read (No such file or '
-                 'directory); give a file.')):
+                ('none', 'none.json: the file cannot be read (No such file '
+                 'or directory); give the path of a file.')):
             status, out, _ = self.run_main(
                 'validate', str(package), '--request',
                 str(asked / f'{name}.json'))
@@ -101,7 +101,7 @@ class ValidateTest(CommandTest):
             'validate', str(samples.SAMPLES / 'legacy' / 'named-flavor.yaml'),
             '--request', str(made / 'instantiate.json'))
         self.assertEqual(
-            (1, 'additionalParams: VDU VDU1: there is no such VDU; use '
+            (1, 'additionalParams: VDU VDU1: the VNFD has no such VDU; use '
              'VDU_A.\n'), (status, out))
 
     def test_json(self):
@@ -126,7 +126,7 @@ class ValidateTest(CommandTest):
         self.assertEqual((1, ''), (status, err))
         lines = out.splitlines()
         self.assertEqual(2, len(lines))
-        self.assertTrue(lines[0].startswith('/no/where: it is no CSAR'))
+        self.assertTrue(lines[0].startswith('/no/where: this is not a CSAR'))
 
     def test_odd_names(self):
         folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
@@ -167,7 +167,7 @@ class CheckTest(CommandTest):
         with mock.patch.object(metadata, 'version',
                                side_effect=metadata.PackageNotFoundError):
             lines = self.lines(1)
-        self.assertEqual('missing tacker: it is not installed',
+        self.assertEqual('missing tacker: the package is not installed',
                          lines['tacker'])
 
     def test_only_nova_is_installed(self):
@@ -182,14 +182,14 @@ class CheckTest(CommandTest):
     def test_no_entry_point(self):
         with mock.patch.object(metadata, 'entry_points', return_value=()):
             line = self.lines(1)['tosca-parser']
-        self.assertRegex(line, 'failed  tosca-parser: .*: there is no entry '
-                         'point in toscaparser.extensions; install')
+        self.assertRegex(line, 'failed  tosca-parser: .*: tacker_rt has no '
+                         'entry point in toscaparser.extensions; install')
 
     def test_extension_was_not_loaded(self):
         tools = tosca_template.ToscaTemplate.exttools
         with mock.patch.object(tools, 'EXTENSION_INFO', {}):
             line = self.lines(1)['tosca-parser']
-        self.assertIn('it did not load tacker_rt.extension', line)
+        self.assertIn('tosca-parser did not load tacker_rt.extension', line)
 
     def test_class_was_not_registered(self):
         types = dict(translate_node_templates.TOSCA_TO_HOT_TYPE)
@@ -203,7 +203,7 @@ class CheckTest(CommandTest):
     def test_untested_tacker(self):
         with mock.patch.object(metadata, 'version', return_value='14.0.0'):
             line = self.lines(1)['tacker']
-        self.assertIn('14.0.0: tested are Tacker 15 to 16', line)
+        self.assertIn('14.0.0: only Tacker 15 to 16 are tested', line)
 
     def test_validators_are_missing(self):
         with mock.patch.dict(validators.VALIDATORS, clear=True):
@@ -215,4 +215,5 @@ class CheckTest(CommandTest):
         with mock.patch.object(check, 'importlib') as importlib:
             importlib.import_module.side_effect = ImportError('no lxml')
             line = self.lines(1)['nova']
-        self.assertIn('it cannot be loaded (ImportError: no lxml)', line)
+        self.assertIn('the package cannot be loaded (ImportError: no '
+                      'lxml)', line)

@@ -61,8 +61,8 @@ class TranslateTest(Base):
         status, out, err = self.run_command(
             'translate', '--request', self.folder / 'none', PAPER)
         self.assertEqual(
-            (1, '', 'none: it cannot be read (No such file or directory); '
-             'give a file.\n'), (status, out, err))
+            (1, '', 'none: the file cannot be read (No such file or '
+             'directory); give the path of a file.\n'), (status, out, err))
 
     def test_image_and_input(self):
         _, out, _ = self.run_command('translate', '--image', 'i', PAPER)
@@ -85,14 +85,15 @@ class TranslateTest(Base):
 
     def test_an_input_that_nobody_declares(self):
         self.assertEqual(
-            (1, '', 'inputs.yaml: rt_runtime: there is no such input; did '
-             'you mean rt_runtime_us?\n'),
+            (1, '', 'inputs.yaml: rt_runtime: the VNFD has no such input; '
+             'did you mean rt_runtime_us?\n'),
             self.run_command('translate', '--input', 'rt_runtime=5', INPUTS))
 
     def test_nested_templates(self):
         self.assertEqual(
-            (1, '', f'vnfd.yaml: there are nested templates ({NESTED}); give '
-             '--output-dir.\n'), self.run_command('translate', SCALING))
+            (1, '', 'vnfd.yaml: the VNFD needs several templates (also '
+             f'{NESTED}); give --output-dir.\n'),
+            self.run_command('translate', SCALING))
         self.assertEqual(
             (0, '', ''), self.run_command('translate', '--output-dir',
                                           self.folder / 'a' / 'b', SCALING))
@@ -103,8 +104,8 @@ class TranslateTest(Base):
         path = self.folder / 'a'
         path.write_text('mine')
         self.assertEqual(
-            (1, '', f'{path}: it cannot be written to (File exists); give '
-             'another directory.\n'),
+            (1, '', f'{path}: the templates cannot be written there (File '
+             'exists); give another directory.\n'),
             self.run_command('translate', '--output-dir', path, PAPER))
         self.assertEqual('mine', path.read_text())
 
@@ -148,7 +149,7 @@ class PackTest(Base):
 
     def test_what_is_wrong(self):
         self.assertEqual(
-            (1, '', 'paper-5.1.yaml: VDU VDU_A: it names no image; give '
+            (1, '', 'paper-5.1.yaml: VDU VDU_A: the VDU names no image; give '
              '--image.\n'),
             self.run_command('pack', PAPER, self.folder / 'a.csar'))
         self.assertEqual([], list(self.folder.iterdir()))
@@ -161,8 +162,8 @@ class PackTest(Base):
         for source, target in ((vnfd, vnfd), (package, package / 'a.csar')):
             before = sorted(self.folder.rglob('*')), vnfd.read_bytes()
             self.assertEqual(
-                (1, '', f'{target}: it is, or lies in, what is packed '
-                 f'({source}); give a path outside of it.\n'),
+                (1, '', f'{target}: the CSAR must not be the source, or lie '
+                 f'in it ({source}); give a path outside of the source.\n'),
                 self.run_command('pack', '--image', 'i', source, target))
             self.assertEqual(before, (sorted(self.folder.rglob('*')),
                                       vnfd.read_bytes()))

@@ -49,7 +49,7 @@ class ArtifactsTest(base.BaseTestCase):
               {'algorithm': 'sha-512',
                'hash': hashlib.sha512(b'x').hexdigest()})
     def test_right(self, changes):
-        """Images and what is elsewhere are not read."""
+        """Images, and artifacts at an address, are not read."""
         self.assertEqual([], self.problems(*self.artifact(**changes)))
 
     def test_the_name_in_a_manifest(self):
@@ -58,24 +58,27 @@ class ArtifactsTest(base.BaseTestCase):
             *self.artifact()[1:]))
 
     @ddt.data(
-        ({'hash': '00'}, "Hash='00': Scripts/a.py has another one; write "
+        ({'hash': '00'}, "Hash='00': Scripts/a.py has another hash; write "
          f'{_GOOD}.'),
-        ({'algorithm': 'md5'}, "Algorithm='md5': Tacker does not know it; "
+        ({'algorithm': 'md5'}, "Algorithm='md5': Tacker does not know this "
+         "algorithm; "
          'use sha-224 or sha-256 or sha-384 or sha-512.'),
-        ({'source': '../a.py'}, "Source='../a.py': there is no such file in "
-         'the package; remove the artifact, or add the file.'),
-        ({'hash': ''}, 'Hash: an artifact lacks it; give Source, Algorithm '
-         'and Hash of each.'))
+        ({'source': '../a.py'}, "Source='../a.py': the package has no such "
+         "fil"
+         'e; remove the artifact, or add the file.'),
+        ({'hash': ''}, 'Hash: an artifact lacks this key; give Source, '
+         'Algorithm and Hash for each artifact.'))
     @ddt.unpack
     def test_wrong(self, changes, text):
         self.assertEqual([text], self.problems(*self.artifact(**changes)))
 
     def test_no_source(self):
-        self.assertIn('Source: an artifact lacks it',
+        self.assertIn('Source: an artifact lacks this key',
                       self.problems(*self.artifact()[1:])[0])
 
     def test_no_mapping(self):
-        self.assertEqual(['an artifact is not KEY: VALUE; correct it.'],
+        self.assertEqual(['an artifact does not consist of lines KEY: VALUE; '
+                          'correct these lines.'],
                          self.problems('Hash: [', 'x'))
 
     def test_all_of_a_long_file_is_read(self):

@@ -63,34 +63,36 @@ class ArchiveTest(PackageTest):
         names = ('../a', '/a', 'a/../../b', '..\\a', 'C:\\a')
         self.assertEqual(('ok',), self.members(self.zip('ok', *names)))
         self.assertEqual(
-            [f'{name}: it leaves the package' for name in names],
+            [f'{name}: the name leads out of the package' for name in names],
             self.problems())
 
     def test_symbolic_link(self):
         info = zipfile.ZipInfo('link')
         info.external_attr = (stat.S_IFLNK | 0o777) << 16
         self.assertEqual((), self.members(self.zip((info, '/etc/passwd'))))
-        self.assertEqual(['link: it is a symbolic link'], self.problems())
+        self.assertEqual(['link: the file is a symbolic '
+                          'link'], self.problems())
 
     def test_equal_names(self):
         with self.assertWarns(UserWarning):
             path = self.zip(('a', 'x'), ('a', 'y'))
         self.assertEqual(('a',), self.members(path))
-        self.assertEqual(['a: it is there twice'], self.problems())
+        self.assertEqual(['a: the package has this file '
+                          'twice'], self.problems())
 
     def test_bomb(self):
         path = self.zip(('a', b'\0' * (files.MAX_BYTES + 1)))
         self.assertLess(os.path.getsize(path), 20_000)
         self.assertIsNone(self.read(path, 'a'))
         self.assertEqual(
-            [f'{path}/a: it unpacks to more than 10000000 bytes; a '
-             'descriptor is shorter; make the package anew.'],
+            [f'{path}/a: the file unpacks to more than 10000000 bytes; make '
+             'the package again with a shorter file.'],
             list(map(str, self.found)))
 
     def test_too_many_members(self):
         path = self.zip(*map(str, range(csar.MAX_MEMBERS + 1)))
         error = self.assertRaises(exception.InvalidVnfd, self.members, path)
-        self.assertIn('more than 10000 members', str(error))
+        self.assertIn('more than 10000 files', str(error))
 
     def test_damaged_member(self):
         path = pathlib.Path(self.zip(('a', os.urandom(1000))))
@@ -98,7 +100,8 @@ class ArchiveTest(PackageTest):
         data[500] ^= 1
         path.write_bytes(data)
         self.assertIsNone(self.read(str(path), 'a'))
-        self.assertIn('it cannot be read (Bad CRC-32', str(self.found[0]))
+        self.assertIn('the file cannot be read (Bad '
+                      'CRC-32', str(self.found[0]))
 
     def test_no_archive(self):
         path = self.folder / 'a.zip'
@@ -107,13 +110,13 @@ class ArchiveTest(PackageTest):
             error = self.assertRaises(exception.InvalidVnfd, self.members,
                                       str(path))
             self.assertEqual(
-                f'{path}: it is no CSAR (File is not a zip file); give a '
-                'VNFD, the directory of a package, or a CSAR.', str(error))
+                f'{path}: this is not a CSAR (File is not a zip file); give '
+                'a VNFD, the directory of a package, or a CSAR.', str(error))
 
     def test_no_file(self):
         error = self.assertRaises(exception.InvalidVnfd, self.members,
                                   str(self.folder / 'no'))
-        self.assertIn('it is no CSAR (No such file or directory)',
+        self.assertIn('this is not a CSAR (No such file or directory)',
                       str(error))
 
 
@@ -137,5 +140,5 @@ class DirectoryTest(PackageTest):
         (self.folder / 'broken').symlink_to('none')
         os.mkfifo(self.folder / 'pipe')
         self.assertEqual(('file', 'within'), self.members(str(self.folder)))
-        self.assertEqual(['out: it leads out of the package'],
+        self.assertEqual(['out: the link leads out of the package'],
                          self.problems())

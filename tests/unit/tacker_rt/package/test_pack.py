@@ -84,17 +84,18 @@ class DirectoryTest(Base):
         (package / 'Files' / 'images').mkdir(parents=True)
         self.assertEqual(
             ['package: Files/images: an empty folder is left out; put a file '
-             'there if the VNF needs it.',
-             'package: Scripts/__pycache__: it is left out; rename it if the '
-             'VNF needs it.'], self.warnings(package))
+             'into the folder if the VNF needs it.',
+             'package: Scripts/__pycache__: this folder is left out; rename '
+             'the folder if the VNF needs it.'], self.warnings(package))
 
     def test_what_a_manifest_does_not_list_is_told(self):
         package = self.copied()
         self.assertEqual([], self.warnings(package))
         (package / 'vnf.mf').write_text('metadata:\n')
         expected = [
-            f'package: {name}: vnf.mf does not list it; put the file into '
-            'the package and list it there, before the manifest is signed.'
+            f'package: {name}: vnf.mf does not list this file; put the file '
+            'into the package and list it in the manifest, before the '
+            'manifest is signed.'
             for name in sorted((
                 *(f'Definitions/{name}' for name in ETSI),
                 'Definitions/tacker_rt_policy_types.yaml',
@@ -137,7 +138,7 @@ class DirectoryTest(Base):
                              archive.namelist()[0])
 
     def test_links(self):
-        """Those within the package are copies, others are refused."""
+        """Links within the package become copies; other links are refused."""
         package = self.copied()
         (package / 'copy').symlink_to('Definitions/vnfd.yaml')
         pack.write(pack.directory(package, self.etsi), self.folder / 'a.csar')
@@ -145,8 +146,9 @@ class DirectoryTest(Base):
             self.assertEqual(archive.read('Definitions/vnfd.yaml'),
                              archive.read('copy'))
         (package / 'secret').symlink_to('/etc/passwd')
-        self.refused(f'{package}: secret: it leads out of the package; put '
-                     'a copy there.', pack.directory, package, self.etsi)
+        self.refused(f'{package}: secret: the link leads out of the package; '
+                     'replace it by a copy of the '
+                     'file.', pack.directory, package, self.etsi)
 
     def test_imports_that_lead_out(self):
         package = self.copied()
@@ -156,8 +158,9 @@ class DirectoryTest(Base):
             (package / 'Definitions' / 'vnfd.yaml').write_text(
                 f'tosca_definitions_version: x\nimports: [{name}]\n')
             self.refused(
-                f"Definitions/vnfd.yaml: imports='{name}': it leads out of "
-                'the folder of the VNFD; give a path below it.',
+                f"Definitions/vnfd.yaml: imports='{name}': the path leads "
+                "out of "
+                'the folder of the VNFD; give a path below this folder.',
                 pack.directory, package, self.etsi)
 
     def test_an_import_of_another_folder(self):
@@ -186,8 +189,8 @@ class DirectoryTest(Base):
         package = self.copied()
         target = package / 'Definitions' / 'vnfd.yaml'
         before = target.read_bytes()
-        self.refused('vnfd.yaml: it is one of the files to pack; give a '
-                     'path outside of the package.', pack.write,
+        self.refused('vnfd.yaml: this path is one of the files to pack; give '
+                     'a path outside of the package.', pack.write,
                      pack.directory(package, self.etsi), target)
         self.assertEqual(before, target.read_bytes())
 
@@ -197,34 +200,36 @@ class DirectoryTest(Base):
          ).write_text('x')
         target = self.folder / 'a.csar'
         target.write_text('of before')
-        self.refused("'\\udcff': its name is not UTF-8 text; rename it.",
+        self.refused("'\\udcff': the name of the file is not UTF-8 text; "
+                     "rename the file.",
                      pack.write, pack.directory(package, self.etsi), target)
         self.assertEqual('of before', target.read_text())
 
     def test_no_definitions(self):
-        self.refused('etsi: Definitions has no YAML files; put the VNFD '
-                     'there.', pack.directory, self.etsi)
+        self.refused('etsi: Definitions has no YAML files; put the VNFD into '
+                     'this folder.', pack.directory, self.etsi)
 
     def test_two_entries(self):
         package = self.copied()
         shutil.copy(package / 'Definitions' / 'vnfd.yaml',
                     package / 'Definitions' / 'other.yaml')
         self.refused(
-            'package: Definitions has 2 files that no other imports; name '
-            'one in TOSCA-Metadata/TOSCA.meta.',
+            'package: Definitions has 2 files that no other file imports, '
+            'instead of one; name the VNFD in TOSCA-Metadata/TOSCA.meta.',
             pack.directory, package, self.etsi)
 
     def test_types_that_are_nowhere(self):
         (self.etsi / ETSI[0]).unlink()
         self.refused(
-            f"Definitions/vnfd.yaml: imports='{ETSI[0]}': there is no such "
-            'file; put it next to this one, or give --etsi-types the '
-            'directory of the SOL001 types.', pack.directory, PACKAGE,
+            f"Definitions/vnfd.yaml: imports='{ETSI[0]}': the imported "
+            'file does not exist; put it next to the file that imports it, '
+            'or give the directory of the SOL001 types as '
+            '--etsi-types.', pack.directory, PACKAGE,
             self.etsi)
 
     def test_it_cannot_be_written(self):
-        self.refused('etsi: it cannot be written (Is a directory); give '
-                     'another path.', pack.write, {}, self.etsi)
+        self.refused('etsi: the file cannot be written (Is a directory); '
+                     'give another path.', pack.write, {}, self.etsi)
 
 
 @ddt.ddt
@@ -282,18 +287,18 @@ class LegacyTest(Base):
             'extra_specs']['hw:cpu_sockets'])
 
     def test_no_image(self):
-        self.refused('paper-5.1.yaml: VDU VDU_A: it names no image; give '
-                     '--image.', self.members, 'paper-5.1.yaml')
+        self.refused('paper-5.1.yaml: VDU VDU_A: the VDU names no image; '
+                     'give --image.', self.members, 'paper-5.1.yaml')
 
     def test_an_input_without_a_value(self):
         path = self.changed('inputs.yaml', '      default: 60000\n', '')
         self.refused(
             'inputs.yaml: VDU VDU_A: the input rt_runtime_us for '
-            'cpu.rt_runtime_us has no value; give it a default.',
+            'cpu.rt_runtime_us has no value; give the input a default.',
             legacy.members, path, etsi=self.etsi)
 
     def test_no_size(self):
-        """Of SOL001, where the capability is not required."""
+        """SOL001 does not require the capability with the size."""
         tree = yaml.safe_load(
             (PACKAGE / 'Definitions' / 'vnfd.yaml').read_text())
         topology = tree['topology_template']
@@ -302,15 +307,16 @@ class LegacyTest(Base):
         path = self.folder / 'vnfd.yaml'
         path.write_text(yaml.safe_dump(tree))
         self.refused(
-            'vnfd.yaml: VDU VDU1: it does not say how many CPUs and how much '
-            'memory it has; give it the capability virtual_compute.',
+            'vnfd.yaml: VDU VDU1: the VDU does not say how many CPUs and how '
+            'much memory it has; give the VDU the capability virtual_compute.',
             legacy.members, path, image='i')
 
     def test_vcpus_as_an_input(self):
         path = self.changed('inputs.yaml', 'num_cpus: 1',
                             'num_cpus: {get_input: rt_runtime_us}')
         self.refused(
-            'inputs.yaml: VDU VDU_A: num_cpus is an input; give the number.',
+            'inputs.yaml: VDU VDU_A: num_cpus is an input; write the number '
+            'itself.',
             legacy.members, path, etsi=self.etsi)
 
     def test_no_vdu(self):
@@ -318,6 +324,6 @@ class LegacyTest(Base):
         path.write_text(path.read_text().partition(
             '      capabilities')[0])
         self.refused(
-            'paper-5.1.yaml: it scales, or it has no VDU; write a package '
-            'with scaling aspects.',
+            'paper-5.1.yaml: a VNFD that scales, or that has no VDU, cannot '
+            'be packed; write a package with scaling aspects.',
             legacy.members, path, etsi=self.etsi)

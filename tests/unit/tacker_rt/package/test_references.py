@@ -42,8 +42,8 @@ class ReferencesTest(base.BaseTestCase):
             {'type': 'x', 'artifacts': {}}, 'no mapping'))
 
     def test_what_is_not(self):
-        rule = ('there is no such file in the package; add the file, or '
-                'remove what names it.')
+        rule = ('the package has no such file; add the file, or remove this '
+                'key.')
         for node, key in (
                 ({'artifacts': {'a': '../x'}}, 'artifacts.a'),
                 ({'artifacts': {'a': {'file': '../x'}}}, 'artifacts.a.file'),
@@ -63,8 +63,8 @@ class ReferencesTest(base.BaseTestCase):
                 self.problems({'artifacts': {'a': name}}), name)
 
     def test_empty_keys(self):
-        rule = ('it must be a mapping; remove it, or indent what belongs to '
-                'it below it.')
+        rule = ('the value must be a mapping; remove the key, or indent the '
+                'keys that belong to it below it.')
         self.assertEqual([f'n0.artifacts=None: {rule}'],
                          self.problems({'artifacts': None}))
         self.assertEqual([f"n0.interfaces.Vnflcm=None: {rule}"],
@@ -72,12 +72,13 @@ class ReferencesTest(base.BaseTestCase):
 
     def test_odd_values(self):
         self.assertEqual(
-            ['n0.artifacts.a=3: it must be a file, or a mapping with one; '
-             'write file: NAME below it.'],
+            ['n0.artifacts.a=3: an artifact must be the name of a file, or a '
+             'mapping with the key file; write file: NAME below it.'],
             self.problems({'artifacts': {'a': 3}}))
         self.assertEqual(
-            ["n0.interfaces.Vnflcm.heal_start=['x']: it must be the name of "
-             'one file; write a text.'],
+            ["n0.interfaces.Vnflcm.heal_start=['x']: the value must be the "
+             "name of "
+             'one file; write it as a string.'],
             self.problems(self.interface({'implementation': ['x']})))
 
     def test_an_operation_that_names_an_artifact(self):

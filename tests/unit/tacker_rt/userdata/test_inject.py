@@ -67,7 +67,8 @@ class BrokenTest(base.BaseTestCase):
 
     def test_no_mappings(self):
         """A template that nobody has validated."""
-        advice = 'it must be a mapping; indent what belongs to it below it.'
+        advice = ('the value must be a mapping; indent the keys that belong '
+                  'to it below it.')
         for key, hot in (
                 ('resources=True', {'resources': True}),
                 ("resources=['x']", {'resources': ['x']}),
@@ -75,7 +76,7 @@ class BrokenTest(base.BaseTestCase):
                     'type': 'OS::Nova::Server', 'properties': True}))):
             self.assertEqual(f'BaseHOT: {key}: {advice}', self.refused(hot))
         for hot in ([], 'text', 3):
-            self.assertIn('it must be a mapping', self.refused(hot))
+            self.assertIn('the value must be a mapping', self.refused(hot))
 
     def test_a_type_that_is_none(self):
         hot = template(VDU1={'type': []}, VDU2={'type': {}}, VDU3=True)
@@ -144,7 +145,7 @@ class HintsTest(base.BaseTestCase):
              for one in hot['resources'].values()])
 
     def test_a_vdu_with_a_number_in_its_name(self):
-        """Numbered, a-1 is the second server of a, and a-1-0 that of a-1."""
+        """Numbered, a-1 is the second server of a, and a-1-0 is of a-1."""
         vdus = {**vdu(name='a'), **vdu({}, name='a-1')}
         hot = template(**{'a-1': server()})
         inject.hints(hot, vdus)
@@ -216,22 +217,22 @@ class HintsTest(base.BaseTestCase):
         hints = server(scheduler_hints={'get_param': 'hints'})
         for version in ('2013-05-23', datetime.date(2015, 10, 15), None):
             self.refused(
-                'BaseHOT: VDU VDU1: scheduler_hints is a function, and '
+                'BaseHOT: VDU VDU1: scheduler_hints is a function, but '
                 'templates of this version have no map_merge; write '
                 'heat_template_version: 2016-10-14 or newer.',
                 {'heat_template_version': version or '2013-05-23',
                  **template(VDU1=copy.deepcopy(hints))})
         self.refused(
             'BaseHOT: VDU VDU1: scheduler_hints must be a mapping; write '
-            'each hint on a line of its own.',
+            'each hint as a key with a value.',
             template(VDU1=server(scheduler_hints=['a'])))
 
     def test_a_function_in_a_patch(self):
-        """Hints of before would stay beside it."""
+        """Earlier hints would stay beside the function."""
         self.refused(
             'BaseHOT: VDU1: scheduler_hints is a function, and a change of '
-            'the package cannot put it in the place of others; write each '
-            'hint on a line of its own, or in a nested template.',
+            'the package cannot replace other hints by a function; write '
+            'each hint as a key with a value, or use a nested template.',
             template(VDU1=server(scheduler_hints={'get_param': 'h'})),
             inject.as_patch)
 
@@ -270,7 +271,7 @@ class FlavorsTest(base.BaseTestCase):
         self.assertEqual(3, len(names))
 
     def test_only_for_the_vdu_itself(self):
-        """db-replica is no number of db."""
+        """db-replica is not a numbered server of db."""
         vdus = {**vdu(name='db', carrier='flavor'),
                 **vdu({}, name='db-replica')}
         for numbered, names in ((False, ('db', 'db-replica', 'db-0')),
@@ -317,20 +318,23 @@ class CheckTest(base.BaseTestCase):
 
     def test_no_server(self):
         self.refused('BaseHOT: VDU VDU1: the base HOT has no '
-                     'OS::Nova::Server of this name; name it as the VDU.',
+                     'OS::Nova::Server of this name; give the server the '
+                     'name of the VDU.',
                      vdu(), ())
 
     def test_flavor_is_no_parameter(self):
-        """Another VDU's flavor, whose name is longer, is not its own."""
+        """The parameter of another VDU with a longer name does not count."""
         self.refused(
-            'BaseHOT: VDU VDU1: the base HOT does not take its flavor from '
-            '[nfv, VDU, VDU1, computeFlavourId]; let it, or use the carrier '
+            'BaseHOT: VDU VDU1: the base HOT does not take the flavor of the '
+            'VDU from [nfv, VDU, VDU1, computeFlavourId]; take the flavor '
+            'from there, or use the carrier '
             'hints.', vdu(carrier='both'), {'VDU1'}, {'VDU1_rt_x'})
 
     def test_an_input_without_a_value(self):
         self.refused(
-            'BaseHOT: VDU VDU1: the input rt has no value here; give it a '
-            'default, or ask for a reservation in the request.',
+            'BaseHOT: VDU VDU1: the input rt of its reservation has no '
+            'value; give the input a default, or ask for the reservation in '
+            'the request.',
             vdu({**HINTS, 'cpu.rt_runtime_us': descriptor.Input('rt')}),
             {'VDU1'})
 

@@ -52,7 +52,7 @@ class V1Test(base.BaseTestCase):
             self.instantiate({'nfv': nfv})['nfv']['VDU']['VDU1'])
 
     def test_a_wrong_reservation(self):
-        """Not the end of the conductor: no SystemExit."""
+        """A SystemExit would end the conductor, so another error is raised."""
         nfv = {'VDU': {'VDU1': {'cpu.rt_period_us': 5}}}
         error = self.assertRaises(vnfm.LCMUserDataFailed, self.instantiate,
                                   {'nfv': nfv})
@@ -95,9 +95,9 @@ class V2Test(base.BaseTestCase):
                     wish = {'additionalParams': {'nfv': {'VDU': {
                         'VDU1': {key: None}}}}}
                     end = (f' VDU VDU1: {key}=None: a request to {purpose} '
-                           'cannot ask for a reservation; ask for it when '
-                           'you instantiate, or when you change the '
-                           'package.')
+                           'cannot ask for a reservation; ask for the '
+                           'reservation when you instantiate the VNF or '
+                           'change its package.')
                     self.assertEqual(
                         '\ntacker_rt: additionalParams:' + end,
                         self.refused(getattr(cls, name), wish))
@@ -162,7 +162,7 @@ class V2Test(base.BaseTestCase):
             'VDU1']['properties']
 
     def test_what_the_nfvo_grants_wins(self):
-        """As in the parameter nfv of the stack."""
+        """The grant wins, as it does in the parameter nfv of the stack."""
         def asks(runtime):
             return {'VDU': {'VDU1': {'cpu.rt_runtime_us': runtime}}}
 
@@ -206,7 +206,7 @@ class V2Test(base.BaseTestCase):
         return str(folder)
 
     def test_a_vdu_without_a_size(self):
-        """Nobody needs it where hints carry the reservation, or none is."""
+        """The size is only needed if a flavor carries the reservation."""
         def change(node):
             del node['capabilities']
 
@@ -233,10 +233,10 @@ class V2Test(base.BaseTestCase):
             error = self.assertRaises(SystemExit, self.instantiate, folder,
                                       asked=_MADE)
             self.assertEqual(
-                '\ntacker_rt: VNFD: VDU VDU1: virtual_compute does not say '
-                'the size of the flavor that carries its reservation; give '
-                'num_virtual_cpu, virtual_mem_size and size_of_storage as '
-                'values, or use the carrier hints.', str(error))
+                '\ntacker_rt: VNFD: VDU VDU1: virtual_compute does not give '
+                'the size of the flavor that carries the reservation; give '
+                'values for num_virtual_cpu, virtual_mem_size and '
+                'size_of_storage, or use the carrier hints.', str(error))
 
     def test_request_of_before_is_kept(self):
         instance = self.instance(

@@ -64,12 +64,12 @@ class AskedTest(base.BaseTestCase):
 
     def test_null_for_a_key_of_nobody(self):
         self.assertEqual(
-            ['additionalParams: VDU VDU1: cpu.rt_runtme_us=None: there is no '
-             'such key; did you mean cpu.rt_runtime_us?'],
+            ['additionalParams: VDU VDU1: cpu.rt_runtme_us=None: this key is '
+             'not known here; did you mean cpu.rt_runtime_us?'],
             self.examine({}, _nfv(runtme_us=None))[1])
 
     def test_the_place_is_told(self):
-        """Of the strongest that has a part in it."""
+        """The message names the strongest source that has a part in it."""
         much, rule = _nfv(runtime_us=200_000), (
             'VDU VDU1: cpu.rt_runtime_us=200000: it is more than the period '
             'of 100000; give at most the period.')
@@ -87,12 +87,13 @@ class AskedTest(base.BaseTestCase):
         vdu, found = self.examine({}, _nfv(runtime_us=5),
                                   requirements={'x': 'y'})
         self.assertEqual(
-            ['additionalParams: VDU VDU1: cpu.rt_period_us: it is missing; '
-             'give both cpu.rt_runtime_us and cpu.rt_period_us, or name a '
-             'flavor that has it.'], found)
+            ['additionalParams: VDU VDU1: cpu.rt_period_us: the key is '
+             'missing; give both cpu.rt_runtime_us and cpu.rt_period_us, or '
+             'name a flavor that has the key.'], found)
 
     def test_where_nobody_reads(self):
-        advice = ': nobody reads it here; move it to nfv > VDU > the VDU.'
+        advice = (': this key is not read here; move it to nfv > VDU > the '
+                  'VDU.')
         for parameters in ({_RUNTIME: 5}, {'nfv': {_RUNTIME: 5}},
                            {'VDU': {'VDU1': {_RUNTIME: 5}}},
                            {'nfv': {'VDU': {_RUNTIME: 5}}}):

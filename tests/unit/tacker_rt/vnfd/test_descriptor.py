@@ -98,14 +98,15 @@ class SourceTest(VnfdTest):
             'properties': {'requested_additional_capability_name': 'a'}}
         samples.node(template)['properties'] = {'flavor': 'b'}
         self.refused(template, 'f: VDU VDU1: '
-                     "requested_additional_capability_name='a': another "
-                     'flavor is named in properties; keep one of them.')
+                     "requested_additional_capability_name='a': properties "
+                     "names another "
+                     'flavor; keep one of the two.')
 
     def test_flavor_that_is_no_name(self):
         template = samples.legacy()
         samples.node(template)['properties'] = {'flavor': 5}
-        self.refused(template, 'f: VDU VDU1: flavor=5: it must be the name '
-                     'of a flavor; put it in quotes.')
+        self.refused(template, 'f: VDU VDU1: flavor=5: the value must be the '
+                     'name of a flavor; put the name in quotes.')
 
     def test_nothing(self):
         vdu = self.read(samples.sol001())
@@ -187,8 +188,9 @@ class PrecedenceTest(VnfdTest):
 
     def test_request_for_another_vdu(self):
         request = {'nfv': {'VDU': {'VDU_1': samples.hints(1000, 2000)}}}
-        self.refused(samples.sol001(), 'additionalParams: VDU VDU_1: there '
-                     'is no such VDU; did you mean VDU1?', request=request)
+        self.refused(samples.sol001(), 'additionalParams: VDU VDU_1: the '
+                     'VNFD has no such VDU; did you mean '
+                     'VDU1?', request=request)
 
     def test_request_without_ours(self):
         request = {'nfv': {'VDU': {
@@ -214,7 +216,7 @@ class PrecedenceTest(VnfdTest):
     def test_wrong_carrier(self):
         self.refused(
             samples.sol001(STRINGS), "additionalParams: VDU VDU1: "
-            "cpu.rt_carrier='flavour': there is no such carrier; did you "
+            "cpu.rt_carrier='flavour': the value is not a carrier; did you "
             'mean flavor?', request=self.request(carrier='flavour'))
 
     def test_carrier_of_a_named_flavor(self):
@@ -222,8 +224,8 @@ class PrecedenceTest(VnfdTest):
         samples.node(template)['properties'] = {'flavor': 'flavor_rt1'}
         self.refused(
             template, "additionalParams: VDU VDU1: cpu.rt_carrier='flavor': "
-            'the flavor flavor_rt1 is named and cannot be another one; use '
-            'hints, or name no flavor.',
+            'the VDU names the flavor flavor_rt1, so its reservation cannot '
+            'be in another flavor; use the carrier hints, or name no flavor.',
             request=self.request(carrier='flavor'))
 
     def test_containers_of_kubernetes(self):
@@ -234,14 +236,15 @@ class PrecedenceTest(VnfdTest):
             'type': 'tosca.nodes.nfv.Vdu.OsContainer',
             'properties': dict(STRINGS)}
         _, found = descriptor.examine({'f': template})
-        end = 'containers of Kubernetes are not reserved for; remove it.'
+        end = ('containers of Kubernetes cannot have a reservation; remove '
+               'this value.')
         self.assertEqual(
             [f"f: policy p: targets='app': {end}",
              *(f"f: {key}={value!r}: app: {end}"
                for key, value in STRINGS.items())], list(map(str, found)))
 
     def test_carrier_in_a_descriptor(self):
-        """It is a matter of the cloud."""
+        """The carrier depends on the cloud, not on the VNF."""
         carried = {'cpu.rt_carrier': 'flavor'}
         elsewhere = samples.sol001(STRINGS)
         samples.node(elsewhere)['properties'] = carried
@@ -253,9 +256,10 @@ class PrecedenceTest(VnfdTest):
                     {**POLICY, 'carrier': 'flavor'})]), 'carrier')):
             where = 'policy reserved: ' if key == 'carrier' else ''
             self.refused(
-                template, f"f: VDU VDU1: {where}{key}='flavor': it is a "
-                'matter of the cloud and not of the VNF; remove it, and give '
-                'cpu.rt_carrier in additionalParams of the request.')
+                template, f"f: VDU VDU1: {where}{key}='flavor': the "
+                'carrier depends on the cloud, not on the VNF; remove the '
+                'key, and give cpu.rt_carrier in additionalParams of the '
+                'request.')
 
     def test_carrier_alone_is_no_source(self):
         vdu = self.read(samples.sol001(STRINGS),
@@ -291,19 +295,20 @@ class InputTest(VnfdTest):
     def test_not_declared(self):
         self.refused(samples.sol001(self.values),
                      "f: VDU VDU1: cpu.rt_runtime_us={'get_input': 'rt'}: "
-                     'there is no such input; remove it.')
+                     'the template has no such input; remove it.')
 
     def test_more_than_an_input(self):
         self.values[RUNTIME]['default'] = 5
         self.refused(self.template(default=1), "f: VDU VDU1: "
-                     "cpu.rt_runtime_us={'get_input': 'rt', 'default': 5}: it "
+                     "cpu.rt_runtime_us={'get_input': 'rt', 'default': 5}: "
+                     "this "
                      'is neither a value nor the name of an input; give the '
                      'value, or {get_input: NAME}.')
 
     def test_bad_value(self):
         self.refused(self.template(), 'f: VDU VDU1: cpu.rt_runtime_us=[1]: '
-                     'the input rt must have one value; give a number or a '
-                     'text.', inputs={'rt': [1]})
+                     'the input rt must have a single value; give a number '
+                     'or a string.', inputs={'rt': [1]})
 
     def test_may_be_named_like_the_key(self):
         template = samples.sol001(
@@ -315,7 +320,7 @@ class InputTest(VnfdTest):
         self.refused(
             samples.legacy({'socket_count': {'get_input': 'n'}},
                            inputs={'n': {}}),
-            "f: VDU VDU1: socket_count={'get_input': 'n'}: its input has no "
+            "f: VDU VDU1: socket_count={'get_input': 'n'}: the input has no "
             'value; give the input a default.')
 
 
@@ -339,7 +344,7 @@ class NameTest(VnfdTest):
         template = samples.sol001(STRINGS)
         nodes = template['topology_template']['node_templates']
         nodes[5] = nodes.pop('VDU1')
-        self.assertIn("its name must be a text; quote it.",
+        self.assertIn("the name must be a string; put the name in quotes.",
                       self.examine(template)[1][0])
 
     def test_names_in_lines_of_their_own(self):
@@ -353,8 +358,9 @@ class NameTest(VnfdTest):
         _, found = self.examine(samples.sol001(policies=[
             samples.policy(POLICY),
             samples.policy({**POLICY, 'runtime_us': 5})]))
-        self.assertEqual(['f: VDU VDU1: policy reserved: policy reserved is '
-                          'of this VDU, too; keep one of them.'], found)
+        self.assertEqual(['f: VDU VDU1: policy reserved: the policy reserved '
+                          'targets this VDU, too; keep one of the two '
+                          'policies.'], found)
 
     def test_policies_that_are_nearly_ours(self):
         for kind in ('tacker_rt.CpuReservation', 'company.Reservation'):
@@ -363,7 +369,8 @@ class NameTest(VnfdTest):
             template = samples.sol001(policies=[policy])
             template['policy_types'] = {'company.Reservation': {
                 'derived_from': 'tacker_rt.policies.CpuReservation'}}
-            self.assertIn(f"policy reserved: type='{kind}': there is no such "
+            self.assertIn(f"policy reserved: type='{kind}': tacker_rt has no "
+                          "such "
                           'policy; ', self.examine(template)[1][0])
 
     def test_misspelt_sections(self):
@@ -371,10 +378,10 @@ class NameTest(VnfdTest):
         template['topology_templates'] = {}
         template['topology_template']['policy'] = []
         self.assertEqual(
-            ['f: topology_templates: there is no such section; did you mean '
-             'topology_template?',
-             'f: policy: there is no such section in a topology_template; '
-             'did you mean policies?'], self.examine(template)[1])
+            ['f: topology_templates: a service template has no such section; '
+             'did you mean topology_template?',
+             'f: policy: a topology_template has no such section; did you '
+             'mean policies?'], self.examine(template)[1])
 
     def test_half_a_pair_of_characters(self):
         """Python's own YAML parser reads them."""
@@ -386,8 +393,8 @@ class NameTest(VnfdTest):
 
     def test_input_that_is_no_mapping(self):
         _, found = self.examine(samples.sol001(inputs={'rt': [1]}))
-        self.assertEqual(['f: inputs.rt=[1]: it must be a mapping; indent '
-                          'its type and default below it.'], found)
+        self.assertEqual(['f: inputs.rt=[1]: an input must be a mapping; '
+                          'indent its type and default below it.'], found)
 
 
 class AllocationTest(VnfdTest):
@@ -436,8 +443,8 @@ class PackageTest(base.BaseTestCase):
         files = {'a': samples.sol001(), 'b': samples.sol001()}
         error = self.assertRaises(
             exception.InvalidVnfd, descriptor.read_package, files)
-        self.assertEqual('b: VDU VDU1: a has a VDU of this name, too; '
-                         'rename one of them.', str(error))
+        self.assertEqual('b: VDU VDU1: a has a VDU of this name, too; rename '
+                         'one of the two.', str(error))
 
     def test_policy_in_another_file(self):
         files = {'vdus': self.flavour('small', '20000'),
@@ -457,7 +464,7 @@ class PackageTest(base.BaseTestCase):
         return descriptor.examine({'f': template})
 
     def test_parameters_of_a_capability(self):
-        """Whatever the capability is called; a VNFM may then refuse it."""
+        """The capability may have any name; a VNFM may refuse it."""
         said = samples.hints('60000', '100000')
         for name in ('reservation', 'properties'):
             vdus, found = self.with_capability({'other': 'x', **said},
@@ -476,15 +483,15 @@ class PackageTest(base.BaseTestCase):
                 (samples.hints('50000', '100000'),
                  samples.hints('60000', '100000'),
                  "cpu.rt_runtime_us=50000: target_performance_parameters "
-                 'contradicts vdu_cpu_requirements; keep one of them.'),
+                 'contradicts vdu_cpu_requirements; keep one of the two.'),
                 ({**samples.hints('50000', '100000'),
                   'cpu.rt_carrier': 'flavor'}, None,
-                 "cpu.rt_carrier='flavor': it is a matter of the cloud and "
-                 'not of the VNF; remove it, and give cpu.rt_carrier in '
+                 "cpu.rt_carrier='flavor': the carrier depends on the cloud, "
+                 'not on the VNF; remove the key, and give cpu.rt_carrier in '
                  'additionalParams of the request.'),
                 (samples.hints(50000, '100000'), None,
-                 "cpu.rt_runtime_us=50000: it must be a string in SOL001; "
-                 "write '50000'.")):
+                 "cpu.rt_runtime_us=50000: the value must be a string in "
+                 "SOL001; write '50000'.")):
             _, found = self.with_capability(parameters, requirements)
             self.assertEqual([f'f: VDU VDU1: {text}'], list(map(str, found)))
 
@@ -500,7 +507,8 @@ class PackageTest(base.BaseTestCase):
         self.assertEqual(samples.hints(1000, 100000), vdus['VDU1'].hints)
         asks['cpu.rt_runtime_us'] = {'get_input': 'y'}
         self.assertEqual(
-            ["a: VDU VDU1: cpu.rt_runtime_us={'get_input': 'y'}: there is no "
+            ["a: VDU VDU1: cpu.rt_runtime_us={'get_input': 'y'}: the "
+             "template has no "
              'such input; use x.'],
             list(map(str, descriptor.examine(files)[1])))
 

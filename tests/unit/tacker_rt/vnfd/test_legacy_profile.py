@@ -96,8 +96,8 @@ class LegacyProfileTest(base.BaseTestCase):
     def test_what_is_left_out_is_named(self):
         _, warnings = self.translated(_VNFD)
         self.assertEqual(
-            [f'vnfd.yaml: {text} is not translated; it is left out, see to '
-             'it in another way.' for text in (
+            [f'vnfd.yaml: {text} is not translated; this part is left out; '
+             'provide for it in another way.' for text in (
                  'VDU VDU1: config: the property',
                  'VDU VDU1: mgmt_driver: the property',
                  'VDU VDU1: monitoring_policy: the property',
@@ -116,7 +116,7 @@ class LegacyProfileTest(base.BaseTestCase):
             self.assertEqual([], warnings)
 
     def test_odd_parts_do_not_end_it(self):
-        """They are for tosca-parser to refuse."""
+        """tosca-parser refuses odd parts."""
         for old, new in (('policies:', 'policies: 5\n  x:'),
                          ('groups:', 'groups: []\n  y:'),
                          ('properties: {mgmt_driver: noop}', 'properties: 5')):

@@ -42,7 +42,7 @@ class ResponseTimeTest(base.BaseTestCase):
             self.assertEqual(meets, time_us <= 10_000)
 
     def test_the_share_leaves_room(self):
-        """The requests keep at most 98 % of it busy, whatever the target."""
+        """Requests keep at most 98 % of the share busy, for any target."""
         vdu, _ = self.examine(target_us=10 ** 8, network_delay_us=0)
         self.assertEqual(samples.hints(2_041, 10_000), vdu.hints)
 
@@ -58,13 +58,13 @@ class ResponseTimeTest(base.BaseTestCase):
                                       **{key: {'get_input': 'p'}})
             self.assertEqual(
                 [f"f: VDU VDU1: policy reserved: {key}={{'get_input': 'p'}}: "
-                 'its input has no value; give the input a default.'], found)
+                 'the input has no value; give the input a default.'], found)
             self.assertEqual({}, vdu.hints)
 
     def test_carrier(self):
         self.assertEqual(
-            ["f: VDU VDU1: policy reserved: carrier='both': it is a matter "
-             'of the cloud and not of the VNF; remove it, and give '
+            ["f: VDU VDU1: policy reserved: carrier='both': the carrier "
+             'depends on the cloud, not on the VNF; remove the key, and give '
              'cpu.rt_carrier in additionalParams of the request.'],
             self.examine(carrier='both')[1])
 
@@ -77,6 +77,7 @@ class ResponseTimeTest(base.BaseTestCase):
         for value in (10 ** 400, 1e300, 1e-300, float('inf')):
             _, found = self.examine(arrival_rate_hz=value)
             self.assertEqual(1, len(found))
-            self.assertIn('it must lie between 1e-09 and 1e+12', found[0])
+            self.assertIn('the value must lie between 1e-09 and '
+                          '1e+12', found[0])
         self.assertIn('lie between',
                       self.examine(target_us=float('nan'))[1][0])

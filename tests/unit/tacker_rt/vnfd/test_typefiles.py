@@ -56,32 +56,33 @@ class CollectTest(base.BaseTestCase):
         self.write('vnfd.yaml', name)
         error = self.assertRaises(exception.InvalidVnfd, self.collect)
         self.assertEqual(
-            f'vnfd.yaml: imports={name!r}: it leads out of the folder of the '
-            'VNFD; give a path below it.', str(error))
+            f'vnfd.yaml: imports={name!r}: the path leads out of the folder '
+            'of the VNFD; give a path below this folder.', str(error))
 
     def test_an_absolute_name(self):
-        """Also of a file that is there."""
+        """An absolute name is refused even if the file exists."""
         self.write('vnfd.yaml', str(self.folder / 'types.yaml'))
         error = self.assertRaises(exception.InvalidVnfd, self.collect)
-        self.assertIn('it leads out of the folder', str(error))
+        self.assertIn('the path leads out of the folder', str(error))
 
     def test_a_link_that_leads_out(self):
         (self.top / 'out.yaml').write_text(_VERSION)
         (self.folder / 'link.yaml').symlink_to('../out.yaml')
         self.write('vnfd.yaml', 'link.yaml')
         error = self.assertRaises(exception.InvalidVnfd, self.collect)
-        self.assertIn('it leads out of the folder', str(error))
+        self.assertIn('the path leads out of the folder', str(error))
 
     @ddt.data('http://127.0.0.1:9/a.yaml', 'file:/etc/hostname',
               'file:types.yaml', 'FILE:types.yaml')
     def test_addresses(self, name):
-        """Of a file of this name, too: tosca-parser would fetch it."""
+        """An address is refused even if a file has this name."""
         self.write(name)
         self.write('vnfd.yaml', name)
         error = self.assertRaises(exception.InvalidVnfd, self.collect)
         self.assertEqual(
-            f'vnfd.yaml: imports={name!r}: it is an address, and nothing is '
-            'fetched; put a copy next to the VNFD.', str(error))
+            f'vnfd.yaml: imports={name!r}: this is an address, and tacker-rt '
+            'fetches nothing; put a copy of the file next to the '
+            'VNFD.', str(error))
 
     def test_a_file_of_a_repository(self):
         self.write('vnfd.yaml')
@@ -89,7 +90,8 @@ class CollectTest(base.BaseTestCase):
             stream.write('repositories: {r: {url: "http://127.0.0.1:9"}}\n'
                          'imports: [{x: {file: types.yaml, repository: r}}]')
         error = self.assertRaises(exception.InvalidVnfd, self.collect)
-        self.assertIn('it is an address, and nothing is fetched', str(error))
+        self.assertIn('this is an address, and tacker-rt fetches '
+                      'nothing', str(error))
 
     @ddt.data('{/etc/hostname: x}', 'types.yaml', '[[a]]', '[5]',
               '[{x: {file: [a]}}]')
@@ -98,7 +100,7 @@ class CollectTest(base.BaseTestCase):
         path = self.write('vnfd.yaml')
         path.write_text(f'{_VERSION}imports: {imports}\n')
         error = self.assertRaises(exception.InvalidVnfd, self.collect)
-        self.assertIn('it must be a list of files; write - FILE',
+        self.assertIn('imports must be a list of files; write - FILE',
                       str(error))
 
 
@@ -116,14 +118,14 @@ class LoadTest(base.BaseTestCase):
 
     def test_a_pipe_is_not_waited_for(self):
         os.mkfifo(self.path)
-        self.refused('it is no regular file; give a file.')
+        self.refused('this is not a regular file; give the path of a file.')
 
     def test_a_device_has_no_end(self):
         self.path.symlink_to('/dev/zero')
-        self.refused('it is no regular file; give a file.')
+        self.refused('this is not a regular file; give the path of a file.')
 
     def test_a_long_file(self):
         with open(self.path, 'wb') as stream:
             stream.truncate(10_000_001)
-        self.refused('it has more than 10000000 bytes; a descriptor is '
-                     'shorter.')
+        self.refused('the file has more than 10000000 bytes; give a shorter '
+                     'file.')

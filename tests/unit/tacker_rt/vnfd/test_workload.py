@@ -68,8 +68,9 @@ class WorkloadTest(base.BaseTestCase):
          'ultra-io; the nearest is io.'),
         (policy(vnf_type=5), "vnf_type=5: it must be 1 to 32 letters, "
          'digits, _, . or -; give for example 5.'),
-        (policy(), 'it says nothing; give vnf_type or app_class.'),
-        (policy(vnf_typ='II'), "vnf_typ='II': there is no such key; did you "
+        (policy(), 'the policy says nothing; give vnf_type or app_class.'),
+        (policy(vnf_typ='II'), "vnf_typ='II': the policy has no such key; "
+         "did you "
          'mean vnf_type?'))
     @ddt.unpack
     def test_refused(self, bad, sentence):
@@ -80,8 +81,8 @@ class WorkloadTest(base.BaseTestCase):
     def test_one_is_enough(self):
         other = {'other': GOOD['workload']}
         self.assertEqual(
-            ['f: VDU VDU1: policy other: policy workload is of this VDU, '
-             'too; keep one of them.'],
+            ['f: VDU VDU1: policy other: the policy workload targets this '
+             'VDU, too; keep one of the two policies.'],
             self.examine(policies=[GOOD, other])[1])
 
     def test_in_a_base_hot(self):

@@ -36,7 +36,7 @@ class CapacityTest(base.DoctorTest):
             self.assertEqual(capacity.Offer(wanted), capacity.offered(view))
 
     def test_a_report_says_one_number(self):
-        """Whatever changes while it is written."""
+        """The number is read once, even if it changes meanwhile."""
         view = self.view(base.F1)
         first = capacity.offered(view)
         base.write(view.host.root, base.f1_group('/', 500_000))

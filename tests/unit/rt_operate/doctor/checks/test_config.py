@@ -100,7 +100,7 @@ class ConfigTest(base.DoctorTest):
                           'config.guest_policy', 'stay ordinary')
 
     def test_tasks_that_never_run(self):
-        """Two busy SCHED_FIFO tasks may bring RCU to a stand."""
+        """Two busy SCHED_FIFO tasks may stop RCU."""
         preempted = 'CONFIG_PREEMPT_RCU=y\n'
         for built, warns in ((preempted, True),
                              (f'{preempted}CONFIG_RCU_BOOST=y\n', False),

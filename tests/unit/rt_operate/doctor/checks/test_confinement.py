@@ -33,7 +33,7 @@ class ConfinementTest(base.DoctorTest):
         self.assert_ok(found, _CAPABILITIES)
 
     def test_capabilities_given_up(self):
-        """One of the two is enough to outrank others."""
+        """One of the two capabilities is enough to outrank others."""
         for bound, kept in ((0x1ff7fffff, True), (0x1feffffff, True),
                             (0x1fe7fffff, False)):
             found = self.examine(kernels.F1, {

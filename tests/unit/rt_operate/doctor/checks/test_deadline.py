@@ -56,7 +56,7 @@ class DeadlineTest(base.DoctorTest):
         self.assert_warns(found, 'deadline.others', 'other')
 
     def test_others_that_reclaim(self):
-        """Nothing is sure beside them: neither the text nor the number."""
+        """Beside such threads, neither text nor number offers anything."""
         tasks = base.process(91, 'other', '/machine.slice/libpod-1', 6,
                              v2=True)
         view = self.view(base.MAINLINE, _ISOLATED, tasks,
@@ -70,7 +70,7 @@ class DeadlineTest(base.DoctorTest):
         self.assert_problem(found, 'capacity.offered', '91 other')
 
     def test_chosen_by_itself(self):
-        """Nobody asked for it, and the kernel has nothing else."""
+        """No option names the interface, and the kernel has no other."""
         found = self.examine(base.MAINLINE, _ISOLATED, test_kernel.NO)
         self.assert_ok(found, 'kernel.interface', 'sched_deadline',
                        'no budgets to groups')

@@ -35,7 +35,7 @@ class KernelTest(base.DoctorTest):
                        'on cgroup v2 at /sys/fs/cgroup')
 
     def containers(self, *layers):
-        """On a host of these, which has nothing to fall back to."""
+        """Examines a host of containers, without any fallback."""
         return self.examine(*layers, virt_type='lxc')
 
     def test_v2_of_mainline(self):

@@ -56,7 +56,7 @@ class OrphansTest(base.DoctorTest):
         self.assert_warns(found, _ROOM, '/machine (0.000 (1 ppm) more)')
 
     def test_room_that_is_there_by_design(self):
-        """Mainline throttles parents: the top one has more than they use."""
+        """Mainline throttles parents, so the top group holds more."""
         self.assert_ok(self.examine(
             kernels.F1, base.f1_group('/machine', 950_000)), _ROOM,
             '/machine holds more than the servers')

@@ -15,7 +15,7 @@ _GUEST = '/machine/qemu-1-a.libvirt-qemu'
 
 
 class StarvingTest(base.DoctorTest):
-    """Threads 90 and 91 are vCPUs, 92 is somebody else's."""
+    """Threads 90 and 91 are vCPUs, thread 92 is not."""
 
     def look(self, runs: dict[int, bool]):
         ran = dict.fromkeys(runs, 0)

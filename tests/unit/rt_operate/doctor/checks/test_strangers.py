@@ -11,7 +11,7 @@ _PATH = '/run/libvirt/{}/{}.xml'
 
 
 def guest(kind, number, mark=''):
-    """What libvirt keeps of it."""
+    """Returns the file that libvirt keeps of a running guest."""
     name = f'instance-{number:08x}'
     return {_PATH.format(kind, name): (
         f'<domstatus pid="{number}"><domain><name>{name}</name><uuid>'

@@ -37,7 +37,7 @@ class TimingTest(base.DoctorTest):
                           'only in the long run')
 
     def test_hrtick_off_on_the_first_patches(self):
-        """Their file is elsewhere, and a runtime below a tick is refused."""
+        """The first patches have another file and refuse short runtimes."""
         other = '/sys/kernel/debug/sched_features'
         found = self.examine(kernels.F2, {other: 'NO_HRTICK'},
                              refused={base.FEATURES: 2}, min_runtime_us=100)

@@ -23,7 +23,7 @@ class CompareTestCase(unit_base.TestCase):
         return [each.kind for each in differences.compare(host)]
 
     def one(self, host, kind):
-        """The only difference, which must be of this kind."""
+        """Returns the only difference, which must be of this kind."""
         found = list(differences.compare(host))
         self.assertEqual([kind], [each.kind for each in found])
         self.assertIn('host1', str(found[0]))
@@ -117,7 +117,7 @@ class PcpusTest(CompareTestCase):
                       self.one(replicated, 'pcpu.over').found)
 
     def test_servers_that_the_kernel_cannot_all_serve(self):
-        """No version that knows the rule would have claimed them."""
+        """A version with this rule would not have admitted these claims."""
         long = base.holding(0, (0,), 80_000)
         beside = [base.holding(1, (n,), 50_000, 100_000)
                   for n in (0, 1)]
@@ -152,7 +152,7 @@ class PcpusTest(CompareTestCase):
         self.assertEqual(remedies.AUDIT, found.remedy)
 
     def stranger(self, kind, **fields):
-        """The difference that a guest makes, where Nova has it not."""
+        """Returns the difference for a guest that Nova does not have there."""
         one = hostmap.Stranger('uuid', 'instance-7', (
             ((1, 2), reservation.Reservation(10, 100)),), **fields)
         host = base.host(base.holding())
@@ -220,7 +220,7 @@ class PlacementTest(CompareTestCase):
         self.assertIsNotNone(found.repair)
 
     def test_nothing_is_allocated_at_all(self):
-        """With our classes alone, Nova would not heal the others."""
+        """Nova would take an allocation of our classes alone for complete."""
         host = base.replace(base.host(base.holding()), allocations={})
         found = self.one(host, 'allocation.missing')
         self.assertIsNone(found.repair)
@@ -248,7 +248,7 @@ class PlacementTest(CompareTestCase):
                 fates={STRANGER: fate}, allocations={STRANGER: amounts})))
 
     def test_a_resize_that_waits_for_confirmation(self):
-        """On one host: the old claim is paid for by the migration."""
+        """On one host, the migration pays for the old claim."""
         old = base.holding(0, (0,), consumer=MIGRATION)
         host = base.host(old, base.holding(0, (1, 2)))
         self.assertEqual([], self.kinds(host))
@@ -424,7 +424,7 @@ def _budget_mutations(host, amount):
 
 
 def _mutations(host, amount):
-    """Each with a single mistake."""
+    """Yields hosts, each with a single mistake."""
     yield from _host_mutations(host, amount)
     yield from _budget_mutations(host, amount)
     for index, one in enumerate(host.holdings):
@@ -449,7 +449,7 @@ class PropertyTest(CompareTestCase):
     @unit_base.PROPERTY
     @hypothesis.given(hosts(), st.integers(1, 100_000))
     def test_a_moving_server_is_no_difference(self, host, amount):
-        """Whatever its allocation and its budget are meanwhile."""
+        """A moving server may have any allocation and budget meanwhile."""
         resting = base.replace(host, holdings=tuple(
             base.replace(one, moving=True) for one in host.holdings))
         for one in host.holdings:
