@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Lists of CPUs as the kernel writes them, ``0-3,8``, and where it does."""
+"""Converts lists of CPUs as the kernel writes them, for example ``0-3,8``."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,13 @@ POSSIBLE = '/sys/devices/system/cpu/possible'
 ONLINE = '/sys/devices/system/cpu/online'
 ISOLATED = '/sys/devices/system/cpu/isolated'
 
-#: No kernel has as many; a slip of the pen must not fill the memory.
+#: No kernel has so many CPUs.  The limit keeps a mistyped list from filling
+#: the memory.
 _MAX_ID = 65_535
 
 
 def format_ids(ids: Sequence[int]) -> str:
-    """Ascending pCPU ids as the kernel writes them: ``0-3,8``."""
+    """Returns ascending pCPU ids as the kernel writes them: ``0-3,8``."""
     parts: list[list[int]] = []
     for cpu in ids:
         if parts and cpu == parts[-1][-1] + 1:
@@ -24,15 +25,15 @@ def format_ids(ids: Sequence[int]) -> str:
 
 
 def parse_ids(text: str) -> tuple[int, ...]:
-    """The inverse of :func:`format_ids`.
+    """Returns the pCPU ids of a list; the inverse of :func:`format_ids`.
 
-    :raises ValueError: not a list of ids
+    :raises ValueError: when *text* is not a list of ids
     """
     ids: list[int] = []
     for part in text.split(',') if text else ():
         first, _, last = part.partition('-')
-        found = range(int(first), int(last or first) + 1)
-        if not found or found[-1] > _MAX_ID:
-            raise ValueError(f'{part} is no range')
-        ids.extend(found)
+        part_ids = range(int(first), int(last or first) + 1)
+        if not part_ids or part_ids[-1] > _MAX_ID:
+            raise ValueError(f'{part} is not a range of CPUs')
+        ids.extend(part_ids)
     return tuple(ids)

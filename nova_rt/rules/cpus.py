@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which pCPU has how much bandwidth left, and does a request fit.
+"""Counts the bandwidth of pCPUs, and decides whether a request fits.
 
-The one accounting and the one fit function: the scheduler filter, the claim
-on the compute node and the command line all end in :func:`fit` or in its
+This is the only accounting and the only fit function: the scheduler filter,
+the claim on the compute node and the command line all call :func:`fit` or its
 first half, :func:`fits`.  Amounts are integers in ppm of one pCPU
-(``reservation.PPM``), so sums are exact.  Under EDF the sum decides; where
-the kernel runs servers by fixed priorities, it must also be able to give
-each server of a pCPU its runtime in each period.
+(``reservation.PPM``), so that sums are exact.  Under EDF the sum decides.  If
+the kernel runs servers by fixed priorities, the kernel must also be able to
+give each server on a pCPU its runtime in each period.
 """
 
 from collections.abc import (
@@ -19,33 +19,33 @@ from typing import Self
 from nova_rt.rules import reservation
 from nova_rt.rules import schedulability
 
-#: Of a request that :func:`is_late`, for the operator.
+#: Why a request does not fit if :func:`is_late`, for the operator.
 LATE = ('its kernel runs servers by fixed priorities and could not give all '
         'of them their runtime in each of their periods')
 
-#: choose(room, count): *count* pCPU ids out of *room*, which lists the pCPUs
-#: with room for the request as (id, ppm used), ascending by id.
+#: choose(room, count) returns *count* pCPU ids out of *room*, which lists the
+#: pCPUs with room for the request as (id, ppm used), ascending by id.
 Policy = Callable[[Sequence[tuple[int, int]], int], tuple[int, ...]]
 
-#: (pCPU ids, what is reserved on each of them)
+#: (pCPU ids, the reservation on each of them)
 Claim = tuple[Sequence[int], reservation.Reservation]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CpuBandwidth:
-    """Bandwidth claimed on the pCPUs of one host.
+    """The bandwidth that is claimed on the pCPUs of one host.
 
-    :ivar cpus: ids of the pCPUs that may be claimed, ascending
-    :ivar cap: ppm of each pCPU that claims may use
-    :ivar used: ppm claimed on each of *cpus*, in their order; may exceed
-        *cap* (an operator lowered it while servers run)
-    :ivar charged: sum of the bandwidth of all claims, each counted once
-    :ivar replicated: the kernel grants a runtime on every pCPU, whatever the
-        pinning, so that each claim is charged on all of them
+    :ivar cpus: the ids of the pCPUs that may be claimed, ascending
+    :ivar cap: the ppm of each pCPU that claims may use
+    :ivar used: the ppm claimed on each of *cpus*, in their order; may exceed
+        *cap* if an operator lowered the cap while servers run
+    :ivar charged: the sum of the bandwidth of all claims, each counted once
+    :ivar replicated: True if the kernel grants a runtime on every pCPU,
+        whatever the pinning, so that each claim is charged on all pCPUs
     :ivar rule: how the kernel runs servers by fixed priorities; None under
         EDF
-    :ivar servers: with a rule, what is reserved on each pCPU, sorted; only
-        for pCPUs with servers
+    :ivar servers: with a rule, the reservations on each pCPU, sorted; only
+        for pCPUs with reservations
     :ivar min_runtime_us: the shortest runtime that the kernel may be given
     """
 
@@ -63,17 +63,18 @@ class CpuBandwidth:
     def empty(cls, cpus: Iterable[int], cap: int, replicated: bool = False,
               rule: schedulability.FixedPriorities | None = None,
               min_runtime_us: int = 1) -> Self:
-        """A host without claims."""
+        """Returns the state of a host without claims."""
         ids = tuple(sorted(cpus))
         return cls(ids, cap, (0,) * len(ids), replicated=replicated,
                    rule=rule, min_runtime_us=min_runtime_us)
 
     def fold(self, claims: Iterable[Claim]) -> Self:
-        """The state with all *claims* added.
+        """Returns the state with all *claims* added.
 
-        Does not ask whether they fit: a fold over existing claims must
-        always succeed.  :func:`fit` is the admission.  A pCPU outside of
-        *cpus* (an operator took it out while servers run) is passed over.
+        It is not checked whether the claims fit, because a fold over existing
+        claims must always succeed; :func:`fit` decides on admission.  A pCPU
+        outside of *cpus*, which an operator took out while servers run, is
+        ignored.
         """
         used = dict(zip(self.cpus, self.used, strict=True))
         servers = dict(self.servers)
@@ -91,14 +92,14 @@ class CpuBandwidth:
 
     def claim(self, cpus: Sequence[int], wanted: reservation.Reservation
               ) -> Self:
-        """The state with *wanted* more on each of *cpus*."""
+        """Returns the state with *wanted* added on each of *cpus*."""
         return self.fold([(cpus, wanted)])
 
     def release(self, cpus: Sequence[int], wanted: reservation.Reservation
                 ) -> Self:
-        """The inverse of :meth:`claim`.
+        """Returns the state without a claim; the inverse of :meth:`claim`.
 
-        :raises ValueError: it is not reserved there
+        :raises ValueError: when, with a rule, *wanted* is not reserved there
         """
         used = dict(zip(self.cpus, self.used, strict=True))
         servers = dict(self.servers)
@@ -113,29 +114,35 @@ class CpuBandwidth:
             charged=self.charged - wanted.bandwidth, servers=servers)
 
     def used_on(self, cpu: int) -> int:
-        """ppm claimed on one of *cpus*."""
+        """Returns the ppm claimed on one of *cpus*."""
         return self.used[self.cpus.index(cpu)]
 
     def free(self, cpu: int) -> int:
-        """ppm left on one of *cpus*; negative where the cap was lowered."""
+        """Returns the ppm left on one of *cpus*.
+
+        The result is negative if more is claimed than the cap.
+        """
         taken = self.charged if self.replicated else self.used_on(cpu)
         return self.cap - taken
 
     @property
     def total(self) -> int:
-        """ppm that claims may use on all pCPUs together."""
+        """The ppm that claims may use on all pCPUs together."""
         return self.cap * len(self.cpus)
 
     @property
     def total_used(self) -> int:
-        """ppm out of *total* that is gone."""
+        """The ppm of *total* that claims use."""
         if self.replicated:
             return self.charged * len(self.cpus)
         return sum(self.used)
 
 
 def _limit(state: CpuBandwidth, wanted: reservation.Reservation) -> int:
-    """The largest ppm used on a pCPU that leaves room for *wanted*."""
+    """Returns the most ppm used on a pCPU that leave room for *wanted*.
+
+    :returns: -1 if no pCPU can have room
+    """
     if wanted.runtime_us < state.min_runtime_us:
         return -1
     if not state.replicated:
@@ -147,35 +154,36 @@ def _limit(state: CpuBandwidth, wanted: reservation.Reservation) -> int:
 
 def room(state: CpuBandwidth, wanted: reservation.Reservation
          ) -> Iterator[tuple[int, int]]:
-    """The pCPUs with room for *wanted* as (id, ppm used)."""
+    """Returns the pCPUs with room for *wanted*, as (id, ppm used)."""
     limit = _limit(state, wanted)
     pairs = zip(state.cpus, state.used, strict=True)
-    found = (pair for pair in pairs if pair[1] <= limit)
+    by_sum = (pair for pair in pairs if pair[1] <= limit)
     if state.rule is None:
-        return found
+        return by_sum
     holds, servers = state.rule.holds, state.servers
-    return (pair for pair in found
+    return (pair for pair in by_sum
             if holds((*servers.get(pair[0], ()), wanted)))
 
 
 def fits(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation
          ) -> bool:
-    """Whether :func:`fit` finds pCPUs, whatever the policy."""
+    """Checks whether :func:`fit` finds pCPUs, whatever the policy."""
     limit = _limit(state, wanted)
     if state.rule is None:
         return len([ppm for ppm in state.used if ppm <= limit]) >= vcpus
     idle = len(state.cpus) - len(state.servers)
-    if idle >= vcpus:  # and no analysis is needed
+    if idle >= vcpus:  # Idle pCPUs need no analysis beside other servers.
         return limit >= 0 and state.rule.holds((wanted,))
-    found = itertools.islice(room(state, wanted), vcpus)
-    return sum(1 for _ in found) == vcpus
+    with_room = itertools.islice(room(state, wanted), vcpus)
+    return sum(1 for _ in with_room) == vcpus
 
 
 def is_late(state: CpuBandwidth, vcpus: int,
             wanted: reservation.Reservation) -> bool:
-    """Whether the bandwidth is there, and would come too late.
+    """Checks whether a request does not fit because of the rule alone.
 
-    That is, whether :func:`fit` finds no pCPUs because of the rule alone.
+    The pCPUs then have enough bandwidth, but a server would get its runtime
+    too late.
     """
     return state.rule is not None and not fits(state, vcpus, wanted) and fits(
         dataclasses.replace(state, rule=None), vcpus, wanted)
@@ -183,12 +191,13 @@ def is_late(state: CpuBandwidth, vcpus: int,
 
 def fit(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation,
         policy: Policy) -> tuple[int, ...] | None:
-    """Choose a distinct pCPU for each vCPU (paper section 5.2).
+    """Chooses a pCPU of its own for each vCPU (paper section 5.2).
 
-    :param vcpus: number of vCPUs
-    :param wanted: what each of them reserves
-    :param policy: picks among the pCPUs that have room
-    :returns: pCPU ids in the order chosen, or None where it does not fit
+    :param vcpus: the number of vCPUs
+    :param wanted: the reservation of each vCPU
+    :param policy: chooses among the pCPUs with room
+    :returns: the pCPU ids in the order chosen; None if the request does not
+        fit
     """
-    found = list(room(state, wanted))
-    return policy(found, vcpus) if len(found) >= vcpus else None
+    with_room = list(room(state, wanted))
+    return policy(with_room, vcpus) if len(with_room) >= vcpus else None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a compute node tells the schedulers and Placement about its pCPUs.
+"""Describes the pCPUs of a compute node for the schedulers and Placement.
 
-Pure code: the names, the inventories and what a server takes of them, and
-the text form of the per-pCPU map that travels in ``ComputeNode.stats``.
+This module has the names, the inventories, the amounts that a server takes of
+them, and the text form of the per-pCPU map in ``ComputeNode.stats``.
 """
 
 import collections
@@ -18,14 +18,15 @@ from nova_rt.rules import cpus
 from nova_rt.rules import reservation
 from nova_rt.rules import schedulability
 
-#: Placement, on the compute's root provider, in ppm of one pCPU: the sum over
-#: the vCPUs of a server, and the share of one of them.  The sum binds where a
-#: claim counts on its own pCPUs, the share where it counts on every pCPU.
+#: Resource classes of the compute's root provider in Placement, in ppm of one
+#: pCPU: the sum over the vCPUs of a server, and the share of one vCPU.  The
+#: sum limits hosts where a claim counts on its own pCPUs; the share limits
+#: hosts where a claim counts on every pCPU.
 RESOURCE_CLASS = 'CUSTOM_RT_BANDWIDTH'
 SHARE_CLASS = 'CUSTOM_RT_SHARE'
 CLASSES = (RESOURCE_CLASS, SHARE_CLASS)
 TRAIT = 'CUSTOM_HCBS'
-#: And of hosts where each vCPU is SCHED_DEADLINE on its pCPU.
+#: The trait of hosts where each vCPU is SCHED_DEADLINE on its own pCPU.
 PINNED_TRAIT = 'CUSTOM_SCHED_DEADLINE_PINNED'
 TRAITS = frozenset((TRAIT, PINNED_TRAIT))
 
@@ -34,16 +35,16 @@ SHARE = 'rt_share'
 SHARE_USED = 'rt_share_used'
 MAP = 'rt_map'
 
-#: Of the map.  Keys may be added without a new one: readers skip those they
-#: do not know.  Whatever changes the meaning of a key takes the next one.
-#: ``fixed`` and ``servers`` are such keys: a scheduler that does not know
-#: them passes hosts by the sum, and the claim decides.
+#: The version of the map.  A new key needs no new version, because readers
+#: ignore keys that they do not know; another meaning of a key does.  ``fixed``
+#: and ``servers`` were added like this: a scheduler that does not know them
+#: passes hosts by the sum, and the claim decides.
 VERSION = 1
 
-#: Of the map: the column of all stats holds 64 KiB.
+#: The greatest length of the map: the column of all stats holds 64 KiB.
 _MAX_LENGTH = 60_000
 
-#: Of the name of a domain, which anybody may have given, and of others.
+#: The greatest length of the name of a domain, which anybody may have given.
 _NAME_LENGTH = 80
 
 _Servers = dict[int, tuple[reservation.Reservation, ...]]
@@ -53,11 +54,11 @@ _Servers = dict[int, tuple[reservation.Reservation, ...]]
 class Stranger:
     """A guest that holds a budget, and that Nova does not have on this host.
 
-    :ivar uuid: of the domain
-    :ivar name: of the domain, as libvirt has it
-    :ivar held: what each of its pCPUs was given
-    :ivar elsewhere: where Nova's database has its server: "on host1", or "on
-        no host"; empty where the database has no such server
+    :ivar uuid: the uuid of the domain
+    :ivar name: the name of the domain in libvirt
+    :ivar held: the reservations that the guest holds, and their pCPUs
+    :ivar elsewhere: where Nova's database has the server: "on host1", or "on
+        no host"; '' if the database has no such server
     """
 
     uuid: str
@@ -70,17 +71,17 @@ class Stranger:
 
     @property
     def holds(self) -> str:
-        """For people."""
+        """The reservations that the guest holds, as a text."""
         return ' and '.join(
-            f'{each} on pCPU{"s" * (len(ids) > 1)} '
-            f'{cpulist.format_ids(sorted(ids))}' for ids, each in self.held)
+            f'{share} on pCPU{"s" * (len(ids) > 1)} '
+            f'{cpulist.format_ids(sorted(ids))}' for ids, share in self.held)
 
 
 @dataclasses.dataclass(frozen=True)
 class HostMap:
-    """The state of a host and the name of the policy it packs by.
+    """The state of a host and the name of its packing policy.
 
-    :ivar strangers: what *state* counts beside claims
+    :ivar strangers: the guests that *state* counts beside claims
     :ivar release: the version of nova-rt that published the map, for people;
         '' where that version did not say.  Maps that differ in nothing else
         are equal.
@@ -93,9 +94,9 @@ class HostMap:
 
     @functools.cached_property
     def left(self) -> float:
-        """The part of the time of all pCPUs that nothing has reserved.
+        """The part of the time of all pCPUs that is not reserved.
 
-        It is kept, because schedulers ask for it again and again.
+        The value is cached, because schedulers need it often.
         """
         used = self.state.used
         if not used:
@@ -104,9 +105,9 @@ class HostMap:
 
 
 def amounts(vcpus: int, bandwidth: int) -> dict[str, int]:
-    """What a server takes of each class.
+    """Returns what a server takes of each resource class.
 
-    :param bandwidth: ppm for each of its vCPUs
+    :param bandwidth: the ppm of each vCPU
     """
     return {RESOURCE_CLASS: vcpus * bandwidth, SHARE_CLASS: bandwidth}
 
@@ -114,19 +115,19 @@ def amounts(vcpus: int, bandwidth: int) -> dict[str, int]:
 def inventories(empty: cpus.CpuBandwidth,
                 strangers: Iterable[Stranger] = ()
                 ) -> dict[str, dict[str, Any]]:
-    """What a host offers of each class.
+    """Returns what a host offers of each resource class.
 
-    A replicated host has one pool of shares.  Another has one for each pCPU,
-    so that the shares never run out before the sum does.
+    A replicated host has one pool of shares.  Any other host has a pool for
+    each pCPU, so that the shares never run out before the sum does.
 
-    :param strangers: to whom nothing is allocated of what they hold
+    :param strangers: guests whose bandwidth is not allocated in Placement
     """
     pcpus = len(empty.cpus)
     pools = 1 if empty.replicated else pcpus
     taken = collections.Counter[str]()
     for stranger in strangers:
-        for ids, held in stranger.held:
-            taken.update(amounts(len(ids), held.bandwidth))
+        for ids, share in stranger.held:
+            taken.update(amounts(len(ids), share.bandwidth))
     return {
         RESOURCE_CLASS: _inventory(pcpus, empty.cap, empty.total,
                                    taken[RESOURCE_CLASS]),
@@ -136,7 +137,10 @@ def inventories(empty: cpus.CpuBandwidth,
 
 def _inventory(pcpus: int, cap: int, max_unit: int, taken: int
                ) -> dict[str, Any]:
-    """Full pCPUs; what is above the cap, or *taken*, is reserved."""
+    """Returns an inventory of whole pCPUs.
+
+    The bandwidth above the cap, and *taken*, is reserved.
+    """
     total = pcpus * reservation.PPM
     return {'total': total,
             'reserved': min(total, total - pcpus * cap + taken),
@@ -144,17 +148,17 @@ def _inventory(pcpus: int, cap: int, max_unit: int, taken: int
             'allocation_ratio': 1.0}
 
 
-#: Many hosts have the same pCPUs.
+# The results are cached, because many hosts have the same pCPUs.
 _ids = functools.lru_cache(cpulist.parse_ids)
 _known: Callable[[tuple[int, ...]], frozenset[int]] = functools.lru_cache(
     frozenset)
 
 
 def to_stats(host: HostMap) -> dict[str, str]:
-    """Stats of a host: shares in pCPUs, and the map as JSON.
+    """Returns the stats of a host: shares in pCPUs, and the map as JSON.
 
-    4 KB for 512 pCPUs.  A host with so many different reservations that
-    they do not fit the column takes no more.
+    The map has 4 KB for 512 pCPUs.  A host with so many different
+    reservations that the map exceeds the column takes no more reservations.
     """
     state, text = host.state, _encode(host)
     if len(text) > _MAX_LENGTH:
@@ -176,11 +180,11 @@ def _encode(host: HostMap) -> str:
                  'servers': list(_listed(state))}
     if host.strangers:
         data['strangers'] = [
-            (each.uuid, each.name[:_NAME_LENGTH],
-             [(one.runtime_us, one.period_us, list(ids))
-              for ids, one in each.held]) for each in host.strangers]
-    elsewhere = {each.uuid: each.elsewhere[:_NAME_LENGTH]
-                 for each in host.strangers if each.elsewhere}
+            (stranger.uuid, stranger.name[:_NAME_LENGTH],
+             [(share.runtime_us, share.period_us, list(ids))
+              for ids, share in stranger.held]) for stranger in host.strangers]
+    elsewhere = {stranger.uuid: stranger.elsewhere[:_NAME_LENGTH]
+                 for stranger in host.strangers if stranger.elsewhere}
     if host.release:
         data['release'] = host.release[:_NAME_LENGTH]
     if elsewhere:
@@ -190,31 +194,34 @@ def _encode(host: HostMap) -> str:
 
 def _listed(state: cpus.CpuBandwidth
             ) -> Iterator[tuple[int, int, list[int]]]:
-    """What is reserved: runtime, period, and pCPU ids, some of them twice."""
+    """Yields each reservation: runtime, period, and its pCPU ids.
+
+    A pCPU with several equal reservations is listed several times.
+    """
     places: dict[reservation.Reservation, list[int]] = (
         collections.defaultdict(list))
-    for cpu, held in sorted(state.servers.items()):
-        for each in held:
-            places[each].append(cpu)
-    for each, ids in sorted(places.items()):
-        yield each.runtime_us, each.period_us, ids
+    for cpu, shares in sorted(state.servers.items()):
+        for share in shares:
+            places[share].append(cpu)
+    for share, ids in sorted(places.items()):
+        yield share.runtime_us, share.period_us, ids
 
 
 def _servers(known: frozenset[int], listed: list[Any]) -> _Servers:
-    """The inverse of :func:`_listed`.
+    """Returns the reservations of each pCPU; the inverse of :func:`_listed`.
 
-    :raises ValueError: it has pCPUs that are not *known*
+    :raises ValueError: when a pCPU is not *known*
     """
-    found: _Servers = {}
+    servers: _Servers = {}
     for runtime_us, period_us, ids in listed:
         wanted = _reservation(runtime_us, period_us)
         if not known.issuperset(ids):
-            raise ValueError(f'{ids} are not all of {known}')
+            raise ValueError(f'{ids} are not all in {known}')
         for cpu in ids:
-            held = found.get(cpu)
-            found[cpu] = (tuple(sorted((*held, wanted))) if held
-                          else (wanted,))
-    return found
+            shares = servers.get(cpu)
+            servers[cpu] = (tuple(sorted((*shares, wanted))) if shares
+                            else (wanted,))
+    return servers
 
 
 def _strangers(listed: list[Any], elsewhere: dict[str, Any]
@@ -226,35 +233,38 @@ def _strangers(listed: list[Any], elsewhere: dict[str, Any]
             str(elsewhere.get(uuid, '')))
 
 
-# There are fewer flavors than servers.
+# Many servers have the same flavor.
 @functools.lru_cache(maxsize=4096)
 def _reservation(runtime_us: int, period_us: int) -> reservation.Reservation:
     if not 0 < runtime_us <= period_us:
-        raise ValueError(f'{runtime_us}/{period_us} is no reservation')
+        raise ValueError(f'{runtime_us}/{period_us} is not a reservation')
     return reservation.Reservation(runtime_us, period_us)
 
 
 def _rule(data: dict[str, Any]) -> schedulability.FixedPriorities | None:
-    """A map of a host that admits by the sum names none."""
+    """Returns the rule of a map; None if the host admits by the sum.
+
+    :raises ValueError: when the numbers are not a rule
+    """
     if 'fixed' not in data:
         return None
     numbers = data['fixed']
     if min(numbers) < 0 or numbers[0] < 1:
-        raise ValueError(f'{numbers} is no rule')
+        raise ValueError(f'{numbers} is not a rule')
     return schedulability.FixedPriorities(*numbers)
 
 
 def from_stats(stats: Mapping[str, Any]) -> HostMap | None:
-    """The inverse of :func:`to_stats`.
+    """Returns the map of a host from its stats.
 
-    :returns: None for a host without the plugin or with a map we cannot
-        read, or of another version: it is no host for a reservation
+    :returns: None if the host publishes no map, a map of another version, or
+        a map that cannot be read; such a host gets no reservations
     """
     text = stats.get(MAP)
     return _decode(text) if isinstance(text, str) else None
 
 
-# Between two requests few maps change; Placement names 1000 hosts at most.
+# Between two requests few maps change.  Placement returns at most 1000 hosts.
 @functools.lru_cache(maxsize=2048)
 def _decode(text: str) -> HostMap | None:
     try:

@@ -98,6 +98,7 @@ class _Value:
     number: int
 
     def error(self, rule: str, advice: str) -> exception.InvalidReservation:
+        """Returns the error that refuses this value."""
         return _error(self.source, self.key, self.number, rule, advice)
 
 

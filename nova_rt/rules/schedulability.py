@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Whether the kernel can give each server on a pCPU what it reserved.
+"""Decides whether a kernel can give each server on a pCPU its runtime.
 
-Under EDF (HCBS, SCHED_DEADLINE) the sum of the shares tells.  Mainline
-RT_GROUP_SCHED runs servers by fixed priorities; here are the priorities that
-follow from periods and the response-time analysis that belongs to them.
+Under EDF (HCBS, SCHED_DEADLINE) the sum of the shares decides.  Mainline
+RT_GROUP_SCHED runs servers by fixed priorities.  This module computes the
+priorities from the periods, and has the response-time analysis for them.
 
-A server there is deferrable (Strosnider, Lehoczky and Sha, IEEE Trans.
-Computers 44(1), 1995): it may use its runtime late in one period and again
-early in the next.  To the servers it delays it is a task with a release
-jitter of period - runtime (Audsley et al., Software Engineering Journal
-8(5), 1993), so that in t microseconds it runs for at most
+A server of RT_GROUP_SCHED is deferrable (Strosnider, Lehoczky and Sha, IEEE
+Trans. Computers 44(1), 1995): it may use its runtime late in one period and
+again early in the next.  For the servers that it delays, it is a task with a
+release jitter of period - runtime (Audsley et al., Software Engineering
+Journal 8(5), 1993), so that in t microseconds it runs for at most
 
     ceil((t + period - runtime) / period) * runtime + overrun,
 
-where the overrun, of at most a tick, is paid back by its next periods.
-Servers of one level delay each other as if each were the higher one: tasks
-under SCHED_RR take turns, but one that sleeps just before each tick never
-ends its turn, and one that wakes up moves its whole group behind the others.
+where the overrun, of at most a tick, is paid back in its next periods.
+Servers of one level delay each other as if each had the higher level: tasks
+under SCHED_RR take turns, but a task that sleeps just before each tick never
+ends its turn, and a task that wakes up moves its whole group behind the
+others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,16 +28,16 @@ import math
 
 from nova_rt.rules import reservation
 
-#: Of the scale of periods: all that reservations may have lies within.
+#: The scale of periods, which covers all periods that can be reserved.
 _SHORTEST_US = 1_024
 _OCTAVES = math.log2(reservation.MAX_PERIOD_US / _SHORTEST_US)
 
 
 def level(period_us: int, levels: int) -> int:
-    """The level of a period: 0 is the longest, *levels* - 1 the shortest.
+    """Returns the level of a period, from 0 (longest) to *levels* - 1.
 
-    The scale is logarithmic and fixed, so that the level of a server
-    depends on nobody else and never changes while others come and go.
+    The scale is logarithmic and fixed.  So the level of a server depends on
+    no other server, and never changes while others come and go.
     """
     octaves = math.log2(max(period_us, _SHORTEST_US) / _SHORTEST_US)
     rank = int(levels * octaves / _OCTAVES)
@@ -47,9 +48,9 @@ def level(period_us: int, levels: int) -> int:
 class FixedPriorities:
     """How a kernel without EDF runs the servers of a pCPU.
 
-    :ivar levels: number of priorities that servers are spread over
-    :ivar tick_us: what a server may run beyond its runtime before the
-        kernel sees it
+    :ivar levels: the number of priorities that servers are spread over
+    :ivar tick_us: the time that a server may run beyond its runtime before
+        the kernel notices
     :ivar min_period_us: the shortest period that the kernel keeps
     """
 
@@ -58,23 +59,23 @@ class FixedPriorities:
     min_period_us: int
 
     def level(self, period_us: int) -> int:
-        """The level of a period; see :func:`level`."""
+        """Returns the level of a period; see :func:`level`."""
         return level(period_us, self.levels)
 
     def holds(self, servers: Sequence[reservation.Reservation]) -> bool:
-        """Whether each of *servers* gets its runtime in each period.
+        """Checks if all *servers* on a pCPU get their runtime in each period.
 
-        They share one pCPU, whatever they do and whenever they begin.
+        The answer holds whatever the servers do and whenever they begin.
         """
         return _holds(self, tuple(sorted(servers)))
 
     def response_us(self, server: reservation.Reservation,
                     others: Sequence[reservation.Reservation]
                     ) -> int | None:
-        """The time in us in which a server surely has run for its runtime.
+        """Returns the time in us in which a server surely gets its runtime.
 
-        :param others: the other servers of the pCPU
-        :returns: None where that may take longer than its period
+        :param others: the other servers on the pCPU
+        :returns: None if that may take longer than its period
         """
         if server.period_us < self.min_period_us:
             return None
@@ -83,14 +84,15 @@ class FixedPriorities:
             last = time_us
             time_us = server.runtime_us + sum(
                 self._interference(server, last, others))
-        # The kernel must have seen a used budget before the next refill.
+        # The kernel must notice that a runtime is used up before it refills
+        # the runtime.
         return (time_us if time_us + self.tick_us <= server.period_us
                 else None)
 
     def _interference(self, server: reservation.Reservation, time_us: int,
                       others: Sequence[reservation.Reservation]
                       ) -> Iterator[int]:
-        """The us that each of *others* takes from a server in *time_us*."""
+        """Yields the us that each of *others* takes in *time_us*."""
         own = self.level(server.period_us)
         for other in others:
             if self.level(other.period_us) >= own:

@@ -26,7 +26,7 @@ SHIM = os.path.join(os.path.dirname(__file__), 'shim')
 
 
 def extend_nova_virt() -> None:
-    """Let ``nova.virt.nova_rt`` be found in our shim directory."""
+    """Adds the directory with ``nova_rt`` to the path of ``nova.virt``."""
     from nova import virt
     if SHIM not in virt.__path__:
         virt.__path__.append(SHIM)
@@ -46,7 +46,7 @@ class Loader(os_vif.plugin.PluginBase):
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
-        # os-vif has users without Nova; there is nothing to do for them.
+        # Programs other than Nova use os-vif, too, and need no driver.
         if 'nova' in sys.modules:
             extend_nova_virt()
 
@@ -55,7 +55,7 @@ class Loader(os_vif.plugin.PluginBase):
             plugin_name='nova_rt', vif_info=[])
 
     def plug(self, vif: Any, instance_info: Any) -> None:
-        """Never called: there is no VIF of ours."""
+        """Does nothing: no VIF belongs to this plugin."""
 
     def unplug(self, vif: Any, instance_info: Any) -> None:
-        """Never called: there is no VIF of ours."""
+        """Does nothing: no VIF belongs to this plugin."""

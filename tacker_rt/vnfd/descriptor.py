@@ -53,8 +53,8 @@ class Vdu:
     :ivar source: the strongest place that says anything
     :ivar flavor: the name of a flavor of the cloud; None without one
     :ivar extra_specs: other extra specs; they never have the reservation
-    :ivar workload: hints about the workload (see nova_rt.rules.workload), which
-        are not a reservation
+    :ivar workload: hints about the workload (see nova_rt.rules.workload),
+        which are not a reservation
     """
 
     name: str

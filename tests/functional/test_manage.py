@@ -417,8 +417,8 @@ class DamageTest(ManageTestCase):
         for _ in range(2):
             self.audit()
             self.assertEqual(1, self.stdlog.logger.output.count(
-                f'less than what was claimed for {server["id"]} (nova-manage '
-                f'placement heal_allocations'))
+                f'less than was claimed for {server["id"]}; run '
+                f'nova-rt-manage heal'))
         self.assertEqual(0, self.manage('heal', '--apply')[0])
         self.audit()
         self.assert_clean()

@@ -254,7 +254,8 @@ class RefusedTest(operations.TestCase):
         self._wait_for_assert(self.assert_invariants)
         self.assertEqual([], self.alive('host2'))
         # Whoever starts a guest ends it: events are left alone meanwhile.
-        self.assertNotIn('is ended, it would run', self.stdlog.logger.output)
+        self.assertNotIn('is ended, because it would run',
+                         self.stdlog.logger.output)
         self.kernel('host2').intercept = None
         self.act(server, 'reboot', {'type': 'HARD'}, 'ACTIVE')
         self.assert_runs(server, 'host2', share)

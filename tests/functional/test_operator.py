@@ -83,7 +83,7 @@ class TightenedTest(TestCase):
         'Claims are kept. The log says once which servers have to move. The '
         'pCPU takes no new reservation.')
     def test_cpus(self) -> None:
-        self.tighten('hold pCPUs other than 2-3', rt_cpus='2-3')
+        self.tighten('use pCPUs other than 2-3', rt_cpus='2-3')
         other = self.boot(self.flavor(600))
         self.assertEqual((2,), self.claimed(other).cpus)
         self.assert_kernel('host1')
@@ -160,7 +160,7 @@ class DamagedTest(TestCase):
         self.rewrite(server, good.replace(';r=', ';runtime='))
         for _ in range(2):
             self.audit()
-        self.assertEqual(1, self.said('takes no more of them'))
+        self.assertEqual(1, self.said('takes no more reservations'))
         self.assertEqual(granted, self.kernel().granted())
         self.assert_closed(self.flavor(100))
         plain = self.boot(self.rt_flavor(None, None))

@@ -137,7 +137,7 @@ class AdmissionTest(TestCase):
         self.addCleanup(hostmap._decode.cache_clear)
         other = self.boot(self.rt_flavor(*MIDDLE))
         self.assertEqual('host2', self.host_of(other))
-        self.assertIn(f'CPU reservation refused: no 1 pCPUs have room for '
+        self.assertIn(f'CPU reservation refused: no pCPU has room for '
                       f'210000 us every 700000 us (share 0.300): its kernel '
                       f'{WORDS}', self.stdlog.logger.output)
         self.assert_invariants()

@@ -240,7 +240,7 @@ class WithoutFilterTest(base.TestCase):
     def test_fails_closed(self) -> None:
         self.start_host()
         server = self.boot(self.rt_flavor(), status='ERROR')
-        self.assertIn('is RTShareFilter enabled', self.stdlog.logger.output)
+        self.assertIn('enable RTShareFilter', self.stdlog.logger.output)
         self.assertIsNone(self.claim(server))
         self.assertEqual({}, self.guests.hosts['host1'].running)
         self.assert_nothing_left()

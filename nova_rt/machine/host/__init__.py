@@ -2,6 +2,6 @@
 
 """Reads what this machine shows: files, cgroups, tasks, guests, CPU lists.
 
-It needs the standard library and nothing else of nova_rt, so that the
-privileged part and each command can stand on it.
+This package needs only the standard library, so that the privileged process
+and every command can use it.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Control groups as files: where they are, and what reading them needs.
+"""Reads control groups, which are files, and knows where they are.
 
-:class:`CgroupFS` is the tiny layer that tests replace by an emulated kernel.
+Tests replace :class:`CgroupFS` by an emulated kernel.
 """
 
 import contextlib
@@ -11,11 +11,11 @@ import errno
 import posixpath
 from typing import Protocol
 
-#: Top groups libvirt puts guests below, with and without systemd.
+#: The top groups below which libvirt puts guests, with and without systemd.
 PARTITIONS = ('/machine.slice', '/machine')
 
-#: strerror of the OSError (EINVAL) for a write that the kernel cut short,
-#: which is how HCBS kernels refuse; it must never be resent.
+#: strerror of the OSError (EINVAL) for a short write, by which HCBS kernels
+#: refuse a value.  The rest of the value must never be sent.
 SHORT_WRITE = 'short write'
 
 _REMOVED = 'nr_dying_subsys_cpu '
@@ -28,46 +28,49 @@ class CgroupFS(Protocol):
     """
 
     def read(self, path: str) -> str:
-        """The content, without white space at its end."""
+        """Returns the content of a file without white space at its end."""
 
     def write(self, path: str, text: str) -> None:
-        """One write(2) of *text* and a newline.
+        """Writes *text* and a newline by one write(2).
 
-        :raises OSError: errno of the write; for a short one EINVAL with
-            the strerror SHORT_WRITE
+        :raises OSError: when the write fails, with its errno; a short write
+            fails with EINVAL and the strerror SHORT_WRITE
         """
 
     def children(self, path: str) -> list[str]:
-        """Paths of the groups right below *path*; [] where it is gone."""
+        """Returns the paths of the groups directly below *path*.
+
+        :returns: [] if *path* is gone
+        """
 
     def make(self, path: str) -> None:
-        """mkdir(2) of a group; one that exists is fine."""
+        """Makes a group by mkdir(2), unless the group exists."""
 
     def remove(self, path: str) -> None:
-        """rmdir(2) of a group."""
+        """Removes a group by rmdir(2)."""
 
     def locked(self, path: str) -> contextlib.AbstractContextManager[None]:
-        """Exclusive use of the hierarchy at *path*, between processes."""
+        """Returns a lock, between processes, on the hierarchy at *path*."""
 
     def timers(self) -> list[float]:
-        """When the timers of deadline servers that stand now will fire.
+        """Returns when the pending timers of deadline servers will fire.
 
-        In seconds of the monotonic clock; of all groups, since the kernel
-        does not tell whose they are.
+        The times are in seconds of the monotonic clock.  They concern all
+        groups, because the kernel does not tell the group of a timer.
 
-        :raises OSError: the kernel does not tell
+        :raises OSError: when the kernel does not show its timers
         """
 
     def mounts(self) -> list[tuple[str, str, str]]:
-        """(mount point, file system type, options) of all mounts."""
+        """Returns (mount point, file system type, options) of all mounts."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Hierarchy:
     """The place where the cpu controller is mounted.
 
-    :ivar controller: how lines of /proc/PID/cgroup name it: 'cpu' for
-        cgroup v1, '' for v2
+    :ivar controller: its name in lines of /proc/PID/cgroup: 'cpu' for cgroup
+        v1, '' for v2
     """
 
     mount: str
@@ -75,13 +78,14 @@ class Hierarchy:
 
 
 def is_populated(files: CgroupFS, group: str) -> bool:
-    """Whether a task is in a group or below, even one that has yet to end.
+    """Checks if tasks are in a group or below it, also ones about to end.
 
-    Only cgroup v2 tells; since Linux 6.19 its lists leave out the tasks
-    that are about to end.
+    Only cgroup v2 tells.  Since Linux 6.19 the task lists of v2 leave out
+    tasks that are about to end.
 
     :param group: path of the directory
-    :raises OSError: it cannot be read; a group that is gone is not populated
+    :returns: False if the group is gone
+    :raises OSError: when the file of the group cannot be read
     """
     try:
         text = files.read(posixpath.join(group, 'cgroup.events'))
@@ -93,10 +97,10 @@ def is_populated(files: CgroupFS, group: str) -> bool:
 
 
 def counts_removed(files: CgroupFS, group: str) -> bool:
-    """Whether the cpu controller still counts a group removed below *group*.
+    """Checks if the controller cpu still counts removed groups below *group*.
 
-    It does while tasks have yet to end there, and some time after.  Only
-    cgroup v2 tells, since Linux 6.12.
+    The kernel counts a removed group while tasks of the group have yet to
+    end, and for some time after that.  Only cgroup v2 tells, since Linux 6.12.
 
     :param group: path of the directory
     """
@@ -108,15 +112,15 @@ def counts_removed(files: CgroupFS, group: str) -> bool:
 
 
 def is_below(group: str, other: str) -> bool:
-    """Whether a group is another one or below that; not of the root."""
+    """Checks if *group* is *other* or below it; False if that is the root."""
     return f'{group}/'.startswith(f'{other}/') and other.strip('/') != ''
 
 
 def is_gone(error: OSError) -> bool:
-    """Whether a group was removed meanwhile."""
+    """Checks whether an error tells that a group was removed."""
     return error.errno in (errno.ENOENT, errno.ENODEV)
 
 
 def is_short(error: OSError) -> bool:
-    """Whether the kernel cut a write short."""
+    """Checks whether an error tells of a short write."""
     return error.errno == errno.EINVAL and error.strerror == SHORT_WRITE

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The files in which libvirt keeps the guests that run.
+"""Reads the files in which libvirt keeps the running guests.
 
-They are root's, and a guest cannot write to them.
+The files belong to root, and a guest cannot write to them.
 """
 
 from collections.abc import Iterator
@@ -15,20 +15,20 @@ _FOLDERS = ('/run/libvirt/lxc', '/run/libvirt/qemu')
 
 
 def files(host: host_files.Host) -> Iterator[str]:
-    """Yields the files of all guests that run."""
+    """Yields the paths of the files of all running guests."""
     for folder in _FOLDERS:
         try:
             names = host.names(folder)
         except OSError:
-            continue  # no such guests, or not ours to see
+            continue  # There are no such guests, or only root may see them.
         yield from (posixpath.join(folder, name) for name in names
                     if name.endswith('.xml'))
 
 
 def running(host: host_files.Host) -> Iterator[ElementTree.Element]:
-    """Yields the status of each guest, with its ``domain`` inside."""
+    """Yields the status of each running guest, which has its ``domain``."""
     for path in files(host):
         try:
             yield ElementTree.fromstring(host.read(path))  # noqa: S314
         except (OSError, ElementTree.ParseError):
-            continue  # has ended, or is just being written
+            continue  # The guest has ended, or the file is being written.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The files of the host, read and never written."""
+"""Reads the files of the host; writes none."""
 
 from collections.abc import Iterator
 import contextlib
@@ -19,28 +19,33 @@ _CHUNK = 1 << 20
 
 
 def why(error: OSError) -> str:
-    """Why a file of the kernel cannot be read, in words."""
+    """Returns a clause that says why a file of the kernel cannot be read."""
     return {
-        errno.EPERM: 'the kernel refuses it (EPERM), as locked-down ones do',
-        errno.EACCES: 'only root may (EACCES)',
-        errno.ENOENT: 'it is not there',
+        errno.EPERM: 'the kernel refuses to show it (EPERM), as a '
+                     'locked-down kernel does',
+        errno.EACCES: 'only root may read it (EACCES)',
+        errno.ENOENT: 'it does not exist',
     }.get(error.errno or 0, error.strerror or str(error))
 
 
 class Host:
-    """All files by their path, through one method.
+    """Reads all files of the host by their path.
 
-    Also the CgroupFS of the kernel interfaces, as far as that reads.
+    A Host is also a CgroupFS for kernel interfaces that only read.
 
-    :param root: directory to take for ``/``, for tests
+    :param root: the directory to use as ``/``, for tests
     """
 
     def __init__(self, root: str = '') -> None:
         self._root = root.rstrip('/')
 
     def data(self, path: str) -> bytes:
-        """:raises OSError: with *path* as its filename"""
-        # Not pathlib: thousands of files of /proc come this way.
+        """Returns the content of a file.
+
+        :raises OSError: when the file cannot be read, with *path* as its
+            filename
+        """
+        # pathlib would be slow: thousands of files of /proc are read here.
         parts = []
         handle = self.open(path)
         try:
@@ -53,9 +58,10 @@ class Host:
         return b''.join(parts)
 
     def open(self, path: str) -> int:
-        """A descriptor, to read a file again and again.
+        """Returns a descriptor, by which a file can be read repeatedly.
 
-        :raises OSError: with *path* as its filename
+        :raises OSError: when the file cannot be opened, with *path* as its
+            filename
         """
         try:
             return os.open(self._root + path, os.O_RDONLY | os.O_CLOEXEC)
@@ -63,9 +69,10 @@ class Host:
             raise OSError(error.errno, error.strerror, path) from error
 
     def names(self, path: str) -> list[str]:
-        """What is in a directory.
+        """Returns the names in a directory, sorted.
 
-        :raises OSError: with *path* as its filename
+        :raises OSError: when the directory cannot be read, with *path* as
+            its filename
         """
         try:
             return sorted(os.listdir(self._root + path))
@@ -73,9 +80,10 @@ class Host:
             raise OSError(error.errno, error.strerror, path) from error
 
     def inode(self, path: str) -> int:
-        """The number of a file or directory.
+        """Returns the inode number of a file or directory.
 
-        :raises OSError: with *path* as its filename
+        :raises OSError: when there is no such file, with *path* as its
+            filename
         """
         try:
             return os.stat(self._root + path).st_ino
@@ -86,16 +94,17 @@ class Host:
         return self.data(path).decode(errors='replace').rstrip()
 
     def optional(self, path: str) -> str | None:
-        """None for a file that is not there."""
+        """Returns the text of a file; None if the file does not exist."""
         try:
             return self.read(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def unzipped(self, path: str) -> str:
-        """A file that may be compressed.
+        """Returns the text of a file that may be compressed by gzip.
 
-        :raises OSError, EOFError: it cannot be read
+        :raises OSError: when the file cannot be read
+        :raises EOFError: when the compressed file is cut short
         """
         data = self.data(path)
         if path.endswith('.gz'):
@@ -103,33 +112,42 @@ class Host:
         return data.decode(errors='replace')
 
     def number(self, path: str) -> int:
-        """:raises ValueError: a sentence that names the file"""
+        """Returns the number in a file.
+
+        :raises OSError: when the file cannot be read
+        :raises ValueError: when the file has no number; the message names
+            the file
+        """
         text = self.read(path)
         try:
             return int(text)
         except ValueError as error:
             raise ValueError(
-                f'{path} reads {text[:40]!r}, which is no number') from error
+                f'{path} reads {text[:40]!r}, which is not a number'
+            ) from error
 
     def ids(self, path: str) -> tuple[int, ...]:
-        """A list of CPUs.
+        """Returns the CPUs of a list in a file.
 
-        :raises ValueError: a sentence that names the file
+        :raises OSError: when the file cannot be read
+        :raises ValueError: when the file has no list of CPUs; the message
+            names the file
         """
         text = self.read(path)
         try:
             return cpulist.parse_ids(text)
         except ValueError as error:
-            raise ValueError(f'{path} reads {text[:40]!r}, which is no list '
-                             f'of CPUs') from error
+            raise ValueError(f'{path} reads {text[:40]!r}, which is not a '
+                             f'list of CPUs') from error
 
     @property
     def possible(self) -> tuple[int, ...]:
-        """The CPUs that the kernel counts."""
+        """The CPUs that this kernel could ever have."""
         return self.ids(cpulist.POSSIBLE)
 
     @property
     def online(self) -> tuple[int, ...]:
+        """The CPUs that are online."""
         return self.ids(cpulist.ONLINE)
 
     @property
@@ -137,7 +155,7 @@ class Host:
         """The release of the kernel, as ``uname -r`` has it."""
         return self.read('/proc/sys/kernel/osrelease')
 
-    # The rest of nova_rt.machine.host.cgroup.CgroupFS.
+    # The following methods complete nova_rt.machine.host.cgroup.CgroupFS.
 
     def children(self, path: str) -> list[str]:
         try:
@@ -166,7 +184,7 @@ class Host:
 
     @contextlib.contextmanager
     def locked(self, path: str) -> Iterator[None]:
-        # nova-compute would have to wait for us.
+        # A lock would make nova-compute wait.
         yield
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The guests of libvirt, by the processes that keep them.
+"""Finds the guests of libvirt by their keepers.
 
-libvirt is not asked: it may be what is broken.
+libvirt itself is not asked, because libvirt may be what is broken.
 """
 
 import dataclasses
@@ -11,23 +11,23 @@ import posixpath
 from nova_rt.machine.host import files as host_files
 from nova_rt.machine.host import proc
 
-#: Guests that are put in control groups, by [libvirt] virt_type.
+#: The values of [libvirt] virt_type whose guests are in control groups.
 VIRT_TYPES = ('kvm', 'lxc', 'qemu')
 
 _CONTAINER = 'libvirt_lxc'
-#: In part: /proc cuts names at 15 characters.
+#: How the names of QEMU begin; /proc cuts names at 15 characters.
 _MACHINES = ('qemu-system', 'qemu-kvm')
-#: Groups that libvirt makes below that of the domain.
+#: The groups that libvirt makes below the group of a domain.
 _INNER = ('emulator', 'libvirt')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Guest:
-    """A domain that runs.
+    """A running domain.
 
-    :ivar keeper: the process of libvirt or QEMU behind it
-    :ivar group: where that is, in the cpu hierarchy
-    :ivar init: the first process of a container, None for machines
+    :ivar keeper: the process of libvirt_lxc or QEMU that keeps the domain
+    :ivar group: the group of the keeper in the cpu hierarchy
+    :ivar init: the first process of a container; None for virtual machines
     """
 
     keeper: proc.Task
@@ -36,11 +36,12 @@ class Guest:
 
     @property
     def container(self) -> bool:
+        """True for a container, False for a virtual machine."""
         return self.keeper.comm == _CONTAINER
 
     @property
     def domain(self) -> str:
-        """The group with all its tasks, in it or below."""
+        """The group that has all tasks of the guest, in it or below it."""
         return domain(self.group)
 
     def __str__(self) -> str:
@@ -51,7 +52,10 @@ class Guest:
 
 
 def domain(group: str) -> str:
-    """The group of all tasks of a guest, by that of its keeper."""
+    """Returns the group of all tasks of a guest.
+
+    :param group: the group of its keeper
+    """
     if posixpath.basename(group) == _INNER[0]:
         return posixpath.dirname(group)
     return group
@@ -59,15 +63,18 @@ def domain(group: str) -> str:
 
 def find(host: host_files.Host, tasks: proc.Tasks, controller: str
          ) -> list[Guest]:
-    """Processes in the root group are nobody's guests."""
-    found = []
+    """Returns the guests among *tasks*.
+
+    A process in the root group is not a keeper.
+    """
+    guests = []
     for task in tasks.processes.values():
         if task.comm != _CONTAINER and not task.comm.startswith(_MACHINES):
             continue
         group = proc.group_of(host, task, controller)
         if group.strip('/'):
-            found.append(Guest(task, group, _init(tasks, task)))
-    return found
+            guests.append(Guest(task, group, _init(tasks, task)))
+    return guests
 
 
 def _init(tasks: proc.Tasks, keeper: proc.Task) -> proc.Task | None:

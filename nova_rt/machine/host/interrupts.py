@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Interrupts whose handlers are threads, and the CPUs they may run on.
+"""Finds interrupts that threads handle, and the CPUs of these threads.
 
-So it is on PREEMPT_RT, and on any kernel that was booted with threadirqs.
+Threads handle interrupts on PREEMPT_RT, and on any kernel that was booted with
+``threadirqs``.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ from nova_rt.machine.host import proc
 from nova_rt.rules import cpulist
 
 IRQ = '/proc/irq'
-#: A mask in place of a list.
+#: This file has a mask, not a list.
 DEFAULT = f'{IRQ}/default_smp_affinity'
 
 _REALTIME = '/sys/kernel/realtime'
@@ -25,20 +26,21 @@ _THREAD = re.compile(r'irq/([0-9]+)-')
 
 
 class Reader(Protocol):
-    """The part of a host that tells what kernel this is."""
+    """The part of a host that reads files."""
 
     def read(self, path: str) -> str:
-        """The content, without white space at its end."""
+        """Returns the content of a file without white space at its end."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Interrupt:
-    """One that a thread handles.
+    """An interrupt that a thread handles.
 
-    :ivar thread: where it may run is *cpus*
+    :ivar thread: the id of the thread
+    :ivar cpus: the CPUs that the thread may run on
     :ivar affinity: the CPUs that the interrupt may come to
-    :ivar effective: the one of them that it comes to now, if the kernel
-        tells; a thread that nobody moves is there
+    :ivar effective: the CPU that the interrupt comes to now, if the kernel
+        tells, else *affinity*; the thread is there unless somebody moved it
     """
 
     number: int
@@ -49,10 +51,10 @@ class Interrupt:
     effective: frozenset[int]
 
     def may_run_on(self, cpus: frozenset[int]) -> bool:
-        """Whether its thread is, or may come, to one of *cpus*.
+        """Checks whether the thread is on one of *cpus* or may come there.
 
-        A thread that was moved away from its interrupt by hand stays where
-        it is: so it goes for interrupts that the kernel does not let move.
+        A thread that somebody moved away from its interrupt stays where it
+        is, as is done for interrupts that the kernel does not let move.
         """
         by_hand = not self.cpus & self.effective
         return bool(self.cpus & cpus
@@ -60,20 +62,21 @@ class Interrupt:
 
 
 def is_realtime(fs: Reader) -> bool:
-    """Whether the kernel is built with PREEMPT_RT."""
+    """Checks whether the kernel is built with PREEMPT_RT."""
     return (_optional(fs, _REALTIME) == '1'
             or 'PREEMPT_RT' in _optional(fs, _VERSION).split())
 
 
 def are_threads(fs: Reader) -> bool:
-    """Whether the kernel handles interrupts in threads."""
+    """Checks whether the kernel handles interrupts in threads."""
     return is_realtime(fs) or 'threadirqs' in _optional(fs, _CMDLINE).split()
 
 
 def find(host: files.Host, tasks: Iterable[proc.Task]) -> Iterator[Interrupt]:
-    """The interrupts of the kernel's threads among *tasks*.
+    """Yields the interrupts that kernel threads among *tasks* handle.
 
-    :raises OSError, ValueError: their CPUs cannot be told
+    :raises OSError: when a file cannot be read
+    :raises ValueError: when a file has no list of CPUs
     """
     for task in tasks:
         match = _THREAD.match(task.comm)
@@ -82,7 +85,7 @@ def find(host: files.Host, tasks: Iterable[proc.Task]) -> Iterator[Interrupt]:
         try:
             allowed = proc.status(host, task)['Cpus_allowed_list']
         except (FileNotFoundError, ProcessLookupError):
-            continue  # its device is gone
+            continue  # The device of the interrupt is gone.
         cpus = frozenset(cpulist.parse_ids(allowed))
         affinity = _ids(host, f'{IRQ}/{match[1]}/smp_affinity_list') or cpus
         yield Interrupt(
@@ -92,9 +95,9 @@ def find(host: files.Host, tasks: Iterable[proc.Task]) -> Iterator[Interrupt]:
 
 
 def default(host: files.Host) -> frozenset[int]:
-    """The CPUs that interrupts of a new device may come to.
+    """Returns the CPUs that interrupts of a new device may come to.
 
-    :raises ValueError: the kernel shows no mask
+    :raises ValueError: when the file has no mask
     """
     text = host.optional(DEFAULT) or '0'
     bits = int(text.replace(',', ''), 16)
@@ -103,7 +106,7 @@ def default(host: files.Host) -> frozenset[int]:
 
 
 def mask(cpus: Iterable[int]) -> str:
-    """CPUs as ``default_smp_affinity`` takes them."""
+    """Returns a mask of CPUs, as ``default_smp_affinity`` accepts it."""
     digits = f'{sum(1 << cpu for cpu in cpus):x}'
     head = len(digits) % 8
     words = [digits[:head]] if head else []
@@ -112,7 +115,7 @@ def mask(cpus: Iterable[int]) -> str:
 
 
 def _ids(host: files.Host, path: str) -> frozenset[int]:
-    """Empty where the kernel does not tell."""
+    """Returns the CPUs of a file; none if the file does not exist."""
     text = host.optional(path)
     return frozenset(cpulist.parse_ids(text)) if text else frozenset()
 

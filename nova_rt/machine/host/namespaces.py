@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Whether this process sees the tasks and control groups of the host.
+"""Checks whether this process sees the tasks and groups of the host.
 
-In a PID namespace of its own the lists of a group leave out the tasks of
-others, so that a busy group looks idle; in a cgroup namespace of its own the
-paths in /proc fit no mount.  What is asked is what a process sees and not the
-numbers of its namespaces: one that differs and shows the same does no harm,
-and the host may hide its tasks without any.
+In a PID namespace of its own, a process sees task lists of groups without the
+tasks of others, so that a busy group looks idle.  In a cgroup namespace of its
+own, the paths in /proc fit no mount.  The checks look at what the process sees
+and not at the numbers of its namespaces: another namespace that shows the same
+does no harm, and the host may hide its tasks without a namespace.
 """
 
 from collections.abc import Iterator
@@ -18,36 +18,39 @@ from nova_rt.machine.host import files as host_files
 from nova_rt.machine.host import proc
 from nova_rt.rules import exception
 
-#: The kernel's thread that starts the others.  It is in the PID namespace of
-#: the host and in the root group of each hierarchy, and cannot be moved
+#: The kernel thread that starts all others.  It is in the PID namespace of the
+#: host and in the root group of each hierarchy, and cannot be moved
 #: (cgroup_init_kthreadd(), since Linux 4.11).
 KTHREADD = 2
 MOUNTINFO = '/proc/self/mountinfo'
 STATUS = '/proc/self/status'
-#: Where the daemons of libvirt answer that keep guests.
+#: The sockets of the libvirt daemons that have guests.
 SOCKETS = tuple(f'/run/libvirt/{name}-sock'
                 for name in ('libvirt', 'virtqemud', 'virtlxcd'))
-#: pid, uid and gid (unix(7)).
+#: The structure of pid, uid and gid (unix(7)).
 _CREDENTIALS = struct.Struct('3i')
-#: What is read or written of guests.
+#: The controllers whose files are read or written for guests.
 _CONTROLLERS = ('cpu', 'cpuset')
 
 
 def verify(host: host_files.Host) -> None:
-    """:raises OutsideHost: this process does not see the host as it is"""
-    found = trouble(host)
-    if found:
-        raise exception.OutsideHost(reason=found)
+    """Checks that this process sees the tasks and groups of the host.
+
+    :raises OutsideHost: when it does not
+    """
+    reason = trouble(host)
+    if reason:
+        raise exception.OutsideHost(reason=reason)
 
 
 def trouble(host: host_files.Host) -> str:
-    """Why this process does not see the host as it is; '' where it does."""
+    """Returns why this process does not see the host; '' if it does."""
     try:
         return _of_tasks(host) or _of_groups(host)
     except OSError as error:
         return f'{error.filename}: {host_files.why(error)}'
     except (ValueError, IndexError) as error:
-        return f'this cannot be told: {exception.clause(error)}'
+        return f'that cannot be checked: {exception.clause(error)}'
 
 
 def _of_tasks(host: host_files.Host) -> str:
@@ -55,22 +58,22 @@ def _of_tasks(host: host_files.Host) -> str:
         return ('/proc is that of another PID namespace than its own (mount '
                 'a /proc in the PID namespace of the host)')
     try:
-        found = proc.task(host, KTHREADD)
+        kthreadd = proc.task(host, KTHREADD)
     except (FileNotFoundError, PermissionError):
-        found = None
-    if found is None or not found.kernel:
+        kthreadd = None
+    if kthreadd is None or not kthreadd.kernel:
         return ('/proc shows no thread of the kernel, as in a PID namespace '
                 'of its own (containers: pid_mode host) or behind hidepid')
     return ''
 
 
 def _is_own_proc(host: host_files.Host) -> bool:
-    """Whether ids in /proc are those that this process' calls take."""
+    """Checks if /proc has the ids that system calls of this process use."""
     for line in host.read(STATUS).splitlines():
         name, _, ids = line.partition(':')
         if name == 'NSpid':
             return len(ids.split()) == 1
-    return True  # a kernel without PID namespaces
+    return True  # The kernel has no PID namespaces.
 
 
 def _of_groups(host: host_files.Host) -> str:
@@ -84,15 +87,17 @@ def _of_groups(host: host_files.Host) -> str:
         if host.optional(posixpath.join(point, 'cgroup.procs')) is None:
             return f'cgroup {name} is not mounted here ({_ADVICE})'
         if root != '/':
-            return (f'{point} is a part of cgroup {name} only, {root} '
+            return (f'{point} is only the part {root} of cgroup {name} '
                     f'({_ADVICE})')
     return ''
 
 
 def _beside_libvirt(host: host_files.Host) -> bool:
-    """Whether libvirt's daemon has the cgroup namespace of this process.
+    """Checks if libvirt's daemon has the cgroup namespace of this process.
 
-    Then all guests are below what both see.  Not where that cannot be told.
+    If so, all guests are below the groups that both see.
+
+    :returns: False if that cannot be found out
     """
     pid = libvirt_pid()
     if pid is None:
@@ -105,7 +110,7 @@ def _beside_libvirt(host: host_files.Host) -> bool:
 
 
 def libvirt_pid() -> int | None:
-    """The process behind libvirt's socket; None where nobody answers."""
+    """Returns the pid behind libvirt's socket; None if nobody answers."""
     for path in SOCKETS:
         with socket.socket(socket.AF_UNIX) as client:
             try:
@@ -118,7 +123,7 @@ def libvirt_pid() -> int | None:
     return None
 
 
-_ADVICE = 'containers: take /sys/fs/cgroup of the host as a volume'
+_ADVICE = 'containers: mount /sys/fs/cgroup of the host as a volume'
 
 
 def _roots(host: host_files.Host) -> Iterator[tuple[str, str]]:
@@ -130,23 +135,23 @@ def _roots(host: host_files.Host) -> Iterator[tuple[str, str]]:
         groups |= dict.fromkeys(controllers.split(','), group)
     for name in dict.fromkeys(name if name in groups else ''
                               for name in _CONTROLLERS):
-        if name in groups:  # else the host mounts no cgroup v2
+        if name in groups:  # Otherwise the host mounts no cgroup v2.
             yield name, groups[name]
 
 
 def _mounts(host: host_files.Host) -> dict[str, tuple[str, str]]:
-    """(mount point, group there) by v1 controller, '' for v2.
+    """Returns (mount point, group there) by v1 controller, '' for v2.
 
-    The first mount point is the one that is used, with what was mounted
-    there last.
+    The first mount point is the one that is used, with the group that was
+    mounted there last.
     """
-    found: dict[str, tuple[str, str]] = {}
+    mounts: dict[str, tuple[str, str]] = {}
     for line in host.read(MOUNTINFO).splitlines():
         head, _, tail = line.partition(' - ')
         root, point = head.split(' ')[3:5]
         kind, _, options = tail.split(' ', 2)
         for name in (options.split(',') if kind == 'cgroup' else
                      [''] if kind == 'cgroup2' else ()):
-            if found.setdefault(name, (point, root))[0] == point:
-                found[name] = point, root
-    return found
+            if mounts.setdefault(name, (point, root))[0] == point:
+                mounts[name] = point, root
+    return mounts

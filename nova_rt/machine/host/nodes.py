@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The NUMA cells of this host."""
+"""Reads the NUMA cells of this host."""
 
 import pathlib
 
@@ -10,9 +10,10 @@ DIRECTORY = '/sys/devices/system/node'
 
 
 def cells(directory: str = DIRECTORY) -> list[frozenset[int]]:
-    """The CPUs of each cell; none of them on a kernel without NUMA.
+    """Returns the CPUs of each cell; [] on a kernel without NUMA.
 
-    :raises OSError, ValueError: they cannot be told
+    :raises OSError: when a file cannot be read
+    :raises ValueError: when a file has no list of CPUs
     """
     return [frozenset(cpulist.parse_ids(path.read_text().strip()))
             for path in sorted(pathlib.Path(directory).glob(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The tasks of the host, from one walk over /proc."""
+"""Reads the tasks of the host from /proc."""
 
 from collections.abc import Iterator
 import contextlib
@@ -13,10 +13,10 @@ from nova_rt.machine.host import sched
 REAL_TIME = {os.SCHED_FIFO: 'FIFO', os.SCHED_RR: 'RR'}
 
 _KTHREAD = 0x0020_0000
-#: Of the first user namespace.
+#: The words of uid_map in the first user namespace.
 _ALL_IDS = ['0', '0', '4294967295']
 _LIMIT = 'Max realtime priority'
-#: Those that can change scheduling, by their bits.
+#: The capabilities that can change scheduling, by their bits.
 _CAPABILITIES = {23: 'sys_nice', 24: 'sys_resource'}
 #: Fields of /proc/PID/stat, counted from the one after the name.
 _PPID, _FLAGS, _PRIORITY, _POLICY = 1, 6, 37, 38
@@ -36,6 +36,7 @@ class Task:
 
     @property
     def directory(self) -> str:
+        """The directory of the thread in /proc."""
         return f'/proc/{self.pid}/task/{self.thread}'
 
     def __str__(self) -> str:
@@ -46,7 +47,7 @@ class Task:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tasks:
-    """What a walk found.
+    """The tasks that a walk over /proc found.
 
     :ivar processes: the first thread of each process, by pid
     :ivar real_time: the SCHED_FIFO and SCHED_RR threads
@@ -59,7 +60,11 @@ class Tasks:
 
 
 def walk(host: host_files.Host) -> Tasks:
-    """:raises OSError, ValueError: /proc is not what it should be"""
+    """Returns the tasks of the host, from one walk over /proc.
+
+    :raises OSError: when a file cannot be read
+    :raises ValueError: when a file does not have the expected fields
+    """
     processes: dict[int, Task] = {}
     real_time, by_deadline = [], []
     for pid in map(int, filter(str.isdecimal, host.names('/proc'))):
@@ -74,9 +79,10 @@ def walk(host: host_files.Host) -> Tasks:
 
 
 def by_deadline(host: host_files.Host) -> Iterator[Task]:
-    """The SCHED_DEADLINE threads of this machine.
+    """Yields the SCHED_DEADLINE threads of this machine.
 
-    It asks for the policies first, and is much quicker than :func:`walk`.
+    The policies are read by system calls first, which is much faster than
+    :func:`walk`.
     """
     for pid in filter(str.isdecimal, host.names('/proc')):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
@@ -88,9 +94,10 @@ def by_deadline(host: host_files.Host) -> Iterator[Task]:
 
 
 def task(host: host_files.Host, pid: int) -> Task:
-    """The first thread of a process.
+    """Returns the first thread of a process.
 
-    :raises OSError, ValueError: there is none, or it cannot be read
+    :raises OSError: when there is no such process
+    :raises ValueError: when its file does not have the expected fields
     """
     return _parse(pid, pid, host.data(f'/proc/{pid}/task/{pid}/stat'))
 
@@ -102,11 +109,11 @@ def _threads(host: host_files.Host, pid: int) -> Iterator[Task]:
             data = host.data(f'{directory}/{name}/stat')
             yield _parse(pid, int(name), data)
     except (FileNotFoundError, ProcessLookupError):
-        return  # ended meanwhile
+        return  # The process has ended meanwhile.
 
 
 def _parse(pid: int, thread: int, data: bytes) -> Task:
-    # The name may hold anything, blanks and brackets too.
+    # The name may have any characters, even blanks and brackets.
     head, _, tail = data.rpartition(b')')
     words = tail.split()
     try:
@@ -121,7 +128,7 @@ def _parse(pid: int, thread: int, data: bytes) -> Task:
 
 
 def group_of(host: host_files.Host, task: Task, controller: str) -> str:
-    """Its group in a hierarchy; '' for a task that has ended."""
+    """Returns the group of a task in a hierarchy; '' if the task has ended."""
     try:
         text = host.read(f'{task.directory}/cgroup')
     except (FileNotFoundError, ProcessLookupError):
@@ -134,9 +141,9 @@ def group_of(host: host_files.Host, task: Task, controller: str) -> str:
 
 
 def status(host: host_files.Host, task: Task) -> dict[str, str]:
-    """The lines of its status file by name.
+    """Returns the lines of the status file of a task, by name.
 
-    :raises FileNotFoundError, ProcessLookupError: it has ended
+    :raises FileNotFoundError, ProcessLookupError: when the task has ended
     """
     lines = host.read(f'{task.directory}/status').splitlines()
     pairs = (line.partition(':') for line in lines)
@@ -144,26 +151,28 @@ def status(host: host_files.Host, task: Task) -> dict[str, str]:
 
 
 def capabilities(host: host_files.Host, task: Task) -> list[str]:
-    """What it may use of the capabilities that can change scheduling.
+    """Returns the capabilities of a task that can change scheduling.
 
-    :raises FileNotFoundError, ProcessLookupError: it has ended
+    :raises FileNotFoundError, ProcessLookupError: when the task has ended
     """
     bound = int(status(host, task)['CapBnd'], 16)
     return [name for bit, name in _CAPABILITIES.items() if bound >> bit & 1]
 
 
 def in_user_namespace(host: host_files.Host, task: Task) -> bool:
-    """Whether its capabilities do not count on the host.
+    """Checks whether a task is in a user namespace of its own.
 
-    :raises FileNotFoundError, ProcessLookupError: it has ended
+    Its capabilities then do not count on the host.
+
+    :raises FileNotFoundError, ProcessLookupError: when the task has ended
     """
     return host.read(f'{task.directory}/uid_map').split() != _ALL_IDS
 
 
 def priority_limit(host: host_files.Host, task: Task) -> int:
-    """The real-time priority that it needs no capability for.
+    """Returns the real-time priority that needs no capability.
 
-    :raises FileNotFoundError, ProcessLookupError: it has ended
+    :raises FileNotFoundError, ProcessLookupError: when the task has ended
     """
     for line in host.read(f'{task.directory}/limits').splitlines():
         if line.startswith(_LIMIT):

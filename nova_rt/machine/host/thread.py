@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""One thread as /proc shows it: its state, its flags and its CPU time.
+"""Reads the state, the flags and the CPU time of one thread from /proc.
 
-How a thread is scheduled is in :mod:`nova_rt.machine.host.sched`.
+:mod:`nova_rt.machine.host.sched` reads how a thread is scheduled.
 """
 
 import errno
@@ -10,9 +10,9 @@ import os
 import pathlib
 import re
 
-#: Flags of ``include/linux/sched.h``: a thread of the kernel itself, and one
-#: that the kernel runs in a process (KVM's and vhost's workers since 6.4,
-#: those of io_uring since 5.12 by the first flag).
+#: Flags of ``include/linux/sched.h``: a thread of the kernel itself, and
+#: threads that the kernel runs in a process: workers of io_uring since 5.12,
+#: and workers of KVM and vhost since 6.4.
 KTHREAD = 0x0020_0000
 _IO_WORKER = 0x0000_0010
 _USER_WORKER = 0x0000_4000
@@ -22,45 +22,47 @@ _STATE, _FLAGS, _UTIME, _STIME = 0, 6, 11, 12
 _RUNNABLE = 'R'
 _NS = 1_000_000_000
 
-#: In ns, as ``kernel/sched/debug.c`` prints what is left of a runtime.
+#: The rest of a runtime in ns, as ``kernel/sched/debug.c`` prints it.
 _LEFT = re.compile(r'^dl\.runtime\s*:\s*(-?[0-9]+)', re.MULTILINE)
 
 
 def flags(thread: int) -> int:
-    """The PF_ flags of a thread.
+    """Returns the PF_ flags of a thread.
 
-    :raises OSError: ESRCH or ENOENT where the thread has ended
+    :raises OSError: ESRCH or ENOENT when the thread has ended
     """
     return int(_stat(thread)[_FLAGS])
 
 
 def is_worker(thread: int) -> bool:
-    """Whether the kernel itself runs a thread in the name of its process.
+    """Checks if a thread of a process is a worker that the kernel runs.
 
-    KVM and vhost have such threads in QEMU, in the control group of the
-    vCPU that made them.  False for a thread that has ended.
+    KVM and vhost have workers in QEMU, in the control group of the vCPU that
+    made them.
+
+    :returns: False for a thread that has ended
     """
     try:
-        found = flags(thread)
+        thread_flags = flags(thread)
     except OSError:
         return False
-    return bool(found & (KTHREAD | _IO_WORKER | _USER_WORKER))
+    return bool(thread_flags & (KTHREAD | _IO_WORKER | _USER_WORKER))
 
 
 def is_runnable(thread: int) -> bool:
-    """Whether a thread runs or waits for a CPU, throttled ones included.
+    """Checks whether a thread runs, waits for a CPU, or is throttled.
 
-    :raises OSError: ESRCH or ENOENT where the thread has ended
+    :raises OSError: ESRCH or ENOENT when the thread has ended
     """
     return _stat(thread)[_STATE] == _RUNNABLE
 
 
 def ran_ns(thread: int) -> int:
-    """The CPU time that a thread has had, in ns.
+    """Returns the CPU time that a thread has had, in ns.
 
-    By ticks of the clock where the kernel has no schedstat.
+    If the kernel has no schedstat, the time is counted in clock ticks.
 
-    :raises OSError: ESRCH or ENOENT where the thread has ended
+    :raises OSError: ESRCH or ENOENT when the thread has ended
     """
     try:
         exact = int(_read(thread, 'schedstat').split()[0])
@@ -74,11 +76,10 @@ def ran_ns(thread: int) -> int:
 
 
 def overrun_ns(thread: int) -> int:
-    """How long a SCHED_DEADLINE thread ran beyond its runtime, in ns.
+    """Returns how long a SCHED_DEADLINE thread overran its runtime, in ns.
 
-    0 where the kernel was built without SCHED_DEBUG, which does not tell.
-
-    :raises OSError: ESRCH or ENOENT where the thread has ended
+    :returns: 0 if the kernel was built without SCHED_DEBUG and does not tell
+    :raises OSError: ESRCH or ENOENT when the thread has ended
     """
     try:
         text = _read(thread, 'sched')
@@ -89,7 +90,7 @@ def overrun_ns(thread: int) -> int:
 
 
 def _stat(thread: int) -> list[str]:
-    """The fields after the name, which may hold blanks and brackets."""
+    """Returns the fields after the name, which may have any characters."""
     return _read(thread, 'stat').rpartition(')')[2].split()
 
 

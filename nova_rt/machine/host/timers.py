@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The timers of the kernel, as /proc/timer_list has them."""
+"""Reads the timers of the kernel from /proc/timer_list."""
 
 import re
 
-#: Of all CPUs; readable by root only.
+#: The file has the timers of all CPUs; only root may read it.
 PATH = '/proc/timer_list'
 
 # " #0: <0000000012345678>, dl_task_timer, S:01" and in the next line
@@ -14,9 +14,9 @@ _REPLENISHMENT = re.compile(
 
 
 def replenishments(text: str) -> list[float]:
-    """When throttled deadline servers and tasks will get new runtime.
+    """Returns when throttled deadline servers and tasks get new runtime.
 
-    :param text: of the file
-    :returns: in seconds of CLOCK_MONOTONIC, one for each of them
+    :param text: the content of the file
+    :returns: a time for each of them, in seconds of CLOCK_MONOTONIC
     """
     return [int(match[1]) / 1e9 for match in _REPLENISHMENT.finditer(text)]

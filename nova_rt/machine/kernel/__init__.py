@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Driving the kernel: one module for each interface to reserve CPU time.
+"""Drives the kernel: each kernel interface has a module of its own.
 
-Nothing of OpenStack is imported here but ``nova_rt.machine.privsep``, which
-writes.  The interfaces are entry points of the group ``nova_rt.kernel``;
-``detect`` finds the one of the running kernel.
+Of OpenStack, this package uses only oslo.privsep, by
+``nova_rt.machine.privsep``, through which the services write.  The interfaces
+are entry points of the group ``nova_rt.kernel``; ``detect`` finds the one of
+the running kernel.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What every kernel interface offers; each lives in a module of its own."""
+"""The base class of kernel interfaces, and the budgets of groups."""
 
 import abc
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ Lanes = tuple[int, ...]
 
 
 class Evidence(enum.Enum):
-    """What tells an interface from others without touching the kernel."""
+    """The evidence that tells an interface from others without a write."""
 
     NAMES = 'the names of its files'
     RELEASE = 'the release of the kernel'
@@ -25,20 +25,20 @@ class Evidence(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Budget:
-    """What a group holds: us of runtime by pCPU, and the period in us.
+    """A runtime for each pCPU and a period, in us, for a group.
 
-    On a replicated interface *runtime_us* has one equal value for each pCPU
-    that was asked for; the kernel grants it on every CPU.
+    On a replicated interface *runtime_us* has the same value for each pCPU
+    of the claim, and the kernel grants this runtime on every CPU.
     """
 
     runtime_us: Mapping[int, int]
     period_us: int
 
     def gives(self, wanted: 'Budget', replicated: bool) -> bool:
-        """Whether a group that holds this has what was wanted, and no more.
+        """Checks whether this budget grants *wanted*, and no more.
 
-        :param replicated: a runtime is granted on every CPU, so on those
-            that were asked for, too
+        :param replicated: True if a runtime is granted on every CPU, so that
+            only the CPUs of *wanted* are compared
         """
         if self.period_us != wanted.period_us:
             return False
@@ -50,14 +50,14 @@ class Budget:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Held:
-    """What a group holds: us of runtime by lane, and the period in us."""
+    """What a group holds: a runtime for each lane and a period, in us."""
 
     runtimes: Lanes
     period_us: int
 
     @property
     def ppm(self) -> Lanes:
-        """Bandwidth by lane, rounded up; all of it for a runtime of -1."""
+        """The bandwidth of each lane, rounded up; a runtime of -1 is 100 %."""
         return tuple(
             reservation.PPM if runtime < 0
             else -(-runtime * reservation.PPM // max(1, self.period_us))
@@ -65,21 +65,22 @@ class Held:
 
     @property
     def none(self) -> 'Held':
-        """The same without a runtime."""
+        """The same period with a runtime of 0."""
         return Held((0,) * len(self.runtimes), self.period_us)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Capacity:
-    """What the kernel lets us hand out.
+    """The capacity of the kernel for reservations.
 
-    :ivar ppm: of each pCPU, before any cap of ours
-    :ivar tick_us: granularity of enforcement, 0 where it is fine
-    :ivar fixed_priorities: servers run by priorities and not by EDF
+    :ivar ppm: of each pCPU, before ``[nova_rt] cpu_cap``
+    :ivar tick_us: the tick at which CPU time is charged; 0 if it is charged
+        exactly
+    :ivar fixed_priorities: True if servers run by priorities, not by EDF
     :ivar min_period_us: the shortest period that the kernel keeps
-    :ivar min_runtime_us: the shortest runtime that it may be given
-    :ivar before_interrupts: reservations go before the threads that handle
-        interrupts
+    :ivar min_runtime_us: the shortest runtime that the kernel may be given
+    :ivar before_interrupts: True if reservations run before the threads that
+        handle interrupts
     """
 
     ppm: int
@@ -93,40 +94,44 @@ class Capacity:
 class KernelInterface(abc.ABC):
     """One way in which kernels reserve CPU time for control groups.
 
-    A group is named by its path from the root of the hierarchy, as
-    ``/proc/PID/cgroup`` has it: ``/machine/lxc-1-x.libvirt-lxc``.
-    All methods raise KernelError, a sentence with the reason.
+    A group is named by its path from the root of the hierarchy, as in
+    ``/proc/PID/cgroup``, for example ``/machine/lxc-1-x.libvirt-lxc``.
+    All methods raise KernelError, whose message has the reason.
     """
 
-    #: name of the entry point
+    #: the name of the entry point
     name: str
-    #: what people call it, before the name
+    #: a label that is shown before the name
     label: str = 'Plug-in'
     #: the file of a group that holds its runtime
     file: str
-    #: what it writes beyond the files that machine.privsep knows: names of
-    #: files of the controller cpu, and regular expressions of their values
+    #: the files that the interface writes beside those that machine.privsep
+    #: knows: names of files of the controller cpu, and regular expressions
+    #: of their values
     writes: Mapping[str, str] = {}
-    #: the shortest runtime and period that the kernel takes, in us
+    #: the shortest runtime and the shortest period that the kernel accepts,
+    #: in us
     min_runtime_us: int = 1
     min_period_us: int = 1
-    #: one runtime is granted on every CPU, whatever the pinning
+    #: True if a runtime is granted on every CPU, whatever the pinning
     replicated: bool
-    #: deadline servers enforce it: a guest is ended first, and its budget
-    #: goes with its group
+    #: True if deadline servers enforce the budget: a guest is ended before
+    #: its budget is released, and the budget is removed with the group
     drains: bool = False
-    #: the timer of a throttled server outlives its budget and then kills
-    #: the host, so a budget is taken only when none can stand any more
+    #: True if the timer of a throttled server outlives the budget and then
+    #: kills the host: a budget is released only when no timer can be pending
     fragile: bool = False
-    #: groups without a budget of their own run within that of the nearest
+    #: True if a group without a budget runs within the budget of its nearest
     #: ancestor that has one
     inherits: bool = False
-    #: the CPUs of a group are fixed while it has a budget
+    #: True if the CPUs of a group cannot change while it has a budget
     binds_cpus: bool = False
-    #: servers of one CPU run by the priorities of their tasks, not by EDF
+    #: True if servers on one CPU run by the priorities of their tasks, not
+    #: by EDF
     fixed_priorities: bool = False
-    #: a group's runtime is a deadline server, which is charged by a timer
-    #: where the kernel has HRTICK, and cannot be starved by a real-time task
+    #: True if the runtime of a group is that of a deadline server, which is
+    #: charged by a timer if the kernel has HRTICK, and which no real-time
+    #: task can starve
     deadline_servers: bool = False
 
     def __init__(self, fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
@@ -138,71 +143,82 @@ class KernelInterface(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def detect(cls, survey: rt_survey.Survey) -> bool:
-        """Whether the running kernel has this interface; never guesses."""
+        """Checks, without guessing, if the kernel has this interface."""
 
     @classmethod
     def on(cls, survey: rt_survey.Survey) -> Self:
-        """The interface on the hierarchy of *survey*."""
+        """Returns the interface on the hierarchy of *survey*."""
         return cls(survey.fs, survey.hierarchy)
 
     def keeps_room(self, group: str) -> bool:
-        """Whether *group* shall hold more than its children, if any do."""
+        """Checks whether *group* must hold more than its children hold.
+
+        This concerns only groups whose children hold a budget.
+        """
         return False
 
     @classmethod
     def evidence(cls, version: int) -> Evidence:
-        """What tells it from others on this version of cgroups."""
+        """Returns what tells the interface from others.
+
+        :param version: the version of cgroups, 1 or 2
+        """
         return Evidence.NAMES
 
     @abc.abstractmethod
     def prepare(self, ppm: int) -> None:
-        """Has the root group hand out up to *ppm*; called once, at start.
+        """Gives the root group up to *ppm* to hand out, once at the start.
 
-        Nothing to do where the kernel starts with a budget in the root.
+        There is nothing to do if the root group of the kernel starts with a
+        budget.
         """
 
     @abc.abstractmethod
     def capacity(self, ours: str) -> Capacity:
-        """What may be reserved below *ours*, the top group of the guests."""
+        """Returns what may be reserved below *ours*, the group of guests."""
 
     @abc.abstractmethod
     def reserve(self, budgets: Mapping[str, Budget]) -> None:
-        """Give groups exactly these *budgets*; idempotent, also a resize.
+        """Gives groups exactly these *budgets*.
 
-        All or nothing: on an error every value written is put back.
+        A group may already hold this budget or another one.  After an error
+        every group has its old budget again.
         """
 
     @abc.abstractmethod
     def read(self, group: str) -> Budget | None:
-        """What the kernel holds for *group*; None for no reservation."""
+        """Returns the budget of *group*; None if it has none."""
 
     def held(self, group: str) -> Held:
-        """What the files of *group* show, be it in the middle of others.
+        """Returns what the files of *group* show, also for a parent.
 
-        An interface whose groups keep a part for tasks of their own tells
-        here what they hold, and by :meth:`read` what they keep.
+        If the groups of an interface keep a part for tasks of their own,
+        this method returns what a group holds in all, and :meth:`read`
+        returns what the group keeps.
 
-        :raises OSError: the group is gone
-        :raises ValueError: the file holds what the kernel never writes
+        :raises OSError: when the group is gone
+        :raises ValueError: when the file has a value that the kernel never
+            writes
         """
-        found = self.read(group)
-        if found is None:
+        budget = self.read(group)
+        if budget is None:
             return Held((0,), 0)
-        return Held(tuple(found.runtime_us.values()), found.period_us)
+        return Held(tuple(budget.runtime_us.values()), budget.period_us)
 
     @abc.abstractmethod
     def release(self, groups: Sequence[str]) -> None:
-        """Take the budgets of *groups* back; one that is gone is fine.
+        """Takes the budgets of *groups* back; ignores groups that are gone.
 
-        Their tasks must not be real-time any more, or have ended.  Where
-        the interface is *fragile*, this takes as long as a timer of their
-        servers can stand: periods, of the longest that they had lately.
+        The tasks of the groups must be ordinary or have ended.  If the
+        interface is *fragile*, this takes as long as a timer of their
+        servers can be pending, which is a few of the longest periods that
+        the groups had lately.
         """
 
     @abc.abstractmethod
     def settle(self, group: str) -> None:
-        """Make *group* and its ancestors hold just what their children do.
+        """Makes *group* and its ancestors hold just what their children do.
 
-        After libvirt removed groups with their budgets: no guest shall find
-        room to take.
+        This is done after libvirt removed groups with their budgets, so that
+        no guest finds room to take.
         """

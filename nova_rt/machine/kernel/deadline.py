@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the kernel admits of SCHED_DEADLINE, and what of that is taken."""
+"""Computes how much SCHED_DEADLINE bandwidth the kernel admits.
+
+It also finds the SCHED_DEADLINE threads that are not vCPUs of guests.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 import contextlib
@@ -17,32 +20,33 @@ from nova_rt.machine.host import sched
 from nova_rt.rules import cpulist
 from nova_rt.rules import reservation
 
-#: The name for [nova_rt] kernel_interface; it is never detected.
+#: The name for [nova_rt] kernel_interface, which no entry point has.
 NAME = 'sched_deadline'
 
 #: The kernel counts bandwidth in 1/2^20 of a CPU, truncated.
 UNIT = 1 << 20
 SYSCTL = '/proc/sys/kernel/sched_rt_{}_us'
 PERIOD_SYSCTL = '/proc/sys/kernel/sched_deadline_period_{}_us'
-#: On cgroup v2 the root group has not the CPUs of partitions.
+#: On cgroup v2, this file of the root group leaves out CPUs of partitions.
 EFFECTIVE = 'cpuset.cpus.effective'
 
-#: Servers of other classes, the first kernel that has them, and what is
-#: there if it was built with them.
+#: Deadline servers of other scheduling classes: the name, the first kernel
+#: that has the server, and a path that exists if it was built in.
 SERVERS = (('fair_server', (6, 12), '/sys'),
            ('ext_server', (7, 0), '/sys/kernel/sched_ext'))
-#: What each takes of a CPU unless somebody changed it: 50 ms every second.
+#: The default (runtime, period) of each such server on a CPU, in ns.
 _SERVER = (50_000_000, 1_000_000_000)
 _VCPU = re.compile(r'vcpu[0-9]+')
-#: Of threads in a sentence.
+#: How many threads a sentence names.
 _SHOWN = 3
 
 
 class Other(NamedTuple):
-    """A thread that is SCHED_DEADLINE and no vCPU of a guest.
+    """A SCHED_DEADLINE thread that is not a vCPU of a guest.
 
-    :ivar units: what it holds of all CPUs
-    :ivar reclaims: it may use what others leave (SCHED_FLAG_RECLAIM)
+    :ivar units: its bandwidth, in units of the kernel
+    :ivar reclaims: whether the thread may use bandwidth that others leave
+        (SCHED_FLAG_RECLAIM)
     """
 
     thread: int
@@ -57,12 +61,12 @@ class Other(NamedTuple):
 class Admission:
     """The kernel's rule: one sum for all CPUs of the root domain.
 
-    Guests are taken to run in the root domain of all CPUs that are online
+    Guests are assumed to run in the root domain with all CPUs that are online
     and neither isolated nor in a partition of cgroup v2.
 
-    :param mount: of the hierarchy of the cpu controller
-    :param read_server: (server, CPU, name) to the number in that file of
-        /sys/kernel/debug/sched, which is root's
+    :param mount: the mount point of the hierarchy of the controller cpu
+    :param read_server: returns, for (server, CPU, name), the number in that
+        file of /sys/kernel/debug/sched, which only root may read
     """
 
     def __init__(self, fs: cgroup.CgroupFS, mount: str,
@@ -72,25 +76,29 @@ class Admission:
         self._read_server = read_server
 
     def cpus(self) -> tuple[int, ...]:
-        """The CPUs of the root domain.
+        """Returns the CPUs of the root domain.
 
-        :raises OSError, ValueError: they cannot be told
+        :raises OSError: when a file cannot be read
+        :raises ValueError: when a file has no list of CPUs
         """
-        found = set(cpulist.parse_ids(self._fs.read(cpulist.ONLINE)))
-        found.difference_update(self._optional(cpulist.ISOLATED) or ())
+        ids = set(cpulist.parse_ids(self._fs.read(cpulist.ONLINE)))
+        ids.difference_update(self._optional(cpulist.ISOLATED) or ())
         effective = self._optional(os.path.join(self._mount, EFFECTIVE))
-        return tuple(sorted(found.intersection(effective or found)))
+        return tuple(sorted(ids.intersection(effective or ids)))
 
     def ppm(self, found: Collection[Other]) -> int:
-        """What is left of each CPU, in ppm.
+        """Returns what is left of each CPU, in ppm.
 
-        Where claims keep to it on each CPU, the kernel admits them.  All
-        servers that the kernel has are charged.  Which of them its own sum
-        has changes by itself: Linux 6.12 forgets them whenever it rebuilds
-        a root domain.
+        The kernel admits claims that stay within this limit on each CPU.  All
+        servers of other scheduling classes are subtracted, even if the
+        kernel's own sum leaves some out: Linux 6.12 forgets these servers
+        whenever it rebuilds a root domain.
 
-        :param found: may come to any CPU, and count on all
-        :raises OSError, ValueError: it cannot be told, or nothing is sure
+        :param found: the other threads; each of them counts on all CPUs,
+            because it may run on any CPU
+        :raises OSError: when a file cannot be read, when the admission of the
+            kernel is off, or when a thread reclaims bandwidth
+        :raises ValueError: when a file has a bad value
         """
         ids = self.cpus()
         if not ids:
@@ -99,13 +107,15 @@ class Admission:
         servers = sum(self._held_by(*server, ids) for server in SERVERS)
         each = ((len(ids) * self._limit() - servers) // len(ids)
                 - sum(other.units for other in found))
-        # The most ppm that are, truncated to units, not more than these.
+        # This is the largest number of ppm that, truncated to units, is not
+        # more than *each*.
         return -(-(max(0, each) + 1) * reservation.PPM // UNIT) - 1
 
     def periods(self) -> tuple[int, int]:
-        """The least and the longest period in us.
+        """Returns the shortest and the longest period in us.
 
-        :raises OSError, ValueError: they cannot be told
+        :raises OSError: when a file cannot be read
+        :raises ValueError: when a file has no number
         """
         return (int(self._fs.read(PERIOD_SYSCTL.format('min'))),
                 int(self._fs.read(PERIOD_SYSCTL.format('max'))))
@@ -124,7 +134,10 @@ class Admission:
             self._fs.read(SYSCTL.format('runtime'))
 
     def _limit(self) -> int:
-        """Units of each CPU that all of SCHED_DEADLINE may have."""
+        """Returns the units of each CPU that SCHED_DEADLINE may have in all.
+
+        :raises OSError: when the admission of the kernel is off
+        """
         runtime = int(self._fs.read(SYSCTL.format('runtime')))
         if runtime < 0:
             raise OSError(
@@ -134,13 +147,14 @@ class Admission:
 
     def _held_by(self, server: str, since: tuple[int, int], sign: str,
                  ids: tuple[int, ...]) -> int:
-        """Units of a server on all CPUs."""
+        """Returns the units of a server on all CPUs together."""
         read = functools.partial(self._read_server, server)
         try:
             return sum(units(read(cpu, 'runtime'), read(cpu, 'period'))
                        for cpu in ids)
         except (OSError, ValueError):
-            # Not mounted, locked down, or there is none.
+            # debugfs is not mounted or locked down, or there is no such
+            # server.
             there = _version() >= since and os.path.exists(sign)
             return len(ids) * units(*_SERVER) if there else 0
 
@@ -152,56 +166,63 @@ class Admission:
 
 
 def units(runtime: int, period: int) -> int:
-    """A bandwidth as the kernel counts it; both in the same unit."""
+    """Returns a bandwidth as the kernel counts it.
+
+    :param period: in the same unit of time as *runtime*
+    """
     return runtime * UNIT // period if period else 0
 
 
 def is_vcpu(group: str) -> bool:
-    """Whether a group is what libvirt makes for a vCPU of a guest."""
-    return (group.startswith(tuple(f'{each}/' for each in cgroup.PARTITIONS))
+    """Checks whether a group is one that libvirt makes for a vCPU."""
+    return (group.startswith(tuple(f'{top}/' for top in cgroup.PARTITIONS))
             and bool(_VCPU.fullmatch(posixpath.basename(group))))
 
 
 def look(controller: str) -> list[Other]:
-    """Those of this machine; see :func:`others`."""
+    """Returns the other threads of this machine; see :func:`others`."""
     host = files.Host()
     return others(host, proc.by_deadline(host), controller)
 
 
 def others(host: files.Host, tasks: Iterable[proc.Task], controller: str
            ) -> list[Other]:
-    """Those of *tasks*, which are SCHED_DEADLINE, that are no vCPUs.
+    """Returns the SCHED_DEADLINE threads that are not vCPUs of guests.
 
-    The kernel does not count its own, of the frequency governor.
+    Kernel threads are left out, because the kernel does not count the thread
+    of its frequency governor.
 
-    :param controller: of the hierarchy that shows vCPUs; '' for cgroup v2
+    :param tasks: the SCHED_DEADLINE threads
+    :param controller: the controller of the hierarchy by whose groups vCPUs
+        are found; '' for cgroup v2
     """
-    found = []
+    other_threads = []
     for task in tasks:
         if not task.kernel and not is_vcpu(
                 proc.group_of(host, task, controller)):
             with contextlib.suppress(ProcessLookupError):
-                found.append(_other(task))
-    return found
+                other_threads.append(_other(task))
+    return other_threads
 
 
 def warnings(found: Collection[Other]) -> list[str]:
-    """What they do to reservations, in sentences.
+    """Returns sentences about the harm that *found* does to reservations.
 
-    They are called by their names only: a service may have others each time.
+    Threads are given by their names only, because a service may have threads
+    with other ids each time.
     """
-    names = sorted({each.name for each in found if not each.reclaims})
-    texts = [f'Threads of others are SCHED_DEADLINE ({_some(names)}); what '
-             f'they hold is taken from each pCPU.'] if names else []
-    names = sorted({each.name for each in found if each.reclaims})
+    names = sorted({other.name for other in found if not other.reclaims})
+    texts = [f'Threads other than vCPUs are SCHED_DEADLINE ({_some(names)}); '
+             f'their bandwidth is subtracted from each pCPU.'] if names else []
+    names = sorted({other.name for other in found if other.reclaims})
     return texts + [
-        f'Threads of others are SCHED_DEADLINE with SCHED_FLAG_RECLAIM '
-        f'({_some(names)}); servers may get less than they have reserved.'
-        ] * bool(names)
+        f'Threads other than vCPUs are SCHED_DEADLINE with '
+        f'SCHED_FLAG_RECLAIM ({_some(names)}); servers may get less than '
+        f'they have reserved.'] * bool(names)
 
 
 def _some(names: Sequence[str]) -> str:
-    """The first ones."""
+    """Returns the first names, as a list in a sentence."""
     return ', '.join([*names[:_SHOWN], '...'][:len(names)])
 
 
@@ -212,14 +233,17 @@ def _other(task: proc.Task) -> Other:
 
 
 def _check(found: Collection[Other]) -> None:
-    """:raises OSError: one of them takes what reservations hold"""
-    names = [str(each) for each in found if each.reclaims]
+    """Checks that no thread reclaims bandwidth of reservations.
+
+    :raises OSError: when a thread does
+    """
+    names = [str(other) for other in found if other.reclaims]
     if names:
         raise OSError(
-            f'threads of others are SCHED_DEADLINE with SCHED_FLAG_RECLAIM '
-            f'({_some(names)}), which takes from reservations '
-            f'on kernels such as 6.12; have their services do without the '
-            f'flag, or end them')
+            f'threads other than vCPUs are SCHED_DEADLINE with '
+            f'SCHED_FLAG_RECLAIM ({_some(names)}), which takes bandwidth '
+            f'from reservations on kernels such as 6.12; configure their '
+            f'services to do without the flag, or stop them')
 
 
 def _version() -> tuple[int, int]:

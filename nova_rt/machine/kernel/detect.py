@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Find the interface of the running kernel."""
+"""Finds the interface of the running kernel."""
 
 from collections.abc import Callable
 import importlib.metadata
@@ -17,17 +17,19 @@ def detect(fs: cgroup.CgroupFS, name: str | None = None,
            look: Callable[[cgroup.CgroupFS, cgroup.Hierarchy],
                           rt_survey.Survey] = rt_survey.Survey
            ) -> base.KernelInterface | None:
-    """Ask each interface whether the kernel has it.
+    """Returns the interface that the kernel has; asks each interface.
 
-    :param name: take this one (``[nova_rt] kernel_interface``) unasked
-    :param look: how to look at the kernel
-    :returns: the interface, or None where the kernel has none of them
-    :raises LookupError: no interface is called *name*
-    :raises KernelError: it cannot be found out, or several claim the kernel
+    :param name: the interface to return without asking
+        (``[nova_rt] kernel_interface``)
+    :param look: makes the survey of the kernel
+    :returns: the interface; None if the kernel has none of them
+    :raises LookupError: when no interface has the name *name*
+    :raises KernelError: when the interface cannot be found out, or when
+        several interfaces match the kernel
     """
     entries = known()
     if name is not None and name not in entries:
-        raise LookupError(f'there is none of this name; known are '
+        raise LookupError(f'no interface has this name; use one of '
                           f'{", ".join(sorted(entries))}')
     hierarchy = rt_survey.hierarchy_of(fs)
     if hierarchy is None:
@@ -36,17 +38,18 @@ def detect(fs: cgroup.CgroupFS, name: str | None = None,
     if name is not None:
         return entries[name].on(survey)
     with survey.open():
-        found = [kind for _, kind in sorted(entries.items())
-                 if kind.detect(survey)]
-    if len(found) > 1:
+        matches = [kind for _, kind in sorted(entries.items())
+                   if kind.detect(survey)]
+    if len(matches) > 1:
+        names = ' and '.join(kind.name for kind in matches)
         raise exception.KernelError(
             interface='probe', group=hierarchy.mount,
-            reason=f'it looks like {" and ".join(x.name for x in found)}; '
-                   f'set [nova_rt] kernel_interface')
-    return found[0].on(survey) if found else None
+            reason=f'the kernel looks like {names}; set [nova_rt] '
+                   f'kernel_interface to one of them')
+    return matches[0].on(survey) if matches else None
 
 
 def known() -> dict[str, type[base.KernelInterface]]:
-    """The interfaces that are installed, by name."""
+    """Returns the interfaces that are installed, by name."""
     return {entry.name: entry.load() for entry
             in importlib.metadata.entry_points(group=GROUP)}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The real cgroup files: read here, written through privsep."""
+"""Reads the real cgroup files, and writes them through privsep."""
 
 from collections.abc import Iterator
 import contextlib
@@ -29,7 +29,8 @@ class RealFS:
     """:class:`nova_rt.machine.host.cgroup.CgroupFS` on the running kernel."""
 
     def read(self, path: str) -> str:
-        # A server's start reads the groups of all others: no buffers.
+        # The start of a server reads the groups of all other servers, so
+        # reads are unbuffered and fast.
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             parts = iter(lambda: os.read(handle, _PAGE), b'')
@@ -56,15 +57,15 @@ class RealFS:
         privsep.remove_group(path)
 
     def timers(self) -> list[float]:
-        found: list[float] = privsep.read_deadline_timers()
-        return found
+        due: list[float] = privsep.read_deadline_timers()
+        return due
 
     @contextlib.contextmanager
     def locked(self, path: str) -> Iterator[None]:
-        # A lock on the directory itself is shared by all that drive this
-        # hierarchy (a host may run two nova-computes) and needs no file.
-        # Threads wait for each other first: where Nova still runs on
-        # eventlet, waiting in flock would stop the whole process.
+        # The lock on the directory itself needs no file, and all processes
+        # that write to this hierarchy use it: a host may run two
+        # nova-computes.  Threads wait for each other first, because with
+        # eventlet a wait in flock would stop the whole process.
         with _THREADS:
             handle = os.open(path,
                              os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The control groups of the cpu hierarchy and what they hold."""
+"""Reads the control groups of the cpu hierarchy and what they hold."""
 
 import collections
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from nova_rt.machine.host import cgroup
 from nova_rt.machine.host import files as host_files
 from nova_rt.machine.kernel import base
 
-#: Not listed: the group holds threads of another one (v2).
+#: The errno of a v2 group whose threads are listed in another group.
 _ELSEWHERE = errno.EOPNOTSUPP
 
 
@@ -26,23 +26,26 @@ class Group:
 
     @property
     def budget(self) -> bool:
+        """True if the group holds a runtime."""
         return any(self.held.runtimes)
 
     @property
     def configured(self) -> bool:
-        """It has numbers of its own, if only zeros."""
+        """True if the group has numbers of its own, even if they are 0."""
         return self.budget or self.held.period_us > 0
 
     @property
     def ppm(self) -> int:
+        """The bandwidth of the fullest lane, in ppm."""
         return max(self.held.ppm, default=0)
 
 
 class Groups:
-    """One look at the whole hierarchy.
+    """The state of the whole hierarchy at one moment.
 
-    :ivar all: by path, parents before their children; without the root
-    :ivar unreadable: a sentence for each group that shows garbage
+    :ivar all: groups by path, parents before their children, without the
+        root
+    :ivar unreadable: a sentence for each group that cannot be read
     """
 
     def __init__(self, host: host_files.Host, hierarchy: cgroup.Hierarchy,
@@ -59,12 +62,16 @@ class Groups:
 
     @functools.cached_property
     def root(self) -> Group:
-        """:raises OSError, ValueError: it cannot be read"""
+        """The root group.
+
+        :raises OSError: when its file cannot be read
+        :raises ValueError: when its file has a bad value
+        """
         return Group('/', self._interface.held('/'))
 
     @functools.cached_property
     def partition(self) -> str:
-        """The top group of all guests, where it will be if it is not."""
+        """The top group of all guests, even if it does not exist yet."""
         found = [path for path in cgroup.PARTITIONS if path in self.all]
         systemd, plain = cgroup.PARTITIONS
         return (found or [systemd if '/system.slice' in self.all
@@ -72,32 +79,35 @@ class Groups:
 
     @property
     def top(self) -> list[Group]:
+        """The groups directly below the root."""
         return self.children('/')
 
     def get(self, path: str) -> Group | None:
+        """Returns the group with this path, or None."""
         return self.root if path == '/' else self.all.get(path)
 
     def children(self, path: str) -> list[Group]:
+        """Returns the groups directly below *path*."""
         return self._children.get(path, [])
 
     def below(self, path: str) -> list[Group]:
-        """All groups below *path*, at any depth."""
+        """Returns all groups below *path*, at any depth."""
         prefix = path.rstrip('/') + '/'
         return [group for group in self.all.values()
                 if group.path.startswith(prefix)]
 
     def charged(self, path: str) -> list[Group]:
-        """The groups whose budgets are part of that of *path*."""
-        found = []
+        """Returns the groups whose budgets are part of that of *path*."""
+        groups = []
         for child in self.children(path):
             if self._interface.inherits and not child.configured:
-                found += self.charged(child.path)
+                groups += self.charged(child.path)
             elif child.budget:
-                found.append(child)
-        return found
+                groups.append(child)
+        return groups
 
     def room(self, path: str) -> int:
-        """ppm that a group holds beyond what its children do."""
+        """Returns the ppm that a group holds beyond its children."""
         group = self.get(path)
         if group is None:
             return 0
@@ -107,13 +117,14 @@ class Groups:
             return 0
         own = group.held.ppm
         if self._interface.binds_cpus:
-            # One runtime for all its CPUs, so that of the fullest counts.
+            # A group has one runtime for all its CPUs, so that its fullest
+            # CPU counts.
             return max(own, default=0) - max(taken, default=0)
         return max(map(int.__sub__, own, taken or (0,) * len(own)),
                    default=0)
 
     def occupied(self, path: str) -> bool:
-        """Whether a task is in the group itself."""
+        """Checks whether a task is in the group itself."""
         try:
             return bool(self._host.read(
                 posixpath.join(self._mount, path.strip('/'), self._list)))
@@ -123,7 +134,7 @@ class Groups:
             raise
 
     def populated(self, path: str) -> bool:
-        """Whether a task is in the group or below."""
+        """Checks whether a task is in the group or below it."""
         return self.occupied(path) or any(
             self.occupied(group.path) for group in self.below(path))
 
@@ -141,7 +152,10 @@ class Groups:
                 self.unreadable.append(f'{name}: {error}')
 
     def parents(self) -> list[str]:
-        """The groups that only hand out: a guest's own may keep a part."""
+        """Returns the groups that have a budget only for their children.
+
+        A group of a guest that has tasks of its own is left out.
+        """
         top = [self.partition] if self.partition in self.all else []
         return top + [
             group.path for group in self.below(self.partition)

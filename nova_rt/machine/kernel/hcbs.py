@@ -2,9 +2,10 @@
 
 """F2: the first HCBS patches (Linux 4.x to 5.10), on cgroup v1 or v2.
 
-A group is a deadline server on each CPU: the share is guaranteed, whatever
-the priorities outside, and capped.  Admission is that of mainline, so the
-interface is replicated.  A runtime zeroed too early panics these kernels.
+A group is a deadline server on each CPU.  Its share is guaranteed, whatever
+the priorities of tasks outside the group, and capped.  The kernel admits as
+mainline does, so the interface is replicated.  A runtime that is set to 0 too
+early makes these kernels panic.
 """
 
 from nova_rt.machine.kernel import base
@@ -23,7 +24,7 @@ class Hcbs(two_files.TwoFiles):
     drains = True
     deadline_servers = True
     fragile = True
-    #: 1024 ns; less is not stored
+    #: the kernel stores no runtime below 1024 ns
     min_runtime_us = 2
 
     @classmethod
@@ -40,5 +41,5 @@ class Hcbs(two_files.TwoFiles):
         if survey.version == 1:
             return (rt_group_sched.too_long(survey)
                     is rt_survey.Outcome.SHORT)
-        # The later patches for v2 start groups without a period.
+        # With the later patches (F3), new groups on v2 have no period.
         return survey.number(two_files.PERIOD) > 0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""F2m: HCBS patches with ``cpu.rt_multi_runtime_us``, a runtime by CPU.
+"""F2m: HCBS patches with ``cpu.rt_multi_runtime_us``, a runtime for each CPU.
 
-What the paper (section 5.2) drives.  Only the CPUs that a server was
-given are charged.  The period is one for all CPUs of a group.
+This is the interface of the paper (section 5.2).  Only the claimed CPUs of a
+server are charged.  A group has one period for all CPUs.
 """
 
 import errno
@@ -15,14 +15,17 @@ from nova_rt.machine.kernel import journal as rt_journal
 from nova_rt.machine.kernel import survey as rt_survey
 from nova_rt.machine.kernel import two_files
 
-#: Old kernels refuse 0 for a CPU; the least they take instead counts as 0.
+#: Old kernels refuse 0 for a CPU; the smallest value that they accept stands
+#: for 0.
 _TOKEN_US = 2
 
 
 class MultiRuntime:
-    """``RUNTIME RUNTIME ...`` is read, ``CPU RUNTIME CPU RUNTIME`` written.
+    """The file with a runtime for each CPU.
 
-    CPUs that are not named keep theirs.
+    It is read as ``RUNTIME RUNTIME ...`` and written as
+    ``CPU RUNTIME CPU RUNTIME ...``.  CPUs that are not named keep their
+    runtimes.
     """
 
     def __init__(self, fs: cgroup.CgroupFS, group: str,
@@ -36,7 +39,7 @@ class MultiRuntime:
                      for runtime in self.raw())
 
     def raw(self) -> base.Lanes:
-        """What is read, the values that stand for 0 among it."""
+        """Returns the values as they are read, also those that mean 0."""
         values = tuple(map(int, self._fs.read(self.path).split()))
         if len(values) != len(self._cpus):
             raise ValueError(f'{self.path} has {len(values)} values for '
@@ -86,7 +89,7 @@ class HcbsMulti(two_files.TwoFiles):
     def _clear(self, journal: rt_journal.Journal, path: str) -> None:
         super()._clear(journal, path)
         if any(self._runtime(path).raw()):
-            # What stands for 0 counts next to nothing in a long period.
+            # In a long period the value that stands for 0 counts least.
             journal.set(self._period(path), self.max_period_us)
 
     def _counted(self, path: str) -> base.Held:

@@ -2,8 +2,9 @@
 
 """F3: the HCBS patches posted as RFC v1 to v5 (2025, 2026), cgroup v2 only.
 
-Deadline servers as in F2, and replicated.  New groups have neither runtime
-nor period; the root may start without a share and is given one.
+Groups are deadline servers as in F2, and the interface is replicated.  New
+groups have neither a runtime nor a period.  The root group may start without
+a share and then gets one.
 """
 
 from nova_rt.machine.kernel import base
@@ -39,7 +40,7 @@ class HcbsRfc(two_files.TwoFiles):
 
 
 def is_rfc(survey: rt_survey.Survey) -> bool:
-    """Whether new groups have two files and nothing in them."""
+    """Checks whether a new group has both files, and no period."""
     return (survey.version == 2
             and survey.in_group(two_files.RUNTIME)
             and not survey.in_group(two_files.MULTI)
@@ -47,5 +48,5 @@ def is_rfc(survey: rt_survey.Survey) -> bool:
 
 
 def takes_lists(survey: rt_survey.Survey) -> rt_survey.Outcome:
-    """Whether values may name CPUs: value first, then the list."""
+    """Tries whether a value may be followed by a list of CPUs."""
     return survey.attempt(two_files.PERIOD, '100000 0')

@@ -2,8 +2,8 @@
 
 """F3m: the multi-CPU branches of the HCBS patches, cgroup v2 only.
 
-The two files of F3 take a value for each CPU, so that only the CPUs that a
-server was given are charged.
+The two files of F3 accept a value for each CPU, so that only the claimed CPUs
+of a server are charged.
 """
 
 import posixpath
@@ -18,7 +18,10 @@ from nova_rt.rules import cpulist
 
 
 class ListRuntime:
-    """``VALUE CPULIST VALUE CPULIST ...``; a CPU not listed becomes 0."""
+    """The file of the runtimes, written as ``VALUE CPULIST VALUE CPULIST``.
+
+    A CPU that is not listed gets a runtime of 0.
+    """
 
     def __init__(self, fs: cgroup.CgroupFS, group: str,
                  cpus: tuple[int, ...]) -> None:
@@ -41,7 +44,7 @@ class ListRuntime:
 
     def _text(self, value: base.Lanes) -> str:
         if len(set(value)) == 1:
-            return str(value[0])  # the root takes no list
+            return str(value[0])  # The root group accepts no list.
         lists = {
             runtime: [cpu for cpu, own
                       in zip(self._cpus, value, strict=True)
@@ -51,15 +54,15 @@ class ListRuntime:
 
 
 class ListPeriod(two_files.Period):
-    """One period for all CPUs, however it is shown."""
+    """The file of the period, which may show a value for each CPU."""
 
     def get(self) -> int:
         values = set(map(int, self._fs.read(self.path).split()))
         if not values:
             raise ValueError(f'{self.path} is empty')
         if len(values) > 1:
-            raise OSError(f'{self.path} has a period for each CPU, which '
-                          f'somebody else must have set; write one number')
+            raise OSError(f'{self.path} has several periods, which somebody '
+                          f'else must have set; write one number to it')
         return values.pop()
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Ordered writes to the kernel that are read back and can be undone."""
+"""Writes values to the kernel, reads them back, and can undo the writes."""
 
 from collections.abc import Callable, Iterator
 import contextlib
@@ -16,20 +16,20 @@ class Cell(Protocol):
     path: str
 
     def get(self) -> Any:
-        """The value that the kernel holds."""
+        """Returns the value that the kernel holds."""
 
     def set(self, value: Any) -> None:
-        """One write of *value*."""
+        """Writes *value* by one write."""
 
     def takes(self, old: Any, new: Any) -> bool:
-        """Whether the step from *old* to *new* takes all of a budget."""
+        """Checks if the step from *old* to *new* takes a whole budget."""
 
 
 class Journal:
-    """Remembers for each step the value it replaced.
+    """Remembers for each write the value that it replaced.
 
-    :ivar watch: called before each write with the path and whether it
-        takes all of a budget
+    :param watch: called before each write with the path, and with whether
+        the write takes a whole budget
     """
 
     def __init__(self, watch: Callable[[str, bool], None]) -> None:
@@ -37,9 +37,10 @@ class Journal:
         self._done: list[tuple[Cell, Any]] = []
 
     def set(self, cell: Cell, value: Any) -> None:
-        """Write and read back; nothing where the kernel has it already.
+        """Writes a value and reads it back, unless the kernel has it already.
 
-        :raises OSError: the kernel refused, or reads back another value
+        :raises OSError: when the kernel refuses, or when another value reads
+            back
         """
         old = cell.get()
         if old == value:
@@ -47,22 +48,23 @@ class Journal:
         self._watch(cell.path, cell.takes(old, value))
         self._done.append((cell, old))
         cell.set(value)
-        found = cell.get()
-        if found != value:
-            raise OSError(f'{cell.path} reads {_shown(found)} after writing '
+        stored = cell.get()
+        if stored != value:
+            raise OSError(f'{cell.path} reads {_shown(stored)} after writing '
                           f'{_shown(value)}')
 
     def undo(self) -> None:
-        """Put the old values back, last first.
+        """Puts the old values back, the last one first.
 
-        A group that was removed meanwhile took its budget with it.
+        A group that was removed meanwhile is ignored, because its budget was
+        removed, too.
         """
         while self._done:
             cell, old = self._done.pop()
             with contextlib.suppress(OSError, ValueError):
-                found = cell.get()
-                if found != old:
-                    self._watch(cell.path, cell.takes(found, old))
+                current = cell.get()
+                if current != old:
+                    self._watch(cell.path, cell.takes(current, old))
                     cell.set(old)
 
 
@@ -73,7 +75,7 @@ def _shown(value: Any) -> str:
 
 @contextlib.contextmanager
 def journal(watch: Callable[[str, bool], None]) -> Iterator[Journal]:
-    """A journal that undoes its writes when the block raises."""
+    """Yields a journal whose writes are undone when the block raises."""
     entries = Journal(watch)
     try:
         yield entries

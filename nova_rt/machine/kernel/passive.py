@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which kernel interface this is, from what can be seen without touching.
+"""Finds the kernel interface without any write, for commands that only read.
 
-nova-compute asks a scratch group how it takes values.  We look at the groups
-that exist, so two pairs of kernels can only be told apart by what is likely.
+nova-compute tries how a scratch group takes values.  This module looks only at
+groups that exist, so that for two pairs of kernels the answer is only likely.
 """
 
 from collections.abc import Iterator
@@ -27,28 +27,28 @@ _FIRST = (*cgroup.PARTITIONS, '/system.slice')
 
 
 class PassiveSurvey(survey.Survey):
-    """Existing groups in place of a scratch group."""
+    """A survey of existing groups instead of a scratch group."""
 
     def in_group(self, name: str) -> bool:
         return bool(self._values(name))
 
     def value(self, name: str) -> str:
-        """What a new group would hold, as far as one looks like new."""
+        """Returns the value of an existing group that looks like a new one."""
         values = self._values(name)
         if name == two_files.PERIOD:
-            # No period at all: only new groups of F3 are like that.
+            # Only new groups of F3 have no period.
             values.sort(key=lambda text: text.split()[:1] != ['0'])
         return values[0]
 
     def attempt(self, name: str, text: str) -> survey.Outcome:
-        """What the kernel would likely answer."""
-        if name == two_files.RUNTIME:  # F1 or F2?
+        """Returns what the kernel would likely answer to a write."""
+        if name == two_files.RUNTIME:  # This tells F1 from F2.
             release = self.fs.read('/proc/sys/kernel/osrelease')
             return (survey.Outcome.SHORT if HCBS in release
                     else survey.Outcome.REFUSED)
-        several = any(len(text.split()) > 1
-                      for each in (two_files.RUNTIME, two_files.PERIOD)
-                      for text in self._values(each))
+        several = any(len(value.split()) > 1
+                      for file in (two_files.RUNTIME, two_files.PERIOD)
+                      for value in self._values(file))
         return (survey.Outcome.ACCEPTED if several
                 else survey.Outcome.REFUSED)
 
@@ -63,15 +63,15 @@ class PassiveSurvey(survey.Survey):
             ) from error
 
     def _values(self, name: str) -> list[str]:
-        """The values of all groups that have the file and are still there."""
-        found = []
+        """Returns the values of a file in all groups that have the file."""
+        values = []
         for group in self._groups:
             try:
-                found.append(self.fs.read(posixpath.join(group, name)))
+                values.append(self.fs.read(posixpath.join(group, name)))
             except OSError as error:
                 if not cgroup.is_gone(error):
                     raise
-        return found
+        return values
 
     @functools.cached_property
     def _groups(self) -> list[str]:
@@ -79,21 +79,22 @@ class PassiveSurvey(survey.Survey):
         top = sorted(self.fs.children(root), key=lambda path: (
             path.removeprefix(root) not in _FIRST, path))
         below = [group for path in top for group in self.fs.children(path)]
-        # On v1 the root is like the others; on v2 it lacks some of the
-        # files, and starts with other values.
+        # On v1 the root is like other groups.  On v2 the root lacks some of
+        # the files and starts with other values.
         return [*top, *below, *([root] if self.version == 1 else ())]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Detection:
-    """The interface, and how sure that is.
+    """The interface that was found, and how certain it is.
 
-    :ivar interface: the one to use, None for none
-    :ivar seen: what the kernel looks like, where another one is forced
-    :ivar how: what it was told by, for a sentence
-    :ivar file: the file to reserve with, '' where none was found
-    :ivar trouble: why it cannot be told, '' where it can
-    :ivar deadline: vCPU threads are made SCHED_DEADLINE
+    :ivar interface: the interface to use; None if there is none
+    :ivar seen: the name of the interface that the kernel looks like, also if
+        another one is forced; '' for none
+    :ivar how: a clause that says how the interface was found
+    :ivar file: the file that takes a runtime; '' if there is none
+    :ivar trouble: why the interface cannot be found out; '' if it can
+    :ivar deadline: True if vCPU threads are made SCHED_DEADLINE instead
     """
 
     interface: base.KernelInterface | None = None
@@ -105,6 +106,7 @@ class Detection:
 
     @property
     def name(self) -> str | None:
+        """The name of the interface; None if there is none."""
         if self.deadline:
             return deadline.NAME
         return self.interface.name if self.interface else None
@@ -112,10 +114,11 @@ class Detection:
 
 def find(fs: cgroup.CgroupFS, forced: str | None, machines: bool = False
          ) -> Detection:
-    """The interface that nova-compute would likely find.
+    """Returns the interface that nova-compute would likely find.
 
-    :param machines: whether the guests are virtual machines, which need
-        none where the kernel has none
+    :param forced: the value of [nova_rt] kernel_interface, or None
+    :param machines: whether the guests are virtual machines, which use
+        SCHED_DEADLINE if the kernel has no interface for groups
     """
     if forced == deadline.NAME:
         return Detection(deadline=True)
@@ -135,14 +138,14 @@ def find(fs: cgroup.CgroupFS, forced: str | None, machines: bool = False
 
 def _find(fs: cgroup.CgroupFS, forced: str | None) -> Detection:
     if not detect.known():
-        return Detection(trouble='nova-rt is not installed, so that its '
-                         'entry points are missing')
+        return Detection(trouble='the entry points of nova-rt are missing, '
+                         'because nova-rt is not installed')
     try:
         found = detect.detect(fs, look=PassiveSurvey)
     except exception.KernelError:
         if not forced:
             raise
-        found = None  # what it is forced for
+        found = None  # That is why an operator forces an interface.
     seen = found.name if found else ''
     if forced:
         found = detect.detect(fs, forced, PassiveSurvey)
@@ -155,7 +158,7 @@ def _find(fs: cgroup.CgroupFS, forced: str | None) -> Detection:
 
 
 def _root_file(fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy | None) -> str:
-    """The file of the root group, where no other group shows one."""
+    """Returns the file of an interface in the root group; '' for none."""
     if hierarchy is None:
         return ''
     look = survey.Survey(fs, hierarchy)
@@ -172,8 +175,8 @@ def _how(fs: cgroup.CgroupFS, interface: base.KernelInterface,
         release = fs.read('/proc/sys/kernel/osrelease')
         mark = 'has' if HCBS in release else 'lacks'
         return (f'likely, because the release {release} {mark} "{HCBS}"; '
-                f'nova-compute makes sure with a scratch group')
+                f'nova-compute checks it with a scratch group')
     if evidence is base.Evidence.VALUES:
-        return (f'likely, by {evidence.value}; nova-compute makes sure with '
+        return (f'likely, by {evidence.value}; nova-compute checks it with '
                 f'a scratch group')
     return f'sure, by {evidence.value}'

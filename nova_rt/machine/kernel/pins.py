@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""SCHED_DEADLINE threads on one pCPU each, by the cpusets of their groups.
+"""Keeps SCHED_DEADLINE threads on one pCPU each, by cpusets of their groups.
 
-The kernel makes a thread SCHED_DEADLINE, or changes what it has, only while
-the thread may run on all CPUs of its root domain.  It lets the cpuset of the
-thread's group shrink afterwards, and the thread keeps policy and bandwidth:
-set first, shrink then.
+The kernel makes a thread SCHED_DEADLINE, or changes its runtime and period,
+only while the thread may run on all CPUs of its root domain.  Afterwards it
+lets the cpuset of the thread's group shrink, and the thread keeps its policy
+and bandwidth.  That is why the policy is set first and the cpuset shrinks
+second.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,11 +29,11 @@ _IOTHREAD = 'iothread'
 class Pins:
     """Widens and shrinks the cpusets of a guest's threads.
 
-    Methods raise OSError with the kernel's errno, LookupError where a
+    Methods raise OSError with the kernel's errno, and LookupError when a
     thread has ended or libvirt gave it no cpuset.
 
-    :param spare: the CPUs of guests that no reservation may have
-    :param cells: the CPUs of each NUMA cell
+    :param spare: returns the CPUs of guests that reservations may not use
+    :param cells: returns the CPUs of each NUMA cell
     """
 
     def __init__(self, tasks: kernel_tasks.Tasks,
@@ -44,33 +45,34 @@ class Pins:
         self._cells = cells
 
     def confine(self, thread: int, cpus: tuple[int, ...]) -> tuple[int, ...]:
-        """Keep a vCPU on *cpus*; where it is, for none.
+        """Keeps a vCPU on *cpus*; () leaves the vCPU where it is.
 
-        :returns: what it was kept on before; () for no CPUs of its own
+        :returns: the CPUs of its cpuset before; () if it had none of its own
         """
         self._group_of(thread, _VCPU)
         return self._tasks.confine(thread, cpus) if cpus else ()
 
     def free(self, thread: int, cpus: Collection[int]) -> None:
-        """Let a vCPU itself, which libvirt restricts too, run on *cpus*."""
+        """Widens the affinity of a vCPU, which libvirt restricts, too."""
         if not os.sched_getaffinity(thread).issuperset(cpus):
             privsep.free_vcpu(self._group_of(thread, _VCPU),
                               self._tasks.cpuset, thread)
 
     def are(self, thread: int, cpu: int) -> bool:
-        """Whether a thread runs on *cpu* only."""
+        """Checks whether a thread may run on *cpu* only."""
         return os.sched_getaffinity(thread) == {cpu}
 
     def spare(self, process: int, claimed: Collection[int]
               ) -> dict[str, tuple[int, ...]]:
-        """Keep what QEMU does beside its vCPUs off the pCPUs of others.
+        """Keeps QEMU's threads that are not vCPUs off the reserved pCPUs.
 
-        It would live on what these leave.  The threads of the emulator and
-        of vhost are in one group, each I/O thread is in one of its own.
+        On reserved pCPUs these threads would get only the CPU time that the
+        vCPUs leave.  The threads of the emulator and of vhost are in one
+        group; each I/O thread is in a group of its own.
 
-        :param claimed: the pCPUs of the guest's vCPUs: spare CPUs of their
-            NUMA cells are taken where there are any
-        :returns: what each group was kept on before, for :meth:`put_back`
+        :param claimed: the pCPUs of the guest's vCPUs; spare CPUs of their
+            NUMA cells are used if there are any
+        :returns: the CPUs of each group before, for :meth:`put_back`
         """
         cpus = self._spare_near(claimed)
         if not cpus:
@@ -79,28 +81,31 @@ class Pins:
                 for group in self._beside(process)}
 
     def put_back(self, before: Mapping[str, tuple[int, ...]]) -> None:
-        """Undo :meth:`spare`; a group that is gone stays gone."""
+        """Undoes :meth:`spare`; ignores groups that are gone."""
         for group, cpus in before.items():
             if cpus:
                 with contextlib.suppress(FileNotFoundError):
                     self._tasks.confine_group(group, cpus)
 
     def is_spared(self, process: int, claimed: Collection[int]) -> bool:
-        """Whether there is nothing left to do for :meth:`spare`."""
+        """Checks whether :meth:`spare` has nothing left to do."""
         cpus = self._spare_near(claimed)
         return not cpus or all(
             self._tasks.is_group_confined(group, cpus)
             for group in self._beside(process))
 
     def _spare_near(self, claimed: Collection[int]) -> tuple[int, ...]:
-        """Spare CPUs of the cells of *claimed*, else all; ascending."""
+        """Returns the spare CPUs of the NUMA cells of *claimed*, ascending.
+
+        If these cells have none, all spare CPUs are returned.
+        """
         spare = frozenset(self._spare())
         near = {cpu for cell in self._cells() if set(claimed) & set(cell)
                 for cpu in cell}
         return tuple(sorted(spare & near or spare))
 
     def _beside(self, process: int) -> list[str]:
-        """The cpusets of a guest's threads that are no vCPUs."""
+        """Returns the cpusets of a guest's threads that are not vCPUs."""
         emulator = self._group_of(process, _EMULATOR)
         return [emulator, *(
             group for group in self._tasks.groups_below(
@@ -108,30 +113,34 @@ class Pins:
             if posixpath.basename(group).startswith(_IOTHREAD))]
 
     def _group_of(self, thread: int, kind: str) -> str:
-        """Never another than libvirt makes for such a thread."""
+        """Returns the cpuset of a thread, if libvirt made it for the thread.
+
+        :raises LookupError: when the thread is in another cpuset
+        """
         group = self._tasks.cpuset_group_of(thread)
         if not posixpath.basename(group).startswith(kind):
             raise LookupError(
-                f'it is in the cpuset {group}, which is not that of its '
-                f'{kind}; have libvirt manage cpusets (cgroup_controllers '
-                f'in qemu.conf)')
+                f'it is in the cpuset {group}, not in a cpuset of libvirt '
+                f'for {kind}; let libvirt manage cpusets '
+                f'(cgroup_controllers in qemu.conf)')
         return group
 
 
 def try_out(fs: cgroup.CgroupFS, mount: str, v1: bool, cpus: Sequence[int]
             ) -> bool:
-    """Whether the kernel lets cpusets shrink around SCHED_DEADLINE.
+    """Tries if the cpuset of a SCHED_DEADLINE thread can shrink.
 
-    :param mount: of the hierarchy with cpusets
-    :param cpus: of the root domain, ascending
-    :raises OSError: the kernel refuses a step
+    :param mount: the mount point of the hierarchy with cpusets
+    :param v1: whether that is cgroup v1
+    :param cpus: the CPUs of the root domain, ascending
+    :raises OSError: when the kernel refuses a step
     """
     group = posixpath.join(mount, survey.SCRATCH)
     with fs.locked(mount):
         if not v1:
             _hand_on(fs, mount)
         with contextlib.suppress(FileNotFoundError):
-            fs.remove(group)  # left by a crash
+            fs.remove(group)  # A crash may have left it.
         fs.make(group)
         try:
             if v1:
@@ -145,7 +154,7 @@ def try_out(fs: cgroup.CgroupFS, mount: str, v1: bool, cpus: Sequence[int]
 
 
 def _hand_on(fs: cgroup.CgroupFS, mount: str) -> None:
-    """Groups of v2 have cpusets where the root hands them on."""
+    """Enables cpusets for the groups below the root of cgroup v2."""
     path = posixpath.join(mount, survey.SUBTREE)
     if 'cpuset' not in fs.read(path).split():
         fs.write(path, '+cpuset')

@@ -3,15 +3,15 @@
 """F1: mainline CONFIG_RT_GROUP_SCHED on cgroup v1.
 
 The kernel caps the SCHED_FIFO and SCHED_RR tasks of a group at *runtime* in
-every *period* on each CPU, charged at ticks.  Its admission knows no CPUs:
-the ratios of siblings must fit their parent, so the interface is replicated.
-Groups of one CPU run by the priorities of their tasks.
+every *period* on each CPU, and charges them at ticks.  Its admission does not
+consider CPUs: the ratios of siblings must fit their parent, so the interface
+is replicated.  Groups on one CPU run by the priorities of their tasks.
 
-Parents are throttled like any group.  One that held just what its children
-do would stop all of them where one uses its runtime late in a period and
-again early in the next, and for up to two seconds where a busy one goes.
-So the top group of the servers holds all there is while any of them has a
-budget.
+Parents are throttled like any group.  If a parent held just what its children
+hold, it would stop all of them when one child uses its runtime late in a
+period and again early in the next, and for up to two seconds when a busy child
+is removed.  So the top group of the guests holds all bandwidth there is while
+any guest has a budget.
 """
 
 import dataclasses
@@ -21,8 +21,9 @@ from nova_rt.machine.kernel import base
 from nova_rt.machine.kernel import survey as rt_survey
 from nova_rt.machine.kernel import two_files
 
-#: Of a period, in halves: below, refills are lost while run time is not yet
-#: charged (measured: doc/source/kernel/rt_group_sched.rst).
+#: The shortest period in half ticks.  With a shorter period, refills are lost
+#: while run time is not yet charged (measured:
+#: doc/source/kernel/rt_group_sched.rst).
 _LEAST_HALF_TICKS = 5
 
 
@@ -36,10 +37,10 @@ class RtGroupSched(two_files.TwoFiles):
     fixed_priorities = True
 
     def capacity(self, ours: str) -> base.Capacity:
-        found = super().capacity(ours)
+        limit = super().capacity(ours)
         return dataclasses.replace(
-            found, fixed_priorities=True,
-            min_period_us=_LEAST_HALF_TICKS * found.tick_us // 2)
+            limit, fixed_priorities=True,
+            min_period_us=_LEAST_HALF_TICKS * limit.tick_us // 2)
 
     def keeps_room(self, group: str) -> bool:
         return '/' not in group.strip('/')
@@ -66,13 +67,13 @@ class RtGroupSched(two_files.TwoFiles):
                 and too_long(survey) is rt_survey.Outcome.REFUSED)
 
     def _tick_us(self) -> int:
-        return ticks.tick_us()  # never by a timer
+        return ticks.tick_us()  # Mainline never charges by a timer.
 
 
 def too_long(survey: rt_survey.Survey) -> rt_survey.Outcome:
-    """How the kernel takes a runtime beyond the period: stores it nowhere.
+    """Tries how the kernel refuses a runtime that exceeds the period.
 
-    Mainline refuses with EINVAL, the first HCBS patches by a short write.
+    Mainline refuses it by EINVAL, the first HCBS patches by a short write.
     """
     period = survey.number(two_files.PERIOD)
     return survey.attempt(two_files.RUNTIME, str(period + 1))

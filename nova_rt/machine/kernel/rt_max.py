@@ -2,10 +2,11 @@
 
 """F4: the HCBS patches posted as RFC v6 (2026): ``cpu.rt.max``, cgroup v2.
 
-One file with both values.  A group that says ``max`` runs its real-time
-tasks within its nearest ancestor with numbers, or unreserved.  So the top
-group of the guests always has numbers, the sum of theirs: a new guest finds
-nothing to run on in real time until it is given its own.  Replicated.
+One file has both values.  A group with ``max`` runs its real-time tasks within
+the budget of its nearest ancestor with numbers, or without a reservation if no
+ancestor has numbers.  So the top group of the guests always has numbers, the
+sum of the guests' budgets: a new guest finds no room to run in real time until
+it gets its own budget.  The interface is replicated.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +28,7 @@ INTERNAL = 'cpu.rt.internal'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Value:
-    """What the file says; a runtime of None is ``max``."""
+    """The value of the file; a runtime of None is ``max``."""
 
     runtime_us: int | None
     period_us: int
@@ -37,7 +38,7 @@ class Value:
         return f'{runtime} {self.period_us}'
 
 
-#: How new groups start, and the canonical way to release.
+#: The value of new groups; writing it releases a budget.
 INHERITED = Value(None, 0)
 
 
@@ -55,8 +56,8 @@ class Max:
         return Value(int(runtime), int(period))
 
     def set(self, value: Value) -> None:
-        # Always both: some kernels read a period that is left out from
-        # memory nobody has written.
+        # The period is always written, too: some kernels take a period that
+        # is left out from uninitialised memory.
         self._fs.write(self.path, str(value))
 
     def takes(self, old: Value, new: Value) -> bool:
@@ -94,8 +95,8 @@ class RtMax(tree.TreeInterface):
 
     def settle(self, group: str) -> None:
         with self._explained(group):
-            # Before libvirt makes it: no guest shall start without numbers
-            # above it.
+            # The group is made before libvirt makes it, so that no guest
+            # starts without numbers above it.
             self._fs.make(self._path(group))
         super().settle(group)
 
@@ -116,19 +117,20 @@ class RtMax(tree.TreeInterface):
         super()._settle(journal, paths)
         for path in paths:
             with contextlib.suppress(FileNotFoundError):
-                # Nothing to hand out: none at all, not that of the root.
+                # A group that hands out nothing gets 0: with max its tasks
+                # would run within the budget of the root.
                 if Max(self._fs, path).get() == INHERITED:
                     journal.set(Max(self._fs, path),
                                 Value(0, tree.PARENT_PERIOD_US))
 
     def _parents(self, path: str) -> list[str]:
-        return super()._parents(path)[:1]  # all below it stay at max
+        return super()._parents(path)[:1]  # The others stay at max.
 
     def _below(self, path: str) -> list[str]:
         return list(self._configured(path))
 
     def _configured(self, path: str) -> Iterator[str]:
-        """The nearest groups below *path* with numbers."""
+        """Yields the nearest groups below *path* with numbers."""
         for child in self._fs.children(path):
             with contextlib.suppress(FileNotFoundError):
                 if Max(self._fs, child).get() != INHERITED:

@@ -2,9 +2,10 @@
 
 """F5: development branches towards RFC v7 (2026): ``cpu.rt.max`` by cpuset.
 
-As F4, but a group has servers only on the CPUs of its cpuset, as it is when
-the numbers are written: pin first, reserve second, and release before
-pinning anew.  Admission is by CPU.
+F5 differs from F4 in this: a group has deadline servers only on the CPUs that
+its cpuset has when the budget is written.  So a guest is pinned first and
+reserved second, and its budget is released before it is pinned anew.  The
+kernel admits by CPU.
 """
 
 import posixpath
@@ -32,7 +33,7 @@ class RtMaxCpuset(rt_max.RtMax):
     _mark = LOCAL
 
     def read(self, group: str) -> base.Budget | None:
-        """What the kernel really has on each CPU, not what was asked."""
+        """Returns what the kernel grants on each CPU, not what was written."""
         asked = super().read(group)
         if asked is None:
             return None
@@ -57,17 +58,18 @@ class RtMaxCpuset(rt_max.RtMax):
         wanted = tuple(cpu for cpu, runtime
                        in zip(self._cpus, held.runtimes, strict=True)
                        if runtime)
-        found = self._pinned(path)
-        # On all CPUs: a parent, of which some may be offline.
-        if wanted not in ((), found, self._cpus):
+        pinned = self._pinned(path)
+        # A parent holds a runtime on all CPUs, of which some may be offline.
+        if wanted not in ((), pinned, self._cpus):
             raise OSError(
-                f'it is pinned to {cpulist.format_ids(found)} and not to '
+                f'the group is pinned to the CPUs '
+                f'{cpulist.format_ids(pinned)} instead of '
                 f'{cpulist.format_ids(wanted)}')
         journal.set(rt_max.Max(self._fs, path),
                     rt_max.Value(max(held.runtimes), held.period_us))
 
     def _limits(self) -> base.Lanes:
-        # What is offline has no servers, and nobody claims it.
+        # A CPU that is offline has no servers, and no claim uses it.
         return (max(super()._limits()),) * len(self._cpus)
 
     def _parent_lanes(self, path: str, total: base.Lanes) -> base.Lanes:

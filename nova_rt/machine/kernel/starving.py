@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tells threads that are ready to run and get no CPU time.
+"""Finds threads that are ready to run but get no CPU time.
 
-A policy and an affinity that read back right do not say that a thread runs:
-the kernel may take a SCHED_DEADLINE thread for throttled with no timer that
-ends it.  Only the CPU time of the thread tells.
+A thread whose policy and affinity read back right may still not run: the
+kernel may treat a SCHED_DEADLINE thread as throttled without a timer that ends
+the throttling.  Only the CPU time of the thread shows whether it runs.
 """
 
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ import time
 
 from nova_rt.machine.host import thread as threads
 
-#: A thread that overran its runtime waits for the end of its period, and then
-#: for others with earlier deadlines.
+#: How many periods a thread may wait.  A thread that overran its runtime waits
+#: for the end of its period, and then for others with earlier deadlines.
 _PERIODS = 2
-#: For timers that come late, as on hosts that are guests themselves.
+#: The time for timers that come late, as on hosts that are virtual machines.
 _GRACE_SECONDS = 0.25
 _POLL_SECONDS = 0.005
 
@@ -31,9 +31,9 @@ class _Sighting:
 
 
 class Watch:
-    """Remembers how far threads had come, to compare with later.
+    """Remembers the CPU times of threads, to compare them later.
 
-    Without a memory each question about a throttled thread takes until the
+    Without a remembered time, each check of a throttled thread waits for the
     end of its period.
     """
 
@@ -41,23 +41,23 @@ class Watch:
         self._seen: dict[int, _Sighting] = {}
 
     def forget(self) -> None:
-        """Begin anew: ids of threads are used again."""
+        """Forgets all CPU times, because ids of threads are used again."""
         self._seen = {}
 
     def note(self, threads_now: Iterable[int]) -> None:
-        """Remember how far these threads are now."""
+        """Remembers the CPU times that these threads have now."""
         for thread in threads_now:
             self._seen.pop(thread, None)
             with contextlib.suppress(OSError):
-                found = _sighting(thread)
-                if found is not None:
-                    self._seen[thread] = found
+                sighting = _sighting(thread)
+                if sighting is not None:
+                    self._seen[thread] = sighting
 
     def starves(self, thread: int, period_us: int) -> bool:
-        """Whether a thread is ready to run and got nothing for two periods.
+        """Checks if a thread is ready but got no CPU time for two periods.
 
-        Waits as long as that is open.  A thread that sleeps, or has ended,
-        does not starve.
+        Waits until that is certain.  A thread that sleeps or has ended does
+        not starve.
         """
         with contextlib.suppress(OSError):
             return self._starves(thread, period_us)
@@ -84,9 +84,9 @@ class Watch:
 
 
 def _sighting(thread: int) -> _Sighting | None:
-    """None for a thread that sleeps.
+    """Returns the sighting of a thread; None if the thread sleeps.
 
-    :raises OSError: it has ended
+    :raises OSError: when the thread has ended
     """
     moment = time.monotonic()
     if not threads.is_runnable(thread):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What can be seen of the running kernel, for the interfaces to detect.
+"""Looks at the running kernel, so that interfaces can detect themselves.
 
-File names tell most kernels apart; where two share them, a scratch group
-without tasks and budget is asked how it takes a value.
+Most kernels differ in the names of files.  If two kernels have the same files,
+values are written to a scratch group without tasks and budget, to see how the
+kernel takes them.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import posixpath
 from nova_rt.machine.host import cgroup
 from nova_rt.rules import exception
 
-#: Made and removed again while we look; never holds a task.
+#: The scratch group, which exists only during a survey and never has a task.
 SCRATCH = 'nova-rt-probe'
 CONTROLLERS = 'cgroup.controllers'
 SUBTREE = 'cgroup.subtree_control'
@@ -30,9 +31,9 @@ class Outcome(enum.Enum):
 
 
 def hierarchy_of(fs: cgroup.CgroupFS) -> cgroup.Hierarchy | None:
-    """The place of the cpu controller; None where it is not mounted.
+    """Returns where the controller cpu is mounted; None if it is not.
 
-    :raises KernelError: it cannot be found out
+    :raises KernelError: when that cannot be found out
     """
     with _explained('/'):
         return _hierarchy_of(fs)
@@ -69,7 +70,7 @@ def _words(fs: cgroup.CgroupFS, group: str, name: str) -> list[str]:
 
 
 class Survey:
-    """One look at the kernel, with a scratch group while it is open."""
+    """A survey of the kernel, with a scratch group while it is open."""
 
     def __init__(self, fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
                  ) -> None:
@@ -79,35 +80,35 @@ class Survey:
 
     @property
     def version(self) -> int:
-        """The version of the cgroups: 1 or 2."""
+        """The version of cgroups: 1 or 2."""
         return 1 if self.hierarchy.controller else 2
 
     def in_root(self, name: str) -> bool:
-        """Whether the root group has a file."""
+        """Checks whether the root group has a file."""
         return self._exists(self.hierarchy.mount, name)
 
     def in_group(self, name: str) -> bool:
-        """Whether a new group has a file."""
+        """Checks whether a new group has a file."""
         return self._exists(self._scratch, name)
 
     def value(self, name: str) -> str:
-        """What a new group holds in a file."""
+        """Returns what a file of a new group holds."""
         return self.fs.read(posixpath.join(self._scratch, name))
 
     def number(self, name: str) -> int:
-        """The first number that a new group holds in a file."""
+        """Returns the first number that a file of a new group holds."""
         words = self.value(name).split()
         if not words:
             raise ValueError(f'{name} is empty')
         return int(words[0])
 
     def attempt(self, name: str, text: str) -> Outcome:
-        """How a new group takes a value; it is a new one again then."""
+        """Tries how a new group takes a value; then makes the group anew."""
         try:
             self.fs.write(posixpath.join(self._scratch, name), text)
         except OSError as error:
             if error.errno != errno.EINVAL:
-                raise  # no answer to the question
+                raise  # Another error does not tell how the kernel takes it.
             return Outcome.SHORT if cgroup.is_short(error) else Outcome.REFUSED
         self.fs.remove(self._scratch)
         self.fs.make(self._scratch)
@@ -124,12 +125,15 @@ class Survey:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[None]:
-        """:raises KernelError: nothing can be found out"""
+        """Makes the scratch group for the time of the block.
+
+        :raises KernelError: when the kernel or the block fails
+        """
         with (_explained(self._scratch),
               self.fs.locked(self.hierarchy.mount)):
             self._enable()
             with contextlib.suppress(FileNotFoundError):
-                self.fs.remove(self._scratch)  # left by a crash
+                self.fs.remove(self._scratch)  # A crash may have left it.
             self.fs.make(self._scratch)
             try:
                 yield
@@ -137,8 +141,8 @@ class Survey:
                 self.fs.remove(self._scratch)
 
     def _enable(self) -> None:
-        # On v2 groups have the files of a controller only where their
-        # parent hands it on; libvirt does the same for its guests.
+        # On v2 groups have the files of a controller only if their parent
+        # enables the controller.  libvirt enables it for its guests, too.
         root = self.hierarchy.mount
         if self.version == 2 and 'cpu' not in _words(self.fs, root, SUBTREE):
             self.fs.write(posixpath.join(root, SUBTREE), '+cpu')

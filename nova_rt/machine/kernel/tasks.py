@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The tasks of a guest: where they are, and their scheduling policy."""
+"""Finds the tasks of a guest, and changes their scheduling policies."""
 
 from collections.abc import Iterator, Sequence
 import contextlib
@@ -29,9 +29,9 @@ class Tasks:
         self._fs = fs
 
     def mount_of(self, controller: str) -> str:
-        """Mount point of a v1 controller, or of v2 for ''.
+        """Returns the mount point of a v1 controller, or of v2 for ''.
 
-        :raises LookupError: it is not mounted
+        :raises LookupError: when the controller is not mounted
         """
         for point, kind, options in self._fs.mounts():
             if kind == ('cgroup' if controller else 'cgroup2') and (
@@ -40,9 +40,9 @@ class Tasks:
         raise LookupError(f'cgroup controller {controller} is not mounted')
 
     def group_of(self, pid: int, controller: str) -> str:
-        """The group of a process, as in /proc/PID/cgroup.
+        """Returns the group of a process, as in /proc/PID/cgroup.
 
-        :raises LookupError: no such process or controller
+        :raises LookupError: when the process or the controller does not exist
         """
         try:
             text = pathlib.Path(f'/proc/{pid:d}/cgroup').read_text()
@@ -55,29 +55,32 @@ class Tasks:
         raise LookupError(f'process {pid} has no {controller} group')
 
     def partition(self, controller: str) -> str:
-        """The top group of all guests on this host."""
+        """Returns the top group of all guests on this host."""
         mount = self.mount_of(controller)
         present = self._fs.children(mount)
         for group in cgroup.PARTITIONS:
             if mount + group in present:
                 return group
-        # Neither is there before the first guest.
+        # Before the first guest there is neither of the two groups.
         systemd, plain = cgroup.PARTITIONS
         return systemd if mount + '/system.slice' in present else plain
 
     def confine(self, pid: int, cpus: tuple[int, ...]) -> tuple[int, ...]:
-        """Keep the group of *pid* on *cpus*; see :meth:`confine_group`.
+        """Keeps the group of *pid* on *cpus*; see :meth:`confine_group`.
 
-        :raises LookupError: it has ended, or there are no cpusets
+        :raises LookupError: when the process has ended, or when there are no
+            cpusets
+        :raises OSError: when the kernel refuses
         """
         return self.confine_group(self.cpuset_group_of(pid), cpus)
 
     def confine_group(self, group: str, cpus: tuple[int, ...]
                       ) -> tuple[int, ...]:
-        """Keep a cpuset on *cpus*; nothing to do where it is.
+        """Keeps a cpuset on *cpus*, if it is not on them already.
 
-        :returns: what it was kept on before; () for no CPUs of its own
-        :raises OSError, LookupError: it cannot be confined
+        :returns: the CPUs of the cpuset before; () if it had none of its own
+        :raises OSError: when the kernel refuses
+        :raises LookupError: when there are no cpusets
         """
         path = self._cpus_of(group)
         before = cpulist.parse_ids(self._fs.read(path))
@@ -85,16 +88,19 @@ class Tasks:
         return before
 
     def is_confined(self, pid: int, cpus: tuple[int, ...]) -> bool:
-        """Whether the group of *pid* is kept on just *cpus*.
+        """Checks whether the group of *pid* is kept on exactly *cpus*.
 
-        :raises OSError, LookupError: it cannot be told
+        :raises OSError: when the cpuset cannot be read
+        :raises LookupError: when the process has ended, or when there are no
+            cpusets
         """
         return self.is_group_confined(self.cpuset_group_of(pid), cpus)
 
     def is_group_confined(self, group: str, cpus: tuple[int, ...]) -> bool:
-        """Whether a cpuset is kept on just *cpus*.
+        """Checks whether a cpuset is kept on exactly *cpus*.
 
-        :raises OSError, LookupError: it cannot be told
+        :raises OSError: when the cpuset cannot be read
+        :raises LookupError: when there are no cpusets
         """
         return self._fs.read(self._cpus_of(group)) == _ids(cpus)
 
@@ -103,9 +109,10 @@ class Tasks:
             self._fs.write(path, _ids(cpus))
 
     def cpuset_group_of(self, pid: int) -> str:
-        """The group of a process or thread in the hierarchy of cpusets.
+        """Returns the group of a task in the hierarchy of cpusets.
 
-        :raises LookupError: it has ended, or there are no cpusets
+        :raises LookupError: when the task has ended, or when there are no
+            cpusets
         """
         return self.group_of(pid, self.cpuset)
 
@@ -115,7 +122,7 @@ class Tasks:
 
     @property
     def cpuset(self) -> str:
-        """The hierarchy of cpusets: a v1 controller, or v2."""
+        """The hierarchy of cpusets: a v1 controller, or '' for v2."""
         try:
             self.mount_of('cpuset')
         except LookupError:
@@ -124,14 +131,15 @@ class Tasks:
 
     def gather(self, groups: Sequence[str], controller: str,
                cpus: tuple[int, ...]) -> None:
-        """Put the vCPU threads of a guest into the first of their groups.
+        """Moves the vCPU threads of a guest into the first of their groups.
 
         A replicated interface would charge the guest once for each group.
         Each thread stays on its pCPU.
 
-        :param groups: of the vCPUs, in their order
-        :param cpus: the pCPU of each
-        :raises OSError, LookupError: they cannot be put there
+        :param groups: the groups of the vCPUs, in order
+        :param cpus: the pCPU of each vCPU
+        :raises OSError: when the kernel refuses
+        :raises LookupError: when the controller is not mounted
         """
         mount = self.mount_of(controller)
         first = posixpath.join(mount, groups[0].strip('/'))
@@ -143,23 +151,23 @@ class Tasks:
 
     def threads(self, group: str, controller: str, keeper: int = 0
                 ) -> list[int]:
-        """The ids of the threads in a group and below it.
+        """Returns the ids of the threads in a group and below it.
 
         :param keeper: a process whose threads are left out
         """
         return list(self._threads(group, controller, keeper))
 
     def vcpu_threads(self, group: str, controller: str) -> list[int]:
-        """The threads in the group of a vCPU that run its code.
+        """Returns the threads in the group of a vCPU that run its code.
 
-        KVM's own worker threads are in the group of the vCPU that made
-        them, and nobody reserves for them.
+        KVM's own worker threads are in the group of the vCPU that made them,
+        but have no part in the reservation.
         """
         return [thread for thread in self._threads(group, controller, 0)
                 if not thread_state.is_worker(thread)]
 
     def idle_groups(self, group: str, controller: str) -> Iterator[str]:
-        """The groups below *group* that have neither groups nor tasks."""
+        """Yields the groups below *group* that have no groups and no tasks."""
         for child in self.groups_below(group, controller):
             if self.groups_below(child, controller):
                 yield from self.idle_groups(child, controller)
@@ -168,20 +176,23 @@ class Tasks:
                 yield child
 
     def _is_populated(self, group: str, controller: str) -> bool:
-        """Whether tasks that the kernel lists no more have yet to end.
+        """Checks if tasks that the kernel no longer lists have yet to end.
 
-        Without a budget they never would, and one that was interrupted
-        where it holds up RCU would take the host with it.
+        Without a budget these tasks never end, and a task that was
+        interrupted where it holds up RCU would hang the host.
         """
         return not controller and cgroup.is_populated(
             self._fs, posixpath.join(self.mount_of(''), group.strip('/')))
 
     def runs_at(self, thread: int, policy: str, priority: int) -> bool:
-        """Whether it has this policy and priority, or has ended."""
+        """Checks if a thread has this policy and priority, or has ended."""
         return _runs_at(thread, policy, priority)
 
     def outranks(self, thread: int, policy: str, priority: int) -> bool:
-        """Whether it is real-time by another policy, or by more priority."""
+        """Checks for a real-time policy or priority beyond the given one.
+
+        That is another real-time policy, or a higher priority.
+        """
         with contextlib.suppress(ProcessLookupError):
             own = os.sched_getparam(thread).sched_priority
             return own > priority or (
@@ -189,40 +200,42 @@ class Tasks:
         return False
 
     def is_init(self, thread: int, keeper: int) -> bool:
-        """Whether it is the first thread of what the keeper started.
+        """Checks whether a thread is the init that the keeper started.
 
-        It gets the policy last and loses it first: as long as it has it,
-        so had all the others.
+        The init gets the policy last and loses it first, so that, while it
+        has the policy, all other threads have got it, too.
         """
         return _is_child(thread, keeper)
 
     def groups_below(self, group: str, controller: str) -> list[str]:
-        """The groups right below a group."""
+        """Returns the groups directly below a group."""
         mount = self.mount_of(controller)
         return [path.removeprefix(mount) for path in self._fs.children(
             posixpath.join(mount, group.strip('/')))]
 
     def make_real_time(self, group: str, controller: str, keeper: int,
                        policy: str, priority: int) -> int:
-        """Give all tasks of a guest a real-time policy.
+        """Gives all tasks of a guest a real-time policy.
 
-        A task may fork while we walk; children of a task that was changed
-        inherit the policy, so the walk ends.
+        Tasks may fork during a pass over the group, so there are several
+        passes.  The children of a task that was changed inherit the policy,
+        so the passes come to an end.
 
-        :param keeper: pid of the process that keeps the guest (libvirt_lxc),
-            which is left alone
+        :param keeper: pid of the keeper of the guest (libvirt_lxc), which is
+            not changed
         :returns: how many threads were changed
-        :raises KernelError: refused, or the guest forks faster than we walk
+        :raises KernelError: when the kernel refuses, or when the guest forks
+            faster than its tasks can be changed
         """
         changed = 0
         for _ in range(_PASSES):
-            others = [thread for thread
-                      in self._threads(group, controller, keeper)
-                      if not _runs_at(thread, policy, priority)]
-            if not others:
+            pending = [thread for thread
+                       in self._threads(group, controller, keeper)
+                       if not _runs_at(thread, policy, priority)]
+            if not pending:
                 return changed
-            for thread in [other for other in others
-                           if not self.is_init(other, keeper)] or others:
+            for thread in [task for task in pending
+                           if not self.is_init(task, keeper)] or pending:
                 changed += _set(group, controller, thread, policy, priority)
         raise exception.KernelError(
             interface='sched_setscheduler', group=group,
@@ -231,15 +244,16 @@ class Tasks:
 
     def make_ordinary(self, group: str, controller: str, keeper: int
                       ) -> None:
-        """Take the real-time policy from all tasks of a group.
+        """Takes the real-time policy from all tasks of a group.
 
-        From those that are about to end as well, which cgroup v2 may list
-        no more: they need the budget that is taken next.
+        This includes tasks that are about to end, which cgroup v2 may no
+        longer list: as real-time tasks they would need the budget that is
+        taken next.
         """
         for _ in range(_PASSES):
-            found = {*self._threads(group, controller, 0),
-                     *self.every_thread(group, controller)}
-            rest = [thread for thread in found
+            threads = {*self._threads(group, controller, 0),
+                       *self.every_thread(group, controller)}
+            rest = [thread for thread in threads
                     if _policy_of(thread) in _REAL_TIME]
             if not rest:
                 return
@@ -248,9 +262,9 @@ class Tasks:
                 _set(group, controller, thread, 'none', 0)
 
     def every_thread(self, group: str, controller: str) -> Iterator[int]:
-        """The threads of all processes of a v2 group, be they listed or not.
+        """Yields the threads of all processes of a v2 group, listed or not.
 
-        A process is in the group that its first thread is in.
+        A process is in the group of its first thread.
         """
         return _all_threads(group) if not controller else iter(())
 
@@ -266,7 +280,7 @@ class Tasks:
                     path, 'tasks' if controller else 'cgroup.threads'))
             except OSError as error:
                 if error.errno in (errno.ENOENT, errno.ENODEV):
-                    continue  # the group was removed meanwhile
+                    continue  # The group was removed meanwhile.
                 raise
             for thread in map(int, text.split()):
                 if thread != keeper and not _belongs(thread, keeper):
@@ -279,7 +293,7 @@ def _ids(cpus: tuple[int, ...]) -> str:
 
 def _all_threads(group: str) -> Iterator[int]:
     for process in pathlib.Path('/proc').glob('[0-9]*'):
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # The process has ended.
             text = (process / 'cgroup').read_text()
             path = text.rpartition('0::')[2].strip()
             if f'{path}/'.startswith(f'{group.rstrip("/")}/'):
@@ -287,22 +301,22 @@ def _all_threads(group: str) -> Iterator[int]:
 
 
 def _belongs(thread: int, process: int) -> bool:
-    """Whether *thread* is one of *process*."""
+    """Checks whether *thread* belongs to *process*."""
     return os.path.exists(f'/proc/{process:d}/task/{thread:d}')
 
 
 def _is_child(thread: int, process: int) -> bool:
-    """Whether *thread* is the first of a child of *process*."""
+    """Checks whether *thread* is the first thread of a child of *process*."""
     try:
         text = pathlib.Path(f'/proc/{thread:d}/status').read_text()
     except OSError:
-        return False  # it has ended
-    found = dict(line.split(':', 1) for line in text.splitlines())
-    return (int(found['Tgid']), int(found['PPid'])) == (thread, process)
+        return False  # The thread has ended.
+    fields = dict(line.split(':', 1) for line in text.splitlines())
+    return (int(fields['Tgid']), int(fields['PPid'])) == (thread, process)
 
 
 def _policy_of(thread: int) -> int:
-    """Its policy; a task that has ended counts as real-time: done."""
+    """Returns the policy of a thread; SCHED_RR for one that has ended."""
     try:
         return os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK
     except ProcessLookupError:
@@ -310,7 +324,7 @@ def _policy_of(thread: int) -> int:
 
 
 def _runs_at(thread: int, policy: str, priority: int) -> bool:
-    """Whether it has these; one that has ended counts as done."""
+    """Checks policy and priority; True for a thread that has ended."""
     try:
         return (os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK
                 == _POLICIES[policy] and

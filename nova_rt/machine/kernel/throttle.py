@@ -1,49 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How long a throttled server keeps the timer that would replenish it.
+"""Computes how long the timer of a throttled server can be pending.
 
 A deadline server that has used its runtime is throttled until a timer fires
 at its deadline.  In the first HCBS patches nothing stops that timer when the
-group loses its runtime, and to replenish a server without a runtime is a BUG
-of the kernel, which ends the host.  So a runtime may be taken only once no
-such timer can stand any more.  When that is follows from what the group held:
+group loses its runtime, and the kernel hits a BUG when it replenishes a server
+without a runtime, which brings the host down.  So a runtime may be taken only
+when no such timer can be pending.  That time follows from what the group held:
 
-* Run time is charged at ticks, so a server overruns.  It is replenished one
-  runtime at a time until the debt is paid, and its deadline moves by one
-  period with each (``replenish_dl_entity`` in kernel/sched/deadline.c).
-* A new runtime or period does not move a timer that stands already.
+* Run time is charged at ticks, so a server overruns.  The kernel replenishes
+  the server one runtime at a time until the debt is paid, and each time moves
+  the deadline by one period (``replenish_dl_entity`` in
+  kernel/sched/deadline.c).
+* A new runtime or period does not move a timer that is pending already.
 
-Where the CPU itself was taken away meanwhile, the debt may be any, so all
-timers that the kernel shows are waited for as well.
+If a hypervisor took the CPU away meanwhile, the debt has no bound.  That is
+why all timers that the kernel shows are waited for, too.
 """
 
 from nova_rt.rules import reservation
 
-#: A tick, or a timer of HRTICK, that came late: firmware, a hypervisor.
+#: How late a tick or a timer of HRTICK may come, because of firmware or a
+#: hypervisor.
 _LATE_US = 10_000
-#: Timers themselves may fire late.
+#: How late the timer of a server may fire.
 _MARGIN_US = 20_000
-#: Below this the debt of one overrun lasts for too many periods.
+#: With a shorter runtime the debt of one overrun lasts for too many periods.
 _LEAST_FINE_US = 100
-#: Of what stood before this process: that of any period with a runtime of
-#: no less than an overrun.
+#: How long a timer from before this process can be pending: that of the
+#: longest period with a runtime of at least one overrun.
 _UNKNOWN_US = 2 * reservation.MAX_PERIOD_US + _MARGIN_US
 _SECOND_US = 1_000_000
-#: The same, in seconds.
+#: _MARGIN_US in seconds.
 MARGIN_SECONDS = _MARGIN_US / _SECOND_US
 
 
 def least_runtime_us(tick_us: int, by_timer: bool | None) -> int:
-    """The shortest runtime whose debt is paid in a few periods.
+    """Returns the shortest runtime whose debt is paid in a few periods.
 
-    :param by_timer: whether HRTICK is on; None where the kernel does not
-        tell, which is taken for no
+    :param by_timer: whether HRTICK is on; None, if the kernel does not tell,
+        counts as False
     """
     return min(tick_us, _LEAST_FINE_US) if by_timer else tick_us
 
 
 def standing_us(runtime_us: int, period_us: int, tick_us: int) -> int:
-    """How long from now on a timer of such a server can stand.
+    """Returns how long from now on a timer of a server can be pending.
 
     That is ``ceil((overrun + runtime) / runtime)`` periods.
 
@@ -57,22 +59,22 @@ def standing_us(runtime_us: int, period_us: int, tick_us: int) -> int:
 
 
 def last_steps_us(runtime_us: int, period_us: int, tick_us: int) -> int:
-    """How long a task needs that has but a few instructions left to run.
+    """Returns how long a task needs to run its last few instructions.
 
-    Its server is replenished, and then the task runs to its end.
+    The server of the task is replenished, and then the task ends.
 
-    :returns: us; no more than what is waited for of the unknown
+    :returns: us; at most the time for timers from before this process
     """
     return min(standing_us(runtime_us, period_us, tick_us), _UNKNOWN_US)
 
 
 class Timers:
-    """Until when the timers of each group can stand, as far as we know.
+    """Remembers until when the timers of each group can be pending.
 
     Times are those of a monotonic clock, in seconds.
 
-    :param now: when this process began to look: what it finds may have
-        been resized just before
+    :param now: when this process began; budgets may have been changed just
+        before
     """
 
     def __init__(self, now: float) -> None:
@@ -80,10 +82,10 @@ class Timers:
         self._until: dict[str, float] = {}
 
     def note(self, group: str, standing_us: int, now: float) -> None:
-        """Before a change: what *group* holds was in force until *now*.
+        """Notes, before a change, that a budget was in force until *now*.
 
-        :param standing_us: 0 where it holds nothing; then, if it was not
-            known before, nothing of it stands
+        :param standing_us: how long a timer of the budget can be pending; 0
+            if *group* has no budget, so that an unknown group has no timer
         """
         if now > self._unknown:
             self._until = {name: until for name, until
@@ -95,5 +97,5 @@ class Timers:
             self._until.setdefault(group, now)
 
     def until(self, group: str) -> float:
-        """When the last of those that were set up before is gone."""
+        """Returns when the last timer of *group* from before is gone."""
         return self._until.get(group, self._unknown)

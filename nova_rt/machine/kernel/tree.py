@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The order of writes in a tree of groups, the same for all interfaces.
+"""Orders the writes in a tree of groups, for all interfaces alike.
 
-A child must fit its parent at each single write, and a parent shall hold
-just what its children do, so that no guest finds room to take.  So parents
-grow first, top down, and shrink last, bottom up.
+After each single write a child must fit its parent, and in the end a parent
+must hold just what its children hold, so that no guest finds room to take.
+That is why parents grow first, top down, and shrink last, bottom up.
 
-A *lane* is what the kernel admits by: one for all CPUs where the interface
-is replicated, else one for each possible CPU.
+The kernel admits by *lanes*: a replicated interface has one lane for all
+CPUs, and any other interface has one lane for each possible CPU.
 """
 
 import abc
@@ -30,21 +30,24 @@ from nova_rt.rules import reservation
 
 SYSCTL = '/proc/sys/kernel/sched_rt_{}_us'
 
-#: Of parents.  With children no order of writes can change a period safely;
-#: in this one the runtime in us is the bandwidth in ppm.
+#: The period of parents.  No order of writes can change the period of a group
+#: with children safely.  With this period the runtime in us equals the
+#: bandwidth in ppm.
 PARENT_PERIOD_US = reservation.PPM
 
-#: A removed group gives its budget back some 20 ms later (RCU), on a host
-#: under heavy load more than 200 ms; while the kernel says that it counts
-#: such a group we wait longer: its tasks may have yet to end.
+#: How long to retry a write for which the kernel has no room, in seconds.  A
+#: removed group gives its budget back some 20 ms later (RCU), and more than
+#: 200 ms later on a host under heavy load.  While the kernel tells that it
+#: still counts a removed group, its tasks may have yet to end, and the
+#: patience is longer.
 _PATIENCE_SECONDS = {False: 0.4, True: 10.0}
 _RETRY_SECONDS = 0.02
 _SECOND_US = 1_000_000
 
 _REASONS = {
     errno.EINVAL: 'the kernel refuses the value or has no room (EINVAL)',
-    errno.EBUSY: 'it still has real-time tasks, or SCHED_DEADLINE tasks hold '
-                 'the bandwidth (EBUSY)',
+    errno.EBUSY: 'the group still has real-time tasks, or SCHED_DEADLINE '
+                 'tasks hold the bandwidth (EBUSY)',
     errno.EPERM: 'no permission (EPERM)',
     errno.EACCES: 'no permission (EACCES)',
 }
@@ -54,8 +57,8 @@ _REASONS = {
 class _Level:
     """A parent and the runtimes it must hold.
 
-    :ivar slack: what is held beyond its children, here and below: the
-        kernel may still count groups that were removed
+    :ivar slack: what the parent and the groups below it hold beyond their
+        children, because the kernel may still count removed groups
     """
 
     path: str
@@ -65,17 +68,17 @@ class _Level:
 
     @property
     def peak(self) -> base.Lanes:
-        """While old and new leaves are mixed."""
+        """The runtimes while some leaves have old and some new budgets."""
         return tuple(map(max, self.old, self.new))
 
     @property
     def wide(self) -> base.Lanes:
-        """The same next to what was removed."""
+        """The runtimes of *peak* with room for removed groups, too."""
         return _add(self.peak, self.slack)
 
 
 class TreeInterface(base.KernelInterface):
-    """The parts that all interfaces share; see KernelInterface."""
+    """The parts that all interfaces have in common; see KernelInterface."""
 
     max_period_us = reservation.MAX_PERIOD_US
 
@@ -87,48 +90,51 @@ class TreeInterface(base.KernelInterface):
     def held(self, group: str) -> base.Held:
         return self._get(self._path(group))
 
-    # What the interfaces differ in.
+    # The following methods differ between interfaces.
 
     @abc.abstractmethod
     def _get(self, path: str) -> base.Held:
-        """What a group holds; all zero for none of its own."""
+        """Returns what a group holds; all 0 for a group without a budget."""
 
     @abc.abstractmethod
     def _put(self, journal: rt_journal.Journal, path: str, held: base.Held
              ) -> None:
-        """Make a group hold this, by steps the kernel admits."""
+        """Makes a group hold *held*, by steps that the kernel admits."""
 
     def _clear(self, journal: rt_journal.Journal, path: str) -> None:
-        """Take what a leaf holds."""
+        """Takes the budget of a leaf."""
         self._put(journal, path, self._get(path).none)
 
     def _counted(self, path: str) -> base.Held:
-        """What the kernel counts of a group."""
+        """Returns what the kernel counts for a group."""
         return self._get(path)
 
     def _expected(self, path: str, held: base.Held) -> base.Lanes:
-        """ppm that a leaf may count once it holds this."""
+        """Returns the ppm that the kernel counts for a leaf with *held*."""
         return held.ppm
 
     def _parents(self, path: str) -> list[str]:
-        """The groups whose budget a group's is part of, top down."""
+        """Returns the groups above *path* whose budgets include its budget.
+
+        :returns: top down
+        """
         parts = path[len(self._root):].strip('/').split('/')[:-1]
         return [posixpath.join(self._root, *parts[:depth + 1])
                 for depth in range(len(parts))]
 
     def _below(self, path: str) -> list[str]:
-        """The groups whose budget is part of that of *path*."""
+        """Returns the groups whose budgets are part of that of *path*."""
         return self._fs.children(path)
 
     def _parent_lanes(self, path: str, total: base.Lanes) -> base.Lanes:
-        """The runtimes a parent holds for the *total* of its children."""
+        """Returns what a parent holds for the *total* of its children."""
         return tuple(max(lane, self.min_runtime_us) if lane else 0
                      for lane in total)
 
-    # KernelInterface.
+    # The following methods are those of KernelInterface.
 
     def prepare(self, ppm: int) -> None:
-        """Mainline and the first HCBS kernels start with 950 000."""
+        """Does nothing: the root of these kernels starts with 95 %."""
 
     def capacity(self, ours: str) -> base.Capacity:
         with self._explained(self._root):
@@ -141,9 +147,9 @@ class TreeInterface(base.KernelInterface):
                                  min_runtime_us=self.least_runtime_us())
 
     def least_runtime_us(self) -> int:
-        """The shortest runtime that a group of guests may have now.
+        """Returns the shortest runtime that a group of guests may have now.
 
-        It depends on HRTICK where a runtime below a tick is a danger.
+        If a runtime below a tick is dangerous, the answer depends on HRTICK.
         """
         if not self.fragile:
             return self.min_runtime_us
@@ -183,7 +189,7 @@ class TreeInterface(base.KernelInterface):
         with self._changing([]) as journal:
             self._settle(journal, {*self._parents(path), path})
 
-    # Admission.
+    # The following methods write in the order that the kernel admits.
 
     def _set(self, journal: rt_journal.Journal, leaves: Mapping[str, base.Held]
              ) -> None:
@@ -201,7 +207,7 @@ class TreeInterface(base.KernelInterface):
             self._settle(journal, [level.path for level in levels])
         except OSError as error:
             if not removed or not _has_no_room(error):
-                raise  # else the next settle does it
+                raise  # Otherwise the next settle() succeeds.
 
     def _raise(self, journal: rt_journal.Journal,
                parents: Mapping[str, base.Lanes],
@@ -214,7 +220,11 @@ class TreeInterface(base.KernelInterface):
             self._put_patiently(journal, path, leaves[path])
 
     def _levels(self, leaves: Mapping[str, base.Held]) -> list[_Level]:
-        """The parents of *leaves* once these hold so much, top down."""
+        """Returns the parents of *leaves* with their old and new runtimes.
+
+        :param leaves: what each leaf will hold
+        :returns: top down
+        """
         held = {path: self._expected(path, leaf)
                 for path, leaf in leaves.items()}
         parents = {parent for path in leaves
@@ -255,7 +265,7 @@ class TreeInterface(base.KernelInterface):
 
     def _put_patiently(self, journal: rt_journal.Journal, path: str,
                        held: base.Held) -> None:
-        """Outlast the late return of a removed group's budget."""
+        """Writes, and retries while a removed group may return its budget."""
         start = time.monotonic()
         while True:
             try:
@@ -268,7 +278,7 @@ class TreeInterface(base.KernelInterface):
             time.sleep(_RETRY_SECONDS)
 
     def _top(self, path: str) -> str:
-        """The group right below the root that *path* is in."""
+        """Returns the group directly below the root that has *path* in it."""
         return '/'.join(path.split('/')[:_depth(self._root) + 2])
 
     def _parent(self, path: str) -> base.Lanes:
@@ -276,7 +286,7 @@ class TreeInterface(base.KernelInterface):
         if any(held.runtimes) and held.period_us != PARENT_PERIOD_US:
             raise OSError(
                 f'{path} has a period of {held.period_us} us, which somebody '
-                f'else must have set; set it back to {PARENT_PERIOD_US}')
+                f'else must have set; set it to {PARENT_PERIOD_US} us')
         return held.runtimes
 
     def _growth(self, path: str, held: base.Held) -> int:
@@ -289,7 +299,7 @@ class TreeInterface(base.KernelInterface):
         return functools.reduce(_add, shares, (0,) * len(self._lanes))
 
     def _ppm(self, path: str) -> base.Lanes:
-        """What a group is counted for; nothing where it is gone."""
+        """Returns the ppm that are counted for a group; 0 if it is gone."""
         try:
             return self._counted(path).ppm
         except OSError as error:
@@ -298,7 +308,7 @@ class TreeInterface(base.KernelInterface):
             raise
 
     def _limits(self) -> base.Lanes:
-        """ppm by lane that the root group may hand out."""
+        """Returns the ppm of each lane that the root group may hand out."""
         held = self._get(self._root)
         limit = self._limit()
         return tuple(
@@ -307,7 +317,7 @@ class TreeInterface(base.KernelInterface):
             for own in held.runtimes)
 
     def _limit(self) -> int:
-        """ppm that the sysctls allow the root group."""
+        """Returns the ppm that the sysctls allow the root group."""
         runtime, period = self._sysctl()
         return (reservation.PPM if runtime < 0
                 else runtime * reservation.PPM // period)
@@ -322,16 +332,16 @@ class TreeInterface(base.KernelInterface):
                 'kernel.sched_rt_runtime_us is -1, which turns the '
                 'enforcement off; set it to 950000')
 
-    # Forms of a budget.
+    # The following methods convert budgets.
 
     @functools.cached_property
     def _cpus(self) -> tuple[int, ...]:
-        # Not os.cpu_count(): the ids of what is online may have gaps.
+        # os.cpu_count() would not do: the ids of online CPUs may have gaps.
         return cpulist.parse_ids(self._fs.read(cpulist.POSSIBLE))
 
     @property
     def _lanes(self) -> tuple[int, ...]:
-        """A pCPU id for each lane."""
+        """The id of a pCPU for each lane."""
         return self._cpus[:1] if self.replicated else self._cpus
 
     def _held(self, budget: base.Budget) -> base.Held:
@@ -354,14 +364,18 @@ class TreeInterface(base.KernelInterface):
             held.period_us)
 
     def _check(self, group: str, budget: base.Budget) -> None:
-        """Refuse what the kernel would, or would take for something else."""
+        """Refuses a budget that the kernel refuses or misunderstands.
+
+        :raises KernelError: when the budget breaks a rule
+        """
         runtimes = budget.runtime_us.values()
         rule = ''
         if not self.min_period_us <= budget.period_us <= self.max_period_us:
-            rule = (f'its periods go from {self.min_period_us} to '
+            rule = (f'a period must be {self.min_period_us} to '
                     f'{self.max_period_us} us')
         elif not runtimes or min(runtimes) < self.least_runtime_us():
-            rule = f'its runtimes start at {self.least_runtime_us()} us'
+            rule = (f'a runtime must be at least {self.least_runtime_us()} '
+                    f'us')
         elif max(runtimes) > budget.period_us:
             rule = 'a runtime cannot exceed its period'
         elif not self.replicated and not set(budget.runtime_us) <= set(
@@ -371,7 +385,7 @@ class TreeInterface(base.KernelInterface):
             raise exception.KernelError(
                 interface=self.name, group=group,
                 reason=f'it cannot hold {dict(budget.runtime_us)} us every '
-                       f'{budget.period_us}: {rule}')
+                       f'{budget.period_us} us: {rule}')
 
     def _path(self, group: str) -> str:
         return posixpath.join(self._root, group.strip('/'))
@@ -379,12 +393,16 @@ class TreeInterface(base.KernelInterface):
     def _tick_us(self) -> int:
         return 0 if ticks.high_resolution(self._fs) else ticks.tick_us()
 
-    # Around a change.
+    # The following methods protect a change.
 
     @contextlib.contextmanager
     def _changing(self, leaves: Iterable[str], since: float | None = None
                   ) -> Iterator[rt_journal.Journal]:
-        """:param since: when *leaves* had no real-time task any more"""
+        """Locks the hierarchy and returns a journal for a change.
+
+        :param since: the time from which *leaves* had no real-time tasks
+        :raises KernelError: when the change fails, after it was undone
+        """
         paths = list(leaves)
         with (self._explained(paths[0] if paths else self._root),
               self._fs.locked(self._root),
@@ -393,8 +411,9 @@ class TreeInterface(base.KernelInterface):
 
     def _watch(self, leaves: Sequence[str], since: float | None
                ) -> Callable[[str, bool], None]:
-        """Take a runtime only when no timer of its servers can stand.
+        """Returns a function that waits before a write takes a runtime.
 
+        It waits until no timer of the servers of the group can be pending.
         Parents have no tasks, and so no server that ever ran.
         """
         def watch(path: str, takes: bool) -> None:
@@ -415,15 +434,16 @@ class TreeInterface(base.KernelInterface):
         return watch if self.fragile else lambda path, takes: None
 
     def _outlast_ends(self, leaves: Iterable[str]) -> None:
-        """Let tasks that nobody can find any more run their last steps.
+        """Waits until ending tasks, which nobody can find, have ended.
 
-        A task that is about to end is in no list.  Without a budget it stays
-        in the run queue of its group until the host is rebooted: on cgroup
-        v1 the groups stay in the kernel's memory, with what those above
-        hold, and on others it may take the host with it.
+        A task that is about to end is in no list.  Without a budget the task
+        stays in the run queue of its group until the host is rebooted.  On
+        cgroup v1 its groups then stay in the kernel's memory, with the
+        bandwidth of the groups above them; on cgroup v2 the whole host may
+        hang.
         """
         if self.fragile:
-            return  # the timers are outlasted, which takes longer
+            return  # The wait for timers takes longer.
         longest = 0
         for path in leaves:
             with self._explained(path), _tolerate_gone():
@@ -434,12 +454,13 @@ class TreeInterface(base.KernelInterface):
         time.sleep(longest / _SECOND_US)
 
     def _outlast_timers(self) -> None:
-        """Wait for each replenishment that is due, whatever delayed it.
+        """Waits for each replenishment that is due, whatever delayed it.
 
-        Where run time was charged very late (a hypervisor took the CPU
-        away), a server may have a debt of many periods.
+        If run time was charged very late, because a hypervisor took the CPU
+        away, a server may have a debt of many periods.
         """
-        with contextlib.suppress(OSError):  # the kernel does not tell
+        # The kernel may not show its timers.
+        with contextlib.suppress(OSError):
             last = max(self._fs.timers(), default=0.0)
             while (now := time.monotonic()) < last or any(
                     due <= last for due in self._fs.timers()):
@@ -459,10 +480,10 @@ class TreeInterface(base.KernelInterface):
     def _refusal(self, group: str, error: OSError | ValueError
                  ) -> exception.KernelError:
         if isinstance(error, ValueError):
-            reason = f'the kernel shows what we cannot read: {error}'
+            reason = f'cannot read the value that the kernel shows: {error}'
         elif cgroup.is_short(error):
-            reason = ('there is no room for it: the kernel cut the write '
-                      'short, its way to refuse it')
+            reason = ('the kernel has no room for the budget, and refused '
+                      'it by a short write')
         else:
             reason = _REASONS.get(error.errno or 0, str(error))
         return exception.KernelError(

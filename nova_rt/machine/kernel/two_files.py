@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the interfaces with a file for the runtime and one for the period
-share: how their values are read, and the order of the two writes.
+"""Parts of interfaces with one file for the runtime and one for the period.
+
+They have in common how values are read, and the order of the two writes.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,13 +19,14 @@ RUNTIME = 'cpu.rt_runtime_us'
 PERIOD = 'cpu.rt_period_us'
 MULTI = 'cpu.rt_multi_runtime_us'
 
-#: What deadline servers of other classes may hold of each CPU (5 %).
+#: The bandwidth of each CPU that deadline servers of other scheduling classes
+#: may hold (5 %).
 _SERVER_PPM = 50_000
 _SEED_TRIES = 19
 
 
 class Runtime:
-    """One number for all CPUs, as a tuple of one lane."""
+    """The file of the runtime: one number for all CPUs, one lane."""
 
     def __init__(self, fs: cgroup.CgroupFS, group: str) -> None:
         self._fs = fs
@@ -41,7 +43,7 @@ class Runtime:
 
 
 class Period:
-    """One number."""
+    """The file of the period: one number."""
 
     def __init__(self, fs: cgroup.CgroupFS, group: str) -> None:
         self._fs = fs
@@ -58,7 +60,7 @@ class Period:
 
 
 def takes(old: Sequence[int], new: Sequence[int]) -> bool:
-    """Whether a lane loses all it has."""
+    """Checks whether a lane loses its whole runtime."""
     return any(before and not after
                for before, after in zip(old, new, strict=True))
 
@@ -77,8 +79,8 @@ class TwoFiles(tree.TreeInterface):
 
     def _put(self, journal: rt_journal.Journal, path: str, held: base.Held
              ) -> None:
-        # Each write is admitted alone, with the other value as it stands:
-        # a period that grows lowers the share, one that shrinks raises it.
+        # The kernel admits each write with the other value unchanged: a
+        # longer period lowers the share, and a shorter one raises it.
         period = self._period(path)
         runtime = self._runtime(path)
         if held.period_us > period.get() or not any(runtime.get()):
@@ -88,7 +90,7 @@ class TwoFiles(tree.TreeInterface):
             journal.set(period, held.period_us)
 
     def _seed(self, ppm: int) -> None:
-        """Have a root group that starts empty hand out up to *ppm*."""
+        """Gives a root group that starts empty up to *ppm* to hand out."""
         with self._changing([]) as journal:
             if any(self._get(self._root).runtimes):
                 return
@@ -99,9 +101,10 @@ class TwoFiles(tree.TreeInterface):
 
 
 def seed(put: Callable[[int], None], ppm: int) -> None:
-    """Call *put* with the largest share that the deadline side leaves.
+    """Calls *put* with the largest share that SCHED_DEADLINE tasks leave.
 
-    :raises OSError: it leaves nothing
+    :param ppm: the share to begin with
+    :raises OSError: when they leave nothing, or when *put* fails otherwise
     """
     for attempt in range(_SEED_TRIES):
         share = min(ppm, reservation.PPM) - attempt * _SERVER_PPM

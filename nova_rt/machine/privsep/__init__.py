@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The only writer of cgroup files and scheduling policies in the services.
+"""Writes cgroup files and changes scheduling policies, with privileges.
 
-Each function checks its arguments itself: it runs with privileges and must
-not serve as a way to write elsewhere, or to make other processes of the host
+In the services nothing else does.
+
+The services write to the host only by this module.  Each function checks its
+arguments itself, because it runs with privileges: nobody must be able to use
+the function to write to other files, or to make other processes of the host
 real-time.
 """
 
@@ -24,7 +27,7 @@ from nova_rt.machine.privsep import scratch
 from nova_rt.rules import cpulist
 
 CGROUP_ROOT = '/sys/fs/cgroup'
-#: What may be written, and the form of the values.
+#: The files that may be written, and the forms of their values.
 FILES = {
     'cpu.rt_runtime_us': r'[-0-9, ]{1,65536}',
     'cpu.rt_period_us': r'[-0-9, ]{1,65536}',
@@ -34,18 +37,18 @@ FILES = {
     'cpuset.mems': r'[-0-9,]{1,65536}',
     'cgroup.subtree_control': r'\+cpu(set)?',
 }
-#: Those of them that are written in the root of a hierarchy: what it has in
-#: all for groups, where the kernel starts with none of it.
+#: The files that may be written in the root group of a hierarchy.  They set
+#: the bandwidth of all groups, which some kernels leave at 0.
 ROOT_FILES = frozenset(FILES) - {'cpuset.cpus', 'cpuset.mems'}
-#: The groups at the top that have the servers below them.
+#: The groups directly below the root that have the servers below them.
 TOPS = frozenset(('machine', 'machine.slice'))
-#: And the one that is made and removed to probe the kernel.
+#: The group that is made and removed to probe the kernel.
 PROBE = 'nova-rt-probe'
 POLICIES = {'rr': os.SCHED_RR, 'fifo': os.SCHED_FIFO, 'none': os.SCHED_OTHER}
 
 SCHED_DEBUG = '/sys/kernel/debug/sched'
 
-#: Where libvirt's system daemon keeps the pids of QEMU processes.
+#: The directory where libvirt's system daemon keeps the pids of QEMU.
 QEMU_PIDS = '/run/libvirt/qemu'
 
 _CPU_FILE = re.compile(r'cpu\.[a-z0-9_.]+')
@@ -56,7 +59,8 @@ cgroup_pctxt = priv_context.PrivContext(
     cfg_section='nova_rt_privileged',
     # The public name, which stands in files of rootwrap and sudo.
     pypath='nova_rt.privsep.cgroup_pctxt',
-    # DAC_OVERRIDE: cgroup files belong to root.  SYS_NICE: the policy.
+    # DAC_OVERRIDE is needed to write cgroup files, which belong to root, and
+    # SYS_NICE to change policies.
     capabilities=[capabilities.CAP_DAC_OVERRIDE, capabilities.CAP_SYS_NICE])
 
 
@@ -69,9 +73,10 @@ def _checked(path: str) -> str:
 
 @functools.cache
 def _installed_forms() -> dict[str, str]:
-    """What kernel interfaces of other packages write, see KernelInterface.
+    """Returns the files that interfaces of other packages write.
 
-    Root has installed them.  They get files of the controller cpu only.
+    See ``KernelInterface.writes``.  Root has installed these packages.  They
+    may write only files of the controller cpu.
     """
     points = importlib.metadata.entry_points(group='nova_rt.kernel')
     return {name: form for point in points
@@ -80,9 +85,9 @@ def _installed_forms() -> dict[str, str]:
 
 
 def _place(real: str) -> list[str]:
-    """The names of groups, from the root of the hierarchy on."""
+    """Returns the names of groups on a path, from the root group on."""
     parts = real.removeprefix(CGROUP_ROOT + '/').split('/')
-    # With version 2 the root of all is that of the hierarchy.
+    # With cgroup v2, CGROUP_ROOT itself is the root of the hierarchy.
     return parts[1:] if _is_hierarchy(parts[0]) else parts
 
 
@@ -91,7 +96,7 @@ def _is_hierarchy(name: str) -> bool:
 
 
 def _is_ours(groups: list[str], name: str) -> bool:
-    """Whether a file of these groups is for servers, or probes."""
+    """Checks whether a file belongs to servers, the root or the probe."""
     if not groups:
         return name in ROOT_FILES or name in _installed_forms()
     return groups[0] in TOPS or groups == [PROBE]
@@ -109,16 +114,20 @@ def has_form(name: str, text: str) -> bool:
 
 @cgroup_pctxt.entrypoint
 def write_cgroup_file(path: str, text: str) -> None:
-    """One write(2) of *text* and a newline.
+    """Writes *text* and a newline by one write(2).
 
-    :raises OSError: the kernel's errno; EINVAL for a short write, which is
-        how HCBS kernels refuse.  The rest is never resent: a kernel would
-        take it for a number of its own.
+    The rest of a short write is never sent: the kernel would read it as
+    another number.
+
+    :raises PermissionError: when nova-rt may not write the file or the value
+    :raises OSError: when the kernel refuses, with its errno; EINVAL for a
+        short write, by which HCBS kernels refuse
     """
     name = os.path.basename(path)
     real = _checked(path)
     if not has_form(name, text) or not _is_ours(_place(real)[:-1], name):
-        raise PermissionError(errno.EPERM, f'{path} is not ours to write')
+        raise PermissionError(
+            errno.EPERM, f'nova-rt may not write {text[:80]!r} to {path}')
     data = text.encode() + b'\n'
     handle = os.open(real, os.O_WRONLY | os.O_CLOEXEC)
     try:
@@ -130,34 +139,44 @@ def write_cgroup_file(path: str, text: str) -> None:
 
 @cgroup_pctxt.entrypoint
 def make_group(path: str) -> None:
-    """mkdir(2) of one of TOPS, or of PROBE."""
+    """Makes one of TOPS, or PROBE, by mkdir(2).
+
+    :raises PermissionError: when *path* is another group
+    :raises OSError: when the kernel refuses, with its errno
+    """
     real = _checked(path)
     groups = _place(real)
     if len(groups) != 1 or groups[0] not in TOPS | {PROBE}:
-        raise PermissionError(errno.EPERM, f'{path} is not ours to make')
+        raise PermissionError(errno.EPERM, f'nova-rt may not make {path}')
     os.mkdir(real)
 
 
 @cgroup_pctxt.entrypoint
 def remove_group(path: str) -> None:
-    """rmdir(2) of the group that was made to probe the kernel."""
+    """Removes the group PROBE by rmdir(2).
+
+    :raises PermissionError: when *path* is another group
+    :raises OSError: when the kernel refuses, with its errno
+    """
     real = _checked(path)
     if _place(real) != [PROBE]:
-        raise PermissionError(errno.EPERM, f'{path} is not ours to remove')
+        raise PermissionError(errno.EPERM, f'nova-rt may not remove {path}')
     os.rmdir(real)
 
 
 @cgroup_pctxt.entrypoint
 def place_vcpu(path: str, controller: str, thread: int, cpu: int) -> None:
-    """Put a vCPU thread into a vCPU's group of the same guest, on one pCPU.
+    """Moves a vCPU thread to another vCPU's group of its guest, on one pCPU.
 
-    :param path: of the group
-    :raises OSError: ESRCH where the thread is gone or elsewhere, else the
-        kernel's errno
+    :param path: the path of the group
+    :raises PermissionError: when the group does not belong to a server
+    :raises OSError: ESRCH when the thread is gone or is not a vCPU of this
+        guest, else the kernel's errno
     """
     real = _checked(path)
     if not _is_ours(_place(real), 'tasks'):
-        raise PermissionError(errno.EPERM, f'{path} is not of a server')
+        raise PermissionError(errno.EPERM,
+                              f'{path} does not belong to a server')
     guest, vcpu = os.path.split(real)
     for line in _groups_of(thread):
         _, controllers, group = line.split(':', 2)
@@ -168,7 +187,7 @@ def place_vcpu(path: str, controller: str, thread: int, cpu: int) -> None:
             break
     else:
         raise ProcessLookupError(errno.ESRCH,
-                                 f'{thread} is no vCPU of {guest}')
+                                 f'{thread} is not a vCPU of {guest}')
     name = 'tasks' if controller else 'cgroup.threads'
     pathlib.Path(real, name).write_text(str(thread))
     os.sched_setaffinity(thread, (cpu,))
@@ -176,25 +195,28 @@ def place_vcpu(path: str, controller: str, thread: int, cpu: int) -> None:
 
 @cgroup_pctxt.entrypoint
 def read_pid(name: str) -> int:
-    """The process of a running QEMU domain, as libvirt keeps it.
+    """Returns the pid of a running QEMU domain, as libvirt keeps it.
 
-    :param name: of the domain
-    :raises OSError: it is not running
+    :param name: the name of the domain
+    :raises PermissionError: when *name* cannot be the name of a domain
+    :raises OSError: when the domain is not running
     """
     if '/' in name or name.startswith('.'):
-        raise PermissionError(errno.EPERM, f'{name} is no domain')
+        raise PermissionError(errno.EPERM,
+                              f'{name} is not the name of a domain')
     return int(pathlib.Path(QEMU_PIDS, f'{name}.pid').read_text())
 
 
 @cgroup_pctxt.entrypoint
 def set_policy(group: str, controller: str, thread: int, policy: str,
                priority: int) -> None:
-    """Give a thread of a control group a scheduling policy.
+    """Gives a thread of a control group a scheduling policy.
 
-    :param group: as in /proc/PID/cgroup; the thread must be in it, so that
-        an id used again meanwhile by somebody else is left alone
-    :raises OSError: ESRCH where the thread is gone or elsewhere, else the
-        kernel's errno (EPERM: the group has no budget, or is none of TOPS)
+    :param group: as in /proc/PID/cgroup; the thread must be in the group or
+        below it, so that another thread that now has the id is not changed
+    :raises OSError: ESRCH when the thread is gone or in another group, else
+        the kernel's errno (EPERM: the group has no budget, or does not belong
+        to a server)
     """
     _check_member(group, controller, thread)
     number = POLICIES[policy]
@@ -203,9 +225,14 @@ def set_policy(group: str, controller: str, thread: int, policy: str,
 
 
 def _check_member(group: str, controller: str, thread: int) -> None:
-    """Only what runs for servers may be made real-time, here or elsewhere."""
+    """Checks that a thread runs for a server, in or below *group*.
+
+    :raises PermissionError: when *group* does not belong to a server
+    :raises ProcessLookupError: when the thread is gone or in another group
+    """
     if not TOPS.intersection(group.split('/')[1:2]):
-        raise PermissionError(errno.EPERM, f'{group} is not of a server')
+        raise PermissionError(errno.EPERM,
+                              f'{group} does not belong to a server')
     for line in _groups_of(thread):
         _, controllers, path = line.split(':', 2)
         if controller in controllers.split(',') and _below(path, group):
@@ -214,7 +241,7 @@ def _check_member(group: str, controller: str, thread: int) -> None:
 
 
 def _groups_at(real: str) -> tuple[str, str]:
-    """What the kernel may call a directory: below one mount, or another."""
+    """Returns the paths of a directory in /proc/PID/cgroup, for v2 and v1."""
     relative = real.removeprefix(CGROUP_ROOT)
     return relative, '/' + '/'.join(relative.split('/')[2:])
 
@@ -233,18 +260,18 @@ def _below(path: str, group: str) -> bool:
 
 @cgroup_pctxt.entrypoint
 def ping() -> None:
-    """Start the privileged process early, not in a server's start."""
+    """Does nothing, but starts the privileged process before any server."""
 
 
 @cgroup_pctxt.entrypoint
 def set_deadline(group: str, controller: str, thread: int, runtime_us: int,
                  period_us: int) -> None:
-    """Make a thread of a control group SCHED_DEADLINE.
+    """Makes a thread of a control group SCHED_DEADLINE.
 
     :param group: as for :func:`set_policy`
-    :param runtime_us: 0 to make it SCHED_OTHER again
-    :raises OSError: as of ``sched.start`` and ``sched.stop``; ESRCH
-        also where the thread is elsewhere
+    :param runtime_us: 0 to make the thread SCHED_OTHER
+    :raises OSError: as for ``sched.start`` and ``sched.stop``; ESRCH also
+        when the thread is in another group
     """
     _check_member(group, controller, thread)
     if runtime_us:
@@ -255,11 +282,11 @@ def set_deadline(group: str, controller: str, thread: int, runtime_us: int,
 
 @cgroup_pctxt.entrypoint
 def free_vcpu(group: str, controller: str, thread: int) -> None:
-    """Let a thread of a control group run wherever its cpuset allows it.
+    """Lets a thread of a control group run on all CPUs of its cpuset.
 
     :param group: as for :func:`set_policy`
-    :raises OSError: ESRCH where the thread is gone or elsewhere, EBUSY
-        where it is SCHED_DEADLINE and its cpuset is too small
+    :raises OSError: ESRCH when the thread is gone or in another group, EBUSY
+        when it is SCHED_DEADLINE and its cpuset is too small
     """
     _check_member(group, controller, thread)
     possible = pathlib.Path(cpulist.POSSIBLE).read_text().strip()
@@ -268,38 +295,40 @@ def free_vcpu(group: str, controller: str, thread: int) -> None:
 
 @cgroup_pctxt.entrypoint
 def try_pinning(path: str, cpu: int) -> bool:
-    """Ask the kernel, see ``scratch.stays_pinned``.
+    """Tries out the kernel, see ``scratch.stays_pinned``.
 
-    :param path: of the group that was made to probe the kernel
-    :raises OSError: the kernel refuses
+    :param path: the path of the group PROBE
+    :raises PermissionError: when *path* is another group
+    :raises OSError: when the kernel refuses
     """
     real = _checked(path)
     if _place(real) != [PROBE]:
-        raise PermissionError(errno.EPERM, f'{path} is not ours to probe')
+        raise PermissionError(errno.EPERM, f'nova-rt may not probe {path}')
     return scratch.stays_pinned(real, cpu)
 
 
 @cgroup_pctxt.entrypoint
 def read_deadline_timers() -> list[float]:
-    """When the timers that replenish deadline servers will fire.
+    """Returns when the timers that replenish deadline servers will fire.
 
-    :returns: seconds of CLOCK_MONOTONIC
-    :raises OSError: the kernel does not show its timers
+    :returns: times in seconds of CLOCK_MONOTONIC
+    :raises OSError: when the kernel does not show its timers
     """
     return timers.replenishments(pathlib.Path(timers.PATH).read_text())
 
 
 @cgroup_pctxt.entrypoint
 def read_server(server: str, cpu: int, name: str) -> int:
-    """A number of a deadline server of the kernel itself, in ns.
+    """Returns a number of a deadline server of the kernel itself, in ns.
 
     :param server: fair_server or ext_server
     :param name: runtime or period
-    :raises OSError: there is none, or debugfs cannot be read
+    :raises OSError: when there is no such server, or when debugfs cannot be
+        read
     """
     if (server not in ('fair_server', 'ext_server')
             or name not in ('runtime', 'period')):
         raise PermissionError(errno.EPERM,
-                              f'{server} {name} is not ours to read')
+                              f'nova-rt may not read {server} {name}')
     path = pathlib.Path(SCHED_DEBUG, server, f'cpu{cpu:d}', name)
     return int(path.read_text())

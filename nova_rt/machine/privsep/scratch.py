@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A thread to try on the kernel what vCPU threads will be asked.
+"""Tries out, with a process of its own, what vCPU threads will need.
 
-:func:`stays_pinned` is what ``nova_rt.machine.privsep`` calls with privileges.
+``nova_rt.machine.privsep`` calls :func:`stays_pinned` with privileges.
 """
 
 import os
@@ -13,14 +13,14 @@ from nova_rt.machine.host import sched
 
 
 def stays_pinned(group: str, cpu: int) -> bool:
-    """Whether SCHED_DEADLINE survives that a cpuset shrinks around it.
+    """Tries if a thread stays SCHED_DEADLINE while its cpuset shrinks.
 
-    A process is made SCHED_DEADLINE with next to no bandwidth in a group
-    that has all CPUs, the group shrinks to one, and the process ends.
+    A process is made SCHED_DEADLINE, with a tiny bandwidth, in a group that
+    has all CPUs.  The group then shrinks to one CPU, and the process ends.
 
     :param group: the directory of a cpuset without tasks
-    :param cpu: the one that is left in it
-    :raises OSError: the kernel refuses a step, with its errno
+    :param cpu: the CPU that is left in the cpuset
+    :raises OSError: when the kernel refuses a step, with its errno
     """
     with subprocess.Popen(['cat'], stdin=subprocess.PIPE,
                           stdout=subprocess.DEVNULL) as child:

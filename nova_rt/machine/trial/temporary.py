@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Control groups of one command: made, and gone when it is, however it ends.
+"""Makes control groups that are removed when a command ends, however it ends.
 
-Budgets are not given here.
+This module gives the groups no budgets.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,8 +18,8 @@ from nova_rt.rules import cpulist
 
 _PATIENCE_S, _POLL_S = 5.0, 0.005
 
-#: Waits until nobody holds the other end of its input, then ends all tasks
-#: of the groups and removes these, and a folder.
+#: A program that waits until the other end of its input is closed, then ends
+#: all tasks of the groups and removes the groups and a folder.
 _REAPER = '''\
 import os, pathlib, shutil, signal, sys, time
 sys.stdin.read()
@@ -41,11 +41,11 @@ if sys.argv[1]: shutil.rmtree(sys.argv[1], ignore_errors=True)
 
 
 def make(group: pathlib.Path, controllers: Sequence[str] = ('cpu',)) -> None:
-    """Make a group that has these controllers, unless it is there.
+    """Makes a group with these controllers, unless the group exists.
 
-    :raises OSError: the kernel refuses
+    :raises OSError: when the kernel refuses
     """
-    # A group of cgroup v2 has the files that its parent hands on.
+    # A group of cgroup v2 has only the controllers that its parent enables.
     handed_on = group.parent / 'cgroup.subtree_control'
     if handed_on.exists() and not set(controllers) <= set(
             handed_on.read_text().split()):
@@ -55,9 +55,9 @@ def make(group: pathlib.Path, controllers: Sequence[str] = ('cpu',)) -> None:
 
 
 def confine(group: pathlib.Path, cpus: Iterable[int]) -> None:
-    """Keep a group on these pCPUs, also one that has no cpuset yet.
+    """Keeps a group on these pCPUs, even if it has no cpuset yet.
 
-    :raises OSError: the kernel refuses
+    :raises OSError: when the kernel refuses
     """
     make(group, ('cpu', 'cpuset'))
     (group / 'cpuset.cpus').write_text(
@@ -65,11 +65,12 @@ def confine(group: pathlib.Path, cpus: Iterable[int]) -> None:
 
 
 def end(group: pathlib.Path) -> None:
-    """Kill all tasks of a group, which then takes another budget.
+    """Kills all tasks of a group, and waits until they have ended.
 
-    Those that have yet to end, and are listed no more, need the one it has.
+    Only then may the group get another budget: tasks that are about to end,
+    and are no longer listed, need the budget that the group has.
 
-    :raises TimeoutError: one of them does not die
+    :raises TimeoutError: when a task does not end
     """
     limit = time.monotonic() + _PATIENCE_S
     threads = group / 'tasks'
@@ -77,7 +78,8 @@ def end(group: pathlib.Path) -> None:
         threads = group / 'cgroup.threads'
     while (tasks := threads.read_text().split()) or _is_populated(group):
         if time.monotonic() > limit:
-            raise TimeoutError(f'{group.name}: its tasks do not die')
+            raise TimeoutError(
+                f'{group.name}: the tasks of the group do not end')
         for thread in map(int, tasks):
             with contextlib.suppress(OSError):
                 # Without a budget a real-time thread could not die.
@@ -88,7 +90,7 @@ def end(group: pathlib.Path) -> None:
 
 
 def _is_populated(group: pathlib.Path) -> bool:
-    """Only cgroup v2 tells."""
+    """Checks if a task of the group has yet to end; only v2 tells."""
     path = group / 'cgroup.events'
     return path.exists() and 'populated 1' in path.read_text().splitlines()
 
@@ -96,12 +98,13 @@ def _is_populated(group: pathlib.Path) -> bool:
 @contextlib.contextmanager
 def reaped(groups: Sequence[pathlib.Path], folder: str = ''
            ) -> Iterator[None]:
-    """Ends what is in the groups, and removes them, at the end of the block.
+    """Kills the tasks of groups and removes the groups when the block ends.
 
-    It does so too when this process is killed.  Tasks die as ordinary ones:
-    without a budget a real-time task could not.
+    This is done even if this process is killed.  Tasks are made ordinary
+    before they are killed, because without a budget a real-time task could
+    not end.
 
-    :param folder: is removed after them; '': there is none
+    :param folder: a folder to remove after the groups; '' for none
     """
     reaper = subprocess.Popen(
         [sys.executable, '-S', '-c', _REAPER, folder,

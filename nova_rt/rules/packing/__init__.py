@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How pCPUs are chosen: the policies and the defragmentation planner.
+"""Chooses pCPUs: the packing policies and the defragmentation planner.
 
-Pure code.  Policies are entry points of the group ``nova_rt.packing``, so
-that an operator can add one.
+Policies are entry points of the group ``nova_rt.packing``, so that an operator
+can add a policy.
 """
 
 import functools
@@ -16,9 +16,9 @@ GROUP = 'nova_rt.packing'
 
 @functools.lru_cache
 def load(name: str) -> cpus.Policy:
-    """The policy of this name.
+    """Returns the policy of this name.
 
-    :raises LookupError: there is none
+    :raises LookupError: when no policy has this name
     """
     for entry in importlib.metadata.entry_points(group=GROUP, name=name):
         policy: cpus.Policy = entry.load()

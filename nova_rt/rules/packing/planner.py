@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which moves of bandwidth between pCPUs make room for a request.
+"""Plans moves of bandwidth between pCPUs that make room for a request.
 
-Plans only; nothing is moved here.  The paper (section 5.2, Figure 5) leaves
-this "defragmentation" as future work.
+This module moves nothing.  The paper (section 5.2, Figure 5) leaves
+"defragmentation" as future work.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from nova_rt.rules import reservation
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Placed:
-    """A claim as the planner sees it: *wanted* on each of *cpus*."""
+    """A claim, as the planner needs it: *wanted* on each of *cpus*."""
 
     cpus: tuple[int, ...]
     wanted: reservation.Reservation
@@ -24,7 +24,7 @@ class Placed:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Move:
-    """Take one vCPU's bandwidth of a claim from a pCPU to another."""
+    """A move of the bandwidth of one vCPU from a pCPU to another one."""
 
     claim: str
     source: int
@@ -34,21 +34,21 @@ class Move:
 def plan(state: rt_cpus.CpuBandwidth, claims: Mapping[str, Placed],
          vcpus: int, wanted: reservation.Reservation, max_moves: int = 2
          ) -> tuple[Move, ...] | None:
-    """The fewest moves after which the request fits.
+    """Returns the fewest moves after which the request fits.
 
-    Iterative deepening over single moves, smallest bandwidth first, so the
-    first plan found has the fewest moves and disturbs the least.  Costs
-    O((claims * pCPUs) ** max_moves): keep *max_moves* small.
+    The search deepens iteratively over single moves, the smallest bandwidth
+    first, so that the first plan has the fewest moves and disturbs least.  It
+    costs O((claims * pCPUs) ** max_moves): keep *max_moves* small.
 
     :param state: the fold of *claims*
     :param claims: by a name of the caller's choice
-    :returns: moves in the order to make them, () where it fits already, or
-        None where no plan of at most *max_moves* exists
+    :returns: the moves in the order to make them; () if the request fits
+        already; None if there is no plan of at most *max_moves*
     """
     for depth in range(max_moves + 1):
-        found = _search(state, dict(claims), vcpus, wanted, depth)
-        if found is not None:
-            return found
+        moves = _search(state, dict(claims), vcpus, wanted, depth)
+        if moves is not None:
+            return moves
     return None
 
 

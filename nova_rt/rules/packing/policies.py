@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The packing policies: which of the pCPUs with room are taken.
+"""The packing policies, which choose among the pCPUs with room.
 
-Each is a :data:`nova_rt.rules.cpus.Policy`.  Ties go to the lowest pCPU id, so
-that a choice is reproducible.
+Each function is a :data:`nova_rt.rules.cpus.Policy`.  Of equal pCPUs, the one
+with the lowest id is taken, so that the choice is reproducible.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,15 +16,15 @@ def _first(room: Iterable[tuple[int, int]], count: int) -> tuple[int, ...]:
 
 
 def worst_fit(room: Room, count: int) -> tuple[int, ...]:
-    """The emptiest pCPUs (the paper's policy, section 5.2)."""
+    """Chooses the emptiest pCPUs (the paper's policy, section 5.2)."""
     return _first(sorted(room, key=lambda pair: pair[1]), count)
 
 
 def best_fit(room: Room, count: int) -> tuple[int, ...]:
-    """The fullest pCPUs that still have room: keeps large gaps whole."""
+    """Chooses the fullest pCPUs with room, which keeps large gaps whole."""
     return _first(sorted(room, key=lambda pair: -pair[1]), count)
 
 
 def first_fit(room: Room, count: int) -> tuple[int, ...]:
-    """The pCPUs with the lowest ids."""
+    """Chooses the pCPUs with the lowest ids."""
     return _first(room, count)

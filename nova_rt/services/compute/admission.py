@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Asks once whether a flavor and an image may have a reservation.
+"""Checks once whether a flavor and an image may have a reservation.
 
-It is asked of new servers, of other flavors, and of the image of a rebuild.
-A server that holds a claim was asked, and moves under the rules of that day:
-a rule that was made stricter since would strand it when its host is lost.
+The check is made for a new server, for the new flavor of a resize and for the
+new image of a rebuild.  A server that holds a claim was admitted already and
+moves without a new check: otherwise a rule that has become stricter would
+strand the server when its host is lost.
 
-What binds a server to NUMA cells or dedicates CPUs to it is Nova's to say.
-``nova_rt.rules.conflicts`` knows the common keys, and says them to the tenant.
+Nova's own functions decide what binds a server to NUMA cells or dedicates
+CPUs to it.  ``rules.conflicts`` has the common keys, so that a refusal can name
+them.
 """
 
 from typing import Any
@@ -23,17 +25,18 @@ from nova_rt.rules import hostmap
 
 
 def holds(instance: Any) -> bool:
-    """Whether a server was admitted: it has a claim, readable or not."""
-    return any(each.resource_class == hostmap.RESOURCE_CLASS
-               for each in instance.resources or ())
+    """Checks whether a server was admitted: has a claim, readable or not."""
+    return any(resource.resource_class == hostmap.RESOURCE_CLASS
+               for resource in instance.resources or ())
 
 
 def check(flavor: Any, image_meta: Any = None) -> None:
-    """Refuse what cannot be combined with a reservation.
+    """Refuses a flavor or an image that conflicts with a reservation.
 
     :param flavor: an objects.Flavor
-    :param image_meta: an objects.ImageMeta; None: of no image
-    :raises InvalidReservation: naming the key, where it is a known one
+    :param image_meta: an objects.ImageMeta; None for no image
+    :raises InvalidReservation: when there is a conflict; the message names
+        the key if it is a known one
     """
     conflicts.check(flavor.extra_specs, conflicts.of_image(image_meta))
     if _is_bound(flavor, image_meta or image({})):
@@ -43,10 +46,13 @@ def check(flavor: Any, image_meta: Any = None) -> None:
 
 
 def check_image(flavor: Any, image_meta: Any) -> None:
-    """The same of the image alone, for a server that has the flavor.
+    """Refuses an image for a server that already has the flavor.
 
-    :param image_meta: None: nothing is asked
-    :raises InvalidReservation: as check
+    If the flavor itself has a conflict, only the known keys of the image are
+    checked.
+
+    :param image_meta: None for no image
+    :raises InvalidReservation: when there is a conflict, as for check
     """
     try:
         check(flavor)
@@ -57,26 +63,26 @@ def check_image(flavor: Any, image_meta: Any) -> None:
 
 
 def image(found: Any) -> Any:
-    """The objects.ImageMeta of an image of Glance.
+    """Returns the objects.ImageMeta of an image of Glance.
 
-    :raises ValueError: it has a property that Nova refuses
+    :raises ValueError: when Nova refuses a property of the image
     """
     return objects.ImageMeta.from_dict(found)
 
 
 def _is_bound(flavor: Any, image_meta: Any) -> bool:
-    """Whether Nova would give the server a topology, or dedicated CPUs."""
+    """Checks whether Nova gives the server a topology or dedicated CPUs."""
     try:
         return bool(
             hardware.numa_get_constraints(flavor, image_meta)
             or hardware.get_pci_numa_policy_constraint(flavor, image_meta)
-            or 'PCPU' in _asked_of_placement(flavor, image_meta))
+            or 'PCPU' in _placement_amounts(flavor, image_meta))
     except (nova_exception.NovaException, ValueError):
-        return False  # Nova's API refuses it, with a reason of its own
+        return False  # Nova's API refuses the server, with its own reason.
 
 
-def _asked_of_placement(flavor: Any, image_meta: Any) -> Any:
-    """Amounts by resource class, of all request groups together."""
+def _placement_amounts(flavor: Any, image_meta: Any) -> Any:
+    """Returns what Nova asks of Placement, by class, in all groups."""
     return scheduler_utils.ResourceRequest.from_request_spec(
         objects.RequestSpec(flavor=flavor, image=image_meta)
     ).merged_resources()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What of this host may be reserved, from the options and the kernel."""
+"""Finds how much of this host may be reserved, by options and kernel."""
 
 from collections.abc import Collection
 import dataclasses
@@ -22,22 +22,26 @@ from nova_rt import version
 
 
 class Kernel(Protocol):
-    """The part of an Enforcer that is asked."""
+    """The part of an Enforcer that :func:`measure` uses."""
 
     @property
     def replicated(self) -> bool:
-        """Whether a share is charged on every pCPU."""
+        """True if a share is charged on every pCPU."""
 
     def capacity(self) -> base.Capacity:
-        """:raises KernelError: it cannot be told, with the reason"""
+        """Returns how much the kernel can reserve.
+
+        :raises KernelError: when that cannot be found out
+        """
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Capacity:
-    """The empty host, and whether it takes reservations.
+    """The capacity of a host, and whether the host takes reservations.
 
-    :ivar reason: why it takes none, '' where it does
-    :ivar tick_us: granularity of enforcement, 0 where it is fine
+    :ivar reason: why the host takes no reservations; '' if it takes them
+    :ivar tick_us: the tick at which CPU time is charged; 0 if it is charged
+        exactly
     :ivar before_interrupts: see nova_rt.machine.kernel.base.Capacity
     """
 
@@ -52,10 +56,11 @@ class Capacity:
         if self.reason:
             return f'none on this host: {self.reason}'
         tick = (f', charged at ticks of {self.tick_us} us: shorter runtimes '
-                f'are right in the long run only' if self.tick_us else '')
-        interrupts = (', where threads that handle interrupts wait for '
-                      'them: nova-rt doctor says whether they stay off '
-                      'these pCPUs' if self.before_interrupts else '')
+                f'are kept only on average' if self.tick_us else '')
+        interrupts = (', where reservations run before threads that handle '
+                      'interrupts: nova-rt doctor says whether these threads '
+                      'stay off these pCPUs' if self.before_interrupts
+                      else '')
         return (f'{self.empty.cap} ppm of '
                 f'{"all" if self.empty.replicated else "each"} of the pCPUs '
                 f'{cpulist.format_ids(self.empty.cpus)}, chosen by '
@@ -63,34 +68,37 @@ class Capacity:
 
     @property
     def available(self) -> bool:
+        """True if the host takes reservations."""
         return not self.reason
 
     def refusal(self, state: cpus.CpuBandwidth, vcpus: int,
                 wanted: reservation.Reservation) -> str:
-        """Why no pCPUs have room for a server, for the operator.
+        """Returns why a server does not fit, for the operator.
 
-        :param state: of the host now
+        :param state: the current state of the host
         """
-        least = self.empty.min_runtime_us
-        if wanted.runtime_us < least:
-            return (f'this kernel may be given no runtime below {least} us '
-                    f'(its tick, or 100 us with HRTICK), and {wanted} is '
-                    f'asked for')
+        shortest_us = self.empty.min_runtime_us
+        if wanted.runtime_us < shortest_us:
+            return (f'this kernel can keep no runtime below {shortest_us} us '
+                    f'(its tick, or 100 us with HRTICK), but the server asks '
+                    f'for {wanted}')
         rule = self.empty.rule
         if rule is not None and wanted.period_us < rule.min_period_us:
             return (f'this kernel, with its tick of {self.tick_us} us, keeps '
-                    f'no period below {rule.min_period_us} us, and {wanted} '
-                    f'is asked for')
+                    f'no period below {rule.min_period_us} us, but the '
+                    f'server asks for {wanted}')
         late = (f': {cpus.LATE}' if cpus.is_late(state, vcpus, wanted)
                 else '')
-        return f'no {vcpus} pCPUs have room for {wanted}{late}'
+        lack = ('no pCPU has' if vcpus == 1
+                else f'fewer than {vcpus} pCPUs have')
+        return f'{lack} room for {wanted}{late}'
 
     def published(self, state: cpus.CpuBandwidth,
                   strangers: tuple[hostmap.Stranger, ...] = ()
                   ) -> hostmap.HostMap:
-        """What the schedulers get to see of *state*.
+        """Returns the map that the host publishes for *state*.
 
-        :param strangers: what it counts beside claims
+        :param strangers: the guests that *state* counts beside claims
         """
         if not self.available:
             return self.nothing()
@@ -98,13 +106,16 @@ class Capacity:
                                version.get())
 
     def nothing(self) -> hostmap.HostMap:
-        """What a host publishes that takes no reservation."""
+        """Returns the map that a host without reservations publishes."""
         return hostmap.HostMap(cpus.CpuBandwidth.empty((), 0),
                                self.policy_name, release=version.get())
 
 
 def load_policy(name: str) -> cpus.Policy:
-    """:raises InvalidConfiguration: no policy is called *name*"""
+    """Returns the packing policy of this name.
+
+    :raises InvalidConfiguration: when no policy has this name
+    """
     try:
         return packing.load(name)
     except LookupError as error:
@@ -114,42 +125,44 @@ def load_policy(name: str) -> cpus.Policy:
 
 def measure(conf: Any, kernel: Kernel | None, shared: Collection[int],
             trouble: str) -> Capacity:
-    """The capacity of this host.
+    """Returns the capacity of this host.
 
-    :param kernel: what enforces reservations, None where nothing does
-    :param shared: pCPUs that Nova gives to unpinned servers
-    :param trouble: why nothing does
-    :raises InvalidConfiguration: options that contradict each other
+    :param kernel: the enforcer of reservations; None if there is none
+    :param shared: the pCPUs that Nova gives to unpinned servers
+    :param trouble: why there is no enforcer
+    :raises InvalidConfiguration: when options contradict each other or the
+        host
     """
     group = conf.nova_rt
     policy = load_policy(group.packing_policy)
     ids = _rt_cpus(group.rt_cpus, shared)
-    found = base.Capacity(0, 0)
+    limit = base.Capacity(0, 0)
     if kernel is not None:
         try:
-            found = kernel.capacity()
+            limit = kernel.capacity()
         except exception.KernelError as error:
             trouble = exception.clause(error)
-    cap = min(rt_conf.ppm(group.cpu_cap), found.ppm)
+    cap = min(rt_conf.ppm(group.cpu_cap), limit.ppm)
     reason = _unavailable(conf, kernel, trouble, ids) or (
-        '' if cap else 'other control groups hold all that the kernel gives')
+        '' if cap else 'other control groups hold all bandwidth that the '
+        'kernel gives to control groups')
     empty = cpus.CpuBandwidth.empty(
         ids, cap, kernel is not None and kernel.replicated,
-        _rule(conf, found), found.min_runtime_us)
+        _rule(conf, limit), limit.min_runtime_us)
     return Capacity(empty, group.packing_policy, policy, reason,
-                    found.tick_us, found.before_interrupts)
+                    limit.tick_us, limit.before_interrupts)
 
 
-def _rule(conf: Any, found: base.Capacity
+def _rule(conf: Any, limit: base.Capacity
           ) -> schedulability.FixedPriorities | None:
-    """How the kernel runs the servers of a pCPU; None for EDF."""
-    if not found.fixed_priorities:
+    """Returns how the kernel runs the servers of a pCPU; None for EDF."""
+    if not limit.fixed_priorities:
         return None
-    # A guest that chooses for itself may have any priority.
+    # With guest_policy = none a guest may choose any priority.
     free = conf.nova_rt.guest_policy == 'none'
     return schedulability.FixedPriorities(
-        1 if free else rt_conf.levels(conf), found.tick_us,
-        found.min_period_us)
+        1 if free else rt_conf.levels(conf), limit.tick_us,
+        limit.min_period_us)
 
 
 def _rt_cpus(spec: str | None, shared: Collection[int]) -> tuple[int, ...]:
@@ -160,7 +173,8 @@ def _rt_cpus(spec: str | None, shared: Collection[int]) -> tuple[int, ...]:
     except Exception as error:
         raise exception.InvalidConfiguration(
             option='rt_cpus', value=spec,
-            rule='it is no list of CPUs such as 2-15,^8') from error
+            rule='it is not a list of CPUs; write it like 2-15,^8'
+        ) from error
     outside = sorted(ids - set(shared))
     if outside:
         raise exception.InvalidConfiguration(
@@ -175,12 +189,12 @@ def _unavailable(conf: Any, kernel: Kernel | None, trouble: str,
     if not conf.nova_rt.hcbs_scheduler_available:
         return '[nova_rt] hcbs_scheduler_available is false'
     if conf.libvirt.virt_type not in guests.VIRT_TYPES:
-        return (f'[libvirt] virt_type = {conf.libvirt.virt_type} is none of '
-                f'{", ".join(guests.VIRT_TYPES)}')
+        return (f'[libvirt] virt_type = {conf.libvirt.virt_type}, but '
+                f'reservations need one of {", ".join(guests.VIRT_TYPES)}')
     if kernel is None and not trouble:
-        return ('the kernel offers no interface for it: none of those that '
-                'nova-rt doctor lists')
+        return ('the kernel offers no interface for reservations; nova-rt '
+                'doctor lists the interfaces that it can use')
     if not ids:
-        return ('no pCPU is left for it by [nova_rt] rt_cpus and '
-                '[compute] cpu_shared_set')
+        return ('[nova_rt] rt_cpus and [compute] cpu_shared_set leave no '
+                'pCPU for reservations')
     return trouble

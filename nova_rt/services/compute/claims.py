@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A claim: which pCPUs of a host a server was given, and for what.
+"""A claim: the pCPUs of a host that a server got, and its reservation.
 
-Here is its text form, which travels as the identifier of an
-``objects.Resource`` in ``Instance.resources``, so that Nova itself carries it
-through migrations, confirm, revert, abort and the periodic audit.
+This module defines the text form of a claim.  The text is the identifier of
+an ``objects.Resource`` in ``Instance.resources``, so that Nova itself carries
+the claim through migrations, confirm, revert, abort and the periodic audit.
 
-The form is its version.  A reader takes it as a whole or not at all: what
-it skipped might be what makes the claim larger.
+The form has no version number.  A reader accepts a text completely or not at
+all, because a part that it skipped could make the claim larger.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -45,7 +45,7 @@ class RTClaim:
 
     @property
     def identifier(self) -> str:
-        """Unique for the server and the move."""
+        """The text form, which is unique for the server and the move."""
         hints = ','.join(str(self.hints.get(key, ''))
                          for key in reservation.KEYS)
         return (f'{self.instance_uuid}/{self.move}'
@@ -55,7 +55,10 @@ class RTClaim:
 
     @classmethod
     def parse(cls, identifier: str) -> Self:
-        """:raises InvalidClaim: not an identifier of ours"""
+        """Returns the claim of an identifier.
+
+        :raises InvalidClaim: when the identifier has another form
+        """
         match = _IDENTIFIER.fullmatch(identifier)
         if match is None:
             raise exception.InvalidClaim(
@@ -69,7 +72,7 @@ class RTClaim:
             {key: int(text) for key, text in hints if text})
 
     def to_resource(self, provider_uuid: str) -> Any:
-        """Returns it as a resource of the compute's root provider."""
+        """Returns the claim as a resource of the compute's root provider."""
         return objects.Resource(
             provider_uuid=provider_uuid,
             resource_class=hostmap.RESOURCE_CLASS,
@@ -77,48 +80,51 @@ class RTClaim:
 
 
 def of_resources(resources: Iterable[Any] | None) -> list[RTClaim]:
-    """The claims among objects.Resource of any class."""
+    """Returns the claims among objects.Resource of any class.
+
+    :raises InvalidClaim: when a claim cannot be read
+    """
     return [RTClaim.parse(resource.identifier)
             for resource in resources or ()
             if resource.resource_class == hostmap.RESOURCE_CLASS]
 
 
 def of_instance(instance: Any) -> RTClaim | None:
-    """The claim a server holds now, leaving moves under way aside.
+    """Returns the claim of a server, without those of a move under way.
 
-    :raises InvalidClaim: it cannot be read
+    :raises InvalidClaim: when the claim cannot be read
     """
-    found = of_resources(instance.resources)
-    return found[0] if found else None
+    held = of_resources(instance.resources)
+    return held[0] if held else None
 
 
 def of_destination(instance: Any) -> RTClaim | None:
-    """The claim made where a server is being moved to.
+    """Returns the claim on the host that a server is being moved to.
 
-    :raises InvalidClaim: it cannot be read
+    :raises InvalidClaim: when the claim cannot be read
     """
     context = instance.migration_context
-    found = of_resources(context.new_resources if context else None)
-    return found[0] if found else None
+    held = of_resources(context.new_resources if context else None)
+    return held[0] if held else None
 
 
 def on_host(instance: Any, host: str, providers: Collection[str]
             ) -> RTClaim | None:
-    """The claim a server holds on one host, be it only for a move.
+    """Returns the claim of a server on one host, also one of a move.
 
     :param providers: uuids of the compute nodes of the host
-    :raises InvalidClaim: it cannot be read
+    :raises InvalidClaim: when a claim cannot be read
     """
     own = of_resources(instance.resources)
     if instance.host == host and not own:
-        return None  # it was resized here, and asks for nothing any more
+        return None  # The server was resized here to a flavor without one.
     context = instance.migration_context
-    held = [instance.resources]
+    lists = [instance.resources]
     if context is not None:
-        held += [context.new_resources, context.old_resources]
-    for resources in held:
-        found = of_resources(resource for resource in resources or ()
-                             if resource.provider_uuid in providers)
-        if found:
-            return found[0]
+        lists += [context.new_resources, context.old_resources]
+    for resources in lists:
+        held = of_resources(resource for resource in resources or ()
+                            if resource.provider_uuid in providers)
+        if held:
+            return held[0]
     return None

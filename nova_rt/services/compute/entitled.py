@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the guests of a host may have: the tracker says it to the driver."""
+"""Computes the entitlements of guests, which the tracker gives the driver."""
 
 from collections.abc import Iterable, Mapping
 import dataclasses
@@ -15,12 +15,12 @@ from nova_rt.services.compute import kept
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Entitlement:
-    """What one guest may have.
+    """The claims by which one guest may hold a budget.
 
-    :ivar held: those that count; the guest holds one of them, between
-        the claims of a resize whichever Nova has come to
-    :ivar settled: whether Nova has left the guest to itself, so that it may
-        be corrected
+    :ivar held: the claims of its server that count on this host; during a
+        resize there are two, and the guest holds either of them
+    :ivar settled: whether Nova has left the guest to itself, so that an
+        audit may correct the guest
     """
 
     held: tuple[claims.RTClaim, ...] = ()
@@ -29,32 +29,34 @@ class Entitlement:
 
 def of_servers(known: Mapping[str, Any], host: str, counted: Iterable[Any],
                starts: bool) -> dict[str, Entitlement]:
-    """The entitlement of each server whose claims can all be read.
+    """Returns the entitlement of each server whose claims can all be read.
 
     :param known: Instances by uuid
     :param host: the name of this host
-    :param counted: all claims here, as objects.Resource
-    :param starts: whether nova-compute just starts: what it was doing to
-        its guests has ended
+    :param counted: all claims on this host, as objects.Resource
+    :param starts: whether nova-compute is starting, so that no operation on
+        a guest is under way
     """
-    found: dict[str, list[claims.RTClaim]] = {uuid: [] for uuid in known}
+    by_server: dict[str, list[claims.RTClaim]] = {uuid: [] for uuid in known}
     unread = set()
-    for each in counted:
+    for resource in counted:
         try:
-            claim = claims.RTClaim.parse(each.identifier)
+            claim = claims.RTClaim.parse(resource.identifier)
         except exception.InvalidClaim:
-            unread.add(kept.server_of(each))
+            unread.add(kept.server_of(resource))
         else:
-            found.setdefault(claim.instance_uuid, []).append(claim)
+            by_server.setdefault(claim.instance_uuid, []).append(claim)
     return {
         uuid: Entitlement(tuple(own), _is_settled(
             known[uuid], host, starts) if own else (
                 not unread and kept.is_over(known[uuid])))
-        for uuid, own in found.items() if uuid in known and uuid not in unread}
+        for uuid, own in by_server.items()
+        if uuid in known and uuid not in unread}
 
 
 def _is_settled(instance: Any, host: str, starts: bool) -> bool:
     if instance.host != host and (
             instance.task_state == task_states.MIGRATING):
-        return False  # libvirt brings it; its start is told by an event
+        # libvirt brings the guest, and an event tells when it has started.
+        return False
     return starts or not kept.is_resizing(instance)

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which claims count on a host, whatever Nova's audit sees: one rule.
+"""Decides which claims count on a host, whatever Nova's audit sees.
 
 Nova's audit looks at the servers of its host and at migrations in progress.
 In the middle of a move there are moments at which neither shows the claim:
-Nova has ended the record of the move before the server is back, has changed
-the state of the server before its host, or never takes note of an evacuation
+Nova has ended the record of the move before the server is back, or has
+changed the state of the server before its host, or ignores an evacuation
 because the server is in state ERROR.
 
-The rule: a claim that is stored with a server counts on its host while
+The rule is that a claim that is stored with a server counts on its host while
 
-* the server is there,
-* the server is under way from or to there, or
-* the guest of the server runs there.
+* the server is on that host,
+* the server is under way from or to that host, or
+* the guest of the server runs on that host.
 
-It says nothing of what is in a claim, so one that cannot be read counts too.
+The rule does not depend on the contents of a claim, so a claim that cannot be
+read counts, too.
 """
 
 from collections.abc import Collection
@@ -31,19 +32,19 @@ from nova_rt.rules import hostmap
 _RESIZING = (*task_states.resizing_states, task_states.RESIZE_REVERTING,
              task_states.RESIZE_CONFIRMING)
 _MOVING = (*_RESIZING, *task_states.rebuild_states, task_states.MIGRATING)
-#: What Nova says of a migration that has ended; before the last step of a
-#: revert already 'reverted'.
+#: The states of a migration that has ended.  A migration is 'reverted' even
+#: before the last step of its revert.
 _ENDED = ('cancelled', 'completed', 'confirmed', 'done', 'error', 'failed')
 _REVERTED = 'reverted'
 
 
 def is_resizing(instance: Any) -> bool:
-    """Whether Nova is about to replace the guest of a server."""
+    """Checks whether Nova is about to replace the guest of a server."""
     return instance.task_state in _RESIZING
 
 
 def migration_of(instance: Any) -> Any:
-    """The migration of a server's migration context; None without one."""
+    """Returns the migration of a server's migration context, or None."""
     if instance.migration_context is None:
         return None
     try:
@@ -54,12 +55,12 @@ def migration_of(instance: Any) -> Any:
 
 
 def is_under_way(instance: Any, migration: Any) -> bool:
-    """Whether a server is on its way from one host to another.
+    """Checks whether a server is under way from one host to another.
 
-    :param migration: that of its migration context
+    :param migration: the migration of its migration context
     """
     if migration is None:
-        # The last step of a live migration comes after that of its context.
+        # Nova drops the context before the last step of a live migration.
         return bool(instance.task_state == task_states.MIGRATING)
     if migration.status == _REVERTED:
         return bool(instance.task_state == task_states.RESIZE_REVERTING)
@@ -71,14 +72,14 @@ def is_under_way(instance: Any, migration: Any) -> bool:
 
 
 def is_over(instance: Any) -> bool:
-    """Whether Nova has done all it wanted to do with a server, for now."""
+    """Checks whether no operation of Nova on a server is under way."""
     return bool(instance.deleted or (
         instance.task_state is None
         and not is_under_way(instance, migration_of(instance))))
 
 
 def instance(context: Any, uuid: str) -> Any:
-    """A server as it is stored now, or was; None where there is none."""
+    """Returns a server as it is stored, also a deleted one, or None."""
     try:
         return objects.Instance.get_by_uuid(
             context.elevated(read_deleted='yes'), uuid, expected_attrs=[
@@ -89,22 +90,24 @@ def instance(context: Any, uuid: str) -> Any:
 
 
 def server_of(resource: Any) -> str:
-    """The uuid of the server that holds a claim, readable or not."""
+    """Returns the uuid of the server of a claim, readable or not."""
     return str(resource.identifier).partition('/')[0]
 
 
 def resources(instance: Any, host: str, providers: Collection[str],
               runs: bool) -> list[Any]:
-    """The claims of a server that count on a host, as objects.Resource.
+    """Returns the claims of a server that count on a host.
 
-    :param instance: as it is stored now, with resources, migration_context
+    :param instance: as it is stored now, with its resources and its
+        migration context
     :param providers: uuids of the compute nodes of the host
-    :param runs: whether a guest of it runs there
-    :returns: some of them twice
+    :param runs: whether a guest of the server runs on the host
+    :returns: objects.Resource, some of them twice
     """
     if instance.deleted or vm_states.allow_resource_removal(
             instance.vm_state, instance.task_state):
-        # Nova does not release again what it has no longer counted.
+        # Nova has stopped counting the server and would not release a claim
+        # that is added again.
         return []
     migration = migration_of(instance)
     moves = is_under_way(instance, migration)
@@ -115,21 +118,21 @@ def resources(instance: Any, host: str, providers: Collection[str],
         held.extend(instance.migration_context.old_resources or ())
         if migration is None or migration.status != _REVERTED:
             held.extend(instance.migration_context.new_resources or ())
-    return [each for each in held
-            if each.resource_class == hostmap.RESOURCE_CLASS
-            and each.provider_uuid in providers]
+    return [resource for resource in held
+            if resource.resource_class == hostmap.RESOURCE_CLASS
+            and resource.provider_uuid in providers]
 
 
 def servers_under_way(context: Any, host: str, node: str) -> set[str]:
-    """Uuids of servers that may have a claim here and be elsewhere.
+    """Returns the uuids of servers elsewhere that may have a claim here.
 
-    This is for a nova-compute that starts: later it remembers them.
+    A nova-compute that starts needs them; later it remembers the claims.
     """
     moving = objects.MigrationList.get_in_progress_and_error(
         context, host, node)
-    # The migrations of these have ended, in the words of Nova.
+    # Nova counts the migrations of these servers as ended.
     reverting = objects.InstanceList.get_by_filters(
         context, {'task_state': task_states.RESIZE_REVERTING,
                   'deleted': False}, expected_attrs=[])
-    return {*(each.instance_uuid for each in moving),
-            *(each.uuid for each in reverting)}
+    return {*(migration.instance_uuid for migration in moving),
+            *(server.uuid for server in reverting)}

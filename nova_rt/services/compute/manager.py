@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The compute manager that keeps hints with the servers it builds.
+"""The compute manager that notes hints with the servers that it builds.
 
-It also passes on what Neutron has changed of their addresses.
+It also tells the driver when Neutron has changed the addresses of a server.
 """
 
 from typing import Any
@@ -16,7 +16,10 @@ from nova_rt.services.compute import request
 
 
 class RTComputeManager(manager.ComputeManager):
-    """RTLibvirtDriver makes the manager it runs in one of these."""
+    """Nova's compute manager with hooks for reservations.
+
+    RTLibvirtDriver gives this class to the manager that it runs in.
+    """
 
     def build_and_run_instance(self, context: Any, instance: Any, image: Any,
                                request_spec: Any, *args: Any, **kwargs: Any
@@ -29,7 +32,8 @@ class RTComputeManager(manager.ComputeManager):
 
     def check_can_live_migrate_destination(
             self, ctxt: Any, instance: Any, *args: Any, **kwargs: Any) -> Any:
-        # What fails after the claim leaves it to Nova's next audit.
+        # If Nova's check fails after the claim was made, Nova leaves the
+        # claim until its next audit.
         before = instance.migration_context
         try:
             return super().check_can_live_migrate_destination(
@@ -51,9 +55,10 @@ class RTComputeManager(manager.ComputeManager):
 
     def finish_snapshot_based_resize_at_dest(
             self, ctxt: Any, instance: Any, *args: Any, **kwargs: Any) -> Any:
-        # The conductor's copy of the server in this cell is older than the
-        # claim, of which Nova would store nothing with the server, and was
-        # stored after what the claim noted.
+        # The conductor copied the server into this cell before the claim was
+        # made, and stored the copy after the claim had noted the hints to
+        # leave behind.  Without the next lines Nova would lose the note, and
+        # would store nothing of the claim with the server.
         request.note_left(instance, instance.new_flavor)
         if instance.migration_context is None:
             instance.migration_context = (

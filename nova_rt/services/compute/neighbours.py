@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Who runs on this compute node, for the schedulers: types by server.
+"""Publishes the types of the servers on this compute node.
 
-nova-compute must not query RequestSpecs, so the type that a hint gives is
-noted on the instance when it is built, as hints about reservations are.
+The schedulers weigh hosts by them.  nova-compute must not query
+RequestSpecs, so a type that a hint gives is noted with the instance when the
+instance is built, as hints about reservations are.
 """
 
 from collections.abc import Mapping
@@ -17,33 +18,34 @@ from nova_rt.rules import reservation
 from nova_rt.rules import workload
 from nova_rt.services.compute import request
 
-#: Key of Instance.system_metadata, written at build.
+#: Key of Instance.system_metadata, written when a server is built.
 HINT_KEY = 'nova_rt_vnf_type'
 
 
 def note_hints(instance: Any, hints: Mapping[str, Any] | None) -> None:
-    """Keep the type that a hint gives with the instance.
+    """Notes the type that a hint gives with the instance.
 
-    The instance is saved by the build that follows.
+    The build that follows saves the instance.
 
-    :param hints: as a RequestSpec has them; a bad one is passed over
+    :param hints: as a RequestSpec has them; a bad type is ignored
     """
-    said = reservation.stored_hints(hints).get(workload.TYPE_KEY)
-    if isinstance(said, str) and workload.is_type(said):
-        instance.system_metadata[HINT_KEY] = said
+    vnf_type = reservation.stored_hints(hints).get(workload.TYPE_KEY)
+    if isinstance(vnf_type, str) and workload.is_type(vnf_type):
+        instance.system_metadata[HINT_KEY] = vnf_type
 
 
 def server_of(instance: Any, flavor: Any) -> neighbours.Server | None:
-    """What counts of a server with a flavor; None where it has no type."""
+    """Returns kind and type of a server with a flavor; None without a type."""
     noted = instance.system_metadata.get(HINT_KEY)
     try:
-        said = workload.from_flavor_and_hints(
-            flavor.extra_specs, {workload.TYPE_KEY: noted} if noted else {})
+        vnf_type = workload.from_flavor_and_hints(
+            flavor.extra_specs, {workload.TYPE_KEY: noted} if noted else {}
+        ).vnf_type
     except exception.InvalidWorkload:
-        return None  # of a flavor made without our validators
-    if said.vnf_type is None:
+        return None  # The flavor was made without nova-rt's validators.
+    if vnf_type is None:
         return None
-    return neighbours.Server(_kind(instance, flavor), said.vnf_type)
+    return neighbours.Server(_kind(instance, flavor), vnf_type)
 
 
 def _kind(instance: Any, flavor: Any) -> neighbours.Kind:
@@ -51,26 +53,29 @@ def _kind(instance: Any, flavor: Any) -> neighbours.Kind:
         if request.reservation_of(instance, flavor) is None:
             return neighbours.Kind.SHARED
     except exception.RTError:
-        pass  # which is said where it is claimed
+        pass  # The claim reports the error.
     return neighbours.Kind.RESERVED
 
 
 class NeighbourTracker(resource_tracker.ResourceTracker):
-    """Nova's tracker that knows the type of each server it counts.
+    """Nova's tracker with the type of each server that it counts.
 
-    A server that moves is counted at both ends, once at each.  There is no
-    __init__, as the tracker of a running manager becomes one of these.
+    A server that moves is counted once on each of its two hosts.  The class
+    has no __init__, because an existing tracker is given this class.
     """
 
     _rt_servers: dict[str, neighbours.Server] | None = None
 
     def rt_neighbour_stats(self) -> dict[str, str]:
-        """Stats of this host: the servers with a type that count here."""
+        """Returns the stats with the servers that have a type."""
         return {neighbours.KEY: neighbours.to_text(neighbours.Neighbours.of(
             (self._rt_servers or {}).values()))}
 
     def _rt_note(self, instance: Any, flavor: Any) -> None:
-        """Count a server as what it is with *flavor*; None: no more."""
+        """Counts a server by the type that *flavor* gives it.
+
+        :param flavor: None if the server no longer counts here
+        """
         if self._rt_servers is None:
             self._rt_servers = {}
         self._rt_servers.pop(instance.uuid, None)
@@ -78,10 +83,10 @@ class NeighbourTracker(resource_tracker.ResourceTracker):
         if server is not None:
             self._rt_servers[instance.uuid] = server
 
-    # All of these are called with Nova's lock held.
+    # Nova calls all of the following methods with its lock held.
 
     def _update_usage_from_instances(self, *args: Any, **kwargs: Any) -> Any:
-        self._rt_servers = {}  # an audit begins
+        self._rt_servers = {}  # An audit begins.
         return super()._update_usage_from_instances(*args, **kwargs)
 
     def _update_usage_from_instance(self, context: Any, instance: Any,
@@ -104,7 +109,8 @@ class NeighbourTracker(resource_tracker.ResourceTracker):
 
     def _drop_move_claim(self, context: Any, instance: Any, nodename: str,
                          flavor: Any = None, prefix: str = 'new_') -> None:
-        # Nova publishes what is left before it forgets the server.
+        # super() publishes the stats before Nova forgets the server, so the
+        # server is counted anew first.
         stays = None
         if (instance.uuid in self.tracked_instances
                 and instance.uuid in self.tracked_migrations):

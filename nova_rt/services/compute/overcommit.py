@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Claims that a host made and could not make any more, for the operator."""
+"""Describes claims that a host made and could not make again."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ from nova_rt.services.compute import claims
 
 def describe(capacity: rt_capacity.Capacity,
              held: Sequence[claims.RTClaim]) -> Iterator[str]:
-    """What does not fit, and which servers it is; nothing where all does."""
+    """Yields a sentence, for the operator, about each claim too many."""
     if not held:
         return
     if not capacity.available:
@@ -23,24 +23,24 @@ def describe(capacity: rt_capacity.Capacity,
         (claim.cpus, claim.reservation) for claim in held)
     outside = [claim for claim in held if set(claim.cpus) - set(state.cpus)]
     if outside:
-        yield (f'{_names(outside)} hold pCPUs other than '
+        yield (f'claims use pCPUs other than '
                f'{cpulist.format_ids(state.cpus)} of [nova_rt] rt_cpus; '
-               f'migrate or resize them')
-    # Where it is replicated, all pCPUs are alike.
+               f'migrate or resize {_names(outside)}')
+    # If the kernel interface is replicated, all pCPUs hold the same.
     for cpu in state.cpus[:1] if state.replicated else state.cpus:
         if state.free(cpu) < 0:
             here = [claim for claim in held
                     if state.replicated or cpu in claim.cpus]
             beyond, cap = map(reservation.decimal,
                               (-state.free(cpu), state.cap))
-            yield (f'pCPU {cpu} is claimed for {beyond} more than its {cap}; '
-                   f'migrate or resize one of {_names(here)}')
+            yield (f'pCPU {cpu} is claimed for {beyond} more than its cap of '
+                   f'{cap}; migrate or resize one of {_names(here)}')
     yield from _unschedulable(state, held)
 
 
 def _unschedulable(state: cpus.CpuBandwidth, held: Sequence[claims.RTClaim]
                    ) -> Iterator[str]:
-    """pCPUs whose servers the kernel cannot all serve in time."""
+    """Yields a sentence about each pCPU that cannot serve all in time."""
     for cpu, servers in sorted(state.servers.items()):
         if state.rule is not None and not state.rule.holds(servers):
             here = [claim for claim in held if cpu in claim.cpus]

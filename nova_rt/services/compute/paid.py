@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Compares claims with what Placement holds for their servers.
+"""Compares claims with the allocations of their servers in Placement.
 
-``nova-manage placement heal_allocations --force`` knows the flavor only, and
-takes what was allocated for reservations out: others would be let in.
+``nova-manage placement heal_allocations --force`` allocates by the flavor
+alone and so removes what was allocated for reservations.  Placement would
+then let too many other servers in.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,38 +22,40 @@ LOG = logging.getLogger(__name__)
 
 def allocations(client: Any, context: Any, provider: str
                 ) -> Mapping[str, Any] | None:
-    """By consumer; None where Placement does not say.
+    """Returns the allocations of a provider by consumer.
 
     :param client: Nova's client of Placement
-    :param provider: uuid of the provider
+    :param provider: uuid of the resource provider
+    :returns: None if Placement does not answer
     """
     try:
-        found = client.get_allocations_for_resource_provider(
+        answer = client.get_allocations_for_resource_provider(
             context, provider)
     except (exception.ResourceProviderAllocationRetrievalFailed,
             ks_exceptions.ClientException) as error:
-        LOG.debug('Placement does not say what it holds: %s', str(error))
+        LOG.debug('Placement does not tell the allocations: %s', str(error))
         return None
-    return dict(found.allocations)
+    return dict(answer.allocations)
 
 
 def missing(held: Iterable[claims.RTClaim], found: Mapping[str, Any]
             ) -> Iterator[str]:
     """Yields the servers for which less is allocated than they claim.
 
-    :param held: one for each server
+    :param held: one claim for each server
     :param found: allocations by consumer
     """
     for claim in held:
-        has = found.get(claim.instance_uuid, {}).get('resources', {})
+        allocated = found.get(claim.instance_uuid, {}).get('resources', {})
         needs = hostmap.amounts(len(claim.cpus), claim.reservation.bandwidth)
-        if any(has.get(name, 0) < amount for name, amount in needs.items()):
+        if any(allocated.get(name, 0) < amount
+               for name, amount in needs.items()):
             yield claim.instance_uuid
 
 
 def sentence(servers: Iterable[str]) -> str:
-    """For the operator."""
-    return (f'Placement holds less than what was claimed for '
-            f'{", ".join(sorted(servers))} (nova-manage placement '
-            f'heal_allocations --force knows the flavor only): run '
-            f'nova-rt-manage heal')
+    """Returns the warning for the operator."""
+    return (f'Placement has allocated less than was claimed for '
+            f'{", ".join(sorted(servers))}; run nova-rt-manage heal '
+            f'(nova-manage placement heal_allocations --force causes this, '
+            f'because it allocates by the flavor alone)')

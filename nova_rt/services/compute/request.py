@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a server asks of this compute node: flavor and lasting hints.
+"""Finds the reservation of a server from its flavor and its noted hints.
 
-nova-compute must not query RequestSpecs (they live in the API database), so
-the hints are noted on the instance when it is built.
+nova-compute must not query RequestSpecs, which are in the API database, so
+the hints are noted with the instance when it is built.
 """
 
 from collections.abc import Mapping
@@ -20,16 +20,17 @@ from nova_rt.services import conf as rt_conf
 
 CONF = nova.conf.CONF
 
-#: Key of Instance.system_metadata, written at build and by an operator.
+#: Key of Instance.system_metadata with the hints; written when the server is
+#: built, and when an operator changes the hints.
 HINTS_KEY = 'nova_rt_hint'
-#: And of the id of the flavor with which the hints do not count.
+#: Key with the id of the flavor with which the hints do not count.
 LEFT_KEY = 'nova_rt_hint_left'
 
 
 def note_hints(instance: Any, hints: Mapping[str, Any] | None) -> None:
-    """Keep the hints about reservations with the instance.
+    """Notes the hints that concern reservations with the instance.
 
-    The instance is saved by the build that follows.
+    The build that follows saves the instance.
 
     :param hints: as a RequestSpec has them
     """
@@ -41,28 +42,33 @@ def note_hints(instance: Any, hints: Mapping[str, Any] | None) -> None:
 
 
 def hints_of(instance: Any) -> dict[str, Any]:
-    """The hints that count for a server with the flavor it has, by key.
+    """Returns the hints that count for a server with its flavor, by key.
 
-    :raises InvalidClaim: its claim cannot be read
-    :raises InvalidReservation: nor can the note
+    :raises InvalidClaim: when the claim of the server cannot be read
+    :raises InvalidReservation: when the note cannot be read
     """
     return noted_hints(instance) or {}
 
 
 def noted_hints(instance: Any) -> dict[str, Any] | None:
-    """As hints_of; None where nothing says that it has none."""
+    """Returns the hints as hints_of does, or None if they are not known.
+
+    :raises InvalidClaim: when the claim of the server cannot be read
+    :raises InvalidReservation: when the note cannot be read
+    """
     noted = of_note(instance, instance.flavor)
     if noted is not None:
         return noted
-    # A stale write of the metadata may have lost the note.
+    # Another service may have overwritten the metadata with an older copy.
+    # The claim has the hints, too.
     claim = claims.of_instance(instance)
     return None if claim is None else dict(claim.hints)
 
 
 def of_note(instance: Any, flavor: Any) -> dict[str, Any] | None:
-    """The hints of a server while it has *flavor*; None without a note.
+    """Returns the noted hints that count with *flavor*; None without a note.
 
-    :raises InvalidReservation: the note cannot be read
+    :raises InvalidReservation: when the note cannot be read
     """
     if instance.system_metadata.get(LEFT_KEY) == str(flavor.id):
         return {}
@@ -77,7 +83,7 @@ def of_note(instance: Any, flavor: Any) -> dict[str, Any] | None:
 
 
 def is_plain(instance: Any) -> bool:
-    """Whether a server says nothing of a reservation, good or bad."""
+    """Checks whether a server asks for no reservation, not even a bad one."""
     try:
         return reservation_of(instance) is None
     except exception.RTError:
@@ -85,11 +91,12 @@ def is_plain(instance: Any) -> bool:
 
 
 def hints_with(instance: Any, flavor: Any) -> dict[str, Any]:
-    """The hints that a server has with the flavor of a resize.
+    """Returns the hints that a server has with the flavor of a resize.
 
-    :param flavor: None: its own
-    :raises InvalidClaim: its claim cannot be read
-    :raises InvalidReservation: nor can the note
+    :param flavor: None for the flavor that the server has
+    :raises InvalidClaim: when the claim of the server cannot be read
+    :raises InvalidReservation: when the note cannot be read, or when a value
+        of *flavor* is bad
     """
     hints = hints_of(instance)
     if not _is_resize(instance, flavor):
@@ -99,14 +106,15 @@ def hints_with(instance: Any, flavor: Any) -> dict[str, Any]:
 
 
 def note_left(instance: Any, flavor: Any) -> None:
-    """Note, before a resize, whether its hints are left behind.
+    """Notes before a resize if the hints do not count with the new flavor.
 
-    They are while it has the new flavor: a revert brings them back.  The
-    next resize forgets them.
+    A revert of the resize makes the hints count again.  The next resize
+    removes them.
 
-    :param flavor: None: no resize
-    :raises InvalidClaim: its claim cannot be read
-    :raises InvalidReservation: nor can the note
+    :param flavor: the new flavor; None if the server is not being resized
+    :raises InvalidClaim: when the claim of the server cannot be read
+    :raises InvalidReservation: when the note cannot be read, or when a value
+        of *flavor* is bad
     """
     if not _is_resize(instance, flavor):
         return
@@ -118,7 +126,10 @@ def note_left(instance: Any, flavor: Any) -> None:
 
 
 def replace_hints(instance: Any, hints: Mapping[str, int]) -> None:
-    """Have other hints count from the next claim on; the caller saves."""
+    """Notes other hints, which count from the next claim on.
+
+    The caller saves the instance.
+    """
     instance.system_metadata.pop(LEFT_KEY, None)
     instance.system_metadata[HINTS_KEY] = jsonutils.dumps(dict(hints))
 
@@ -129,13 +140,15 @@ def _is_resize(instance: Any, flavor: Any) -> bool:
 
 def reservation_of(instance: Any, flavor: Any = None
                    ) -> reservation.Reservation | None:
-    """The reservation of a server, were it to have *flavor*.
+    """Returns the reservation that a server has with *flavor*.
 
-    The limits of the operator are not asked, nor what it is combined with:
-    the rules may have changed since the server was admitted.
+    The operator's limits and conflicts are not checked: they may have
+    changed since the server was admitted.
 
-    :param flavor: the new one in a resize; None: its own
-    :raises InvalidReservation: bad values
+    :param flavor: the new flavor of a resize; None for the flavor that the
+        server has
+    :raises InvalidClaim: when the claim of the server cannot be read
+    :raises InvalidReservation: when a value is bad
     """
     return reservation.from_flavor_and_hints(
         (flavor or instance.flavor).extra_specs,
@@ -144,12 +157,13 @@ def reservation_of(instance: Any, flavor: Any = None
 
 def admitted(instance: Any, flavor: Any = None, moves: bool = False
              ) -> reservation.Reservation | None:
-    """The same for a claim that is about to be made.
+    """Returns the reservation for a claim, after the server was admitted.
 
-    :param moves: whether it exists already, on this host or another; between
-        cells its claim stays behind
-    :raises InvalidReservation: bad values; or a new server, or another
-        flavor, that today's rules refuse
+    :param moves: whether the server exists already, on this host or on
+        another; a move between cells does not bring the claim along
+    :raises InvalidClaim: when the claim of the server cannot be read
+    :raises InvalidReservation: when a value is bad, or when a new server or
+        a new flavor has a conflict
     """
     wanted = reservation_of(instance, flavor)
     if wanted is not None and (

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Counts guests that run here and that Nova's database does not have here.
+"""Counts strangers: guests here that Nova's database does not have here.
 
-A backup was restored, or another cloud uses the host.  Nobody can say what
-such a guest should have, so it keeps what the kernel grants it, and that is
-not offered to others.  The database may have the server of such a guest on
-another host, from which the server moved after the backup.
+There are strangers after a backup of the database was restored, or if another
+cloud uses the host.  Nobody knows which reservation a stranger should have,
+so it keeps the budget that it holds, and this budget is not offered to
+others.  The database may have the server of a stranger on another host, where
+the server was when the backup was made.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,17 +20,17 @@ from nova_rt.services.compute import kept
 
 
 def held(found: Iterable[hostmap.Stranger]) -> Iterator[cpus.Claim]:
-    """Yields what all of them hold."""
+    """Yields what all strangers hold."""
     for stranger in found:
         yield from stranger.held
 
 
 def is_elsewhere(instance: Any, host: str) -> bool:
-    """Whether Nova has a server elsewhere for good, while a guest runs here.
+    """Checks whether Nova has a server on another host and is done with it.
 
-    A deleted server is nowhere: Nova itself ends its guest.
+    The answer for a deleted server is no: Nova itself ends its guest.
 
-    :param instance: without a claim that counts on this host
+    :param instance: a server of which a guest runs on this host
     """
     return (instance.host != host and not instance.deleted
             and kept.is_over(instance))
@@ -37,12 +38,20 @@ def is_elsewhere(instance: Any, host: str) -> bool:
 
 def located(found: Iterable[hostmap.Stranger], elsewhere: Mapping[str, Any]
             ) -> list[hostmap.Stranger]:
-    """The same, each with the host on which Nova has its server.
+    """Returns the strangers with the hosts on which Nova has their servers.
 
-    :param elsewhere: Instances by uuid; others are not in the database
+    :param elsewhere: Instances by uuid; a stranger without one is not in
+        the database
     """
-    return [dataclasses.replace(each, elsewhere=_where(elsewhere[each.uuid]))
-            if each.uuid in elsewhere else each for each in found]
+    return [_with_place(stranger, elsewhere) for stranger in found]
+
+
+def _with_place(stranger: hostmap.Stranger, elsewhere: Mapping[str, Any]
+                ) -> hostmap.Stranger:
+    instance = elsewhere.get(stranger.uuid)
+    if instance is None:
+        return stranger
+    return dataclasses.replace(stranger, elsewhere=_where(instance))
 
 
 def _where(instance: Any) -> str:
@@ -51,14 +60,14 @@ def _where(instance: Any) -> str:
 
 def place(found: Iterable[hostmap.Stranger], state: cpus.CpuBandwidth
           ) -> tuple[hostmap.Stranger, ...]:
-    """The same, each share on pCPUs that may be reserved.
+    """Returns the strangers with their shares on pCPUs of *state*.
 
-    One that has no place is counted where most is left.
+    A share that is bound to no pCPU is counted on the emptiest pCPU.
 
-    :param state: what is claimed
+    :param state: the bandwidth that is claimed
     """
     placed = []
-    for stranger in sorted(found, key=lambda each: each.uuid):
+    for stranger in sorted(found, key=lambda stranger: stranger.uuid):
         where = tuple(_merged(_places(stranger.held, state)))
         state = state.fold(where)
         if where:
@@ -67,26 +76,26 @@ def place(found: Iterable[hostmap.Stranger], state: cpus.CpuBandwidth
 
 
 def sentence(stranger: hostmap.Stranger) -> str:
-    """For the operator."""
-    said, advice = 'does not have it', ''
+    """Returns the warning about one stranger, for the operator."""
+    location, advice = 'does not have it', ''
     if stranger.elsewhere:
-        said = f'has it {stranger.elsewhere}'
+        location = f'has it {stranger.elsewhere}'
         advice = ' end the guest here before its server is started again;'
     return (f'the guest {stranger} runs here with {stranger.holds}, and '
-            f"Nova's database {said}: what it holds is not offered "
-            f'to others;{advice} see "Backup and restore" in the '
+            f"Nova's database {location}: the bandwidth of the guest is not "
+            f'offered to others;{advice} see "Backup and restore" in the '
             f'administrator guide')
 
 
 def _places(found: Iterable[cpus.Claim], state: cpus.CpuBandwidth
             ) -> Iterator[tuple[int, reservation.Reservation]]:
-    """A pCPU for each share; none for those that are not offered."""
-    for ids, each in found:
+    """Yields each share with a pCPU; pCPUs outside of *state* are left out."""
+    for ids, share in found:
         ids = state.cpus if state.replicated else (
             ids or _emptiest(state))
-        state = state.claim(ids, each)
+        state = state.claim(ids, share)
         for cpu in {*ids} & {*state.cpus}:
-            yield cpu, each
+            yield cpu, share
 
 
 def _emptiest(state: cpus.CpuBandwidth) -> tuple[int, ...]:
@@ -96,14 +105,14 @@ def _emptiest(state: cpus.CpuBandwidth) -> tuple[int, ...]:
 
 def _merged(places: Iterable[tuple[int, reservation.Reservation]]
             ) -> Iterator[cpus.Claim]:
-    """Equal shares on several pCPUs, as a claim has them."""
+    """Yields equal shares on several pCPUs together, as a claim has them."""
     groups: list[tuple[set[int], reservation.Reservation]] = []
-    for cpu, each in places:
-        for ids, one in groups:
-            if one == each and cpu not in ids:
+    for cpu, share in places:
+        for ids, other in groups:
+            if other == share and cpu not in ids:
                 ids.add(cpu)
                 break
         else:
-            groups.append(({cpu}, each))
-    for ids, each in groups:
-        yield tuple(sorted(ids)), each
+            groups.append(({cpu}, share))
+    for ids, share in groups:
+        yield tuple(sorted(ids)), share

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The claim of exact pCPUs, inside Nova's resource tracker.
+"""Claims exact pCPUs inside Nova's resource tracker.
 
-Nova's own lock and Nova's own book-keeping (``assigned_resources``) are
-used; usage per pCPU is a fold over it and kept nowhere else.
+The tracker uses Nova's own lock and Nova's own bookkeeping
+(``assigned_resources``).  The usage of each pCPU is always computed from the
+bookkeeping and stored nowhere else.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -39,49 +40,53 @@ synchronized = utils.synchronized(
 class RTResourceTracker(neighbours.NeighbourTracker):
     """Nova's tracker that also claims pCPUs for reservations.
 
-    RTLibvirtDriver makes the tracker of its compute manager one of these;
-    there is no __init__, so that its state is Nova's alone.
+    RTLibvirtDriver gives this class to the existing tracker of its compute
+    manager.  That is why the class has no __init__.
     """
 
     assigned_resources: Any
     #: the claim being made, under the lock; (claim, Resource)
     _rt_pending: tuple[claims.RTClaim, Any] | None = None
 
-    #: whether it knows what counts here, from an audit
+    #: True after the first audit, which finds the claims that count here
     _rt_audited = False
-    #: servers of this host that ask for nothing
+    #: servers of this host that ask for no reservation
     _rt_plain: frozenset[str] = frozenset()
     #: guests that hold a budget here, and that Nova does not have here
     rt_strangers: tuple[hostmap.Stranger, ...] = ()
-    #: what was said last about claims that do not fit the host
+    #: the last warning about claims that do not fit the host
     _rt_said = ''
 
     def rt_claims(self) -> list[claims.RTClaim]:
-        """All claims on this host, moves under way included.
+        """Returns all claims on this host, also those of moves under way.
 
-        :raises InvalidClaim: one cannot be read
+        :raises InvalidClaim: when a claim cannot be read
         """
         return claims.of_resources(self._rt_resources())
 
     def rt_known(self, uuid: str) -> list[claims.RTClaim] | None:
-        """The claims of a server here; None where that is not known."""
+        """Returns the claims of a server here; None if they are not known."""
         try:
-            found = [claim for claim in self.rt_claims()
-                     if claim.instance_uuid == uuid]
+            held = [claim for claim in self.rt_claims()
+                    if claim.instance_uuid == uuid]
         except exception.InvalidClaim:
             return None
-        return found if found or self.rt_is_plain(uuid) else None
+        return held if held or self.rt_is_plain(uuid) else None
 
     def rt_is_plain(self, uuid: str) -> bool:
-        """Whether a server here asks for nothing and holds nothing.
+        """Checks whether a server here asks for and holds no reservation.
 
-        This is from memory, and False where that does not tell.
+        The answer comes from the last audit, and is False if that does not
+        know the server.
         """
         return uuid in self._rt_plain and uuid not in map(
             kept.server_of, self._rt_resources())
 
     def rt_state(self) -> cpus.CpuBandwidth:
-        """What is claimed on each pCPU, or held by a guest of nobody."""
+        """Returns the bandwidth that claims and strangers take of pCPUs.
+
+        :raises InvalidClaim: when a claim cannot be read
+        """
         return self._rt_claimed().fold(
             rt_strangers.held(self.rt_strangers))
 
@@ -97,8 +102,9 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             claim = super().instance_claim(
                 context, instance, nodename, allocations, limits)
             if self._rt_pending:
-                # Nova saves Instance.resources some steps later; an audit in
-                # between would lose the claim and over-commit.
+                # Nova saves Instance.resources some steps later.  An audit
+                # in between would lose the claim, and pCPUs would be
+                # over-committed.
                 try:
                     instance.save()
                 except Exception:
@@ -118,14 +124,15 @@ class RTResourceTracker(neighbours.NeighbourTracker):
 
     def drop_move_claim(self, *args: Any, **kwargs: Any) -> None:
         super().drop_move_claim(*args, **kwargs)
-        # libvirt has ended what came in, if a live migration failed, and
-        # tells so much later: leave no room behind.
+        # If a live migration failed, libvirt has ended the incoming guest,
+        # but sends its event much later.  Groups above the guest must not
+        # keep room that another guest could take.
         self.driver.rt_settle()
 
     def rt_abandon(self, context: Any, instance: Any, nodename: str) -> None:
-        """Release the claim of a live migration that does not come here.
+        """Releases the claim of a live migration to this host that failed.
 
-        A server without a claim that counts is left as Nova leaves it.
+        A server without a claim that counts here is not changed.
         """
         made = instance.migration_context
         if made and self._rt_resources() & set(made.new_resources or ()):
@@ -137,7 +144,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     def _rt_claiming(self, instance: Any, flavor: Any, nodename: str,
                      move: int) -> Iterator[None]:
         claim = None
-        if not self.disabled(nodename):  # else Nova refuses it
+        if not self.disabled(nodename):  # Otherwise Nova refuses the server.
             claim = self._rt_choose(instance, flavor, move)
         if claim is None:
             yield
@@ -157,7 +164,11 @@ class RTResourceTracker(neighbours.NeighbourTracker):
 
     def _rt_choose(self, instance: Any, flavor: Any, move: int
                    ) -> claims.RTClaim | None:
-        """:raises ComputeResourcesUnavailable: no room, or no reservations"""
+        """Chooses pCPUs and returns the claim; None without a reservation.
+
+        :raises ComputeResourcesUnavailable: when the reservation is bad or
+            does not fit, or when the host takes no reservations
+        """
         try:
             wanted = request.admitted(instance, flavor, bool(move))
             hints = _numbers(request.hints_with(instance, flavor))
@@ -216,14 +227,14 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     def _rt_keep(self, context: Any, before: set[Any],
                  known: dict[str, Any]
                  ) -> tuple[list[Any], dict[str, Any]]:
-        """Count what Nova's audit has not seen; see kept.
+        """Counts claims that Nova's audit has not seen, by the rule of kept.
 
-        :param before: what counted until now
-        :param known: the servers that Nova counts, by uuid; others of which
-            a guest runs here or a claim counts are added
-        :returns: servers of which a guest runs here and that Nova has
-            elsewhere for good: a list of those with a claim that counts
-            here, and by uuid those without, which are not *known*
+        :param before: the claims that counted until now
+        :param known: the servers that Nova counts, by uuid; other servers of
+            which a guest runs or a claim counts here are added
+        :returns: the servers of which a guest runs here while Nova has them
+            on another host: a list of those with a claim that counts here,
+            and, by uuid, those without one, which are not *known*
         """
         missed = set(map(kept.server_of, before - self._rt_resources()))
         if not self._rt_audited:
@@ -249,19 +260,24 @@ class RTResourceTracker(neighbours.NeighbourTracker):
 
     def _rt_count_strangers(self, known: Collection[str],
                             elsewhere: Mapping[str, Any]) -> None:
-        """Count the guests here that the database does not have here.
+        """Counts the guests here that the database does not have here.
 
-        :param known: uuids of the servers that it has
+        :param known: uuids of the servers that the database has here
         :param elsewhere: the servers that it has on other hosts, by uuid
         """
-        found = rt_strangers.located(
+        located = rt_strangers.located(
             self.driver.rt_strangers(known), elsewhere)
-        with contextlib.suppress(exception.InvalidClaim):  # which is said
-            self.rt_strangers = rt_strangers.place(found, self._rt_claimed())
+        # _rt_report() reports a claim that cannot be read.
+        with contextlib.suppress(exception.InvalidClaim):
+            self.rt_strangers = rt_strangers.place(located,
+                                                   self._rt_claimed())
 
     def _rt_unpaid(self, context: Any, known: Mapping[str, Any]
                    ) -> list[str]:
-        """The servers at rest here for which Placement holds too little."""
+        """Returns the servers for which Placement has allocated too little.
+
+        Only servers without an operation under way are checked.
+        """
         resting = {uuid for uuid in self.tracked_instances
                    if uuid not in self.tracked_migrations
                    and uuid in known and known[uuid].task_state is None}
@@ -270,89 +286,94 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             with contextlib.suppress(exception.InvalidClaim):
                 held = [claim for claim in self.rt_claims()
                         if claim.instance_uuid in resting]
-                found = paid.allocations(
+                allocated = paid.allocations(
                     self.reportclient, context, provider) if held else None
-                if found is not None:
-                    unpaid += paid.missing(held, found)
+                if allocated is not None:
+                    unpaid += paid.missing(held, allocated)
         return unpaid
 
     def rt_providers(self) -> set[str]:
-        """Ids of this host's compute nodes; none yet while it starts."""
+        """Returns the uuids of this host's compute nodes.
+
+        There are none yet while nova-compute starts.
+        """
         return {node.uuid for node in list(self.compute_nodes.values())}
 
     def _rt_resources(self) -> set[Any]:
-        """All claims on this host, readable or not."""
-        return {each for provider in self.rt_providers()
-                for each in list(self.assigned_resources.get(
+        """Returns all claims on this host, readable or not."""
+        return {resource for provider in self.rt_providers()
+                for resource in list(self.assigned_resources.get(
                     provider, {}).get(hostmap.RESOURCE_CLASS, ()))}
 
     def rt_arrived(self, instance: Any) -> None:
-        """Store the claim of a server that was migrated live to here.
+        """Stores the claim of a server that was live-migrated to this host.
 
-        Nova drops the migration context, where it is, before it stores the
-        claim with the server: in between it were nowhere.
+        Until now only the migration context has the claim.  Nova drops the
+        context before it stores the claim with the server, so that for a
+        moment the claim would be stored nowhere.
         """
         if instance.migration_context is not None:
             instance.resources = instance.migration_context.new_resources
             instance.save()
 
     def _rt_adopt(self, instance: Any) -> None:
-        """A server that is here holds what was claimed for it here.
+        """Gives a server on this host the claim that was made for it here.
 
-        A nova-compute that was killed while it took the server over leaves
-        it with the claim on the host it came from.
+        If nova-compute was killed while it took the server over, the server
+        still has its claim on the host that it came from.
         """
         try:
             ours = claims.on_host(instance, self.host, self.rt_providers())
             now = claims.of_instance(instance)
         except exception.InvalidClaim:
-            return  # which is reported
+            return  # _rt_report() reports the claim.
         if now is None or ours is None or ours == now:
             return
         instance.resources = objects.ResourceList(objects=[
-            *(each for each in instance.resources or ()
-              if each.resource_class != hostmap.RESOURCE_CLASS),
-            *(each for each in _moved(instance)
-              if each.identifier == ours.identifier)])
+            *(resource for resource in instance.resources or ()
+              if resource.resource_class != hostmap.RESOURCE_CLASS),
+            *(resource for resource in _moved(instance)
+              if resource.identifier == ours.identifier)])
         if (instance.task_state is None
                 and instance.uuid in self.tracked_instances):
             instance.save()
-            LOG.warning('Its move was not completed; it holds the pCPUs %s '
-                        'that were claimed here.', list(ours.cpus),
-                        instance=instance)
+            LOG.warning('The move of the server was not completed; the '
+                        'server holds the pCPUs %s that were claimed here.',
+                        list(ours.cpus), instance=instance)
         instance.obj_reset_changes(['resources'])
 
     def _rt_report(self, strays: Sequence[Any], unpaid: Sequence[str]
                    ) -> None:
-        """Say, when it changes, which claims the host cannot keep.
+        """Warns about claims that the host cannot keep, once for each change.
 
-        An operator lowered the cap, took pCPUs out or all of it, a claim was
-        damaged, or a guest is not where Nova has it.  Nothing is taken from
-        a server.
+        An operator lowered the cap, took pCPUs out or switched reservations
+        off, a claim was damaged, or a guest is not where Nova has it.  No
+        server loses its reservation.
         """
         try:
-            said = '; '.join([
+            warning = '; '.join([
                 *overcommit.describe(self.driver.rt_capacity,
                                      self.rt_claims()),
-                *(f'server {each.uuid} runs here and Nova has it on '
-                  f'{each.host}: end it here, then reboot it hard'
-                  for each in strays),
+                *(f'server {stray.uuid} runs here, but Nova has it on '
+                  f'{stray.host}: end the guest here, then hard-reboot the '
+                  f'server' for stray in strays),
                 *map(rt_strangers.sentence, self.rt_strangers),
                 *([paid.sentence(unpaid)] if unpaid else ())])
         except exception.InvalidClaim as error:
-            said = f'this host takes no more of them: {error}'
-        if said and said != self._rt_said:
-            LOG.warning('CPU reservations: %s.', said)
-        self._rt_said = said
+            warning = f'this host takes no more reservations: {error}'
+        if warning and warning != self._rt_said:
+            LOG.warning('CPU reservations: %s.', warning)
+        self._rt_said = warning
 
     def _check_resources(self, context: Any) -> None:
-        # Nova compares with ProviderTree resources, where a pCPU share
-        # cannot be listed unit by unit; and a server at the end of its live
-        # migration already holds one of a provider elsewhere.
+        # Claims are hidden from Nova's check.  It compares with the resources
+        # of the ProviderTree, which cannot list a share of a pCPU unit by
+        # unit, and at the end of a live migration a server already holds a
+        # claim of a provider on another host.
         everything = self.assigned_resources
         self.assigned_resources = {
             provider: others for provider, classes in everything.items()
-            if (others := {name: found for name, found in classes.items()
+            if (others := {name: held for name, held in classes.items()
                            if name != hostmap.RESOURCE_CLASS})}
         try:
             super()._check_resources(context)
@@ -374,7 +395,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
 
 
 def _moved(instance: Any) -> Iterator[Any]:
-    """The resources of both ends of a move."""
+    """Yields the resources on both hosts of a move."""
     context = instance.migration_context
     yield from context.new_resources or ()
     yield from context.old_resources or ()
@@ -382,10 +403,10 @@ def _moved(instance: Any) -> Iterator[Any]:
 
 def _refused(reason: str, told: str = ''
              ) -> nova_exception.ComputeResourcesUnavailable:
-    """The refusal of a claim.
+    """Logs why a claim is refused, and returns the refusal.
 
-    :param told: what the owner of the server may read in its fault; the
-        reason, where that is empty
+    :param told: the reason that the owner of the server reads in its fault;
+        *reason* if it is empty
     """
     LOG.info('CPU reservation refused: %s', reason)
     return nova_exception.ComputeResourcesUnavailable(reason=told or reason)
@@ -393,16 +414,20 @@ def _refused(reason: str, told: str = ''
 
 def _check_allocation(claim: claims.RTClaim, provider_uuid: str,
                       allocations: Any) -> None:
-    """Fail closed where the scheduler did not reserve in Placement."""
+    """Refuses a claim for which the scheduler did not allocate enough.
+
+    :raises ComputeResourcesUnavailable: when Placement has allocated less
+        than the claim needs
+    """
     allocated = (allocations or {}).get(provider_uuid, {})
     for name, needed in hostmap.amounts(
             len(claim.cpus), claim.reservation.bandwidth).items():
         held = allocated.get('resources', {}).get(name, 0)
         if held < needed:
             raise _refused(
-                f'Placement holds {held} of {name} for the server and it '
-                f'needs {needed}; is RTShareFilter enabled on every '
-                f'nova-scheduler?')
+                f'Placement has allocated {held} of {name} for the server, '
+                f'which needs {needed}; enable RTShareFilter on every '
+                f'nova-scheduler')
 
 
 def _numbers(hints: dict[str, Any]) -> dict[str, int]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The scheduler's view of a host, with its real-time bandwidth."""
+"""Keeps the map and the neighbours of a host in the scheduler's HostState."""
 
 from typing import Any
 
@@ -21,7 +21,8 @@ _UNREAD = object()
 class RTHostState(host_manager.HostState):
     """Nova's HostState with the paper's fields and the per-pCPU map.
 
-    The map is read on first use: most requests have no reservation.
+    The map is decoded when it is first used, because most requests have no
+    reservation.
     """
 
     _rt_map: Any = _UNREAD
@@ -29,36 +30,37 @@ class RTHostState(host_manager.HostState):
 
     @property
     def rt_map(self) -> hostmap.HostMap | None:
-        """Bandwidth per pCPU; None for a host that offers none."""
-        found: hostmap.HostMap | None = self._rt_map
-        if found is _UNREAD:
-            found = self._rt_map = hostmap.from_stats(self.stats or {})
-        return found
+        """The bandwidth of each pCPU; None if the host publishes no map."""
+        host_map: hostmap.HostMap | None = self._rt_map
+        if host_map is _UNREAD:
+            host_map = self._rt_map = hostmap.from_stats(self.stats or {})
+        return host_map
 
     @property
     def rt_neighbours(self) -> rt_neighbours.Neighbours | None:
-        """Who runs there; None where the host does not tell."""
-        found: rt_neighbours.Neighbours | None = self._rt_neighbours
-        if found is _UNREAD:
-            found = self._rt_neighbours = rt_neighbours.from_stats(
+        """The servers with a type on the host; None if it publishes none."""
+        beside: rt_neighbours.Neighbours | None = self._rt_neighbours
+        if beside is _UNREAD:
+            beside = self._rt_neighbours = rt_neighbours.from_stats(
                 self.stats or {})
-        return found
+        return beside
 
     @property
     def rt_share(self) -> float:
-        """pCPUs that reservations may use."""
+        """The share that reservations may use, in pCPUs."""
         return _pcpus(self.rt_map.state.total) if self.rt_map else 0.0
 
     @property
     def rt_share_used(self) -> float:
-        """pCPUs that reservations use."""
+        """The share that reservations use, in pCPUs."""
         return _pcpus(self.rt_map.state.total_used) if self.rt_map else 0.0
 
     @property
     def free_rt_share(self) -> float:
-        """pCPUs that are left, over all of them.
+        """The share that is free on all pCPUs together, in pCPUs.
 
-        As the paper's filter reads it; a filter of an operator may, too.
+        The paper's filter reads this value, and an operator's own filter may
+        read it, too.
         """
         return self.rt_share - self.rt_share_used
 
@@ -83,60 +85,68 @@ def _pcpus(ppm: int) -> float:
 
 
 def of_stats(host_state: Any) -> hostmap.HostMap | None:
-    """The map of any HostState, ours or Nova's."""
+    """Returns the map that a host published, from any class of HostState."""
     return hostmap.from_stats(getattr(host_state, 'stats', None) or {})
 
 
 def map_of(host_state: Any) -> hostmap.HostMap | None:
-    """The map with what this request consumed, where the host keeps it."""
+    """Returns the map of a host.
+
+    An RTHostState also counts what the current request has consumed.
+    """
     if isinstance(host_state, RTHostState):
         return host_state.rt_map
     return of_stats(host_state)
 
 
 def neighbours_of(host_state: Any) -> rt_neighbours.Neighbours | None:
-    """Who runs there, with what this request brought, where that is kept."""
+    """Returns the neighbours on a host.
+
+    An RTHostState also counts the servers that the current request placed.
+    """
     if isinstance(host_state, RTHostState):
         return host_state.rt_neighbours
     return rt_neighbours.from_stats(getattr(host_state, 'stats', None) or {})
 
 
 def time_left(host_state: Any, taken: int) -> tuple[float, float]:
-    """The part of its CPU time that reservations leave: now, and then.
+    """Returns the part of a host's CPU time that is not reserved.
 
-    :param taken: ppm of a pCPU that a server would reserve in all
-    :returns: 1 and 1 for a host that tells nothing of reservations
+    :param taken: ppm of a pCPU that a server reserves for all its vCPUs
+    :returns: the part before and after the server is placed; 1 and 1 for a
+        host without a map
     """
-    known = map_of(host_state)
-    if known is None:
+    host_map = map_of(host_state)
+    if host_map is None:
         return 1.0, 1.0
-    left = known.left
-    if not taken or not known.state.used:
+    left = host_map.left
+    if not taken or not host_map.state.used:
         return left, left
-    # It may be too much, where a cap was lowered.
+    # The server may not fit, for example after a cap was lowered.
     return left, max(0.0, left - taken / (
-        reservation.PPM * len(known.state.used)))
+        reservation.PPM * len(host_map.state.used)))
 
 
 def has_room(host_state: Any, vcpus: int, memory_mb: int) -> bool:
-    """Whether two such servers fit, by Nova's counts of vCPUs and memory.
+    """Checks whether two servers of this size fit, as Nova counts.
 
-    That is, whether one is not the last.
+    That is, whether there is room for another server beside the one that is
+    being placed.
     """
-    found: bool = (
+    two_fit: bool = (
         host_state.free_ram_mb + host_state.total_usable_ram_mb
         * (host_state.ram_allocation_ratio - 1.0) >= 2 * memory_mb
         and host_state.vcpus_total * host_state.cpu_allocation_ratio
         - host_state.vcpus_used >= 2 * vcpus)
-    return found
+    return two_fit
 
 
 def consumed(host: hostmap.HostMap, vcpus: int,
              wanted: reservation.Reservation) -> hostmap.HostMap:
-    """The map after the claim that the compute node will make."""
+    """Returns the map with the claim that the compute node will make."""
     chosen = cpus.fit(host.state, vcpus, wanted, _policy(host.policy))
     if chosen is None:
-        return host  # admission is the filter's
+        return host  # RTShareFilter decides on admission, not this function.
     return hostmap.HostMap(host.state.claim(chosen, wanted), host.policy)
 
 
@@ -144,13 +154,13 @@ def _policy(name: str) -> cpus.Policy:
     try:
         return packing.load(name)
     except LookupError:
-        # A policy installed on the compute nodes only: any choice is close
-        # enough for the few servers of one request.
+        # The policy is installed on the compute nodes only.  Any choice is
+        # close enough for the few servers of one request.
         return policies.first_fit
 
 
 def install() -> None:
-    """Let Nova's HostManager make RTHostState; may be called again."""
+    """Makes Nova's HostManager use RTHostState; may be called repeatedly."""
     host_manager.HostManager.host_state_cls = _host_state_cls
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a RequestSpec asks for."""
+"""Reads the reservation that a RequestSpec asks for."""
 
 from collections.abc import Mapping
 import contextlib
@@ -23,13 +23,13 @@ _FLAVOR_KEYS = tuple(reservation.FLAVOR_PREFIX + key
 
 
 def hints(spec: Any) -> Mapping[str, Any]:
-    """The scheduler hints; old servers have none set."""
+    """Returns the scheduler hints; {} for old servers, which have none set."""
     return reservation.stored_hints(
         spec.scheduler_hints if 'scheduler_hints' in spec else None)
 
 
 def asks(spec: Any) -> bool:
-    """Whether a request says anything about reservations; cheap."""
+    """Checks, at little cost, whether a request mentions a reservation."""
     specs = spec.flavor.extra_specs
     return (any(key in specs for key in _FLAVOR_KEYS)
             or any(key.startswith(reservation.HINT_PREFIX)
@@ -37,55 +37,59 @@ def asks(spec: Any) -> bool:
 
 
 def reservation_of(spec: Any) -> reservation.Reservation | None:
-    """What flavor and hints say; whether that is admitted is not asked.
+    """Returns the reservation that the flavor and the hints ask for.
 
-    :raises InvalidReservation: the request makes no sense
+    The operator's limits and conflicts are not checked.
+
+    :raises InvalidReservation: when the flavor and the hints make no sense
     """
     return reservation.from_flavor_and_hints(
         spec.flavor.extra_specs, hints(spec))
 
 
 def admitted(spec: Any) -> reservation.Reservation | None:
-    """The reservation for each vCPU of the server, if it may have it.
+    """Returns the reservation of the server, after it was admitted.
 
-    The rules of today hold for new servers and new flavors.  A server that
-    was admitted under others must not be stranded when it has to move.
-    The hints of a server that exists are those noted with it.
+    Today's limits hold for new servers and new flavors.  A server that was
+    admitted under other limits must still be able to move.  The hints of a
+    server that exists already are those that nova-compute noted with it.
 
-    :raises InvalidReservation: the request makes no sense, or is not allowed
+    :raises InvalidReservation: when the request makes no sense or is not
+        allowed
     """
     if not asks(spec):
         return None
     limits: reservation.Limits | None = rt_conf.limits(CONF)
-    said = hints(spec)
+    valid_hints = hints(spec)
     server = servers.find(nova_context.get_admin_context(),
                           spec.instance_uuid)
     if server is not None:
-        said, limits = _of_server(server, spec.flavor, said)
+        valid_hints, limits = _of_server(server, spec.flavor, valid_hints)
     wanted = reservation.from_flavor_and_hints(
-        spec.flavor.extra_specs, said, limits)
+        spec.flavor.extra_specs, valid_hints, limits)
     if wanted is not None and not _is_admitted(server, spec.flavor):
         admission.check(spec.flavor, spec.image if 'image' in spec else None)
     return wanted
 
 
 def _is_admitted(server: Any, flavor: Any) -> bool:
-    """Whether a server holds a claim, with the flavor of the request.
+    """Checks whether a server holds a claim with the flavor of the request.
 
-    :param server: None: one that is being created
+    :param server: None for a server that is being created
     """
     return (server is not None and admission.holds(server)
             and server.flavor.flavorid == flavor.flavorid)
 
 
-def _of_server(server: Any, flavor: Any, said: Mapping[str, Any]
+def _of_server(server: Any, flavor: Any, spec_hints: Mapping[str, Any]
                ) -> tuple[Mapping[str, Any], reservation.Limits | None]:
-    """The hints that count and the limits that hold for a server."""
+    """Returns the hints and the limits that hold for an existing server."""
     noted = None
-    with contextlib.suppress(exception.InvalidClaim):  # nova-compute says so
+    # nova-compute reports a note that cannot be read.
+    with contextlib.suppress(exception.InvalidClaim):
         noted = compute_request.noted_hints(server)
     if noted is None:
-        noted = {key: value for key, value in said.items()
+        noted = {key: value for key, value in spec_hints.items()
                  if key.startswith(reservation.HINT_PREFIX)}
     if server.flavor.flavorid == flavor.flavorid:
         return noted, None
@@ -95,9 +99,11 @@ def _of_server(server: Any, flavor: Any, said: Mapping[str, Any]
 
 
 def settle(spec: Any, wanted: reservation.Reservation | None) -> None:
-    """Have the flavor of a request say all; its hints about it go.
+    """Writes the reservation into the flavor of a request.
 
-    The scheduler's copy of the request alone is changed.
+    The hints that concern reservations are removed, so that the flavor alone
+    says what the server reserves.  Only the scheduler's copy of the request
+    is changed.
     """
     if 'scheduler_hints' in spec:
         spec.scheduler_hints = {

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The directory that joins ``nova.virt``; see nova_rt.services.install."""
+"""The directory that is added to ``nova.virt``; see ``services.install``."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Found by Nova as ``nova.virt.nova_rt``; see nova_rt.services.install."""
+"""Nova imports this as ``nova.virt.nova_rt``; see nova_rt.services.install."""
 
 from nova_rt.services.virt.libvirt.driver import RTLibvirtDriver
 

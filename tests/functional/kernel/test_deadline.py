@@ -187,7 +187,8 @@ class DeadlineTest(unittest.TestCase):
         self.leave(0)
         with self.assertRaises(OSError):
             self.holder.hold(10_000)
-        with self.assertRaisesRegex(exception.KernelError, 'others hold all'):
+        with self.assertRaisesRegex(exception.KernelError,
+                                    'other SCHED_DEADLINE threads hold all'):
             self.enforcer.capacity()
         self.holder.end()
         self.assertEqual(before, self.pool())

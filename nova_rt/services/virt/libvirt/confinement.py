@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the root of a container may not do to the host, nor to its neighbours.
+"""Limits what root in a container may do to the host and its neighbours.
 
-Its capabilities are in a domain's XML.  Its user namespace is Nova's own
-(``[libvirt] uid_maps`` and ``gid_maps``), but for the form of the maps.
+This module takes capabilities from a container in the XML of its domain.  The
+user namespace of a container is Nova's own (``[libvirt] uid_maps`` and
+``gid_maps``); this module only changes the form of the maps.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,39 +15,39 @@ from nova.virt.libvirt import config
 
 
 class UIDMap(config.LibvirtConfigGuestUIDMap, list[int]):
-    """A range of user ids that is also its three numbers."""
+    """A range of user ids that is also a list of its three numbers."""
 
 
 class GIDMap(config.LibvirtConfigGuestGIDMap, list[int]):
-    """A range of group ids that is also its three numbers."""
+    """A range of group ids that is also a list of its three numbers."""
 
 
 def sendable(maps: Iterable[config.LibvirtConfigGuestIDMap]
              ) -> list[config.LibvirtConfigGuestIDMap]:
-    """The same maps, in a form that Nova can hand to its privsep helper.
+    """Returns the maps in a form that Nova can pass to its privsep helper.
 
-    Nova 32 to 34 give ``nova.privsep.idmapshift`` objects that oslo.privsep
-    cannot serialise, where it expects (first id inside, first id on the
-    host, how many): no container with maps would start.
+    Nova 32 to 34 pass objects to ``nova.privsep.idmapshift`` that
+    oslo.privsep cannot serialise; the helper expects (first id inside, first
+    id on the host, count).  Without the change no container with maps starts.
     """
-    return [_sendable(each) for each in maps]
+    return [_sendable(plain) for plain in maps]
 
 
 def _sendable(plain: config.LibvirtConfigGuestIDMap) -> UIDMap | GIDMap:
     ids = isinstance(plain, config.LibvirtConfigGuestUIDMap)
-    found: UIDMap | GIDMap = UIDMap() if ids else GIDMap()
+    result: UIDMap | GIDMap = UIDMap() if ids else GIDMap()
     for name in ('start', 'target', 'count'):
         number = getattr(plain, name)
-        setattr(found, name, number)  # what libvirt gets
-        found.append(number)
-    return found
+        setattr(result, name, number)  # for libvirt
+        result.append(number)  # for Nova's privsep helper
+    return result
 
 
 def without(xml: str, capabilities: Sequence[str]) -> str:
-    """The same domain; a container gives up *capabilities*.
+    """Returns the XML of a domain, a container without *capabilities*.
 
-    libvirt takes them from the bounding set before it starts init, so that
-    nothing inside can get them back.
+    libvirt removes them from the bounding set before it starts init, so that
+    no process in the container can regain them.
     """
     root = etree.fromstring(xml)
     if root.get('type') != 'lxc' or not capabilities:
@@ -59,5 +60,5 @@ def without(xml: str, capabilities: Sequence[str]) -> str:
 
 
 def _child(parent: Any, name: str) -> Any:
-    found = parent.find(name)
-    return etree.SubElement(parent, name) if found is None else found
+    child = parent.find(name)
+    return etree.SubElement(parent, name) if child is None else child

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reservations of virtual machines by SCHED_DEADLINE on the vCPU threads.
+"""Enforces claims of virtual machines by SCHED_DEADLINE on vCPU threads.
 
-For kernels that have no budget for groups.  Where the kernel lets cpusets
-shrink around SCHED_DEADLINE, each vCPU runs on the pCPU of its claim, by EDF
-among those that share it.  Elsewhere global EDF runs the threads on any CPU
-of the root domain: what a claim says about pCPUs is an account then, that
-never exceeds what the kernel admits, and not a place.
+This is for kernels that have no budgets for groups.  If the kernel lets the
+cpuset of a SCHED_DEADLINE thread shrink, each vCPU runs on the pCPU of its
+claim, by EDF among the vCPUs on that pCPU.  Otherwise global EDF runs the
+threads on any CPU of the root domain.  The pCPUs of a claim then say only how
+much is reserved, which never exceeds what the kernel admits, but not where a
+vCPU runs.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -34,8 +35,8 @@ from nova_rt.services.virt.libvirt import enforcer
 from nova_rt.services.virt.libvirt import layout
 from nova_rt.services.virt.libvirt import vcpus
 
-#: The bandwidth of a guest that ended, or was released while it ran, returns
-#: at the end of its period, or as much later as it overran its runtime.
+#: The kernel frees the bandwidth of a guest that ended or was released at the
+#: end of its period, or later if the guest overran its runtime.
 _RETURN_SECONDS = 3.0
 _RETURN_PERIODS = 2
 _POLL_SECONDS = 0.02
@@ -44,11 +45,11 @@ _POLL_SECONDS = 0.02
 class DeadlineEnforcer(enforcer.Enforcer):
     """Enforces claims by SCHED_DEADLINE; see Enforcer.
 
-    :param containers: whether the guests are containers, which have tasks
-        that come and go: they cannot be reserved like this
-    :param shared: the CPUs that guests may run on
-    :param pins: None where :func:`can_pin` says no
-    :raises KernelError: the cpu controller is mounted nowhere
+    :param containers: whether the guests are containers; the tasks of a
+        container come and go, so that they cannot be SCHED_DEADLINE
+    :param shared: returns the CPUs that guests may run on
+    :param pins: None if :func:`can_pin` returns False
+    :raises KernelError: when the controller cpu is mounted nowhere
     """
 
     name = deadline.NAME
@@ -77,8 +78,9 @@ class DeadlineEnforcer(enforcer.Enforcer):
             self._check_shared()
             ppm = self._admission.ppm(deadline.look(self._controller))
             if not ppm:
-                raise vcpus.error('/', 'the SCHED_DEADLINE threads of others '
-                                  'hold all that the kernel gives')
+                raise vcpus.error('/', 'other SCHED_DEADLINE threads hold '
+                                  'all bandwidth that the kernel gives to '
+                                  'SCHED_DEADLINE')
             fine = ticks.high_resolution(self._fs)
             return base.Capacity(
                 ppm, 0 if fine else ticks.tick_us(),
@@ -89,13 +91,13 @@ class DeadlineEnforcer(enforcer.Enforcer):
             return deadline.warnings(deadline.look(self._controller))
 
     def guard(self) -> None:
-        """Nothing: a thread can only take what is its own."""
+        """Does nothing: a thread can take only its own bandwidth."""
 
     def settle(self) -> None:
-        """Nothing: bandwidth goes with its thread."""
+        """Does nothing: the kernel frees bandwidth when a thread ends."""
 
     def apply(self, pid: int, claim: claims.RTClaim) -> None:
-        """All vCPUs, or none of them."""
+        """Gives all vCPUs their reservation, or none of them."""
         guest = self._vcpus_of(pid, claim)
         end = time.monotonic() + max(
             _RETURN_SECONDS,
@@ -135,7 +137,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
                 self._threads.note(self._vcpus(pid))
 
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
-        """Whether all vCPUs have it, and get it."""
+        """Checks whether all vCPUs have their reservation and run."""
         guest = self._vcpus_of(pid, claim)
         return (all(self._threads.has(vcpu, claim.reservation, cpu)
                     for vcpu, cpu in zip(guest, claim.cpus, strict=True))
@@ -147,7 +149,8 @@ class DeadlineEnforcer(enforcer.Enforcer):
         for vcpu in self._vcpus(pid):
             policy = self._threads.policy(vcpu)
             if policy.is_deadline:
-                # A place is where it is alone; else it has none.
+                # A thread that may run on several CPUs is on no certain
+                # pCPU.
                 with vcpus.explained(vcpu.group):
                     ids = tuple(os.sched_getaffinity(vcpu.thread))
                 yield ids if len(ids) == 1 else (), reservation.Reservation(
@@ -157,32 +160,34 @@ class DeadlineEnforcer(enforcer.Enforcer):
         return max((_ppm(self._threads.policy(vcpu))
                     for vcpu in self._vcpus(pid)), default=0)
 
-    # Which threads.
+    # The following methods find the vCPU threads.
 
     def _vcpus_of(self, pid: int, claim: claims.RTClaim
                   ) -> list[vcpus.VCPU]:
-        """:raises KernelError: they are not those of the claim"""
-        found = self._vcpus(pid)
-        if not found:
+        """Returns the vCPUs of a guest, in their order.
+
+        :raises KernelError: when there are not as many as in the claim
+        """
+        guest = self._vcpus(pid)
+        if not guest:
             raise vcpus.error(f'of process {pid}', _CONTAINERS)
-        if len(found) != len(claim.cpus):
+        if len(guest) != len(claim.cpus):
             raise vcpus.error(
                 f'of process {pid}', f'the guest has threads for '
-                f'{len(found)} vCPUs and a claim for {len(claim.cpus)}; its '
-                f'accelerator must run a thread for each vCPU, and no vCPU '
-                f'may be plugged or unplugged while it has a reservation: '
-                f'resize the server instead')
-        return found
+                f'{len(guest)} vCPUs but a claim for {len(claim.cpus)}; use '
+                f'an accelerator that runs a thread for each vCPU, and '
+                f'resize the server instead of plugging or unplugging vCPUs')
+        return guest
 
     def _vcpus(self, pid: int) -> list[vcpus.VCPU]:
-        """The threads of a guest's vCPUs in their order."""
+        """Returns the vCPU threads of a guest, in the order of the vCPUs."""
         with vcpus.explained(f'of process {pid}'):
             guest = layout.find(self._tasks, self._controller, pid)
             return [vcpus.VCPU(group, thread) for group in guest.vcpus
                     for thread in self._tasks.vcpu_threads(
                         group, self._controller)]
 
-    # What the host lacks.
+    # The following method checks the CPUs of the host.
 
     def _check_shared(self) -> None:
         domain, shared = self._admission.cpus(), set(self._shared())
@@ -190,23 +195,23 @@ class DeadlineEnforcer(enforcer.Enforcer):
             outside = sorted(shared.difference(domain))
             if outside:
                 raise vcpus.error(
-                    '/', f'guests run on the CPUs '
-                    f'{cpulist.format_ids(outside)}, which are not of the '
-                    f'root domain {cpulist.format_ids(domain)}; take them '
-                    f'out of [compute] cpu_shared_set')
+                    '/', f'guests may run on the CPUs '
+                    f'{cpulist.format_ids(outside)}, which are not in the '
+                    f'root domain {cpulist.format_ids(domain)}; take these '
+                    f'CPUs out of [compute] cpu_shared_set')
         elif shared and shared != set(domain):
             raise vcpus.error(
-                '/', f'guests run on the CPUs '
-                f'{cpulist.format_ids(sorted(shared))} and the root domain '
-                f'has {cpulist.format_ids(domain)}, but SCHED_DEADLINE '
-                f'needs all of it; make [compute] cpu_shared_set the same, '
-                f'or isolate the other CPUs')
+                '/', f'guests may run on the CPUs '
+                f'{cpulist.format_ids(sorted(shared))} only, but '
+                f'SCHED_DEADLINE needs all CPUs of the root domain '
+                f'{cpulist.format_ids(domain)}; set [compute] cpu_shared_set '
+                f'to these CPUs, or isolate the other CPUs')
 
 
 def can_pin(fs: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
-    """Whether a vCPU can be SCHED_DEADLINE and on one pCPU; asks the kernel.
+    """Tries out whether a SCHED_DEADLINE vCPU can stay on one pCPU.
 
-    :raises KernelError: it cannot be found out
+    :raises KernelError: when that cannot be found out
     """
     with vcpus.explained('/'):
         controller = tasks.cpuset
@@ -216,19 +221,19 @@ def can_pin(fs: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
 
 
 _STARVES = ('the kernel gives the threads {} no CPU time while they are '
-            'SCHED_DEADLINE, as somebody changed them by hand; they are '
-            'ordinary until a later audit of nova-compute succeeds; a hard '
-            'reboot of the server makes new ones')
+            'SCHED_DEADLINE, because somebody changed them by hand; the '
+            'threads stay ordinary until a later audit of nova-compute '
+            'succeeds, or hard-reboot the server')
 _CONTAINERS = ('SCHED_DEADLINE is for the vCPU threads of virtual machines; '
                'a container needs a kernel with budgets for groups')
 
 
 def _hierarchy(fs: cgroup.CgroupFS) -> cgroup.Hierarchy:
-    found = survey.hierarchy_of(fs)
-    if found is None:
-        raise vcpus.error('/', 'the cgroup controller cpu, which tells '
-                          'the vCPU threads, is mounted nowhere')
-    return found
+    hierarchy = survey.hierarchy_of(fs)
+    if hierarchy is None:
+        raise vcpus.error('/', 'the cgroup controller cpu, by which vCPU '
+                          'threads are found, is mounted nowhere; mount it')
+    return hierarchy
 
 
 def _admission(fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
@@ -238,7 +243,7 @@ def _admission(fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy
 
 
 def _ppm(policy: sched.Policy) -> int:
-    """Its bandwidth; 0 unless it is SCHED_DEADLINE."""
+    """Returns the bandwidth of a policy; 0 if it is not SCHED_DEADLINE."""
     if not policy.is_deadline:
         return 0
     return reservation.Reservation(policy.runtime, policy.period).bandwidth

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What libvirt keeps of a server for those who look at it from outside.
+"""Describes a server in the metadata of its libvirt domain, for monitoring.
 
-It is metadata of the domain beside Nova's own: the VNF that the server
-belongs to, and its floating addresses.  Nothing that reserves reads it.
+The description is beside Nova's own metadata: the VNF that the server belongs
+to, and the floating addresses of the server.  Reservations do not depend on
+the description.
 """
 
 from collections.abc import Iterable
@@ -17,18 +18,18 @@ from nova.virt.libvirt import config
 from nova_rt.rules import labels
 
 _PREFIX = 'nova-rt'
-#: What libvirt calls the namespace when it replaces the element; it refuses
-#: the prefix that this has already.
+#: The prefix of the namespace when libvirt replaces the element.  libvirt
+#: refuses _PREFIX here, because the element has it already.
 _KEY = 'server'
-#: What a tenant may call a VNF; Tacker's is a UUID.
+#: The names of VNFs that are accepted; Tacker uses UUIDs.
 _NAME = re.compile(r'[A-Za-z0-9._-]{1,64}')
 
 
 class Description(config.LibvirtConfigObject):
     """The element ``server``.
 
-    :ivar vnf: '' where nobody tells
-    :ivar floating: floating addresses
+    :ivar vnf: the VNF of the server; '' if it is not known
+    :ivar floating: the floating addresses of the server
     """
 
     def __init__(self, vnf: str, floating: Iterable[str]) -> None:
@@ -38,22 +39,22 @@ class Description(config.LibvirtConfigObject):
         self.floating = (*floating,)
 
     def format_dom(self) -> Any:
-        found = super().format_dom()
+        root = super().format_dom()
         if self.vnf:
-            self._add(found, 'vnf').text = self.vnf
+            self._add(root, 'vnf').text = self.vnf
         for address in self.floating:
-            self._add(found, 'floating').set('address', address)
-        return found
+            self._add(root, 'floating').set('address', address)
+        return root
 
     def _add(self, parent: Any, name: str) -> Any:
         return etree.SubElement(parent, f'{{{labels.NAMESPACE}}}{name}')
 
 
 def describe(instance: Any, network_info: Any) -> Description:
-    """The description of a server, by what Nova has of it here.
+    """Returns the description of a server from what Nova has of it here.
 
-    :param instance: Nova's; its metadata is a tenant's
-    :param network_info: Nova's cache of its ports, or None
+    :param instance: Nova's Instance, whose metadata a tenant wrote
+    :param network_info: Nova's cache of the ports of the server, or None
     """
     metadata = instance.metadata or {}
     vnf = metadata.get(labels.VNF_KEY, '')
@@ -65,9 +66,9 @@ def describe(instance: Any, network_info: Any) -> Description:
 
 
 def tell(domain: Any, description: Description) -> None:
-    """Have libvirt keep another description of a domain that runs.
+    """Replaces the description of a running domain.
 
-    :raises libvirtError: it does not, or the domain does not run
+    :raises libvirtError: when libvirt refuses, or the domain does not run
     """
     domain.setMetadata(
         libvirt.VIR_DOMAIN_METADATA_ELEMENT, description.to_xml(),

@@ -2,8 +2,8 @@
 
 """The driver to name in ``[DEFAULT] compute_driver``.
 
-It wires the parts together in nova-compute: the tracker that claims, the
-host and guests that apply, the inventory for Placement.
+The driver connects the parts in nova-compute: the tracker that claims, the
+host and the guests that apply claims, and the inventory for Placement.
 """
 
 from collections.abc import Collection, Mapping
@@ -57,7 +57,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
     rt_capacity: capacity.Capacity
     _rt_reconciler: reconcile.Reconciler | None = None
-    #: why the kernel's interface cannot be used
+    #: why this host has no enforcer
     _rt_trouble = ''
 
     def __init__(self, virtapi: Any, read_only: bool = False) -> None:
@@ -85,7 +85,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         self._rt_begin()
 
     def _rt_begin(self) -> None:
-        """Finds what enforces reservations, and how much there is."""
+        """Finds the enforcer of this host and measures its capacity."""
         try:
             namespaces.verify(host_files.Host())
             target = self.rt_reservations.enforcer = self._rt_find()
@@ -96,7 +96,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         self._rt_measure()
 
     def _rt_find(self) -> enforcer.Enforcer | None:
-        """The way to enforce a reservation that this host offers."""
+        """Returns the enforcer of this host; None if there is none."""
         files = self._rt_files()
         tasks = kernel_tasks.Tasks(files)
         containers = CONF.libvirt.virt_type == 'lxc'
@@ -122,21 +122,21 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             files, tasks, containers, self._get_vcpu_available, pins)
 
     def _rt_spare(self) -> frozenset[int]:
-        """The pCPUs that Nova shares and no reservation may have."""
+        """Returns the pCPUs that Nova shares but reservations may not use."""
         return frozenset(self._get_vcpu_available()).difference(
             self.rt_capacity.empty.cpus)
 
     def _rt_measure(self) -> None:
-        """What may be reserved: others may have taken of it, or given."""
-        found = capacity.measure(
+        """Measures the capacity again, which other tasks may have changed."""
+        measured = capacity.measure(
             CONF, self.rt_reservations.enforcer, self._get_vcpu_available(),
             self._rt_trouble)
-        if found != getattr(self, 'rt_capacity', None):
-            LOG.info('CPU reservations: %s.', found)
-            self.rt_capacity = found
+        if measured != getattr(self, 'rt_capacity', None):
+            LOG.info('CPU reservations: %s.', measured)
+            self.rt_capacity = measured
 
     def _rt_files(self) -> cgroup.CgroupFS:
-        """A seam: functional tests give each host a kernel of its own."""
+        """Returns the cgroup files; tests give each host its own kernel."""
         return kernel_fs.RealFS()
 
     def _get_guest_idmaps(self) -> list[Any]:
@@ -149,48 +149,50 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         guest.metadata.append(description.describe(instance, network_info))
         return guest
 
-    # For the manager.
+    # The following method is for the compute manager.
 
     def rt_describe(self, instance: Any) -> None:
-        """Tell libvirt what Nova knows of a server by now; never raises."""
+        """Updates the description of a server in libvirt; never raises."""
         try:
             guest = self._host.get_guest(instance)
             if guest.is_active():
                 description.tell(guest._domain, description.describe(
                     instance, instance.get_network_info()))
         except nova_exception.InstanceNotFound:
-            # It has no domain, or none by now: its next start tells.
+            # The server has no domain now; its next start writes the
+            # description.
             pass
         except Exception as error:
-            # Only who looks from outside misses it.
+            # Only monitoring uses the description.
             LOG.warning('Monitoring has old addresses of server %s: %s',
                         instance.uuid, str(error))
 
-    # For the tracker.
+    # The following methods are for the tracker.
 
     def rt_settle(self) -> None:
-        """A guest ended; never raises."""
+        """Removes the room that an ended guest left; never raises."""
         self.rt_reservations.settle()
 
     def rt_running(self) -> list[str]:
-        """The uuids of the guests that run."""
+        """Returns the uuids of the running guests."""
         return [uuid for uuid, pid in self.rt_reservations.running() if pid]
 
     def rt_strangers(self, known: Collection[str]) -> list[hostmap.Stranger]:
-        """The guests with a budget that are none of the *known*, by uuid."""
+        """Returns the guests with a budget whose uuids are not *known*."""
         return self._rt_lost.find(known)
 
     def rt_reconcile(self, entitlements: Mapping[str, entitled.Entitlement]
                      ) -> None:
-        """Bring the kernel in step with what guests are entitled to.
+        """Corrects the budgets of guests that differ from entitlements.
 
-        :param entitlements: by server; the guests of all others, and those
-            that are being started or ended now, stay as they are
+        :param entitlements: by server; the guests of other servers, and
+            guests that are being started or ended now, stay as they are
         """
         try:
             self._rt_measure()
         except exception.RTError as error:
-            LOG.error('CPU reservations: kept as they were: %s', str(error))
+            LOG.error('The capacity for CPU reservations was not measured '
+                      'again: %s', str(error))
         if self._rt_reconciler is None:
             return
         ours = self.rt_reservations
@@ -207,7 +209,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         result = super().check_can_live_migrate_destination(
             context, instance, *args, **kwargs)
         if _claims(instance):
-            # Nova's sign that this host makes a claim when it is asked to.
+            # By this value a destination tells that it makes claims.
             result.dst_supports_numa_live_migration = True
         return result
 
@@ -220,17 +222,17 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             if not _makes_claims(dest_check_data):
                 raise nova_exception.MigrationPreCheckError(
                     reason='the destination makes no claim for the CPU '
-                    'reservation; does that nova-compute run '
-                    'RTLibvirtDriver?')
-            # Nova's sign for the destination to make its claim.
+                    'reservation; its nova-compute needs [DEFAULT] '
+                    'compute_driver = nova_rt.RTLibvirtDriver')
+            # By this value the source asks the destination for its claim.
             result.src_supports_numa_live_migration = True
         return result
 
     def post_claim_migrate_data(self, context: Any, instance: Any,
                                 migrate_data: Any, claim: Any) -> Any:
         if claim.claimed_numa_topology is None:
-            # Nova expects one with every claim, and would send the source
-            # pins that have no value.
+            # Nova expects a NUMA topology with every claim, and would
+            # otherwise send pins without a value to the source.
             return migrate_data
         return super().post_claim_migrate_data(
             context, instance, migrate_data, claim)
@@ -251,8 +253,9 @@ class RTLibvirtDriver(driver.LibvirtDriver):
     def rollback_live_migration_at_destination(
             self, context: Any, instance: Any, *args: Any, **kwargs: Any
             ) -> None:
-        # Nova stores the server when it has deleted its disks here, and has
-        # lent it the claim that was made here: that one must not be kept.
+        # Nova has given the server object the claim that was made here, and
+        # stores the server after it has deleted the disks here.  The claim
+        # must not be stored.
         instance.obj_reset_changes(['resources'], recursive=True)
         super().rollback_live_migration_at_destination(
             context, instance, *args, **kwargs)
@@ -265,10 +268,10 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         try:
             self._rt_heed(event)
         except Exception:
-            # Nova's thread for events ends with an error, and its other
-            # users with it.
-            LOG.exception('An event of server %s is left to the next audit.',
-                          event.uuid)
+            # An exception would end Nova's thread for events, which other
+            # code needs, too.
+            LOG.exception('An event of server %s was not handled; the next '
+                          'audit corrects its CPU reservation.', event.uuid)
         finally:
             super().emit_event(event)
 
@@ -306,15 +309,17 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             return hostmap.inventories(
                 self.rt_capacity.empty,
                 self.virtapi._compute.rt.rt_strangers)
-        # Servers may still be allocated from them: they must stay, full.
-        return {name: found | {'reserved': found['total']}
-                for name, found in before.items() if name in hostmap.CLASSES}
+        # Servers may still have allocations from the inventories, so the
+        # inventories stay, with everything reserved.
+        return {name: inventory | {'reserved': inventory['total']}
+                for name, inventory in before.items()
+                if name in hostmap.CLASSES}
 
 
 def _claims(instance: Any) -> bool:
-    """Whether a server that is to be migrated has a reservation.
+    """Checks whether a server that is to be migrated has a claim.
 
-    :raises MigrationPreCheckError: it cannot be told
+    :raises MigrationPreCheckError: when its claim cannot be read
     """
     try:
         return claims.of_instance(instance) is not None
@@ -324,17 +329,18 @@ def _claims(instance: Any) -> bool:
 
 
 def _makes_claims(checked: Any) -> bool:
-    """Whether a destination said so.
+    """Checks whether a destination tells that it makes claims.
 
-    Nova's objects have no value for what nobody set.
+    The field of Nova's object has no value if nobody set it.
     """
     name = 'dst_supports_numa_live_migration'
     return name in checked and bool(getattr(checked, name))
 
 
 def _can_pin(files: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
-    """Whether vCPUs by SCHED_DEADLINE can each have a pCPU here."""
-    trouble = 'the kernel does not let their cpusets shrink'
+    """Checks whether SCHED_DEADLINE vCPUs can each have a pCPU here."""
+    trouble = ('the kernel does not let the cpuset of a SCHED_DEADLINE '
+               'thread shrink')
     try:
         if deadline.can_pin(files, tasks):
             return True
@@ -346,13 +352,21 @@ def _can_pin(files: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
 
 
 def _priority_by_period(wanted: reservation.Reservation) -> int:
-    """The priority of a guest, by options alone, so that it never wavers."""
+    """Returns the priority of a guest.
+
+    It depends only on the period and on options, and so never changes while
+    a guest runs.
+    """
     return int(CONF.nova_rt.guest_priority) + schedulability.level(
         wanted.period_us, rt_conf.levels(CONF))
 
 
 def _interface(files: cgroup.CgroupFS) -> base.KernelInterface | None:
-    """:raises InvalidConfiguration: the option names no interface"""
+    """Returns the interface of the kernel; None if the kernel has none.
+
+    :raises InvalidConfiguration: when the option names no interface
+    :raises KernelError: when the interface cannot be found out
+    """
     name = CONF.nova_rt.kernel_interface
     try:
         return detect.detect(files, name)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Applies claims to running guests, and takes them back.
+"""Applies claims to running guests, and takes reservations back.
 
-What a guest is entitled to is decided elsewhere.  Two ways are known: a
-budget of control groups, here, and SCHED_DEADLINE on the vCPU threads, in
-``nova_rt.services.virt.libvirt.deadline``.
+Other modules decide which claim a guest gets.  There are two ways to enforce
+a claim: budgets of control groups, in this module, and SCHED_DEADLINE on the
+vCPU threads, in ``nova_rt.services.virt.libvirt.deadline``.
 """
 
 import abc
@@ -21,88 +21,92 @@ from nova_rt.services.compute import claims
 from nova_rt.services.virt.libvirt import layout
 
 
-#: What a group above others holds at least, whatever they do.
+#: The bandwidth that a parent of groups with budgets holds at least, in ppm.
 _LEAST_PPM = 3
 
 
 class Enforcer(abc.ABC):
-    """The reservations of the guests of one libvirt connection.
+    """Applies claims to the guests of one libvirt connection.
 
-    A guest is named by the pid of the process that keeps it: for LXC the
-    domain's id, for QEMU its own.  All methods raise KernelError.
+    A guest is named by the pid of its keeper: for LXC the id of the domain,
+    for QEMU the pid of the process.  All methods raise KernelError.
     """
 
-    #: what the operator calls it
+    #: its name for the operator
     name: str
-    #: a share is granted, and charged, on every pCPU
+    #: True if a share is granted and charged on every pCPU
     replicated: bool
-    #: guests must be kept on the pCPUs of their claim
+    #: True if guests must stay on the pCPUs of their claims
     pins: bool
-    #: what a host has in Placement besides hostmap.TRAIT
+    #: the traits of a host in Placement besides hostmap.TRAIT
     traits: frozenset[str] = frozenset()
-    #: a budget may be taken before its guest is ended
+    #: True if a budget may be released before its guest is ended
     releases_early: bool
 
     @abc.abstractmethod
     def capacity(self) -> base.Capacity:
-        """What may be reserved on this host."""
+        """Returns how much may be reserved on this host."""
 
     @abc.abstractmethod
     def guard(self) -> None:
-        """Sees to it, before a guest starts, that it finds no room to take."""
+        """Removes spare room that a guest could take, before a start."""
 
     @abc.abstractmethod
     def apply(self, pid: int, claim: claims.RTClaim) -> None:
-        """Give a guest what it claims; if that fails it must not run on."""
+        """Gives a guest the reservation of its claim.
+
+        If this fails, the caller must end the guest.
+        """
 
     @abc.abstractmethod
     def release(self, pid: int) -> None:
-        """Take the reservation of a running guest back."""
+        """Takes the reservation of a running guest back."""
 
     @abc.abstractmethod
     def settle(self) -> None:
-        """Takes the room that guests leave behind when they have ended."""
+        """Removes the room that guests leave behind when they have ended."""
 
     def release_orphans(self, running: Collection[int]) -> list[str]:
-        """Take what nothing runs in; the groups that held it.
+        """Releases the budgets of groups without tasks.
 
-        :param running: the processes that keep the guests of which libvirt
-            says that they run, 0 for one that is not known: nothing of
-            theirs is an orphan
+        :param running: the pids of the keepers of the guests that run, by
+            libvirt; their groups are never orphans.  0 stands for a guest
+            whose pid is not known
+        :returns: the groups that were released
         """
         return []
 
     def note(self, pids: Iterable[int]) -> None:  # noqa: B027
-        """Remember how far guests are, before many are asked for.
+        """Remembers how long the vCPUs of guests have run.
 
-        Whether one holds its claim is told at once then.
+        :meth:`holds` then answers without waiting.
         """
 
     def warnings(self) -> list[str]:
-        """What on this host harms reservations, in sentences."""
+        """Returns sentences about settings that harm reservations."""
         return []
 
     @abc.abstractmethod
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
-        """Whether the kernel has what the claim says, and the guest runs."""
+        """Checks whether the kernel grants a guest its claim and runs it."""
 
     @abc.abstractmethod
     def held(self, pid: int) -> Iterator[cpus.Claim]:
         """Yields what the kernel grants a guest, and on which pCPUs.
 
-        Without pCPUs: wherever the scheduler puts it.
+        There are no pCPUs if the scheduler may move the guest.
         """
 
     @abc.abstractmethod
     def bandwidth(self, pid: int) -> int:
-        """What the kernel grants a guest on one pCPU, in ppm; 0 for none."""
+        """Returns what the kernel grants a guest on one pCPU, in ppm."""
 
 
 class GroupEnforcer(Enforcer):
-    """Enforces claims by a kernel interface of control groups.
+    """Enforces claims by a kernel interface for control groups.
 
-    :param policy: of the tasks of guests: rr, fifo or none
-    :param priority: that goes with it, by reservation
+    :param policy: the policy of the tasks of guests: rr, fifo or none
+    :param priority: returns the priority of a guest by its reservation
     """
 
     pins = True
@@ -121,7 +125,7 @@ class GroupEnforcer(Enforcer):
 
     @property
     def partition(self) -> str:
-        """The top group of all guests."""
+        """The group that has all guests below it."""
         return self._tasks.partition(self._controller)
 
     def capacity(self) -> base.Capacity:
@@ -132,7 +136,10 @@ class GroupEnforcer(Enforcer):
             self._interface.settle(self.partition)
 
     def apply(self, pid: int, claim: claims.RTClaim) -> None:
-        """Pin, reserve, read back, then make the tasks real-time."""
+        """Pins the guest, writes its budgets and makes its tasks real-time.
+
+        The budgets are read back before the tasks become real-time.
+        """
         guest = self._layout(pid)
         with self._explained(guest):
             budgets = guest.budgets(self._interface, claim)
@@ -159,10 +166,10 @@ class GroupEnforcer(Enforcer):
     def _make_way(self, pid: int, guest: layout.Layout,
                   claim: claims.RTClaim, budgets: dict[str, base.Budget]
                   ) -> None:
-        """Let go what the kernel cannot change while it is in use."""
+        """Releases what the kernel cannot change while it is in use."""
         held = {group: self._interface.read(group) for group in budgets}
         if self._interface.inherits and not any(held.values()):
-            # A real-time task holds its group where it is.
+            # The kernel refuses a change of a group with real-time tasks.
             self._make_ordinary(guest)
         moves = not self.replicated and any(
             now and set(now.runtime_us) != set(budgets[group].runtime_us)
@@ -190,14 +197,16 @@ class GroupEnforcer(Enforcer):
             domains = [layout.find(self._tasks, self._controller, pid).domain
                        for pid in running]
         except LookupError:
-            return []  # of one that has just ended, for all that is known
+            # A guest has no known pid or has just ended, so that no group
+            # is an orphan for certain.
+            return []
         idle = self._tasks.idle_groups(self.partition, self._controller)
-        found = [group for group in idle if self._interface.read(group)
-                 and not any(cgroup.is_below(group, domain)
-                             for domain in domains)]
-        if found:
-            self._interface.release(found)
-        return found
+        orphans = [group for group in idle if self._interface.read(group)
+                   and not any(cgroup.is_below(group, domain)
+                               for domain in domains)]
+        if orphans:
+            self._interface.release(orphans)
+        return orphans
 
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
         guest = self._layout(pid)
@@ -213,17 +222,20 @@ class GroupEnforcer(Enforcer):
             if not self._runs_in_real_time(guest, claim):
                 return False
         if self.bandwidth(pid) > max(claim.reservation.bandwidth, _LEAST_PPM):
-            return False  # killed before the domain's budget was lowered
+            # nova-compute was killed before it lowered the budget of the
+            # domain's group.
+            return False
         return all(self._has(group, budget)
                    for group, budget in budgets.items())
 
     def _runs_in_real_time(self, guest: layout.Layout,
                            claim: claims.RTClaim) -> bool:
-        """Whether the policy was given: nova-compute may have been killed.
+        """Checks the policy: nova-compute may have been killed before.
 
-        A container may take it from tasks of its own, or lower them, so its
-        init is what tells, but none may have more than its priority; a
-        virtual machine knows nothing of it.
+        A container may make its own tasks ordinary or lower their priority,
+        so only its init must have the policy, and no task may have a higher
+        priority.  A virtual machine cannot change the policy of its vCPU
+        threads.
         """
         if self._policy == 'none':
             return True
@@ -251,22 +263,23 @@ class GroupEnforcer(Enforcer):
 
     def bandwidth(self, pid: int) -> int:
         guest = self._layout(pid)
-        # The domain's too: nova-compute may have been killed in between.
-        found = map(self._interface.read,
-                    {guest.domain, *guest.leaves(self._interface)})
-        return max((_bandwidth(budget) for budget in found if budget),
+        # nova-compute may have been killed when only the group of the domain
+        # had a budget.
+        budgets = map(self._interface.read,
+                      {guest.domain, *guest.leaves(self._interface)})
+        return max((_bandwidth(budget) for budget in budgets if budget),
                    default=0)
 
     def _check(self, group: str, budget: base.Budget) -> None:
         if not self._has(group, budget):
             raise exception.KernelError(
                 interface=self.name, group=group,
-                reason=f'it reads back {self._interface.read(group)} instead '
-                       f'of {budget}')
+                reason=f'it reads back {self._interface.read(group)} '
+                       f'instead of {budget}')
 
     def _has(self, group: str, wanted: base.Budget) -> bool:
-        found = self._interface.read(group)
-        return found is not None and found.gives(wanted, self.replicated)
+        budget = self._interface.read(group)
+        return budget is not None and budget.gives(wanted, self.replicated)
 
     def _layout(self, pid: int) -> layout.Layout:
         try:
@@ -283,7 +296,7 @@ class GroupEnforcer(Enforcer):
         except (OSError, LookupError) as error:
             raise exception.KernelError(
                 interface=self.name, group=guest.domain,
-                reason=f'cannot put its tasks where the claim says: {error}'
+                reason=f'cannot put its tasks on the claimed pCPUs: {error}'
             ) from error
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The one choke point: no guest with a reservation runs without it.
+"""The choke point by which no guest with a reservation runs without it.
 
-Whatever starts a domain in Nova's libvirt driver (spawn, reboot, rescue,
-resume, migration ...) ends in Guest.launch.
+Every operation of Nova's libvirt driver that starts a domain (spawn, reboot,
+rescue, resume, migration ...) calls Guest.launch.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ LOG = logging.getLogger(__name__)
 
 
 class RTGuest(libvirt_guest.Guest):
-    """A guest that runs with its reservation or not at all."""
+    """A guest that runs with its reservation, or does not run."""
 
     def __init__(self, domain: Any, owed: reservations.Reservations
                  ) -> None:
@@ -85,23 +85,23 @@ class RTGuest(libvirt_guest.Guest):
                 self._restore(speed)
 
     def _restore(self, speed: int) -> None:
-        """libvirt may keep the speed of a migration that failed."""
+        """Resets the speed, which libvirt may keep after a failure."""
         with contextlib.suppress(libvirt.libvirtError):
             self._domain.migrateSetMaxSpeed(speed)
 
     def save_memory_state(self) -> None:
         try:
             super().save_memory_state()
-        finally:  # its group has gone with it
+        finally:  # The group of the guest is gone.
             self._reservations.settle()
 
     def poweroff(self) -> None:
-        # Where the kernel allows it, its tasks stop being real-time and its
-        # budget returns at once; that of a removed group takes until the
-        # kernel gets round to it.
+        # If the kernel allows it, the tasks become ordinary and the budget
+        # is released now.  The kernel frees the budget of a removed group
+        # only some time later.
         with self._reservations.handling(self.uuid):
             self._reservations.release(self.uuid)
             try:
                 super().poweroff()
-            finally:  # it may have ended by itself
+            finally:  # The guest may have ended by itself.
                 self._reservations.settle()

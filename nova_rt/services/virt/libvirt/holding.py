@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Keeps a guest where it is until the host it migrates to is ready for it.
+"""Holds back a live migration until the destination is ready.
 
-libvirt tells nova-compute at the destination of the guest that arrives in its
-own time, and switches over as soon as the memory is there.  A guest could run
-there before the kernel grants its reservation, or with nova-compute down for
-ever.  So its memory is sent slowly until that nova-compute has noted, as an
-event of the server's action that operators see, that all is in place.
+libvirt switches over to the destination as soon as the memory is there, and
+tells the nova-compute of the destination about the guest some time later.
+The guest could run there before the kernel grants its reservation, or, if
+that nova-compute is down, without its reservation for ever.  That is why the
+memory is sent slowly until the nova-compute of the destination has noted that
+the reservation is in place.  The note is an event of the server's action,
+which operators can see.
 """
 
 from collections.abc import Callable
@@ -21,38 +23,40 @@ from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
-#: MiB/s, the least that libvirt takes: no guest with an operating system has
-#: moved at this speed before the patience ends.
+#: MiB/s: the lowest speed that libvirt accepts.  At this speed no guest with
+#: an operating system has moved before PATIENCE ends.
 SPEED = 1
-#: seconds that the destination has
+#: the time that the destination has, in seconds
 PATIENCE = 30.0
 INTERVAL = 0.1
 EVENT = 'nova_rt_reserved'
 
-# An action may have been asked for since, such as to lock the server.
+# Other actions may have begun after the migration, for example a lock of the
+# server.
 _LATEST_ACTIONS = 3
 
 
 def speed(copied: int) -> int:
-    """MiB/s to begin with: disks take as long as the patience.
+    """Returns the speed to begin with, in MiB/s.
 
-    libvirt has one speed for disks and memory, and cannot change that of
-    disks, which go first.
+    At this speed the disks take as long as PATIENCE.  libvirt has one speed
+    for disks and memory, sends the disks first, and cannot change their
+    speed later.
 
-    :param copied: bytes of the disks that are copied, 0 for shared ones
+    :param copied: bytes of the disks that are copied; 0 for shared disks
     """
     return max(SPEED, copied // 2**20 // int(PATIENCE))
 
 
 def note(context: Any, uuid: str, host: str) -> None:
-    """Say, at the destination, that the reservation is in place."""
+    """Notes, at the destination, that the reservation is in place."""
     event = objects.InstanceActionEvent
     event.event_start(context, uuid, EVENT, want_result=False, host=host)
     event.event_finish(context, uuid, EVENT, want_result=False)
 
 
 def notes(context: Any, uuid: str) -> frozenset[int]:
-    """Ids of what was noted of a server, in its latest actions."""
+    """Returns the ids of the notes in the latest actions of a server."""
     actions = objects.InstanceActionList.get_by_instance_uuid(
         context, uuid, limit=_LATEST_ACTIONS)
     return frozenset(
@@ -62,12 +66,13 @@ def notes(context: Any, uuid: str) -> frozenset[int]:
 
 
 class Hold:
-    """While a guest is sent: slowly at first, then as fast as it may.
+    """A context that sends a guest slowly until the destination is ready.
 
     :param guest: Nova's Guest
-    :param ready: whether the destination is; asked again if it raises
-    :param speed: MiB/s that the guest may be sent with in the end
-    :param first: MiB/s that it begins with, which disks need
+    :param ready: returns whether the destination is ready; called again if
+        it raises
+    :param speed: the speed at the end, in MiB/s
+    :param first: the speed at the beginning, in MiB/s, which disks need
     """
 
     def __init__(self, guest: Any, ready: Callable[[], bool], speed: int,
@@ -95,39 +100,41 @@ class Hold:
             if time.monotonic() > deadline:
                 LOG.error('The live migration of server %s is given up: its '
                           'CPU reservation is not in place at the '
-                          'destination after %d s; does nova-compute run '
-                          'there?', self._guest.uuid, PATIENCE)
+                          'destination after %d s; check nova-compute '
+                          'there.', self._guest.uuid, PATIENCE)
                 self._insist(self._guest.abort_job)
                 return
             self._slow_down()
-        # What is set before the first page is sent, libvirt overwrites.
+        # libvirt overwrites a speed that is set before the first page of
+        # memory is sent.
         self._insist(self._release)
 
     def _is_ready(self) -> bool:
         try:
             return self._ready()
         except Exception:
-            LOG.exception('Whether the destination is ready for server %s '
-                          'is asked again.', self._guest.uuid)
+            LOG.exception('Cannot check whether the destination is ready for '
+                          'server %s; trying again.', self._guest.uuid)
             return False
 
     def _slow_down(self) -> None:
-        """The disks are there: what follows is memory, which has to wait."""
-        with contextlib.suppress(libvirt.libvirtError):  # not yet, or over
+        """Lowers the speed once the disks are sent and memory follows."""
+        # libvirt refuses before the migration begins and after it ends.
+        with contextlib.suppress(libvirt.libvirtError):
             self._is_slow = self._is_slow or self._set_speed(SPEED)
 
     def _release(self) -> bool:
         return self._set_speed(self._speed)
 
     def _set_speed(self, speed: int) -> bool:
-        """Whether memory is being sent, so that it counts."""
+        """Sets the speed; returns False if no memory is being sent yet."""
         if not self._guest.get_job_info().memory_processed:
             return False
         self._guest._domain.migrateSetMaxSpeed(speed)
         return True
 
     def _insist(self, act: Callable[[], bool | None]) -> None:
-        """Until it is done: libvirt may not have got so far yet."""
+        """Calls *act* until it succeeds: libvirt may not be ready for it."""
         while not self._ended.wait(INTERVAL):
             try:
                 if act() is not False:

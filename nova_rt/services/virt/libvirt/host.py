@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The libvirt connection that hands out our guests."""
+"""The libvirt connection that returns guests of class RTGuest."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,10 +14,13 @@ from nova_rt.services.virt.libvirt import reservations
 
 
 class RTHost(libvirt_host.Host):
-    """RTLibvirtDriver makes its Host one of these, after its __init__."""
+    """Nova's Host that applies reservations to the domains it defines.
+
+    RTLibvirtDriver gives this class to its existing Host.
+    """
 
     rt_reservations: reservations.Reservations
-    #: what containers give up, by libvirt's names
+    #: the capabilities that containers lose, by libvirt's names
     rt_dropped_capabilities: Sequence[str]
 
     def write_instance_config(self, xml: str) -> guest.RTGuest:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Says where libvirt puts the tasks of a guest, and what holds a budget.
+"""Finds the groups where libvirt puts the tasks of a guest.
 
-A container has all its tasks in one group.  A virtual machine has a group
-for each vCPU below that of the domain, and its other threads in
-``emulator``, which get no budget and stay ordinary.
+A container has all its tasks in one group.  A virtual machine has a group for
+each vCPU below the group of its domain.  Its other threads are in the group
+``emulator``, get no budget and stay ordinary.
 """
 
 import dataclasses
@@ -23,9 +23,10 @@ _VCPU = re.compile(r'vcpu([0-9]+)')
 class Layout:
     """The groups of a running guest in the cpu hierarchy.
 
-    :ivar domain: the group all its tasks are in or below
-    :ivar vcpus: the groups of the vCPUs in their order; none for containers
-    :ivar keeper: the process that keeps a container, never real-time
+    :ivar domain: the group that has all tasks of the guest in it or below it
+    :ivar vcpus: the groups of the vCPUs, in order; none for containers
+    :ivar keeper: the pid of the keeper of a container, which never becomes
+        real-time; 0 for a virtual machine
     """
 
     domain: str
@@ -38,31 +39,31 @@ class Layout:
         return self.vcpus or (self.domain,)
 
     def gathers(self, interface: base.KernelInterface) -> bool:
-        """Whether the vCPUs have to share one group.
+        """Checks whether the vCPUs have to be in one group.
 
-        Where a runtime is granted on every CPU, a group for each vCPU
-        would cost the guest its share as often as it has vCPUs.
+        On a replicated interface, a group for each vCPU would cost the share
+        of the guest once for each vCPU.
         """
         return (interface.replicated and not interface.inherits
                 and len(self.vcpus) > 1)
 
     def leaves(self, interface: base.KernelInterface) -> tuple[str, ...]:
-        """The groups that hold the budget."""
+        """Returns the groups that hold the budget."""
         if not self.vcpus or (interface.replicated and interface.inherits):
             return (self.domain,)
         return self.vcpus[:1] if interface.replicated else self.vcpus
 
     def budgets(self, interface: base.KernelInterface,
                 claim: claims.RTClaim) -> dict[str, base.Budget]:
-        """What each of the leaves must hold.
+        """Returns the budget that each leaf must hold.
 
-        :raises LookupError: the guest has not a group for each vCPU
+        :raises LookupError: when the guest has not one group for each vCPU
         """
         if self.vcpus and len(self.vcpus) != len(claim.cpus):
             raise LookupError(
-                f'it has groups for {len(self.vcpus)} vCPUs and a claim for '
-                f'{len(claim.cpus)}; does its accelerator run a thread for '
-                f'each vCPU?')
+                f'the guest has groups for {len(self.vcpus)} vCPUs but a '
+                f'claim for {len(claim.cpus)}; use an accelerator that runs '
+                f'a thread for each vCPU')
         leaves = self.leaves(interface)
         runtime = claim.reservation.runtime_us
         period = claim.reservation.period_us
@@ -74,9 +75,9 @@ class Layout:
 
 
 def find(tasks: kernel_tasks.Tasks, controller: str, pid: int) -> Layout:
-    """The layout of the guest that process *pid* keeps.
+    """Returns the layout of the guest whose keeper is process *pid*.
 
-    :raises LookupError: it has ended
+    :raises LookupError: when the guest has ended
     """
     group = tasks.group_of(pid, controller)
     if posixpath.basename(group) != _EMULATOR:

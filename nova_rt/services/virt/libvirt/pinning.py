@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A domain's XML with the pCPUs of its claim: libvirt pins before it starts.
+"""Writes the pCPUs of a claim into the XML of a domain.
+
+libvirt then pins the domain before it starts.
 """
 
 from collections.abc import Sequence
@@ -10,12 +12,12 @@ from lxml import etree
 
 
 def uuid_of(xml: str) -> str:
-    """The server that a domain is."""
+    """Returns the uuid of a domain, which is that of its server."""
     return str(etree.fromstring(xml).findtext('uuid'))
 
 
 def pinned(xml: str, cpus: Sequence[int]) -> str:
-    """The same domain on *cpus*: one for each vCPU, in their order."""
+    """Returns the XML of a domain on *cpus*, one for each vCPU in order."""
     root = etree.fromstring(xml)
     vcpu = root.find('vcpu')
     if vcpu is None:
@@ -28,9 +30,10 @@ def pinned(xml: str, cpus: Sequence[int]) -> str:
 
 
 def _pin(root: Any, vcpu: Any, cpus: Sequence[int]) -> None:
-    """Each vCPU on its pCPU, and the emulator where Nova lets it run.
+    """Pins each vCPU to its pCPU, and leaves the emulator as Nova has it.
 
-    On the pCPUs of the claim it would get what the guest leaves.
+    On the pCPUs of the claim the emulator would get only the CPU time that
+    the guest leaves.
     """
     tune = root.find('cputune')
     if tune is None:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Brings the kernel in step with the claims: in each audit, and at start."""
+"""Corrects budgets in the kernel that differ from the claims.
+
+This is done in each audit, of which the first is at the start.
+"""
 
 from collections.abc import Collection, Sequence
 import contextlib
@@ -14,17 +17,19 @@ from nova_rt.services.virt.libvirt import enforcer
 
 LOG = logging.getLogger(__name__)
 
-#: Nova's audit holds a lock that builds wait for, and a guest that cannot be
-#: corrected takes up to three seconds.
+#: After so many failures an audit stops correcting guests.  Nova's audit holds
+#: a lock that builds wait for, and a guest that cannot be corrected takes up
+#: to three seconds.
 _MOST_FAILURES = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunningGuest:
-    """A guest of Nova that runs, and what it is entitled to.
+    """A running guest of Nova, with its entitlement.
 
-    :ivar held: any of them; the first is given to one that holds none
-    :ivar settled: else it is left as it is
+    :ivar held: the guest may hold any of these claims; a guest that holds
+        none of them gets the first one
+    :ivar settled: False to leave the guest as it is
     """
 
     uuid: str
@@ -36,36 +41,39 @@ class RunningGuest:
 class Reconciler:
     """Corrects each guest whose budget differs from its claim.
 
-    A failure is logged once and tried again in a later audit.
+    A failure is logged once, and a later audit tries again.
     """
 
     def __init__(self, target: enforcer.Enforcer) -> None:
         self._target = target
         self._reported: frozenset[str] = frozenset()
         self._warned: frozenset[str] = frozenset()
-        #: what was said of guests that failed, the latest last
+        #: the errors of guests that failed, the latest one last
         self._failed: dict[str, str] = {}
         self._corrected = 0
         self._left = 0
 
     def run(self, guests: Sequence[RunningGuest], running: Collection[int]
             ) -> None:
-        """:param running: see Enforcer.release_orphans"""
+        """Corrects all guests, and releases the budgets of orphans.
+
+        :param running: see Enforcer.release_orphans
+        """
         self._target.note([guest.pid for guest in guests])
         self._corrected = 0
         failures = self._correct_all(guests)
         self._sum_up()
         try:
             for group in self._target.release_orphans(running):
-                LOG.warning('Took the CPU reservation of %s, which has no '
-                            'tasks any more.', group)
+                LOG.warning('Released the CPU reservation of the group %s, '
+                            'which no longer has tasks.', group)
             self._target.settle()
             self._warn()
         except exception.RTError as error:
             failures.add(str(error))
         for text in failures - self._reported:
-            LOG.error('Cannot bring the kernel in step with the CPU '
-                      'reservations: %s', text)
+            LOG.error('Cannot correct the CPU reservations in the kernel: '
+                      '%s', text)
         self._reported = frozenset(failures)
 
     def _sum_up(self) -> None:
@@ -78,20 +86,23 @@ class Reconciler:
         self._left = left
 
     def _warn(self) -> None:
-        """Once for as long as it lasts."""
-        found = frozenset(self._target.warnings())
-        for text in sorted(found - self._warned):
+        """Logs each warning once for as long as its cause lasts."""
+        warnings = frozenset(self._target.warnings())
+        for text in sorted(warnings - self._warned):
             LOG.warning('%s', text)
-        self._warned = found
+        self._warned = warnings
 
     def _correct_all(self, guests: Sequence[RunningGuest]) -> set[str]:
-        """What is to be said of those that failed when last tried."""
+        """Corrects guests and returns the errors of those that failed.
+
+        A guest that was not tried this time keeps its last error.
+        """
         turns = {uuid: number for number, uuid in enumerate(self._failed, 1)}
         failures = 0
-        # Lower first, so that the others find the room they are owed; and
-        # before those that have failed, who take turns.
-        for guest in sorted(guests, key=lambda each: (
-                turns.get(each.uuid, 0), self._raise_by(each))):
+        # Budgets are lowered before others are raised, so that the others
+        # find room.  Guests that failed before come last, in turn.
+        for guest in sorted(guests, key=lambda guest: (
+                turns.get(guest.uuid, 0), self._raise_by(guest))):
             if failures == _MOST_FAILURES:
                 break
             self._failed.pop(guest.uuid, None)
@@ -126,14 +137,14 @@ class Reconciler:
             self._corrected += 1
         elif self._target.bandwidth(guest.pid):
             self._target.release(guest.pid)
-            LOG.warning('Took a CPU reservation without a claim from '
-                        'server %s.', guest.uuid)
+            LOG.warning('Released the CPU reservation of server %s, which '
+                        'holds no claim.', guest.uuid)
             self._corrected += 1
 
     def _holds_one(self, guest: RunningGuest) -> bool:
         for claim in guest.held:
-            # One of another number of vCPUs; or it has ended, as is told
-            # when it is corrected.
+            # The claim may have another number of vCPUs, or the guest has
+            # ended: the error shows when the guest is corrected.
             with contextlib.suppress(exception.KernelError):
                 if self._target.holds(guest.pid, claim):
                     return True

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which guests of this host are owed what, and who gives it to them.
+"""Connects the guests of this host with their claims and the enforcer.
 
-Guests, the host and the events of libvirt ask here; nothing here calls them.
+Guests, the host and the handler of libvirt's events use this module; the
+module does not call them.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,10 +31,10 @@ LOG = logging.getLogger(__name__)
 class Reservations:
     """The reservations of one nova-compute.
 
-    :param virtapi: Nova's, which knows the compute manager
+    :param virtapi: Nova's VirtAPI, which has the compute manager
     :param host: Nova's connection to libvirt
-    :ivar enforcer: None where the kernel has nothing to enforce them with,
-        and until that was looked for
+    :ivar enforcer: None if the kernel has no interface, and before the
+        driver has looked for one
     """
 
     def __init__(self, virtapi: Any, host: Any) -> None:
@@ -42,130 +43,141 @@ class Reservations:
         self.enforcer: enforcer.Enforcer | None = None
         self._handled: set[str] = set()
 
-    # What a server is owed.
+    # The following methods find claims.
 
     def claim(self, uuid: str) -> claims.RTClaim | None:
-        """The claim of a server; None for one without a reservation.
+        """Returns the claim of a server; None if it reserves nothing.
 
-        :raises ReservationNotApplied: it should have one and has none
+        :raises ReservationNotApplied: when the server asks for a reservation
+            but holds no claim
         """
         if self._compute.rt.rt_is_plain(uuid):
             return None
         instance = stored(uuid)
         if instance is None:
-            return None  # not a server of this cloud
-        found = claims.on_host(
+            return None  # The guest is not a server of this cloud.
+        claim = claims.on_host(
             instance, self._compute.host, self._compute.rt.rt_providers()
         ) or claims.of_instance(instance)
-        if found is None and request.reservation_of(instance) is not None:
+        if claim is None and request.reservation_of(instance) is not None:
             raise exception.ReservationNotApplied(
-                uuid=uuid, reason='it asks for a CPU reservation and holds '
-                'no claim; resize or rebuild it elsewhere')
-        return found
+                uuid=uuid, reason='it asks for a CPU reservation but holds '
+                'no claim; resize or migrate the server')
+        return claim
 
     def known(self, uuid: str) -> claims.RTClaim | None:
-        """The same as claim, from memory if the tracker is in no doubt."""
-        found = self._compute.rt.rt_known(uuid)
-        if found is None or len(found) > 1:
+        """Returns the claim, from memory if the tracker knows just one.
+
+        :raises ReservationNotApplied: as for claim
+        """
+        held = self._compute.rt.rt_known(uuid)
+        if held is None or len(held) > 1:
             return self.claim(uuid)
-        return found[0] if found else None
+        return held[0] if held else None
 
     def preferred(self, uuid: str, found: tuple[claims.RTClaim, ...]
                   ) -> tuple[claims.RTClaim, ...]:
-        """The claims, that of a guest which starts now first."""
+        """Returns the claims, first the one of a guest that starts now."""
         if len(found) > 1:
             with contextlib.suppress(exception.RTError):
                 now = self.claim(uuid)
-                return tuple(sorted(found, key=lambda each: each != now))
+                return tuple(sorted(found, key=lambda claim: claim != now))
         return found
 
-    # Live migration.
+    # The following methods are for live migration.
 
     def destination(self, uuid: str) -> claims.RTClaim | None:
-        """The claim of a server where it is being migrated to.
+        """Returns the claim of a server on the host it is migrated to.
 
-        :raises ReservationNotApplied: there should be one and is none
+        :raises ReservationNotApplied: when the server has a reservation but
+            the destination made no claim
         """
         instance = stored(uuid)
         if instance is None or claims.of_instance(instance) is None:
             return None
-        found = claims.of_destination(instance)
-        if found is None:
+        claim = claims.of_destination(instance)
+        if claim is None:
             raise exception.ReservationNotApplied(
                 uuid=uuid, reason='the destination of its live migration '
-                'made no claim for its CPU reservation; does that '
-                'nova-compute run RTLibvirtDriver?')
-        return found
+                'made no claim for its CPU reservation; the nova-compute '
+                'there needs [DEFAULT] compute_driver = '
+                'nova_rt.RTLibvirtDriver')
+        return claim
 
     def awaited(self, uuid: str) -> Callable[[], bool]:
-        """Whether the destination is ready, in the migration that begins."""
+        """Returns a function that checks whether the destination is ready.
+
+        Notes of earlier migrations do not count.
+        """
         context = nova_context.get_admin_context()
         before = holding.notes(context, uuid)
         return lambda: bool(holding.notes(context, uuid) - before)
 
     def note(self, uuid: str) -> None:
-        """Tell the source of a live migration that all is in place here."""
+        """Tells the source of a live migration that this host is ready."""
         server, here = stored(uuid), self._compute.host
         if (server is not None and server.host != here
                 and server.task_state == task_states.MIGRATING):
             holding.note(nova_context.get_admin_context(), uuid, here)
 
-    # How it is given.
+    # The following methods use the enforcer.
 
     def needed(self) -> enforcer.Enforcer:
-        """The enforcer, for a server that has a claim.
+        """Returns the enforcer, for a server that has a claim.
 
-        :raises ReservationNotApplied: the kernel has no interface
+        :raises ReservationNotApplied: when the host has no enforcer
         """
         if self.enforcer is None:
             raise exception.ReservationNotApplied(
                 uuid='with a CPU reservation',
-                reason='its host has nothing to enforce that with')
+                reason='its host cannot enforce CPU reservations; run '
+                'nova-rt doctor there')
         return self.enforcer
 
     def starts_paused(self) -> bool:
-        """Whether guests can be started before their code runs."""
+        """Checks whether a guest can be started without running its code."""
         return bool(CONF.libvirt.virt_type != 'lxc')
 
     def pins(self) -> bool:
-        """Whether guests must be kept on the pCPUs of their claim."""
+        """Checks whether guests must stay on the pCPUs of their claims."""
         return self.enforcer is not None and self.enforcer.pins
 
     def guard(self) -> None:
-        """A guest is about to be started; never raises."""
+        """Removes spare room before a guest starts; never raises."""
         try:
             if self.enforcer is not None:
                 self.enforcer.guard()
         except exception.KernelError as error:
             LOG.warning('A server may run in real time without a '
-                        'reservation: %s', str(error))
+                        'CPU reservation: %s', str(error))
 
     def release(self, uuid: str) -> None:
-        """A guest is about to be ended; never raises."""
+        """Releases the budget of a guest before it ends; never raises."""
         if self.enforcer is None or not self.enforcer.releases_early:
             return
         try:
             self.enforcer.release(self.pid(uuid))
         except (exception.KernelError, LookupError, OSError,
                 libvirt.libvirtError) as error:
-            LOG.info('The budget of server %s goes when its group does: %s',
-                     uuid, str(error))
+            LOG.info('The budget of server %s is released only when its '
+                     'group is removed: %s', uuid, str(error))
 
     def settle(self) -> None:
-        """A guest ended; never raises."""
+        """Removes the room that an ended guest left; never raises."""
         try:
             if self.enforcer is not None:
                 self.enforcer.settle()
         except exception.KernelError as error:
-            LOG.info('A budget is left until the next audit: %s', str(error))
+            LOG.info('The next audit releases a budget that is left: %s',
+                     str(error))
 
-    # The guests.
+    # The following methods know the guests.
 
     @contextlib.contextmanager
     def handling(self, uuid: str) -> Iterator[None]:
-        """While Nova starts or ends a guest, nobody else touches it."""
+        """Marks a guest that Nova starts or ends, so that audits skip it."""
         if uuid in self._handled:
-            yield  # one that could not be started is ended
+            yield  # A guest that could not be started is being ended.
             return
         self._handled.add(uuid)
         try:
@@ -174,24 +186,25 @@ class Reservations:
             self._handled.discard(uuid)
 
     def is_handled(self, uuid: str) -> bool:
+        """Checks whether Nova is starting or ending a guest."""
         return uuid in self._handled
 
     def pid(self, uuid: str) -> int:
-        """The process that keeps a running guest.
+        """Returns the pid of the keeper of a running guest.
 
-        :raises LookupError: there is none
+        :raises LookupError: when the guest does not run
         """
-        # Looked up anew: for LXC libvirt leaves the id in a domain object
-        # as it was before the start.
+        # The domain is looked up anew, because with LXC a domain object
+        # keeps the id from before the start.
         return _pid(self._host.get_connection().lookupByUUIDString(uuid))
 
     def running(self) -> Iterator[tuple[str, int]]:
-        """(uuid, pid) of the guests that run; 0 for a pid that is unknown."""
+        """Yields (uuid, pid) of each running guest; 0 for an unknown pid."""
         for guest in self._host.list_guests(only_running=True):
             try:
                 yield guest.uuid, _pid(guest._domain)
             except (LookupError, libvirt.libvirtError):
-                yield guest.uuid, 0  # it ends, or has not quite begun
+                yield guest.uuid, 0  # The guest is just ending or starting.
 
     @property
     def _compute(self) -> Any:
@@ -199,15 +212,15 @@ class Reservations:
 
 
 def stored(uuid: str) -> Any:
-    """A server with what says its reservation; None where there is none."""
-    found = kept.instance(nova_context.get_admin_context(), uuid)
-    return None if found is None or found.deleted else found
+    """Returns a server as it is stored; None if there is no such server."""
+    instance = kept.instance(nova_context.get_admin_context(), uuid)
+    return None if instance is None or instance.deleted else instance
 
 
 def _pid(domain: Any) -> int:
-    """The process that keeps a running domain.
+    """Returns the pid of the keeper of a running domain.
 
-    :raises LookupError: there is none
+    :raises LookupError: when the domain does not run
     """
     if CONF.libvirt.virt_type == 'lxc':
         pid = int(domain.ID())

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A guest was started by somebody else than Nova's launch.
+"""Handles guests that were not started by Nova's Guest.launch.
 
-libvirt starts the destination of a live migration, and anew a container that
-was rebooted from inside.  Such a guest gets its reservation, or is ended.
+libvirt itself starts the guest at the destination of a live migration, and a
+container that is rebooted from inside.  These guests get their reservations,
+or are ended.
 """
 
 from collections.abc import Callable
@@ -22,9 +23,9 @@ LOG = logging.getLogger(__name__)
 
 
 class Starts:
-    """Heeds the starts of the guests of one host.
+    """Handles the starts of the guests of one host.
 
-    :param connection: to libvirt, as it is now
+    :param connection: returns the current connection to libvirt
     """
 
     def __init__(self, owed: reservations.Reservations,
@@ -33,14 +34,15 @@ class Starts:
         self._connection = connection
 
     def heed(self, uuid: str) -> bool:
-        """Give a guest that just started what it is owed, or end it.
+        """Gives a guest that just started its reservation, or ends it.
 
-        :returns: whether it has a reservation, in place
+        :returns: whether the guest has a reservation and the kernel grants
+            it
         """
         try:
             pid = self._reservations.pid(uuid)
         except (LookupError, libvirt.libvirtError):
-            return False  # it has ended already
+            return False  # The guest has ended already.
         try:
             claim = self._reservations.known(uuid)
             if claim is not None:
@@ -56,9 +58,9 @@ class Starts:
         try:
             self._apply(uuid, claim)
         except exception.KernelError as error:
-            # Another guest of the server may run by now.
-            LOG.info('The CPU reservation of server %s is tried again: %s',
-                     uuid, str(error))
+            # The server may have been started again meanwhile.
+            LOG.info('Trying again to apply the CPU reservation of server '
+                     '%s: %s', uuid, str(error))
             self._apply(uuid, claim)
 
     def _apply(self, uuid: str, claim: claims.RTClaim) -> None:
@@ -70,20 +72,20 @@ class Starts:
                      claim.reservation, list(claim.cpus))
 
     def _end(self, uuid: str, pid: int, error: exception.RTError) -> None:
-        """End the guest that was started, and no other."""
+        """Ends the guest that was started, but no other guest."""
         with contextlib.suppress(LookupError, libvirt.libvirtError):
             if self._is_ours(uuid) and pid == self._reservations.pid(uuid):
-                LOG.error('Server %s is ended, it would run without its CPU '
-                          'reservation: %s', uuid, str(error))
+                LOG.error('Server %s is ended, because it would run without '
+                          'its CPU reservation: %s', uuid, str(error))
                 self._connection().lookupByUUIDString(uuid).destroy()
                 return
         LOG.warning('Server %s runs without its CPU reservation until the '
                     'next audit: %s', uuid, str(error))
 
     def _is_ours(self, uuid: str) -> bool:
-        """Whether Nova does nothing with the guest at this time.
+        """Checks whether Nova itself does nothing with the guest now.
 
-        Of a live migration it only waits for the end.
+        During a live migration Nova only waits for the end of the migration.
         """
         server = reservations.stored(uuid)
         return server is not None and server.task_state in (

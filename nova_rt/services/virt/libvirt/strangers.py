@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds guests that Nova does not have on this host and that hold a budget.
+"""Finds strangers: guests with a budget that Nova does not have here.
 
-libvirt keeps a mark with each of them while it runs, by which
-``nova-rt doctor``, which asks no database, can name them.
+libvirt keeps a mark with each stranger while it runs.  By the mark,
+``nova-rt doctor`` can name strangers without asking a database.
 """
 
 from collections.abc import Collection
@@ -21,14 +21,14 @@ from nova_rt.services.virt.libvirt import reservations
 LOG = logging.getLogger(__name__)
 
 _MARK = '<unknown/>'
-#: What libvirt calls the namespace of the mark.
+#: The prefix of the namespace of the mark in libvirt.
 _KEY = 'nova-rt-unknown'
 
 
 class Strangers:
     """The strangers among the guests of one host.
 
-    :param owed: which knows the guests, and what reads their budgets
+    :param owed: knows the guests and the enforcer that reads their budgets
     :param host: Nova's connection to libvirt
     """
 
@@ -36,18 +36,19 @@ class Strangers:
         self._reservations = owed
         self._host = host
         self._found: dict[str, hostmap.Stranger] = {}
-        #: None: nobody looked since nova-compute has started
+        #: the guests that have the mark; None until the first search after
+        #: the start of nova-compute
         self._marked: set[str] | None = None
 
     def find(self, known: Collection[str]) -> list[hostmap.Stranger]:
-        """The guests with a budget beside those that are *known*, by uuid.
+        """Returns the guests with a budget whose uuids are not *known*.
 
-        What they hold may have no pCPUs.
+        The shares that a stranger holds may have no pCPUs.
         """
         domains = self._domains()
         self._found = {
-            uuid: found for uuid, domain in domains.items()
-            if uuid not in known and (found := self._look(uuid, domain))}
+            uuid: stranger for uuid, domain in domains.items()
+            if uuid not in known and (stranger := self._look(uuid, domain))}
         self._mark(domains)
         return [*self._found.values()]
 
@@ -56,7 +57,7 @@ class Strangers:
                 in self._host.list_guests(only_running=True)}
 
     def _look(self, uuid: str, domain: Any) -> hostmap.Stranger | None:
-        """None for one without a budget."""
+        """Returns the stranger; None for a guest without a budget."""
         target = self._reservations.enforcer
         if target is None:
             return None
@@ -65,13 +66,13 @@ class Strangers:
             return hostmap.Stranger(
                 uuid, str(domain.name()), held) if held else None
         except (LookupError, libvirt.libvirtError):
-            return None  # it has ended
+            return None  # The guest has ended.
         except exception.KernelError as error:
-            LOG.debug('What guest %s holds cannot be told: %s', uuid,
+            LOG.debug('Cannot read the budget of guest %s: %s', uuid,
                       str(error))
-            return self._found.get(uuid)  # as it was when last seen
+            return self._found.get(uuid)  # as it was in the last search
 
-    # For the doctor.
+    # The following method is for nova-rt doctor.
 
     def _mark(self, domains: dict[str, Any]) -> None:
         if self._marked is None:
@@ -93,7 +94,7 @@ def _is_marked(domain: Any) -> bool:
 
 
 def _set(domain: Any, mark: str | None) -> None:
-    """A guest that has ended needs no mark."""
+    """Sets or removes the mark; a guest that has ended needs none."""
     with contextlib.suppress(libvirt.libvirtError):
         domain.setMetadata(
             libvirt.VIR_DOMAIN_METADATA_ELEMENT, mark, _KEY, labels.UNKNOWN,

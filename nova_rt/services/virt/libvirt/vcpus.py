@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""SCHED_DEADLINE on vCPU threads, one at a time, and why it is refused."""
+"""Makes single vCPU threads SCHED_DEADLINE, and explains refusals."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 import contextlib
@@ -19,7 +19,8 @@ from nova_rt.rules import cpulist
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
 
-#: How often a vCPU that starves is begun anew before an audit gives up.
+#: How often a starving vCPU is made SCHED_DEADLINE anew before an audit gives
+#: up.
 _REVIVALS = 2
 _LONGEST_SECONDS = 5.0
 #: A 0-lag time is after the end of the period.
@@ -36,7 +37,7 @@ _POLICIES = {os.SCHED_FIFO: 'fifo', os.SCHED_RR: 'rr'}
 class VCPU:
     """The thread of one vCPU.
 
-    :ivar group: of the thread, in the cpu hierarchy
+    :ivar group: the group of the thread in the cpu hierarchy
     """
 
     group: str
@@ -44,12 +45,12 @@ class VCPU:
 
 
 class Threads:
-    """Gives threads a runtime, each on one pCPU where *pins* can do that.
+    """Gives threads a reservation, each on one pCPU if *pins* is given.
 
     All methods raise KernelError.
 
-    :param controller: of the cpu hierarchy; '' for cgroup v2
-    :param pins: None to leave threads where they may run: global EDF
+    :param controller: the controller of the cpu hierarchy; '' for cgroup v2
+    :param pins: None to leave the affinity of threads alone (global EDF)
     """
 
     def __init__(self, controller: str, admission: deadline.Admission,
@@ -60,12 +61,16 @@ class Threads:
         self._watch = starving.Watch()
 
     def policy(self, vcpu: VCPU) -> sched.Policy:
+        """Returns the scheduling policy of a vCPU thread."""
         with self._explained(vcpu):
             return sched.get(vcpu.thread)
 
     def has(self, vcpu: VCPU, wanted: reservation.Reservation, cpu: int
             ) -> bool:
-        """Whether it has this reservation, on this pCPU if that counts."""
+        """Checks whether a vCPU has a reservation, and runs on its pCPU.
+
+        The pCPU is checked only if there are *pins*.
+        """
         if not self.policy(vcpu).grants(wanted.runtime_us, wanted.period_us):
             return False
         with self._explained(vcpu):
@@ -73,7 +78,7 @@ class Threads:
 
     def grant(self, vcpu: VCPU, wanted: reservation.Reservation, cpu: int,
               undo: contextlib.ExitStack) -> None:
-        """Set a reservation, or nothing once *undo* is closed."""
+        """Gives a vCPU a reservation; closing *undo* takes it back."""
         old = self.policy(vcpu)
         self._free(vcpu, undo)
         self._start(vcpu, wanted)
@@ -87,46 +92,48 @@ class Threads:
 
     def spare(self, process: int, claimed: Collection[int],
               undo: contextlib.ExitStack) -> None:
-        """Keep a guest's other threads off the pCPUs of reservations."""
+        """Keeps the other threads of a guest off the pCPUs of reservations."""
         if self._pins is not None:
             with explained(f'of process {process}'):
                 before = self._pins.spare(process, claimed)
             undo.callback(self._pins.put_back, before)
 
     def is_spared(self, process: int, claimed: Collection[int]) -> bool:
-        """Whether there is nothing left to do for :meth:`spare`."""
+        """Checks whether :meth:`spare` has nothing left to do."""
         with explained(f'of process {process}'):
             return self._pins is None or self._pins.is_spared(
                 process, claimed)
 
-    # Whether they run.
+    # The following methods check whether vCPUs run.
 
     def forget(self) -> None:
-        """Forget what :meth:`note` remembered."""
+        """Forgets what :meth:`note` remembered."""
         self._watch.forget()
 
     def note(self, guests: Iterable[VCPU]) -> None:
-        """Remember how far vCPUs are, for :meth:`starves`."""
+        """Remembers how long vCPUs have run, for :meth:`starves`."""
         self._watch.note(vcpu.thread for vcpu in guests)
 
     def starves(self, vcpu: VCPU, wanted: reservation.Reservation) -> bool:
-        """Whether it is ready to run, and got nothing for two periods."""
+        """Checks if a vCPU is ready but got no CPU time for two periods."""
         return self._watch.starves(vcpu.thread, wanted.period_us)
 
     def revive(self, guest: Mapping[VCPU, int],
                wanted: reservation.Reservation, undo: contextlib.ExitStack
                ) -> list[VCPU]:
-        """Let vCPUs run that have their reservation, and starve.
+        """Makes vCPUs run again that have their reservation but starve.
 
-        The kernel takes such a thread for throttled, and has no timer that
-        ends that: a thread that left SCHED_DEADLINE while it was throttled
-        came back before its 0-lag time (``kernel/sched/deadline.c``, the
-        same from 6.1 to 7.2).  As an ordinary thread it is forgiven at that
-        time, which is as far away as its share takes for what it overran.
+        The kernel treats such a thread as throttled but has no timer that
+        ends the throttling: the thread left SCHED_DEADLINE while it was
+        throttled and came back before its 0-lag time
+        (``kernel/sched/deadline.c``, the same from 6.1 to 7.2).  If the
+        thread stays ordinary until its 0-lag time, the kernel clears that
+        state.  The 0-lag time is as far away as the share of the thread
+        needs to pay back the overrun.
 
-        :param guest: the pCPU of each
-        :returns: those that starve all the same: somebody gave them next to
-            nothing for long, and their 0-lag time may be hours away
+        :param guest: the vCPUs, each with its pCPU
+        :returns: the vCPUs that still starve: somebody gave them a tiny
+            share for long, so that their 0-lag time may be hours away
         """
         watch = starving.Watch()
         watch.note(vcpu.thread for vcpu in guest)
@@ -141,7 +148,7 @@ class Threads:
                 return True
             if not self._begin_anew(vcpu, wanted, cpu, undo):
                 return False
-            watch.forget()  # what it got as an ordinary thread
+            watch.forget()  # CPU time as an ordinary thread does not count.
         return not watch.starves(vcpu.thread, wanted.period_us)
 
     def _begin_anew(self, vcpu: VCPU, wanted: reservation.Reservation,
@@ -195,10 +202,11 @@ class Threads:
             self._owe_little(vcpu)
 
     def stop(self, vcpu: VCPU) -> None:
-        """Make it ordinary where it is; one that has ended is."""
+        """Makes a vCPU thread ordinary; a thread that has ended is fine."""
         with contextlib.ExitStack() as undo:
             with contextlib.suppress(exception.KernelError):
-                # Else it sleeps on what it held, see sched.stop.
+                # Otherwise the thread keeps its bandwidth while it sleeps,
+                # see sched.stop.
                 self._free(vcpu, undo)
             self._make_ordinary(vcpu)
 
@@ -209,7 +217,7 @@ class Threads:
                 vcpu.group, self._controller, vcpu.thread, 0, 0)
 
     def _free(self, vcpu: VCPU, undo: contextlib.ExitStack) -> None:
-        """Let it run on the whole root domain, as the kernel demands."""
+        """Lets a vCPU run on the whole root domain, as the kernel demands."""
         if self._pins is not None:
             with self._explained(vcpu):
                 domain = self._admission.cpus()
@@ -242,13 +250,14 @@ class Threads:
             return
         self.stop(vcpu)
         if old.number in _POLICIES:
-            # Of an interface for groups that was in use before.
+            # The thread has this policy from a group interface that was in
+            # use before.
             with self._explained(vcpu):
                 privsep.set_policy(
                     vcpu.group, self._controller, vcpu.thread,
                     _POLICIES[old.number], old.priority)
 
-    # What the kernel refuses.
+    # The following methods explain what the kernel refuses.
 
     @contextlib.contextmanager
     def _explained(self, vcpu: VCPU) -> Iterator[None]:
@@ -261,19 +270,19 @@ class Threads:
             raise error(vcpu.group, reason) from cause
 
     def _reason(self, cause: Exception, thread: int) -> str:
-        """What to do; '' where we know no better than the kernel."""
+        """Returns reason and advice; '' if the kernel's error says it all."""
         number = cause.errno if isinstance(cause, OSError) else None
         if number == errno.EBUSY:
             return ('the kernel has no bandwidth left for SCHED_DEADLINE '
-                    '(EBUSY); stop what else uses it, or lower [nova_rt] '
-                    'cpu_cap')
+                    '(EBUSY); stop other SCHED_DEADLINE tasks, or lower '
+                    '[nova_rt] cpu_cap')
         if number == errno.EINVAL:
             shortest, longest = self._admission.periods()
-            return (f'the kernel refuses the values (EINVAL): its runtimes '
-                    f'start at {reservation.MIN_RUNTIME_US} us, its periods '
-                    f'go from {shortest} to {longest} us; give such ones, or '
-                    f'change kernel.sched_deadline_period_min_us and '
-                    f'..._max_us')
+            return (f'the kernel refuses the values (EINVAL): a runtime must '
+                    f'be at least {reservation.MIN_RUNTIME_US} us, and a '
+                    f'period {shortest} to {longest} us; give such values, '
+                    f'or change kernel.sched_deadline_period_min_us and '
+                    f'kernel.sched_deadline_period_max_us')
         if number == errno.EPERM:
             return self._forbidden(thread)
         return ''
@@ -284,14 +293,19 @@ class Threads:
             return ('no permission (EPERM); the privileged process needs '
                     'CAP_SYS_NICE')
         return (f'thread {thread} may run on the CPUs '
-                f'{cpulist.format_ids(sorted(mask))} only, and SCHED_DEADLINE '
-                f'needs all CPUs of the root domain (EPERM); let no [compute] '
-                f'cpu_shared_set, NUMA topology or cpuset restrict it')
+                f'{cpulist.format_ids(sorted(mask))} only, but SCHED_DEADLINE '
+                f'needs all CPUs of the root domain (EPERM); remove the '
+                f'[compute] cpu_shared_set, NUMA topology or cpuset that '
+                f'restricts the thread')
 
 
 @contextlib.contextmanager
 def explained(group: str) -> Iterator[None]:
-    """Has what the kernel or its files say raised as KernelError."""
+    """Turns errors of the kernel and its files into KernelError.
+
+    :raises KernelError: when the block raises OSError, LookupError or
+        ValueError
+    """
     try:
         yield
     except (OSError, LookupError, ValueError) as cause:
@@ -299,6 +313,7 @@ def explained(group: str) -> Iterator[None]:
 
 
 def error(group: str, reason: str) -> exception.KernelError:
+    """Returns the error for a group or a process."""
     return exception.KernelError(interface=deadline.NAME, group=group,
                                  reason=reason)
 

@@ -60,6 +60,6 @@ class HostTest(base.DoctorTest):
 
     def test_why(self):
         for number, word in ((base.EPERM, 'locked-down'), (base.EACCES,
-                             'only root'), (2, 'not there'), (5, 'Input')):
+                             'only root'), (2, 'not exist'), (5, 'Input')):
             self.assertIn(word, host_files.why(OSError(
                 number, 'Input/output error')))

@@ -96,14 +96,14 @@ class TroubleTest(base.DoctorTest):
                      'cgroup2 none rw',
                      '1 1 0:3 /.. /sys/fs/cgroup rw - cgroup2 none rw'):
             text = self.trouble(V2, mountinfo=line)
-            self.assertIn('/sys/fs/cgroup is a part', text)
+            self.assertIn('/sys/fs/cgroup is only the part', text)
 
     def test_what_was_mounted_last_counts(self) -> None:
         first = '30 20 0:3 / /sys/fs/cgroup rw - cgroup2 none rw'
         part = first.replace(' / ', ' /part ')
         other = part.replace('/sys/fs/cgroup', '/other')
         self.assertEqual('', self.trouble(V2, mountinfo=f'{first}\n{other}'))
-        self.assertIn('a part of', self.trouble(
+        self.assertIn('only the part', self.trouble(
             V2, mountinfo=f'{first}\n{part}'))
 
     def test_not_mounted(self) -> None:
@@ -132,5 +132,5 @@ class TroubleTest(base.DoctorTest):
         namespaces.verify(self.host(V2))
         with self.assertRaisesRegex(
                 exception.OutsideHost, 'does not see the host: .*/status: it '
-                'is not there'):
+                'does not exist'):
             namespaces.verify(self.host())

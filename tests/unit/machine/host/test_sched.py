@@ -189,5 +189,5 @@ class FunctionTest(unittest.TestCase):
     def test_32_bits(self) -> None:
         """Such a process has other numbers on the same machine."""
         with (mock.patch('sys.maxsize', 2 ** 31 - 1),
-              self.assertRaisesRegex(OSError, 'not known here')):
+              self.assertRaisesRegex(OSError, 'is not known')):
             sched._function('sched_setattr')

@@ -196,8 +196,9 @@ class OthersTest(unittest.TestCase):
         plain = [deadline.Other(number, name, 1) for number, name
                  in enumerate('dbcaa')]
         self.assertEqual(
-            ['Threads of others are SCHED_DEADLINE (a, b, c, ...); what '
-             'they hold is taken from each pCPU.'], deadline.warnings(plain))
+            ['Threads other than vCPUs are SCHED_DEADLINE (a, b, c, ...); '
+             'their bandwidth is subtracted from each pCPU.'],
+            deadline.warnings(plain))
         found = deadline.warnings([*plain, deadline.Other(7, 'x', 1, True)])
         self.assertIn('SCHED_FLAG_RECLAIM (x); servers may', found[1])
 

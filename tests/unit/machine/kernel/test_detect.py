@@ -93,7 +93,7 @@ class DetectTest(base.EveryKernelTest):
         self.assertEqual([], self.kernel.written)
 
     def test_unknown_name(self) -> None:
-        with self.assertRaisesRegex(LookupError, 'known are hcbs, .*rt_max'):
+        with self.assertRaisesRegex(LookupError, 'use one of hcbs, .*rt_max'):
             detect.detect(self.kernel, 'nothing')
 
     def test_two_claims(self) -> None:

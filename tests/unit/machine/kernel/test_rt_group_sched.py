@@ -145,7 +145,7 @@ class ReserveTest(base.KernelTest):
                            (emulation.PERIOD, '100000')):
             self.kernel.write(f'/sys/fs/cgroup/cpu/machine/{name}', text)
         with self.assertRaisesRegex(
-                exception.KernelError, 'period of 100000 us.*set it back'):
+                exception.KernelError, 'period of 100000 us.*set it to'):
             self.reserve(base.LEAF, 10_000, 100_000)
 
     def test_another_value_read_back(self) -> None:

@@ -100,7 +100,7 @@ class FragileTest(testscenarios.WithScenarios, base.KernelTest):
 
     def test_a_runtime_below_a_tick_is_refused(self) -> None:
         with self.assertRaisesRegex(exception.KernelError,
-                                    f'start at {TICK_US} us'):
+                                    f'at least {TICK_US} us'):
             self.run_in(TICK_US - 1, 100 * TICK_US)
         self.assertEqual(TICK_US,
                          self.interface.capacity('/machine').min_runtime_us)

@@ -267,7 +267,8 @@ class ShortWriteTest(testscenarios.WithScenarios, base.KernelTest):
         tried = []
         self.kernel.intercept = lambda path, text: tried.append(text)
         with self.assertRaisesRegex(exception.KernelError,
-                                    'no room for it: .* cut the write short'):
+                                    'no room for the budget, and refused it '
+                                    'by a short write'):
             self.interface.reserve(
                 {base.OTHER: base.budget(600_000, 1_000_000)})
         self.assertEqual(['1200000'], tried)

@@ -253,7 +253,7 @@ class SetPolicyTest(_Case):
     def test_threads_of_the_host(self):
         for group in ('/', '', '/system.slice', '/machine2', '//machine'):
             error = self.assertRaises(PermissionError, self.set, group=group)
-            self.assertIn('is not of a server', str(error))
+            self.assertIn('does not belong to a server', str(error))
             self.assertRaises(PermissionError, privsep.set_deadline, group,
                               self.controller, self.me, 1000, 10_000)
         self.assertEqual([], self.calls)

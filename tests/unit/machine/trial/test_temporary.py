@@ -34,5 +34,5 @@ class EndTest(unittest.TestCase):
         """It needs the budget that somebody is about to take."""
         self.populated(1)
         with (mock.patch.object(temporary, '_PATIENCE_S', 0.05),
-              self.assertRaisesRegex(TimeoutError, 'do not die')):
+              self.assertRaisesRegex(TimeoutError, 'do not end')):
             temporary.end(self.group)

@@ -40,8 +40,8 @@ class SentencesTest(base.TestCase):
     def test_the_cap_was_lowered(self):
         held = [claim(uuids.a, 0), claim(uuids.b, 1)]
         self.assertEqual(
-            [f'pCPU {cpu} is claimed for 0.100 more than its 0.400; migrate '
-             f'or resize one of server {uuid}'
+            [f'pCPU {cpu} is claimed for 0.100 more than its cap of 0.400; '
+             f'migrate or resize one of server {uuid}'
              for cpu, uuid in ((0, uuids.a), (1, uuids.b))],
             self.said(host((0, 1), 400_000), held))
 
@@ -49,7 +49,7 @@ class SentencesTest(base.TestCase):
         """Once, and every server counts."""
         held = [claim(uuids.a, 0), claim(uuids.b, 1)]
         said, = self.said(host((0, 1), 900_000, replicated=True), held)
-        self.assertIn('claimed for 0.100 more than its 0.900', said)
+        self.assertIn('claimed for 0.100 more than its cap of 0.900', said)
         for uuid in (uuids.a, uuids.b):
             self.assertIn(uuid, said)
 
@@ -70,8 +70,8 @@ class SentencesTest(base.TestCase):
     def test_pcpus_were_taken_out(self):
         held = [claim(uuids.a, 0), claim(uuids.b, 1)]
         self.assertEqual(
-            [f'server {uuids.a} hold pCPUs other than 1-2 of [nova_rt] '
-             f'rt_cpus; migrate or resize them'],
+            [f'claims use pCPUs other than 1-2 of [nova_rt] rt_cpus; '
+             f'migrate or resize server {uuids.a}'],
             self.said(host((1, 2), 500_000), held))
 
     def test_the_host_takes_none(self):

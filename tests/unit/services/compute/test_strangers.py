@@ -106,9 +106,9 @@ class PlaceTest(base.TestCase):
         found, = strangers.located([stranger(((0,), HALF))],
                                    {'u': server('there')})
         text = strangers.sentence(found)
-        self.assertIn("and Nova's database has it on there: what it holds is "
-                      'not offered to others; end the guest here before its '
-                      'server is started again; see', text)
+        self.assertIn("and Nova's database has it on there: the bandwidth of "
+                      'the guest is not offered to others; end the guest '
+                      'here before its server is started again; see', text)
         self.assertNotIn('does not have it', text)
 
     @base.PROPERTY

@@ -31,21 +31,21 @@ class CheckAllocationTest(base.TestCase):
 
     def test_the_class_that_is_short(self):
         for bandwidth, share, words in (
-                (999_999, 500_000, 'holds 999999 of CUSTOM_RT_BANDWIDTH for '
-                 'the server and it needs 1000000;'),
-                (1_000_000, 499_999, 'holds 499999 of CUSTOM_RT_SHARE for '
-                 'the server and it needs 500000;')):
+                (999_999, 500_000, 'allocated 999999 of CUSTOM_RT_BANDWIDTH '
+                 'for the server, which needs 1000000;'),
+                (1_000_000, 499_999, 'allocated 499999 of CUSTOM_RT_SHARE '
+                 'for the server, which needs 500000;')):
             self.refused(words, self.check, CUSTOM_RT_BANDWIDTH=bandwidth,
                          CUSTOM_RT_SHARE=share)
 
     def test_none_of_one_class(self):
-        self.refused('holds 0 of CUSTOM_RT_SHARE', self.check,
+        self.refused('allocated 0 of CUSTOM_RT_SHARE', self.check,
                      CUSTOM_RT_BANDWIDTH=1_000_000)
 
     def test_nothing_here(self):
         for allocations in (None, {}, {uuids.other: {'resources': {
                 'CUSTOM_RT_BANDWIDTH': 1_000_000,
                 'CUSTOM_RT_SHARE': 500_000}}}):
-            self.refused('is RTShareFilter enabled on every nova-scheduler?',
+            self.refused('enable RTShareFilter on every nova-scheduler',
                          tracker._check_allocation, CLAIM, uuids.node,
                          allocations)

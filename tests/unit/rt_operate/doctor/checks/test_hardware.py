@@ -48,4 +48,5 @@ class HardwareTest(base.DoctorTest):
 
     def test_garbage(self):
         found = self.examine(base.F1, {f'{_CPU}/online': '0-x'})
-        self.assert_problem(found, 'hardware.governor', "'0-x'", 'no list')
+        self.assert_problem(found, 'hardware.governor', "'0-x'",
+                            'not a list')

@@ -54,7 +54,7 @@ class SysctlsTest(base.DoctorTest):
     def test_garbage(self):
         found = self.examine(base.F1, {base.SYSCTL: 'x' * 99})
         self.assert_problem(found, _RUNTIME, 'could not be checked',
-                            f"{base.SYSCTL} reads '{'x' * 40}', which is no")
+                            f"{base.SYSCTL} reads '{'x' * 40}', which is not")
 
     def test_timeslice(self):
         name = 'sysctl.rr_timeslice'

@@ -127,7 +127,7 @@ class RTShareFilterTest(base.TestCase):
             base.host_map([900_000]))
         _, logged = self.refused(hosts, specs=base.extra_specs(
             50_000, 100_000))
-        self.assertIn('host0 has 1 pCPUs, the emptiest with 0.550 free, but '
+        self.assertIn('host0 has 1 pCPU, the emptiest with 0.550 free, but '
                       'its kernel runs servers by fixed priorities', logged)
         self.assertTrue(logged.endswith('with 0.050 free\n'))
 

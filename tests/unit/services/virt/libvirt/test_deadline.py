@@ -276,7 +276,7 @@ class DeadlineTest(_Case):
         self.refused('thread 7', 'is not in /machine/q/vcpu10')
 
     def test_threads_and_claim_differ(self):
-        self.refused('3 vCPUs and a claim for 2', claim=self.claim(vcpus=2))
+        self.refused('3 vCPUs but a claim for 2', claim=self.claim(vcpus=2))
         self.assertRaises(exception.KernelError, self.enforcer.holds, PID,
                           self.claim(vcpus=2))
 
@@ -350,7 +350,7 @@ class CapacityTest(_Case):
         self.assertAlmostEqual(400_000, self.enforcer.capacity().ppm,
                                delta=1)
         self.others *= 2
-        self.unavailable('others hold all')
+        self.unavailable('other SCHED_DEADLINE threads hold all')
 
     def test_others_that_reclaim(self):
         self.others = [kernel.Other(7, 'x', 1, True)]
@@ -372,7 +372,7 @@ class CapacityTest(_Case):
 
     def test_shared_cpus(self):
         self.enforcer = self.made(shared=(0,))
-        self.unavailable('guests run on the CPUs 0', 'root domain has 0-1',
+        self.unavailable('guests may run on the CPUs 0', 'root domain 0-1',
                          'cpu_shared_set')
         self.files.files[cpulist.ISOLATED] = '1'
         self.assertGreater(self.enforcer.capacity().ppm, 0)

@@ -230,12 +230,12 @@ class EnforcerTest(base.BaseTestCase):
 
     def test_not_confined(self):
         self.kernel.error = OSError('EBUSY')
-        self.refused([CONTAINER, 'where the claim says', 'EBUSY'])
+        self.refused([CONTAINER, 'on the claimed pCPUs', 'EBUSY'])
         self.assertNotIn('reserve', self.kernel.events)
 
     def test_another_number_of_vcpus(self):
         self.enforcer = self.on(Kernel(vcpus=2))
-        self.refused([DOMAIN, 'groups for 2 vCPUs and a claim for 1'])
+        self.refused([DOMAIN, 'groups for 2 vCPUs but a claim for 1'])
         self.assertEqual([], self.kernel.events)
 
     def test_process_is_gone(self):

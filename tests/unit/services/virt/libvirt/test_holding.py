@@ -89,7 +89,7 @@ class HoldTest(unittest.TestCase):
         with self.assertLogs(holding.LOG.logger, 'ERROR') as logged:
             self.run_until_done(guest, mock.Mock(return_value=False))
         self.assertEqual([], guest.speeds)
-        self.assertIn('does nova-compute run there?', logged.output[0])
+        self.assertIn('check nova-compute there.', logged.output[0])
 
     def test_over_before(self) -> None:
         """What fails at once needs nothing of it."""

@@ -138,7 +138,7 @@ class ReconcilerTest(base.BaseTestCase):
         reconciler = reconcile.Reconciler(kernel)
         for guests in ([guest(1, 100)], [], [guest(1, 100)]):
             reconciler.run(guests, RUNNING)
-        self.assertEqual(2, self.log.output.count('Cannot bring'))
+        self.assertEqual(2, self.log.output.count('Cannot correct'))
 
     def test_lower_first(self):
         before = {1: (100_000, PERIOD), 2: (800_000, PERIOD)}
@@ -172,7 +172,7 @@ class ReconcilerTest(base.BaseTestCase):
             kernel.broken = broken
             kernel.budgets.clear()
             reconciler.run([guest(1, 100)], RUNNING)
-            logged.append(self.log.output.count('Cannot bring'))
+            logged.append(self.log.output.count('Cannot correct'))
         self.assertEqual([1, 1, 1, 2], logged)
 
     def test_an_audit_counts_what_it_corrected_and_what_it_could_not(self):

@@ -69,7 +69,7 @@ class ReservationsTest(base.TestCase):
         self.ours.enforcer = None
         error = self.assertRaises(exception.ReservationNotApplied,
                                   self.ours.needed)
-        self.assertIn('has nothing to enforce that with', str(error))
+        self.assertIn('cannot enforce CPU reservations', str(error))
         self.assertFalse(self.ours.pins())
         for ask in (self.ours.guard, self.ours.settle,
                     lambda: self.ours.release(uuids.server)):
