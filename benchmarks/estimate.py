@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Mean and percentiles of a lone server, with confidence intervals.
+"""Mean and percentiles of a server alone, with confidence intervals.
 
-Independent runs.  Each also simulates the fluid queue, an M/M/1 queue whose
-true values are known (paper, Eq. (4)), with the same requests: where it was
-slow by chance the server was, too, and that much is taken off (control
-variate).
+Each of several independent runs also simulates the fluid queue with the same
+requests.  The fluid queue is an M/M/1 queue whose true values are known
+(paper, Eq. (4)).  Where this queue was slow by chance, so was the server, and
+the difference is subtracted (control variate).
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,14 @@ from rt_models.model import paper
 from rt_models.model.simulator import lone
 from rt_models.model.simulator import traffic
 
-#: Of each run, until the queue has forgotten that it was empty.
+#: The part of each run that is dropped, because the run starts with an empty
+#: queue.
 _WARM_UP = 0.1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value in us, and how far off it may be with the confidence asked."""
+    """A value and its margin of error at the requested confidence, in us."""
 
     value_us: float
     margin_us: float
@@ -35,7 +36,7 @@ class Estimate:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is simulated; at least ten runs."""
+    """The extent of a simulation; it must have at least ten runs."""
 
     runs: int = 20
     requests: int = 100_000
@@ -46,13 +47,15 @@ class Plan:
 def estimate(load: rt_load.Load, reservation: rt_reservation.Reservation,
              percentiles: Sequence[float] = (0.99,), plan: Plan | None = None
              ) -> tuple[Estimate, ...]:
-    """The mean, then each of the percentiles.
+    """Returns the mean, then each of the percentiles.
 
-    :raises InvalidLoad: unstable, or no percentile
+    :raises InvalidLoad: when requests arrive faster than they are served, or a
+        percentile is not between 0 and 1
     """
     plan = plan or Plan()
     known = np.array([paper.mean_us(load, reservation), *(
-        paper.percentile_us(load, reservation, one) for one in percentiles)])
+        paper.percentile_us(load, reservation, percentile)
+        for percentile in percentiles)])
     seen, fluid = [], []
     for run in range(plan.runs):
         requests = traffic.poisson(load, plan.requests, plan.seed + run)
@@ -77,7 +80,7 @@ def _summary(responses: numeric.Floats, percentiles: Sequence[float]
 
 def _controlled(values: numeric.Floats, errors: numeric.Floats,
                 confidence: float) -> Estimate:
-    """Estimates the value where a regression on errors has no error."""
+    """Estimates the value at which a regression on the errors has error 0."""
     centred = errors - errors.mean()
     squares = float(centred @ centred)
     slope = float(centred @ values) / squares
@@ -90,7 +93,10 @@ def _controlled(values: numeric.Floats, errors: numeric.Floats,
 
 
 def _student(confidence: float, freedom: int) -> float:
-    """Two-sided quantile of Student's t, from that of the normal one."""
+    """Returns the two-sided quantile of Student's t distribution.
+
+    It is approximated from the quantile of the normal distribution.
+    """
     normal = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
     return (normal + (normal ** 3 + normal) / (4 * freedom)
             + (5 * normal ** 5 + 16 * normal ** 3 + 3 * normal)

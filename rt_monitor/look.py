@@ -199,31 +199,32 @@ class Monitor:
     def look(self) -> Look:
         """Reads all sources and returns the counts since the start."""
         now, register = time.monotonic(), self._register
-        found = Look(now, now - self._begun_s, self.sources,
-                     dict(register.servers), beyond=register.beyond,
-                     begun=dict(register.begun), group_budgets=self._sees)
+        result = Look(now, now - self._begun_s, self.sources,
+                      dict(register.servers), beyond=register.beyond,
+                      begun=dict(register.begun), group_budgets=self._sees)
         if self._counters:
-            found = dataclasses.replace(
-                found, counted=self._counters.read(register))
+            result = dataclasses.replace(
+                result, counted=self._counters.read(register))
         if self._scheduler:
-            found = dataclasses.replace(
-                found, seen=self._scheduler.read(register),
+            result = dataclasses.replace(
+                result, seen=self._scheduler.read(register),
                 unseen=self._scheduler.unseen())
             if self._power:
-                found = dataclasses.replace(found, energy_uj=self._power.read(
-                    found.span_s, _work(found, self._scheduler.host())))
+                energy_uj = self._power.read(
+                    result.span_s, _work(result, self._scheduler.host()))
+                result = dataclasses.replace(result, energy_uj=energy_uj)
         if self._taps:
-            found = dataclasses.replace(
-                found, datagrams=self._taps.datagrams(register))
+            result = dataclasses.replace(
+                result, datagrams=self._taps.datagrams(register))
         if self._paths:
-            found = dataclasses.replace(
-                found, requests=self._paths.read(register),
+            result = dataclasses.replace(
+                result, requests=self._paths.read(register),
                 request_stats=self._paths.stats())
         for source in (self._network, self._taps):
             if source:
-                found = _with_network(found, source.read(register),
-                                      source.stats())
-        return found
+                result = _with_network(result, source.read(register),
+                                       source.stats())
+        return result
 
     def close(self) -> None:
         """Removes all programs from the kernel."""
@@ -237,27 +238,27 @@ class Monitor:
         self._attachers = []
 
 
-def _work(found: Look, host: Mapping[int, waits.Counts]
+def _work(look: Look, host: Mapping[int, waits.Counts]
           ) -> dict[str, dict[int, float]]:
     """Returns the work of servers and host on each CPU, by name.
 
     Work is counted in weighted cycles or, without counters, in s of CPU time.
     """
-    if found.counted:
+    if look.counted:
         return {name: {cpu: work.weighted for cpu, work in by_cpu.items()}
-                for name, by_cpu in found.counted.items()}
+                for name, by_cpu in look.counted.items()}
     everybody = {**{uuid: seen.whole.cpus
-                    for uuid, seen in found.seen.items()}, power.HOST: host}
+                    for uuid, seen in look.seen.items()}, power.HOST: host}
     return {name: {cpu: counts.ran / 1e9 for cpu, counts in cpus.items()}
             for name, cpus in everybody.items()}
 
 
-def _with_network(found: Look, answered: Mapping[str, transactions.Seen],
+def _with_network(look: Look, answered: Mapping[str, transactions.Seen],
                   stats: transactions.Stats) -> Look:
     """Adds the transactions of one more source to a look."""
-    before = found.answered
+    before = look.answered
     return dataclasses.replace(
-        found, network=(found.network or transactions.Stats()) + stats,
+        look, network=(look.network or transactions.Stats()) + stats,
         answered={**before, **{
             uuid: before[uuid] + seen if uuid in before else seen
             for uuid, seen in answered.items()}})

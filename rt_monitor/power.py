@@ -31,8 +31,8 @@ def share_out(energy_uj: int, weights: Mapping[str, float]
               ) -> dict[str, int]:
     """Divides the energy of a socket by work (Eq. 2).
 
-    :param weights: the work by name.  The work of IDLE is the time or the
-        cycles of nobody.
+    :param weights: the work by name.  The work of IDLE is the idle time, or
+        the cycles while a CPU was idle.
     :returns: the energy in uJ by name, with IDLE, which also gets the rest
         of the rounding; the sum is *energy_uj*
     """

@@ -155,6 +155,6 @@ class Bursts:
 
 def _median(estimates: deque[supply.Estimate]) -> supply.Estimate:
     return supply.Estimate(
-        statistics.median(one.available for one in estimates),
-        min(one.lower for one in estimates),
-        max(one.upper for one in estimates))
+        statistics.median(burst.available for burst in estimates),
+        min(burst.lower for burst in estimates),
+        max(burst.upper for burst in estimates))

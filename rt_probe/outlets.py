@@ -22,7 +22,7 @@ _TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 class Outlet(Protocol):
     """A destination of reports."""
 
-    def put(self, one: report.Report) -> None:
+    def put(self, latest: report.Report) -> None:
         """Publishes the latest report.
 
         :raises ProbeError: when that is not possible
@@ -40,8 +40,8 @@ class _Sleeping:
 class Lines(_Sleeping):
     """Lines of JSON on standard output, one for each report."""
 
-    def put(self, one: report.Report) -> None:
-        sys.stdout.write(f'{one.as_json()}\n')
+    def put(self, latest: report.Report) -> None:
+        sys.stdout.write(f'{latest.as_json()}\n')
         sys.stdout.flush()
 
 
@@ -55,11 +55,11 @@ class Textfile(_Sleeping):
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def put(self, one: report.Report) -> None:
+    def put(self, latest: report.Report) -> None:
         scratch = f'{self._path}.{os.getpid()}'
         try:
             with open(scratch, 'w', encoding='ascii') as file:
-                file.write(one.as_prometheus())
+                file.write(latest.as_prometheus())
             os.replace(scratch, self._path)
         except OSError as error:
             raise errors.ProbeError(
@@ -91,8 +91,8 @@ class Listener:
         number: int = self._socket.getsockname()[1]
         return number
 
-    def put(self, one: report.Report) -> None:
-        self._text = one.as_prometheus()
+    def put(self, latest: report.Report) -> None:
+        self._text = latest.as_prometheus()
 
     def wait(self, until: float) -> None:
         while (left := until - time.monotonic()) > 0:

@@ -125,6 +125,10 @@ class _Reader:
         self._path, self._data = path, data
 
     def read(self) -> Profile:
+        """Returns the profile.
+
+        :raises InvalidMatrix: when a part of the document is not valid
+        """
         yamlfile.known(self._path, self._data, _KEYS)
         if self._data.get('format') != FORMAT:
             raise self._bad(

@@ -92,6 +92,10 @@ class _Reader:
         self._path, self._data = path, data
 
     def read(self) -> matrix.Matrix:
+        """Returns the matrix.
+
+        :raises InvalidMatrix: when a part of the document is not valid
+        """
         yamlfile.known(self._path, self._data, _KEYS)
         self._one_of('format', (FORMAT,))
         self._one_of('metric', METRICS)

@@ -158,9 +158,9 @@ class Model:
     """Forecasts from a matrix for shared and one for reserved targets."""
 
     def __init__(self, matrices: Iterable[matrix.Matrix]) -> None:
-        self._by_kind = {one.kind: one for one in matrices}
-        self._types = sorted({name for one in self._by_kind.values()
-                              for name in one.types})
+        self._by_kind = {of_kind.kind: of_kind for of_kind in matrices}
+        self._types = sorted({name for of_kind in self._by_kind.values()
+                              for name in of_kind.types})
         self.growth = functools.lru_cache(_KEPT)(self._growth)
 
     def cell(self, target: Server, competitor: str) -> float:
@@ -205,6 +205,7 @@ class _Host:
 
     @classmethod
     def of(cls, model: Model, there: Neighbours) -> Self:
+        """Computes e for each sort of the servers there."""
         sums, total = [], Throughput()
         for server, count in there.counts:
             # A server is not a neighbour of itself.

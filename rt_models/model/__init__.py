@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Response times from a reservation and back.  Pure: numpy at most.
+"""Models that predict response times from a reservation, and the inverse.
 
-``paper`` has the equations as published, ``exact`` the model of a lone
-server, ``contended`` what holds in any company, ``simulator`` the ground
-truth of all, with the rules of each ``kernel``.
+This package is pure: it needs at most numpy.  ``paper`` has the equations as
+published.  ``exact`` is the model of a server without others on its pCPU, and
+``contended`` has bounds that hold beside any others.  ``simulator`` is the
+ground truth for all of them, by the rules of each ``kernel``.
 """

@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The response times of requests at a CBS server, exactly.
+"""The exact distribution of the response times at a CBS server.
 
-The kernel's rule: a server that wakes up keeps budget q and deadline d if
-q / (d - now) <= Q / P, else it starts anew with Q and now + P; one that has
-used its budget waits for d and gets Q and d + P.  The time d - q P / Q is
-when the *fluid queue* (``fluid``) would have done what the server did.  So
+The rule of the kernel is this.  A server that wakes up keeps its budget q and
+its deadline d if q / (d - now) <= Q / P; otherwise it starts again with
+budget Q and deadline now + P.  A server that has used its budget waits until
+d and gets budget Q and deadline d + P.  At the time d - q P / Q, the *fluid
+queue* (``fluid``) would have done the work that the server has done.  From
+this follows:
 
-* a server starts anew just where the fluid queue is empty.  From there its
-  deadlines cut the busy period of the fluid queue into windows of P;
-* it does at most Q in a window, as early as it can, and at the end of one
-  it has done what the fluid queue has.
+* A server starts again exactly where the fluid queue is empty.  From there,
+  its deadlines cut the busy period of the fluid queue into windows of P.
+* In a window, the server does at most the work Q, as early as it can.  At the
+  end of a window it has done the same work as the fluid queue.
 
-An arrival that the server finishes in the same window takes the work it
-finds and its own (``window``).  Of any other it is known when it ends from
-the work since the window began, which is that of the fluid queue.  All other
-requests to do are exponential, hence Poisson and Erlang probabilities.
+A request that the server finishes in the window of its arrival takes the work
+that it finds and its own work (``window``).  The end of any other request
+follows from the work since the beginning of its window, which is the work of
+the fluid queue.  The CPU times of the requests before it are exponential,
+hence the Poisson and Erlang probabilities.
 
-It is assumed that nothing delays the budget in its window: no other
-reservation on the CPU with an earlier deadline.
+The model assumes that nothing delays the budget in its window: the CPU has no
+other reservation with an earlier deadline.
 """
 
 from collections.abc import Sequence
@@ -37,9 +40,9 @@ _RELATIVE = 1e-6
 
 
 class ResponseTime:
-    """Distribution of the response time at a CBS server, nobody else there.
+    """The distribution of the response time at a CBS server alone on a CPU.
 
-    :param runtime_us: Q, less what replenishing costs
+    :param runtime_us: Q, less the cost of replenishing
     :param period_us: P
     """
 
@@ -56,7 +59,7 @@ class ResponseTime:
                                         self._budget)
 
     def survival(self, time_us: float) -> float:
-        """Pr[R > time]."""
+        """Returns Pr[R > time]."""
         if time_us <= 0:
             return 1.0
         time = self._rate * time_us
@@ -65,10 +68,10 @@ class ResponseTime:
         return max(0.0, 1.0 - (1.0 - self._utilisation) * done)
 
     def percentile_us(self, percentile: float) -> float:
-        """The time that this share of all requests does not exceed.
+        """Returns the time that this share of all requests does not exceed.
 
-        Between that of a whole CPU and that of the fluid queue, which is
-        never ahead of the server and at most (1 - Q/P) P behind.
+        The time is between that of a whole CPU and that of the fluid queue,
+        which is never ahead of the server, and at most (1 - Q/P) P behind.
         """
         factor = -math.log1p(-percentile) / self._rate
         high = factor / (self._share - self._arrivals)
@@ -86,22 +89,22 @@ class ResponseTime:
         total += self._mean_later_window()
         return (1.0 - self._utilisation) * total / self._rate
 
-    # What follows is in units of the mean CPU time of a request, and summed
-    # over the requests of a busy period, of which there are
+    # The values below are in units of the mean CPU time of a request, and are
+    # summed over the requests of a busy period, whose mean number is
     # 1 / (1 - utilisation).
 
     def _first_within(self, time: float) -> float:
-        """The arrival that starts the first window is served in time."""
+        """Counts the arrival that starts the first window, if in time."""
         work = self._supply(np.array([time]))
         return float(numeric.erlang(work, 1)[0, 0])
 
     def _same_window(self, time: float) -> float:
-        """Arrivals served in time and within the window."""
+        """Counts the arrivals that are served in time and in their window."""
         reach, total = min(time, self._budget), 0.0
         if reach < self._budget:
             used, weights = numeric.quadrature(0.0, self._budget - reach)
-            found = weights @ self._window.requests(used)
-            total += float(found @ numeric.erlang(
+            requests = weights @ self._window.requests(used)
+            total += float(requests @ numeric.erlang(
                 np.array([reach]), self._window.size)[0])
         used, weights = numeric.quadrature(self._budget - reach,
                                            self._budget)
@@ -111,7 +114,7 @@ class ResponseTime:
         return self._arrivals * total
 
     def _later_window(self, time: float) -> float:
-        """Arrivals served in time, but after their window."""
+        """Counts the arrivals served in time, but after their window."""
         edges = self._edges(time)
         if len(edges) < 2:
             return 0.0
@@ -122,14 +125,15 @@ class ResponseTime:
         count = self._fluid.size + 1
         served = (numeric.erlang(after, count)
                   - numeric.erlang(left, count))[:, 1:]
-        found = self._fluid.windows(progress)
+        windows = self._fluid.windows(progress)
         return self._utilisation * float(
-            weights @ np.sum(found * served, axis=1))
+            weights @ np.sum(windows * served, axis=1))
 
     def _edges(self, time: float) -> Sequence[float]:
-        """Progress of the fluid queue between which the supply is smooth.
+        """Returns the progress of the fluid queue at the kinks of the supply.
 
-        Only arrivals whose window ends within *time* count.
+        Between two of them the supply is smooth.  Only arrivals whose window
+        ends within *time* count.
         """
         start = max(0.0, self._period - time)
         kinks = [start, self._period]
@@ -142,7 +146,7 @@ class ResponseTime:
         return [self._share * kink for kink in sorted(set(kinks))]
 
     def _supply(self, times: numeric.Floats) -> numeric.Floats:
-        """Work done in this long after the start of a window."""
+        """Returns the work done in these times after a window's start."""
         periods = np.floor(times / self._period)
         return np.asarray(periods * self._budget + np.minimum(
             times - periods * self._period, self._budget))
@@ -154,7 +158,8 @@ class ResponseTime:
 
     def _mean_same_window(self) -> float:
         used, weights = numeric.quadrature(0.0, self._budget)
-        # E[W; W <= w] of n requests is n Pr[of n + 1: W <= w].
+        # For the work W(n) of n requests,
+        # E[W(n); W(n) <= w] = n Pr[W(n + 1) <= w].
         served = numeric.erlang(self._budget - used, self._window.size + 1)
         times = np.arange(1, self._window.size + 1) * served[:, 1:]
         return self._arrivals * float(weights @ np.sum(
@@ -163,13 +168,13 @@ class ResponseTime:
     def _mean_later_window(self) -> float:
         progress, weights = numeric.quadrature(0.0, self._budget)
         left = self._budget - progress
-        found = self._fluid.windows(progress)
+        windows = self._fluid.windows(progress)
         size = self._fluid.size
         leave = numeric.poisson(left, size + 1)
         total = np.zeros(len(progress))
         for left_before in range(size + 1):
             first = max(left_before, 1)
-            waiting = found[:, first - 1:]
+            waiting = windows[:, first - 1:]
             times = self._clearing[first + 1 - left_before:
                                    size + 2 - left_before]
             total += leave[:, left_before] * (
@@ -178,7 +183,7 @@ class ResponseTime:
 
     @functools.cached_property
     def _clearing(self) -> numeric.Floats:
-        """Mean time to serve 0, 1, ... requests, from a window's start."""
+        """The mean time to serve 0, 1, ... requests from a window's start."""
         size = self._fluid.size + 1
         budget = np.array([self._budget])
         leave = numeric.poisson(budget, size + 1)[0]

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What holds for response times whatever else runs on the CPU.
+"""Bounds of response times that hold whatever else runs on the CPU.
 
-``exact`` takes it that a server gets its budget as soon as it can use it.
-Others on the CPU delay it, but no more than ``kernel.late_us`` behind the
-fluid queue, the M/M/1 queue of the paper.  So the time at the server is at
-most that of the fluid queue and this.  A queue of the network comes before
-it; both are exponential and independent, so no Eq. (9) is needed.
+``exact`` assumes that a server gets its budget as soon as it can use it.
+Others on the CPU may delay the server, but by no more than ``kernel.late_us``
+behind the fluid queue, the M/M/1 queue of the paper.  The time at the server
+is therefore at most the time in the fluid queue plus this delay.  The queue
+of the network comes first.  The times in both queues are exponential and
+independent, so the bound of Eq. (9) is not needed for their sum.
 """
 
 import math
@@ -19,7 +20,7 @@ from rt_models.model import roots
 from rt_models.model import search
 
 _RELATIVE = 1e-9
-#: Closer means of two queues are taken for equal.
+#: Two means whose relative difference is smaller are treated as equal.
 _EQUAL = 1e-6
 
 
@@ -27,12 +28,12 @@ def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
             network: rt_load.Network = rt_load.NO_NETWORK,
             overhead_us: float = 0.0,
             kernel: rt_kernel.Kernel = rt_kernel.CBS) -> 'RoundTrip':
-    """The bound of a reservation.
+    """Returns the bound for a reservation.
 
-    :param overhead_us: what each period loses of the runtime
-    :raises InvalidLoad: the overhead is not between 0 and the runtime,
-        requests arrive faster than they are served, or the kernel does not
-        keep such a period
+    :param overhead_us: the part of the runtime that each period loses
+    :raises InvalidLoad: when the overhead is not between 0 and the runtime,
+        when requests arrive faster than they are served, or when the kernel
+        does not keep the reservation
     """
     search.check_overhead(overhead_us, reservation.runtime_us)
     kernel.check(reservation.runtime_us, reservation.period_us)
@@ -43,10 +44,10 @@ def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
 class RoundTrip:
     """An upper bound of each percentile, and of the mean.
 
-    :param runtime_us: Q, less what replenishing costs
+    :param runtime_us: Q, less the cost of replenishing
     :param period_us: P
-    :param kernel: what runs the servers
-    :raises InvalidLoad: requests arrive faster than they are served
+    :param kernel: the kernel that runs the servers
+    :raises InvalidLoad: when requests arrive faster than they are served
     """
 
     def __init__(self, load: rt_load.Load, runtime_us: float,
@@ -67,16 +68,17 @@ class RoundTrip:
         return self._constant_us + self._server_us + self._network_us
 
     def percentile_us(self, percentile: float) -> float:
-        """The time that this share of all requests does not exceed.
+        """Returns a time that this share of all requests does not exceed.
 
-        :raises InvalidLoad: not between 0 and 1
+        :raises InvalidLoad: when *percentile* is not between 0 and 1
         """
         rt_load.check_percentile(percentile)
         wanted = roots.tail(1 - percentile)
         low = max(self._server_us, self._network_us) * wanted
         if not self._network_us:
             return self._constant_us + low
-        # As in Eq. (10): each exceeds its own with 1 - sqrt(phi) at most.
+        # As in Eq. (10): each of the two times exceeds its own part with a
+        # probability of at most 1 - sqrt(phi).
         high = -math.log1p(-math.sqrt(percentile)) * (
             self._server_us + self._network_us)
         return self._constant_us + roots.root(
@@ -84,7 +86,7 @@ class RoundTrip:
             low, high, _RELATIVE * high)
 
     def survival(self, time_us: float) -> float:
-        """Pr[R > time], at most."""
+        """Returns an upper bound of Pr[R > time]."""
         return self._survival(max(0.0, time_us - self._constant_us))
 
     def _survival(self, time: float) -> float:
@@ -103,12 +105,13 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
                         network: rt_load.Network = rt_load.NO_NETWORK,
                         overhead_us: float = 0.0,
                         kernel: rt_kernel.Kernel = rt_kernel.CBS) -> int:
-    """The smallest runtime, in us, that meets the target in any company.
+    """Returns the smallest runtime that meets the target beside any others.
 
-    :param max_share: the largest runtime over period there may be
-    :raises InvalidLoad: a part of the question makes no sense, or the
-        kernel does not keep such a period
-    :raises NoAnswer: no runtime within max_share does
+    :param max_share: the largest runtime over period that is allowed
+    :returns: the runtime in us
+    :raises InvalidLoad: when a number is out of range, or the kernel does not
+        keep the period
+    :raises NoAnswer: when no runtime within *max_share* meets the target
     """
     kernel.check_period(period_us)
     bounds = search.bounds_us(

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The model to plan with: as ``paper``, without its approximations.
+"""The exact model: that of ``paper`` without its approximations.
 
-The server has its budget and its period (``cbs``), network and server are
-convolved (``tandem``), and replenishing may cost.  Where the period is
-short against the requests the answers are those of the paper.
+The server has its budget and its period (``cbs``), the times of network and
+server are convolved (``tandem``), and replenishing may cost time.  Where the
+period is short compared with the requests, the results are those of the
+paper.
 
 Rates are in Hz, times in us.
 """
@@ -22,11 +23,11 @@ from rt_models.model import tandem
 def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
             network: rt_load.Network = rt_load.NO_NETWORK,
             overhead_us: float = 0.0) -> tandem.RoundTrip:
-    """The distribution of round trips.
+    """Returns the distribution of round trips.
 
-    :param overhead_us: what each period loses of the runtime
-    :raises InvalidLoad: the overhead is not between 0 and the runtime, or
-        the load is above search.MAX_UTILISATION of what is left
+    :param overhead_us: the part of the runtime that each period loses
+    :raises InvalidLoad: when the overhead is not between 0 and the runtime,
+        or the load is above search.MAX_UTILISATION of what is left
     """
     search.check_overhead(overhead_us, reservation.runtime_us)
     runtime = reservation.runtime_us - overhead_us
@@ -34,9 +35,9 @@ def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
     if load.arrival_rate_hz > search.MAX_UTILISATION * served:
         raise exception.InvalidLoad(
             name='arrival rate in Hz', value=load.arrival_rate_hz,
-            rule=f'the reservation serves {served:g} requests a second, and '
-            f'above {search.MAX_UTILISATION:g} of that nothing can be said; '
-            'give more runtime')
+            rule=f'the reservation serves {served:g} requests per second, '
+            f'and above {search.MAX_UTILISATION:g} of this rate the model '
+            'gives no result; give more runtime')
     return tandem.RoundTrip(load, network, cbs.ResponseTime(
         load, runtime, reservation.period_us))
 
@@ -47,15 +48,15 @@ def runtime_for_mean(*, arrival_rate_hz: float, service_rate_hz: float,
                      network_rate_hz: float = math.inf,
                      max_share: float = 1.0,
                      overhead_us: float = 0.0) -> int:
-    """The smallest runtime, in us, whose mean meets the target.
+    """Returns the smallest runtime, in us, whose mean meets the target.
 
-    :param network_delay_us: delta, one way
+    :param network_delay_us: delta, in one direction
     :param network_rate_hz: nu; infinite: requests do not queue there
-    :param max_share: the largest runtime over period there may be
-    :param overhead_us: what each period loses of the runtime
-    :raises InvalidLoad: a rate, the period, the share or the overhead makes
-        no sense
-    :raises NoAnswer: no runtime within max_share does
+    :param max_share: the largest runtime over period that is allowed
+    :param overhead_us: the part of the runtime that each period loses
+    :raises InvalidLoad: when a rate, the period, the share or the overhead is
+        out of range
+    :raises NoAnswer: when no runtime within *max_share* meets the target
     """
     return smallest_runtime_us(
         rt_load.Load(arrival_rate_hz, service_rate_hz),
@@ -69,15 +70,15 @@ def runtime_for_percentile(*, arrival_rate_hz: float, service_rate_hz: float,
                            network_rate_hz: float = math.inf,
                            max_share: float = 1.0,
                            overhead_us: float = 0.0) -> int:
-    """The smallest runtime, in us, whose percentile meets the target.
+    """Returns the smallest runtime, in us, whose percentile meets the target.
 
-    :param network_delay_us: delta, one way
+    :param network_delay_us: delta, in one direction
     :param network_rate_hz: nu; infinite: requests do not queue there
-    :param max_share: the largest runtime over period there may be
-    :param overhead_us: what each period loses of the runtime
-    :raises InvalidLoad: a rate, the percentile, the period, the share or
-        the overhead makes no sense
-    :raises NoAnswer: no runtime within max_share does
+    :param max_share: the largest runtime over period that is allowed
+    :param overhead_us: the part of the runtime that each period loses
+    :raises InvalidLoad: when a rate, the percentile, the period, the share or
+        the overhead is out of range
+    :raises NoAnswer: when no runtime within *max_share* meets the target
     """
     return smallest_runtime_us(
         rt_load.Load(arrival_rate_hz, service_rate_hz),
@@ -89,12 +90,12 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
                         period_us: int, max_share: float = 1.0,
                         network: rt_load.Network = rt_load.NO_NETWORK,
                         overhead_us: float = 0.0) -> int:
-    """Returns the smallest runtime for a target, as the two above do.
+    """Returns the smallest runtime, in us, that meets a target.
 
-    It also keeps the load within search.MAX_UTILISATION.
+    The runtime also keeps the load within search.MAX_UTILISATION.
 
-    :raises InvalidLoad: as there
-    :raises NoAnswer: as there
+    :raises InvalidLoad: as :func:`runtime_for_percentile`
+    :raises NoAnswer: as :func:`runtime_for_percentile`
     """
     bounds = search.bounds_us(load, target, period_us, max_share, network,
                               overhead_us)

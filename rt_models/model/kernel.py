@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How the kernels give a server its runtime, and how late they may be.
+"""How kernels give a server its runtime, and how late they may be.
 
-Each interface of nova-rt follows one of three rules; ``simulator`` has them
-event by event.  *Late* is against the fluid queue, the same requests on a
-CPU that is slower by Q/P all the time.
+Each kernel interface of nova-rt follows one of three rules; ``simulator``
+implements them event by event.  *Late* means later than in the fluid queue,
+which is the same requests on a CPU that is always slower by Q/P.
 """
 
 import dataclasses
@@ -14,20 +14,20 @@ import math
 from nova_rt.rules import exception
 from nova_rt.rules import schedulability
 
-#: The priorities that mainline servers are spread over, unless configured.
+#: The default number of priorities that servers on mainline are spread over.
 _LEVELS = 48
-#: Of a period on mainline; below, refills are lost while run time is not yet
-#: charged.
+#: The shortest period on mainline, in ticks.  With a shorter one, refills are
+#: lost because run time is not charged yet.
 _LEAST_TICKS = 2.5
-#: Others on a pCPU, where each may delay by a tick.
+#: The most other servers on a pCPU where each may delay by a tick.
 NEIGHBOURS = 4
 
 
 class Rule(enum.StrEnum):
-    """What a budget means.
+    """The rule by which a kernel enforces a budget.
 
-    ``CBS``: a hard CBS under EDF, charged by a timer.  ``SCHED_DEADLINE``:
-    the same, charged at ticks.  ``RT_GROUP_SCHED``: mainline's groups under
+    ``CBS`` is a hard CBS under EDF, charged by a timer.  ``SCHED_DEADLINE`` is
+    the same, charged at ticks.  ``RT_GROUP_SCHED`` is mainline's groups under
     fixed priorities, charged at ticks.
     """
 
@@ -38,10 +38,11 @@ class Rule(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Kernel:
-    """A rule, and the tick where run time is charged at ticks.
+    """A rule, and the tick if run time is charged at ticks.
 
-    :raises InvalidLoad: no tick where there must be one, or one where
-        there is none
+    :param tick_us: the length of a tick; 0: run time is charged by a timer
+    :raises InvalidLoad: when the rule needs a tick that is not given, or when
+        a tick is given that the rule does not have
     """
 
     rule: Rule = Rule.CBS
@@ -52,11 +53,11 @@ class Kernel:
                                 and not self.tick_us):
             raise exception.InvalidLoad(
                 name='tick in us', value=self.tick_us,
-                rule=f'{self.rule} needs a positive one')
+                rule=f'{self.rule} needs a tick above 0')
         if self.tick_us and self.rule is Rule.CBS:
             raise exception.InvalidLoad(
                 name='tick in us', value=self.tick_us, rule='cbs is charged '
-                'by a timer; leave the tick out, or take sched_deadline')
+                'by a timer; leave the tick out, or use sched_deadline')
 
     def __str__(self) -> str:
         if not self.at_ticks:
@@ -76,39 +77,47 @@ class Kernel:
         return 1
 
     def largest_share(self, period_us: int) -> float:
-        """The largest share that the kernel keeps, for a period in us.
+        """Returns the largest share that the kernel keeps with a period.
 
-        It must see that a budget is used up before it refills it.
+        The kernel must notice that a budget is used up before it refills the
+        budget.
         """
         if self.rule is Rule.RT_GROUP_SCHED:
             return 1 - self.tick_us / period_us
         return 1.0
 
     def check_period(self, period_us: int) -> None:
-        """:raises InvalidLoad: the kernel keeps no such period"""
+        """Checks that the kernel keeps a period.
+
+        :raises InvalidLoad: when the period is too short
+        """
         if period_us < self.shortest_period_us:
             raise exception.InvalidLoad(
                 name='period in us', value=period_us,
-                rule=f'with ticks of {self.tick_us} us {self.rule} keeps no '
+                rule=f'with ticks of {self.tick_us} us, {self.rule} keeps no '
                 f'period below {self.shortest_period_us} us; give a longer '
-                'one')
+                'period')
 
     def check(self, runtime_us: int, period_us: int) -> None:
-        """:raises InvalidLoad: the kernel does not keep the reservation"""
+        """Checks that the kernel keeps a reservation.
+
+        :raises InvalidLoad: when the period is too short, or the runtime too
+            large
+        """
         self.check_period(period_us)
         if runtime_us > self.largest_share(period_us) * period_us + 1e-6:
             raise exception.InvalidLoad(
                 name='runtime in us', value=runtime_us,
-                rule=f'with ticks of {self.tick_us} us {self.rule} keeps at '
+                rule=f'with ticks of {self.tick_us} us, {self.rule} keeps at '
                 f'most {period_us - self.tick_us} us every {period_us} us; '
                 'give a longer period')
 
     def late_us(self, runtime_us: float, period_us: float) -> float:
-        """How late a request may end, whatever else runs on the pCPU.
+        """Returns how late a request may end, whatever else runs there.
 
-        What else runs was admitted by nova-rt; charged at ticks under EDF,
-        it is at most NEIGHBOURS others.  The proofs are in
-        doc/source/model/company.rst.
+        All reservations on the pCPU were admitted by nova-rt.  Where EDF
+        charges at ticks, there are at most NEIGHBOURS others.  The proofs are
+        in doc/source/model/company.rst.
         """
         rest = period_us - runtime_us
         if self.rule is Rule.RT_GROUP_SCHED:
@@ -117,10 +126,10 @@ class Kernel:
 
     @property
     def fixed_priorities(self) -> schedulability.FixedPriorities:
-        """The test of admission of mainline, with its default options."""
+        """Mainline's admission test, with its default options."""
         return schedulability.FixedPriorities(
             _LEVELS, self.tick_us, self.shortest_period_us)
 
 
-#: Hard CBS, as the models of a lone server have it.
+#: Hard CBS, as in the models of a server alone on its pCPU.
 CBS = Kernel()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the models are asked about: requests, the network, targets."""
+"""The input of the models: requests, the network and targets."""
 
 import dataclasses
 import math
@@ -10,7 +10,8 @@ from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
 
 US_PER_S = 1e6
-#: What is asked about lies between; floats lose what the models add up else.
+#: The range of the numbers that the models accept.  Beyond this range, sums of
+#: floats lose too many digits.
 LEAST, MOST = 1e-9, 1e12
 
 
@@ -18,10 +19,11 @@ LEAST, MOST = 1e-9, 1e12
 class Load:
     """Requests to one vCPU: Poisson arrivals, exponential CPU times.
 
-    :param arrival_rate_hz: lambda, requests a second
-    :param service_rate_hz: mu, requests a second that a whole physical CPU
+    :param arrival_rate_hz: lambda, the requests per second
+    :param service_rate_hz: mu, the requests per second that a whole pCPU
         serves
-    :raises InvalidLoad: a rate is not positive and finite, or absurd
+    :raises InvalidLoad: when a rate is not positive and finite, or beyond the
+        range of the models
     """
 
     arrival_rate_hz: float
@@ -36,11 +38,12 @@ class Load:
 class Network:
     """The way to the server and back.
 
-    :param delay_us: delta, one way; counted twice
-    :param rate_hz: nu, requests a second that the narrowest link passes on
-        (throughput over mean size); infinite: they never queue there
-    :raises InvalidLoad: a negative delay, a rate that is not positive, or
-        absurd ones
+    :param delay_us: delta, the delay in one direction; it counts twice
+    :param rate_hz: nu, the requests per second that the narrowest link passes
+        on (throughput divided by mean size); infinite: requests never queue
+        there
+    :raises InvalidLoad: when the delay is negative, the rate is not positive,
+        or one of them is beyond the range of the models
     """
 
     delay_us: float = 0.0
@@ -59,11 +62,13 @@ class Network:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Target:
-    """What a response time, from the client's side, must not exceed.
+    """The response time, seen from the client, that must not be exceeded.
 
-    :param time_us: the most there may be
-    :param percentile: of which percentile, 0.99 for one; None: of the mean
-    :raises InvalidLoad: not positive, or no percentile
+    :param time_us: the longest response time
+    :param percentile: the percentile that must not exceed it, for example
+        0.99; None: the mean must not exceed it
+    :raises InvalidLoad: when the time is not positive, or *percentile* is not
+        between 0 and 1
     """
 
     time_us: float
@@ -75,14 +80,14 @@ class Target:
             check_percentile(self.percentile)
 
     def __str__(self) -> str:
-        what = ('mean' if self.percentile is None
-                else f'percentile {self.percentile:g}')
-        return f'a {what} of {self.time_us:g} us'
+        statistic = ('mean' if self.percentile is None
+                     else f'percentile {self.percentile:g}')
+        return f'a {statistic} of {self.time_us:g} us'
 
     def left_us(self, network: Network) -> float:
-        """What remains for the server and for queues.
+        """Returns the time that remains for the server and for queues.
 
-        :raises NoAnswer: nothing does
+        :raises NoAnswer: when no time remains
         """
         left = self.time_us - 2 * network.delay_us
         if left <= 0:
@@ -93,27 +98,31 @@ class Target:
 
 
 class Prediction(Protocol):
-    """A distribution of response times, of whatever model."""
+    """A distribution of response times, from any of the models."""
 
     @property
     def mean_us(self) -> float:
         """E[R]."""
 
     def percentile_us(self, percentile: float) -> float:
-        """The time that this share of all requests does not exceed.
+        """Returns the time that this share of all requests does not exceed.
 
-        :raises InvalidLoad: not between 0 and 1
+        :raises InvalidLoad: when *percentile* is not between 0 and 1
         """
 
     def survival(self, time_us: float) -> float:
-        """Pr[R > time]."""
+        """Returns Pr[R > time]."""
 
 
 NO_NETWORK = Network()
 
 
 def check_positive(name: str, value: float) -> None:
-    """:raises InvalidLoad: not a positive, finite number, or absurd"""
+    """Checks that a number is positive and in the range of the models.
+
+    :param name: the quantity with its unit, for the message
+    :raises InvalidLoad: when it is not
+    """
     if not (math.isfinite(value) and value > 0):
         raise exception.InvalidLoad(name=name, value=value,
                                     rule='it must be positive and finite')
@@ -124,9 +133,9 @@ def check_positive(name: str, value: float) -> None:
 
 
 def largest_runtime_us(period_us: int, max_share: float) -> int:
-    """What max_share allows in a period.
+    """Returns the largest runtime that *max_share* allows in a period.
 
-    :raises InvalidLoad: the period or the share is out of range
+    :raises InvalidLoad: when the period or the share is out of range
     """
     if not 0 < period_us <= rt_reservation.MAX_PERIOD_US:
         raise exception.InvalidLoad(
@@ -136,12 +145,15 @@ def largest_runtime_us(period_us: int, max_share: float) -> int:
         raise exception.InvalidLoad(
             name='maximum share', value=max_share,
             rule='it must be above 0 and at most 1')
-    # 0.7 * 10 is a little less than 7.
+    # Rounding first: as a float, 0.7 * 10 is a little less than 7.
     return math.floor(round(period_us * max_share, 6))
 
 
 def check_percentile(percentile: float) -> None:
-    """:raises InvalidLoad: not between 0 and 1"""
+    """Checks that a percentile is between 0 and 1.
+
+    :raises InvalidLoad: when it is not
+    """
     if not 0 < percentile < 1:
         raise exception.InvalidLoad(
             name='percentile', value=percentile,
@@ -150,30 +162,34 @@ def check_percentile(percentile: float) -> None:
 
 def check_stable(load: Load, reservation: rt_reservation.Reservation
                  ) -> None:
-    """Paper 4.2.2, Eq. (7), the reservation: lambda < mu Q / P.
+    """Checks lambda < mu Q / P: Eq. (7) for the reservation, paper 4.2.2.
 
-    :raises InvalidLoad: requests arrive faster than they are served
+    :raises InvalidLoad: when requests arrive faster than they are served
     """
     check_served(load, load.service_rate_hz * reservation.share)
 
 
 def check_served(load: Load, rate_hz: float) -> None:
-    """Checks the same of a server that takes *rate_hz* requests a second."""
+    """Checks that a server serves the requests.
+
+    :param rate_hz: the requests per second that the server serves
+    :raises InvalidLoad: when requests arrive faster than they are served
+    """
     _check_rate(load, 'reservation', rate_hz, 'give more runtime')
 
 
 def check_network(load: Load, network: Network) -> None:
-    """Paper 4.2.2, Eq. (7), the network: lambda < nu.
+    """Checks lambda < nu: Eq. (7) for the network, paper 4.2.2.
 
-    :raises InvalidLoad: requests arrive faster than they are passed on
+    :raises InvalidLoad: when requests arrive faster than they are passed on
     """
     _check_rate(load, 'network', network.rate_hz,
-                'send fewer or smaller ones')
+                'send fewer or smaller requests')
 
 
 def _check_rate(load: Load, place: str, rate: float, advice: str) -> None:
     if load.arrival_rate_hz >= rate:
         raise exception.InvalidLoad(
             name='arrival rate in Hz', value=load.arrival_rate_hz,
-            rule=f'the {place} takes {rate:g} requests a second, so ever '
-            f'more would wait; {advice}')
+            rule=f'the {place} takes {rate:g} requests per second, so that '
+            f'the queue would grow without end; {advice}')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The numerical tools of the exact model: sums and integrals."""
+"""Numerical tools of the exact model: probabilities and integrals."""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,12 +8,12 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-#: Length of the panels at both ends; those between double.
+#: The length of the panels at both ends; towards the middle it doubles.
 _PANEL = 4.0
 
 
 def poisson(means: Floats, count: int) -> Floats:
-    """Probabilities of 0 to count - 1 events, a row for each mean."""
+    """Returns the probabilities of 0 to count - 1 events, a row per mean."""
     events = np.arange(count)
     factorials = np.concatenate(
         ([0.0], np.cumsum(np.log(np.arange(1, max(count, 1))))))
@@ -24,19 +24,19 @@ def poisson(means: Floats, count: int) -> Floats:
 
 
 def erlang(works: Floats, count: int) -> Floats:
-    """Pr[sum of k exponential times of mean 1 <= work], k = 1 to count.
+    """Returns Pr[sum of k exponential times of mean 1 <= work].
 
-    A row for each work.
+    :returns: a row for each work, with k = 1 to count
     """
     cdf: Floats = 1.0 - np.cumsum(poisson(works, count), axis=1)
     return cdf
 
 
 def quadrature(*edges: float) -> tuple[Floats, Floats]:
-    """Nodes and weights of an integral over [first edge, last edge].
+    """Returns nodes and weights for an integral from first to last edge.
 
-    Gauss-Legendre on panels that are short at each edge, where the
-    integrand may change fast, and grow between.
+    The rule is Gauss-Legendre on panels that are short at each edge, where
+    the integrand may change fast, and grow in between.
     """
     bounds = np.concatenate([_graded(low, high)
                              for low, high in zip(edges, edges[1:],
@@ -47,7 +47,7 @@ def quadrature(*edges: float) -> tuple[Floats, Floats]:
 
 
 def _graded(low: float, high: float) -> Floats:
-    """Panels of an interval, (start, end) each."""
+    """Returns the panels of an interval, a row (start, end) for each."""
     offsets, length = [0.0], _PANEL
     while offsets[-1] + length < (high - low) / 2:
         offsets.append(offsets[-1] + length)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The equations of the paper (section 4.2), as written, and their inverse.
+"""The equations of the paper (section 4.2) as published, and their inverse.
 
-They take a reservation of Q us every P us for a CPU that is slower by Q/P
-all the time.  This is right where a request takes far longer than P; where
-it does not they say more than will be seen.  ``exact`` has no such limit.
+The equations treat a reservation of Q us every P us as a CPU that is always
+slower by Q/P.  This is correct where a request takes far longer than P.  For
+shorter requests the equations predict longer times than will be seen;
+``exact`` has no such limit.
 
 Rates are in Hz, times in us.
 """
@@ -19,21 +20,24 @@ from rt_models.model import load as rt_load
 
 
 def schedulable(reservations: Iterable[rt_reservation.Reservation]) -> bool:
-    """Eq. (1): sum of Q_i / P_i <= 1, for the reservations of one CPU."""
-    return sum((fractions.Fraction(one.runtime_us, one.period_us)
-                for one in reservations), fractions.Fraction()) <= 1
+    """Returns whether Eq. (1) holds for one CPU: sum of Q_i / P_i <= 1."""
+    return sum((fractions.Fraction(each.runtime_us, each.period_us)
+                for each in reservations), fractions.Fraction()) <= 1
 
 
 def completion_us(cpu_time_us: float,
                   reservation: rt_reservation.Reservation) -> float:
-    """Eq. (2): t = C / (Q / P), with nothing queued."""
+    """Returns t = C / (Q / P) by Eq. (2), with nothing queued."""
     return cpu_time_us / reservation.share
 
 
 def completion_bounds_us(cpu_time_us: float,
                          reservation: rt_reservation.Reservation
                          ) -> tuple[float, float]:
-    """Proof of Eq. (2): floor(C / Q) P <= t <= ceil(C / Q) P."""
+    """Returns the bounds floor(C / Q) P <= t <= ceil(C / Q) P.
+
+    The bounds are from the proof of Eq. (2).
+    """
     periods = cpu_time_us / reservation.runtime_us
     return (math.floor(periods) * reservation.period_us,
             math.ceil(periods) * reservation.period_us)
@@ -41,9 +45,9 @@ def completion_bounds_us(cpu_time_us: float,
 
 def mean_us(load: rt_load.Load,
             reservation: rt_reservation.Reservation) -> float:
-    """Eq. (3): E[t] = 1 / (mu Q / P - lambda).
+    """Returns E[t] = 1 / (mu Q / P - lambda) by Eq. (3).
 
-    :raises InvalidLoad: unstable
+    :raises InvalidLoad: when requests arrive faster than they are served
     """
     rt_load.check_stable(load, reservation)
     return mm1_mean_us(load.arrival_rate_hz,
@@ -53,33 +57,35 @@ def mean_us(load: rt_load.Load,
 def percentile_us(load: rt_load.Load,
                   reservation: rt_reservation.Reservation,
                   percentile: float) -> float:
-    """Eq. (3): P_phi[t] = -ln(1 - phi) / (mu Q / P - lambda).
+    """Returns P_phi[t] = -ln(1 - phi) / (mu Q / P - lambda) by Eq. (3).
 
-    :raises InvalidLoad: unstable, or phi is not between 0 and 1
+    :raises InvalidLoad: when requests arrive faster than they are served, or
+        phi is not between 0 and 1
     """
     rt_load.check_percentile(percentile)
     return -math.log1p(-percentile) * mean_us(load, reservation)
 
 
 def mm1_mean_us(arrival_rate_hz: float, service_rate_hz: float) -> float:
-    """Eq. (4): E[R] = 1 / (mu - lambda)."""
+    """Returns E[R] = 1 / (mu - lambda) by Eq. (4)."""
     return rt_load.US_PER_S / (service_rate_hz - arrival_rate_hz)
 
 
 def mm1_percentile_us(arrival_rate_hz: float, service_rate_hz: float,
                       percentile: float) -> float:
-    """Eq. (4): P_phi[R] = -ln(1 - phi) / (mu - lambda)."""
+    """Returns P_phi[R] = -ln(1 - phi) / (mu - lambda) by Eq. (4)."""
     return -math.log1p(-percentile) * mm1_mean_us(arrival_rate_hz,
                                                   service_rate_hz)
 
 
 class RoundTrip:
-    """Distribution of round trips: Eq. (5); Eq. (6) to (10) with a network.
+    """The distribution of round trips by Eq. (5), or by Eq. (6) to (10).
 
-    Two M/M/1 queues in a row (Eq. (8)) where the network has a rate; the
-    percentile is then a bound.
+    Where the network has a rate, the round trip passes two M/M/1 queues
+    (Eq. (8)), and the percentile is a bound.
 
-    :raises InvalidLoad: unstable
+    :raises InvalidLoad: when requests arrive faster than they are served or
+        passed on
     """
 
     def __init__(self, load: rt_load.Load,
@@ -91,22 +97,25 @@ class RoundTrip:
 
     @property
     def mean_us(self) -> float:
-        """E = 2 delta [+ 1 / (nu - lambda)] + E[t]."""
+        """E[R] = 2 delta [+ 1 / (nu - lambda)] + E[t]."""
         return 2 * self._network.delay_us + self._queued_us
 
     def percentile_us(self, percentile: float) -> float:
-        """2 delta - ln(1 - phi) E[t]; by Eq. (10) where requests queue.
+        """Returns 2 delta - ln(1 - phi) E[t].
 
-        :raises InvalidLoad: phi is not between 0 and 1
+        Where requests queue in the network, returns the bound of Eq. (10).
+
+        :raises InvalidLoad: when phi is not between 0 and 1
         """
         rt_load.check_percentile(percentile)
         return (2 * self._network.delay_us
                 + _factor(percentile, self._network) * self._queued_us)
 
     def survival(self, time_us: float) -> float:
-        """Pr[R > time], or what it is at most by Eq. (9):
+        """Returns Pr[R > time].
 
-        Pr[R <= D] >= (1 - exp(-alpha (D - 2 delta)))^2.
+        Where requests queue in the network, returns the bound that follows
+        from Eq. (9): Pr[R <= D] >= (1 - exp(-alpha (D - 2 delta)))^2.
         """
         left = max(0.0, time_us - 2 * self._network.delay_us)
         within = -math.expm1(-left / self._queued_us)
@@ -118,15 +127,15 @@ def runtime_for_mean(*, arrival_rate_hz: float, service_rate_hz: float,
                      network_delay_us: float = 0.0,
                      network_rate_hz: float = math.inf,
                      max_share: float = 1.0) -> int:
-    """The smallest runtime, in us, whose mean of Eq. (5) meets the target.
+    """Returns the smallest runtime, in us, whose mean meets the target.
 
-    Of Eq. (6) where the network has a rate.
+    The mean is that of Eq. (5) or, where the network has a rate, of Eq. (6).
 
-    :param network_delay_us: delta, one way
+    :param network_delay_us: delta, in one direction
     :param network_rate_hz: nu; infinite: requests do not queue there
-    :param max_share: the largest runtime over period there may be
-    :raises InvalidLoad: a rate, the period or the share makes no sense
-    :raises NoAnswer: no runtime within max_share does
+    :param max_share: the largest runtime over period that is allowed
+    :raises InvalidLoad: when a rate, the period or the share is out of range
+    :raises NoAnswer: when no runtime within *max_share* meets the target
     """
     return smallest_runtime_us(
         rt_load.Load(arrival_rate_hz, service_rate_hz),
@@ -139,16 +148,17 @@ def runtime_for_percentile(*, arrival_rate_hz: float, service_rate_hz: float,
                            target_us: float, network_delay_us: float = 0.0,
                            network_rate_hz: float = math.inf,
                            max_share: float = 1.0) -> int:
-    """The smallest runtime, in us, whose percentile of Eq. (5) does.
+    """Returns the smallest runtime, in us, whose percentile meets the target.
 
-    Of Eq. (6) where the network has a rate.
+    The percentile is that of Eq. (5) or, where the network has a rate, the
+    bound of Eq. (10).
 
-    :param network_delay_us: delta, one way
+    :param network_delay_us: delta, in one direction
     :param network_rate_hz: nu; infinite: requests do not queue there
-    :param max_share: the largest runtime over period there may be
-    :raises InvalidLoad: a rate, the percentile, the period or the share
-        makes no sense
-    :raises NoAnswer: no runtime within max_share does
+    :param max_share: the largest runtime over period that is allowed
+    :raises InvalidLoad: when a rate, the percentile, the period or the share
+        is out of range
+    :raises NoAnswer: when no runtime within *max_share* meets the target
     """
     return smallest_runtime_us(
         rt_load.Load(arrival_rate_hz, service_rate_hz),
@@ -162,10 +172,11 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
                         ) -> int:
     """Returns the smallest runtime: Q = P (lambda + 1 / queued) / mu.
 
-    queued is what the target leaves to the mean of the server.
+    In this formula, queued is the time that the target leaves to the mean of
+    the server.
 
-    :raises InvalidLoad: as there
-    :raises NoAnswer: as there
+    :raises InvalidLoad: as :func:`runtime_for_percentile`
+    :raises NoAnswer: as :func:`runtime_for_percentile`
     """
     largest = rt_load.largest_runtime_us(period_us, max_share)
     factor = (1.0 if target.percentile is None
@@ -177,26 +188,34 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
                                  reason='the network alone takes longer')
     rate = load.arrival_rate_hz + rt_load.US_PER_S / queued
     share = rate / load.service_rate_hz
-    # To a millionth of a us, so that rounding does not cost a whole one.
+    # Rounding to a millionth of a us first, so that an error of the floats
+    # does not cost a whole us.
     runtime = max(math.ceil(round(share * period_us, 6)),
                   rt_reservation.MIN_RUNTIME_US)
     if runtime > largest:
         raise exception.NoAnswer(
-            target=target, reason=f'it takes a share of {share:.3f} and '
-            f'there is {largest / period_us:.3f}')
+            target=target, reason=f'this takes a share of {share:.3f}, and '
+            f'the largest share is {largest / period_us:.3f}')
     return runtime
 
 
 def refuse_overhead(overhead_us: float) -> None:
-    """:raises InvalidLoad: there is one, and no equation has it"""
+    """Checks that there is no overhead, which the equations do not have.
+
+    :raises InvalidLoad: when there is an overhead
+    """
     if overhead_us:
         raise exception.InvalidLoad(
             name='overhead in us', value=overhead_us,
-            rule='the model of the paper knows none; use the exact one')
+            rule='the model of the paper has no overhead; use the exact '
+            'model')
 
 
 def _transmission_us(load: rt_load.Load, network: rt_load.Network) -> float:
-    """Proof of Eq. (6): 1 / (nu - lambda); 0 where it is negligible."""
+    """Returns 1 / (nu - lambda), from the proof of Eq. (6).
+
+    :returns: 0 where requests do not queue in the network
+    """
     if not _queues(network):
         return 0.0
     rt_load.check_network(load, network)
@@ -204,7 +223,7 @@ def _transmission_us(load: rt_load.Load, network: rt_load.Network) -> float:
 
 
 def _factor(percentile: float, network: rt_load.Network) -> float:
-    """The percentile over the mean of what is queued."""
+    """Returns the percentile divided by the mean of the queueing time."""
     return -math.log1p(-(math.sqrt(percentile) if _queues(network)
                          else percentile))
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""From requests and a target to a reservation, the period included."""
+"""Plans a reservation, with its period, for requests and a target."""
 
 import dataclasses
 import math
@@ -15,22 +15,23 @@ from rt_models.model import load as rt_load
 from rt_models.model import paper
 from rt_models.model import simulated
 
-#: To choose from.  Below 1 ms "excessive overheads" (paper, section 4.2.1).
+#: The periods to choose from.  Below 1 ms, the paper found "excessive
+#: overheads" (section 4.2.1).
 PERIODS_US = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
-#: What a period costs at least, two switches and a timer, where one is
-#: chosen.
+#: The least cost of a period, two switches and a timer, which counts when a
+#: period is chosen.
 _LEAST_OVERHEAD_US = 5.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Question:
-    """What a reservation is wanted for.
+    """The requirements for a reservation.
 
-    :param load: of each vCPU
-    :param max_share: of a pCPU, for each vCPU
-    :param overhead_us: what each period loses of the runtime
-    :param kernel: what runs the server
-    :param alone: nobody else has a reservation on its pCPU
+    :param load: the requests to each vCPU
+    :param max_share: the largest share of a pCPU for each vCPU
+    :param overhead_us: the part of the runtime that each period loses
+    :param kernel: the kernel that runs the server
+    :param alone: whether no other server has a reservation on the pCPU
     """
 
     load: rt_load.Load
@@ -43,13 +44,13 @@ class Question:
 
 
 def split(load: rt_load.Load, vcpus: int) -> rt_load.Load:
-    """The requests of one of several vCPUs, each with its own queue.
+    """Returns the requests to one of several vCPUs, each with its own queue.
 
-    Requests go to vCPUs independently and with equal chance, as those of
-    many flows do that are hashed to queues.  One queue for all vCPUs would
-    only be faster.
+    Requests go to the vCPUs independently and with equal probability, as
+    those of many flows that are hashed to queues.  One queue for all vCPUs
+    would only be faster.
 
-    :raises InvalidLoad: no positive number of vCPUs
+    :raises InvalidLoad: when the number of vCPUs is not positive
     """
     if vcpus < 1:
         raise exception.InvalidLoad(name='number of vCPUs', value=vcpus,
@@ -59,13 +60,14 @@ def split(load: rt_load.Load, vcpus: int) -> rt_load.Load:
 
 def plan(question: Question, period_us: int | None = None,
          fluid: bool = False) -> rt_reservation.Reservation:
-    """The reservation with the smallest runtime that meets the target.
+    """Returns the reservation with the smallest runtime for the target.
 
-    :param period_us: None: choose one
-    :param fluid: by the equations of the paper, which know no company
-    :raises InvalidLoad: a part of the question makes no sense, or the
-        kernel does not keep such a period
-    :raises NoAnswer: there is none
+    :param period_us: the period; None: the function chooses one
+    :param fluid: whether to use the equations of the paper, which ignore
+        other servers on the pCPU
+    :raises InvalidLoad: when a number is out of range, or the kernel does not
+        keep the period
+    :raises NoAnswer: when no reservation meets the target
     """
     if fluid:
         paper.refuse_overhead(question.overhead_us)
@@ -86,12 +88,13 @@ def plan(question: Question, period_us: int | None = None,
 
 
 def choose_period_us(question: Question) -> int:
-    """The period that costs the smallest share, overhead included.
+    """Returns the period that needs the smallest share, with its overhead.
 
-    Out of PERIODS_US those that the kernel keeps.  In company a long period
-    delays more (``contended``), a short one costs more overhead.  Alone, a
-    long one may cost less; it is chosen for hard CBS, whatever the kernel.
-    The shortest where no period will do.
+    The choice is among those of PERIODS_US that the kernel keeps.  Beside
+    other servers, a long period delays more (``contended``), and a short one
+    costs more overhead.  For a server alone on its pCPU a long period may
+    cost less; the choice then is that for hard CBS, whatever the kernel.  If
+    no period meets the target, the shortest one is returned.
     """
     costly = dataclasses.replace(question, overhead_us=max(
         question.overhead_us, _LEAST_OVERHEAD_US))
@@ -109,7 +112,7 @@ def _share(question: Question, period_us: int) -> float:
 
 
 def _equation(question: Question, period_us: int) -> int:
-    """The runtime that needs no simulation to be told."""
+    """Returns the smallest runtime by a model that needs no simulation."""
     if not question.alone:
         return contended.smallest_runtime_us(
             question.load, question.target, period_us, question.max_share,

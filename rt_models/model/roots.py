@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds where functions cross 0, with the standard library only."""
+"""Finds where a function crosses 0, with the standard library only."""
 
 from collections.abc import Callable
 import math
@@ -10,10 +10,10 @@ _ITERATIONS = 100
 
 def root(function: Callable[[float], float], low: float, high: float,
          tolerance: float) -> float:
-    """Finds where an increasing function crosses 0 (Illinois method).
+    """Returns where an increasing function crosses 0 (Illinois method).
 
-    :param tolerance: of the root
-    :returns: low or high where the function has one sign in between
+    :param tolerance: the largest error of the root
+    :returns: *low* or *high* if the function does not change its sign
     """
     at_low, at_high = function(low), function(high)
     if at_low >= 0:
@@ -22,7 +22,8 @@ def root(function: Callable[[float], float], low: float, high: float,
         return high
     for _ in range(_ITERATIONS):
         guess = (low * at_high - high * at_low) / (at_high - at_low)
-        # Half the tolerance beyond, so that soon both ends have moved.
+        # The guess keeps half the tolerance from both ends, so that both ends
+        # move soon.
         guess = min(max(guess, low + tolerance / 2), high - tolerance / 2)
         value = function(guess)
         if value < 0:
@@ -35,5 +36,8 @@ def root(function: Callable[[float], float], low: float, high: float,
 
 
 def tail(survival: float) -> float:
-    """-log of a survival function, nearly a line; finite also at 0."""
+    """Returns -log of a survival function, which is nearly linear in time.
+
+    The result is finite also for a survival of 0.
+    """
     return -math.log(max(survival, 1e-15))

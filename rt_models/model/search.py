@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The smallest runtime that meets a target, by whatever model."""
+"""Searches the smallest runtime that meets a target, with any model."""
 
 from collections.abc import Callable
 import math
@@ -10,8 +10,8 @@ from nova_rt.rules import reservation as rt_reservation
 from rt_models.model import load as rt_load
 from rt_models.model import roots
 
-#: Of a reservation.  Closer to saturation a per cent more or less of load
-#: decides between any two response times.
+#: The largest utilisation of a reservation.  Closer to saturation, a change of
+#: the load by one percent may change the response time by any factor.
 MAX_UTILISATION = 0.98
 
 Meets = Callable[[rt_load.Prediction, rt_load.Target], float]
@@ -20,15 +20,15 @@ Meets = Callable[[rt_load.Prediction, rt_load.Target], float]
 def bounds_us(load: rt_load.Load, target: rt_load.Target, period_us: int,
               max_share: float, network: rt_load.Network, overhead_us: float,
               kept_share: float = 1.0) -> tuple[int, int]:
-    """The runtimes to look between.
+    """Returns the smallest and the largest runtime of the search, in us.
 
-    The smallest keeps the load within MAX_UTILISATION.
+    The smallest runtime keeps the load within MAX_UTILISATION.
 
-    :param max_share: the largest that is allowed
-    :param kept_share: the largest that the kernel keeps
-    :raises InvalidLoad: the period, the share, the network or the overhead
-        makes no sense
-    :raises NoAnswer: max_share does not even serve the requests
+    :param max_share: the largest share that is allowed
+    :param kept_share: the largest share that the kernel keeps
+    :raises InvalidLoad: when the period, the share, the network or the
+        overhead is out of range
+    :raises NoAnswer: when *max_share* does not suffice to serve the requests
     """
     largest = min(rt_load.largest_runtime_us(period_us, max_share),
                   rt_load.largest_runtime_us(period_us, kept_share))
@@ -41,13 +41,13 @@ def bounds_us(load: rt_load.Load, target: rt_load.Target, period_us: int,
     if smallest > largest:
         raise exception.NoAnswer(
             target=target, reason='to serve these requests at all takes a '
-            f'share of {smallest / period_us:.3f} and there is '
+            f'share of {smallest / period_us:.3f}, and the largest share is '
             f'{largest / period_us:.3f}')
     return smallest, largest
 
 
 def likely(given: rt_load.Prediction, target: rt_load.Target) -> float:
-    """How far the target is met, by how many requests take longer."""
+    """Returns the margin to the target, by how many requests take longer."""
     if target.percentile is None:
         return target.time_us - given.mean_us
     return (roots.tail(given.survival(target.time_us))
@@ -55,7 +55,7 @@ def likely(given: rt_load.Prediction, target: rt_load.Target) -> float:
 
 
 def timely(given: rt_load.Prediction, target: rt_load.Target) -> float:
-    """How far the target is met, by how long they take."""
+    """Returns the margin to the target, by how long requests take, in us."""
     return target.time_us - _reached_us(given, target)
 
 
@@ -63,12 +63,13 @@ def smallest_runtime_us(trip: Callable[[float], rt_load.Prediction],
                         target: rt_load.Target, bounds: tuple[int, int],
                         period_us: int, meets: Meets = likely,
                         step_us: int = 1) -> int:
-    """The smallest runtime, in us, whose *trip* meets the target.
+    """Returns the smallest runtime, in us, whose *trip* meets the target.
 
-    :param trip: the distribution of round trips with a runtime
-    :param meets: 0 or more where it does, and growing with the runtime
-    :param step_us: how much more than the smallest there may be
-    :raises NoAnswer: none within *bounds* does
+    :param trip: a function from a runtime to the distribution of round trips
+    :param meets: a function that returns the margin to the target: 0 or more
+        where the target is met, and growing with the runtime
+    :param step_us: how far the result may be above the smallest runtime
+    :raises NoAnswer: when no runtime within *bounds* meets the target
     """
     smallest, largest = bounds
 
@@ -78,8 +79,8 @@ def smallest_runtime_us(trip: Callable[[float], rt_load.Prediction],
     if margin(largest) < 0:
         raise exception.NoAnswer(
             target=target, reason=f'with {largest} us every {period_us} us, '
-            f'the most allowed, it is {_reached_us(trip(largest), target):g}'
-            ' us')
+            'the most that is allowed, the response time is '
+            f'{_reached_us(trip(largest), target):g} us')
     runtime = math.ceil(roots.root(margin, smallest, largest,
                                    step_us / 2))
     while step_us == 1 and runtime > smallest and margin(runtime - 1) >= 0:
@@ -88,11 +89,14 @@ def smallest_runtime_us(trip: Callable[[float], rt_load.Prediction],
 
 
 def check_overhead(overhead_us: float, limit_us: float) -> None:
-    """:raises InvalidLoad: it is not between 0 and the limit"""
+    """Checks that an overhead is between 0 and a limit.
+
+    :raises InvalidLoad: when it is not
+    """
     if not 0 <= overhead_us < limit_us:
         raise exception.InvalidLoad(
             name='overhead in us', value=overhead_us, rule='it must be 0 or '
-            f'more, and less than the {limit_us:g} us it is taken from')
+            f'more, and less than the {limit_us:g} us that it is taken from')
 
 
 def _reached_us(given: rt_load.Prediction, target: rt_load.Target) -> float:

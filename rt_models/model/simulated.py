@@ -2,10 +2,10 @@
 
 """Response times by simulation, where no equation is known.
 
-Kernels that charge at ticks, and servers beside named neighbours.  The same
-requests also go through a lone hard CBS server, whose true distribution
-``exact`` knows: what that one is off by chance is taken off the answer.
-The same question gets the same answer.
+This is the case for kernels that charge at ticks, and for servers beside known
+neighbours.  The same requests also pass a hard CBS server alone on its pCPU,
+whose true distribution ``exact`` knows.  The random error of that server is
+subtracted from the result.  The same input always gives the same result.
 """
 
 from collections.abc import Sequence
@@ -24,17 +24,19 @@ from rt_models.model.simulator import cpu
 from rt_models.model.simulator import lone
 from rt_models.model.simulator import traffic
 
-#: Independent runs, and requests of each; fewer where there is more to
-#: follow between them.
+#: The number of independent runs, the most requests in a run, and the fewest
+#: where the servers cause many events between requests.
 RUNS, REQUESTS, _FEWEST = 10, 30_000, 500
-#: In a search, which asks a dozen times.
+#: The number of runs in a search, which simulates a dozen times.
 _FEW_RUNS = 4
+#: The number of events in a run that limits its requests.
 _EVENTS = 100_000
-#: Of a period, between which runtimes are told apart.
+#: A search finds a runtime to one of this many parts of the period.
 _STEPS = 1000
-#: Beyond it too few requests were seen.
+#: The largest percentile.  Above it, too few requests are simulated.
 MOST_PERCENTILE = 0.9995
-#: Of each run, until the queue has forgotten that it was empty.
+#: The part of each run that is dropped, because the run starts with an empty
+#: queue.
 _WARM_UP = 0.1
 
 
@@ -44,14 +46,16 @@ def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
             kernel: rt_kernel.Kernel = rt_kernel.CBS,
             beside: Sequence[rt_reservation.Reservation] = (),
             runs: int = RUNS) -> 'RoundTrip':
-    """The distribution of round trips.
+    """Returns the distribution of round trips.
 
-    :param overhead_us: what each period loses of the runtime
-    :param beside: neighbours on the pCPU; they are always busy
-    :param runs: independent ones, each from an empty queue on
-    :raises InvalidLoad: the overhead is not between 0 and the runtime, the
-        load is above search.MAX_UTILISATION of what is left, or the kernel
-        does not keep such a period or cannot have all on one pCPU
+    :param overhead_us: the part of the runtime that each period loses
+    :param beside: the neighbours on the pCPU, which are always busy
+    :param runs: the number of independent runs, each of which starts with an
+        empty queue
+    :raises InvalidLoad: when the overhead is not between 0 and the runtime,
+        the load is above search.MAX_UTILISATION of what is left, or the
+        kernel does not keep the reservation or cannot run all servers on one
+        pCPU
     """
     known = exact.predict(load, reservation, network, overhead_us)
     kernel.check(reservation.runtime_us, reservation.period_us)
@@ -70,11 +74,12 @@ def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
 
 
 class RoundTrip:
-    """What was simulated, less what it was off by chance.
+    """The simulated distribution of round trips, less its random error.
 
-    :param known: the distribution at a lone hard CBS server
-    :param seen: response times in us, ascending
-    :param control: those of that server, with the same requests
+    :param known: the true distribution at a hard CBS server alone on its pCPU
+    :param seen: the simulated response times in us, ascending
+    :param control: the simulated response times of that hard CBS server with
+        the same requests, in us, ascending
     """
 
     def __init__(self, known: rt_load.Prediction, seen: numeric.Floats,
@@ -88,22 +93,23 @@ class RoundTrip:
             self._seen.mean() - self._control.mean())
 
     def percentile_us(self, percentile: float) -> float:
-        """The time that this share of all requests does not exceed.
+        """Returns the time that this share of all requests does not exceed.
 
-        :raises InvalidLoad: not between 0 and 1, or above MOST_PERCENTILE
+        :raises InvalidLoad: when *percentile* is not between 0 and 1, or
+            above MOST_PERCENTILE
         """
         rt_load.check_percentile(percentile)
         if percentile > MOST_PERCENTILE:
             raise exception.InvalidLoad(
                 name='percentile', value=percentile,
-                rule='where answers are simulated it may be at most '
-                f'{MOST_PERCENTILE:g}')
+                rule='a simulation gives no percentile above '
+                f'{MOST_PERCENTILE:g}; give a lower one')
         return self._known.percentile_us(percentile) + float(
             np.quantile(self._seen, percentile)
             - np.quantile(self._control, percentile))
 
     def survival(self, time_us: float) -> float:
-        """Pr[R > time]."""
+        """Returns Pr[R > time]."""
         within = np.searchsorted(self._seen, time_us, side='right')
         return 1.0 - float(within) / len(self._seen)
 
@@ -113,14 +119,14 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
                         network: rt_load.Network = rt_load.NO_NETWORK,
                         overhead_us: float = 0.0,
                         kernel: rt_kernel.Kernel = rt_kernel.CBS) -> int:
-    """The runtime with which a lone server meets the target, in us.
+    """Returns the runtime, in us, with which a server alone meets the target.
 
-    At most a thousandth of the period above the smallest.
+    The runtime is at most a thousandth of the period above the smallest.
 
-    :param max_share: the largest runtime over period there may be
-    :raises InvalidLoad: a part of the question makes no sense, or the
-        kernel does not keep such a period
-    :raises NoAnswer: no runtime within max_share does
+    :param max_share: the largest runtime over period that is allowed
+    :raises InvalidLoad: when a number is out of range, or the kernel does not
+        keep the period
+    :raises NoAnswer: when no runtime within *max_share* meets the target
     """
     kernel.check_period(period_us)
     bounds = search.bounds_us(
@@ -136,15 +142,19 @@ def smallest_runtime_us(load: rt_load.Load, target: rt_load.Target,
 
 def _requests(load: rt_load.Load,
               servers: Sequence[rt_reservation.Reservation]) -> int:
-    """How many in a run: each server has some events in each period."""
+    """Returns the number of requests in a run.
+
+    Each server causes some events in each of its periods, so short periods
+    leave time for fewer requests.
+    """
     between_us = rt_load.US_PER_S / load.arrival_rate_hz
-    events = 2 + sum(2 * between_us / one.period_us for one in servers)
+    events = 2 + sum(2 * between_us / server.period_us for server in servers)
     return max(_FEWEST, min(REQUESTS, int(_EVENTS / events)))
 
 
 def _way_us(load: rt_load.Load, network: rt_load.Network, count: int,
             run: int) -> numeric.Floats:
-    """The network's part of each round trip, as ``tandem`` has it."""
+    """Returns the network's part of each round trip, as in ``tandem``."""
     random = np.random.default_rng((run, count))
     mean = rt_load.US_PER_S / (network.rate_hz - load.arrival_rate_hz)
     return np.asarray(2 * network.delay_us + mean * random.exponential(
@@ -154,7 +164,7 @@ def _way_us(load: rt_load.Load, network: rt_load.Network, count: int,
 def _responses_us(kernel: rt_kernel.Kernel, server: cpu.Server,
                   beside: Sequence[rt_reservation.Reservation]
                   ) -> numeric.Floats:
-    """Until all requests are done; neighbours never are."""
+    """Simulates until all requests are done; neighbours are always busy."""
     requests, reservation = server.requests, server.reservation
     share = server.budget_us / reservation.period_us
     fluid = lone.responses_us(traffic.Requests(
@@ -163,7 +173,8 @@ def _responses_us(kernel: rt_kernel.Kernel, server: cpu.Server,
                      + 2 * kernel.late_us(server.budget_us,
                                           reservation.period_us))
     return company.simulate(
-        kernel, [server, *(cpu.Server(one, traffic.busy()) for one in beside)],
+        kernel, [server, *(cpu.Server(neighbour, traffic.busy())
+                           for neighbour in beside)],
         until_us)[0].responses_us
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Round trips: the way there and back, the network's queue, the server.
+"""Round trips: the delay of the network, its queue, and the server.
 
 The queue of the network is an M/M/1 queue (paper, section 4.2.2).  The time
-in it is exponential and does not depend on the time at the server, so the
-sum of both is a convolution: no bound as Eq. (9) is needed.
+in this queue is exponential and independent of the time at the server.  The
+distribution of their sum is therefore a convolution, and the bound of Eq. (9)
+is not needed.
 """
 
 import math
@@ -21,9 +22,10 @@ _RELATIVE = 1e-6
 
 
 class RoundTrip:
-    """Distribution of the time from sending a request to its answer.
+    """The distribution of the time from sending a request to its answer.
 
-    :raises InvalidLoad: requests arrive faster than the network passes on
+    :raises InvalidLoad: when requests arrive faster than the network passes
+        them on
     """
 
     def __init__(self, load: rt_load.Load, network: rt_load.Network,
@@ -40,7 +42,7 @@ class RoundTrip:
         return self._constant_us + self._network_us + self._server.mean_us
 
     def survival(self, time_us: float) -> float:
-        """Pr[R > time]."""
+        """Returns Pr[R > time]."""
         time = time_us - self._constant_us
         if time <= 0:
             return 1.0
@@ -49,18 +51,19 @@ class RoundTrip:
         return self._convolve(*self._table(time))
 
     def percentile_us(self, percentile: float) -> float:
-        """The time that this share of all requests does not exceed.
+        """Returns the time that this share of all requests does not exceed.
 
-        :raises InvalidLoad: not between 0 and 1
+        :raises InvalidLoad: when *percentile* is not between 0 and 1
         """
         rt_load.check_percentile(percentile)
         low = self._server.percentile_us(percentile)
         if not self._network_us:
             return self._constant_us + low
-        # As in Eq. (10): each exceeds its own with 1 - sqrt(phi) at most.
-        each = math.sqrt(percentile)
-        high = (self._server.percentile_us(each)
-                - self._network_us * math.log1p(-each))
+        # As in Eq. (10): each of the two times exceeds its own part with a
+        # probability of at most 1 - sqrt(phi).
+        of_each = math.sqrt(percentile)
+        high = (self._server.percentile_us(of_each)
+                - self._network_us * math.log1p(-of_each))
         times, logs = self._table(high)
         wanted = roots.tail(1 - percentile)
 
@@ -73,21 +76,24 @@ class RoundTrip:
                                               _RELATIVE * high)
 
     def _table(self, time: float) -> tuple[numeric.Floats, numeric.Floats]:
-        """The log of the survival at the server, up to a time."""
+        """Returns times up to *time*, and the log of the server's survival."""
         times = time * np.linspace(0.0, 1.0, _POINTS) ** 2
-        return times, np.array([-roots.tail(self._server.survival(one))
-                                for one in times])
+        return times, np.array([-roots.tail(self._server.survival(point))
+                                for point in times])
 
     def _convolve(self, times: numeric.Floats, logs: numeric.Floats) -> float:
-        """Pr[both > last time]; exponential between the points."""
+        """Returns Pr[sum of both times > last time].
+
+        The survival at the server is exponential between the points.
+        """
         lengths = np.diff(times)
         left = (times[-1] - times) / self._network_us
-        # log of what is integrated, survival(t) exp(-(last - t) / mean).
+        # The log of the integrand, survival(t) exp(-(last - t) / mean).
         inner = logs - left
         slopes = np.diff(inner)
         steep = np.where(np.abs(slopes) < 1e-9, 1e-9, slopes)
-        # expm1 where the difference would lose digits, and only there: it
-        # overflows where the network takes next to no time.
+        # expm1 is used only where the difference would lose digits, because
+        # it overflows where the network takes almost no time.
         gains = np.where(
             np.abs(steep) < 1,
             np.exp(inner[:-1]) * np.expm1(np.clip(steep, -1, 1)),

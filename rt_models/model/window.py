@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The real queue of a server while it uses the budget of a window."""
+"""The queue of a server while the server uses the budget of a window."""
 
 import dataclasses
 import math
@@ -10,14 +10,16 @@ import numpy as np
 from rt_models.model import fluid as rt_fluid
 from rt_models.model import numeric
 
-#: Steps of one length, which then doubles: the queue changes ever slower.
+#: The number of steps of one length.  Then the length doubles, because the
+#: queue changes more and more slowly.
 _STEPS = 64
 _FIRST_STEP = 0.125
-#: Of the interpolation between steps.
+#: The number of points of the interpolation between steps.
 _POINTS = 4
-#: Terms of the series of a first step.
+#: The number of terms of the series for a first step.
 _TERMS = 12
-#: A polynomial through values at _FIT_AT (parts of a step): values @ _FIT.
+#: The polynomial through the values at _FIT_AT (parts of a step) has the
+#: coefficients values @ _FIT.
 _DEGREE = 5
 _FIT_AT = (1 - np.cos(np.pi * np.arange(_DEGREE + 1) / _DEGREE)) / 2
 _FIT = np.linalg.inv(np.vander(_FIT_AT, increasing=True)).T
@@ -28,38 +30,39 @@ _HALVES = 0.5 ** np.arange(_DEGREE + 1)
 
 
 class Window:
-    """Requests in the system by budget used, summed over a busy period.
+    """The requests in the system by used budget, summed over a busy period.
 
-    A birth-death chain that runs at the full speed of the CPU.  Where it
-    empties, time passes but no budget: it goes on with one request, unless
-    the fluid queue empties first, which ends the window.  That happens at a
-    known rate, so the equation of this chain is linear:
-    p' = p G - k e_1, with k the rate at which the fluid queue empties.
+    The requests form a birth-death chain that runs at the full speed of the
+    CPU.  While the chain is empty, time passes but no budget is used: the
+    chain continues with one request, unless the fluid queue empties first,
+    which ends the window.  The fluid queue empties at a known rate k, so the
+    equation of the chain is linear: p' = p G - k e_1.
 
     The unit of work is the mean CPU time of a request.
 
-    :param arrivals: lambda / mu, per unit of CPU time
+    :param arrivals: lambda / mu, the arrivals per unit of CPU time
     :param budget: mu Q
     """
 
     def __init__(self, fluid: rt_fluid.FluidQueue, arrivals: float,
                  budget: float) -> None:
         self._fluid, self._arrivals = fluid, arrivals
-        # More are never served in one window.
+        # No more requests than this are ever served in one window.
         size = min(fluid.size, math.ceil(budget + 8 * math.sqrt(budget)) + 20)
         self._used, requests = self._solve(size, budget)
         emptied = requests[:, 0] - fluid.windows(self._used)[:, 0]
         self._requests = np.column_stack((emptied / arrivals, requests))
-        #: Columns of ``requests``.
+        #: The number of columns of ``requests``.
         self.size = size + 1
 
     def requests(self, used: numeric.Floats) -> numeric.Floats:
-        """The expected number of windows with 0, 1, ... requests.
+        """Returns the expected number of windows with 0, 1, ... requests.
 
-        Those with 0 stand for the arrivals that find the queue empty, so
-        that the arrival rate times any column is a rate of arrivals.
+        The column for 0 requests is scaled to the arrivals that find the queue
+        empty, so that the arrival rate times any column is a rate of
+        arrivals.
 
-        :param used: budget used
+        :param used: values of the used budget
         :returns: a row for each of *used*, by cubic interpolation
         """
         first = np.clip(np.searchsorted(self._used, used) - _POINTS // 2,
@@ -77,7 +80,7 @@ class Window:
 
     def _solve(self, size: int, budget: float
                ) -> tuple[numeric.Floats, numeric.Floats]:
-        """p at points of the budget, whose steps double now and then."""
+        """Returns points of the budget, whose steps double, and p at these."""
         levels = max(1, math.ceil(math.log2(
             budget / (_STEPS * _FIRST_STEP) + 1)))
         length = budget / (_STEPS * (2 ** levels - 1))
@@ -95,7 +98,7 @@ class Window:
 
     def _emptying(self, starts: numeric.Floats, length: float
                   ) -> numeric.Floats:
-        """The rate k during steps, as polynomials; a row for each start."""
+        """Returns the rate k in steps as polynomials, a row for each start."""
         at = starts[:, None] + length * _FIT_AT
         rates = np.exp(at[:, :, None] * self._fluid.decay) @ self._fluid.modes
         return np.asarray(rates @ _FIT)
@@ -103,7 +106,7 @@ class Window:
 
 @dataclasses.dataclass(frozen=True)
 class _Step:
-    """What a step of the equation does, without any approximation.
+    """A step of the equation, without approximation.
 
     :param grown: exp(G h)
     :param fed: row i: the integral over u of (u / h)^i e_1 exp(G (h - u))
@@ -114,7 +117,7 @@ class _Step:
 
     @classmethod
     def short(cls, arrivals: float, size: int, length: float) -> '_Step':
-        """Makes a step below 1, by the power series."""
+        """Returns a step shorter than 1, by the power series."""
         generator = np.diag(np.full(size, -1.0 - arrivals))
         generator += arrivals * np.eye(size, k=1) + np.eye(size, k=-1)
         generator[0, 0] = -arrivals
@@ -132,6 +135,6 @@ class _Step:
         return cls(grown, fed * length)
 
     def twice(self) -> '_Step':
-        """A step of double length."""
+        """Returns the step of double length."""
         return _Step(self.grown @ self.grown, _HALVES[:, None] * (
             self.fed @ self.grown + _BINOMIALS @ self.fed))

@@ -127,13 +127,13 @@ def _warnings(question: Question, placement: rules.Placement
 
 
 def _size(question: Question, cores: int) -> HostSize:
-    found = core_ratio.RANGES[question.app_class]
+    wanted = core_ratio.RANGES[question.app_class]
     vcpus = question.vcpus
     percent = core_ratio.percent(vcpus, cores)
-    if percent < found.low:
-        least = -(-found.low * cores // 100)
+    if percent < wanted.low:
+        least = -(-wanted.low * cores // 100)
         advice = f'give it {least} vCPUs, or take smaller hosts'
-    elif percent > found.high:
+    elif percent > wanted.high:
         advice = ('it has more vCPUs than it needs; let others share these '
                   'CPUs')
     else:

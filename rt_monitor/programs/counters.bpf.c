@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the counters of each CPU counted for whom, read at the switch; and
- * how much of the first one, cycles, beside a busy thread of the core.
+ * Reads the counters of each CPU at each switch and adds them to the server
+ * whose task ran.  Of the first counter, cycles, also counts those during which
+ * the other thread of the core was busy.
  */
 #include "kernel.h"
 #include "lanes.h"
 
 #define CPUS 1024
 #define COUNTERS 4
-/* What nobody's task counted, after the servers. */
+/* The index of the idle task, after those of the servers. */
 #define IDLE_TASK SERVERS
 #define HERE 0xffffffffULL	/* BPF_F_CURRENT_CPU */
-/* Of a fraction's parts, so that their product fits. */
+/* The shift of the factors of a product that would not fit otherwise. */
 #define SHIFT 10
 
 struct work {
 	u64 counted[COUNTERS];
-	u64 beside;	/* of the first, while the other thread was busy */
+	u64 beside;	/* cycles while the other thread was busy */
 };
 
-/* Of a CPU, also for the other thread of its core; times in ns. */
+/*
+ * The busy time of a CPU, which the other thread of its core reads, too; times
+ * are in ns.
+ */
 struct busy {
 	u64 whole;
 	u64 since;	/* 0 while it is idle */
 };
 
-/* What runs on this CPU, and what was read when it began to. */
+/* The task that runs on this CPU, and the readings at its start. */
 struct begun {
 	u64 counted[COUNTERS];
 	u64 at;
@@ -51,7 +55,7 @@ struct {
 	__uint(type, MAP_ARRAY);
 	__uint(max_entries, CPUS);
 	__type(key, u32);
-	__type(value, u32);	/* a CPU, itself where it has the core alone */
+	__type(value, u32);	/* the other thread of the core, or the CPU itself */
 } siblings SEC(".maps");
 
 struct {
@@ -75,7 +79,7 @@ struct {
 	__type(value, struct work);
 } work SEC(".maps");
 
-/* How long the other thread of this core was busy until now. */
+/* Returns how long the other thread of this core was busy until now. */
 static __always_inline u64 sibling_busy(u32 cpu, u64 now)
 {
 	u32 *other = bpf_map_lookup_elem(&siblings, &cpu);
@@ -100,7 +104,7 @@ static __always_inline u64 part_of(u64 count, u64 part, u64 whole)
 	return count * part / whole;
 }
 
-/* Once nothing was read, nothing is counted until the next time. */
+/* After a failed reading, the next reading counts from the last good one. */
 static __always_inline void count(struct begun *from, int which, void *map,
 				  struct work *into)
 {
@@ -113,7 +117,7 @@ static __always_inline void count(struct begun *from, int which, void *map,
 	from->counted[which] = now;
 }
 
-/* Charges what ran until now. */
+/* Charges the server whose task ran until now. */
 static __always_inline void charge(struct begun *from, u32 cpu, u64 now)
 {
 	u64 sibling = sibling_busy(cpu, now), before;
@@ -160,7 +164,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev,
 	return 0;
 }
 
-/* Charges the task that runs here, and looks again whose it is. */
+/* Charges the task that runs here, and determines its server again. */
 static __always_inline void charge_current(struct task_struct *current)
 {
 	u32 zero = 0;
@@ -172,7 +176,7 @@ static __always_inline void charge_current(struct task_struct *current)
 	turn_to(here, current);
 }
 
-/* Is run on each CPU before its counters are read. */
+/* User space runs this program on each CPU before it reads the counts. */
 SEC("raw_tp")
 int flush(void *context)
 {
@@ -186,7 +190,7 @@ int BPF_PROG(on_attach, struct cgroup *group, const char *path,
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 
-	/* It runs on, as one of another server. */
+	/* The task continues to run, but for another server. */
 	if (current->pid == task->pid)
 		charge_current(current);
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Transactions of servers with their peers, as transactions.py reads them. */
+/* Transactions of servers with their peers; transactions.py reads the maps. */
 #ifndef NOVA_RT_EDGES_H
 #define NOVA_RT_EDGES_H
 
@@ -13,7 +13,7 @@
 enum role { UNKNOWN, SERVER, CLIENT };
 enum phase { IDLE, REQUEST, ANSWER };
 
-/* One server with one peer; the port is that of the service. */
+/* A server and a peer; the port is that of the service. */
 struct edge_key {
 	u32 server;
 	u16 role;
@@ -26,16 +26,16 @@ struct edge {
 	struct histogram took;
 };
 
-/* Only of servers. */
+/* Times of transactions in the role of the server. */
 struct parts {
 	struct histogram waiting;
 	struct histogram first;
 };
 
 struct stats {
-	u64 late;	/* connections that were older than the programs */
+	u64 late;	/* connections that are older than the programs */
 	u64 beyond;	/* transactions with peers beyond the bounds */
-	u64 full;	/* transactions that no edge was left for */
+	u64 full;	/* transactions for which there was no room for an edge */
 };
 
 struct {
@@ -67,7 +67,7 @@ struct {
 	__type(value, struct stats);
 } stats SEC(".maps");
 
-/* What new edges are copied from: too big for the stack. */
+/* An empty edge, from which new edges are copied; too large for the stack. */
 struct {
 	__uint(type, MAP_ARRAY);
 	__uint(max_entries, 1);

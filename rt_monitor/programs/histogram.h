@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Histograms of times, as rt_monitor/histogram.py reads them. */
+/* Histograms of times; rt_monitor/histogram.py reads them. */
 #ifndef NOVA_RT_HISTOGRAM_H
 #define NOVA_RT_HISTOGRAM_H
 
 #define BUCKETS 1024
-/* Buckets of an octave, and ns in the unit of the first ones, as powers of 2. */
+/* Buckets per octave, and width of the first buckets in ns, as powers of 2. */
 #define OCTAVE 5
 #define UNIT 4
 
@@ -18,7 +18,7 @@ static __always_inline u32 bucket_of(u64 ns)
 	u64 left = ns >> UNIT;
 	u32 octave = 0, found;
 
-	/* The logarithm by halves: this clang has no instruction for it. */
+	/* The logarithm by bisection, because BPF has no instruction for it. */
 	if (left >> 36)
 		return BUCKETS - 1;
 	if (left >> (OCTAVE + 16)) { octave += 16; left >>= 16; }
@@ -26,9 +26,12 @@ static __always_inline u32 bucket_of(u64 ns)
 	if (left >> (OCTAVE + 4)) { octave += 4; left >>= 4; }
 	if (left >> (OCTAVE + 2)) { octave += 2; left >>= 2; }
 	if (left >> (OCTAVE + 1)) { octave += 1; left >>= 1; }
-	/* Below the first octave buckets are a unit wide. */
+	/* Below the first octave, a bucket is one unit wide. */
 	found = (octave << OCTAVE) + (u32)left;
-	/* The compiler must not know that this is in bounds already. */
+	/*
+	 * Without this the compiler would drop the bound, which the verifier
+	 * needs, because it knows that the number is in bounds already.
+	 */
 	asm volatile("%0 &= 1023" : "+r"(found));
 	return found;
 }

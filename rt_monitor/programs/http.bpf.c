@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Requests of HTTP/1 in clear text by method, path and status, by the packets
- * at the interfaces of servers.
+ * Counts requests of HTTP/1 in clear text by method, path and status, from the
+ * packets at the interfaces of servers.
  *
- * It is loaded only when the operator asks for it.  Of what is sent it keeps
- * the first 64 bytes of a request's line and 12 of an answer's until the
- * exchange is over, and shows the template of the path.
+ * The program is loaded only if the operator enables it.  Until an exchange is
+ * over, it keeps the first 64 bytes of the line of the request and the first
+ * 12 bytes of the answer.  It shows only the template of the path.
  */
 #include "kernel.h"
 #include "histogram.h"
@@ -15,7 +15,7 @@
 
 #define PATHS 20
 #define EXCHANGES 4096
-/* Of the header of a request, in which its end is looked for. */
+/* The bytes of a packet in which the end of a request's header is searched. */
 #define HEADER 2048
 #define END_OF_HEADER 0x0d0a0d0a
 
@@ -23,12 +23,12 @@ enum role { SERVER = 1, CLIENT };
 enum phase { IDLE, ASKED, ANSWERED, GIVEN_UP };
 
 struct talk {
-	u8 asks;	/* the way of requests and 1; 0 until one was seen */
+	u8 asks;	/* direction of requests, plus 1; 0: not known yet */
 	u8 phase;
-	u8 headed;	/* all of the header was seen */
-	u8 filled, got;	/* bytes of the two lines */
+	u8 headed;	/* whether the whole header was seen */
+	u8 filled, got;	/* bytes of the lines of request and answer */
 	struct seen seen;
-	u32 window;	/* the last bytes that were looked at */
+	u32 window;	/* the last bytes that were searched */
 	u64 begun, last;
 	u8 line[ROOM];
 	u8 status[ROOM];
@@ -37,7 +37,7 @@ struct talk {
 struct exchange_key {
 	u32 server;
 	u8 role, method, class, spare;
-	u8 path[LINE];	/* zeros for all beyond the bounds */
+	u8 path[LINE];	/* zeros for all paths beyond the bounds */
 };
 
 struct path_key {
@@ -47,8 +47,8 @@ struct path_key {
 
 struct stats {
 	u64 beyond;	/* exchanges with paths beyond the bounds */
-	u64 full;	/* exchanges that there was no room for */
-	u64 unclear;	/* connections whose answers are not told apart */
+	u64 full;	/* exchanges for which there was no room */
+	u64 unclear;	/* connections whose answers cannot be told apart */
 };
 
 struct {
@@ -81,7 +81,7 @@ struct {
 	__type(value, u32);
 } paths SEC(".maps");
 
-/* How many paths each server has. */
+/* The number of paths of each server. */
 struct {
 	__uint(type, MAP_ARRAY);
 	__uint(max_entries, SERVERS);
@@ -96,7 +96,7 @@ struct {
 	__type(value, struct stats);
 } stats SEC(".maps");
 
-/* What is too big for the stack, only ever read. */
+/* Empty values that are too large for the stack; they are only read. */
 struct blank {
 	struct histogram histogram;
 	struct talk talk;
@@ -123,7 +123,7 @@ static __always_inline struct blank *nothing(void)
 	return bpf_map_lookup_elem(&blank, &zero);
 }
 
-/* Whether there is room for a path of a server. */
+/* Returns whether a path of a server is counted or there is room for it. */
 static __always_inline bool knows(struct exchange_key *of)
 {
 	struct path_key key;
@@ -197,7 +197,7 @@ static __always_inline void give_up(struct talk *talk)
 	talk->phase = GIVEN_UP;
 }
 
-/* Adds what a packet carries to a line; how long that is then. */
+/* Appends the payload of a packet to a line; returns the line's new length. */
 static __always_inline u32 append(struct __sk_buff *skb, u8 *line, u32 filled,
 				  u32 most, u32 at, u32 bytes)
 {
@@ -216,7 +216,7 @@ static __always_inline u32 append(struct __sk_buff *skb, u8 *line, u32 filled,
 	return filled + bytes;
 }
 
-/* Whether a packet carries, from here on, the beginning of a request. */
+/* Returns whether a request begins at this place of a packet. */
 static __always_inline bool asks_at(struct __sk_buff *skb, u32 at)
 {
 	u8 word[8];
@@ -230,11 +230,11 @@ static __always_inline bool asks_at(struct __sk_buff *skb, u32 at)
 struct search {
 	struct __sk_buff *skb;
 	u32 at, bytes;
-	u32 window;	/* the last bytes that were looked at */
-	u32 end;	/* what follows it; 0 until it is found */
+	u32 window;	/* the last bytes that were searched */
+	u32 end;	/* the place after the header; 0: not found yet */
 };
 
-/* Looks through a part of a packet; 1 ends the search. */
+/* Searches a part of a packet; returns 1 to end the search. */
 static long look_through(u32 part, struct search *search)
 {
 	u32 done = part * LINE, size, window = search->window;
@@ -260,7 +260,7 @@ static long look_through(u32 part, struct search *search)
 	return 0;
 }
 
-/* Looks for the end of the header; whether another request follows it. */
+/* Searches the end of the header; returns whether another request follows. */
 static __always_inline bool followed(struct __sk_buff *skb, struct talk *talk,
 				     u32 at, u32 bytes)
 {
@@ -336,7 +336,7 @@ static __always_inline void answer(struct __sk_buff *skb, struct talk *talk,
 		finish(talk, server);
 		talk->phase = GIVEN_UP;
 	} else if (status && status < 200) {
-		talk->phase = ASKED;	/* the answer is still to come */
+		talk->phase = ASKED;	/* the final answer is still to come */
 	}
 }
 
@@ -367,7 +367,7 @@ static __always_inline void hear(struct __sk_buff *skb, struct talk *talk,
 	at = packet->at + all - bytes;
 	if (!bytes || talk->phase == GIVEN_UP)
 		return;
-	/* Of a connection that is older: who begins with a method asks. */
+	/* In an older connection, the end that sends a method is the client. */
 	if (!talk->asks && asks_at(skb, at))
 		talk->asks = way + 1;
 	if (talk->asks == way + 1)
@@ -396,7 +396,7 @@ static __always_inline int see(struct __sk_buff *skb, enum way way)
 	if (carried(&packet))
 		hear(skb, talk, &packet, way,
 		     __builtin_bswap32(tcp.sequence));
-	/* Who asks may have no more to ask, and waits for the answer. */
+	/* The FIN of a client does not end the exchange: it waits for an answer. */
 	if (tcp.flags & RST || (tcp.flags & FIN && talk->asks != way + 1))
 		finish(talk, packet.key.server);
 	if (tcp.flags & RST)

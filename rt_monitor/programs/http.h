@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the first line of a request and of an answer of HTTP/1 say (RFC 9112).
- * It needs nothing of the kernel, so that tests can run it elsewhere.
+ * Parses the first line of a request and of an answer of HTTP/1 (RFC 9112).
+ * This file needs nothing of the kernel, so that tests can run it in user
+ * space.
  */
 #ifndef NOVA_RT_HTTP_H
 #define NOVA_RT_HTTP_H
 
-/* Of the line of a request, and of the template of its path. */
+/* The bytes of a request's line, and of the template of its path. */
 #define LINE 64
-/* "HTTP/1.1 200" */
+/* The bytes of an answer's line: "HTTP/1.1 200". */
 #define STATUS 12
 #define SWITCHED 101	/* to another protocol */
 
-/* The places of lines have as much again, for what is loaded behind them. */
+/* A buffer has twice the length of a line, because loads may exceed a line. */
 #define ROOM (2 * LINE)
 
-/* The compiler must not know that a number is in bounds already. */
+/*
+ * Bounds a number for the verifier.  The assembler code keeps the compiler from
+ * dropping the bound where it knows that the number is in bounds already.
+ */
 #ifdef __bpf__
 #define BOUND(number, most) asm volatile("%0 &= " #most : "+r"(number))
 #else
 #define BOUND(number, most) ((number) &= (most))
 #endif
 
-/* CONNECT is not there: what it leads to is not HTTP. */
+/* CONNECT is missing, because the connection then no longer carries HTTP. */
 enum method { NONE, GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH, TRACE };
 
 #define HIGH(c, place) ((u64)(u8)(c) << (56 - 8 * (place)))
@@ -31,7 +35,7 @@ enum method { NONE, GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH, TRACE };
 	 (HIGH(a, 0) | HIGH(b, 1) | HIGH(c, 2) | HIGH(d, 3) | HIGH(e, 4) | \
 	  HIGH(f, 5) | HIGH(g, 6) | HIGH(h, 7)) >> (64 - 8 * (size)))
 
-/* The method of a line that begins with these 8 bytes, and its length. */
+/* Returns the method at the start of a line of 8 bytes; sets its length. */
 static __always_inline u8 method_of(const u8 *line, u32 *length)
 {
 	u64 word = 0;
@@ -73,7 +77,7 @@ static __always_inline bool ends_path(u8 each)
 	       each == '\r' || each == '\n';
 }
 
-/* How far the line of a request was read, and its path written. */
+/* How far the line of a request was read, and the template was written. */
 struct reading {
 	const u8 *line;
 	u8 *path;
@@ -92,7 +96,7 @@ static __always_inline void put(struct reading *reading, u8 each)
 	reading->to = to + 1;
 }
 
-/* Reads another byte of the path; 1 when it is over. */
+/* Reads another byte of the path; returns 1 at the end of the path. */
 static long read_path(u32 index, struct reading *reading)
 {
 	u32 at = reading->from + index;
@@ -116,8 +120,9 @@ static long read_path(u32 index, struct reading *reading)
 }
 
 /*
- * The path of a line without what is asked for after it, with :n for digits;
- * nothing where the target is no path.  What is written to is all zeros.
+ * Writes the template of a line's path: the path without the query, and with :n
+ * in the place of digits.  Writes nothing if the target is not a path.  The
+ * buffer must be all zeros.
  */
 static __always_inline void template_of(const u8 *line, u32 from, u8 *path)
 {
@@ -132,13 +137,13 @@ static __always_inline bool has_ended(const u8 *line, u32 filled)
 {
 	u32 found = filled >= LINE;
 
-	/* Without branches, of which the verifier would follow each. */
+	/* There are no branches, because the verifier would follow each one. */
 	for (u32 at = 0; at < LINE; at++)
 		found |= ((u32)(line[at] ^ '\n') - 1) >> 31;
 	return found;
 }
 
-/* The status of an answer, 100 to 599; 0 for none of HTTP/1. */
+/* Returns the status of an answer, 100 to 599; 0: not an answer of HTTP/1. */
 static __always_inline u32 status_of(const u8 *line)
 {
 	if (line[0] != 'H' || line[1] != 'T' || line[2] != 'T' ||

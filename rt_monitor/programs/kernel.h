@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The parts of the kernel's types that the programs read.  Loading relocates
- * each field to where the running kernel has it (CO-RE), so that neither
- * order nor completeness matters here, only names.
+ * The parts of the kernel's types that the programs read.  The loader
+ * relocates each field to its place in the running kernel (CO-RE).  Only the
+ * names matter here, not the order or the completeness of the fields.
  */
 #ifndef NOVA_RT_KERNEL_H
 #define NOVA_RT_KERNEL_H
@@ -28,7 +28,7 @@ typedef __u8 bool;
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-/* Of the interface of the kernel, which never changes. */
+/* Constants of the kernel's interface to user space, which never change. */
 enum {
 	MAP_HASH = 1,
 	MAP_ARRAY = 2,
@@ -100,7 +100,10 @@ struct rt_rq {
 	u64 rt_runtime;
 };
 
-/* What serves the tasks of a group on one CPU too, with the HCBS patches. */
+/*
+ * The deadline entity of a task or, with the HCBS patches, of a group on one
+ * CPU.
+ */
 struct sched_dl_entity {
 	u64 dl_runtime, dl_deadline, dl_period;
 	u64 deadline;
@@ -147,7 +150,7 @@ struct task_struct {
 	struct task_group *sched_task_group;
 };
 
-/* As kernels before 5.14 have it. */
+/* The field that kernels before 5.14 have. */
 struct task_struct___before {
 	long state;
 };
@@ -192,7 +195,7 @@ struct sk_buff {
 
 #pragma clang attribute pop
 
-/* Its values depend on how the kernel was built. */
+/* The values depend on the configuration of the kernel. */
 enum cgroup_subsys_id {
 	cpu_cgrp_id,
 };

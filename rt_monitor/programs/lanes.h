@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whose a task is, by the control group of the cpu controller it is in. */
+/* Finds the server of a task by its control group of the cpu controller. */
 #ifndef NOVA_RT_LANES_H
 #define NOVA_RT_LANES_H
 
 #include "kernel.h"
 
-/* The groups right below one of a server belong to it too, so far down. */
+/* How many groups are searched for a server's group, from a task upwards. */
 #define DEPTH 6
 #define SERVERS 258
 #define LANES 1024
 #define GROUPS 4096
-/* Of what no group says: the host's own. */
+/* The number for tasks of the host, which are in no group of a server. */
 #define HOST 0
 
 /*
- * A vCPU of a server, or all of a server that has no groups for them.
- * lane: index of what is counted for it; server: of what its server shares.
+ * A vCPU of a server, or a whole server whose vCPUs have no groups.
+ * lane: the index of its own counts; server: the index of the counts of its
+ * server.
  */
 struct lane {
 	u32 lane;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Packets at the interface of a server on this host. */
+/* Reads packets at the network interface of a server on this host. */
 #ifndef NOVA_RT_PACKET_H
 #define NOVA_RT_PACKET_H
 
@@ -8,16 +8,16 @@
 #define TAPS 1024
 #define CONNECTIONS 16384
 
-#define PASS (-1)	/* TCX_NEXT: to whoever else looks at packets */
+#define PASS (-1)	/* TCX_NEXT: continue with the next program */
 #define ETHERNET 14
-#define IPV4 0x0008	/* as the network orders it */
+#define IPV4 0x0008	/* in network byte order */
 #define IPV6 0xdd86
-#define FRAGMENT 0xff1f	/* any but the first of a datagram; so ordered */
+#define FRAGMENT 0xff1f	/* any but the first fragment; network byte order */
 
 enum flag { FIN = 1, SYN = 2, RST = 4, ACK = 16 };
 enum way { FROM_GUEST, TO_GUEST };
 
-/* What a program is given; of the interface of the kernel. */
+/* The argument of a program, from the kernel's interface to user space. */
 struct __sk_buff {
 	u32 len;
 	u32 pkt_type;
@@ -33,7 +33,7 @@ struct __sk_buff {
 };
 
 struct ipv4 {
-	u8 version;	/* and words of the header */
+	u8 version;	/* and the length of the header in words */
 	u8 service;
 	__be16 length;
 	__be16 number;
@@ -55,7 +55,7 @@ struct ipv6 {
 struct tcp {
 	__be16 source, target;
 	__be32 sequence, acknowledged;
-	u8 words;	/* of the header, in the upper half */
+	u8 words;	/* length of the header, in the upper half */
 	u8 flags;
 };
 
@@ -65,21 +65,21 @@ struct connection {
 	u8 peer[16];
 };
 
-/* A packet, as far as it matters. */
+/* The parts of a packet that matter here. */
 struct packet {
 	struct connection key;
-	u32 at;		/* of what is next to be read */
+	u32 at;		/* the place that is read next */
 	u32 end;
 	u8 protocol;
 };
 
-/* How far the bytes of a connection were seen, by way. */
+/* How far the bytes of a connection were seen, by direction. */
 struct seen {
 	u8 known[2];
-	u32 next[2];	/* the next byte that was not yet seen */
+	u32 next[2];	/* the first byte that was not seen yet */
 };
 
-/* Of the bytes of a packet, those that were not seen before. */
+/* Returns how many bytes of a packet were not seen before. */
 static __always_inline u32 fresh(struct seen *seen, enum way way, u32 from,
 				 u32 bytes)
 {
@@ -96,7 +96,7 @@ static __always_inline u32 fresh(struct seen *seen, enum way way, u32 from,
 	return bytes;
 }
 
-/* Reads what is before TCP or UDP; whether that is there. */
+/* Reads the headers before TCP or UDP; returns whether they are complete. */
 static __always_inline bool read_ipv4(struct __sk_buff *skb,
 				      struct packet *packet, enum way way)
 {
@@ -111,7 +111,10 @@ static __always_inline bool read_ipv4(struct __sk_buff *skb,
 	__builtin_memcpy(&packet->key.peer[12], &address, sizeof(address));
 	packet->protocol = ip.protocol;
 	packet->at = ETHERNET + (ip.version & 15) * 4;
-	/* Short packets are padded; too large ones say no length. */
+	/*
+	 * Short packets are padded, so the length is read from the header.  It
+	 * is 0 in packets that are too large for the field.
+	 */
 	length = __builtin_bswap16(ip.length);
 	packet->end = length ? ETHERNET + length : skb->len;
 	return 1;
@@ -145,7 +148,7 @@ static __always_inline bool read_packet(struct __sk_buff *skb,
 	return 0;
 }
 
-/* Reads the header of TCP and goes on to what it carries. */
+/* Reads the header of TCP and advances to the payload. */
 static __always_inline bool read_tcp(struct __sk_buff *skb,
 				     struct packet *packet, enum way way,
 				     struct tcp *tcp)

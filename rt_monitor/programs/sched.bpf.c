@@ -1,57 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * CPU time, waiting and budgets of servers, summed up in the kernel.
+ * Sums of CPU time, waiting and budgets of servers, counted in the kernel.
  *
- * Times of a CPU are on its run queue's clock.  When a budget ends and comes
- * back is on the clock that its kernel keeps it by: that of the run queue for
- * deadlines, the monotonic one for the timers of RT_GROUP_SCHED's periods.
+ * Times on a CPU are by the clock of its run queue.  The times at which a
+ * budget runs out and is refilled are by the clock that the kernel uses for
+ * that budget: the clock of the run queue for deadlines, and the monotonic
+ * clock for the timers of RT_GROUP_SCHED.
  */
 #include "kernel.h"
 #include "histogram.h"
 #include "lanes.h"
 
-/* No more than so many periods pass while a task runs without a break. */
+/* The most periods that are counted while a task runs without a break. */
 #define PERIODS 64
-/* How deep a group without a budget of its own may be below one that has. */
+/* The number of groups that are searched for a budget, from a task upwards. */
 #define PARENTS 4
 #define NO_LIMIT (~0ULL)
 
-/* What happened to a lane on one CPU; all times in ns. */
+/* The counts of a lane on one CPU; all times are in ns. */
 struct counts {
 	u64 ran;
 	u64 switches;
 	u64 preempted;
 	u64 exhausted;
-	u64 starved;		/* runnable without budget */
-	u64 apart;		/* of what its tasks waited, without budget */
-	u64 first, last;	/* seen, on the clock of the queue */
-	/* The last time that a budget of the group ran out, and its end. */
+	u64 starved;		/* time runnable without budget */
+	u64 apart;		/* part of its waiting time without budget */
+	u64 first, last;	/* when seen, by the clock of the queue */
+	/* The last time without budget of the group; open: not ended yet. */
 	u64 from, until, open;
-	/* The period that runs now, by its end, and what was used of it. */
+	/* The present period, as the time of its end, and the time used in it. */
 	u64 period, used;
 };
 
-/* From the kernel's own counters of tasks, those that ended included. */
+/* Sums of the kernel's own counters of tasks, including ended tasks. */
 struct totals {
 	u64 ran;
 	u64 waited;
 };
 
-/* What runs on this CPU. */
+/* The task that runs on this CPU. */
 struct cpu {
 	u64 since;
 	struct lane lane;
 	int pid;
 	u32 known;
-	u64 unseen;	/* switches that no event was sent for */
-	u64 budgets;	/* those of groups are seen */
+	u64 unseen;	/* switches for which the kernel sent no event */
+	u64 budgets;	/* whether the budgets of groups can be seen */
 };
 
-/* What is in the totals already, and the state of SCHED_DEADLINE tasks. */
+/* What a task has added to the totals, and the state of its own budget. */
 struct task {
 	struct totals seen;
 	struct lane lane;
-	/* When its budget ran out and comes back, what it had waited then. */
+	/* When its budget ran out and is refilled; its run_delay at the former. */
 	u64 from, until, waited;
 	u64 period, used;
 };
@@ -77,7 +78,7 @@ struct {
 	__type(value, struct totals);
 } totals SEC(".maps");
 
-/* Not of the host, which nothing waits for. */
+/* The waits of servers; those of the host's own tasks are not recorded. */
 struct {
 	__uint(type, MAP_ARRAY);
 	__uint(max_entries, SERVERS);
@@ -113,13 +114,13 @@ static __always_inline struct rt_rq *queue_of(struct task_group *group,
 	return found;
 }
 
-/* Each CPU has a server for a group: HCBS. */
+/* Whether a group has a deadline server on each CPU (HCBS). */
 static __always_inline bool has_servers(void)
 {
 	return bpf_core_field_exists(struct task_group, dl_se);
 }
 
-/* A group has a budget on each CPU that a timer gives back: RT_GROUP_SCHED. */
+/* Whether a timer refills the budget of a group (RT_GROUP_SCHED). */
 static __always_inline bool has_timers(void)
 {
 	return bpf_core_field_exists(struct task_group, rt_rq) &&
@@ -127,7 +128,7 @@ static __always_inline bool has_timers(void)
 				     .rt_period_timer.node.expires);
 }
 
-/* What serves a SCHED_FIFO or SCHED_RR task on this CPU. */
+/* The deadline server in which a SCHED_FIFO or SCHED_RR task runs here. */
 static __always_inline struct sched_dl_entity *
 server_of(struct task_struct *task, u32 cpu)
 {
@@ -173,7 +174,7 @@ static __always_inline bool budget_of(struct task_struct *task, u32 cpu,
 	return 0;
 }
 
-/* Ends a time without budget at now, or when the budget came back. */
+/* Ends a time without budget, now or when the budget was refilled. */
 static __always_inline u64 restore(struct counts *of, u64 now)
 {
 	u64 without = 0;
@@ -201,7 +202,7 @@ static __always_inline void use(struct counts *of, u32 server, s64 end,
 	}
 	into = bpf_map_lookup_elem(&uses, &server);
 	if (of->period) {
-		/* What ran before the period's end is of the one before. */
+		/* The time before the end of the previous period is used there. */
 		early = of->period > now - ran ? of->period - (now - ran) : 0;
 		if (early > ran)
 			early = ran;
@@ -228,7 +229,7 @@ static __always_inline void leave_fixed(struct task_struct *task,
 
 	if (!budget_of(task, cpu, &end, &period, &queue))
 		return;
-	/* It runs, so its budget is back, though no event said so. */
+	/* The task ran, so its budget was refilled, though without an event. */
 	of->apart += restore(of, now - ran);
 	use(of, server, end, period, ran, now);
 	if (!runnable || !queue)
@@ -240,7 +241,10 @@ static __always_inline void leave_fixed(struct task_struct *task,
 	bpf_core_read(&runtime, sizeof(runtime), &queue->rt_runtime);
 	of->exhausted++;
 	of->from = now;
-	/* Each period takes one runtime off; below one, it runs again. */
+	/*
+	 * Each period subtracts one runtime.  The group runs again when less
+	 * than one runtime is left.
+	 */
 	of->until = end + (runtime && left > runtime ?
 			   (left / runtime - 1) * period : 0);
 	of->open = 1;
@@ -258,7 +262,7 @@ static __always_inline void leave_served(struct task_struct *task,
 	if (!by)
 		return;
 	bpf_core_read(&deadline, sizeof(deadline), &by->deadline);
-	/* It runs, so its budget is back, though no event said so. */
+	/* The task ran, so its budget was refilled, though without an event. */
 	of->apart += restore(of, now - ran);
 	if (of->period != deadline) {
 		if (of->period)
@@ -277,7 +281,10 @@ static __always_inline void leave_served(struct task_struct *task,
 	of->open = 1;
 }
 
-/* The same for a SCHED_DEADLINE task; from is 0 where it has its budget. */
+/*
+ * Ends a time without budget of a SCHED_DEADLINE task, now or when its budget
+ * was refilled.  While the task has budget, from is 0.
+ */
 static __always_inline u64 replenish(struct task *state, struct counts *of,
 				     u64 now)
 {
@@ -304,7 +311,7 @@ static __always_inline void leave_deadline(struct task_struct *task,
 
 	if (!state)
 		return;
-	/* It ran, so its budget was back, though no event said so. */
+	/* The task ran, so its budget was refilled, though without an event. */
 	of->apart += replenish(state, of, task->se.cfs_rq->rq->clock - ran);
 	if (state->period != deadline) {
 		if (state->period)
@@ -354,9 +361,9 @@ static __always_inline u64 without_budget(struct task_struct *task,
 }
 
 /*
- * Of its waiting until now, what it had no budget for.  The kernel has it
- * wait from the switch on; only if another CPU took it since then is that in
- * its run_delay already.
+ * Returns the part of a task's present wait in which it had no budget.  For
+ * the kernel, the wait begins at the switch.  If the task has moved to another
+ * CPU since then, its run_delay contains the time without budget already.
  */
 static __always_inline u64 enter_deadline(struct task_struct *task,
 					  struct counts *of, u64 queued,
@@ -413,7 +420,7 @@ static __always_inline void add(u64 *into, u64 *seen, u64 value)
 	*seen = value;
 }
 
-/* Adds to the totals of its lane what a task used since the last time. */
+/* Adds to the totals of the lane what a task used since the last time. */
 static __always_inline void settle(struct task_struct *task,
 				   struct task *state)
 {
@@ -501,7 +508,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev,
 	return 0;
 }
 
-/* Charges the task that runs here, and looks again whose it is. */
+/* Charges the task that runs here, and determines its lane again. */
 static __always_inline void charge(struct task_struct *task)
 {
 	u32 zero = 0;
@@ -524,7 +531,7 @@ static __always_inline void charge(struct task_struct *task)
 	here->lane = lane_of(task);
 }
 
-/* Is run on each CPU before its counters are read. */
+/* User space runs this program on each CPU before it reads the counts. */
 SEC("raw_tp")
 int flush(void *context)
 {
@@ -562,7 +569,7 @@ static __always_inline void look(struct task_struct *task)
 		begin(task, state, lane);
 }
 
-/* Is run over all tasks before the totals are read. */
+/* User space runs this program over all tasks before it reads the totals. */
 SEC("iter/task")
 int walk(struct bpf_iter__task *context)
 {
@@ -594,13 +601,13 @@ int BPF_PROG(on_attach, struct cgroup *group, const char *path,
 	struct task_struct *current = bpf_get_current_task_btf();
 
 	look(task);
-	/* It runs on, as one of another server. */
+	/* The task continues to run, but for another server. */
 	if (current->pid == task->pid)
 		charge(current);
 	return 0;
 }
 
-/* Once nothing more is added to its counters. */
+/* At this event, the counters of the task have their final values. */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
 {

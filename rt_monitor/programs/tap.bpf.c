@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Requests and answers of virtual machines, by the packets at their taps,
- * since their sockets are in the guest; and datagrams of all servers.
+ * Counts requests and answers of virtual machines from the packets at their
+ * taps, because their sockets are in the guest.  Also counts the datagrams of
+ * all servers.
  *
- * What a machine sends enters the host at its tap, and what it gets leaves
- * the host there.  A packet that is sent again is not counted again.
+ * A packet that a machine sends enters the host at its tap, and a packet to the
+ * machine leaves the host there.  A retransmitted packet is counted once.
  */
 #include "kernel.h"
 #include "edges.h"
 #include "packet.h"
 
-/* Whose an interface is. */
+/* The server of an interface. */
 struct tap {
 	u32 server;
-	u32 machine;	/* its sockets are in the guest */
+	u32 machine;	/* whether its sockets are in the guest */
 };
 
 struct flow {
 	u8 role, phase;
 	struct seen seen;
 	u64 begun, first, last;
-	/* By way, not yet added to an edge. */
+	/* Bytes by direction that are not yet added to an edge. */
 	u64 bytes[2];
 };
 
 struct datagrams {
-	u64 count[2];	/* by way */
+	u64 count[2];	/* by direction */
 	u64 bytes[2];
 };
 
@@ -111,7 +112,7 @@ static __always_inline struct flow *flow_of(struct connection *key, u8 flags,
 	u32 zero = 0;
 
 	if (flags & SYN) {
-		/* The first asks to be connected, with the second it is. */
+		/* The first SYN is the client's; the second one has ACK, too. */
 		if (found && flags & ACK)
 			return found;
 		new.role = (way == TO_GUEST) == !(flags & ACK) ?
@@ -138,7 +139,7 @@ static __always_inline void see_tcp(struct __sk_buff *skb,
 		return;
 	bytes = carried(packet);
 	if (!bytes && !(tcp.flags & (SYN | FIN | RST)))
-		return;		/* an acknowledgement alone */
+		return;		/* only an acknowledgement */
 	flow = flow_of(&packet->key, tcp.flags, way);
 	if (!flow)
 		return;

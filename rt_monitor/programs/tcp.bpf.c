@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Requests and answers over TCP, by who speaks when.
+ * Counts requests and answers over TCP, from the direction and time of data.
  *
- * A transaction is what goes one way, the request, and then the other, the
- * answer; it is over when the next one begins, or the connection ends.  At
- * the server it begins when the request arrives, be it read or not; at the
- * client when it is sent.
+ * A transaction is data in one direction, the request, and then data in the
+ * other direction, the answer.  It ends when the next transaction begins or
+ * the connection ends.  At the server a transaction begins when the request
+ * arrives, even if it is not read yet; at the client, when the request is sent.
  */
 #include "kernel.h"
 #include "edges.h"
 
-/* Of the byte of a TCP header whose upper half is its length in words. */
+/*
+ * The offset of the byte of a TCP header whose upper half is the length of the
+ * header in words.
+ */
 #define DATA_OFFSET 12
 
-/* Of a socket; a listening one hands it to those that it accepts. */
+/* The state of a socket.  Accepted sockets inherit that of a listening one. */
 struct flow {
 	u32 server;
 	u8 role, phase;
-	u16 port;	/* of the service; one that closes has none any more */
-	/* Begun, first read by a server, first and last of the answer. */
+	u16 port;	/* of the service, kept because a closing socket has none */
+	/* Begin, first read by the server, first and last byte of the answer. */
 	u64 begun, read, first, last;
-	/* Not yet added to an edge. */
+	/* Bytes that are not yet added to an edge. */
 	u64 in, out;
 };
 
@@ -31,7 +34,7 @@ struct {
 	__type(value, struct flow);
 } flows SEC(".maps");
 
-/* Ports that servers listen at, so that old connections tell who asks. */
+/* Ports that servers listen on, which tell the roles in older connections. */
 struct listener {
 	u32 server;
 	u32 port;
@@ -73,13 +76,13 @@ static __always_inline void key_of(struct sock *sk, struct flow *flow,
 			      &common->skc_v6_daddr);
 		return;
 	}
-	/* As IPv6 has it. */
+	/* IPv4 addresses are mapped into IPv6. */
 	address = common->skc_daddr;
 	key->peer[10] = key->peer[11] = 0xff;
 	__builtin_memcpy(&key->peer[12], &address, sizeof(address));
 }
 
-/* Adds what a connection carried, and its transaction if it is over. */
+/* Adds the bytes of a connection to its edge, and a finished transaction. */
 static __always_inline void finish(struct sock *sk, struct flow *flow)
 {
 	u32 server = flow->server;
@@ -117,8 +120,9 @@ static __always_inline void begin(struct sock *sk, struct flow *flow)
 }
 
 /*
- * Data passes: who *asks* by passing it begins a transaction, or another one;
- * whoever passes it the other way answers.
+ * Handles data in one direction.  If the role of the socket is *asks*, the data
+ * belongs to a request, which may begin a new transaction.  Otherwise the data
+ * belongs to an answer.
  */
 static __always_inline void pass_on(struct sock *sk, struct flow *flow,
 				    u8 asks)
@@ -134,7 +138,7 @@ static __always_inline void pass_on(struct sock *sk, struct flow *flow,
 	}
 }
 
-/* Bytes behind the TCP header, which the segment begins with. */
+/* Returns the bytes after the TCP header, with which the segment begins. */
 static __always_inline u32 payload(struct sk_buff *skb)
 {
 	unsigned char *data = 0;
@@ -148,11 +152,11 @@ static __always_inline u32 payload(struct sk_buff *skb)
 	return whole > header ? whole - header : 0;
 }
 
-/* Something has arrived, before it is acknowledged or read. */
+/* A segment has arrived, and is neither acknowledged nor read yet. */
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
 {
-	/* An acknowledgement or an end alone says nothing. */
+	/* An acknowledgement or a FIN without payload does not count. */
 	struct flow *flow = payload(skb) ? flow_of(sk) : 0;
 
 	if (flow)
@@ -160,7 +164,7 @@ int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-/* Something is about to be sent. */
+/* A socket is about to send data. */
 SEC("tp_btf/tcp_sendmsg_locked")
 int BPF_PROG(on_send, struct sock *sk)
 {
@@ -220,7 +224,7 @@ int BPF_PROG(on_state, struct sock *sk, int before, int after)
 	if (sk->sk_protocol != TCP)
 		return 0;
 	if (after == LISTEN || after == SYN_SENT) {
-		/* In a call of the task whose socket it is. */
+		/* The current task is the one that owns the socket. */
 		server = lane_of(bpf_get_current_task_btf()).server;
 		if (server != HOST)
 			own(sk, server, after == LISTEN ? SERVER : CLIENT);
@@ -237,8 +241,10 @@ int BPF_PROG(on_state, struct sock *sk, int before, int after)
 }
 
 /*
- * Who asks is not told by what passes first: that may be an answer.  So a
- * connection is nobody's the first time, when not all who listen are known.
+ * Handles a connection that is older than the programs.  The first data that
+ * passes does not tell its roles, because that may be an answer.  The listening
+ * ports tell, but not all of them are known in the first walk.  The first walk
+ * therefore only marks the connection, and the second one assigns it.
  */
 static __always_inline void seed_connection(struct sock *sk,
 					    struct listener *at)
@@ -264,8 +270,9 @@ static __always_inline void seed_connection(struct sock *sk,
 }
 
 /*
- * Sockets that are older than the programs, or than their server here.  Is
- * run twice: the first time finds who listens.
+ * Finds sockets that are older than the programs, or than the watch of their
+ * server.  User space runs this program twice: the first walk finds the
+ * listening sockets.
  */
 SEC("iter/task_file")
 int seed(struct bpf_iter__task_file *context)

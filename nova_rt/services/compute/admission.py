@@ -8,8 +8,8 @@ moves without a new check: otherwise a rule that has become stricter would
 strand the server when its host is lost.
 
 Nova's own functions decide what binds a server to NUMA cells or dedicates
-CPUs to it.  ``rules.conflicts`` has the common keys, so that a refusal can name
-them.
+CPUs to it.  ``rules.conflicts`` has the common keys, so that a refusal can
+name them.
 """
 
 from typing import Any

@@ -3,13 +3,15 @@
 """CBS servers under EDF: SCHED_DEADLINE, and HCBS, which is built on it.
 
 A server that wakes up keeps its budget q and its deadline d while
-q / (d - now) <= Q / P, else it starts anew with Q and now + P.  One without
-budget waits for its deadline and gets Q more and a deadline P later.
+q / (d - now) <= Q / P; otherwise it starts again with budget Q and deadline
+now + P.  A server without budget waits for its deadline and gets Q more and a
+deadline that is later by P.
 
-With HRTICK a timer ends a run when the budget does.  Without, the kernel
-sees it at a tick, or when the server leaves the CPU; what it ran too long is
-paid by the next budget, and where the deadline has passed by then, there is
-no wait: the deadline moves at once.
+With HRTICK a timer ends a run at the end of the budget.  Without HRTICK the
+kernel notices the end of the budget at a tick, or when the server leaves the
+CPU.  The next budget pays for the time that the server ran too long.  If the
+deadline has passed by then, the server does not wait: its deadline moves at
+once.
 """
 
 from collections.abc import Sequence
@@ -24,10 +26,11 @@ from rt_models.model.simulator import ticks as rt_ticks
 def simulate(servers: Sequence[cpu.Server],
              ticks: rt_ticks.Ticks | None = None,
              until_us: float = math.inf) -> list[cpu.Trace]:
-    """Run *servers* on one CPU.
+    """Runs *servers* on one CPU and returns their traces.
 
-    :param ticks: None: a timer charges
-    :raises InvalidLoad: Eq. (1) does not hold
+    :param ticks: the ticks at which run time is charged; None: a timer
+        charges it
+    :raises InvalidLoad: when Eq. (1) does not hold
     """
     if not paper.schedulable(server.reservation for server in servers):
         raise exception.InvalidLoad(
@@ -37,7 +40,7 @@ def simulate(servers: Sequence[cpu.Server],
 
 
 class _Process(cpu.Process):
-    """A CBS server; its rank is its deadline."""
+    """A CBS server, whose rank is its deadline."""
 
     __slots__ = ('_budget', '_end', '_out', '_period', '_runtime',
                  '_throttled', '_ticks')

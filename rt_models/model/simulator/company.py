@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Servers on one CPU, by the rule of whatever kernel."""
+"""Simulates servers on one CPU by the rule of any kernel."""
 
 from collections.abc import Sequence
 import dataclasses
@@ -16,10 +16,10 @@ from rt_models.model.simulator import ticks as rt_ticks
 
 def simulate(kernel: rt_kernel.Kernel, servers: Sequence[cpu.Server],
              until_us: float = math.inf) -> list[cpu.Trace]:
-    """Run *servers* as *kernel* does.
+    """Runs *servers* as *kernel* does and returns their traces.
 
-    :raises InvalidLoad: their shares add up to more than 1, or the kernel
-        cannot give each one its runtime in its period
+    :raises InvalidLoad: when their shares add up to more than 1, or the
+        kernel cannot give each server its runtime in its period
     """
     ticks = rt_ticks.Ticks(kernel.tick_us) if kernel.at_ticks else None
     if kernel.rule is not rt_kernel.Rule.RT_GROUP_SCHED or ticks is None:
@@ -29,10 +29,10 @@ def simulate(kernel: rt_kernel.Kernel, servers: Sequence[cpu.Server],
     if not rule.holds(reservations):
         raise exception.InvalidLoad(
             name='set of reservations on one CPU',
-            value=', '.join(f'{one.runtime_us}/{one.period_us}'
-                            for one in reservations),
-            rule=f'{kernel.rule} cannot give each its runtime in its period; '
-            'take less, or another pCPU')
+            value=', '.join(f'{each.runtime_us}/{each.period_us}'
+                            for each in reservations),
+            rule=f'{kernel.rule} cannot give each server its runtime in its '
+            'period; use less runtime, or another pCPU')
     return rt_group.simulate(
         [dataclasses.replace(server, priority=rule.level(
             server.reservation.period_us)) for server in servers],

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""One CPU and its servers, from event to event: what all rules share.
+"""A CPU and its servers, from event to event: the part common to all rules.
 
-Servers stay on their CPU, as those of nova-rt do.  Which server runs, and
-when one has to stop, is the business of ``cbs`` and ``rt_group``.
+Servers stay on their CPU, as those of nova-rt do.  The modules ``cbs`` and
+``rt_group`` decide which server runs and when a server has to stop.
 """
 
 import abc
@@ -23,8 +23,9 @@ from rt_models.model.simulator import traffic
 class Server:
     """A reservation on one CPU and the requests to it.
 
-    :param priority: where the kernel compares them; the higher runs
-    :param overhead_us: what each period loses of the runtime
+    :param priority: the priority, on kernels that compare priorities; the
+        server with the higher one runs
+    :param overhead_us: the part of the runtime that each period loses
     """
 
     reservation: rt_reservation.Reservation
@@ -34,23 +35,25 @@ class Server:
 
     @property
     def budget_us(self) -> float:
-        """What is left of the runtime for requests."""
+        """The part of the runtime that is left for requests."""
         return self.reservation.runtime_us - self.overhead_us
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Trace:
-    """What became of a server; times in us.
+    """The history of a server in a simulation; times in us.
 
-    :ivar responses_us: of each request; infinite where it was not finished
-    :ivar runs_us: a row (from, until) for each time that it had the CPU
+    :ivar responses_us: the response time of each request; infinite for a
+        request that was not finished
+    :ivar runs_us: a row (from, until) for each time that the server had the
+        CPU
     """
 
     responses_us: numeric.Floats
     runs_us: numeric.Floats
 
     def received_us(self, times_us: numeric.Floats) -> numeric.Floats:
-        """The CPU time it had had at each of *times_us*."""
+        """Returns the CPU time that the server had until each time."""
         if not len(self.runs_us):
             return np.zeros(len(times_us))
         lengths = self.runs_us[:, 1] - self.runs_us[:, 0]
@@ -61,11 +64,14 @@ class Trace:
 
 
 class Process(abc.ABC):
-    """A server in the course of time; a rule adds what is missing here.
+    """The state of a server over time; a rule implements the missing methods.
 
-    :ivar event: when something happens to it whether it runs or not
-    :ivar change: when something happens because it runs; valid while it does
-    :ivar rank: the ready server with the least one runs
+    :ivar event: the time of the next event that comes whether the server runs
+        or not
+    :ivar change: the time of the next event that comes because the server
+        runs; valid while it runs
+    :ivar rank: the rank of the server; the ready server with the lowest rank
+        runs
     """
 
     __slots__ = ('_arrivals', '_arrived', '_done', '_ends', '_runs', '_since',
@@ -88,16 +94,16 @@ class Process(abc.ABC):
 
     @property
     def waiting(self) -> bool:
-        """Whether there is a request to serve."""
+        """Whether the server has a request to serve."""
         return self._arrived > self._done
 
     @property
     @abc.abstractmethod
     def ready(self) -> bool:
-        """Whether it would run if no other one did."""
+        """Whether the server would run if no other server did."""
 
     def pass_events(self, now: float) -> None:
-        """Take up what happens at *now*: a refill, then arrivals."""
+        """Handles the events until *now*: first a refill, then arrivals."""
         if self.refill <= now:
             self.replenish(now)
         while self._arrivals[self._arrived] <= now:
@@ -107,45 +113,45 @@ class Process(abc.ABC):
         self.event = min(self.refill, self._arrivals[self._arrived])
 
     def start(self, now: float) -> None:
-        """Get the CPU."""
+        """Gives the server the CPU."""
         self._since = self._started = now
         self.plan()
 
     @abc.abstractmethod
     def reach(self, now: float) -> None:
-        """Take up what happens at *change*, which is *now*."""
+        """Handles the event at *change*, which is *now*."""
 
     def stop(self, now: float) -> None:
-        """Lose the CPU, and be charged for having had it."""
+        """Takes the CPU from the server and charges the server for its run."""
         self._runs.append((self._started, now))
 
     @abc.abstractmethod
     def plan(self) -> None:
-        """Find out *change*."""
+        """Computes *change*."""
 
     @abc.abstractmethod
     def wake_up(self, now: float) -> None:
-        """Have a request after there was none."""
+        """Wakes up the server, which had no request, for a new request."""
 
     @abc.abstractmethod
     def replenish(self, now: float) -> None:
-        """Get a budget, and set *refill* anew."""
+        """Refills the budget and sets *refill* to the time of the next one."""
 
     def serve(self, now: float) -> float:
-        """Work on the request from the last call on; returns how long."""
+        """Works on the request since the last call and returns the time."""
         time = now - self._since
         self._since = now
         self._work -= time
         return time
 
     def finish(self, now: float) -> None:
-        """Be done with the request."""
+        """Finishes the request."""
         self._ends.append(now)
         self._done += 1
         self._work = self._works[self._done]
 
     def trace(self) -> Trace:
-        """What became of it until now."""
+        """Returns the history of the server until now."""
         arrivals = np.array(self._arrivals[:-1])
         ends = np.full(len(arrivals), math.inf)
         ends[:self._done] = self._ends
@@ -153,38 +159,39 @@ class Process(abc.ABC):
 
 
 class Timer(Protocol):
-    """Something that happens, and is no server."""
+    """A source of events that is not a server."""
 
     @property
     def event(self) -> float:
-        """When it is next."""
+        """The time of the next event."""
 
     def pass_events(self, now: float) -> None:
-        """Take up what happens at *now*."""
+        """Handles the events until *now*."""
 
 
 def run(processes: Sequence[Process], until_us: float = math.inf,
         timers: Sequence[Timer] = ()) -> list[Trace]:
-    """Let time pass until nothing is left to do, or until *until_us*.
+    """Simulates until nothing is left to do, or until *until_us*.
 
-    That must be finite where a request never ends.
+    :param until_us: the end of the simulation; must be finite where a request
+        never ends
     """
     now, running = 0.0, None
     happening: list[Timer | Process] = [*timers, *processes]
     while now < until_us:
-        for one in happening:
-            if one.event <= now:
-                one.pass_events(now)
+        for source in happening:
+            if source.event <= now:
+                source.pass_events(now)
         best = _choose(processes, running)
         if best is not running:
             if running is not None:
                 running.stop(now)
-                # Being charged may have changed its rank.
+                # The charge may have changed the rank of the server.
                 best = _choose(processes, None)
             if best is not None:
                 best.start(now)
             running = best
-        event = min([one.event for one in happening], default=math.inf)
+        event = min([source.event for source in happening], default=math.inf)
         if running is not None and running.change <= min(event, until_us):
             now = running.change
             running.reach(now)
@@ -199,7 +206,7 @@ def run(processes: Sequence[Process], until_us: float = math.inf,
 
 def _choose(processes: Sequence[Process], running: Process | None
             ) -> Process | None:
-    """The least rank; of equals, the one that runs."""
+    """Returns the ready server of lowest rank; of equals, the running one."""
     best = running if running is not None and running.ready else None
     for process in processes:
         if process.ready and (best is None or process.rank < best.rank):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""One CBS server with a CPU to itself: from request to request.
+"""Simulates a CBS server that has a CPU to itself, request by request.
 
-Fast: nothing can delay its budget, so the end of each request follows from
-the end of the one before.
+This is fast: nothing can delay the budget, so the end of each request follows
+from the end of the request before.
 """
 
 import math
@@ -16,11 +16,11 @@ from rt_models.model.simulator import traffic
 
 def responses_us(requests: traffic.Requests, runtime_us: float,
                  period_us: float) -> numeric.Floats:
-    """The response time of each request, in order.
+    """Returns the response time of each request, in order.
 
-    The rules of SCHED_DEADLINE: a wake-up keeps budget and deadline while
-    budget / (deadline - now) <= Q / P; a server without budget waits for its
-    deadline.
+    The rules are those of SCHED_DEADLINE: a wake-up keeps budget and deadline
+    while budget / (deadline - now) <= Q / P, and a server without budget waits
+    for its deadline.
     """
     if runtime_us == period_us:
         return _whole_cpu(requests)
@@ -48,7 +48,7 @@ def responses_us(requests: traffic.Requests, runtime_us: float,
 
 
 def _whole_cpu(requests: traffic.Requests) -> numeric.Floats:
-    """end = max(arrival, end before) + work, without a loop."""
+    """Computes end = max(arrival, previous end) + work without a loop."""
     done = np.cumsum(requests.works_us)
     idle = np.maximum.accumulate(
         requests.arrivals_us - done + requests.works_us)

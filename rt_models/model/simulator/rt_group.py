@@ -4,17 +4,18 @@
 
 The rules are those of ``kernel/sched/rt.c``:
 
-* run time is charged at ticks and when the CPU changes hands, to the group
-  and to all groups above it; a group that has used more than its runtime by
-  then is throttled;
-* a group's own timer takes a runtime off what was charged, never more than
-  that, and lets the group run again if less than a runtime is left.  What it
-  ran too long is so paid by the next budgets;
-* the timer stops when nothing is charged and nothing waits.  The first
-  wake-up later than the next refill would have been starts it anew there;
-* a group of a higher priority runs at once.  Among equals SCHED_RR takes
-  turns: one whose slice has ended (counted at ticks), that wakes up, or that
-  may run again goes to the end of the queue.
+* Run time is charged at ticks and at each switch, to the group and to all
+  groups above it.  A group that has used more than its runtime by then is
+  throttled.
+* The timer of a group subtracts up to one runtime from the charged time, and
+  lets the group run again if less than a runtime is left.  The next budgets
+  thus pay for the time that the group ran too long.
+* The timer stops when nothing is charged and nothing waits.  The first
+  wake-up after the time of the next refill starts the timer again at the
+  time of the wake-up.
+* A group of a higher priority runs at once.  Among equal priorities SCHED_RR
+  takes turns: a group goes to the end of the queue when its slice has ended
+  (counted at ticks), when it wakes up, and when it may run again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,9 +26,9 @@ from nova_rt.rules import reservation as rt_reservation
 from rt_models.model.simulator import cpu
 from rt_models.model.simulator import ticks as rt_ticks
 
-#: kernel.sched_rr_timeslice_ms unless changed.
+#: The default of the sysctl kernel.sched_rr_timeslice_ms.
 SLICE_US = 100_000
-#: More than any queue has seen.
+#: A number that is larger than the number of turns in any simulation.
 _TURNS = 2.0 ** 40
 
 
@@ -35,10 +36,10 @@ def simulate(servers: Sequence[cpu.Server], ticks: rt_ticks.Ticks,
              parents: Sequence[rt_reservation.Reservation] = (),
              slice_us: float = SLICE_US, until_us: float = math.inf
              ) -> list[cpu.Trace]:
-    """Run *servers* on one CPU.
+    """Runs *servers* on one CPU and returns their traces.
 
-    :param parents: budgets of groups that hold all servers
-    :param slice_us: of SCHED_RR, a multiple of the tick
+    :param parents: the budgets of the groups above all servers
+    :param slice_us: the slice of SCHED_RR, a multiple of the tick
     """
     turns = itertools.count(1)
     above = [_Budget(parent.runtime_us, parent.period_us)
@@ -54,7 +55,7 @@ def simulate(servers: Sequence[cpu.Server], ticks: rt_ticks.Ticks,
 
 
 class _Budget:
-    """A group's run time on a CPU, and its timer."""
+    """The charged run time of a group on a CPU, and the group's timer."""
 
     __slots__ = ('_active', '_period', '_runtime', 'charged', 'refill',
                  'runner', 'throttled')
@@ -67,23 +68,27 @@ class _Budget:
         self.runner: _Process | None = None
 
     def start(self, now: float) -> None:
-        """Start the timer where it does not run."""
+        """Starts the timer if it does not run."""
         if not self._active:
             self._active = True
             self.refill = max(self.refill, now)
 
     def charge(self, time: float) -> None:
+        """Charges run time and throttles the group if it is too much."""
         self.charged += time
         if self.charged > self._runtime and self._runtime < self._period:
             self.throttled = True
 
     def until_throttled(self) -> float:
-        """More run time than this throttles the group."""
+        """Returns the run time above which the group is throttled."""
         return (self._runtime - self.charged
                 if self._runtime < self._period else math.inf)
 
     def replenish(self, waiting: bool) -> None:
-        """Take a runtime off; the timer goes on if there is a reason."""
+        """Subtracts a runtime from the charged time.
+
+        :param waiting: whether a task waits, so that the timer continues
+        """
         if self.runner is not None:
             self.runner.charge_ticks(self.refill)
         self.charged -= min(self.charged, self._runtime)
@@ -94,12 +99,12 @@ class _Budget:
 
     @property
     def event(self) -> float:
-        """The next refill; never where the timer has stopped."""
+        """The time of the next refill; infinite if the timer has stopped."""
         return self.refill if self._active else math.inf
 
 
 class _Process(cpu.Process):
-    """A group with one task; ranked by its priority, then by its turn."""
+    """A group with one task, ranked by its priority and then by its turn."""
 
     __slots__ = ('_budget', '_budgets', '_end', '_first', '_last', '_out',
                  '_paid', '_rounds', '_slice', '_slice_end', '_ticks',
@@ -133,7 +138,7 @@ class _Process(cpu.Process):
         for budget in self._budgets:
             budget.start(now)
         self._to_the_end()
-        # A timer that starts late refills at once.
+        # A timer that is started after its next refill refills at once.
         if self._budget.refill <= now:
             self._budget.replenish(True)
         self.refill = self._budget.event
@@ -184,7 +189,7 @@ class _Process(cpu.Process):
             self._slice = left if left > 0 else self._rounds
 
     def charge_ticks(self, now: float) -> None:
-        """Charge what the ticks until *now* have seen."""
+        """Charges the run time up to the last tick until *now*."""
         tick = self._ticks.at(self._ticks.index_after(now) - 1)
         if tick > self._paid:
             self._charge(tick)
@@ -210,11 +215,11 @@ class _Parent:
 
     @property
     def event(self) -> float:
-        """The next refill."""
+        """The time of the next refill."""
         return self._budget.event
 
     def pass_events(self, now: float) -> None:
-        """Refill."""
-        self._budget.replenish(any(one.queued for one in self._below))
+        """Refills the budget."""
+        self._budget.replenish(any(process.queued for process in self._below))
         if self._budget.runner is not None:
             self._budget.runner.plan()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Requests to simulate.  The same seed gives the same ones."""
+"""Makes requests for a simulation; the same seed gives the same requests."""
 
 import dataclasses
 
@@ -12,14 +12,14 @@ from rt_models.model import numeric
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Requests:
-    """When each arrives and the CPU time it takes, in us, in order."""
+    """The arrivals of requests and their CPU times, in order, in us."""
 
     arrivals_us: numeric.Floats
     works_us: numeric.Floats
 
 
 def poisson(load: rt_load.Load, count: int, seed: int) -> Requests:
-    """Poisson arrivals, exponential CPU times."""
+    """Returns requests with Poisson arrivals and exponential CPU times."""
     random = np.random.default_rng(seed)
     return Requests(
         np.cumsum(random.exponential(
@@ -28,14 +28,14 @@ def poisson(load: rt_load.Load, count: int, seed: int) -> Requests:
 
 
 def fixed_works(load: rt_load.Load, count: int, seed: int) -> Requests:
-    """Poisson arrivals, each of the mean CPU time."""
+    """Returns requests with Poisson arrivals, all of the mean CPU time."""
     requests = poisson(load, count, seed)
     return Requests(requests.arrivals_us, np.full(
         count, rt_load.US_PER_S / load.service_rate_hz))
 
 
 def periodic(load: rt_load.Load, count: int) -> Requests:
-    """One request every 1 / lambda from 0 on, each of the mean CPU time."""
+    """Returns a request every 1 / lambda, from 0 on, of the mean CPU time."""
     return Requests(
         np.arange(count, dtype=np.float64)
         * (rt_load.US_PER_S / load.arrival_rate_hz),
@@ -43,5 +43,5 @@ def periodic(load: rt_load.Load, count: int) -> Requests:
 
 
 def busy() -> Requests:
-    """One request at 0 that never ends."""
+    """Returns one request, which arrives at 0 and never ends."""
     return Requests(np.zeros(1), np.full(1, np.inf))

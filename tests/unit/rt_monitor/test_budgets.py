@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""rt_monitor.budgets, for each kernel interface that there is."""
+"""rt_monitor.budgets, for each kernel interface."""
 
 import unittest
 from unittest import mock

@@ -58,7 +58,7 @@ def look_at(**seen):
 
 
 def full():
-    """A look with all that there is."""
+    """Returns a look with values for all metrics."""
     return look_at(u1=sched.Seen(usage(), {0: usage()}))
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""rt_monitor.finding: what its process tells, and when."""
+"""rt_monitor.finding: what its process writes, and when."""
 
 import os
 import pwd
@@ -18,7 +18,7 @@ ONE = servers.Server('u1', {servers.WHOLE: 7, 0: 8}, 1, 'web', taps=(3,),
 class FindingTest(unittest.TestCase):
 
     def told(self, *looks):
-        """All that it tells of these looks, after which it ends."""
+        """Returns what the process writes for these searches until it ends."""
         with (mock.patch.object(groups.Finder, 'find', side_effect=looks),
               mock.patch.object(finding, 'INTERVAL_S', 0.001)):
             reader = finding.start(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The dashboard and the alerts name only metrics that there are."""
+"""The dashboard and the alerts name only existing metrics."""
 
 import json
 import pathlib
@@ -19,7 +19,7 @@ _METRIC = re.compile(r'\bnova_rt_\w+')
 
 
 def known():
-    """All metrics, each with those that it is made of."""
+    """Returns all metrics, each with the names of its samples."""
     return {family.name: {f'{family.name}{suffix}' for suffix in (
         ('_bucket', '_count', '_sum') if family.kind == 'histogram'
         else ('',))} for family in metrics.families(test_exposition.full())
@@ -37,7 +37,7 @@ def rules():
 
 
 def shown():
-    """What the panels ask for."""
+    """Returns the expressions of the panels."""
     return [target['expr'] for panel in dashboard()['panels']
             for target in panel.get('targets', [])]
 

@@ -88,7 +88,7 @@ class FinderTest(unittest.TestCase):
             taps=(1,), sockets=False, vnf='v1'), server)
 
     def test_libvirt_keeps_something_new(self):
-        """It writes another file and puts it in the place of the old one."""
+        """libvirt writes a new file and replaces the old one with it."""
         host = self.host(*V1)
         finder = groups.Finder(host)
         finder.find()
@@ -116,7 +116,7 @@ class FinderTest(unittest.TestCase):
         walk.assert_not_called()
 
     def test_a_budget_that_changes(self):
-        """It costs a look at several files, so it takes its turn."""
+        """Reading a budget takes several files, so servers take turns."""
         finder = groups.Finder(self.host(*V1))
         old, new = servers.Reservation(1, 4), servers.Reservation(2, 4)
         with mock.patch.object(finder, '_granted', return_value=old):

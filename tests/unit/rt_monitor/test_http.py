@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""rt_monitor.http."""
+"""rt_monitor.http: requests as the programs count them."""
 
 import struct
 import unittest
@@ -43,7 +43,7 @@ class HttpTest(unittest.TestCase):
 
     @hypothesis.given(PATHS)
     def test_an_escape_is_whole_or_not_there(self, path):
-        """What is cut off is never a part of an escape."""
+        """A path is never cut within an escape."""
         escaped = ''.join(
             chr(each) if 0x20 < each < 0x7f else f'%{each:02X}'
             for each in path.rstrip(b'\0'))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""rt_monitor.power and rapl: nothing is lost, and nothing made up."""
+"""rt_monitor.power and rapl: no energy is lost, and none is invented."""
 
 import pathlib
 import tempfile

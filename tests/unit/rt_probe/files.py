@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Trees of files as kernels show them, below a scratch directory."""
+"""Trees of kernel files below a scratch directory."""
 
 import os
 import pathlib
@@ -15,13 +15,13 @@ class Tree:
         self.root = str(root)
 
     def write(self, path, text):
-        """In place: whoever has it open reads the new text."""
+        """Writes in place: a reader with the file open sees the new text."""
         target = pathlib.Path(self.root + path)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
 
     def first(self, group, shown='/'):
-        """Cgroup v1, cpu and cpuacct apart, in a container of *group*."""
+        """Mounts cgroup v1, cpu and cpuacct apart, in a container."""
         self.write('/proc/self/cgroup', f'2:cpuacct:{group}\n1:cpu:{group}\n')
         self.write('/proc/self/mountinfo', ''.join(
             f'3{number} 30 0:2{number} {shown} {_MOUNT}/{name} rw - cgroup '
@@ -29,14 +29,14 @@ class Tree:
             for number, name in enumerate(('cpu', 'cpuacct'))))
 
     def second(self, group, shown='/'):
-        """Cgroup v2."""
+        """Mounts cgroup v2."""
         self.write('/proc/self/cgroup', f'0::{group}\n')
         self.write('/proc/self/mountinfo',
                    f'31 30 0:27 {shown} {_MOUNT} rw - cgroup2 cgroup2 rw\n')
 
     def quota(self, group='', used_ns=0, periods=0, throttled=0, quota=30_000,
               period=100_000):
-        """A group of v1 with a limit for ordinary tasks."""
+        """Makes a group of v1 with a limit for ordinary tasks."""
         cpu, accounting = f'{_MOUNT}/cpu{group}', f'{_MOUNT}/cpuacct{group}'
         for path in (cpu, accounting):
             self.write(f'{path}/cgroup.procs', '')
@@ -50,7 +50,7 @@ class Tree:
 
     def unified(self, group='', used_us=0, periods=0, throttled=0,
                 limit='30000 100000', pressure=None):
-        """A group of v2."""
+        """Makes a group of v2."""
         path = f'{_MOUNT}{group}'
         for name in ('cgroup.procs', 'cgroup.threads', 'cgroup.type'):
             self.write(f'{path}/{name}', '')
@@ -64,12 +64,12 @@ class Tree:
                        f'total={pressure}\n')
 
     def stat(self, *times):
-        """The first lines of /proc/stat."""
+        """Writes the first lines of /proc/stat."""
         line = ' '.join(map(str, times))
         self.write('/proc/stat', f'cpu  {line}\ncpu0 {line}\nintr 1\n')
 
     def move(self, group):
-        """Remove a group of v1, as rmdir(2) would."""
+        """Removes a group of v1, as rmdir(2) would."""
         for tree in ('cpu', 'cpuacct'):
             path = f'{self.root}{_MOUNT}/{tree}{group}'
             os.rename(path, f'{path}-gone')

@@ -21,7 +21,7 @@ class BundleTest(base.BaseTestCase):
         self.path = f'{self.directory}/rt-probe.pyz'
 
     def run_it(self, *arguments):
-        """With the standard library alone, and no way to ours."""
+        """The bundle runs without our packages on the path."""
         return subprocess.run(
             [sys.executable, '-I', '-S', self.path, *arguments],
             cwd=self.directory, capture_output=True, text=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is made of bursts; the bursts themselves are traces."""
+"""The estimates that follow from bursts; the bursts are given as traces."""
 
 from unittest import mock
 
@@ -59,7 +59,7 @@ class BurstsTest(base.BaseTestCase):
         self.assertIn('did not run out often enough', self.bursts.reason)
 
     def due(self, *traces):
-        """What is told of bursts that the load is left to decide on."""
+        """Returns the checks of the bursts that were due, and the change."""
         with mock.patch.object(spin, 'Burst') as made:
             made.return_value.run.side_effect = traces
             told = self.bursts.take_due(ORDER)
@@ -67,9 +67,9 @@ class BurstsTest(base.BaseTestCase):
         return [call.args[0].check for call in made.call_args_list], told
 
     def test_load(self):
-        """A burst of 400 ms is 1 % of what there is in 40 s.
+        """A burst of 400 ms is 1 % of the available time in 40 s.
 
-        A check may be earlier, and pays some of that back.
+        A check may come earlier, and uses a part of that load.
         """
         checked = spin.Trace((), 50 * _MS, 60 * _MS, 200 * _MS)
         whole, checks = [0], 0
@@ -120,7 +120,7 @@ class BurstsTest(base.BaseTestCase):
         self.assertAlmostEqual(0.3, self.bursts.known.estimate.available)
 
     def test_a_check_alone_says_nothing(self):
-        """Somebody else may have had the CPU."""
+        """A check that is wrong: somebody else may have had the CPU."""
         self.take(trace(0.6))
         little = spin.Trace((), 30 * _MS, 30 * _MS, 300 * _MS)
         _, told = self.due(little, trace(0.6))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks of servers of the simulator, budgets charged at ticks."""
+"""Checks of simulated servers whose budgets are charged at ticks."""
 
 import hypothesis
 from hypothesis import strategies as st
@@ -20,13 +20,13 @@ _ANY = {'period_us': st.sampled_from([10_000, 20_000, 100_000]),
 
 
 def known(share, period_us):
-    """What a whole burst knows, which is off by a tick."""
+    """Returns a check of an estimate whose interval is 5 % wide below."""
     return check.Check(share, 0.95 * share, 1000 * period_us,
                        1000 * _TICK_US)
 
 
 def seen(share, of, phase, start):
-    """The verdict on a server with this share, and after how many periods."""
+    """Returns the verdict on a server with this share, and its periods."""
     period_us = of.period_ns // 1000
     trace, = rt_group.simulate(
         [test_supply.server(share, period_us)],
@@ -60,7 +60,7 @@ class CheckTest(base.BaseTestCase):
     @_FEWER
     @hypothesis.given(**_ANY)
     def test_few_periods_are_enough(self, period_us, phase, start):
-        """Of 0.6 that are 0.3 now, or still are."""
+        """A share of 0.6 has fallen to 0.3, or has stayed."""
         of = known(0.6, period_us)
         for share in (0.6, 0.3):
             _, periods = seen(share, of, phase, start)

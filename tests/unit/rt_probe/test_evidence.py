@@ -70,7 +70,7 @@ class StepTest(base.BaseTestCase):
             after(threads={7: now}), **kwargs)
 
     def test_thread_that_never_slept(self):
-        """While it waits, what it waits is not counted yet."""
+        """The kernel does not count the wait of a thread that still waits."""
         self.assertEqual(sources.SCHEDSTAT, self.threads(
             thread(), thread(run=150, wait=280)))
 
@@ -83,7 +83,7 @@ class StepTest(base.BaseTestCase):
             thread(), thread(run=150, wait=230, slept=3)))
 
     def test_thread_that_waits_now(self):
-        """Up to a period of it is not counted yet."""
+        """Up to a period of the wait is not counted yet."""
         before = START._replace(threads={7: thread()})
         found = evidence.step(before, after(threads={
             7: thread(run=150, wait=280, slept=3)}), _PERIOD, 1)
@@ -91,7 +91,7 @@ class StepTest(base.BaseTestCase):
                          (found.source, found.unwanted_ns))
 
     def test_thread_that_slept_again_and_again(self):
-        """Of what a thread waits nothing is left over; of sleep there is."""
+        """In a long step an uncounted wait is negligible, but sleep is not."""
         start, before = (START._replace(at_ns=ms * _MS, threads={7: thread(
             run=0.3 * ms, wait=0.55 * ms, slept=ms)}) for ms in (0, 500))
         now = after(ms=1000, threads={
@@ -113,7 +113,7 @@ class StepTest(base.BaseTestCase):
             7: thread(run=150, wait=350)})))
 
     def test_thread_that_begins_to_want_more(self):
-        """What it slept before could have been had on top."""
+        """The thread could have used the time that it slept before, too."""
         before = START._replace(threads={7: thread()})
         for wait, runnable, source in (
                 (180, True, sources.SCHEDSTAT), (170, True, ''),

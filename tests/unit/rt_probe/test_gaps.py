@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Bursts as simulated servers see them: what their gaps tell."""
+"""The estimates from the gaps of bursts on simulated servers."""
 
 import itertools
 
@@ -26,7 +26,7 @@ def server(share, period_us):
 
 
 def seen(trace):
-    """The gaps of a burst that alone uses up a server."""
+    """Returns the gaps of a burst that uses up a server alone."""
     runs = [(round(begin * 1000), round(end * 1000))
             for begin, end in trace.runs_us.tolist()]
     used, found = 0, []
@@ -49,7 +49,7 @@ class EstimateTest(base.BaseTestCase):
                       period_ms=st.sampled_from([10, 20, 50, 100]),
                       known=st.booleans())
     def test_alone_it_is_the_share(self, share, period_ms, known):
-        """Whether the period is known or looked for."""
+        """The estimate is right with and without a known period."""
         period_us = 1000 * period_ms
         share = round(share * period_us) / period_us
         trace, = cbs.simulate([server(share, period_us)],

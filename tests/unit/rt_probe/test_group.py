@@ -41,7 +41,7 @@ class GroupTest(base.BaseTestCase):
         self.assertIsNone(self.limited())
 
     def test_limit_of_a_group_above(self):
-        """That of a pod, for one of its containers."""
+        """The limit of a pod binds each of its containers."""
         self.tree.second('/pod/a')
         self.tree.unified('/pod', used_us=9)
         self.tree.unified('/pod/a', limit='max 100000')

@@ -25,7 +25,7 @@ class DirectoriesTest(base.BaseTestCase):
                          self.found())
 
     def test_of_a_container_whose_group_is_mounted(self):
-        """As libvirt and Docker do without a cgroup namespace."""
+        """libvirt and Docker mount this without a cgroup namespace."""
         self.tree.first('/machine/a/inner', shown='/machine/a')
         self.tree.quota('/inner')
         self.assertEqual('/sys/fs/cgroup/cpu/inner', self.found()['cpu'])

@@ -23,7 +23,7 @@ class ReportTest(base.BaseTestCase):
         self.assertEqual(REPORT._asdict(), json.loads(line))
 
     def test_any_words(self):
-        """They may come from the kernel."""
+        """The odd characters may come from the kernel."""
         odd = REPORT._replace(reason='"\\\n\u00e4', absent={
             'a"': '\\'}, at=1e12, used=1e-9)
         self.assertEqual(odd._asdict() | {'used': 0.0},

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Bursts that really run, on whatever CPU time there is."""
+"""Bursts that really run, with the CPU time that this machine has."""
 
 import os
 import signal
@@ -42,13 +42,13 @@ class BurstTest(base.BaseTestCase):
         self.assertRaises(ChildProcessError, os.waitpid, children[0], 0)
 
     def test_orphan(self):
-        """With a probe killed by SIGKILL it stops at its next gap."""
+        """A burst whose probe was killed by SIGKILL stops at its next gap."""
         order = spin.Order(False, None, 4 * _MS, time.thread_time_ns)
         trace = spin._spin(order, parent=-1)
         self.assertIn(trace.stopped, ('the probe has ended', ''))
 
     def test_vnf_that_becomes_busy(self):
-        """All that the group uses from a moment on is not the burst's."""
+        """From some moment on, others use all the CPU time of the group."""
         begin = time.monotonic_ns()
 
         def used_ns():
@@ -67,7 +67,7 @@ class BurstTest(base.BaseTestCase):
         self.assertEqual('the group is gone', str(error))
 
     def test_no_right(self):
-        """As an ordinary user, whom no limit allows real-time tasks."""
+        """A user without RLIMIT_RTPRIO may not run real-time tasks."""
         if os.geteuid():
             self.skipTest('only root can become somebody without rights')
         pid = os.fork()
@@ -86,7 +86,7 @@ class BurstTest(base.BaseTestCase):
         return 2
 
     def test_sigterm(self):
-        """The child has no handler of the probe's."""
+        """The child does not inherit the signal handlers of the probe."""
         ready, spins = os.pipe()
 
         def used_ns():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The law of the interval, on servers of the simulator, and its windows."""
+"""The law of supply on simulated servers, and windows of supplies."""
 
 import statistics
 
@@ -53,7 +53,7 @@ class LawTest(base.BaseTestCase):
                       start=st.floats(2, 20), length=st.floats(0.1, 15))
     def test_cbs_holds_the_share_in_any_window(
             self, share, beside, period_us, other_us, start, length):
-        """Also beside another server, which moves budgets about."""
+        """The law also holds beside a server that shifts the budgets."""
         share = round(share * period_us) / period_us
         trace, _ = cbs.simulate(
             [server(share, period_us), server(beside, other_us)],
@@ -113,7 +113,7 @@ class WindowTest(base.BaseTestCase):
         self.assertAlmostEqual(0.305, self.window.estimate().available)
 
     def test_halved_is_told_once(self):
-        """The step of the change has both; it counts no longer after it."""
+        """The step of the change has both shares; the next step drops it."""
         told = self.add(*[0.6] * 8, 0.4, 0.3, 0.3)
         self.assertEqual([None] * 8, told[:8])
         self.assertAlmostEqual(0.6, told[8])
@@ -164,7 +164,7 @@ class WindowTest(base.BaseTestCase):
     @hypothesis.given(share=st.floats(0.1, 0.9), beside=st.floats(0.05, 0.35),
                       period_us=_PERIODS_US, other_us=_PERIODS_US)
     def test_no_false_alarm(self, share, beside, period_us, other_us):
-        """A reservation that stays is never told to have changed."""
+        """A constant reservation is never reported as changed."""
         hypothesis.assume(share + beside <= 0.95)
         trace, _ = cbs.simulate(
             [server(share, period_us), server(beside, other_us)],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The kernel's own files of our own threads."""
+"""The files of the real kernel for threads of the test itself."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reports from one reading to the next, on files that change meanwhile."""
+"""Reports from one reading to the next, on files that change in between."""
 
 import os
 import subprocess
@@ -150,7 +150,7 @@ class WatchTest(base.BaseTestCase):
                          (found.method, found.reason))
 
     def test_moved_to_another_group(self):
-        """It is found again."""
+        """The group is found again."""
         watched = self.watch()
         self.tree.first('/b')
         self.tree.quota('/b')
@@ -189,7 +189,7 @@ class ProcessTest(base.BaseTestCase):
         self.assertIn('steal', found.absent)
 
     def test_machine(self):
-        """Whatever there is: what is used is known, and it is a report."""
+        """On any machine there is a report, and the used CPU time is known."""
         watched = watch.Watch(watch.Options())
         watched.start()
         time.sleep(0.1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is measured yet, what is missing, and the file that comes of it."""
+"""The cells that are measured, those that are missing, and the file."""
 
 import itertools
 import pathlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The traffic, and the counts of what was done with it."""
+"""The traffic for functions, and the counts of their work."""
 
 import socket
 import struct

@@ -29,7 +29,7 @@ SMALL = {
 
 
 def changed(path, value):
-    """SMALL with another value at a path; None: without it."""
+    """Returns SMALL with another value at a path; None: without the key."""
     data = copy.deepcopy(SMALL)
     *above, last = path.split('.')
     inner = data
@@ -58,7 +58,7 @@ class FileTest(base.BaseTestCase):
         return document.load(self.path)
 
     def refused(self, data):
-        """The sentence, without the path."""
+        """Returns the sentence of the error without the path of the file."""
         error = str(self.assertRaises(
             exception.InvalidMatrix, self.load, data))
         self.assertTrue(error.startswith(f'{self.path}: '), error)

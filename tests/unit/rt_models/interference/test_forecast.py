@@ -37,7 +37,7 @@ def shared(*types):
 
 
 def plainly(model, there):
-    """The throughput of each server by itself, after the definition."""
+    """Returns the throughput of each server, by the definition."""
     servers = [server for server, count in there.counts
                for _ in range(count)]
     found = {SHARED: 0.0, RESERVED: 0.0}
@@ -72,13 +72,13 @@ class ForecastTest(base.BaseTestCase):
         self.assertAlmostEqual(1.0, growth.gain(1.0, 1.0))
 
     def test_nobody_is_sought_for_a_cell_above_1(self):
-        """Measured cells are there; it is their noise."""
+        """A measured cell above 1 shows only noise."""
         model = forecast.Model([matrix.Matrix(
             SHARED, {'a': ''}, {'a': {'a': 1.2}}, {}, {}, {})])
         self.assertEqual(2.0, model.throughput(shared('a', 'a')).shared)
 
     def test_the_next_server_counts_in_part(self):
-        """I beside nothing takes from the II that may come."""
+        """A lone I would take throughput from an II that comes next."""
         first, next_ = (neighbours.Server(SHARED, each)
                         for each in ('I', 'II'))
         growth = PUBLISHED.growth(neighbours.NONE, first)

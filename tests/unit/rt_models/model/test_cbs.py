@@ -52,7 +52,7 @@ class LimitsTest(base.BaseTestCase):
                                        load, reservation, one), delta=1e-4)
 
     def test_long_periods_are_a_whole_cpu(self):
-        """No busy period gets to the end of a budget."""
+        """Every busy period ends before the budget does."""
         reservation, load = given(0.5, 0.5, 1e4)
         seen = response_time(reservation, load)
         rates = load.arrival_rate_hz, load.service_rate_hz
@@ -73,7 +73,7 @@ class LimitsTest(base.BaseTestCase):
                 seen.survival(time), delta=1e-6)
 
     def test_rare_requests(self):
-        """By hand: alone, exponential work C against 5 ms every 10 ms."""
+        """By hand: exponential work C alone, with 5 ms every 10 ms."""
         reservation, load = given(0.5, 1e-7, 2)
         seen = response_time(reservation, load)
         for time, work in ((1000, 1000), (5000, 5000), (8000, 5000),
@@ -90,7 +90,7 @@ class LimitsTest(base.BaseTestCase):
         self.assertAlmostEqual(0, seen.survival(1e9), delta=1e-6)
 
     def test_integrals_are_exact(self):
-        """Far shorter panels change nothing, also where supplies jump."""
+        """Far shorter panels change nothing, even at kinks of the supply."""
         seen = response_time(*given(0.1, 0.3, 5))
         times = [PERIOD_US * number / 20 for number in range(1, 61)]
         values = [seen.survival(time) for time in times]

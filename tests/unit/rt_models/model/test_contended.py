@@ -32,14 +32,14 @@ class PredictTest(base.BaseTestCase):
         self.assertAlmostEqual(1e6 / 600 + 400 * 2.25, trip.mean_us)
 
     def test_overhead_is_taken_from_the_runtime(self):
-        """Less is served, and the server waits longer for its period."""
+        """The server serves less, and waits longer for its next period."""
         less = rt_reservation.Reservation(1500, 2000)
         self.assertAlmostEqual(
             contended.predict(LOAD, less).mean_us,
             contended.predict(LOAD, RESERVATION, overhead_us=100).mean_us)
 
     def test_network(self):
-        """Two exponential times; (1 + t) exp(-t) where they are equal."""
+        """Two exponential times; for equal means (1 + t) exp(-t)."""
         for rate in (4000, 1600, 1600.001, 1200):
             way = rt_load.Network(0, rate)
             trip = contended.predict(LOAD, RESERVATION, way)
@@ -87,5 +87,5 @@ class InverseTest(base.BaseTestCase):
         error = self.assertRaises(
             exception.NoAnswer, contended.smallest_runtime_us, LOAD,
             rt_load.Target(1000), 2000, 0.95)
-        self.assertIn('with 1900 us every 2000 us, the most allowed',
+        self.assertIn('with 1900 us every 2000 us, the most that is allowed',
                       str(error))

@@ -41,7 +41,7 @@ class PredictTest(base.BaseTestCase):
         self.assertAlmostEqual(1, fast.percentile_us(0.99) / alone, 2)
 
     def test_two_equal_queues(self):
-        """Of a sum of two exponential times: (1 + t) exp(-t)."""
+        """The survival of two exponential times is (1 + t) exp(-t)."""
         whole = rt_reservation.Reservation(100, 100)
         trip = exact.predict(LOAD, whole, rt_load.Network(50, 2000))
         self.assertAlmostEqual(2100, trip.mean_us, delta=0.1)
@@ -148,7 +148,7 @@ class InverseTest(base.BaseTestCase):
                          exact.runtime_for_mean(**keywords))
 
     def test_any_time_will_do(self):
-        """What serves the requests, and leaves 2 % of the reservation."""
+        """The smallest runtime serves the requests and leaves 2 % unused."""
         self.assertEqual(
             math.ceil(1000 / 2 / 0.98), exact.runtime_for_mean(
                 arrival_rate_hz=1000, service_rate_hz=2000, period_us=1000,
@@ -157,12 +157,12 @@ class InverseTest(base.BaseTestCase):
     def test_no_answer(self):
         for keywords, reason in (
                 ({'target_us': 900}, 'with 1000 us every 1000 us, the most '
-                 'allowed, it is 1000 us'),
+                 'that is allowed, the response time is 1000 us'),
                 ({'target_us': 2000, 'max_share': 0.73}, 'with 730 us every '
-                 '1000 us, the most allowed, it is 20'),
+                 '1000 us, the most that is allowed, the response time is 20'),
                 ({'target_us': 2000, 'max_share': 0.5}, 'to serve these '
-                 'requests at all takes a share of 0.511 and there is '
-                 '0.500'),
+                 'requests at all takes a share of 0.511, and the largest '
+                 'share is 0.500'),
                 ({'target_us': 2000, 'network_delay_us': 1000},
                  'the way there and back alone takes 2000 us')):
             error = self.assertRaises(

@@ -38,7 +38,7 @@ class LateTest(base.BaseTestCase):
               (GROUPS, company.fixed_priorities(4000)))
     @ddt.unpack
     def test_holds_for_each_request(self, known, simulated):
-        """Beside busy and idle neighbours, against the fluid queue."""
+        """The server beside neighbours is compared with the fluid queue."""
         draw = random.Random(seeds.seed())  # noqa: S311
         for _ in range(_SETS):
             servers = company.admitted(draw, simulated, 10_000)
@@ -110,7 +110,7 @@ class SimulateTest(base.BaseTestCase):
             self.assertIn('on one CPU', str(error))
 
     def test_load(self):
-        """A lone server under hard CBS is that of ``lone``."""
+        """A server alone under hard CBS gives the same result as ``lone``."""
         one = rt_reservation.Reservation(1600, 2000)
         requests = traffic.poisson(rt_load.Load(1000, 2000), 500, 1)
         np.testing.assert_allclose(

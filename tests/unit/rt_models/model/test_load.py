@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: what the models may be asked."""
+"""What is tested here: the input that the models accept."""
 
 import math
 
@@ -75,7 +75,8 @@ class LoadTest(base.BaseTestCase):
             rt_load.Load(500, 1000), reservation)
         self.assertEqual(
             'Invalid arrival rate in Hz 500: the reservation takes 500 '
-            'requests a second, so ever more would wait; give more runtime.',
+            'requests per second, so that the queue would grow without end; '
+            'give more runtime.',
             str(error))
         rt_load.check_network(rt_load.Load(499, 1), rt_load.Network())
         self.assertRaises(exception.InvalidLoad, rt_load.check_network,

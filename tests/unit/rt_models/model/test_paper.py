@@ -122,8 +122,8 @@ class InverseTest(base.BaseTestCase):
             exception.NoAnswer, paper.runtime_for_mean, max_share=0.74,
             **keywords)
         self.assertEqual(
-            'No reservation gives a mean of 2000 us: it takes a share of '
-            '0.750 and there is 0.740.', str(error))
+            'No reservation gives a mean of 2000 us: this takes a share of '
+            '0.750, and the largest share is 0.740.', str(error))
 
     def test_never_less_than_the_kernel_takes(self):
         self.assertEqual(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: answers by simulation, against others."""
+"""What is tested here: results of simulations, against other models."""
 
 import ddt
 import fixtures
@@ -37,7 +37,7 @@ class PredictTest(base.BaseTestCase):
 
     @ddt.data(0.1, 2.0)
     def test_groups(self, length):
-        """A longer run with other requests; bars of the benchmark."""
+        """A longer run with other requests gives about the same."""
         rate = rt_load.US_PER_S / (length * RESERVATION.period_us)
         load = rt_load.Load(0.6 * RESERVATION.share * rate, rate)
         trip = simulated.predict(load, RESERVATION, kernel=GROUPS)
@@ -69,14 +69,14 @@ class PredictTest(base.BaseTestCase):
         self.assertEqual(one.mean_us, other.mean_us)
 
     def test_far_neighbours(self):
-        """A request in a thousand of their periods ends in time."""
+        """The simulation ends in time with a request in a thousand periods."""
         rare = rt_load.Load(1, 5)
         simulated.predict(rare, rt_reservation.Reservation(
             2_000_000, 4_000_000), beside=[
                 rt_reservation.Reservation(200, 1000)], runs=1)
 
     @ddt.data(
-        ({'load': rt_load.Load(99, 250)}, 'nothing can be said'),
+        ({'load': rt_load.Load(99, 250)}, 'the model gives no result'),
         ({'reservation': rt_reservation.Reservation(8_000, 9_000)},
          'keeps no period below'),
         ({'reservation': rt_reservation.Reservation(17_000, 20_000)},
@@ -95,7 +95,7 @@ class PredictTest(base.BaseTestCase):
         trip = simulated.predict(LOAD, RESERVATION, kernel=GROUPS, runs=1)
         error = self.assertRaises(exception.InvalidLoad, trip.percentile_us,
                                   0.9999)
-        self.assertIn('at most 0.9995', str(error))
+        self.assertIn('no percentile above 0.9995', str(error))
 
 
 class InverseTest(base.BaseTestCase):

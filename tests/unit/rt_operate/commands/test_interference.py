@@ -55,7 +55,7 @@ class InterferenceTest(commands.CommandTest):
             status, out, err = self.run_main('interference', action, path)
             self.assertEqual((1, ''), (status, out))
             self.assertEqual(
-                f"nova-rt: {path}: format: it is 'x'; give "
+                f"nova-rt: {path}: format: 'x' is not allowed; give "
                 f'nova-rt-interference/1.\n', err)
 
     def test_usage(self):

@@ -154,7 +154,7 @@ class PredictTest(CommandTest):
         (('--vcpus', '0'), 'Invalid number of vCPUs 0'),
         (('--tick-us', '4000'), 'cbs is charged by a timer'),
         (('--kernel', 'rt_group_sched', '--tick-us', '0'),
-         'rt_group_sched needs a positive one'),
+         'rt_group_sched needs a tick above 0'),
         (('--kernel', 'rt_group_sched', '--tick-us', '1000'),
          'keeps no period below 2500 us'),
         (('--runtime-us', '3000'), 'more than the period of 2000'),
@@ -172,7 +172,7 @@ class PredictTest(CommandTest):
         (('--network-rate', '900'), 'the network takes 900 requests'),
         (('--overhead-us', '1600'), 'Invalid overhead in us 1600.0'),
         (('--overhead-us', '5', '--model', 'paper'),
-         'the model of the paper knows none'))
+         'the model of the paper has no overhead'))
     @ddt.unpack
     def test_refused(self, argv, reason):
         status, out, err = self.run_main(*PREDICT, *argv)
@@ -246,7 +246,7 @@ class PlanTest(CommandTest):
     @ddt.data(
         (('--target-ms', '1'), 'with 1900 us every 2000 us, the most'),
         (('--mean-ms', '2', '--max-share', '0.7'),
-         'with 1400 us every 2000 us, the most allowed'),
+         'with 1400 us every 2000 us, the most that is allowed'),
         (('--mean-ms', '2', '--max-share', '1.5'), 'Invalid maximum share'),
         (('--mean-ms', '2', '--network-delay-us', '1000'),
          'the way there and back alone takes 2000 us'),

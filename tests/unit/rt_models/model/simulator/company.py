@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Random sets of reservations that share a CPU, and what each one loses."""
+"""Random sets of reservations on one CPU, and what each of them lacks."""
 
 from collections.abc import Callable, Sequence
 import dataclasses
@@ -33,7 +33,7 @@ Shape = tuple[list[int], list[float]]
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """What is simulated; *rule* None: EDF, charged at ticks if there are."""
+    """The kernel to simulate; *rule* None: EDF, charged at ticks if given."""
 
     name: str
     tick_us: int = 0
@@ -60,14 +60,14 @@ class Kernel:
 
 
 def fixed_priorities(tick_us: int) -> Kernel:
-    """Mainline as it is, in which nobody can rely on turns."""
+    """Mainline itself, where no server can rely on the order of turns."""
     return Kernel('rt_group_sched', tick_us, schedulability.FixedPriorities(
         48, tick_us, 5 * tick_us // 2))
 
 
 def periods_us(draw: random.Random, count: int, shortest_us: int
                ) -> list[int]:
-    """Any, or harmonic ones, or one for all."""
+    """Draws periods: any, harmonic ones, or the same for all."""
     span = math.log(LONGEST_US / shortest_us)
 
     def one() -> int:
@@ -84,7 +84,7 @@ def periods_us(draw: random.Random, count: int, shortest_us: int
 
 
 def shape(draw: random.Random, shortest_us: int) -> Shape:
-    """Periods of 2 to 5 servers, and how they divide what there is."""
+    """Draws the periods of 2 to 5 servers and their parts of the total."""
     count = draw.randint(2, 5)
     cuts = sorted((0.0, 1.0, *(draw.random() for _ in range(count - 1))))
     parts = [max(0.01, high - low)
@@ -95,7 +95,7 @@ def shape(draw: random.Random, shortest_us: int) -> Shape:
 
 def scaled(shaped: Shape, total: float
            ) -> list[rt_reservation.Reservation]:
-    """Reservations that add up to *total*."""
+    """Returns reservations whose shares add up to *total*."""
     return [rt_reservation.Reservation(max(2, int(total * part * period)),
                                        period)
             for period, part in zip(*shaped, strict=True)]
@@ -103,7 +103,7 @@ def scaled(shaped: Shape, total: float
 
 def largest(shaped: Shape, admits: Callable[[Reservations], bool],
             total: float = CAP) -> float:
-    """How far up to *total* a set may grow, and be admitted."""
+    """Returns how large an admitted set may grow, up to *total*."""
     low, high = 0.0, total
     if admits(scaled(shaped, total)):
         return total
@@ -118,7 +118,7 @@ def largest(shaped: Shape, admits: Callable[[Reservations], bool],
 
 def admitted(draw: random.Random, kernel: Kernel, shortest_us: int
              ) -> list[rt_reservation.Reservation]:
-    """A random set that *kernel* takes, most of them as large as can be."""
+    """Draws a set that *kernel* admits, mostly as large as possible."""
     while True:
         shaped = shape(draw, shortest_us)
         found = scaled(shaped, largest(shaped, kernel.admits,
@@ -132,7 +132,7 @@ def points(*values: float) -> numeric.Floats:
 
 
 def requests(*pairs: tuple[float, float]) -> traffic.Requests:
-    """Of (arrival, CPU time), in us."""
+    """Returns requests from pairs (arrival, CPU time), in us."""
     return traffic.Requests(*(points(*column)
                               for column in zip(*pairs, strict=True)))
 
@@ -144,7 +144,7 @@ def busy_from(time_us: float) -> traffic.Requests:
 def random_requests(draw: random.Random,
                     reservation: rt_reservation.Reservation,
                     until_us: float) -> traffic.Requests:
-    """Too many or too few, short or long: now idle, now in arrears."""
+    """Draws requests by which a server is sometimes idle, sometimes behind."""
     work_us = reservation.runtime_us * math.exp(draw.uniform(-2, 2))
     rate = draw.uniform(0.5, 1.1) * reservation.share / work_us
     return traffic.poisson(
@@ -153,7 +153,7 @@ def random_requests(draw: random.Random,
 
 
 class Lost(NamedTuple):
-    """What a busy server had less than it reserved, in us.
+    """Returns how much less than it reserved a busy server got, in us.
 
     :ivar first: over its first PERIODS periods
     :ivar any: over any PERIODS periods
@@ -167,7 +167,7 @@ class Lost(NamedTuple):
 
 def lost(draw: random.Random, kernel: Kernel, reservations: Reservations,
          poisson: bool) -> list[Lost]:
-    """What each busy server of a set lacks.
+    """Returns how much each busy server of a set lacks.
 
     :param poisson: one server, drawn, is always busy and the others have
         random requests; else all are

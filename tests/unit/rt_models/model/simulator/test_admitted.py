@@ -30,7 +30,7 @@ _ROUNDING_US = 1e-3
 class AdmittedTest(base.BaseTestCase):
 
     def check(self, kernel, poisson, later_us, single_us):
-        """At least 0.99 of the share over the first 20 periods.
+        """Each server gets 0.99 of its share over the first 20 periods.
 
         :param later_us: what any later 20 periods may lack beside that
         :param single_us: what a single period may lack
@@ -51,13 +51,13 @@ class AdmittedTest(base.BaseTestCase):
 
     @ddt.data(False, True)
     def test_cbs(self, poisson):
-        """Each period has all of its runtime."""
+        """Each server gets its whole runtime in each period."""
         self.check(company.Kernel('cbs'), poisson, 0, 0)
 
     @ddt.data((1000, False), (4000, False), (4000, True))
     @ddt.unpack
     def test_sched_deadline_at_ticks(self, tick, poisson):
-        """A server pays for its own tick, and waits for another's."""
+        """A server pays for its own tick, and waits for that of another."""
         self.check(company.Kernel('sched_deadline', tick), poisson,
                    2 * tick, 2 * tick)
 
@@ -69,7 +69,7 @@ class AdmittedTest(base.BaseTestCase):
 
 
 class CheatTest(base.BaseTestCase):
-    """Turns of one tick are none: who sleeps at ticks is always first.
+    """A slice of one tick never ends for a server that sleeps at ticks.
 
     Two servers of 47.5 ms every 100 ms at one priority.  One sleeps until
     the other's period begins, and uses its runtime late and early again.
@@ -78,7 +78,7 @@ class CheatTest(base.BaseTestCase):
     TICK, RUNTIME, PERIOD = 4000, 47_500, 100_000
 
     def period_us(self, ticks):
-        """What the other one gets in that period."""
+        """Returns what the other server gets in that period."""
         reservation = rt_reservation.Reservation(self.RUNTIME, self.PERIOD)
         naps = range(0, self.PERIOD + 1, self.TICK)
         cheat = company.requests(

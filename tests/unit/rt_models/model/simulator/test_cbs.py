@@ -41,7 +41,7 @@ class ByHandTest(base.BaseTestCase):
                    server(3, 10, (0, 3)), server(2, 5, (0, 2)))
 
     def test_preemption(self):
-        """The other arrives at 1 with the deadline 6."""
+        """The other server arrives at 1 with the deadline 6."""
         self.check([[5], [2]],
                    server(3, 10, (0, 3)), server(2, 5, (1, 2)))
 
@@ -73,7 +73,7 @@ class ByHandTest(base.BaseTestCase):
             np.array([5, 6, 8, 15, 20])).tolist())
 
     def test_stopped(self):
-        """What is not done by then was not answered."""
+        """A request that is not done by then has no answer."""
         trace, = cbs.simulate([server(3, 10, (0, 4))], until_us=5)
         self.assertEqual([math.inf], trace.responses_us.tolist())
         self.assertEqual([[0, 3]], trace.runs_us.tolist())
@@ -88,7 +88,7 @@ class TicksTest(base.BaseTestCase):
                 servers, ticks.Ticks(4), until_us=until)])
 
     def test_overrun_is_paid(self):
-        """Of 3 us 4 were used; the next budget is 2, seen at 12."""
+        """The server used 4 of 3 us, so its next budget is 2 us."""
         self.check([[[0, 4], [10, 12], [20, 24]]], server(3, 10, (0, 10)))
 
     def test_budget_used_when_it_leaves_the_cpu(self):
@@ -104,7 +104,7 @@ class TicksTest(base.BaseTestCase):
         self.check([[[0, 8], [10, 11]]], server(1, 2, (0, 9)))
 
     def test_behind_an_overrun(self):
-        """The other one, due at 9, begins at the tick."""
+        """The other server, with the deadline 9, begins at the tick."""
         self.check([[[0, 4]], [[4, 6]]],
                    server(3, 8, (0, 4)), server(2, 9, (0, 2)))
 
