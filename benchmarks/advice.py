@@ -96,20 +96,22 @@ def smallest_us(load: rt_load.Load, target: rt_load.Target, period_us: int
 
 
 def main() -> int:
+    """Tests all servers and returns the exit status."""
     count, seed = [*map(int, sys.argv[1:]), *(SERVERS, 1)[
         len(sys.argv) - 1:]]
     met = near = 0
     for number, (load, target) in enumerate(questions(count, seed)):
-        found = advice.advise(watched(load, 1_000 * seed + number), target,
-                              rt_kernel.CBS)
-        period_us = found.wanted.period_us
-        reached = reached_us(load, found.wanted.runtime_us, period_us)
-        above = found.wanted.runtime_us / smallest_us(load, target, period_us)
+        advised = advice.advise(watched(load, 1_000 * seed + number), target,
+                                rt_kernel.CBS)
+        period_us = advised.wanted.period_us
+        reached = reached_us(load, advised.wanted.runtime_us, period_us)
+        above = (advised.wanted.runtime_us
+                 / smallest_us(load, target, period_us))
         met += reached <= target.time_us
         near += above <= ABOVE
         print(f'{load.arrival_rate_hz:8.1f}/s of '
               f'{rt_load.US_PER_S / load.service_rate_hz:7.0f} us: p99 within '
-              f'{target.time_us / 1000:7.2f} ms by {found.wanted}: '
+              f'{target.time_us / 1000:7.2f} ms by {advised.wanted}: '
               f'{reached / 1000:7.2f} ms, {above - 1:+.1%} above the '
               f'smallest', flush=True)
     print(f'{met} of {count} meet their target, {near} are within '

@@ -103,12 +103,12 @@ def ask(port: int, load: rt_load.Load, count: int, seed: int) -> list[float]:
     draw = random.Random(seed)  # noqa: S311
     free: list[socket.socket] = []
     due: dict[socket.socket, float] = {}
-    took: list[float] = []
+    times: list[float] = []
     at = time.monotonic() + 0.1
-    while len(took) < count:
-        left = at - time.monotonic()
-        asked = len(took) + len(due)
-        if asked < count and left <= 0:
+    while len(times) < count:
+        remaining = at - time.monotonic()
+        sent = len(times) + len(due)
+        if sent < count and remaining <= 0:
             client = free.pop() if free else socket.create_connection(
                 ('127.0.0.1', port))
             client.sendall(_REQUEST.pack(
@@ -116,15 +116,15 @@ def ask(port: int, load: rt_load.Load, count: int, seed: int) -> list[float]:
             due[client] = at
             at += draw.expovariate(load.arrival_rate_hz)
             continue
-        wait = max(0, left) if asked < count else None
+        wait = max(0, remaining) if sent < count else None
         for client in select.select(list(due), [], [], wait)[0]:
             if not client.recv(4096):
                 raise ConnectionError('the server ended before it answered')
-            took.append((time.monotonic() - due.pop(client)) * 1e6)
+            times.append((time.monotonic() - due.pop(client)) * 1e6)
             free.append(client)
     for client in free:
         client.close()
-    return took
+    return times
 
 
 @contextlib.contextmanager
@@ -177,11 +177,12 @@ def judged_us(load: rt_load.Load, wanted: rt_reservation.Reservation,
     """Returns the percentile with the advised reservation."""
     with company(), serving(wanted) as (_, port), (
             futures.ProcessPoolExecutor(1)) as pool:
-        took = pool.submit(ask, port, load, JUDGED, seed).result()
-    return statistics.quantiles(took, n=1000)[int(PERCENTILE * 1000) - 1]
+        times = pool.submit(ask, port, load, JUDGED, seed).result()
+    return statistics.quantiles(times, n=1000)[int(PERCENTILE * 1000) - 1]
 
 
 def main(argv: Sequence[str]) -> int:
+    """Tests all servers and returns the exit status."""
     count, seed = [*map(int, argv), *(SERVERS, 1)[len(argv):]]
     kernel, _ = this_host.kernel(argparse.Namespace(kernel='auto',
                                                     tick_us=None))

@@ -124,17 +124,17 @@ def resident_mb(pid: int) -> float:
 
 def _answers(port: int, pids: list[int]) -> bool:
     """Returns whether the median of some answers is in time."""
-    took, used = [], []
+    ms, used = [], []
     for _ in range(ANSWERS):
         before = _cpu_s(pids)
         text, seconds = _scrape(port)
-        took.append(1000 * seconds)
+        ms.append(1000 * seconds)
         used.append(1000 * (_cpu_s(pids) - before))
-    print(f'answers of {len(text) / 1e6:.1f} MB in {min(took):.0f}, median '
-          f'{statistics.median(took):.0f} ms (at most {1000 * SCRAPE_S:.0f}), '
-          f'at most {max(took):.0f}; of CPU time {min(used):.0f}, median '
+    print(f'answers of {len(text) / 1e6:.1f} MB in {min(ms):.0f}, median '
+          f'{statistics.median(ms):.0f} ms (at most {1000 * SCRAPE_S:.0f}), '
+          f'at most {max(ms):.0f}; of CPU time {min(used):.0f}, median '
           f'{statistics.median(used):.0f} ms', flush=True)
-    return statistics.median(took) <= 1000 * SCRAPE_S
+    return statistics.median(ms) <= 1000 * SCRAPE_S
 
 
 def _asked(port: int, pids: list[int]) -> bool:
@@ -151,9 +151,10 @@ def _asked(port: int, pids: list[int]) -> bool:
 
 
 def agent() -> bool:
-    with socket.socket() as found:
-        found.bind(('127.0.0.1', 0))
-        port = found.getsockname()[1]
+    """Measures the service; returns whether it keeps its limits."""
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        port = probe.getsockname()[1]
     with guests([f'qemu-{number}' for number in range(GUESTS)]) as groups:
         pid = _serve(port)
         try:
@@ -195,42 +196,44 @@ def generation(monitor: monitor_look.Monitor, names: list[str]) -> int:
                       for name, group in groups.items())
         for child in [_live_in(group) for group in groups.values()]:
             os.waitpid(child, 0)
-        seen = monitor.look()
+        window = monitor.look()
         monitor.watch([])
-    return sum(1 for name in names if seen.answered[name].edges
-               and seen.seen[name].whole.totals.ran)
+    return sum(1 for name in names if window.answered[name].edges
+               and window.seen[name].whole.totals.ran)
 
 
 def map_bytes() -> int:
     """Returns the bytes of the maps that this process holds."""
-    found = 0
+    total = 0
     for link in pathlib.Path('/proc/self/fdinfo').iterdir():
         with contextlib.suppress(OSError):  # the descriptor of this list
             lines = dict(line.split(':', 1) for line in
                          link.read_text().splitlines() if ':' in line)
-            found += int(lines.get('memlock', 0)) if 'map_type' in lines else 0
-    return found
+            total += int(lines.get('memlock', 0)) if 'map_type' in lines else 0
+    return total
 
 
 def soak(count: int) -> bool:
-    rows, seen = [], 0
+    """Lets many servers come and go; returns whether nothing leaks."""
+    rows, answered = [], 0
     with stand_ins.monitor() as monitor:
         for first in range(0, count, AT_ONCE):
-            seen += generation(monitor, [
+            answered += generation(monitor, [
                 f'{first + number}' for number in range(AT_ONCE)])
             rows.append((map_bytes(), resident_mb(os.getpid()),
                          len(os.listdir('/proc/self/fd'))))
     settled = rows[len(rows) // 10]
-    print(f'{seen} of {count} servers that came and went were seen to '
+    print(f'{answered} of {count} servers that came and went were seen to '
           f'answer: maps {settled[0] / 1e6:.1f} to {rows[-1][0] / 1e6:.1f} '
           f'MB, resident {settled[1]:.1f} to {rows[-1][1]:.1f} MB, '
           f'descriptors {settled[2]} to {rows[-1][2]}')
-    return (seen == count and rows[-1][0] <= settled[0]
+    return (answered == count and rows[-1][0] <= settled[0]
             and rows[-1][1] <= settled[1] + FLAT_MB
             and rows[-1][2] <= settled[2])
 
 
 def main() -> int:
+    """Runs both tests and returns the exit status."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else MANY
     return 0 if all([agent(), soak(count)]) else 1
 

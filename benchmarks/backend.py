@@ -56,6 +56,7 @@ def leaves(interface: base.KernelInterface, guest: str, vcpus: int
 
 @contextlib.contextmanager
 def groups(root: pathlib.Path, names: list[str]) -> Iterator[None]:
+    """Makes groups, and removes them at the end of the block."""
     made = []
     try:
         for name in names:
@@ -71,6 +72,7 @@ def groups(root: pathlib.Path, names: list[str]) -> Iterator[None]:
 
 
 def ms(action: Callable[[], object]) -> float:
+    """Returns how many ms an action takes."""
     started = time.perf_counter()
     action()
     return (time.perf_counter() - started) * 1000
@@ -94,8 +96,9 @@ def measure(interface: base.KernelInterface, files: CountedFS,
 
 
 def main() -> int:
+    """Runs all rounds and returns the exit status."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 50
-    others = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    other_servers = int(sys.argv[2]) if len(sys.argv) > 2 else 20
     # Like nova-compute, this has a root helper; here it needs no sudo.
     cfg.CONF([], project='nova-rt-bench')
     if os.geteuid() == 0:
@@ -106,7 +109,7 @@ def main() -> int:
     if interface is None:
         sys.exit('the kernel offers no interface')
     root = pathlib.Path(interface._root)
-    busy = [f'/{TOP}/other-{number}' for number in range(others)]
+    busy = [f'/{TOP}/other-{number}' for number in range(other_servers)]
     names = [name for vcpus in GUESTS.values() for name in leaves(
         interface, f'/{TOP}/guest-{vcpus}', vcpus)]
     bad = False
@@ -114,7 +117,7 @@ def main() -> int:
         interface.reserve({name: base.Budget({0: RUNTIME_US}, PERIOD_US)
                            for name in busy})
         try:
-            print(f'{interface.name}, beside {others} other servers, '
+            print(f'{interface.name}, beside {other_servers} other servers, '
                   f'{rounds} rounds')
             for kind, vcpus in GUESTS.items():
                 count, own, bare = measure(

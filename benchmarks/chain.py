@@ -97,35 +97,36 @@ def told_hz(program: str, folder: str, groups: dict[str, pathlib.Path],
     with stand_ins.monitor(*watched) as monitor:
         before = monitor.look()
         ask(program, folder, port, LOW_HZ, LOW_S)
-        look = monitor.look().since(before)
+        window = monitor.look().since(before)
     used = {one.uuid: operational.Centre(
-        look.seen[one.uuid].whole.totals.ran / 1e9 / look.span_s, 1, 1,
+        window.seen[one.uuid].whole.totals.ran / 1e9 / window.span_s, 1, 1,
         one.reservation.share if one.reservation else None
     ).tightest for one in watched}
-    asked = look.answered['web'].total(transactions.Role.SERVER).took.count
-    found = operational.saturation_rate_hz(used, asked / look.span_s)
-    if found is None:
+    count = window.answered['web'].total(transactions.Role.SERVER).took.count
+    rate = operational.saturation_rate_hz(used, count / window.span_s)
+    if rate is None:
         raise SystemExit('the chain got no requests')
-    print(f'At {asked / look.span_s:.1f} a second: ' + ', '.join(
+    print(f'At {count / window.span_s:.1f} a second: ' + ', '.join(
         f'{name} {part:.1%}' for name, part in used.items())
-        + f' of what they may use; {found[1]} saturates at {found[0]:.1f}')
-    return found[0]
+        + f' of what they may use; {rate[1]} saturates at {rate[0]:.1f}')
+    return rate[0]
 
 
 def main() -> int:
+    """Compares both rates and returns the exit status."""
     with (tempfile.TemporaryDirectory() as folder,
           stand_ins.groups(*TIERS) as groups, chain(groups) as port):
         program = stand_ins.compiled(traffic.SOURCE, folder)
-        told = told_hz(program, folder, groups, port)
+        rate = told_hz(program, folder, groups, port)
         reached = []
         for step in STEPS:
-            reached.append(ask(program, folder, port, step * told, STEP_S))
-            print(f'  {step * told:.1f} asked, {reached[-1]:.1f} answered '
+            reached.append(ask(program, folder, port, step * rate, STEP_S))
+            print(f'  {step * rate:.1f} asked, {reached[-1]:.1f} answered '
                   f'a second', flush=True)
-    off = told / max(reached) - 1
-    print(f'Told {told:.1f}, reached {max(reached):.1f} a second: {off:+.1%}, '
-          f'at most {MOST:.0%}')
-    return 0 if abs(off) <= MOST else 1
+    error = rate / max(reached) - 1
+    print(f'Told {rate:.1f}, reached {max(reached):.1f} a second: '
+          f'{error:+.1%}, at most {MOST:.0%}')
+    return 0 if abs(error) <= MOST else 1
 
 
 if __name__ == '__main__':

@@ -43,9 +43,9 @@ def questions(draw: random.Random, kernel: rt_kernel.Kernel, count: int
               ) -> list[tuple[planner.Question,
                               rt_reservation.Reservation]]:
     """Yields random loads and targets that have an answer, and the answer."""
-    found: list[tuple[planner.Question,
-                      rt_reservation.Reservation]] = []
-    while len(found) < count:
+    answered: list[tuple[planner.Question,
+                         rt_reservation.Reservation]] = []
+    while len(answered) < count:
         share, used = draw.uniform(0.1, 0.8), draw.uniform(0.2, 0.85)
         length_us = 10_000 * 0.05 * 400 ** draw.random()
         rate = rt_load.US_PER_S / length_us
@@ -56,10 +56,10 @@ def questions(draw: random.Random, kernel: rt_kernel.Kernel, count: int
         question = planner.Question(
             rt_load.Load(used * share * rate, rate), target, kernel=kernel)
         try:
-            found.append((question, planner.plan(question)))
+            answered.append((question, planner.plan(question)))
         except exception.NoAnswer:
             continue
-    return found
+    return answered
 
 
 def neighbours(draw: random.Random, kernel: rt_kernel.Kernel,
@@ -91,17 +91,18 @@ def met(draw: random.Random, question: planner.Question,
         cpu.Server(other, draw.choice((
             traffic.busy(), company.random_requests(draw, other, until))))
         for other in others)]
-    seen = simulation.simulate(question.kernel, servers, until)[0].responses_us
+    times = simulation.simulate(
+        question.kernel, servers, until)[0].responses_us
     # An unfinished request counts with the time that it has waited.
-    seen = np.minimum(seen, until - requests.arrivals_us)
+    times = np.minimum(times, until - requests.arrivals_us)
     # The random error of the fluid queue, which is known, is not a miss.
     fluid = lone.responses_us(traffic.Requests(
         requests.arrivals_us, requests.works_us / one.share), 1.0, 1.0)
-    known = paper.RoundTrip(question.load, one)
+    model = paper.RoundTrip(question.load, one)
     part = question.target.percentile
-    chance = (fluid.mean() - known.mean_us if part is None
-              else np.quantile(fluid, part) - known.percentile_us(part))
-    reached = seen.mean() if part is None else np.quantile(seen, part)
+    chance = (fluid.mean() - model.mean_us if part is None
+              else np.quantile(fluid, part) - model.percentile_us(part))
+    reached = times.mean() if part is None else np.quantile(times, part)
     return (bool(reached - chance <= question.target.time_us),
             one.share + sum(other.share for other in others))
 
@@ -111,10 +112,10 @@ def targets(count: int, requests: int) -> bool:
     good = True
     for kernel in KERNELS:
         draw = random.Random(1)  # noqa: S311
-        seen = [met(draw, question, one, requests)
-                for question, one in questions(draw, kernel, count)]
-        hits = sum(hit for hit, _ in seen)
-        full = statistics.mean(share for _, share in seen)
+        results = [met(draw, question, one, requests)
+                   for question, one in questions(draw, kernel, count)]
+        hits = sum(hit for hit, _ in results)
+        full = statistics.mean(share for _, share in results)
         print(f'{kernel.rule}: {hits} of {count} targets are met; the '
               f'pCPU is reserved to {full:.2f} on average', flush=True)
         good &= hits >= LEAST_MET * count
@@ -147,13 +148,14 @@ def _errors(kernel: rt_kernel.Kernel, period: int, share: float,
     load = rt_load.Load(used * share * rate, rate)
     trip = simulated.predict(load, one, kernel=kernel)
     sent = traffic.poisson(load, requests, 4711)
-    seen = simulation.simulate(kernel, [cpu.Server(one, sent)])[0].responses_us
+    times = simulation.simulate(
+        kernel, [cpu.Server(one, sent)])[0].responses_us
     # As in ``met``, but with a lone hard CBS server.
-    known = exact.predict(load, one)
+    model = exact.predict(load, one)
     control = lone.responses_us(sent, one.runtime_us, one.period_us)
-    mean = seen.mean() - control.mean() + known.mean_us
-    p99 = (np.quantile(seen, 0.99) - np.quantile(control, 0.99)
-           + known.percentile_us(0.99))
+    mean = times.mean() - control.mean() + model.mean_us
+    p99 = (np.quantile(times, 0.99) - np.quantile(control, 0.99)
+           + model.percentile_us(0.99))
     return trip.mean_us / mean - 1, trip.percentile_us(0.99) / p99 - 1
 
 
@@ -171,8 +173,8 @@ def capacity(count: int) -> None:
                     shaped, lambda wanted: _admits(
                         kernel, size, wanted)) / company.CAP)
             print(f'tick {tick} us, {size} pCPU: ' + ', '.join(
-                f'{kind} {statistics.mean(found):.3f}'
-                for kind, found in sorted(ratios.items())), flush=True)
+                f'{kind} {statistics.mean(values):.3f}'
+                for kind, values in sorted(ratios.items())), flush=True)
 
 
 def _kind(periods: list[int]) -> str:
@@ -190,14 +192,15 @@ def _admits(kernel: company.Kernel, size: int,
         range(size), round(company.CAP * rt_reservation.PPM), True,
         kernel.rule)
     for one in wanted:
-        found = cpus.fit(state, 1, one, policies.worst_fit)
-        if found is None:
+        chosen = cpus.fit(state, 1, one, policies.worst_fit)
+        if chosen is None:
             return False
-        state = state.claim(found, one)
+        state = state.claim(chosen, one)
     return True
 
 
 def main() -> int:
+    """Runs all tests and returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--quick', action='store_true',
                         help='test fewer targets, sets and requests')

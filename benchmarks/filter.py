@@ -49,6 +49,7 @@ def pass_job(nodes: list[Any], ours: bool, reserved: bool) -> rounds.Job:
 
 
 def bench_filters(report: rounds.Report, nodes: list[Any]) -> None:
+    """Times the filters."""
     ours = rt_filters.RTShareFilter()
     count = len(nodes)
     jobs = {
@@ -65,32 +66,34 @@ def bench_filters(report: rounds.Report, nodes: list[Any]) -> None:
             ours, nodes, True, new_maps=False),
         'RTShareFilter, no reservation': filter_job(ours, nodes, False),
     }
-    found = rounds.Rounds(jobs)
-    report.lines(found, jobs, count)
+    timed = rounds.Rounds(jobs)
+    report.lines(timed, jobs, count)
     report.goal('RTShareFilter, new maps / ImagePropertiesFilter',
-                found.ratio('RTShareFilter', 'ImagePropertiesFilter'), 1.0)
+                timed.ratio('RTShareFilter', 'ImagePropertiesFilter'), 1.0)
     report.goal('RTShareFilter, hosts without EDF / with it',
-                found.ratio('RTShareFilter, hosts without EDF',
+                timed.ratio('RTShareFilter, hosts without EDF',
                             'RTShareFilter'), 1.2)
     report.goal('us/host over AllHostsFilter, no reservation',
-                (found.median('RTShareFilter, no reservation')
-                 - found.median('AllHostsFilter')) / count * 1e6, 1.0)
+                (timed.median('RTShareFilter, no reservation')
+                 - timed.median('AllHostsFilter')) / count * 1e6, 1.0)
 
 
 def bench_pass(report: rounds.Report, nodes: list[Any], reserved: bool
                ) -> None:
+    """Times whole passes."""
     title = 'with' if reserved else 'no'
     without, ours = (f'pass, {title} reservation, {which} nova_rt'
                      for which in ('without', 'with'))
     jobs = {without: pass_job(nodes, False, reserved),
             ours: pass_job(nodes, True, reserved)}
-    found = rounds.Rounds(jobs)
-    report.lines(found, jobs, len(nodes))
+    timed = rounds.Rounds(jobs)
+    report.lines(timed, jobs, len(nodes))
     report.goal(f'pass, {title} reservation: with / without',
-                found.ratio(ours, without), 1.05)
+                timed.ratio(ours, without), 1.05)
 
 
 def main() -> int:
+    """Runs all rounds and returns the exit status."""
     passes.set_up()
     report = rounds.Report()
     for count in [int(text) for text in sys.argv[1:]] or [1000, 10000]:

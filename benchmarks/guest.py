@@ -125,6 +125,7 @@ def notes() -> list[int]:
 
 
 def main() -> int:
+    """Runs the guest and returns the exit status."""
     kernel, modules = sys.argv[1:]
     name = f'nrt{os.getpid()}'
     with tempfile.TemporaryDirectory() as folder:

@@ -76,6 +76,7 @@ def _published(state: cpus.CpuBandwidth) -> dict[str, str]:
 
 
 def compute_node(number: int, numa: str | None) -> Any:
+    """Returns a compute node as the scheduler reads it."""
     name = f'host{number:05d}'
     return objects.ComputeNode(
         id=number, uuid=f'{number:08x}-0000-4000-8000-{number:012x}',

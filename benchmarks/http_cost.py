@@ -62,14 +62,14 @@ def _ran_ns(source: paths.Paths | tap.Taps) -> int:
 
 
 def _watch(source: paths.Paths | tap.Taps) -> tap.Attacher:
-    found = [servers.Server(
+    watched = [servers.Server(
         taps.UUID, {}, taps=(socket.if_nametoindex(f'nrt{os.getpid()}'),),
         sockets=False, reservation=servers.Reservation(1, 2))]
     register = servers.Register()
-    source.apply(register.update(found))
+    source.apply(register.update(watched))
     source.point(register)
     attacher = tap.Attacher(source)
-    attacher.follow(found)
+    attacher.follow(watched)
     return attacher
 
 
@@ -87,6 +87,7 @@ def _ask(inside: int, header: bytes, count: int) -> None:
 
 
 def main() -> int:
+    """Measures all cases and returns the exit status."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else _COUNT
     with (taps.namespace() as inside, contextlib.closing(paths.Paths()) as
           http, contextlib.closing(tap.Taps()) as plain, _measuring()):

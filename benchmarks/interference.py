@@ -42,7 +42,7 @@ _ALMOST = 0.05
 #: No server loses more than four fifths to one neighbour.
 _LEAST = 0.2
 _WRONG = 0.1
-#: The default of interference_weight_multiplier, and the number of Nova's own
+#: The default of interference_weight_multiplier, and the weight of Nova's own
 #: weighers of CPUs, memory and disk, which agree if all servers are alike.
 _OURS, _NOVAS = 10.0, 3.0
 
@@ -89,6 +89,7 @@ def wrong(rng: random.Random, rows: Rows) -> Rows:
 
 
 def model(rows: Mapping[str, Mapping[str, float]]) -> forecast.Model:
+    """Returns a model with this matrix."""
     return forecast.Model([matrix.Matrix(
         SHARED, SHIPPED.types, rows, {}, {}, {})])
 
@@ -104,12 +105,12 @@ def ours(known: forecast.Model, slots: int) -> Chooser:
     def choose(hosts: list[Host], free: list[int],
                server: neighbours.Server) -> list[float]:
         mix = forecast.mix_of([hosts[at] for at in free], server)
-        found = []
+        values = []
         for at in free:
             growth = known.growth(hosts[at], server)
             ahead = growth.ahead(mix, _count(hosts[at]) + 1 < slots)
-            found.append(forecast.weight(growth.score(ahead).at(1.0, 1.0)))
-        return found
+            values.append(forecast.weight(growth.score(ahead).at(1.0, 1.0)))
+        return values
     return choose
 
 
@@ -129,6 +130,7 @@ def both(known: forecast.Model, slots: int) -> Chooser:
 
 def placed(arrivals: Sequence[str], slots: int, choose: Chooser,
            rng: random.Random) -> list[Host]:
+    """Places all arrivals; returns the hosts."""
     hosts = [neighbours.NONE] * HOSTS
     for name in arrivals:
         server = neighbours.Server(SHARED, name)
@@ -146,6 +148,7 @@ def _count(host: Host) -> int:
 
 
 def throughput(truth: forecast.Model, hosts: list[Host]) -> float:
+    """Returns the true throughput of all hosts."""
     return sum(truth.throughput(host).at(1.0) for host in hosts)
 
 
@@ -157,8 +160,8 @@ def best(truth: Rows, arrivals: Sequence[str]) -> float:
         for other in range(one):
             graph.add_edge(one, other, weight=_pair(
                 truth, name, there[other]))
-    found = networkx.max_weight_matching(graph, maxcardinality=True)
-    return float(sum(graph.edges[pair]['weight'] for pair in found))
+    matching = networkx.max_weight_matching(graph, maxcardinality=True)
+    return float(sum(graph.edges[pair]['weight'] for pair in matching))
 
 
 def _pair(truth: Rows, one: str, other: str) -> float:
@@ -212,6 +215,7 @@ class Report:
 
     def goal(self, text: str, value: float, limit: float, most: bool = False
              ) -> None:
+        """Prints a goal, and remembers if it is missed."""
         met = value <= limit if most else value >= limit
         self.missed += not met
         print(f'  {"met   " if met else "MISSED"} {text}: {value:.3f}, '
@@ -235,17 +239,17 @@ def pairs(report: Report, runs: int, seed: str) -> list[Run]:
     shares, paper = [], []
     for count in (40, 30):
         for parts in MIXES:
-            found = several(runs, seed, count, parts)
-            share = [run.ours / run.best for run in found if run.best]
+            simulated = several(runs, seed, count, parts)
+            share = [run.ours / run.best for run in simulated if run.best]
             _show(f'{count} of 40, two a host, mix '
-                  f'{":".join(map(str, parts))}', found)
+                  f'{":".join(map(str, parts))}', simulated)
             print(f'  share of the optimum: mean {_mean(share):.4f}, least '
                   f'{min(share):.4f}')
             if count == 40:
                 shares.append(_mean(share))
                 if parts == PAPER:
-                    paper = found
-                    gains(report, '40 of 40', found, 7.0)
+                    paper = simulated
+                    gains(report, '40 of 40', simulated, 7.0)
     report.goal('share of the optimum, mean of four mixes, 40 of 40',
                 _mean(shares), 0.97)
     return paper
@@ -263,6 +267,7 @@ def several(runs: int, seed: str, count: int, parts: Sequence[int] = PAPER,
 
 def gains(report: Report, title: str, found: Sequence[Run], least: float
           ) -> None:
+    """Reports the gains of runs."""
     gain = 100 * (_mean([run.ours for run in found]) - 1)
     report.goal(f'{title}, gain over spread, %', gain, least)
     report.goal(f'{title}, worst run, %', 100 * (min(
@@ -287,6 +292,7 @@ def losses(report: Report, title: str, by_seed: Mapping[str, Sequence[Run]],
 
 
 def main() -> int:
+    """Runs all simulations and returns the exit status."""
     given = sys.argv[1:]
     runs = int(given[0]) if given else 200
     first, *more = given[1:] or ('1', '2', '3', '4', '5')

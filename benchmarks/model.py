@@ -44,6 +44,7 @@ class Cell:
 
 
 def cells(plan: estimate.Plan, lengths: tuple[float, ...]) -> Iterator[Cell]:
+    """Yields the errors of all cells."""
     for share, utilisation, length in itertools.product(
             SHARES, UTILISATIONS, lengths):
         reservation = rt_reservation.Reservation(
@@ -53,13 +54,13 @@ def cells(plan: estimate.Plan, lengths: tuple[float, ...]) -> Iterator[Cell]:
         true = estimate.estimate(load, reservation, (PERCENTILE,), plan)
         start = time.process_time()
         trip = exact.predict(load, reservation)
-        found = trip.mean_us, trip.percentile_us(PERCENTILE)
+        paper_values = trip.mean_us, trip.percentile_us(PERCENTILE)
         seconds = time.process_time() - start
         trips = paper.RoundTrip(load, reservation)
         published = trips.mean_us, trips.percentile_us(PERCENTILE)
         yield Cell(
             f'{share:4} {utilisation:5} {length:6}',
-            _errors(found, true), _errors(published, true),
+            _errors(paper_values, true), _errors(published, true),
             (true[0].margin_us / true[0].value_us,
              true[1].margin_us / true[1].value_us), seconds)
 
@@ -71,12 +72,13 @@ def _errors(values: tuple[float, float],
 
 
 def accuracy(plan: estimate.Plan, lengths: tuple[float, ...]) -> bool:
+    """Prints the errors; returns whether they are small enough."""
     print('Errors in %; the simulator is sure to within +-\n'
           ' Q/P  load   1/mu |    mean     +-   paper |     p99     +-'
           '   paper |    ms')
-    seen = []
+    measured = []
     for cell in cells(plan, lengths):
-        seen.append(cell)
+        measured.append(cell)
         columns = ' | '.join(
             f'{100 * cell.exact[one]:7.3f} {100 * cell.margin[one]:6.3f} '
             f'{100 * cell.paper[one]:7.2f}' for one in (0, 1))
@@ -85,14 +87,14 @@ def accuracy(plan: estimate.Plan, lengths: tuple[float, ...]) -> bool:
     met = True
     for one, name, most in ((0, 'mean', MOST_MEAN),
                             (1, 'p99', MOST_PERCENTILE)):
-        worst = max(seen, key=lambda cell: abs(cell.exact[one]))
-        mape = statistics.mean(abs(cell.exact[one]) for cell in seen)
-        was = statistics.mean(abs(cell.paper[one]) for cell in seen)
+        worst = max(measured, key=lambda cell: abs(cell.exact[one]))
+        mape = statistics.mean(abs(cell.exact[one]) for cell in measured)
+        was = statistics.mean(abs(cell.paper[one]) for cell in measured)
         print(f'{name}: mean absolute error {mape:.3%} (paper {was:.2%}), at '
               f'most {most:.0%} allowed; worst {worst.exact[one]:+.3%} at '
               f'{" ".join(worst.name.split())}')
         met &= mape <= most
-    slowest = max(cell.seconds for cell in seen)
+    slowest = max(cell.seconds for cell in measured)
     print(f'slowest answer: {1000 * slowest:.1f} ms of CPU time, '
           f'{1000 * MOST_S:.0f} ms allowed')
     return met and slowest <= MOST_S
@@ -123,6 +125,7 @@ def questions(count: int) -> Iterator[tuple[rt_load.Load, rt_load.Target,
 
 
 def inverse(plan: estimate.Plan, count: int) -> bool:
+    """Tests plans; returns whether they meet their targets."""
     # One plan in a thousand may be refuted by chance.
     plan = dataclasses.replace(plan, confidence=0.999)
     met = smaller = below = 0
@@ -149,6 +152,7 @@ def _reached(load: rt_load.Load, runtime: int, target: rt_load.Target,
 
 
 def main() -> int:
+    """Runs all tests and returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--quick', action='store_true',
                         help='test fewer cells, targets and requests')

@@ -142,18 +142,21 @@ def report(name: str, found: tuple[list[float], list[float]],
 
 
 def switches(rounds: int) -> bool:
+    """Measures context switches; returns whether the cost is allowed."""
     return report('context switch, ns', measure(
         lambda: cpu_s(ping_pong), rounds),
         lambda extra: extra / SWITCHES * 1e9, '.0f', LIMIT_NS)
 
 
 def transaction(rounds: int) -> bool:
+    """Measures a request; returns whether the cost is allowed."""
     return report('request, each end, ns', measure(
         lambda: cpu_s(requests), rounds, transactions.Transactions),
         lambda extra: extra / REQUESTS / 2 * 1e9, '.0f', REQUEST_NS)
 
 
 def computing(program: str, name: str, rounds: int) -> bool:
+    """Measures a load; returns whether the cost is allowed."""
     with subprocess.Popen(  # noqa: PLW1509
             [program, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             preexec_fn=stand_ins.joining(GROUP, CPU)) as child:
@@ -166,13 +169,14 @@ def computing(program: str, name: str, rounds: int) -> bool:
             return statistics.fmean([int(answers.readline()) for _ in
                                      range(SLICES)][1:]) / 1e9
 
-        found = measure(load, SLICES_A_ROUND * rounds)
+        times = measure(load, SLICES_A_ROUND * rounds)
         asks.close()
-    return report(f'load {name}', found, lambda extra: extra / min(found[0]),
+    return report(f'load {name}', times, lambda extra: extra / min(times[0]),
                   '.2%', LIMIT_PART)
 
 
 def main() -> int:
+    """Runs all measurements and returns the exit status."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     GROUP.mkdir()
     try:

@@ -50,10 +50,10 @@ def job(nodes: Callable[[], list[Any]], request: Callable[[], Any],
 
     def run(fresh: list[Any]) -> int:
         spec = request()
-        left = [hosts.host_state(state, node) for node in fresh]
+        states = [hosts.host_state(state, node) for node in fresh]
         for filter_ in chain:
-            left = list(filter_.filter_all(left, spec))
-        ranked = handler.get_weighed_objects(ranking, left, spec)
+            states = list(filter_.filter_all(states, spec))
+        ranked = handler.get_weighed_objects(ranking, states, spec)
         ranked[0].obj.consume_from_request(spec)
         return len(ranked)
     return rounds.Job(nodes, run)

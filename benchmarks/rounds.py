@@ -27,6 +27,7 @@ class Job:
 
 
 def timed(job: Job) -> float:
+    """Returns the CPU time of a job."""
     given = job.prepare()
     gc.collect()
     gc.disable()
@@ -46,6 +47,7 @@ class Rounds:
                         for _ in range(RUNS)]
 
     def median(self, name: str) -> float:
+        """Returns the median CPU time of a job."""
         return statistics.median(one[name] for one in self._rounds)
 
     def ratio(self, name: str, to: str) -> float:
@@ -60,11 +62,13 @@ class Report:
         self.missed = 0
 
     def lines(self, found: Rounds, jobs: dict[str, Job], count: int) -> None:
+        """Prints a line for each job."""
         for name in jobs:
             print(f'  {name:44} {found.median(name) / count * 1e6:9.2f} '
                   f'us/host')
 
     def goal(self, text: str, value: float, limit: float) -> None:
+        """Prints a goal, and remembers if it is missed."""
         met = value <= limit
         self.missed += not met
         print(f'  {"met   " if met else "MISSED"} {text}: {value:.2f}, '

@@ -28,6 +28,7 @@ KINDS = {'plain': {}, 'reserved': RESERVATION}
 
 
 def connect(cloud: settings.Settings) -> Any:
+    """Returns a connection to the cloud."""
     return openstack.connection.Connection(
         auth={'auth_url': cloud.auth_url, 'username': 'admin',
               'password': settings.PASSWORD, 'project_name': 'admin',
@@ -59,6 +60,7 @@ def spawn_ms(log: str, server: str) -> float:
 
 
 def main() -> int:
+    """Runs all rounds and returns the exit status."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 15
     cloud = settings.load()
     connection = connect(cloud)
@@ -74,13 +76,13 @@ def main() -> int:
     for flavor in flavors.values():
         compute.delete_flavor(flavor)
     log = cloud.log_file('nova').read_text(errors='replace')
-    found = {kind: [spawn_ms(log, server) for its, server in servers
+    times = {kind: [spawn_ms(log, server) for its, server in servers
                     if its == kind] for kind in KINDS}
-    for kind, values in found.items():
+    for kind, values in times.items():
         print(f'{kind:9} median {statistics.median(values):7.1f} ms  '
               f'min {min(values):7.1f}  max {max(values):7.1f}')
-    added = (statistics.median(found['reserved'])
-             - statistics.median(found['plain']))
+    added = (statistics.median(times['reserved'])
+             - statistics.median(times['plain']))
     met = added <= LIMIT_MS
     print(f'{"met   " if met else "MISSED"} added to a start: {added:.1f} '
           f'ms, at most {LIMIT_MS}')

@@ -34,6 +34,7 @@ PATIENCE = 60
 
 
 def specs(guest: str) -> dict[str, str]:
+    """Returns the extra specs of the servers of a kind of guest."""
     return {'hw:cpu.rt_runtime_us': str(RUNTIME_US[guest]),
             'hw:cpu.rt_period_us': str(PERIOD_US)}
 
@@ -69,27 +70,29 @@ def left_over(cloud: settings.Settings) -> dict[str, int]:
     """Returns the claims in ppm and budgets in us that are left."""
     deadline = time.monotonic() + PATIENCE
     while True:
-        left = {'claims': host.charged(cloud), 'budgets': host.budgets()}
-        if not any(left.values()) or time.monotonic() > deadline:
-            return left
+        remaining = {'claims': host.charged(cloud), 'budgets': host.budgets()}
+        if not any(remaining.values()) or time.monotonic() > deadline:
+            return remaining
         time.sleep(1)
 
 
 def main(count: int = 300, rounds: int = 2) -> int:
+    """Runs all storms and returns the exit status."""
     cloud = settings.load()
-    with sampler.Sampler() as seen:
+    with sampler.Sampler() as samples:
         found = storms(storm.Nova(cloud), count, rounds)
     ratio = rate(found['reserved']) / rate(found['plain'])
-    left = left_over(cloud)
+    rest = left_over(cloud)
     differences = base.differences()
     for outcomes in found.values():
         for outcome in outcomes:
             for text in outcome.failed:
                 print(text)
-    print(f'reserved / plain {ratio:.3f}; {seen.samples} samples, highest '
-          f'{seen.highest} ppm, {len(seen.over)} over the pool; left {left}')
+    print(f'reserved / plain {ratio:.3f}; {samples.samples} samples, highest '
+          f'{samples.highest} ppm, {len(samples.over)} over the pool; '
+          f'left {rest}')
     print(differences or 'nova-rt-manage check: clean')
-    return int(bool(seen.over or differences) or any(left.values())
+    return int(bool(samples.over or differences) or any(rest.values())
                or ratio < LIMIT)
 
 

@@ -74,14 +74,15 @@ class Watched:
     def __init__(self, name: str = f'nrt{os.getpid()}') -> None:
         self.source = tap.Taps()
         self._attacher = tap.Attacher(self.source)
-        found = servers.Server(UUID, {}, taps=(socket.if_nametoindex(name),),
-                               sockets=False)
+        server = servers.Server(UUID, {}, taps=(socket.if_nametoindex(name),),
+                                sockets=False)
         self.register = servers.Register()
-        self.source.apply(self.register.update([found]))
+        self.source.apply(self.register.update([server]))
         self.source.point(self.register)
-        self._attacher.follow([found])
+        self._attacher.follow([server])
 
     def close(self) -> None:
+        """Stops watching."""
         self._attacher.follow([])
         self.source.close()
 
@@ -137,6 +138,7 @@ def report(case: traffic.Case, noted: Sequence[int],
 
 
 def main() -> int:
+    """Runs all cases and returns the exit status."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else _CASE.count
     cases = [dataclasses.replace(case, count=count) for case in _CASES]
     met = [report(case, *exchange(case)) for case in cases]

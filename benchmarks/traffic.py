@@ -119,10 +119,10 @@ def _edge(answered: Mapping[str, transactions.Seen], role: transactions.Role,
 
 
 def _side(role: transactions.Role, path: str, width: int,
-          look: monitor_look.Look, port: int) -> Side:
+          window: monitor_look.Look, port: int) -> Side:
     times = struct.iter_unpack(f'={width}q', pathlib.Path(path).read_bytes())
     return Side(role, sorted(one[-1] - one[0] for one in times),
-                _edge(look.answered, role, port))
+                _edge(window.answered, role, port))
 
 
 def compare(noted_ns: Sequence[int], seen: histogram.Histogram
@@ -151,16 +151,17 @@ def _report(case: Case, side: Side) -> bool:
                case.count * bytes_out))
     print(f'{case}, {side.role.name.lower()}: {ours.took.count} of '
           f'{len(side.noted_ns)}, bytes {"equal" if met else "DIFFER"}')
-    for name, noted, seen, most in compare(side.noted_ns, ours.took):
-        near = within(noted, seen, most)
+    for name, noted, value, most in compare(side.noted_ns, ours.took):
+        near = within(noted, value, most)
         met &= near
         print(f'  {name:6} {noted / 1000:10.1f} us, seen '
-              f'{seen / 1000:10.1f} us, {seen / noted - 1:+7.2%}'
+              f'{value / 1000:10.1f} us, {value / noted - 1:+7.2%}'
               + ('' if near else ' MISSED'), flush=True)
     return met
 
 
 def main() -> int:
+    """Runs all cases and returns the exit status."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3.0
     cases = (
         Case(1_000, int(1_000 * seconds)),

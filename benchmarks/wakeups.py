@@ -53,6 +53,7 @@ def _report(name: str, without: list[int], under: list[int]) -> bool:
 
 
 def main() -> int:
+    """Runs all rounds and returns the exit status."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     without, under = [], []
     with (tempfile.TemporaryDirectory() as folder,
@@ -66,8 +67,8 @@ def main() -> int:
             without.append(late_ns(program, group, folder))
             with stand_ins.monitor(watched):
                 under.append(late_ns(program, group, folder))
-    met = [_report(name, *([_at(one, part) for one in found]
-                           for found in (without, under)))
+    met = [_report(name, *([_at(one, part) for one in times]
+                           for times in (without, under)))
            for name, part in _PARTS.items()]
     return 0 if all(met) else 1
 

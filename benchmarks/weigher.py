@@ -42,6 +42,7 @@ def published(nodes: list[Any], states: int) -> list[Any]:
 
 
 def request(typed: bool) -> Any:
+    """Returns a request for a server with or without a type."""
     spec = hosts.request(False)
     if typed:
         spec.flavor.extra_specs = {'hw:cpu.vnf_type': 'II',
@@ -59,10 +60,10 @@ def weigher_job(weigher: type, nodes: list[Any], typed: bool,
 
     def prepare() -> tuple[Any, list[Any]]:
         # All states are different.
-        found = published(nodes, 1 << 40) if fresh else nodes
+        chosen = published(nodes, 1 << 40) if fresh else nodes
         return (weigher() if fresh else kept), [
             weights.WeighedHost(hosts.host_state(
-                rt_host_state.RTHostState, node), 0.0) for node in found]
+                rt_host_state.RTHostState, node), 0.0) for node in chosen]
     return rounds.Job(prepare, lambda given: given[0].weigh_objects(
         given[1], spec))
 
@@ -76,6 +77,7 @@ def pass_job(nodes: list[Any], ours: bool, typed: bool) -> rounds.Job:
 
 
 def bench(report: rounds.Report, count: int) -> None:
+    """Times the weighers for a number of hosts."""
     topologies = [hosts.numa_json(number) for number in range(30)]
     nodes = published([hosts.compute_node(number, topologies[number % 30])
                        for number in range(count)], 300)
@@ -88,30 +90,31 @@ def bench(report: rounds.Report, count: int) -> None:
         'RTCHRWeigher, no class': weigher_job(
             rt_weights.RTCHRWeigher, nodes, False),
         'RTCHRWeigher': weigher_job(rt_weights.RTCHRWeigher, nodes, True)}
-    found = rounds.Rounds(jobs)
-    report.lines(found, jobs, count)
+    timed = rounds.Rounds(jobs)
+    report.lines(timed, jobs, count)
     per_host = 1e6 / count
-    report.goal('us a typed host, seen before', found.median(
+    report.goal('us a typed host, seen before', timed.median(
         'RTInterferenceWeigher, seen before') * per_host, 5.0)
     for name in ('RTInterferenceWeigher, no type', 'RTCHRWeigher, no class'):
         report.goal(f'us an untyped host, {name.partition(",")[0]}',
-                    found.median(name) * per_host, 0.1)
+                    timed.median(name) * per_host, 0.1)
     for typed in (False, True):
         title = 'typed' if typed else 'untyped'
         without, ours = (f'pass, {title}, {which} our weighers'
                          for which in ('without', 'with'))
         jobs = {without: pass_job(nodes, False, typed),
                 ours: pass_job(nodes, True, typed)}
-        found = rounds.Rounds(jobs)
-        report.lines(found, jobs, count)
+        timed = rounds.Rounds(jobs)
+        report.lines(timed, jobs, count)
         report.goal(f'pass, {title}: with / without',
-                    found.ratio(ours, without), 1.05)
+                    timed.ratio(ours, without), 1.05)
     jobs = {'RTInterferenceWeigher, all hosts new': weigher_job(
         interference, nodes, True, fresh=True)}
     report.lines(rounds.Rounds(jobs), jobs, count)
 
 
 def main() -> int:
+    """Runs all rounds and returns the exit status."""
     passes.set_up()
     report = rounds.Report()
     for count in [int(text) for text in sys.argv[1:]] or [1000]:

@@ -42,6 +42,7 @@ RESULTS = pathlib.Path(__file__).parent / 'build'
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command and returns its exit status."""
     parser = argparse.ArgumentParser(prog='run.sh', description=__doc__)
     commands = parser.add_subparsers(dest='command', required=True)
     for name, module in (CAMPAIGNS | EXPERIMENTS).items():

@@ -69,11 +69,11 @@ class View:
 
     def _values(self, curve: Curve, model: str, statistic: str,
                 weights: Weights) -> tuple[samples.Floats, samples.Floats]:
-        found = np.array([
+        values = np.array([
             (one.controlled if self.controlled else one.value)(
                 statistic, weights.get(one.point.name)) for one in curve])
-        said = [[one.said[model].value(statistic)] for one in curve]
-        return found, np.array(said)
+        predicted = [[one.said[model].value(statistic)] for one in curve]
+        return values, np.array(predicted)
 
     def ratio(self, statistic: str, weights: Weights | None = None
               ) -> samples.Floats:

@@ -69,6 +69,7 @@ class Campaign:
             measured.LIMITS.allow(run) for run in self.runs(point)))
 
     def runs(self, point: rt_points.Point) -> list[records.Record]:
+        """Returns the runs of a point."""
         return [run for run in self.data.records if run.point == point.name]
 
     def _over_link(self, megabits: int, points: Iterable[rt_points.Point],

@@ -20,7 +20,7 @@ from rt_models.model.simulator import traffic
 
 #: The number of repetitions for each seed.
 REPEATS = 10
-#: The range to show has this many per cent of all repetitions.
+#: The ends of the shown range, as percentiles of all repetitions.
 _RANGE = (10, 90)
 HEADER = ('LD', 'Q/P', 'Published, 128 B', '2048 B', 'Chance',
           '80 % of repetitions')
@@ -38,14 +38,14 @@ def _row(small: published.Row, large: published.Row,
          settings: bench.Settings) -> Sequence[str]:
     curve = points.curve(published.INTERVALS_US, small.size, small.load,
                          small.share)
-    found = np.array([
+    errors = np.array([
         _errors(curve, settings.effort.requests, settings.seed_base + number)
         for number in range(REPEATS * settings.effort.seeds)])
-    low, high = np.percentile(found, _RANGE, axis=0)
+    low, high = np.percentile(errors, _RANGE, axis=0)
     return [str(small.load), str(small.share),
             *(f'{row.errors.mean_mape:.2f} / {row.errors.p99_mape:.2f} %'
               for row in (small, large)),
-            '{:.2f} / {:.2f} %'.format(*found.mean(axis=0)),
+            '{:.2f} / {:.2f} %'.format(*errors.mean(axis=0)),
             ' / '.join(f'{least:.2f} to {most:.2f}' for least, most in zip(
                 low, high, strict=True)) + ' %']
 
@@ -54,12 +54,12 @@ def _errors(curve: Sequence[points.Point], requests: int, seed: int
             ) -> list[float]:
     """Returns the MAPE of the exact model, for a run of each point, in %."""
     runs = [_run(point, requests, seed) for point in curve]
-    said = [predictions.predict(point, 0.0)['exact'] for point in curve]
+    models = [predictions.predict(point, 0.0)['exact'] for point in curve]
     both = ([times.mean() for times in runs],
             [np.quantile(times, measured.PERCENTILE) for times in runs])
     return [float(accuracy.mape(
-        np.array(found), np.array([one.value(statistic) for one in said])))
-        for statistic, found in zip(measured.STATISTICS, both, strict=True)]
+        np.array(values), np.array([one.value(statistic) for one in models])))
+        for statistic, values in zip(measured.STATISTICS, both, strict=True)]
 
 
 def _run(point: points.Point, requests: int, seed: int) -> samples.Floats:

@@ -32,15 +32,15 @@ class Conditions:
 @contextlib.contextmanager
 def watched() -> Iterator[Conditions]:
     """Yields conditions, and fills them in at the end of the block."""
-    found = Conditions()
+    result = Conditions()
     before, start = _ticks(), time.monotonic()
-    yield found
+    yield result
     used = [now - then for now, then in zip(_ticks(), before, strict=True)]
     total = max(1, sum(used))
-    found.load_average = os.getloadavg()[0]
-    found.steal = used[_STEAL] / total
-    found.busy = 1 - (used[_IDLE] + used[_IOWAIT] + used[_STEAL]) / total
-    found.seconds = time.monotonic() - start
+    result.load_average = os.getloadavg()[0]
+    result.steal = used[_STEAL] / total
+    result.busy = 1 - (used[_IDLE] + used[_IOWAIT] + used[_STEAL]) / total
+    result.seconds = time.monotonic() - start
 
 
 def _ticks() -> list[int]:

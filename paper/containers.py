@@ -73,6 +73,7 @@ class Containers:
 
     def ask(self, client: Sequence[str], point: points.Point
             ) -> list[measure.Run]:
+        """Sends the requests of a point."""
         runs = measure.measure(
             self._cloud.endpoint, client, point, self._effort,
             self._seed_base, self._directory)
@@ -109,15 +110,15 @@ def _row(containers: Containers, row: published.Row) -> Sequence[str]:
                 interval, mean=row.load * interval.mean)), reservation)
     with containers.reserved(reservation) as client:
         runs = containers.ask(client, point)
-    found = measured.Measured(point, [run.record for run in runs])
+    results = measured.Measured(point, [run.record for run in runs])
     return [str(row.load), str(row.share),
-            ' / '.join(f'{found.value(statistic)[0]:.0f}'
+            ' / '.join(f'{results.value(statistic)[0]:.0f}'
                        for statistic in measured.STATISTICS),
-            *(_errors(found, said.value) for said in found.said.values()),
-            _errors(found, lambda name: float(found.replayed(name)[0]))]
+            *(_errors(results, said.value) for said in results.said.values()),
+            _errors(results, lambda name: float(results.replayed(name)[0]))]
 
 
-def _errors(found: measured.Measured, said: Callable[[str], float]) -> str:
-    both = [100 * (said(statistic) / float(found.value(statistic)[0]) - 1)
+def _errors(runs: measured.Measured, model: Callable[[str], float]) -> str:
+    both = [100 * (model(statistic) / float(runs.value(statistic)[0]) - 1)
             for statistic in measured.STATISTICS]
     return '{:+.1f} / {:+.1f} %'.format(*both)

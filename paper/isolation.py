@@ -54,9 +54,9 @@ def _case(server: Server, scheduler: str, noise: Noise | None
         client = stack.enter_context(server.running(scheduler))
         if noise:
             stack.enter_context(noise())
-        found = server.measure(client, title)
-    print(f'{title}: p99 {p99_us(found).value:.0f} us', flush=True)
-    return found
+        times = server.measure(client, title)
+    print(f'{title}: p99 {p99_us(times).value:.0f} us', flush=True)
+    return times
 
 
 def name(scheduler: str, noisy: bool) -> str:

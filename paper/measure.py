@@ -112,35 +112,35 @@ class Client:
         :param samples_to: a file for the requests of the last run, or None
         """
         for _ in range(_TRIES):
-            run, found = self._run(seed)
+            run, answers = self._run(seed)
             yield run
             if measured.LIMITS.allow(run.record):
                 break
         if samples_to:
-            found.write(samples_to)
+            answers.write(samples_to)
 
     def _run(self, seed: int) -> tuple[Run, samples.Samples]:
         effort, workload = self._effort, self._point.workload
         start = effort.warm_up + workload.waiting(seed)
         with conditions.watched() as around:
-            found = rtwalk.ask(self._endpoint, workload,
-                               start + effort.requests, seed, self._command)
-        responses = found.responses_us(start)
+            sample = rtwalk.ask(self._endpoint, workload,
+                                start + effort.requests, seed, self._command)
+        responses = sample.responses_us(start)
         return Run(records.Record(
             f'{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%MZ}',
             self._point.name, workload.intervals.mean, workload.service.mean,
-            workload.size.mean, seed, len(responses), found.lost,
-            found.late_us, found.latest_us, found.cpu_us(), self._delay_us,
+            workload.size.mean, seed, len(responses), sample.lost,
+            sample.late_us, sample.latest_us, sample.cpu_us(), self._delay_us,
             around.load_average, around.steal, around.busy, around.seconds,
-            records.Summary.of(responses), self._replayed(found, start)),
-            responses), found
+            records.Summary.of(responses), self._replayed(sample, start)),
+            responses), sample
 
-    def _replayed(self, found: samples.Samples, start: int
+    def _replayed(self, answers: samples.Samples, start: int
                   ) -> records.Summary | None:
         point = self._point
         if point.reservation is None:
             return None
-        times = replay.responses_us(found, point.reservation,
+        times = replay.responses_us(answers, point.reservation,
                                     point.queueing_megabits)
         return records.Summary.of(self._delay_us + times[start:])
 

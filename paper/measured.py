@@ -43,6 +43,7 @@ class Limits:
     latest_us: float = 5000
 
     def allow(self, run: records.Record) -> bool:
+        """Returns whether a run counts."""
         return self.within(run.steal, run.late_p99_us, run.latest_us)
 
     def within(self, steal: float, late_us: float, latest_us: float) -> bool:
@@ -105,9 +106,9 @@ class Measured:
                   ) -> samples.Floats:
         """Returns lines like *weights*, one for each bootstrap sample."""
         count = len(self.counted)
-        found = self.weights * source.multinomial(
+        counts = self.weights * source.multinomial(
             count, [1 / count] * count, times)
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
+        return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
     @functools.cached_property
     def _pooled(self) -> tuple[Pooled, Pooled | None]:
@@ -160,7 +161,7 @@ class Measured:
                  ) -> samples.Estimate:
         """Returns the value with a 95 % interval from differences of runs."""
         each = np.eye(len(self.counted))
-        of = self.controlled if controlled else self.value
+        value = self.controlled if controlled else self.value
         return samples.Estimate(
-            float(of(statistic)[0]),
-            samples.estimate(of(statistic, each).tolist()).half)
+            float(value(statistic)[0]),
+            samples.estimate(value(statistic, each).tolist()).half)

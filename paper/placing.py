@@ -52,10 +52,10 @@ def run(options: argparse.Namespace) -> str:
 
 def rows(results: pathlib.Path) -> Iterator[Row]:
     """Returns the rows from all files, in the order of their subjects."""
-    for row, bar, _, told, worst, met in probe.rows(
+    for row, bar, _, measured, worst, met in probe.rows(
             probe_records.Data(results / 'probe.csv')):
-        yield (f'rt-probe, {row}', bar, f'{told}; worst {worst}' if worst
-               else told, met, 'run.sh probe')
+        yield (f'rt-probe, {row}', bar, f'{measured}; worst {worst}' if worst
+               else measured, met, 'run.sh probe')
     yield from _pinning(results / 'pinning.csv')
     yield from _pairs(results / 'reserved.yaml')
     for name, command in _BENCHMARKS.items():
@@ -79,9 +79,9 @@ def rules() -> Row:
 def _pinning(path: pathlib.Path) -> Iterator[Row]:
     bar = (f'time {pinning.TIME}, CPU s {pinning.CPU_TIME} of vanilla, CV '
            f'{100 * pinning.CV:.0f} %')
-    found = list(pinning.judged(pinning_records.Data(path)))
-    for workload, told, met in found or [('all', _NONE, False)]:
-        yield (f'reserved beside busy neighbours, {workload}', bar, told,
+    rows = list(pinning.judged(pinning_records.Data(path)))
+    for workload, measured, met in rows or [('all', _NONE, False)]:
+        yield (f'reserved beside busy neighbours, {workload}', bar, measured,
                _word(met), 'run.sh pinning')
 
 
@@ -95,13 +95,13 @@ def _pairs(path: pathlib.Path) -> Iterator[Row]:
         judged = interference.judged(
             document.load(str(path)),
             document.load(document.SHIPPED_RESERVED))
-    for (row, bar), (told, met) in zip(bars, judged, strict=True):
-        yield row, bar, told, _word(met), 'run.sh interference'
+    for (row, bar), (measured, met) in zip(bars, judged, strict=True):
+        yield row, bar, measured, _word(met), 'run.sh interference'
 
 
 def _goals(path: pathlib.Path, command: str) -> Iterator[Row]:
-    found = _GOAL.findall(path.read_text()) if path.exists() else []
-    for word, text, value, limit in found or [('', command, _NONE, '')]:
+    matches = _GOAL.findall(path.read_text()) if path.exists() else []
+    for word, text, value, limit in matches or [('', command, _NONE, '')]:
         yield text, limit, value, _word(word.strip() == 'met'), command
 
 

@@ -33,6 +33,7 @@ class Point:
 
     @property
     def interval_us(self) -> float:
+        """Returns the mean interval between requests."""
         return self.workload.intervals.mean
 
     @property

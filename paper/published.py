@@ -21,6 +21,7 @@ class Errors:
     p99_mape: float
 
     def mape(self, statistic: str) -> float:
+        """Returns the MAPE of a statistic."""
         return self.mean_mape if statistic == 'mean' else self.p99_mape
 
 

@@ -41,6 +41,7 @@ class Summary:
 
     @classmethod
     def of(cls, times: samples.Floats) -> 'Summary':
+        """Returns the summary of response times."""
         return cls(float(times.mean()), tuple(
             np.quantile(times, LEVELS).tolist()))
 
@@ -52,10 +53,10 @@ class Summary:
 
         :param requests: the number of requests
         """
-        left = np.maximum(1 - np.array((0, *LEVELS)), 1 / requests)
-        found = np.exp(np.interp(
-            times_us, (0, *self.quantiles_us), np.log(left)))
-        return np.where(times_us < self.quantiles_us[-1], found, 0)
+        parts = np.maximum(1 - np.array((0, *LEVELS)), 1 / requests)
+        longer = np.exp(np.interp(
+            times_us, (0, *self.quantiles_us), np.log(parts)))
+        return np.where(times_us < self.quantiles_us[-1], longer, 0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ def subplots(count: int) -> tuple[figure.Figure, Sequence[axes.Axes]]:
 
 
 def save(drawn: figure.Figure, path: pathlib.Path) -> None:
+    """Saves a figure as a PNG."""
     drawn.savefig(path)
 
 

@@ -92,5 +92,5 @@ def ask(endpoint: Endpoint, workload: rt_workload.Workload, requests: int,
         input='\n'.join(' '.join(map(str, row))
                         for row in schedule.tolist()),
         stdout=subprocess.PIPE, text=True, check=True)
-    found = np.array(done.stdout.split(), np.int64).reshape(-1, 3)
-    return samples.Samples(schedule, found)
+    table = np.array(done.stdout.split(), np.int64).reshape(-1, 3)
+    return samples.Samples(schedule, table)

@@ -70,6 +70,7 @@ class Samples:
 
     @property
     def sent_us(self) -> Floats:
+        """Returns when each request was sent."""
         return self._table[:, 0] / rt_workload.NS_PER_US
 
     @property

@@ -69,8 +69,8 @@ def _cells(rows: Sequence[published.Row], curves: Sequence[accuracy.Curve]
         plain.rmse('exact', statistic)))
 
 
-def _pair(form: str, of: Callable[[str], float]) -> str:
-    return form.format(*map(of, measured.STATISTICS))
+def _pair(form: str, value: Callable[[str], float]) -> str:
+    return form.format(*map(value, measured.STATISTICS))
 
 
 def _errors(view: accuracy.View, model: str, statistic: str) -> list[float]:

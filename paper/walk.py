@@ -47,13 +47,13 @@ def seconds(text: str) -> float:
     :raises argparse.ArgumentTypeError: when the text is not such a time
     """
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = -1.0
-    if not 0 <= found < float('inf'):
+        value = -1.0
+    if not 0 <= value < float('inf'):
         raise argparse.ArgumentTypeError(
             f'{text!r} is not 0 or more seconds')
-    return found
+    return value
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -83,14 +83,14 @@ def run(options: argparse.Namespace) -> str:
         says why
     """
     rtwalk.build()
-    found = rtwalk.ask(
+    answers = rtwalk.ask(
         rtwalk.Endpoint(options.address, options.port),
         rt_workload.Workload(options.intervals, options.service, options.size,
                              options.clients, options.transport),
         options.requests, options.seed, ())
     if options.csv:
-        found.write(options.csv)
-    return summary(found)
+        answers.write(options.csv)
+    return summary(answers)
 
 
 def summary(found: samples.Samples) -> str:

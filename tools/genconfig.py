@@ -58,6 +58,7 @@ def sample() -> str:
 
 
 def main() -> None:
+    """Writes the sample to a file or to standard output."""
     if len(sys.argv) > 1:
         with open(sys.argv[1], 'w', encoding='utf-8') as output:
             output.write(sample())

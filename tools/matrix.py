@@ -57,9 +57,9 @@ def proofs(path: pathlib.Path) -> Iterator[Proof]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             for call in node.decorator_list:
-                found = _arguments(call)
-                if found:
-                    yield Proof(*found, f'{path.stem}.{node.name}')
+                arguments = _arguments(call)
+                if arguments:
+                    yield Proof(*arguments, f'{path.stem}.{node.name}')
 
 
 def _arguments(call: ast.expr) -> tuple[str, str] | None:
@@ -72,11 +72,11 @@ def _arguments(call: ast.expr) -> tuple[str, str] | None:
 
 def page() -> str:
     """Returns the whole page."""
-    found = [proof for folder in TESTS
-             for path in sorted((ROOT / folder).glob('*.py'))
-             for proof in proofs(path)]
+    proven = [proof for folder in TESTS
+              for path in sorted((ROOT / folder).glob('*.py'))
+              for proof in proofs(path)]
     rows: dict[tuple[str, str], list[str]] = {}
-    for proof in found:
+    for proof in proven:
         rows.setdefault((proof.operation, proof.result), []).append(
             proof.test)
     return HEADER + TABLE + ''.join(
@@ -93,6 +93,7 @@ def _cell(start: str, text: str) -> str:
 
 
 def main() -> None:
+    """Writes the page to a file or to standard output."""
     if len(sys.argv) > 1:
         pathlib.Path(sys.argv[1]).write_text(page(), encoding='utf-8')
     else:

@@ -48,8 +48,8 @@ def page(text: str, rows: Iterable[table.Row]) -> str:
     :raises ValueError: when the page has no place for the table
     """
     before, _, rest = text.partition(_BEGIN)
-    _, found, after = rest.partition(_END)
-    if not found:
+    _, marker, after = rest.partition(_END)
+    if not marker:
         raise ValueError(f'{README.name} has no place for the table of '
                          f'kernels: put "{_BEGIN.strip()}" and '
                          f'"{_END.strip()}" where it belongs')
@@ -58,16 +58,16 @@ def page(text: str, rows: Iterable[table.Row]) -> str:
 
 def lines(rows: Iterable[table.Row]) -> Iterator[tuple[str, ...]]:
     """Returns the lines of the table, one for each kernel and cgroups."""
-    found: dict[tuple[str, str, str], list[table.Row]] = {}
+    groups: dict[tuple[str, str, str], list[table.Row]] = {}
     failed = set()
     for row in rows:
         if row.outcome != _PASSED:
             failed.add((row.kernel, row.cgroup))
         if row.guests != _NONE:
-            found.setdefault((row.kernel, row.cgroup, row.interface),
-                             []).append(row)
+            groups.setdefault((row.kernel, row.cgroup, row.interface),
+                              []).append(row)
     for (kernel, cgroup, interface), group in sorted(
-            found.items(), key=lambda pair: (
+            groups.items(), key=lambda pair: (
                 not _DEBIAN.match(pair[0][0]), pair[0])):
         yield (_name(kernel, group[-1].release), cgroup,
                *_GIVES.get(interface, ('no', 'no', 'none')),
@@ -86,9 +86,9 @@ def _name(kernel: str, release: str) -> str:
 
 def _within(rows: Iterable[table.Row]) -> str:
     """Returns the worst share, measured by the best clock of these rows."""
-    found = [(row.clock, row.within) for row in rows if row.within != _NONE]
-    best = min((clock for clock, _ in found), default='')
-    return max((within for clock, within in found if clock == best),
+    values = [(row.clock, row.within) for row in rows if row.within != _NONE]
+    best = min((clock for clock, _ in values), default='')
+    return max((within for clock, within in values if clock == best),
                default=_NONE)
 
 
@@ -111,12 +111,13 @@ def simple_table(rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def main() -> None:
-    found = page(README.read_text(encoding='utf-8'),
-                 table.parse(KERNELS.read_text(encoding='utf-8')))
+    """Writes the page to a file or to standard output."""
+    text = page(README.read_text(encoding='utf-8'),
+                table.parse(KERNELS.read_text(encoding='utf-8')))
     if len(sys.argv) > 1:
-        pathlib.Path(sys.argv[1]).write_text(found, encoding='utf-8')
+        pathlib.Path(sys.argv[1]).write_text(text, encoding='utf-8')
     else:
-        sys.stdout.write(found)
+        sys.stdout.write(text)
 
 
 if __name__ == '__main__':

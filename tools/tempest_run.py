@@ -33,6 +33,7 @@ LAST = 'test_evacuate'
 
 
 def main(arguments: Sequence[str]) -> int:
+    """Runs the tests, and returns the exit status."""
     cloud = settings.load()
     if not cloud.full or lifecycle.missing(cloud):
         print('tempest.sh: the full cloud is not up: tools/cloud.sh up '
@@ -71,8 +72,8 @@ def _flavor(connection: openstack.connection.Connection) -> Iterator[str]:
 def _workspace(cloud: settings.Settings, values: dict[str, str]
                ) -> pathlib.Path:
     etc, workspace = cloud.etc / 'tempest', cloud.directory / 'tempest'
-    for left in (etc, workspace):
-        shutil.rmtree(left, ignore_errors=True)
+    for directory in (etc, workspace):
+        shutil.rmtree(directory, ignore_errors=True)
     etc.mkdir()
     config.render_tempest(cloud, etc / 'tempest.conf', {
         **values, 'alike': '2' if cloud.pair else '1',

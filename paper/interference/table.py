@@ -57,9 +57,10 @@ def text(found: matrix.Matrix, told: matrix.Matrix) -> str:
             + f'\nPairs: {cells}.  Prediction: {prediction}.\n')
 
 
-def _rows(found: matrix.Matrix, told: matrix.Matrix
+def _rows(measured: matrix.Matrix, predicted: matrix.Matrix
           ) -> Iterator[Sequence[object]]:
-    for cell, error in zip(pairs(found), off(found, told), strict=True):
+    for cell, error in zip(pairs(measured), off(measured, predicted),
+                           strict=True):
         yield (cell.target, cell.competitor, cell.runs or '',
                f'{100 * (cell.stdev or 0) / cell.value:.1f} %',
                f'{cell.value:.3f}', f'{cell.value * (1 + error):.3f}',

@@ -41,13 +41,13 @@ def run(options: argparse.Namespace) -> str:
 
 def _missing(data: records.Data, runs: int) -> list[tuple[str, str]]:
     """Returns missing work in rounds of random order, to mix their times."""
-    found = []
+    missing = []
     for number in range(runs):
         one = [(workload, way) for workload in workloads.WORKLOADS
                for way in ways.WAYS if len(data.of(workload, way)) <= number]
         random.shuffle(one)
-        found += one
-    return found
+        missing += one
+    return missing
 
 
 def measure(workload: str, way: str) -> tuple[float, float]:

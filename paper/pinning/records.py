@@ -63,6 +63,7 @@ class Data:
             raise BadData(path=path, reason=error) from error
 
     def of(self, workload: str, way: str) -> list[Record]:
+        """Returns the records of a work done in one way."""
         return [one for one in self.records
                 if (one.workload, one.way) == (workload, way)]
 

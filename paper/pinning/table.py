@@ -32,15 +32,15 @@ def judged(data: records.Data) -> Iterator[tuple[str, str, bool]]:
     The noise is that of the reserved runs, which must be steady.
     """
     for workload in workloads.WORKLOADS:
-        found = data.of(workload, 'reserved')
-        if not found or not data.of(workload, 'vanilla'):
+        runs = data.of(workload, 'reserved')
+        if not runs or not data.of(workload, 'vanilla'):
             continue
         time, cpu = (ratio(data, workload, 'reserved', get) for get in _GETS)
-        noise = max(summary.cv([get(one) for one in found]) for get in _GETS)
+        noise = max(summary.cv([get(one) for one in runs]) for get in _GETS)
         yield (workload, f'time {time:.2f}, CPU s {cpu:.2f}, CV '
-               f'{100 * noise:.1f} %, n {len(found)}',
+               f'{100 * noise:.1f} %, n {len(runs)}',
                time <= TIME and cpu <= CPU_TIME and noise <= CV
-               and len(found) >= 5)
+               and len(runs) >= 5)
 
 
 def text(data: records.Data) -> str:
@@ -51,9 +51,9 @@ def text(data: records.Data) -> str:
 def _rows(data: records.Data) -> Iterator[Sequence[object]]:
     for workload in workloads.WORKLOADS:
         for way in ways.WAYS:
-            found = data.of(workload, way)
-            if found and data.of(workload, 'vanilla'):
-                yield workload, way, len(found), *(
+            works = data.of(workload, way)
+            if works and data.of(workload, 'vanilla'):
+                yield workload, way, len(works), *(
                     cell for get in _GETS
                     for cell in _cells(data, workload, way, get))
 

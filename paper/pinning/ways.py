@@ -64,8 +64,8 @@ def neighbours() -> Iterator[None]:
         yield
 
 
-def _name(what: str) -> str:
-    return f'nova-rt-pinning-{os.getpid()}-{what}'
+def _name(part: str) -> str:
+    return f'nova-rt-pinning-{os.getpid()}-{part}'
 
 
 def _limit(path: pathlib.Path) -> None:

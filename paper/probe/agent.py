@@ -33,9 +33,9 @@ def once(stage: rt_stage.Stage, options: Sequence[str], period_us: int,
     text, _ = process.communicate()
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, 'rt-probe')
-    said = json.loads(text)
-    told_ns = 1e9 * said['at'] - time.time_ns() + time.monotonic_ns()
-    return said, _used(readings, told_ns - 1e9 * seconds, told_ns)
+    report = json.loads(text)
+    told_ns = 1e9 * report['at'] - time.time_ns() + time.monotonic_ns()
+    return report, _used(readings, told_ns - 1e9 * seconds, told_ns)
 
 
 def _used(readings: Sequence[tuple[int, int]], since_ns: float, until_ns: float
@@ -57,8 +57,8 @@ class Running:
     def reports(self, until: float) -> Iterator[Said]:
         """Yields the reports up to a time of the monotonic clock."""
         assert self._process.stdout is not None  # noqa: S101
-        while (left := until - time.monotonic()) > 0:
-            if select.select([self._process.stdout], [], [], left)[0]:
+        while (remaining := until - time.monotonic()) > 0:
+            if select.select([self._process.stdout], [], [], remaining)[0]:
                 yield json.loads(self._process.stdout.readline())
 
 

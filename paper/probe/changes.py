@@ -16,7 +16,8 @@ HALVED, IDLE, ALARMS = 'halved', 'idle-halved', 'alarms'
 _BEFORE, _AFTER = 0.6, 0.3
 #: The demand of the VNF in CPUs, more than the halved share.
 _DEMANDS = {'0.35': 0.35, '0.5': 0.5, 'all': 1.0}
-#: --max-load, and how long to wait for a report that should come.
+#: How long to wait for a report that should come: longer than --max-load may
+#: delay a burst.
 _PATIENCE_S = 10.0
 _PATIENCE_PERIODS = 1500
 #: A step that differs from the usual one by this much is a change.
@@ -67,17 +68,17 @@ def measure_halved(cell: str) -> records.Record:
             for _ in probe.reports(time.monotonic() + 4):
                 pass
             stage.reserve(_AFTER, 100_000)
-            found = _seen(probe, time.monotonic(), _PATIENCE_S,
+            delay = _seen(probe, time.monotonic(), _PATIENCE_S,
                           (_BEFORE + _AFTER) / 2)
-    return records.Record(HALVED, cell, found)
+    return records.Record(HALVED, cell, delay)
 
 
-def _seen(probe: agent.Running, since: float, patience: float, below: float
+def _seen(probe: agent.Running, start: float, patience: float, below: float
           ) -> float | None:
     """Returns when the probe first reports less than that."""
-    for said in probe.reports(since + patience):
-        if said['available'] is not None and said['available'] < below:
-            return time.monotonic() - since
+    for report in probe.reports(start + patience):
+        if report['available'] is not None and report['available'] < below:
+            return time.monotonic() - start
     return None
 
 
@@ -88,14 +89,14 @@ def measure_idle(cell: str) -> records.Record:
     periods_s = period_us / 1e6
     with _stage(kind, _BEFORE, period_us) as stage, agent.running(
             stage, ('--burst', 'idle')) as probe:
-        for said in probe.reports(time.monotonic() + 30):
-            if said['method'] == 'burst' and (
-                    said['available'] > (_BEFORE + _AFTER) / 2):
+        for report in probe.reports(time.monotonic() + 30):
+            if report['method'] == 'burst' and (
+                    report['available'] > (_BEFORE + _AFTER) / 2):
                 break
         stage.reserve(_AFTER, period_us)
-        found = _seen(probe, time.monotonic(), _PATIENCE_PERIODS * periods_s,
+        delay = _seen(probe, time.monotonic(), _PATIENCE_PERIODS * periods_s,
                       (_BEFORE + _AFTER) / 2)
-    return records.Record(IDLE, cell, found and found / periods_s)
+    return records.Record(IDLE, cell, delay and delay / periods_s)
 
 
 def measure_alarms(cell: str) -> records.Record:
@@ -112,12 +113,12 @@ def measure_alarms(cell: str) -> records.Record:
         stage.enter(task, 0.1, 100_000)
         with agent.running(stage) as probe:
             at, used = time.monotonic(), stage.used_ns()
-            for said in probe.reports(at + PIECE_S):
+            for report in probe.reports(at + PIECE_S):
                 now, now_used = time.monotonic(), stage.used_ns()
                 shares.append((now_used - used) / 1e9 / (now - at))
                 at, used = now, now_used
                 usual = statistics.median(shares)
-                count += (said['changed_from'] is not None
+                count += (report['changed_from'] is not None
                           and abs(shares[-1] / usual - 1) <= _REAL)
     return records.Record(ALARMS, cell, float(count),
                           min(shares[2:]) / statistics.median(shares))

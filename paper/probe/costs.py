@@ -27,17 +27,20 @@ _NEW_S = 0.5
 
 
 def passive() -> Iterator[str]:
+    """Yields the cells of the passive cost."""
     yield from (f'{kind} P=100 s=0.2 vnf={load} #{number}'
                 for load in (0.05, 1.0) for number in (1, 2)
                 for kind in (rt_stage.QUOTA, rt_stage.BUDGET))
 
 
 def memory() -> Iterator[str]:
+    """Yields the cells of the resident memory."""
     yield from (f'{out} #{number}' for out in ('json', 'listen', 'burst')
                 for number in (1, 2))
 
 
 def bursts() -> Iterator[str]:
+    """Yields the cells of the cost of bursts."""
     yield from (f'{rt_stage.QUOTA} P={period} s=0.5'
                 for period in (10, 20, 100))
     yield f'{rt_stage.BUDGET} P=20 s=0.5'
@@ -104,8 +107,8 @@ def measure_bursts(cell: str) -> records.Record:
 
 def _until_burst(probe: agent.Running, seconds: float) -> None:
     """Reads up to the report that has a new burst."""
-    for said in probe.reports(time.monotonic() + seconds):
-        if said['method'] == 'burst' and said['age_s'] < _NEW_S:
+    for report in probe.reports(time.monotonic() + seconds):
+        if report['method'] == 'burst' and report['age_s'] < _NEW_S:
             return
 
 
@@ -115,6 +118,7 @@ def _of_bursts(stage: rt_stage.Stage, probe: agent.Running) -> float:
 
 
 def speeds() -> Iterator[str]:
+    """Yields the cells of the speed."""
     yield from (f'#{number + 1}' for number in range(20))
 
 
@@ -127,12 +131,13 @@ def measure_speed(cell: str) -> records.Record:
         while os.getloadavg()[0] <= 10 and time.monotonic() < end:
             time.sleep(1)
         time.sleep(0.5)
-        found = speed.measure()['sha256']
+        measured = speed.measure()['sha256']
         busy = os.getloadavg()[0] > 10
-    return records.Record(SPEED, cell, found if busy else None)
+    return records.Record(SPEED, cell, measured if busy else None)
 
 
 def pods() -> Iterator[str]:
+    """Yields the cells of the pod."""
     yield from (f'#{number + 1}' for number in range(5))
 
 
@@ -159,16 +164,16 @@ def measure_pod(cell: str) -> records.Record:
         for _ in range(_STRESSORS):
             other.enter(stack.enter_context(rt_stage.task(cpus=None)), 0, 0)
         after = _both(stage, options)
-    told, truth = (100 * (now / then - 1) if now and then else None
-                   for now, then in zip(after, before, strict=True))
-    return records.Record(POD, cell, told, truth)
+    reported, truth = (100 * (now / then - 1) if now and then else None
+                       for now, then in zip(after, before, strict=True))
+    return records.Record(POD, cell, reported, truth)
 
 
 def _both(stage: rt_stage.Stage, options: list[str]
           ) -> tuple[float | None, float]:
-    said, truth = agent.once(
+    report, truth = agent.once(
         stage, [*options, '--interval', str(_POD_S)], 100_000, _POD_S)
-    return said['available'], truth
+    return report['available'], truth
 
 
 ROWS = {

@@ -32,6 +32,7 @@ _PERCENTILE = 99
 
 
 def latency() -> Iterator[str]:
+    """Yields the cells of response times."""
     yield from (f'{mode} #{number + 1}' for mode in MODES
                 for number in range(_RUNS))
 
@@ -54,32 +55,33 @@ def measure_latency(cell: str) -> records.Record:
         if options is not None:
             probe = stack.enter_context(agent.running(stage, options))
             next(probe.reports(time.monotonic() + 10))
-        found = rtwalk.ask(endpoint, _WORKLOAD, _REQUESTS + _WARM_UP,
+        times = rtwalk.ask(endpoint, _WORKLOAD, _REQUESTS + _WARM_UP,
                            int(number), beside).responses_us(_WARM_UP)
     return records.Record(LATENCY, cell,
-                          float(np.percentile(found, _PERCENTILE)),
-                          lower=float(found.mean()))
+                          float(np.percentile(times, _PERCENTILE)),
+                          lower=float(times.mean()))
 
 
 def text(data: records.Data) -> str:
     """Returns the modes as reStructuredText; '' if none was measured."""
-    found = {mode: [one for one in data.of(LATENCY)
-                    if one.cell.startswith(f'{mode} ')] for mode in MODES}
-    if not found[WITHOUT]:
+    by_mode = {mode: [one for one in data.of(LATENCY)
+                      if one.cell.startswith(f'{mode} ')] for mode in MODES}
+    if not by_mode[WITHOUT]:
         return ''
     return report.table(HEADER, (
-        _row(mode, of, found[WITHOUT]) for mode, of in found.items() if of))
+        _row(mode, runs, by_mode[WITHOUT])
+        for mode, runs in by_mode.items() if runs))
 
 
-def _row(mode: str, of: Sequence[records.Record],
+def _row(mode: str, runs: Sequence[records.Record],
          without: Sequence[records.Record]) -> Sequence[object]:
-    values = _values(of)
+    values = _values(runs)
     mean = statistics.mean(values)
-    usual = statistics.mean(one.lower or 0 for one in of)
-    return (mode, len(of), f'{usual:.0f}', f'{mean:.0f}',
+    usual = statistics.mean(one.lower or 0 for one in runs)
+    return (mode, len(runs), f'{usual:.0f}', f'{mean:.0f}',
             f'{100 * summary.cv(values):.1f} %',
             f'{mean / statistics.mean(_values(without)):.2f}')
 
 
-def _values(of: Sequence[records.Record]) -> list[float]:
-    return [one.value for one in of if one.value is not None]
+def _values(runs: Sequence[records.Record]) -> list[float]:
+    return [one.value for one in runs if one.value is not None]

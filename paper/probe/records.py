@@ -56,10 +56,12 @@ class Data:
         self.records = _read(path)
 
     def has(self, row: str, cell: str) -> bool:
+        """Returns whether a cell was measured."""
         return any((one.row, one.cell) == (row, cell)
                    for one in self.records)
 
     def of(self, row: str) -> list[Record]:
+        """Returns the records of a row."""
         return [one for one in self.records if one.row == row]
 
     def add(self, record: Record) -> None:

@@ -81,8 +81,8 @@ def throttled(cell: Cell) -> records.Record:
             options += ['--pid', str(vnf.pid), '--period-us',
                         str(cell.period_us)]
         stack.enter_context(rt_stage.watching())
-        said, truth = agent.once(stage, options, cell.period_us, _SECONDS)
-    return _record(THROTTLED, cell, said, truth)
+        report, truth = agent.once(stage, options, cell.period_us, _SECONDS)
+    return _record(THROTTLED, cell, report, truth)
 
 
 def burst(cell: Cell) -> records.Record:
@@ -98,14 +98,14 @@ def burst(cell: Cell) -> records.Record:
         stack.enter_context(_loaded(stage, cell, cell.share * cell.load))
         # The busy loop leaves an overrun, which the VNF must pay back first.
         time.sleep(seconds)
-        said, _ = agent.once(stage, ('--burst', 'idle'), cell.period_us, 1)
-    return _record(BURST, cell, said, truth)
+        report, _ = agent.once(stage, ('--burst', 'idle'), cell.period_us, 1)
+    return _record(BURST, cell, report, truth)
 
 
-def _record(row: str, cell: Cell, said: agent.Said, truth: float
+def _record(row: str, cell: Cell, report: agent.Said, truth: float
             ) -> records.Record:
-    return records.Record(row, str(cell), said['available'], truth,
-                          said['lower'], said['upper'], said['method'])
+    return records.Record(row, str(cell), report['available'], truth,
+                          report['lower'], report['upper'], report['method'])
 
 
 ROWS: dict[str, tuple[Callable[[], Iterator[Cell]], Measure]] = {

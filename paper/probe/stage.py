@@ -68,6 +68,7 @@ class Task:
             os.sched_setaffinity(self.pid, cpus)
 
     def end(self) -> None:
+        """Ends the process."""
         with contextlib.suppress(ProcessLookupError):
             # Without a budget the process could not die.
             os.sched_setscheduler(self.pid, os.SCHED_OTHER,
@@ -82,11 +83,11 @@ def task(part: float = 1.0, cpus: set[int] | None = None) -> Iterator[Task]:
     if not part:
         yield Task(0.0, cpus)
         return
-    found = Task(part, cpus)
+    process = Task(part, cpus)
     try:
-        yield found
+        yield process
     finally:
-        found.end()
+        process.end()
 
 
 @dataclasses.dataclass
@@ -170,6 +171,7 @@ class Stage:
         return int((self._paths[1] / 'cpuacct.usage').read_text())
 
     def release(self) -> None:
+        """Takes the reservation of the group."""
         if self._interface is not None:
             self._interface.release([f'/{self.name}'])
 

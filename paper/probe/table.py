@@ -28,83 +28,84 @@ class Bar:
     judge: Callable[[Sequence[records.Record]], tuple[str, str, bool]]
 
 
-def _errors(of: Sequence[records.Record]) -> Numbers:
+def _errors(cells: Sequence[records.Record]) -> Numbers:
     return [100 * abs(one.value / one.truth - 1)
-            for one in of if one.value is not None and one.truth]
+            for one in cells if one.value is not None and one.truth]
 
 
-def _throttled(of: Sequence[records.Record]) -> tuple[str, str, bool]:
-    found = _errors(of)
-    silent = len(of) - len(found)
-    if not found:
+def _throttled(cells: Sequence[records.Record]) -> tuple[str, str, bool]:
+    errors = _errors(cells)
+    silent = len(cells) - len(errors)
+    if not errors:
         return 'none answered', '', False
-    return (f'mean {statistics.mean(found):.2f} %, {silent} unanswered',
-            f'{max(found):.2f} %',
-            statistics.mean(found) <= 2 and max(found) <= 5 and not silent)
+    return (f'mean {statistics.mean(errors):.2f} %, {silent} unanswered',
+            f'{max(errors):.2f} %',
+            statistics.mean(errors) <= 2 and max(errors) <= 5 and not silent)
 
 
-def _burst(of: Sequence[records.Record]) -> tuple[str, str, bool]:
-    found = _errors(of)
-    if not found:
+def _burst(cells: Sequence[records.Record]) -> tuple[str, str, bool]:
+    errors = _errors(cells)
+    if not errors:
         return 'all bound', '', False
-    near = sum(one <= 5 for one in found)
-    return (f'{near} of {len(found)} within 5 %, mean '
-            f'{statistics.mean(found):.2f} %, {len(of) - len(found)} bound',
-            f'{max(found):.2f} %',
-            near >= 0.9 * len(found) and max(found) <= 10)
+    near = sum(one <= 5 for one in errors)
+    return (f'{near} of {len(errors)} within 5 %, mean '
+            f'{statistics.mean(errors):.2f} %, '
+            f'{len(cells) - len(errors)} bound',
+            f'{max(errors):.2f} %',
+            near >= 0.9 * len(errors) and max(errors) <= 10)
 
 
-def _interval(of: Sequence[records.Record]) -> tuple[str, str, bool]:
-    known = [one for one in of if one.lower is not None
-             and one.upper is not None and one.truth is not None]
-    if not known:
+def _interval(cells: Sequence[records.Record]) -> tuple[str, str, bool]:
+    bounded = [one for one in cells if one.lower is not None
+               and one.upper is not None and one.truth is not None]
+    if not bounded:
         return 'no report has one', '', False
-    held = sum((one.lower or 0) <= (one.truth or 0) <= (one.upper or 0)
-               for one in known)
+    right = sum((one.lower or 0) <= (one.truth or 0) <= (one.upper or 0)
+                for one in bounded)
     widths = [((one.upper or 0) - (one.lower or 0)) / (one.truth or 1)
-              for one in known]
-    return (f'{100 * held / len(known):.1f} %, median width '
+              for one in bounded]
+    return (f'{100 * right / len(bounded):.1f} %, median width '
             f'{100 * statistics.median(widths):.0f} % of the truth',
-            f'{100 * max(widths):.0f} % wide', held >= 0.95 * len(known))
+            f'{100 * max(widths):.0f} % wide', right >= 0.95 * len(bounded))
 
 
 def _most(limit: float, unit: str, digits: int, scale: float = 1.0
           ) -> Callable[[Sequence[records.Record]], tuple[str, str, bool]]:
-    def judge(of: Sequence[records.Record]) -> tuple[str, str, bool]:
-        found = [scale * one.value for one in of if one.value is not None]
-        silent = len(of) - len(found)
-        if not found:
+    def judge(cells: Sequence[records.Record]) -> tuple[str, str, bool]:
+        values = [scale * one.value for one in cells if one.value is not None]
+        silent = len(cells) - len(values)
+        if not values:
             return 'none seen', '', False
-        return (f'mean {statistics.mean(found):.{digits}f} {unit}'
+        return (f'mean {statistics.mean(values):.{digits}f} {unit}'
                 + (f', {silent} not seen' if silent else ''),
-                f'{max(found):.{digits}f} {unit}',
-                max(found) <= limit and not silent)
+                f'{max(values):.{digits}f} {unit}',
+                max(values) <= limit and not silent)
     return judge
 
 
-def _none(of: Sequence[records.Record]) -> tuple[str, str, bool]:
-    count = sum(one.value or 0 for one in of)
-    return (f'{count:.0f} in {len(of) * changes.PIECE_S / 60:.0f} min',
-            f'{count:.0f}', not count and len(of) * changes.PIECE_S >= 600)
+def _none(cells: Sequence[records.Record]) -> tuple[str, str, bool]:
+    count = sum(one.value or 0 for one in cells)
+    return (f'{count:.0f} in {len(cells) * changes.PIECE_S / 60:.0f} min',
+            f'{count:.0f}', not count and len(cells) * changes.PIECE_S >= 600)
 
 
-def _points(of: Sequence[records.Record]) -> tuple[str, str, bool]:
-    off = [abs((one.value or 0) - (one.truth or 0)) for one in of]
-    return (f'mean {statistics.mean(off):.2f} points (outside '
-            f'{statistics.mean(one.truth or 0 for one in of):.1f} %)',
-            f'{max(off):.2f} points', max(off) <= 2)
+def _points(cells: Sequence[records.Record]) -> tuple[str, str, bool]:
+    errors = [abs((one.value or 0) - (one.truth or 0)) for one in cells]
+    return (f'mean {statistics.mean(errors):.2f} points (outside '
+            f'{statistics.mean(one.truth or 0 for one in cells):.1f} %)',
+            f'{max(errors):.2f} points', max(errors) <= 2)
 
 
-def _spread(of: Sequence[records.Record]) -> tuple[str, str, bool]:
+def _spread(cells: Sequence[records.Record]) -> tuple[str, str, bool]:
     """Returns spreads: first to last decile, and least to most."""
-    found = [one.value for one in of if one.value is not None]
-    middle = statistics.median(found)
-    deciles = statistics.quantiles(found, n=10, method='inclusive')
+    values = [one.value for one in cells if one.value is not None]
+    middle = statistics.median(values)
+    deciles = statistics.quantiles(values, n=10, method='inclusive')
     spread = 100 * (deciles[-1] - deciles[0]) / middle
     return (f'p10 to p90 {spread:.2f} %, median {middle:.2f} us, load average '
-            f'{min(one.load_average for one in of):.0f} to '
-            f'{max(one.load_average for one in of):.0f}',
-            f'{100 * (max(found) - min(found)) / middle:.2f} %', spread <= 2)
+            f'{min(one.load_average for one in cells):.0f} to '
+            f'{max(one.load_average for one in cells):.0f}',
+            f'{100 * (max(values) - min(values)) / middle:.2f} %', spread <= 2)
 
 
 BARS = (
@@ -122,15 +123,16 @@ BARS = (
 
 
 def rows(data: records.Data) -> Iterator[Sequence[object]]:
+    """Yields the cells of each row of the table."""
     for bar in BARS:
-        found = data.of(bar.row)
+        cells = data.of(bar.row)
         if bar.row == 'interval':
-            found = data.of(shares.THROTTLED) + data.of(shares.BURST)
-        if not found:
+            cells = data.of(shares.THROTTLED) + data.of(shares.BURST)
+        if not cells:
             yield bar.row, bar.text, 0, 'not measured', '', 'no'
             continue
-        told, worst, met = bar.judge(found)
-        yield bar.row, bar.text, len(found), told, worst, (
+        measured, worst, met = bar.judge(cells)
+        yield bar.row, bar.text, len(cells), measured, worst, (
             'yes' if met else 'no')
 
 

@@ -68,7 +68,7 @@ def _captured(path: pathlib.Path, beside: Sequence[str]) -> Iterator[None]:
 def round_trips_us(capture: bytes) -> samples.Floats:
     """Returns times from the first request of each call to its 200."""
     begun: dict[bytes, int] = {}
-    found = []
+    times = []
     for time_us, packet in _packets(capture):
         match = _CALL.search(packet)
         if match is None:
@@ -76,8 +76,8 @@ def round_trips_us(capture: bytes) -> samples.Floats:
         if b'REGISTER sip:' in packet:
             begun.setdefault(match[1], time_us)
         elif b'SIP/2.0 200' in packet and match[1] in begun:
-            found.append(time_us - begun.pop(match[1]))
-    return np.array(found, np.float64)
+            times.append(time_us - begun.pop(match[1]))
+    return np.array(times, np.float64)
 
 
 def _packets(capture: bytes) -> Iterator[tuple[int, bytes]]:

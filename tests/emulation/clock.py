@@ -14,10 +14,12 @@ class Clock:
         self.now = 0.0
 
     def sleep(self, seconds: float) -> None:
+        """Lets time pass."""
         with self._lock:
             self.now += seconds
 
     def monotonic(self) -> float:
+        """Returns the time."""
         return self.now
 
     @staticmethod

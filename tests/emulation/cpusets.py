@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How the cpuset controllers of cgroup v1 and v2 treat a list of CPUs."""
+"""The rules of the cpuset controllers of cgroup v1 and v2."""
 
 from collections.abc import Callable
 import errno
@@ -21,6 +21,7 @@ def effective(group: groups.Group) -> frozenset[int]:
 
 def vet_v1(group: groups.Group, root: groups.Group, cpus: frozenset[int],
            occupied: Callable[[groups.Group], bool], path: str) -> None:
+    """Checks a list of CPUs by the rules of cgroup v1."""
     if group.parent is None:
         raise numbers.refusal(errno.EACCES, path)
     if not cpus <= root.cpus:

@@ -54,22 +54,28 @@ class Budget:
 
     @classmethod
     def even(cls, columns: int, runtime: int, period: int) -> 'Budget':
+        """Returns a budget with the same values in all columns."""
         return cls((runtime,) * columns, (period,) * columns)
 
     @property
     def held(self) -> bool:
+        """Returns whether any column has a runtime."""
         return any(self.runtimes)
 
     def pairs(self) -> Iterator[tuple[int, int]]:
+        """Yields (runtime, period) of each column."""
         return zip(self.runtimes, self.periods, strict=True)
 
     def ratios(self) -> list[int]:
+        """Returns the ratio of each column."""
         return [ratio(*pair) for pair in self.pairs()]
 
     def with_runtimes(self, runtimes: Sequence[int]) -> 'Budget':
+        """Returns this budget with other runtimes."""
         return dataclasses.replace(self, runtimes=tuple(runtimes))
 
     def with_periods(self, periods: Sequence[int]) -> 'Budget':
+        """Returns this budget with other periods."""
         return dataclasses.replace(self, periods=tuple(periods))
 
 

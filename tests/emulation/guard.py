@@ -34,5 +34,6 @@ class Guard:
         self._mutex.release()
 
     def die(self, reason: str) -> NoReturn:
+        """Makes the kernel dead, and raises HostDied."""
         self.reason = reason
         raise HostDied(reason)

@@ -47,10 +47,10 @@ class Kernel(scalars.LeafKernel):
     def admit_policy(self, task: groups.Task, group: groups.Group) -> None:
         # The patch has a hole: a task that is not real-time yet may enter a
         # group that is not a leaf.
-        found = self.cpu_group(group)
-        if found.parent is None or self.is_live(found):
+        nearest = self.cpu_group(group)
+        if nearest.parent is None or self.is_live(nearest):
             return
-        if self.is_real_time(task) or not scalars.budget_of(found).held:
+        if self.is_real_time(task) or not scalars.budget_of(nearest).held:
             self.hung = self.hung or task.policy == groups.DEADLINE
             raise numbers.refusal(errno.EPERM, str(task.thread))
 

@@ -68,11 +68,11 @@ class Kernel(scalars.LeafKernel):
         if not words or len(words) % 2:
             raise numbers.refusal(errno.EINVAL, path)
         for cpus, value in zip(words[::2], words[1::2], strict=True):
-            found = numbers.cpu_set(cpus, path)
-            if not found or not found <= set(range(self.cpus)):
+            chosen = numbers.cpu_set(cpus, path)
+            if not chosen or not chosen <= set(range(self.cpus)):
                 raise numbers.refusal(errno.EINVAL, path)
             runtime = numbers.signed(value, path)
-            for cpu in sorted(found):
+            for cpu in sorted(chosen):
                 yield cpu, runtime
 
     def _set_one(self, group: groups.Group, cpu: int, value: int, path: str

@@ -54,6 +54,7 @@ class Kernel(scalars.LeafKernel):
         return value
 
     def period_in(self, data: str, path: str) -> int:
+        """Returns the period that was written."""
         value = numbers.unsigned(data, path)
         if value > scalars.MAX_PERIOD_US or (
                 value == 0 and self.revision < 5):

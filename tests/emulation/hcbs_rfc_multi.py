@@ -57,10 +57,10 @@ class Kernel(hcbs_rfc.Kernel):
             raise numbers.refusal(errno.EINVAL, path)
         values = [0] * self.cpus
         for word, cpus in zip(words[::2], words[1::2], strict=True):
-            found = numbers.cpu_set(cpus, path)
-            if not found or not found <= set(range(self.cpus)):
+            chosen = numbers.cpu_set(cpus, path)
+            if not chosen or not chosen <= set(range(self.cpus)):
                 raise numbers.refusal(errno.EINVAL, path)
-            for cpu in found:
+            for cpu in chosen:
                 values[cpu] = self._value(group, name, word, path)
         return values
 

@@ -55,11 +55,11 @@ class Kernel(hierarchies.Hierarchies):
         with self.guard:
             try:
                 key, name = self.locate(path)
-                found = self._trees[key][name]
+                group = self._trees[key][name]
             except (KeyError, OSError):
                 return []
             return sorted(self._mounts[key] + child.name
-                          for child in found.alive)
+                          for child in group.alive)
 
     def make(self, path: str) -> None:
         with contextlib.suppress(FileExistsError):
@@ -157,6 +157,7 @@ class Kernel(hierarchies.Hierarchies):
         self._rmdir(self.key('cpu'), group)
 
     def rmdir_cpuset(self, group: str) -> None:
+        """Removes a group of the cpuset hierarchy."""
         self._rmdir(self.key('cpuset'), group)
 
     def spawn(self, thread: int, cpu: str = '/', cpuset: str = '/',
@@ -189,6 +190,7 @@ class Kernel(hierarchies.Hierarchies):
             task.ending.ending += 1
 
     def exit(self, thread: int) -> None:
+        """Ends a thread."""
         with self.guard:
             task = self.tasks.get(thread)
             if task is None:
@@ -272,7 +274,7 @@ class Kernel(hierarchies.Hierarchies):
                     for name, group in self._groups().items()}
 
     def snapshot(self) -> dict[str, tuple[tuple[int, ...], int]]:
-        """See :meth:`budgets`."""
+        """Returns the same as :meth:`budgets`."""
         return self.budgets()
 
     def granted(self) -> dict[str, dict[int, tuple[int, int]]]:
@@ -298,15 +300,15 @@ class Kernel(hierarchies.Hierarchies):
         held = self.granted()
         leaves = {name: own for name, own in held.items() if not any(
             other.startswith(name + '/') for other in held)}
-        found = []
+        over = []
         for cpu in range(self.cpus):
             shares = [fractions.Fraction(*own[cpu])
                       for own in leaves.values() if cpu in own]
             total = sum(shares, fractions.Fraction())
             if total > fractions.Fraction(cap_ppm, PPM):
-                found.append(f'CPU {cpu}: {float(total):.6f} > {cap_ppm} ppm'
-                             f' by {sorted(leaves)}')
-        return found
+                over.append(f'CPU {cpu}: {float(total):.6f} > {cap_ppm} ppm'
+                            f' by {sorted(leaves)}')
+        return over
 
     def confined(self) -> dict[str, frozenset[int]]:
         """Returns the CPUs of all groups of the cpuset hierarchy."""

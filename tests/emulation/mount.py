@@ -130,7 +130,7 @@ class Files:
 
     @contextlib.contextmanager
     def _surviving(self) -> Iterator[None]:
-        """Turns the death of the host, which has no errno, into an errno."""
+        """Turns the death of the host, which has no errno, into EIO."""
         try:
             yield
         except guard.HostDied as error:

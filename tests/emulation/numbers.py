@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How the kernel reads and shows numbers and lists of CPUs."""
+"""Reads and shows numbers and lists of CPUs as the kernel does."""
 
 from collections.abc import Iterable
 import errno
@@ -43,14 +43,14 @@ def signed(text: str, path: str) -> int:
 
 def cpu_set(text: str, path: str) -> frozenset[int]:
     """Reads a list such as 0-2,5; raises EINVAL for other texts."""
-    found: set[int] = set()
+    cpus: set[int] = set()
     for part in text.strip().split(','):
         match = re.fullmatch(r'([0-9]+)(?:-([0-9]+))?', part)
         if match:
-            found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+            cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
         elif part:
             raise refusal(errno.EINVAL, path)
-    return frozenset(found)
+    return frozenset(cpus)
 
 
 def cpu_text(cpus: Iterable[int]) -> str:

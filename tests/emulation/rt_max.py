@@ -76,9 +76,9 @@ class Kernel(kernel.Kernel):
                 for task in self.tasks.values()):
             self.die(f'{group.name} lost its runtime while a task had yet to '
                      f'end, which never runs again and holds up RCU')
-        left = self._left(group, group, budget)
+        rest = self._left(group, group, budget)
         super().apply(group, budget)
-        group.local_us = left
+        group.local_us = rest
         if group.parent is not None:
             above = self.context(group.parent)
             above.local_us = self._left(above)
@@ -98,15 +98,15 @@ class Kernel(kernel.Kernel):
         A group that gets numbers is not yet the context of its children, so
         they are not compared with the group, which is a hole in v6.
         """
-        found = 0
+        total = 0
         for child in each_below(group):
             pair = next(after(child, changed, new).pairs())
             assert child.parent is not None
             if pair[0] != MAX and self.context(child.parent) is group:
-                found += groups.ratio(*pair)
-        return found
+                total += groups.ratio(*pair)
+        return total
 
-    # Where real-time tasks may be.
+    # The places where real-time tasks may be.
 
     def context(self, group: Group) -> Group:
         return next(each for each in self.cpu_group(group).up()

@@ -69,7 +69,7 @@ class Kernel(rt_max.Kernel):
 
 
 def share(runtime: int, period: int) -> fractions.Fraction:
-    """Exact, unlike the ratios of older kernels."""
+    """Returns the exact share, unlike the ratios of older kernels."""
     return fractions.Fraction(runtime, period or 1)
 
 

@@ -59,6 +59,7 @@ class Kernel(kernel.Kernel):
         return max(value, -1)
 
     def period_in(self, data: str, path: str) -> int:
+        """Returns the period that was written."""
         value = numbers.unsigned(data, path)
         if value == 0 or value > MAX_PERIOD_US:
             raise numbers.refusal(errno.EINVAL, path)
@@ -71,7 +72,7 @@ class Kernel(kernel.Kernel):
         self.apply(group, new)
         return None
 
-    # Where real-time tasks may be.
+    # The places where real-time tasks may be.
 
     def admit_attach(self, task: groups.Task, group: Group, path: str
                      ) -> None:
@@ -160,8 +161,8 @@ class LeafKernel(Kernel):
             raise numbers.refusal(errno.EINVAL, path)
 
     def admit_policy(self, task: groups.Task, group: Group) -> None:
-        found = self.cpu_group(group)
-        if found.parent is not None and not self.is_live(found):
+        nearest = self.cpu_group(group)
+        if nearest.parent is not None and not self.is_live(nearest):
             raise numbers.refusal(errno.EPERM, str(task.thread))
 
     @staticmethod
@@ -177,5 +178,6 @@ def hands_out(group: Group) -> bool:
 
 
 def budget_of(group: Group) -> Budget:
+    """Returns the budget of a group, which must have one."""
     assert group.budget is not None
     return group.budget

@@ -211,27 +211,27 @@ class State(abc.ABC):
 
     def _mkdir(self, key: str, name: str) -> None:
         with self.guard:
-            found = self._trees[key]
-            if name in found:
+            tree = self._trees[key]
+            if name in tree:
                 raise numbers.refusal(errno.EEXIST, name)
-            parent = found.get(posixpath.dirname(name))
+            parent = tree.get(posixpath.dirname(name))
             if parent is None:
                 raise numbers.refusal(errno.ENOENT, name)
             group = Group(name, parent)
             if key == 'cpu' or (not key and 'cpu' in parent.subtree):
                 group.budget = self.new_budget()
             parent.children.append(group)
-            found[name] = group
+            tree[name] = group
 
     def _rmdir(self, key: str, name: str) -> None:
         with self.guard:
-            found = self._trees[key]
-            if name not in found:
+            tree = self._trees[key]
+            if name not in tree:
                 raise numbers.refusal(errno.ENOENT, name)
-            group = found[name]
+            group = tree[name]
             if group.parent is None or group.alive or self.inside(group, key):
                 raise numbers.refusal(errno.EBUSY, name)
-            del found[name]
+            del tree[name]
             group.dead_since = self.clock.now
 
     # Tasks.
@@ -270,6 +270,7 @@ class State(abc.ABC):
         return self.tasks[thread]
 
     def threads_of(self, process: int) -> list[Task]:
+        """Returns the threads of a process."""
         return [task for task in self.tasks.values()
                 if task.process == process]
 
@@ -310,6 +311,7 @@ class State(abc.ABC):
         group.budget = budget
 
     def bury(self) -> None:
+        """Forgets removed groups whose time has come."""
         self._root_group().bury(self.clock.now, self.late_seconds)
 
     def _root_group(self) -> Group:
@@ -338,6 +340,7 @@ class State(abc.ABC):
         return columns if self.per_cpu else columns * self.cpus
 
     def die(self, reason: str) -> NoReturn:
+        """Makes the kernel dead, and raises HostDied."""
         self.guard.die(reason)
 
     def _write_sysctl(self, path: str, data: str) -> None:

@@ -110,8 +110,8 @@ class Kernel(kernel.Kernel):
         """Returns the CPUs of a thread: its cpuset and its affinity."""
         with self.guard:
             task = self._task(thread)
-            found = cpusets.effective(self._trees[''][task.groups['']])
-            return found & (task.affinity or found) or found
+            cpus = cpusets.effective(self._trees[''][task.groups['']])
+            return cpus & (task.affinity or cpus) or cpus
 
     def set_affinity(self, thread: int, cpus: frozenset[int]) -> None:
         """Does what sched_setaffinity(2) does."""
@@ -205,8 +205,8 @@ class Kernel(kernel.Kernel):
                 if len(allowed) < self.cpus:
                     for cpu in allowed:
                         pinned[cpu] += fractions.Fraction(*pair)
-        found = [f'CPU {cpu}: {float(share):.6f} > {cap_ppm} ppm'
-                 for cpu, share in sorted(pinned.items()) if share > cap]
+        over = [f'CPU {cpu}: {float(share):.6f} > {cap_ppm} ppm'
+                for cpu, share in sorted(pinned.items()) if share > cap]
         if total > cap * self.cpus:
-            found.append(f'all CPUs: {float(total):.6f} > {cap_ppm} ppm each')
-        return found
+            over.append(f'all CPUs: {float(total):.6f} > {cap_ppm} ppm each')
+        return over

@@ -190,10 +190,10 @@ class EmulatedTasks(tasks.Tasks):
         task = kernel.tasks.get(pid) if kernel else None
         if kernel is None or task is None:
             raise LookupError(f'process {pid} has ended')
-        found = task.groups.get(kernel.key(controller))
-        if found is None:
+        path = task.groups.get(kernel.key(controller))
+        if path is None:
             raise LookupError(f'process {pid} has no {controller} group')
-        return found
+        return path
 
     def every_thread(self, group: str, controller: str) -> Iterator[int]:
         for thread, kernel in list(_kernels.items()):
@@ -271,9 +271,9 @@ def place_vcpu(path: str, controller: str, thread: int, cpu: int) -> None:
 def attributes_of(thread: int) -> sched.Policy:
     """Replaces ``nova_rt.machine.host.sched.get``."""
     _task(thread)
-    found = _kernels[thread]
-    if isinstance(found, stock.Kernel):
-        return found.policy(thread)
+    kernel = _kernels[thread]
+    if isinstance(kernel, stock.Kernel):
+        return kernel.policy(thread)
     return sched.Policy(_task(thread).policy, _task(thread).priority)
 
 
@@ -318,8 +318,8 @@ def is_worker(thread: int) -> bool:
 def is_runnable(thread: int) -> bool:
     """Replaces ``nova_rt.machine.host.thread.is_runnable``."""
     _task(thread)
-    found = _kernels[thread]
-    return isinstance(found, stock.Kernel) and thread in found.busy_threads
+    kernel = _kernels[thread]
+    return isinstance(kernel, stock.Kernel) and thread in kernel.busy_threads
 
 
 def ran_ns(thread: int) -> int:
@@ -351,12 +351,12 @@ def read_server(server: str, cpu: int, name: str) -> int:
 
 
 def _stock(thread: int) -> stock.Kernel:
-    found = _kernels[thread]
-    assert isinstance(found, stock.Kernel)
-    return found
+    kernel = _kernels[thread]
+    assert isinstance(kernel, stock.Kernel)
+    return kernel
 
 
-#: What is asked of threads, and changed, while guests have budgets.
+#: The functions that read and change threads while guests have budgets.
 THREADS: dict[str, Any] = {
     'nova_rt.machine.kernel.tasks._belongs': belongs,
     'nova_rt.machine.kernel.tasks._is_child': is_child,
@@ -366,7 +366,7 @@ THREADS: dict[str, Any] = {
     'nova_rt.machine.privsep.set_policy': set_policy,
     'nova_rt.machine.privsep.place_vcpu': place_vcpu,
 }
-#: What stands in for the system calls, and for the probe at start.
+#: The replacements of system calls, and of the trial at the start.
 DEADLINE: dict[str, Any] = {
     'nova_rt.machine.host.thread.is_worker': is_worker,
     'nova_rt.machine.host.thread.is_runnable': is_runnable,

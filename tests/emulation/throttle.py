@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How long a deadline server of a real-time group can stay throttled.
+"""Calculates how long a real-time group's server can stay throttled.
 
 This was seen with the first HCBS patches (Linux 5.10); in that kernel it is a
 BUG to replenish a server without a runtime.

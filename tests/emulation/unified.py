@@ -55,12 +55,14 @@ def domain(group: groups.Group) -> groups.Group:
 
 
 def is_thread_root(group: groups.Group, occupied: Occupied) -> bool:
+    """Returns whether a group is the root of a threaded subtree."""
     return not group.threaded and (
         any(child.threaded for child in group.alive)
         or (occupied(group) and bool(group.subtree)))
 
 
 def can_be_thread_root(group: groups.Group, occupied: Occupied) -> bool:
+    """Returns whether a group may become such a root."""
     if group.parent is None:
         return True
     return not group.threaded and not any(

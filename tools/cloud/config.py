@@ -98,6 +98,7 @@ def _nova_files(cloud: settings.Settings) -> list[pathlib.Path]:
 
 
 def parse_override(item: str) -> tuple[str, str, str]:
+    """Reads a setting of the form SECTION.OPTION=VALUE."""
     name, equals, value = item.partition('=')
     section, dot, option = name.partition('.')
     if not (section and dot and option and equals):

@@ -62,11 +62,13 @@ def _is_nested(connection: sqlalchemy.Connection) -> bool:
 
 
 def keystone() -> None:
+    """Creates the database of Keystone."""
     from keystone.common.sql import upgrades
     upgrades.offline_sync_database_to_version()
 
 
 def glance() -> None:
+    """Creates the database of Glance."""
     from glance.db.sqlalchemy import api
     from glance.db.sqlalchemy import models
     models.register_models(api.get_engine())

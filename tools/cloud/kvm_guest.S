@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a virtual machine runs where a kernel would take minutes to boot, as
- * with emulated virtualization: the real-mode part of a bzImage, which says
- * on the console how many vCPUs it has, and keeps each of them busy, or has
- * them sleep with guest=idle on its command line.
- * Documentation/arch/x86/boot.rst; the loader enters at 0x200 with all
+ * The kernel of a virtual machine where a real kernel would take minutes to
+ * boot, as with emulated virtualization.  This is the real-mode part of a
+ * bzImage.  It prints the number of its vCPUs on the console and keeps each
+ * vCPU busy, or lets them sleep with guest=idle on its command line.
+ * See Documentation/arch/x86/boot.rst: the loader enters at 0x200 with all
  * segments at the first byte.
  */
 #define SECTOR 0x200
 #define SECTORS 8
-/* Where QEMU puts the command line. */
+/* QEMU puts the command line here. */
 #define COMMAND_LINE_SEGMENT 0x2000
 #define COMMAND_LINE_MOST 0x800
-/* Other vCPUs start at a page: the ninth sector here. */
+/* Other vCPUs start at a page, here the ninth sector. */
 #define OTHERS 0x1000
 #define SERIAL 0x3f8
-/* Model-specific registers: where the APIC is, and what it has. */
+/* Model-specific registers: the address and the features of the APIC. */
 #define APIC_BASE 0x1b
 #define X2APIC_ENABLED 0xc00
 #define APIC_SPURIOUS 0x80f
 #define APIC_COMMAND 0x830
-/* To all others: start anew, and at the page. */
+/* Commands to all other vCPUs: reset, and start at the page. */
 #define SEND_INIT 0xc4500
 #define SEND_STARTUP 0xc4600
 #define LOOPS 20000000
@@ -70,7 +70,7 @@ begin:	cli
 	movl	startup, %eax
 	xorl	%edx, %edx
 	wrmsr
-	/* They have all this time to be counted. */
+	/* The other vCPUs are counted during this time. */
 	movl	$LOOPS, %esi
 1:	decl	%esi
 	jnz	1b
@@ -96,7 +96,7 @@ work:	cmpb	$0, asleep
 2:	hlt
 	jmp	2b
 
-	/* Whether guest=i... is on the command line. */
+	/* Checks whether guest=i... is on the command line. */
 look:	movw	$COMMAND_LINE_SEGMENT, %ax
 	movw	%ax, %es
 	xorw	%di, %di
@@ -141,5 +141,5 @@ end:	.asciz	"\r\n"
 2:	hlt
 	jmp	2b
 
-	/* A kernel follows, which nobody enters. */
+	/* A kernel follows here, which is never entered. */
 	.org	SECTOR * (1 + SECTORS) + SECTOR

@@ -99,12 +99,12 @@ def binds(cloud: settings.Settings, etc: pathlib.Path) -> list[str]:
     """
     binds = [str(etc), '/etc/libvirt']
     for name, line in QEMU_USER.items():
-        known = pathlib.Path('/etc', name)
-        text = known.read_text()
+        original = pathlib.Path('/etc', name)
+        text = original.read_text()
         if f'\n{line.partition(":")[0]}:' not in text:
             extended = cloud.etc / name
             extended.write_text(text + line)
-            binds += [str(extended), str(known)]
+            binds += [str(extended), str(original)]
     return binds
 
 
@@ -156,6 +156,7 @@ def has_domain_files(cloud: settings.Settings) -> bool:
 
 
 def domain_names(cloud: settings.Settings) -> list[str]:
+    """Returns the names of the cloud's domains."""
     connection = libvirt.openReadOnly(cloud.kind.uri)
     try:
         return [domain.name() for domain in _domains(connection, cloud)]

@@ -47,15 +47,18 @@ class Progress:
         self.started = time.monotonic()
 
     def say(self, text: str) -> None:
+        """Prints a line."""
         seconds = time.monotonic() - self.started
         print(f'[{seconds:5.1f} s] {text}', flush=True)
 
 
 def process(cloud: settings.Settings, service: str) -> processes.Process:
+    """Returns the record of a service's process."""
     return processes.Process(cloud.run / f'{service}.pid')
 
 
 def running(cloud: settings.Settings) -> list[str]:
+    """Returns the services that run."""
     return [service for service in settings.SERVICES
             if process(cloud, service).pid]
 
@@ -105,7 +108,7 @@ def prepare(cloud: settings.Settings, overrides: Sequence[str]) -> None:
 
 
 def _set_aside(cloud: settings.Settings) -> None:
-    """Keeps the logs of the last cloud beside those of the new one."""
+    """Moves the last cloud's logs, which are kept until the next cloud."""
     if cloud.log.exists():
         shutil.rmtree(cloud.old_log, ignore_errors=True)
         cloud.log.rename(cloud.old_log)
@@ -163,6 +166,7 @@ def _give_up(cloud: settings.Settings, before: Sequence[str],
 
 
 def show_tail(cloud: settings.Settings, name: str) -> None:
+    """Shows the end of a log."""
     log = cloud.log_file(name)
     if log.exists():
         print(f'The end of {log}:', file=sys.stderr)

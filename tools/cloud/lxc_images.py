@@ -40,6 +40,7 @@ done
 
 def upload(images: glance.Glance, busybox: pathlib.Path,
            scratch: pathlib.Path) -> None:
+    """Uploads the images of containers."""
     chrt = pathlib.Path(shutil.which('chrt') or '/usr/bin/chrt')
     for name, inittab in INITTABS.items():
         ensure(images, name, inittab, busybox, scratch, chrt)

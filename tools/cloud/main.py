@@ -24,6 +24,7 @@ NOT_RUNNING = 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command and returns its exit status."""
     options = _parser().parse_args(arguments)
     cloud = settings.load()
     try:

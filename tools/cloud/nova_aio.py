@@ -103,6 +103,7 @@ def run(cloud: settings.Settings) -> None:
 
 
 def main(cloud: settings.Settings) -> None:
+    """Runs Nova with the settings of the cloud."""
     code = 1
     try:
         run(cloud)

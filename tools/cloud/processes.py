@@ -28,6 +28,7 @@ class Process:
 
     @property
     def name(self) -> str:
+        """Returns the name of the process."""
         return self.record.stem
 
     @property
@@ -40,7 +41,7 @@ class Process:
         return int(pid) if start_time(int(pid)) == started else None
 
     def session(self) -> list[int]:
-        """Returns the process and the others of its session.
+        """Returns the processes of its session, even if the first has ended.
 
         Some programs overwrite the environment that would identify them.
         """
@@ -55,6 +56,7 @@ class Process:
 
     def start(self, command: Sequence[str], environment: Mapping[str, str],
               log: pathlib.Path) -> None:
+        """Starts the process in a session of its own, and records it."""
         with log.open('ab') as output:
             child = subprocess.Popen(
                 command, env=environment, stdin=subprocess.DEVNULL,
@@ -137,10 +139,10 @@ def _wait_gone(processes: Iterable[Process], patience: float) -> bool:
 def variable(pid: int, name: str) -> str | None:
     """Returns a variable of the environment that a process started with."""
     try:
-        found: str | None = psutil.Process(pid).environ().get(name)
+        value: str | None = psutil.Process(pid).environ().get(name)
     except psutil.Error:
         return None
-    return found
+    return value
 
 
 def marked(name: str, value: str) -> list[int]:
@@ -162,6 +164,7 @@ def kill_marked(name: str, value: str) -> None:
 
 
 def kill(pids: Iterable[int]) -> None:
+    """Sends SIGKILL to processes."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

@@ -52,6 +52,7 @@ exec $busybox sleep 2147483647
 
 def upload(images: glance.Glance, busybox: pathlib.Path,
            scratch: pathlib.Path) -> None:
+    """Uploads the images of virtual machines."""
     kernel = images.ensure('qemu-kernel', lambda: KERNEL, 'aki', 'aki')
     initrd = images.ensure(
         'qemu-initrd', functools.partial(build_initrd, busybox, scratch),
@@ -63,6 +64,7 @@ def upload(images: glance.Glance, busybox: pathlib.Path,
 
 
 def build_initrd(busybox: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
+    """Builds the initrd of the images."""
     root = scratch / 'initrd'
     for directory in ('bin', 'dev', 'proc'):
         (root / directory).mkdir(parents=True)
@@ -81,6 +83,7 @@ def build_initrd(busybox: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
 
 
 def disk(scratch: pathlib.Path) -> pathlib.Path:
+    """Makes the empty disk."""
     image = scratch / 'empty.raw'
     with image.open('wb') as file:
         file.truncate(DISK_SIZE)

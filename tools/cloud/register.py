@@ -48,11 +48,11 @@ def create_keys() -> None:
 def register(cloud: settings.Settings) -> None:
     """Creates the admin, the service users and the catalogue."""
     roles = _bootstrap(cloud)
-    known = {service['name']
+    names = {service['name']
              for service in PROVIDERS.catalog_api.list_services()}
     orchestrated = cloud.full and not cloud.pair
     catalogue = CATALOGUE | (FULL_CATALOGUE if orchestrated else {})
-    if known.issuperset(catalogue):
+    if names.issuperset(catalogue):
         return
     project = _create_service_project()
     if orchestrated:

@@ -21,6 +21,7 @@ Application = Callable[..., Any]
 
 
 def keystone(cloud: settings.Settings) -> Application:
+    """Returns the application of Keystone."""
     from keystone.server.flask import core
 
     from cloud import register
@@ -37,10 +38,12 @@ def keystone(cloud: settings.Settings) -> Application:
 
 
 def placement(cloud: settings.Settings) -> Application:
+    """Returns the application of Placement."""
     return module('placement.wsgi.api')
 
 
 def glance(cloud: settings.Settings) -> Application:
+    """Returns the application of Glance."""
     for store in ('images', 'staging', 'tasks'):
         (cloud.data / store).mkdir(exist_ok=True)
     application = module('glance.wsgi.api')
@@ -49,6 +52,7 @@ def glance(cloud: settings.Settings) -> Application:
 
 
 def neutron(cloud: settings.Settings) -> Application:
+    """Returns the application of Neutron."""
     databases.neutron(cloud)
     return module('neutron.wsgi.api')
 
@@ -84,6 +88,7 @@ def _serve_nova(cloud: settings.Settings) -> None:
 
 
 def main() -> None:
+    """Runs the service that the command line names."""
     # Some services parse the rest of the command line themselves.
     service = sys.argv.pop()
     cloud = settings.load()

@@ -61,6 +61,7 @@ class Settings:
 
     @property
     def kind(self) -> guests.Kind:
+        """Returns the kind of the cloud's guests."""
         return guests.KINDS[self.guest]
 
     @property
@@ -75,10 +76,12 @@ class Settings:
 
     @property
     def etc(self) -> pathlib.Path:
+        """Returns the directory of configuration files."""
         return self.directory / 'etc'
 
     @property
     def log(self) -> pathlib.Path:
+        """Returns the directory of logs."""
         return self.directory / 'log'
 
     @property
@@ -88,14 +91,17 @@ class Settings:
 
     @property
     def run(self) -> pathlib.Path:
+        """Returns the directory of records of processes."""
         return self.directory / 'run'
 
     @property
     def data(self) -> pathlib.Path:
+        """Returns the directory of the services' data."""
         return self.directory / 'data'
 
     @property
     def nova_conf(self) -> pathlib.Path:
+        """Returns the path of nova.conf."""
         return self.etc / 'nova' / 'nova.conf'
 
     def compute_conf(self, node: str) -> pathlib.Path:
@@ -113,6 +119,7 @@ class Settings:
         return f'rabbit://guest:guest@127.0.0.1:{self.port("rabbitmq")}/'
 
     def port(self, service: str) -> int:
+        """Returns the port of a service."""
         return self.port_base + (*SERVICES, *FULL_SERVICES).index(service)
 
     def url(self, service: str) -> str:
@@ -121,9 +128,11 @@ class Settings:
 
     @property
     def auth_url(self) -> str:
+        """Returns the URL of Keystone."""
         return f'{self.url("keystone")}/v3'
 
     def log_file(self, name: str) -> pathlib.Path:
+        """Returns the path of a log."""
         return self.log / f'{name}.log'
 
     def environment(self) -> dict[str, str]:

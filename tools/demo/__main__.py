@@ -27,6 +27,7 @@ UNPLACED = ('The server asks for', 'no allocation candidates')
 
 
 def describe(demo: stage.Demo) -> None:
+    """Creates a server from a VNF descriptor."""
     with demo.step('vnfd', 'A VNF descriptor with the syntax of the paper'):
         print(f'$ tacker-rt translate {vdu.SAMPLE}', flush=True)
         hot = vdu.translate()
@@ -43,6 +44,7 @@ def describe(demo: stage.Demo) -> None:
 
 
 def reserve(demo: stage.Demo) -> None:
+    """Creates servers with reservations, and measures their shares."""
     with demo.step('reserve', 'A flavor with a reservation, two servers'):
         demo.must('flavor create flavor_rt1 --vcpus 1 --ram 512',
                   '-f value -c name')
@@ -72,6 +74,7 @@ def reserve(demo: stage.Demo) -> None:
 
 
 def share_a_cpu(demo: stage.Demo) -> None:
+    """Puts three servers on one pCPU, one of them hostile."""
     with demo.step('company', 'Three servers on one pCPU, one is hostile'):
         demo.delete('rt2', 'rt3')
         names = ('short', 'long', 'hostile')
@@ -87,6 +90,7 @@ def share_a_cpu(demo: stage.Demo) -> None:
 
 
 def refuse(demo: stage.Demo) -> None:
+    """Shows which requests are refused."""
     with demo.step('no_room', 'One more server, which does not fit'):
         with demo.filled():
             demo.no_room('rt4', *UNPLACED)
@@ -122,6 +126,7 @@ def check(demo: stage.Demo) -> None:
 
 
 def clean_up(demo: stage.Demo) -> None:
+    """Deletes all servers, and checks that nothing is left."""
     with demo.step('check', 'Claims, Placement and kernel agree'):
         check(demo)
     with demo.step('delete', 'All servers are deleted, and nothing is left'):
@@ -142,6 +147,7 @@ def clean_up(demo: stage.Demo) -> None:
 
 
 def bring_up(demo: stage.Demo, is_full: bool) -> None:
+    """Starts the cloud of the act."""
     parts = ('MariaDB, RabbitMQ, Keystone, Placement, Glance, Neutron, Heat, '
              'Tacker, Nova with two computes' if is_full else
              'Keystone, Placement, Glance, Neutron, Nova, libvirt')
@@ -158,6 +164,7 @@ def bring_up(demo: stage.Demo, is_full: bool) -> None:
 
 
 def run(demo: stage.Demo) -> None:
+    """Runs all steps of an act."""
     client.environment()
     client.warm_up()
     describe(demo)
@@ -184,12 +191,13 @@ def perform(act: acts.Act, found: report.Report, options: argparse.Namespace
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Reads the command line."""
     parser = argparse.ArgumentParser(prog='demo.sh', description=__doc__)
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument('--guest', choices=guests.KINDS,
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument('--guest', choices=guests.KINDS,
                        help='show only virtual machines or only containers '
                        '(default: qemu, then lxc)')
-    which.add_argument('--full', action='store_true',
+    group.add_argument('--full', action='store_true',
                        help='show a VNF package, through Tacker and Heat')
     parser.add_argument('--interface', metavar='NAME',
                         help='with --guest: [nova_rt] kernel_interface '
@@ -213,21 +221,22 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the demonstration, and returns the exit status."""
     options = parse(arguments)
     started = float(os.environ.get('DEMO_STARTED', time.time()))
-    found = report.Report(options.tolerance)
+    results = report.Report(options.tolerance)
     guest = 'lxc' if options.full else options.guest
     for act in acts.chosen(guest, options.interface):
         if not (reason := act.cannot_be):
-            perform(act, found, options)
+            perform(act, results, options)
         elif guest:
             raise SystemExit(f'demo.sh: {reason}')
         else:
-            found.skip(act, reason)
-    found.close(time.time() - started)
+            results.skip(act, reason)
+    results.close(time.time() - started)
     if options.report:
-        found.write(options.report)
-    return int(found.failed)
+        results.write(options.report)
+    return int(results.failed)
 
 
 if __name__ == '__main__':

@@ -24,7 +24,7 @@ BROKEN = "Could not load '"
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What a command printed, and its exit status."""
+    """The output of a command, and its exit status."""
 
     text: str
     status: int

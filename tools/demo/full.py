@@ -15,6 +15,7 @@ VNF = 'sol001-hints'
 
 
 def run(demo: stage.Demo) -> None:
+    """Runs all steps of the act."""
     client.environment()
     client.warm_up()
     vnfs = tacker.Tacker(settings.load(), PATIENCE)

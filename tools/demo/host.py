@@ -57,8 +57,8 @@ class Server:
         if not self.kind.vcpu_groups:
             return [self.group]
         machine = self.below('cpu')
-        found = (machine / self.group).glob(self.kind.vcpu_groups)
-        return [str(path.relative_to(machine)) for path in sorted(found)]
+        paths = (machine / self.group).glob(self.kind.vcpu_groups)
+        return [str(path.relative_to(machine)) for path in sorted(paths)]
 
     @property
     def kernel(self) -> dict[str, int]:
@@ -113,17 +113,17 @@ def servers(cloud: settings.Settings) -> list[Server]:
              'from instances i join instance_extra e '
              'on e.instance_uuid = i.uuid where i.deleted = 0 '
              'order by i.display_name')
-    found = []
+    result = []
     for number, name, state, where, resources in select(cloud, query):
-        held = [claims.RTClaim.parse(identifier)
-                for identifier in _resources(resources)]
+        parsed = [claims.RTClaim.parse(identifier)
+                  for identifier in _resources(resources)]
         guest, node = _place(cloud, where)
-        server = Server(name, state, held[0] if held else None, '',
+        server = Server(name, state, parsed[0] if parsed else None, '',
                         guests.KINDS[guest], node)
         domain = f'{settings.DOMAIN_PREFIX}{number:08x}'
-        found.append(dataclasses.replace(
+        result.append(dataclasses.replace(
             server, group=_group(server, domain)))
-    return found
+    return result
 
 
 def building(cloud: settings.Settings) -> bool:
@@ -146,8 +146,8 @@ def _place(cloud: settings.Settings, where: str | None) -> tuple[str, str]:
 
 
 def _group(server: Server, domain: str) -> str:
-    found = list(server.below('cpu').glob(server.kind.group.format(domain)))
-    return found[0].name if found else ''
+    paths = list(server.below('cpu').glob(server.kind.group.format(domain)))
+    return paths[0].name if paths else ''
 
 
 def published(cloud: settings.Settings) -> list[dict[str, str]]:
@@ -168,11 +168,11 @@ def budgets() -> int:
     machines = [MACHINE, *(root / node.group / 'machine'
                            for node in computes.ALL)]
     # Groups come and go meanwhile, which a walk does not mind.
-    found = [pathlib.Path(group) for machine in machines
+    paths = [pathlib.Path(group) for machine in machines
              for group, _, _ in os.walk(machine)]
     return sum(groups.runtime(group) + sum(
         _deadline(task).get('runtime_us', 0) for task in groups.tasks(group))
-        for group in found)
+        for group in paths)
 
 
 def busy_tasks(server: Server) -> int:
@@ -199,29 +199,29 @@ def policies(server: Server) -> dict[str, list[str]]:
 
 def priorities(server: Server) -> list[int]:
     """Returns the real-time priorities of its own tasks."""
-    found = set()
+    numbers = set()
     for task in _own_tasks(server):
         with contextlib.suppress(ProcessLookupError):
-            found.add(os.sched_getparam(task).sched_priority)
-    return sorted(found)
+            numbers.add(os.sched_getparam(task).sched_priority)
+    return sorted(numbers)
 
 
 def _policies(tasks: Iterable[int]) -> list[str]:
-    found = set()
+    names = set()
     for task in tasks:
         with contextlib.suppress(ProcessLookupError):
-            found.add(POLICIES[os.sched_getscheduler(task)
+            names.add(POLICIES[os.sched_getscheduler(task)
                                & ~os.SCHED_RESET_ON_FORK])
-    return sorted(found)
+    return sorted(names)
 
 
 def _deadline(task: int) -> dict[str, int]:
     """Returns a task's SCHED_DEADLINE parameters; empty for other tasks."""
     with contextlib.suppress(OSError):
-        found = sched.get(task)
-        if found.is_deadline:
-            return {'runtime_us': found.runtime // 1000,
-                    'period_us': found.period // 1000}
+        attributes = sched.get(task)
+        if attributes.is_deadline:
+            return {'runtime_us': attributes.runtime // 1000,
+                    'period_us': attributes.period // 1000}
     return {}
 
 

@@ -85,15 +85,16 @@ class Report:
 
     def policies(self, server: host.Server) -> None:
         """Reports the scheduling policies of a server's tasks."""
-        found = host.policies(server)
+        names = host.policies(server)
         print(f'  {server.name}: {server.kind.own_tasks} '
-              f'{" ".join(found["guest"])}, {server.kind.other_tasks} '
-              f'{" ".join(found["host"])}', flush=True)
-        if found not in RIGHT:
-            self.problem(f'policies of {server.name}: {found}')
+              f'{" ".join(names["guest"])}, {server.kind.other_tasks} '
+              f'{" ".join(names["host"])}', flush=True)
+        if names not in RIGHT:
+            self.problem(f'policies of {server.name}: {names}')
 
     @staticmethod
     def heading() -> None:
+        """Prints the heading of the measurements."""
         print(f'  {"server":7} {"":7} {"runtime":>8} {"period":>8} '
               f'{"pCPUs":6} {"kernel":>8} {"kernel":>8} {"busy":>5} '
               f'{"runtime/":>9} {"measured":>9}\n'
@@ -101,6 +102,7 @@ class Report:
               f'{"period":>8} {"tasks":>5} {"period":>9} {"share":>9}')
 
     def refused(self, request: str, reason: str) -> None:
+        """Reports a request that was refused, as it should be."""
         self._refused.append({'guest': self._guest, 'request': request,
                               'reason': reason})
 
@@ -126,15 +128,16 @@ class Report:
               f'after {self.total} s', flush=True)
 
     def _summary(self, guest: str) -> str:
-        found = [server for server in self._servers.values()
-                 if server['guest'] == guest]
-        off = [abs(share - server['runtime_us'] / server['period_us'])
-               for server in found for share in server['shares'].values()]
+        chosen = [server for server in self._servers.values()
+                  if server['guest'] == guest]
+        wrong = [abs(share - server['runtime_us'] / server['period_us'])
+                 for server in chosen for share in server['shares'].values()]
         refused = sum(each['guest'] == guest for each in self._refused)
-        return (f'{len(off)} shares of {len(found)} servers at most '
-                f'{max(off, default=0):.4f} off, {refused} requests refused')
+        return (f'{len(wrong)} shares of {len(chosen)} servers at most '
+                f'{max(wrong, default=0):.4f} off, {refused} requests refused')
 
     def write(self, path: pathlib.Path) -> None:
+        """Writes the report as JSON."""
         path.write_text(json.dumps({
             'guests': {act.guest: act.interface or 'probed'
                        for act in self._acts},
@@ -146,4 +149,5 @@ class Report:
 
     @property
     def failed(self) -> bool:
+        """Returns whether there was a problem."""
         return bool(self._problems)

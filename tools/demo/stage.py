@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the steps share: commands, measurements and the report."""
+"""The common parts of the steps: commands, measurements and the report."""
 
 from collections.abc import Iterator
 import contextlib
@@ -22,7 +22,7 @@ from nova_rt.rules import hostmap
 
 # How long each server is measured, in whole periods of its own.
 SECONDS = 5
-# Emulated machines boot with the CPU time of their reservation.
+# Emulated machines boot slowly, with only the CPU time of their reservation.
 PATIENCE = settings.patience(120)
 
 
@@ -57,6 +57,7 @@ class Demo:
         return answer
 
     def must(self, command: str, columns: str = '') -> None:
+        """Runs a command, and reports a problem if it fails."""
         if self.openstack(command, columns).status:
             self.report.problem(f'"openstack {command}" failed')
 
@@ -66,6 +67,7 @@ class Demo:
         return settings.load()
 
     def create(self, name: str, extra: str = '', what: str = '') -> None:
+        """Creates a server."""
         self.must(f'{what or self.reserved} {extra}{" " if extra else ""}'
                   f'{name}', '-f value -c name -c status')
 
@@ -91,11 +93,11 @@ class Demo:
         """
         self.must(f'server delete {" ".join(names)}')
         deadline = time.monotonic() + PATIENCE
-        while left := sorted(server.name for server
-                             in host.servers(self.cloud)
-                             if server.name in names):
+        while remaining := sorted(server.name for server
+                                  in host.servers(self.cloud)
+                                  if server.name in names):
             if time.monotonic() > deadline:
-                self.report.problem(f'{", ".join(left)} still there')
+                self.report.problem(f'{", ".join(remaining)} still there')
                 break
             time.sleep(0.5)
 
@@ -111,12 +113,12 @@ class Demo:
                 self.report.problem('a server is still being built')
                 break
             time.sleep(0.2)
-        found = self.openstack(
+        answer = self.openstack(
             'server list', '-f value -c Name -c Status --sort-column Name')
-        if found.status:
+        if answer.status:
             self.report.problem('"openstack server list" failed')
         if self.kind.console:
-            for name in re.findall(r'(\S+) ACTIVE', found.text):
+            for name in re.findall(r'(\S+) ACTIVE', answer.text):
                 self._wait_booted(name, deadline)
 
     def _wait_booted(self, name: str, deadline: float) -> None:
@@ -125,25 +127,26 @@ class Demo:
             return
         self._booted.add(name)
         command = f'console log show {name}'
-        while not (found := re.search(self.kind.console,
+        while not (match := re.search(self.kind.console,
                                       client.run(command).text)):
             if time.monotonic() > deadline:
                 self.report.problem(f'{name} does not boot')
                 return
             time.sleep(0.5)
-        print(f'$ openstack {command}\n{found[0]}', flush=True)
+        print(f'$ openstack {command}\n{match[0]}', flush=True)
 
     def measure(self, condition: str) -> None:
-        found = [server for server in host.servers(self.cloud)
-                 if server.claim and server.group]
+        """Measures the shares of all servers, and reports them."""
+        servers = [server for server in host.servers(self.cloud)
+                   if server.claim and server.group]
         print(f'  measuring for {SECONDS} s ...', flush=True)
-        tasks = {server.name: host.busy_tasks(server) for server in found}
-        measured = measure.shares(found, SECONDS)
+        tasks = {server.name: host.busy_tasks(server) for server in servers}
+        measured = measure.shares(servers, SECONDS)
         self.report.heading()
-        for server in found:
+        for server in servers:
             self.report.measured(server, condition, measured[server.name],
                                  tasks[server.name])
-        for server in found:
+        for server in servers:
             self.report.policies(server)
 
     def on_one_pcpu(self, *names: str) -> None:
@@ -181,6 +184,7 @@ class Demo:
         self.delete(name)
 
     def restart_nova(self, override: str) -> None:
+        """Restarts Nova with another setting."""
         print(f'$ tools/cloud.sh restart --set {override}', flush=True)
         if cloud_main.main(['restart', '--set', override]):
             raise SystemExit('Nova did not start again')
@@ -188,11 +192,11 @@ class Demo:
     def logged(self, pattern: str) -> str:
         """Shows the last line of Nova's log with *pattern*."""
         lines = self.cloud.log_file('nova').read_text().splitlines()
-        found = [line for line in lines if re.search(pattern, line)]
-        if not found:
+        matching = [line for line in lines if re.search(pattern, line)]
+        if not matching:
             self.report.problem(f'nothing logged "{pattern}"')
             return ''
-        text = found[-1].split(' INFO ')[-1]
+        text = matching[-1].split(' INFO ')[-1]
         print(f'$ grep "{pattern}" .cloud/log/nova.log | tail -1\n  {text}',
               flush=True)
         return text

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tacker's APIs, as far as the life of a VNF goes: packages, LCM v2.
+"""A client of Tacker's APIs for the life of a VNF: packages, LCM v2.
 
-By plain requests: the client on the command line speaks v1 for packages and
-waits for nothing.
+It sends plain requests, because the command line client uses v1 for packages
+and does not wait.
 """
 
 import time
@@ -24,11 +24,11 @@ _INTERVAL = 0.5
 
 
 class Refused(Exception):
-    """Tacker did not do it: its words."""
+    """Tacker did not do what it was asked to do; the text is Tacker's."""
 
 
 class Tacker:
-    """The VNFs of the cloud, seen by its admin."""
+    """The VNFs of the cloud, as its admin sees them."""
 
     def __init__(self, cloud: settings.Settings, patience: float) -> None:
         self._cloud = cloud
@@ -44,26 +44,27 @@ class Tacker:
             raise_exc=False)
 
     def onboard(self, package: bytes) -> dict[str, Any]:
-        """Uploads a CSAR; the package, with its ``vnfdId``."""
+        """Uploads a CSAR; returns the package with its ``vnfdId``."""
         created = self._ask('POST', PACKAGES, json={'userDefinedData': {}})
         path = f'{PACKAGES}/{created["id"]}'
         self._ask('PUT', f'{path}/package_content', data=package,
                   headers={'Content-Type': 'application/zip'})
-        # A package that is bad goes back to where it came from.
+        # A bad package goes back to the state CREATED.
         return self._until(path, 'onboardingState', ('ONBOARDED', 'CREATED'))
 
     def remove_package(self, package: str) -> None:
+        """Disables and removes a package."""
         self._ask('PATCH', f'{PACKAGES}/{package}',
                   json={'operationalState': 'DISABLED'})
         self._ask('DELETE', f'{PACKAGES}/{package}')
 
     def create(self, vnfd: str, name: str) -> str:
-        """The id of a VNF that is not instantiated yet."""
+        """Creates a VNF that is not instantiated yet; returns its id."""
         return str(self._ask('POST', INSTANCES, json={
             'vnfdId': vnfd, 'vnfInstanceName': name})['id'])
 
     def delete(self, vnf: str) -> None:
-        """Also right after it was ended: Tacker lets go of it late."""
+        """Deletes a VNF, also just after its end, while Tacker holds it."""
         deadline = time.monotonic() + self._patience
         while True:
             answer = self._api.request(f'{INSTANCES}/{vnf}', 'DELETE')
@@ -74,23 +75,27 @@ class Tacker:
             time.sleep(_INTERVAL)
 
     def show(self, vnf: str) -> dict[str, Any]:
+        """Returns a VNF as Tacker shows it."""
         return self._ask('GET', f'{INSTANCES}/{vnf}')
 
     def servers(self, vnf: str) -> list[str]:
-        """The ids of its servers in Nova."""
-        found = self.show(vnf)['instantiatedVnfInfo']['vnfcResourceInfo']
-        return [entry['computeResource']['resourceId'] for entry in found]
+        """Returns the ids of its servers in Nova."""
+        entries = self.show(vnf)['instantiatedVnfInfo']['vnfcResourceInfo']
+        return [entry['computeResource']['resourceId'] for entry in entries]
 
     def instantiate(self, vnf: str, request: dict[str, Any]) -> None:
-        """:raises Refused: when it did not work"""
+        """Instantiates a VNF.
+
+        :raises Refused: when the operation fails
+        """
         self._operate(vnf, 'instantiate', {
             **request, 'vimConnectionInfo': {'vim1': self.vim()}})
 
     def operate(self, vnf: str, operation: str, request: dict[str, Any]
                 ) -> None:
-        """``scale``, ``heal`` or ``terminate``; waits for its end.
+        """Runs ``scale``, ``heal`` or ``terminate``, and waits for the end.
 
-        :raises Refused: when it did not work
+        :raises Refused: when the operation fails
         """
         self._operate(vnf, operation, request)
 
@@ -101,7 +106,7 @@ class Tacker:
         path = urllib.parse.urlsplit(answer.headers['Location']).path
         ended = self._until(path, 'operationState', _ENDED)
         if ended['operationState'] == 'FAILED_TEMP':
-            # Else the VNF could be neither ended nor deleted.
+            # Without this the VNF could be neither terminated nor deleted.
             self._send('POST', f'{path}/fail')
         if ended['operationState'] != 'COMPLETED':
             raise Refused(f'{operation}: {ended["operationState"]}: '
@@ -112,11 +117,11 @@ class Tacker:
         deadline = time.monotonic() + self._patience
         while True:
             time.sleep(_INTERVAL)
-            found = self._ask('GET', path)
-            if found[key] in wanted:
-                return found
+            answer = self._ask('GET', path)
+            if answer[key] in wanted:
+                return answer
             if time.monotonic() > deadline:
-                raise Refused(f'{path} is still {found[key]}')
+                raise Refused(f'{path} is still {answer[key]}')
 
     def _ask(self, method: str, path: str, **more: Any) -> dict[str, Any]:
         answer = self._send(method, path, **more)
@@ -130,7 +135,7 @@ class Tacker:
         return answer
 
     def vim(self) -> dict[str, Any]:
-        """Where the VNF goes: this cloud, in the request itself."""
+        """Returns the VIM for a request: this cloud."""
         return {
             'vimId': '11111111-1111-1111-1111-111111111111',
             'vimType': 'ETSINFV.OPENSTACK_KEYSTONE.V_3',

@@ -30,21 +30,21 @@ def commands(hot: str, image: str, ram: int) -> list[str]:
     template = yaml.safe_load(hot)
     values = {name: parameter.get('default') for name, parameter
               in template['parameters'].items()}
-    found = []
+    lines = []
     for name, resource in sorted(template['resources'].items(),
                                  key=lambda item: item[1]['type']):
         properties = _resolved(resource['properties'], values)
         if resource['type'] == 'OS::Nova::Flavor':
             # The server needs no disk besides the image of the cloud.
-            found.append(f'flavor create {name} '
+            lines.append(f'flavor create {name} '
                          f'--vcpus {properties["vcpus"]} '
                          f'--ram {max(ram, properties["ram"])} --disk 0')
         else:
             hints = ' '.join(f'--hint {key}={value}' for key, value
                              in properties['scheduler_hints'].items())
-            found.append(f'server create --flavor {properties["flavor"]} '
+            lines.append(f'server create --flavor {properties["flavor"]} '
                          f'--image {image} --nic none {hints} {name}')
-    return found
+    return lines
 
 
 def _resolved(value: Any, parameters: dict[str, Any]) -> Any:

@@ -64,7 +64,7 @@ class Archive:
             'Dir::State::Lists': self._directory / 'lists',
             'Dir::State::Status': self._directory / 'status',
             'Dir::Cache': self._directory / 'cache'}
-        # Its own user may not be allowed to write into the cache.
+        # apt's own user may not be allowed to write into the cache.
         if os.geteuid() == 0:
             settings['APT::Sandbox::User'] = 'root'
         return [word for name, value in settings.items()

@@ -32,8 +32,8 @@ def opened(cache: pathlib.Path) -> Iterator[None]:
     descriptor = os.open(cache, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        for left in cache.glob(f'{_PREFIX}*'):
-            shutil.rmtree(left)
+        for leftover in cache.glob(f'{_PREFIX}*'):
+            shutil.rmtree(leftover)
         yield
     finally:
         os.close(descriptor)

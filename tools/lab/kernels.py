@@ -133,6 +133,6 @@ def _index(root: pathlib.Path) -> None:
         modules.parent.mkdir(exist_ok=True)
         shutil.move(root / 'usr' / 'lib' / 'modules', modules)
     for name in (_IMAGE, _CONFIG):
-        found = [*root.glob(f'boot/{name}-*'), *modules.glob(f'*/{name}')]
-        found[0].rename(root / name)
+        paths = [*root.glob(f'boot/{name}-*'), *modules.glob(f'*/{name}')]
+        paths[0].rename(root / name)
     programs.run(['depmod', '-b', root, release_of(root / _IMAGE)])

@@ -15,7 +15,7 @@ INSTRUCTION_NS = 4
 INSTRUCTIONS_NS = tuple(1 << shift for shift in range(7))
 #: How many CPUs a machine has by default.
 CPUS = 2
-#: How far a busy task's share may be off, in parts of a CPU, by whether the
+#: How far a busy task's share may be off, in CPUs, by whether the
 #: clock is deterministic.
 TOLERANCE = {True: 0.005, False: 0.05}
 #: The tolerance for vCPUs of KVM, which are pinned: smaller.

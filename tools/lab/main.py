@@ -141,13 +141,13 @@ def _boot(options: argparse.Namespace, boot: series.Boot) -> verdict.Outcome:
         kernel = kernels.find(boot.kernel, directory, options.modules)
         disk = image.find(directory)
     output = options.output and options.output / boot.directory
-    found = session.Session(kernel, boot.machine, disk, boot.scripts,
-                            options.timeout, output).run()
+    result = session.Session(kernel, boot.machine, disk, boot.scripts,
+                             options.timeout, output).run()
     if options.record is not None:
-        table.record(options.record, options.label or kernel.name, found)
-    print(verdict.as_json(found) if options.format == 'json'
-          else verdict.as_text(found), flush=True)
-    return found.outcome
+        table.record(options.record, options.label or kernel.name, result)
+    print(verdict.as_json(result) if options.format == 'json'
+          else verdict.as_text(result), flush=True)
+    return result.outcome
 
 
 def _machine(options: argparse.Namespace) -> machine.Machine:

@@ -54,11 +54,11 @@ class Session:
             in_time = machine.run(
                 self.machine.command(self.kernel, self.disk, shared,
                                      shared / _CONSOLE), self.timeout)
-            found = self._read(shared, files, in_time,
-                               time.monotonic() - started)
+            results = self._read(shared, files, in_time,
+                                 time.monotonic() - started)
             if self.output is not None:
                 self._keep(shared, self.output)
-            return found
+            return results
 
     def _fill(self, shared: pathlib.Path) -> list[str]:
         """Writes the files that the machine reads; returns the jobs' names."""

@@ -100,9 +100,9 @@ def row(label: str, found: verdict.Verdict) -> Row:
 
 def _list(of_job: Mapping[str, str], results: Iterable[jobs.Result]) -> str:
     """Returns the words for these jobs, each word once."""
-    found = dict.fromkeys(of_job[one.name] for one in results
+    words = dict.fromkeys(of_job[one.name] for one in results
                           if one.name in of_job and one.status is not None)
-    return ', '.join(found) or _NONE
+    return ', '.join(words) or _NONE
 
 
 def _json(result: jobs.Result) -> dict[str, Any]:
@@ -141,9 +141,9 @@ def _levels(content: dict[str, Any]) -> str:
 
 def _worst(contents: Iterable[dict[str, Any]]) -> str:
     """Returns how far a share was off at most, in CPUs."""
-    found = [content['worst'] for content in contents
-             if content.get('worst') is not None]
-    return f'{max(found):.4f}' if found else _NONE
+    values = [content['worst'] for content in contents
+              if content.get('worst') is not None]
+    return f'{max(values):.4f}' if values else _NONE
 
 
 def _tests(results: Iterable[jobs.Result]) -> str:

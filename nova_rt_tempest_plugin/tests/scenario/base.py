@@ -51,6 +51,7 @@ class ReservationTest(base.BaseV2ComputeAdminTest):
         return str(flavor)
 
     def set_extra_specs(self, flavor: str, specs: dict[str, str]) -> None:
+        """Sets extra specs of a flavor."""
         self.admin_flavors_client.set_flavor_extra_spec(flavor, **specs)
 
     def server(self, flavor: str, hints: Body | None = None) -> str:
@@ -65,16 +66,17 @@ class ReservationTest(base.BaseV2ComputeAdminTest):
         return server
 
     def remove(self, server: str) -> None:
+        """Deletes a server, and waits until it is gone."""
         test_utils.call_and_ignore_notfound_exc(
             self.servers_client.delete_server, server)
         waiters.wait_for_server_termination(self.servers_client, server)
 
     def allocated(self, server: str) -> list[Body]:
         """Returns what the server holds of each provider of CPU time."""
-        found = self.placement_client.list_allocations(server)['allocations']
-        held = [{name: each['resources'][name] for name in hostmap.CLASSES
-                 if name in each['resources']} for each in found.values()]
-        return [each for each in held if each]
+        held = self.placement_client.list_allocations(server)['allocations']
+        amounts = [{name: each['resources'][name] for name in hostmap.CLASSES
+                    if name in each['resources']} for each in held.values()]
+        return [each for each in amounts if each]
 
     def assert_reserved(self, server: str, bandwidth: int, vcpus: int = 1,
                         hosts: int = 1) -> None:

@@ -36,10 +36,11 @@ class VnfmClient(rest_client.RestClient):
         path = f'{PACKAGES}/{json.loads(answer)["id"]}'
         self.put(f'{path}/package_content', package,
                  headers=self.get_headers(send_type='zip'))
-        return self._until(path, lambda found: bool(
-            found['onboardingState'] == 'ONBOARDED'))
+        return self._until(path, lambda shown: bool(
+            shown['onboardingState'] == 'ONBOARDED'))
 
     def remove_package(self, package: str) -> None:
+        """Disables and removes a package."""
         path = f'{PACKAGES}/{package}'
         self.patch(path, json.dumps({'operationalState': 'DISABLED'}))
         self.delete(path)
@@ -65,9 +66,9 @@ class VnfmClient(rest_client.RestClient):
 
     def servers(self, vnf: str) -> list[str]:
         """Returns the ids of its servers in Nova."""
-        found = self._show(f'{INSTANCES}/{vnf}')
+        shown = self._show(f'{INSTANCES}/{vnf}')
         return [each['computeResource']['resourceId'] for each
-                in found['instantiatedVnfInfo']['vnfcResourceInfo']]
+                in shown['instantiatedVnfInfo']['vnfcResourceInfo']]
 
     def operate(self, vnf: str, operation: str, request: Body) -> None:
         """Runs ``instantiate`` or ``terminate``."""
@@ -75,7 +76,7 @@ class VnfmClient(rest_client.RestClient):
                               json.dumps(request))
         path = urllib.parse.urlsplit(answer['location']).path.lstrip('/')
         ended = self._until(
-            path, lambda found: found['operationState'] in _ENDED)
+            path, lambda shown: shown['operationState'] in _ENDED)
         if ended['operationState'] == 'FAILED_TEMP':
             # Without this the VNF could be neither terminated nor removed.
             self.post(f'{path}/fail', '{}')

@@ -37,8 +37,8 @@ class Guarantee(base.KernelInterface):
         self._write('/', f'{ppm} {reservation.PPM}')
 
     def capacity(self, ours: str) -> base.Capacity:
-        held = self.held('/')
-        return base.Capacity(max(held.ppm), 0)
+        budget = self.held('/')
+        return base.Capacity(max(budget.ppm), 0)
 
     def reserve(self, budgets: Mapping[str, base.Budget]) -> None:
         with contextlib.ExitStack() as undo:

@@ -9,6 +9,7 @@ from tests.emulation import rt_max
 
 
 class Kernel(rt_max.Kernel):
+    """A kernel whose groups have the file of that interface."""
 
     def rt_files(self, group: groups.Group) -> tuple[str, ...]:
         return (interface.FILE,)

@@ -26,6 +26,7 @@ def data(cloud: settings.Settings) -> pathlib.Path:
 
 
 def mariadb_version() -> str:
+    """Returns the version of the installed MariaDB."""
     return subprocess.run(['mariadbd', '--version'], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
 
@@ -48,6 +49,7 @@ def mariadb(cloud: settings.Settings) -> list[str]:
 
 
 def rabbitmq(cloud: settings.Settings) -> list[str]:
+    """Returns the command of RabbitMQ."""
     (cloud.data / 'rabbitmq').mkdir(parents=True, exist_ok=True)
     return [RABBITMQ]
 
@@ -83,6 +85,7 @@ def database(cloud: settings.Settings) -> pymysql.Connection:
 
 
 def mariadb_answers(cloud: settings.Settings) -> bool:
+    """Returns whether MariaDB answers."""
     try:
         database(cloud).close()
     except pymysql.MySQLError:
@@ -96,6 +99,7 @@ def _broker(cloud: settings.Settings) -> amqp.Connection:
 
 
 def rabbitmq_answers(cloud: settings.Settings) -> bool:
+    """Returns whether RabbitMQ answers."""
     try:
         with _broker(cloud):
             return True
@@ -107,7 +111,7 @@ def listens(cloud: settings.Settings, topic: str) -> bool:
     """Returns whether a service takes requests from the queue *topic*."""
     try:
         with _broker(cloud) as connection:
-            found = connection.channel().queue_declare(topic, passive=True)
-            return bool(found.consumer_count)
+            queue = connection.channel().queue_declare(topic, passive=True)
+            return bool(queue.consumer_count)
     except (OSError, amqp_exceptions.AMQPError):
         return False

@@ -28,6 +28,7 @@ Services = Sequence[services.Service]
 
 
 def missing(cloud: Cloud) -> list[services.Service]:
+    """Returns the services that do not run."""
     return [service for service in services.of(cloud)
             if not service.pid(cloud)]
 
@@ -130,10 +131,10 @@ def _wait_ready(cloud: Cloud, started: Services,
 
 def _finish(cloud: Cloud, progress: lifecycle.Progress) -> None:
     """Maps the hosts, once; stores the images of their guests."""
-    known = cloud.data / 'hosts-known'
-    if not known.exists():
+    stamp = cloud.data / 'hosts-known'
+    if not stamp.exists():
         _discover_hosts(cloud)
-        known.touch()
+        stamp.touch()
         progress.say('hosts known')
     for guest in sorted({node.guest for node in cloud.nodes}):
         images.upload(dataclasses.replace(cloud, guest=guest))

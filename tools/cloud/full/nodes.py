@@ -117,8 +117,8 @@ def _hierarchies() -> list[pathlib.Path]:
 
 
 def _groups(node: computes.Node) -> list[pathlib.Path]:
-    found = (path / node.group for path in _hierarchies())
-    return [path for path in found if path.exists()]
+    paths = (path / node.group for path in _hierarchies())
+    return [path for path in paths if path.exists()]
 
 
 def _make_groups(node: computes.Node) -> None:
@@ -190,11 +190,11 @@ def _configure_libvirt(cloud: settings.Settings, node: computes.Node
 
 def _known_hosts(cloud: settings.Settings) -> list[str]:
     """Writes the names of the nodes, by which libvirt migrates guests."""
-    known = pathlib.Path('/etc/hosts')
-    extended = cloud.etc / known.name
+    original = pathlib.Path('/etc/hosts')
+    extended = cloud.etc / original.name
     names = (f'{node.address} {node.host_name}\n' for node in cloud.nodes)
-    extended.write_text(f'{known.read_text()}\n{"".join(names)}')
-    return [str(extended), str(known)]
+    extended.write_text(f'{original.read_text()}\n{"".join(names)}')
+    return [str(extended), str(original)]
 
 
 def _tasks(node: computes.Node) -> Iterator[int]:
@@ -202,5 +202,5 @@ def _tasks(node: computes.Node) -> Iterator[int]:
         # Groups come and go meanwhile; os.walk ignores that.
         for below, _, _ in os.walk(root):
             with contextlib.suppress(OSError):
-                found = pathlib.Path(below, 'cgroup.procs').read_text()
-                yield from map(int, found.split())
+                text = pathlib.Path(below, 'cgroup.procs').read_text()
+                yield from map(int, text.split())

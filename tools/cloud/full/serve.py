@@ -48,6 +48,7 @@ APPLICATIONS: dict[str, tuple[
 
 
 def main() -> None:
+    """Serves the application that the command line names."""
     # Some services parse the rest of the command line themselves.
     make, port = APPLICATIONS[sys.argv.pop()]
     cloud = settings.load()

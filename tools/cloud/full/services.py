@@ -37,9 +37,11 @@ class Service:
     environment: Callable[[Cloud], Mapping[str, str]] = lambda cloud: {}
 
     def process(self, cloud: Cloud) -> processes.Process:
+        """Returns the record of the process."""
         return processes.Process(cloud.run / f'{self.name}.pid')
 
     def pid(self, cloud: Cloud) -> int | None:
+        """Returns the pid while the process runs."""
         return self.process(cloud).pid
 
     def members(self, cloud: Cloud) -> set[int]:
@@ -68,6 +70,7 @@ def on_node(cloud: Cloud, node: str, command: list[str]) -> list[str]:
 
 
 def libvirt_socket(cloud: Cloud, node: str) -> str:
+    """Returns the socket of the libvirtd of a node."""
     return nodes.libvirt_socket(_keeper(cloud, node))
 
 

@@ -120,6 +120,7 @@ def _commands(cloud: settings.Settings) -> dict[str, list[list[str]]]:
 
 
 def log_name(project: str) -> str:
+    """Returns the name of the log of a project's command."""
     return f'{project}-tables'
 
 
