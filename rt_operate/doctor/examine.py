@@ -23,13 +23,14 @@ from rt_operate.doctor.checks import strangers
 from rt_operate.doctor.checks import sysctl
 from rt_operate.doctor.checks import tasks
 from rt_operate.doctor.checks import timing
+from rt_operate.doctor.checks import unserved
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
 
 #: The topics in the order in which an operator would ask about them.
 TOPICS = (here, kernel, config, kvm, capacity, deadline, starving, interrupts,
           sysctl, deadline_servers, timing, hardware, libvirt, tasks, orphans,
-          strangers, containers, confinement, monitor)
+          strangers, unserved, containers, confinement, monitor)
 #: The topics whose findings are right even where this process does not see
 #: the tasks and groups of the host.
 ANYWHERE = (here, config)

@@ -33,7 +33,8 @@ if [ -d /lab/modules ]; then
 fi
 # khugepaged keeps pages of programs while it reads others from the disk, and
 # by a deterministic clock all tasks then seem to stand still for hours.
-echo never > /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null
+huge=/sys/kernel/mm/transparent_hugepage/enabled
+[ ! -e $huge ] || echo never > $huge
 mkdir -p /dev/hugepages
 mount -t hugetlbfs hugetlbfs /dev/hugepages 2>/dev/null
 

@@ -126,7 +126,7 @@ def steady(host: pinned.Host) -> None:
 def limit(host: pinned.Host) -> None:
     """sched_rt_runtime_us changes beside a reservation, which stays."""
     before = readings(host)
-    with host.guest() as guest:
+    with host.noise(), host.guest() as guest:
         held = pinned.claim(30_000, 100_000, host.cpu)
         host.enforcer.apply(guest.pid, held)
         for runtime, low, high in ((500_000, 350_000, 500_001),

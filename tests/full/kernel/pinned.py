@@ -171,9 +171,10 @@ def share(host: Host) -> None:
 
 
 def two_on_one(host: Host) -> None:
+    """Their turns in a period change; the ends of it are cut off."""
     with host.noise(), host.guest() as first, host.guest() as second:
         ppm = min(450_000, host.enforcer.capacity().ppm // 2)
-        each = claim(ppm // 10, 100_000, host.cpu)
+        each = claim(ppm // 50, 20_000, host.cpu)
         for guest in (first, second):
             host.enforcer.apply(guest.pid, each)
         wanted = each.reservation.runtime_us / each.reservation.period_us

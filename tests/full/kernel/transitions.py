@@ -22,7 +22,9 @@ from collections.abc import Callable, Iterator
 import contextlib
 import logging
 import os
+import pathlib
 import random
+import re
 import signal
 import sys
 import time
@@ -46,6 +48,10 @@ GAPS_S = (0, 0, 0, 0.01, 0.05, 0.2, 1, 10)
 _LEAST_SECONDS, _LEAST_PERIODS = 2.0, 10
 _TOGETHER_SECONDS = 5.0
 _SLOW_US, _SLOW_SECONDS = 100_000, 25.0
+#: A deadline is a period ahead at most, unless a timer made it pay for an
+#: overrun by 2 us every 4 s.
+_FAR_SECONDS = 1.0
+_TOLD_STARVING = 'no CPU time while they are SCHED_DEADLINE'
 _MOST_GUESTS = 3
 _LIFETIME_SECONDS = 36_000
 _MOST_TRIES = 50
@@ -188,12 +194,12 @@ class Transitions:
     def stuck(self, guest: machines.Machine) -> None:
         """As a release of busy vCPUs did it once; one audit must cure it.
 
-        By a period that is long beside what two system calls take here: a
-        timer between them makes what no audit can cure.
+        By a period that is long beside what two system calls take here, but
+        a timer between them makes what no audit can cure.
         """
         claim = self.held[guest]
         if claim is None:
-            return
+            return None
         period = claim.reservation.period_us
         slow = self.held[guest] = pinned.claim(
             claim.reservation.runtime_us * _SLOW_US // period, _SLOW_US,
@@ -201,10 +207,30 @@ class Transitions:
         self.host.enforcer.apply(guest.pid, slow)
         if self._stick(guest, slow):
             self.counts['really stuck'] += 1
+            if _ahead_seconds(guest.vcpus[0].pid) > _FAR_SECONDS:
+                return self._given_up(guest)
             self.audit(guest)
             self.measure('cured', _SLOW_SECONDS, 0.2)
         self.host.enforcer.apply(guest.pid, claim)
         self.held[guest] = claim
+        return None
+
+    def _given_up(self, guest: machines.Machine) -> None:
+        """One that no audit can cure is told, and can be ended.
+
+        That it takes nothing from others, the next operations show.
+        """
+        self.counts['given up'] += 1
+        before = len(self.wrong)
+        self.audit(guest)
+        told = [each for each in self.wrong[before:] if _TOLD_STARVING in each]
+        for each in told:
+            self.wrong.remove(each)
+        if len(told) != 1:
+            self.wrong.append(f'{len(told)} times told: it cannot be cured')
+        if sched.get(guest.vcpus[0].pid).is_deadline:
+            self.wrong.append('one that cannot be cured is not ordinary')
+        self.kill(guest)
 
     def _stick(self, guest: machines.Machine, claim: claims.RTClaim) -> bool:
         """Whether a vCPU gets nothing; that depends on the moment."""
@@ -282,7 +308,8 @@ class Transitions:
         """What it has come to."""
         return summary.Summary(
             os.uname().release, self.host.enforcer.name, self.seed,
-            self.counts.total() - self.counts['really stuck'],
+            self.counts.total() - self.counts['really stuck']
+            - self.counts['given up'],
             round(time.monotonic() - self._began, 1),
             self.counts, self.off, self.wrong, released,
             summary.complaints(summary.kernel_log()))
@@ -306,6 +333,13 @@ _KINDS: dict[str, Callable[[Transitions, machines.Machine], None]] = {
         Transitions.kill, Transitions.restart, Transitions.audit,
         Transitions.ordinary, Transitions.first_in_first_out,
         Transitions.widened, Transitions.stuck)}
+
+
+def _ahead_seconds(thread: int) -> float:
+    """How far its deadline is ahead; both clocks began at the boot."""
+    text = pathlib.Path(f'/proc/{thread}/sched').read_text()
+    found = re.search(r'^dl\.deadline\s*:\s*([0-9]+)', text, re.MULTILINE)
+    return int(found[1]) / 1e9 - time.monotonic() if found else 0.0
 
 
 @contextlib.contextmanager

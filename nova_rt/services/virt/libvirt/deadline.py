@@ -12,6 +12,7 @@ vCPU runs.
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 import contextlib
+import itertools
 import os
 import time
 
@@ -40,6 +41,8 @@ from nova_rt.services.virt.libvirt import vcpus
 _RETURN_SECONDS = 3.0
 _RETURN_PERIODS = 2
 _POLL_SECONDS = 0.02
+#: Attempts: the kernel locks all cpusets meanwhile.
+_RECOUNT_EVERY = 10
 
 
 class DeadlineEnforcer(enforcer.Enforcer):
@@ -102,13 +105,14 @@ class DeadlineEnforcer(enforcer.Enforcer):
         end = time.monotonic() + max(
             _RETURN_SECONDS,
             _RETURN_PERIODS * claim.reservation.period_us / 1_000_000)
-        while True:
+        for attempt in itertools.count():
             try:
                 return self._set(pid, guest, claim)
             except exception.KernelError as error:
                 if not vcpus.is_full(error) or time.monotonic() > end:
                     raise
-            self._admission.recount()
+            if not attempt % _RECOUNT_EVERY:
+                self._admission.recount()
             time.sleep(_POLL_SECONDS)
 
     def _set(self, pid: int, guest: list[vcpus.VCPU], claim: claims.RTClaim

@@ -27,6 +27,7 @@ from nova_rt.machine.kernel import tasks as kernel_tasks
 from nova_rt.machine import privsep
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
+from nova_rt.rules import labels
 from nova_rt.rules import reservation
 from nova_rt.rules import schedulability
 from nova_rt.services import announce
@@ -43,6 +44,7 @@ from nova_rt.services.virt.libvirt import deadline
 from nova_rt.services.virt.libvirt import description
 from nova_rt.services.virt.libvirt import enforcer
 from nova_rt.services.virt.libvirt import host as rt_host
+from nova_rt.services.virt.libvirt import marks
 from nova_rt.services.virt.libvirt import reconcile
 from nova_rt.services.virt.libvirt import reservations
 from nova_rt.services.virt.libvirt import started
@@ -65,6 +67,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         rt_conf.register_opts(CONF)
         super().__init__(virtapi, read_only)
         self.rt_reservations = reservations.Reservations(virtapi, self._host)
+        self._rt_unserved = marks.Marks('unserved', labels.UNSERVED)
         self._rt_lost = strangers.Strangers(self.rt_reservations, self._host)
         self._rt_starts = started.Starts(
             self.rt_reservations, lambda: self._host.get_connection())
@@ -202,6 +205,9 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                 uuid, entitlements[uuid].held), entitlements[uuid].settled)
             for uuid, pid in running if pid and uuid in entitlements
             and not ours.is_handled(uuid)], [pid for _, pid in running])
+        self._rt_unserved.put(self._rt_reconciler.unserved, {
+            guest.uuid: guest._domain for guest
+            in self._host.list_guests(only_running=True)})
 
     def check_can_live_migrate_destination(
             self, context: Any, instance: Any, *args: Any, **kwargs: Any

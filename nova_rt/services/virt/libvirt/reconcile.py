@@ -53,6 +53,11 @@ class Reconciler:
         self._corrected = 0
         self._left = 0
 
+    @property
+    def unserved(self) -> Collection[str]:
+        """The servers that could not be corrected when last tried."""
+        return self._failed.keys()
+
     def run(self, guests: Sequence[RunningGuest], running: Collection[int]
             ) -> None:
         """Corrects all guests, and releases the budgets of orphans.

@@ -7,7 +7,6 @@ libvirt keeps a mark with each stranger while it runs.  By the mark,
 """
 
 from collections.abc import Collection
-import contextlib
 from typing import Any
 
 import libvirt
@@ -16,13 +15,10 @@ from oslo_log import log as logging
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import labels
+from nova_rt.services.virt.libvirt import marks
 from nova_rt.services.virt.libvirt import reservations
 
 LOG = logging.getLogger(__name__)
-
-_MARK = '<unknown/>'
-#: The prefix of the namespace of the mark in libvirt.
-_KEY = 'nova-rt-unknown'
 
 
 class Strangers:
@@ -36,9 +32,7 @@ class Strangers:
         self._reservations = owed
         self._host = host
         self._found: dict[str, hostmap.Stranger] = {}
-        #: the guests that have the mark; None until the first search after
-        #: the start of nova-compute
-        self._marked: set[str] | None = None
+        self._marks = marks.Marks('unknown', labels.UNKNOWN)
 
     def find(self, known: Collection[str]) -> list[hostmap.Stranger]:
         """Returns the guests with a budget whose uuids are not *known*.
@@ -49,7 +43,7 @@ class Strangers:
         self._found = {
             uuid: stranger for uuid, domain in domains.items()
             if uuid not in known and (stranger := self._look(uuid, domain))}
-        self._mark(domains)
+        self._marks.put(self._found, domains)
         return [*self._found.values()]
 
     def _domains(self) -> dict[str, Any]:
@@ -71,31 +65,3 @@ class Strangers:
             LOG.debug('Cannot read the budget of guest %s: %s', uuid,
                       str(error))
             return self._found.get(uuid)  # as it was in the last search
-
-    # The following method is for nova-rt doctor.
-
-    def _mark(self, domains: dict[str, Any]) -> None:
-        if self._marked is None:
-            self._marked = {uuid for uuid, domain in domains.items()
-                            if _is_marked(domain)}
-        for uuid in self._found.keys() - self._marked:
-            _set(domains[uuid], _MARK)
-        for uuid in (self._marked & domains.keys()) - self._found.keys():
-            _set(domains[uuid], None)
-        self._marked = set(self._found)
-
-
-def _is_marked(domain: Any) -> bool:
-    with contextlib.suppress(libvirt.libvirtError):
-        return bool(domain.metadata(
-            libvirt.VIR_DOMAIN_METADATA_ELEMENT, labels.UNKNOWN,
-            libvirt.VIR_DOMAIN_AFFECT_LIVE))
-    return False
-
-
-def _set(domain: Any, mark: str | None) -> None:
-    """Sets or removes the mark; a guest that has ended needs none."""
-    with contextlib.suppress(libvirt.libvirtError):
-        domain.setMetadata(
-            libvirt.VIR_DOMAIN_METADATA_ELEMENT, mark, _KEY, labels.UNKNOWN,
-            libvirt.VIR_DOMAIN_AFFECT_LIVE)

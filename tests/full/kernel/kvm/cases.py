@@ -73,24 +73,31 @@ def _look_at_threads(host: hosts.Host, guest: guests.Guest) -> None:
 
 
 def two_vcpus(host: hosts.Host) -> None:
-    """Each on its pCPU; on the same where there is one only."""
+    """Each on its pCPU; on the same where there is one only.
+
+    Then they take turns, as two guests do.
+    """
     cpus = (*host.cpus, *host.cpus)[-2:]
     with host.noise(), host.guest(vcpus=2) as guest:
-        host.apply(guest, 30_000, 100_000, *cpus)
+        host.apply(guest, 6_000, 20_000, *cpus)
         guest.resume()
         host.check('two vCPUs', {guest: 0.3})
-        host.apply(guest, 40_000, 100_000, *cpus)
+        host.apply(guest, 8_000, 20_000, *cpus)
         host.check('two vCPUs, resized', {guest: 0.4})
 
 
 def two_guests(host: hosts.Host) -> None:
-    """They share a pCPU, as much of it as the kernel gives."""
+    """They share a pCPU, as much of it as the kernel gives.
+
+    Their turns in a period change: of a long one too much is cut off by the
+    ends of the measurement.
+    """
     ppm = min(450_000, host.enforcer.capacity().ppm // 2)
     with host.noise(), host.guest() as first, host.guest() as second:
         for guest in (first, second):
-            host.apply(guest, ppm // 10, 100_000)
+            host.apply(guest, ppm // 50, 20_000)
             guest.resume()
-        wanted = ppm // 10 / 100_000
+        wanted = ppm // 50 / 20_000
         host.check('two guests on one pCPU', {first: wanted, second: wanted})
 
 

@@ -27,6 +27,10 @@ from tests.full.kernel import pinned
 _NOISE = 2
 #: A change gives a full budget at once: two of the longest period.
 _SETTLE_SECONDS = 0.2
+#: What a vCPU runs before its share counts.
+_BEGUN_NS = 50_000_000
+_PATIENCE_SECONDS = 120
+_POLL_SECONDS = 0.05
 
 
 class Maker(Protocol):
@@ -128,6 +132,7 @@ class Host:
         Beside busy tasks on each CPU.
         """
         vcpus = [(guest, vcpu) for guest in wanted for vcpu in guest.vcpus]
+        self._wait_until_busy([vcpu for _, vcpu in vcpus])
         shares = idle.never(lambda: self.measure(
             [vcpu for _, vcpu in vcpus]))
         self.shares += [(name, wanted[guest], share) for (guest, _), share
@@ -135,6 +140,21 @@ class Host:
         for (guest, _), share in zip(vcpus, shares, strict=True):
             pinned.expect(abs(share - wanted[guest]) <= self.tolerance,
                           f'{name}: {share} instead of {wanted[guest]}')
+
+    def _wait_until_busy(self, threads: Sequence[int]) -> None:
+        """Wait until QEMU has begun to run each vCPU.
+
+        Its main loop resumes them, which is an ordinary task and holds
+        QEMU's big lock: beside busy tasks, on what reservations leave of
+        a CPU, that may take seconds.
+        """
+        begun = {thread: guests.used_ns(thread) + _BEGUN_NS
+                 for thread in threads}
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while any(guests.used_ns(thread) < least
+                  for thread, least in begun.items()):
+            pinned.expect(time.monotonic() < end, 'the guest does not run')
+            time.sleep(_POLL_SECONDS)
 
     def measure(self, threads: Sequence[int]) -> list[float]:
         """Parts of a CPU that threads use from now on."""

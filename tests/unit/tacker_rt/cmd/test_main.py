@@ -74,7 +74,8 @@ class ValidateTest(CommandTest):
             cwd=samples.INVALID, capture_output=True, text=True, check=False)
         self.assertEqual((1, ''), (done.returncode, done.stderr))
         told, other = done.stdout.splitlines()
-        self.assertIn('the most that is allowed, the response time is 7000.23 us', told)
+        self.assertIn('the most that is allowed, the response time is '
+                      '7000.23 us', told)
         self.assertEqual('../legacy/paper-5.1.yaml: no problem', other)
 
     def test_valid(self):

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Guests that no audit of nova-compute could give their reservation.
+
+It marks them in libvirt, see ``nova_rt.services.virt.libvirt.marks``.
+"""
+
+from collections.abc import Iterator
+
+from nova_rt.machine.host import domains
+from nova_rt.rules import labels
+from rt_operate.doctor import findings
+from rt_operate.doctor import view as doctor_view
+
+_ID = 'audit.unserved'
+_MARK = f'domain/metadata/{{{labels.UNSERVED}}}unserved'
+
+
+def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
+    found = sorted(
+        f'{root.findtext("domain/name", "")} '
+        f'({root.findtext("domain/uuid", "")})'
+        for root in domains.running(view.host)
+        if root.find(_MARK) is not None)
+    if found:
+        yield findings.problem(
+            _ID, f'Guests run without the CPU reservation of their server, '
+            f'which the last audit of nova-compute could not give them: '
+            f'{findings.some(found)}.',
+            'Read why in the log of nova-compute ("Cannot bring the kernel '
+            'in step"); it tries again in each audit.')
+    else:
+        yield findings.ok(
+            _ID, 'nova-compute has marked no guest as one that it could not '
+            'give its reservation.')
+
+
+CHECKS: dict[str, doctor_view.Check] = {_ID: guests}
