@@ -102,14 +102,13 @@ def _is_ours(groups: list[str], name: str) -> bool:
     return groups[0] in TOPS or groups == [PROBE]
 
 
-def has_form(name: str, text: str) -> bool:
-    """Checks whether a file is ours to write, with a value of this form.
+def form_of(name: str) -> str | None:
+    """Returns the pattern of the values that a file takes from us.
 
     :param name: of a file, as ``cpu.rt.max``
-    :param text: without a newline
+    :returns: None for a file that is not ours to write
     """
-    form = FILES.get(name) or _installed_forms().get(name)
-    return form is not None and bool(re.fullmatch(form, text, re.ASCII))
+    return FILES.get(name) or _installed_forms().get(name)
 
 
 @cgroup_pctxt.entrypoint
@@ -124,8 +123,10 @@ def write_cgroup_file(path: str, text: str) -> None:
         short write, by which HCBS kernels refuse
     """
     name = os.path.basename(path)
+    form = form_of(name)
     real = _checked(path)
-    if not has_form(name, text) or not _is_ours(_place(real)[:-1], name):
+    if (form is None or not re.fullmatch(form, text, re.ASCII)
+            or not _is_ours(_place(real)[:-1], name)):
         raise PermissionError(
             errno.EPERM, f'nova-rt may not write {text[:80]!r} to {path}')
     data = text.encode() + b'\n'

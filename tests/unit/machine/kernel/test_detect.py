@@ -236,7 +236,7 @@ class VariantTest(base.KernelTest):
             self.assertIs(survey.Outcome.SHORT, look.attempt(
                 'cpu.rt_runtime_us', '1000001'))
             self.assertIs(survey.Outcome.REFUSED, look.attempt(
-                'cpu.rt_runtime_us', '-'))
+                'cpu.rt_runtime_us', 'abc'))
             self.assertIs(survey.Outcome.ACCEPTED, look.attempt(
                 'cpu.rt_runtime_us', '1000'))
             self.assertEqual('0', look.value('cpu.rt_runtime_us'))
