@@ -17,6 +17,8 @@ import time
 
 from lab import apt
 
+from tests.stack import shared
+
 PACKAGES = ('ca-certificates', 'curl', 'dbus', 'dbus-user-session', 'git',
             'hostname', 'iproute2', 'iptables', 'kmod', 'lsb-release',
             'procps', 'python3', 'sudo', 'systemd', 'systemd-sysv', 'time')
@@ -74,6 +76,7 @@ class Container:
         self._nspawn: subprocess.Popen[bytes] | None = None
         #: What net.ipv4.ip_forward was; '' for never touched.
         self._forwarded = ''
+        self._shared: shared.Shared | None = None
 
     def build(self) -> None:
         """Make the Debian anew."""
@@ -99,16 +102,17 @@ class Container:
         (self.root / path).write_text(text)
 
     def start(self) -> None:
+        self._shared = shared.Shared()
         self._connect()
-        shared = [f'--bind={device}' for device in DEVICES
-                  if os.path.exists(device)]
+        devices = [f'--bind={device}' for device in DEVICES
+                   if os.path.exists(device)]
         with self.log.open('wb') as log:
             self._nspawn = subprocess.Popen(
                 ['systemd-nspawn', '--register=no', '--keep-unit', '--boot',
                  f'--directory={self.root}', '--capability=all',
                  '--link-journal=no', '--resolv-conf=copy-host',
                  f'--network-namespace-path=/run/netns/{NAMESPACE}',
-                 '--hostname=devstack', *shared,
+                 '--hostname=devstack', *devices,
                  f'--bind={self.share}:/srv/share'],
                 env={**os.environ, 'SYSTEMD_NSPAWN_API_VFS_WRITABLE': '1'},
                 stdin=subprocess.DEVNULL, stdout=log,
@@ -162,6 +166,8 @@ class Container:
             self.run('systemctl poweroff', check=False)
             self._nspawn.wait(PATIENCE_SECONDS)
         self._disconnect()
+        if self._shared is not None:
+            self._shared.give_back()
 
     def _connect(self) -> None:
         self._disconnect()
