@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Compares a built wheel of this commit with one of an earlier commit.
+
+usage: python -m tests.full.versions [COMMIT]
+
+Each version publishes: maps of hosts, inventories, claims, notes of hints.
+Each reads what both published.  An upgrade and a downgrade lose nothing where
+a reader makes the same of both.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+_ROOT = pathlib.Path(__file__).parents[3]
+_WORKER = pathlib.Path(__file__).with_name('worker.py')
+#: The last commit before 0.1.0 had its names.
+_FIRST = '17c51cb'
+
+
+def main(commit: str = _FIRST) -> int:
+    """Returns the exit status, 1 where a reader finds a difference."""
+    with tempfile.TemporaryDirectory() as folder:
+        base = pathlib.Path(folder)
+        places = {'old': _install(base / 'old', commit, '0.0.1'),
+                  'new': _install(base / 'new', 'HEAD', '0.1.0')}
+        published = {name: _work(place, 'publish')
+                     for name, place in places.items()}
+        failed = False
+        for reader, place in places.items():
+            own, other = (_work(place, 'read', published[writer])
+                          for writer in (reader, *places.keys() - {reader}))
+            for what in own:
+                failed |= _compare(reader, what, own[what], other[what])
+    return int(failed)
+
+
+def _compare(reader: str, what: str, own: Any, other: Any) -> bool:
+    """Prints one line; returns whether they differ."""
+    same = own == other and 'Error' not in repr(own)
+    print(f'{reader} reads {what} of both versions: '
+          f'{"the same" if same else f"{own} and {other}"}', flush=True)
+    return not same
+
+
+def _install(place: pathlib.Path, commit: str, version: str) -> pathlib.Path:
+    """Builds the wheel of a commit and unpacks it, without dependencies."""
+    source = place / 'source'
+    # Not an archive: before 0.1.0 those had no data files.
+    for command in (['clone', '-q', _ROOT, source],
+                    ['-C', source, 'checkout', '-q', '--detach', commit]):
+        subprocess.run(['git', *command], check=True)
+    subprocess.run(
+        [sys.executable, '-m', 'pip', 'install', '-q', '--no-deps',
+         '--disable-pip-version-check', '--target', place / 'site', source],
+        check=True, env={**os.environ, 'PBR_VERSION': version})
+    return place / 'site'
+
+
+def _work(place: pathlib.Path, what: str, given: Any = None) -> Any:
+    """Runs the worker with a version, away from this tree."""
+    done = subprocess.run(
+        [sys.executable, _WORKER, what], cwd=place, check=True,
+        input=json.dumps(given), text=True, stdout=subprocess.PIPE,
+        env={**os.environ, 'PYTHONPATH': str(place),
+             'PYTHONWARNINGS': 'ignore'})
+    return json.loads(done.stdout)
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))
