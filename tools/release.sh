@@ -94,8 +94,13 @@ git -C "$scratch/one" archive "$version" | tar -x -C "$scratch/archive"
     tail -n 40 "$scratch/archive.log"
     fail 'the build from an archive failed'
 }
-[[ -e $scratch/archive.out/nova_rt-$version-py3-none-any.whl ]] ||
+wheel=nova_rt-$version-py3-none-any.whl
+[[ -e $scratch/archive.out/$wheel ]] ||
     fail "the archive makes $(ls "$scratch/archive.out")"
+# pbr.json names the commit, which an archive does not know.
+names() { "$python" -m zipfile -l "$1" | awk 'NR > 1 && $1 !~ "pbr.json" { print $1 }' | sort; }
+diff <(names "$scratch/archive.out/$wheel") <(names "$scratch/out/$wheel") ||
+    fail 'the wheel from an archive has other files than the wheel from git'
 
 step 'twine check'
 "$python" -m twine check --strict "$scratch"/out/*

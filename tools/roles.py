@@ -6,7 +6,8 @@ usage: roles.py FILE [VERSION]
 
 Each role gets a clean virtual environment.  The environment must hold only
 what the role may have, each command must answer ``--version``, the role's
-commands must start, and the samples must be there.
+commands must start, and the samples must be there.  Beside Nova, pip must not
+touch a package of Nova.
 """
 
 import dataclasses
@@ -24,10 +25,11 @@ _COMMANDS = ('nova-rt', 'nova-rt-compute', 'nova-rt-manage',
              'nova-rt-monitor', 'nova-rt-status', 'rt-probe', 'tacker-rt')
 _HEAVY = frozenset(('numpy', 'nova', 'tacker', 'networkx', 'matplotlib',
                     'opentelemetry-sdk', 'libvirt-python'))
+_INSTALL = 'python -m pip install -q --disable-pip-version-check'
 _PIP = frozenset(('pip', 'setuptools', 'nova-rt'))
 _SAMPLE = str(_ROOT / 'tosca-samples/legacy/paper-5.1.yaml')
 _PLAN = ('nova-rt plan --arrival-rate 1000 --service-rate 2000 '
-         '--period-us 2000 --target-us 10000 --kernel cbs')
+         '--period-us 2000 --target-ms 10 --kernel cbs')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,6 +71,10 @@ _ROLES = (
 )
 
 
+#: Has to be there before the role "compute", and must not be touched.
+_NOVA = ('nova', 'libvirt-python')
+
+
 class Failure(Exception):
     """What is wrong with a role."""
 
@@ -85,7 +91,40 @@ def main(path: str, version: str = '') -> int:
         except Failure as error:
             failed = True
             print(f'{name}: {error}', flush=True)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            _beside_nova(pathlib.Path(folder), path)
+        print('nova-rt[compute] beside Nova: nothing of Nova is touched')
+    except Failure as error:
+        failed = True
+        print(f'nova-rt[compute] beside Nova: {error}')
     return int(failed)
+
+
+def _beside_nova(folder: pathlib.Path, path: str) -> None:
+    """:raises Failure: pip changes a package, or the driver cannot start"""
+    venv.create(folder, with_pip=True)
+    _run(folder, f'{_INSTALL} -c {_CONSTRAINTS} {" ".join(_NOVA)}')
+    before = _freeze(folder)
+    # Without the constraints, as an operator does it.
+    _run(folder, f'{_INSTALL} {path}[compute]')
+    changed = {line for line in before ^ _freeze(folder)
+               if not line.startswith('nova-rt')}
+    if changed:
+        raise Failure(f'pip changes {", ".join(sorted(changed))}')
+    for module in ('nova_rt.services.virt.libvirt.driver',
+                   'nova_rt.services.api.middleware',
+                   'nova_rt.services.scheduler.filters.rt_share_filter',
+                   'rt_models.weighers.rt_interference_weigher'):
+        _run(folder, f'python -W ignore -m {module}')
+    for command in ('nova-rt-manage --help', 'nova-rt-status --help'):
+        _run(folder, command)
+
+
+def _freeze(folder: pathlib.Path) -> set[str]:
+    """Returns lines like numpy==2.0."""
+    return set(_run(folder, 'python -m pip list --format freeze '
+                    '--disable-pip-version-check').splitlines())
 
 
 def _check(folder: pathlib.Path, role: Role, path: str, version: str) -> int:
@@ -95,12 +134,9 @@ def _check(folder: pathlib.Path, role: Role, path: str, version: str) -> int:
     """
     venv.create(folder, with_pip=True)
     target = f'{path}[{role.extras}]' if role.extras else path
-    _run(folder, f'python -m pip install -q --disable-pip-version-check '
-                 f'-c {_CONSTRAINTS} {target}')
-    packages = {
-        re.split('[= ]', line)[0].lower() for line in _run(
-            folder, 'python -m pip list --format freeze '
-            '--disable-pip-version-check').splitlines()} - _PIP
+    _run(folder, f'{_INSTALL} -c {_CONSTRAINTS} {target}')
+    packages = {re.split('[= ]', line)[0].lower()
+                for line in _freeze(folder)} - _PIP
     excess = packages & _HEAVY - role.heavy
     if excess or not role.extras and packages:
         raise Failure(f'it installs {", ".join(sorted(excess or packages))}')

@@ -177,6 +177,7 @@ full() {
     hosts
     stack
     lab
+    check 'two versions read each other' python -m tests.full.versions
     check 'the release, in clean environments' \
         tools/release.sh 0.0.1 --dry-run --untested
 }

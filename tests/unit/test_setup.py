@@ -9,6 +9,7 @@ import runpy
 import shutil
 import subprocess
 import tempfile
+import tomllib
 from unittest import mock
 
 import ddt
@@ -148,6 +149,20 @@ class FilesTest(base.BaseTestCase):
             {str(path.relative_to(_ROOT))
              for path in (_ROOT / 'etc').rglob('*') if path.is_file()},
             set(self.files()))
+
+    def test_an_archive_has_the_data_that_git_has(self):
+        """Without git, pbr finds modules only."""
+        project = tomllib.loads((_ROOT / 'pyproject.toml').read_text())
+        data = project['tool']['setuptools']['package-data']
+        named = {path for package, patterns in data.items()
+                 for pattern in patterns
+                 for path in (_ROOT / package).glob(pattern)}
+        packages = ('nova_rt', 'nova_rt_tempest_plugin', 'rt_models',
+                    'rt_monitor', 'rt_operate', 'rt_probe', 'tacker_rt')
+        self.assertEqual(set(), {
+            path for package in packages
+            for path in (_ROOT / package).rglob('*.*')
+            if path.suffix not in ('.py', '.pyc', '.o')} - named)
 
     def test_the_texts_of_all_licences(self):
         programs = [path.read_text().splitlines()[0]
