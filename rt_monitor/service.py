@@ -25,8 +25,10 @@ from rt_monitor import exposition
 from rt_monitor import finding
 from rt_monitor import look as monitor_look
 from rt_monitor import metrics
+from rt_monitor import objects
 from rt_monitor import privileges
 from rt_monitor import push
+from rt_monitor import sched
 from rt_monitor import servers
 
 PATH = '/metrics'
@@ -178,6 +180,10 @@ def run(options: Options) -> int:
     lacking = privileges.lacking(host)
     if lacking:
         raise exception.CannotMonitor(what='this host', reason=lacking)
+    if not objects.path(sched.Scheduler.name).exists():
+        # It still serves what needs no programs, such as power.
+        print(f'nova-rt-monitor: {monitor_look.BUILD}', file=sys.stderr,
+              flush=True)
     with contextlib.closing(
             monitor_look.Monitor(options.http)) as monitor:
         reader = finding.start(monitor.follow, account)

@@ -307,6 +307,18 @@ class ServiceTest(commands.CommandTest):
                      f'process lacks {names}; run it as root.\n'),
                     self.run_main('--user', 'root'))
 
+    def test_without_programs(self):
+        """The service says so at its start, and serves what is left."""
+        with (self.on_host('CapPrm:\t1ffffffffff'),
+              mock.patch.object(objects, 'path', return_value=pathlib.Path(
+                  '/nosuch')),
+              mock.patch.object(look, 'Monitor', side_effect=(
+                  exception.CannotMonitor(what='x', reason='y')))):
+            self.assertEqual(
+                (1, '', f'nova-rt-monitor: {look.BUILD}\n'
+                 'nova-rt-monitor: Cannot monitor x: y.\n'),
+                self.run_main('--user', 'root'))
+
     def test_outside_of_the_host(self):
         with self.on_host('CapPrm:\t4', trouble='why'):
             self.assertEqual(
