@@ -27,9 +27,10 @@ if [ -d /lab/modules ]; then
     mkdir -p "/lib/modules/$(uname -r)"
     mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose modules \
         "/lib/modules/$(uname -r)"
-    for module in fuse loop veth bridge tun; do modprobe -q "$module"; done
-    [ "$KVM" = 0 ] ||
-        for module in kvm_amd vhost_net; do modprobe "$module"; done
+    for module in fuse loop veth bridge tun vhost_net; do
+        modprobe -q "$module"
+    done
+    [ "$KVM" = 0 ] || modprobe kvm_amd
 fi
 # khugepaged keeps pages of programs while it reads others from the disk, and
 # by a deterministic clock all tasks then seem to stand still for hours.
