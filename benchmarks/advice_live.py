@@ -156,7 +156,7 @@ def advised(load: rt_load.Load, target: rt_load.Target,
             kernel: rt_kernel.Kernel, seed: int) -> advice.Advice:
     """Returns the advice from the monitor's numbers."""
     with serving(_AT_FIRST) as (group, port):
-        granted = monitor_servers.Reservation(
+        granted = monitor_servers.Granted(
             _AT_FIRST.runtime_us, _AT_FIRST.period_us, of_group=True)
         watched = stand_ins.server('server', group.trees[0], granted)
         with (stand_ins.monitor(watched) as monitor,

@@ -92,7 +92,7 @@ def ask(program: str, folder: str, port: int, rate_hz: float, seconds: float
 def told_hz(program: str, folder: str, groups: dict[str, pathlib.Path],
             port: int) -> float:
     """Returns the predicted saturation rate, measured at a low rate."""
-    watched = [stand_ins.server(name, group, servers.Reservation(
+    watched = [stand_ins.server(name, group, servers.Granted(
         TIERS[name][0], PERIOD_US)) for name, group in groups.items()]
     with stand_ins.monitor(*watched) as monitor:
         before = monitor.look()

@@ -87,8 +87,8 @@ def met(draw: random.Random, question: planner.Question,
     others = neighbours(draw, question.kernel, one)
     requests = traffic.poisson(question.load, count, draw.getrandbits(32))
     until = float(requests.arrivals_us[-1])
-    servers = [cpu.Server(one, requests), *(
-        cpu.Server(other, draw.choice((
+    servers = [cpu.Station(one, requests), *(
+        cpu.Station(other, draw.choice((
             traffic.busy(), company.random_requests(draw, other, until))))
         for other in others)]
     times = simulation.simulate(
@@ -149,7 +149,7 @@ def _errors(kernel: rt_kernel.Kernel, period: int, share: float,
     trip = simulated.predict(load, one, kernel=kernel)
     sent = traffic.poisson(load, requests, 4711)
     times = simulation.simulate(
-        kernel, [cpu.Server(one, sent)])[0].responses_us
+        kernel, [cpu.Station(one, sent)])[0].responses_us
     # As in ``met``, but with a lone hard CBS server.
     model = exact.predict(load, one)
     control = lone.responses_us(sent, one.runtime_us, one.period_us)

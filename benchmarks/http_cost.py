@@ -62,9 +62,9 @@ def _ran_ns(source: paths.Paths | tap.Taps) -> int:
 
 
 def _watch(source: paths.Paths | tap.Taps) -> tap.Attacher:
-    watched = [servers.Server(
+    watched = [servers.Watched(
         taps.UUID, {}, taps=(socket.if_nametoindex(f'nrt{os.getpid()}'),),
-        sockets=False, reservation=servers.Reservation(1, 2))]
+        sockets=False, reservation=servers.Granted(1, 2))]
     register = servers.Register()
     source.apply(register.update(watched))
     source.point(register)

@@ -49,7 +49,7 @@ _OURS, _NOVAS = 10.0, 3.0
 Rows = dict[str, dict[str, float]]
 Host = neighbours.Neighbours
 #: choose(hosts, indices with room, server): values, the best is highest
-Chooser = Callable[[list[Host], list[int], neighbours.Server], list[float]]
+Chooser = Callable[[list[Host], list[int], neighbours.Typed], list[float]]
 
 
 def drawn(rng: random.Random) -> Rows:
@@ -94,7 +94,7 @@ def model(rows: Mapping[str, Mapping[str, float]]) -> forecast.Model:
         SHARED, SHIPPED.types, rows, {}, {}, {})])
 
 
-def spread(hosts: list[Host], free: list[int], server: neighbours.Server
+def spread(hosts: list[Host], free: list[int], server: neighbours.Typed
            ) -> list[float]:
     """Chooses like Nova's own weighers if all servers have one flavor."""
     return [-_count(hosts[at]) for at in free]
@@ -103,7 +103,7 @@ def spread(hosts: list[Host], free: list[int], server: neighbours.Server
 def ours(known: forecast.Model, slots: int) -> Chooser:
     """Chooses by RTInterferenceWeigher alone."""
     def choose(hosts: list[Host], free: list[int],
-               server: neighbours.Server) -> list[float]:
+               server: neighbours.Typed) -> list[float]:
         mix = forecast.mix_of([hosts[at] for at in free], server)
         values = []
         for at in free:
@@ -119,7 +119,7 @@ def both(known: forecast.Model, slots: int) -> Chooser:
     alone = ours(known, slots)
 
     def choose(hosts: list[Host], free: list[int],
-               server: neighbours.Server) -> list[float]:
+               server: neighbours.Typed) -> list[float]:
         counts = spread(hosts, free, server)
         low, range_ = min(counts), max(counts) - min(counts) or 1.0
         return [_OURS * weight + _NOVAS * (count - low) / range_
@@ -133,7 +133,7 @@ def placed(arrivals: Sequence[str], slots: int, choose: Chooser,
     """Places all arrivals; returns the hosts."""
     hosts = [neighbours.NONE] * HOSTS
     for name in arrivals:
-        server = neighbours.Server(SHARED, name)
+        server = neighbours.Typed(SHARED, name)
         free = [at for at in range(HOSTS) if _count(hosts[at]) < slots]
         values = choose(hosts, free, server)
         best = max(values)

@@ -90,7 +90,7 @@ def cpu_s(load: Callable[[], None]) -> float:
 def watching(kind: type[objects.Source]) -> objects.Source:
     """Yields the monitor of the group once its programs are attached."""
     source = kind()
-    source.apply(servers.Register().update([servers.Server(
+    source.apply(servers.Register().update([servers.Watched(
         'bench', {servers.WHOLE: os.stat(GROUP).st_ino})]))
     source.object.detach()
     return source

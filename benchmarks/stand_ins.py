@@ -70,16 +70,16 @@ def port_of(child: subprocess.Popen[str]) -> int:
 
 
 def server(name: str, group: pathlib.Path,
-           reservation: servers.Reservation | None = None, vcpus: int = 1
-           ) -> servers.Server:
+           reservation: servers.Granted | None = None, vcpus: int = 1
+           ) -> servers.Watched:
     """Returns a group as a server of one vCPU."""
-    return servers.Server(
+    return servers.Watched(
         name, {servers.WHOLE: os.stat(group).st_ino}, vcpus, name,
         reservation=reservation)
 
 
 @contextlib.contextmanager
-def monitor(*watched: servers.Server) -> Iterator[monitor_look.Monitor]:
+def monitor(*watched: servers.Watched) -> Iterator[monitor_look.Monitor]:
     """Yields a monitor of some servers."""
     with contextlib.closing(monitor_look.Monitor()) as found:
         for source in found.sources:

@@ -74,8 +74,8 @@ class Watched:
     def __init__(self, name: str = f'nrt{os.getpid()}') -> None:
         self.source = tap.Taps()
         self._attacher = tap.Attacher(self.source)
-        server = servers.Server(UUID, {}, taps=(socket.if_nametoindex(name),),
-                                sockets=False)
+        server = servers.Watched(UUID, {}, taps=(socket.if_nametoindex(name),),
+                                 sockets=False)
         self.register = servers.Register()
         self.source.apply(self.register.update([server]))
         self.source.point(self.register)

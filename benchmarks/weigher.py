@@ -30,7 +30,7 @@ def beside(states: int) -> str:
     """Returns up to eight servers, in one of a number of ways."""
     rng = random.Random(random.randrange(states))  # noqa: S311
     return neighbours.to_text(neighbours.Neighbours.of(
-        neighbours.Server(neighbours.Kind.SHARED, name) for name
+        neighbours.Typed(neighbours.Kind.SHARED, name) for name
         in rng.choices(TYPES, k=rng.randrange(9))))
 
 

@@ -33,7 +33,7 @@ class By(enum.StrEnum):
     VNF = 'vnf'
     HOST = 'host'
 
-    def of(self, server: monitor_servers.Server | None) -> str:
+    def of(self, server: monitor_servers.Watched | None) -> str:
         """Returns the group of a server; all servers are on one host."""
         if self is By.HOST:
             return self.value
@@ -74,13 +74,13 @@ def _together(one: sched.Seen, other: sched.Seen) -> sched.Seen:
     return sched.Seen(one.whole + other.whole, {})
 
 
-def _group(name: str, members: Sequence[monitor_servers.Server]
-           ) -> monitor_servers.Server:
+def _group(name: str, members: Sequence[monitor_servers.Watched]
+           ) -> monitor_servers.Watched:
     vcpus = sum(server.vcpus or 1 for server in members)
     cpus = sum(server.reserved_cpus or 0.0 for server in members)
-    return monitor_servers.Server(
+    return monitor_servers.Watched(
         name, {}, vcpus, f'{name} ({len(members)})',
-        reservation=monitor_servers.Reservation(
+        reservation=monitor_servers.Granted(
             round(cpus / vcpus * _PERIOD_US), _PERIOD_US,
             any(map(monitor_servers.has_group_budget, members))
         ) if cpus else None,

@@ -27,7 +27,7 @@ from rt_monitor import servers
 INTERVAL_S = 5
 
 
-def start(follow: Callable[[list[servers.Server]], None],
+def start(follow: Callable[[list[servers.Watched]], None],
           account: pwd.struct_passwd) -> int:
     """Starts the process.
 
@@ -53,10 +53,10 @@ def start(follow: Callable[[list[servers.Server]], None],
         os._exit(status)
 
 
-def _write(writer: int, follow: Callable[[list[servers.Server]], None]
+def _write(writer: int, follow: Callable[[list[servers.Watched]], None]
            ) -> None:
     finder = groups.Finder(host_files.Host())
-    last: list[servers.Server] | None = None
+    last: list[servers.Watched] | None = None
     reader_gone = select.poll()
     reader_gone.register(writer, 0)
     with os.fdopen(writer, 'w', buffering=1) as pipe:
@@ -73,7 +73,7 @@ def _write(writer: int, follow: Callable[[list[servers.Server]], None]
             reader_gone.poll(INTERVAL_S * 1000)
 
 
-def encode(running: Iterable[servers.Server]) -> str:
+def encode(running: Iterable[servers.Watched]) -> str:
     """Returns servers as a line of JSON."""
     return json.dumps([{
         **{name: getattr(server, name) for name in _PLAIN},
@@ -84,26 +84,26 @@ def encode(running: Iterable[servers.Server]) -> str:
     } for server in running])
 
 
-def decode(line: str) -> list[servers.Server]:
+def decode(line: str) -> list[servers.Watched]:
     """Returns the servers of a line that :func:`encode` made."""
     return [_decoded(server) for server in json.loads(line)]
 
 
 _PLAIN = tuple(
-    field.name for field in dataclasses.fields(servers.Server)
+    field.name for field in dataclasses.fields(servers.Watched)
     if field.name not in ('addresses', 'groups', 'reservation', 'taps'))
 
 
-def _decoded(fields: dict[str, Any]) -> servers.Server:
+def _decoded(fields: dict[str, Any]) -> servers.Watched:
     granted = fields.pop('reservation')
-    return servers.Server(
+    return servers.Watched(
         groups=dict(map(tuple, fields.pop('groups'))),
         addresses=tuple(fields.pop('addresses')),
         taps=tuple(fields.pop('taps')), **fields,
-        reservation=servers.Reservation(*granted) if granted else None)
+        reservation=servers.Granted(*granted) if granted else None)
 
 
-def follow(reader: int, take: Callable[[list[servers.Server]], None],
+def follow(reader: int, take: Callable[[list[servers.Watched]], None],
            ended: Callable[[], None]) -> threading.Thread:
     """Starts a thread that passes on each line of the pipe.
 

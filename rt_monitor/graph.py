@@ -131,7 +131,7 @@ def _centre(look: monitor_look.Look, uuid: str, cores: int
         server.reserved_cpus if server else None)
 
 
-def _name(server: servers.Server | None, uuid: str) -> str:
+def _name(server: servers.Watched | None, uuid: str) -> str:
     return server.name if server and server.name else uuid
 
 

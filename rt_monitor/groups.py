@@ -44,9 +44,9 @@ class Finder:
         self._host = host
         self._turns = itertools.cycle(range(TURNS))
         self._last: tuple[tuple[str, int], ...] | None = None
-        self._running: list[tuple[host_guests.Guest, servers.Server]] = []
+        self._running: list[tuple[host_guests.Guest, servers.Watched]] = []
 
-    def find(self) -> list[servers.Server]:
+    def find(self) -> list[servers.Watched]:
         """Returns the servers that run.
 
         :raises CannotMonitor: when guests cannot be read
@@ -66,8 +66,8 @@ class Finder:
             for number, (guest, server) in enumerate(self._running)]
         return [server for _, server in self._running]
 
-    def _with_budget(self, guest: host_guests.Guest, server: servers.Server
-                     ) -> servers.Server:
+    def _with_budget(self, guest: host_guests.Guest, server: servers.Watched
+                     ) -> servers.Watched:
         granted = self._granted(guest, server)
         if granted == server.reservation:
             return server
@@ -99,7 +99,7 @@ class Finder:
             yield path, self._inode(path) or 0
 
     def _look(self, hierarchy: cgroup.Hierarchy
-              ) -> Iterator[tuple[host_guests.Guest, servers.Server]]:
+              ) -> Iterator[tuple[host_guests.Guest, servers.Watched]]:
         try:
             tasks = proc.walk(self._host)
         except (OSError, ValueError):
@@ -112,9 +112,9 @@ class Finder:
                 yield guest, self._described(guest, groups)
 
     def _described(self, guest: host_guests.Guest, groups: dict[int, int]
-                   ) -> servers.Server:
+                   ) -> servers.Watched:
         domain = domains.find(self._host, guest.keeper.pid)
-        return servers.Server(
+        return servers.Watched(
             domain.uuid or str(guest), groups, domain.vcpus, domain.name,
             domain.project, domain.flavor, addresses=domain.addresses,
             taps=tuple(self._taps(domain.interfaces)),
@@ -143,13 +143,13 @@ class Finder:
         except OSError:
             return None  # the group is gone
 
-    def _granted(self, guest: host_guests.Guest, server: servers.Server
-                 ) -> servers.Reservation | None:
+    def _granted(self, guest: host_guests.Guest, server: servers.Watched
+                 ) -> servers.Granted | None:
         """Returns what the kernel grants to the group, or to the threads."""
         return self._budget(guest, server) or self._deadline(guest)
 
-    def _budget(self, guest: host_guests.Guest, server: servers.Server
-                ) -> servers.Reservation | None:
+    def _budget(self, guest: host_guests.Guest, server: servers.Watched
+                ) -> servers.Granted | None:
         if self._interface is None:
             return None
         names = [guest.domain, *(
@@ -162,19 +162,19 @@ class Finder:
                 continue  # the group is gone, or has no budget
             runtime = max(budget.runtimes, default=0)
             if runtime > 0 and budget.period_us > 0:
-                return servers.Reservation(runtime, budget.period_us,
-                                           of_group=True)
+                return servers.Granted(runtime, budget.period_us,
+                                       of_group=True)
         return None
 
     def _deadline(self, guest: host_guests.Guest
-                  ) -> servers.Reservation | None:
+                  ) -> servers.Granted | None:
         pid = guest.keeper.pid
         try:
             for thread in map(int, self._host.names(f'/proc/{pid}/task')):
                 policy = sched.get(thread)
                 if policy.is_deadline and policy.period:
-                    return servers.Reservation(policy.runtime // _US,
-                                               policy.period // _US)
+                    return servers.Granted(policy.runtime // _US,
+                                           policy.period // _US)
         except OSError:
             pass
         return None

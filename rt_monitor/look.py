@@ -87,7 +87,7 @@ class Look:
     at_s: float
     span_s: float
     sources: tuple[Source, ...]
-    servers: Mapping[str, monitor_servers.Server]
+    servers: Mapping[str, monitor_servers.Watched]
     seen: Mapping[str, sched.Seen] = dataclasses.field(default_factory=dict)
     beyond: int = 0
     unseen: int = 0
@@ -175,7 +175,7 @@ class Monitor:
         if self._paths:
             yield tap.Attacher(self._paths, paths.is_read)
 
-    def watch(self, servers: Iterable[monitor_servers.Server]) -> None:
+    def watch(self, servers: Iterable[monitor_servers.Watched]) -> None:
         """Watches these servers, and no others."""
         change = self._register.update(servers)
         for source in (self._scheduler, self._network, self._taps,
@@ -186,7 +186,7 @@ class Monitor:
             if pointed:
                 pointed.point(self._register)
 
-    def follow(self, servers: Iterable[monitor_servers.Server]) -> None:
+    def follow(self, servers: Iterable[monitor_servers.Watched]) -> None:
         """Attaches to the network interfaces of these servers only.
 
         This method may be called in a child process, which has inherited all

@@ -20,7 +20,7 @@ _SERVER = struct.Struct('=I')
 _STATS = struct.Struct('=QQQ')
 
 
-def is_read(server: monitor_servers.Server) -> bool:
+def is_read(server: monitor_servers.Watched) -> bool:
     """Returns whether the requests of a server are read."""
     return server.reservation is not None
 

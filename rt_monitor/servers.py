@@ -23,7 +23,7 @@ _VALUE = struct.Struct('=II')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Reservation:
+class Granted:
     """What the kernel grants each vCPU of a server, in us.
 
     :ivar of_group: whether a control group holds the budget; if not, each
@@ -41,7 +41,7 @@ class Reservation:
 
 
 @dataclasses.dataclass(frozen=True)
-class Server:
+class Watched:
     """A server that runs on this host.
 
     :ivar uuid: the UUID of the server in Nova, which is its label in metrics
@@ -66,7 +66,7 @@ class Server:
     name: str = ''
     project: str = ''
     flavor: str = ''
-    reservation: Reservation | None = None
+    reservation: Granted | None = None
     addresses: tuple[str, ...] = ()
     taps: tuple[int, ...] = ()
     sockets: bool = True
@@ -81,7 +81,7 @@ class Server:
         return self.reservation.share * vcpus
 
 
-def has_group_budget(server: Server) -> bool:
+def has_group_budget(server: Watched) -> bool:
     """Returns whether a server's budget is a group's.
 
     Not every kernel shows when such a budget runs out.
@@ -129,14 +129,14 @@ class Register:
         self._free_lanes = deque(range(OTHER + 1, OTHER + 1 + LANES))
         self._groups: dict[int, tuple[int, int]] = {}
         self.places: dict[str, Place] = {}
-        self.servers: dict[str, Server] = {}
+        self.servers: dict[str, Watched] = {}
         #: The number of a server's place, in the order of assignment.
         self.begun: dict[str, int] = {}
         self._given = 0
         #: The number of servers that are counted as ``other``.
         self.beyond = 0
 
-    def update(self, running: Iterable[Server]) -> Change:
+    def update(self, running: Iterable[Watched]) -> Change:
         """Replaces the list of servers and returns what has changed."""
         self.servers = {server.uuid: server for server in running}
         for uuid in [*self.places]:

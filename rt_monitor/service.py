@@ -60,7 +60,7 @@ class Options:
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    server: 'Server'
+    server: 'MetricsServer'
     timeout = _PATIENCE
     server_version = 'nova-rt-monitor'
     sys_version = ''
@@ -80,7 +80,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Logs nothing, because nobody reads a line for each scrape."""
 
 
-class Server(http.server.ThreadingHTTPServer):
+class MetricsServer(http.server.ThreadingHTTPServer):
     """An HTTP server that answers scrapes, one at a time."""
 
     daemon_threads = True
@@ -130,7 +130,7 @@ class Server(http.server.ThreadingHTTPServer):
                 look, failed_pushes=self._push.failures)
         return metrics.families(look)
 
-    def watch(self, running: list[servers.Server]) -> None:
+    def watch(self, running: list[servers.Watched]) -> None:
         """Watches these servers, and no others."""
         with self._lock:
             self._monitor.watch(running)
@@ -187,14 +187,14 @@ def run(options: Options) -> int:
     with contextlib.closing(
             monitor_look.Monitor(options.http)) as monitor:
         reader = finding.start(monitor.follow, account)
-        with Server(options, monitor) as server:
+        with MetricsServer(options, monitor) as server:
             privileges.drop(account)
             if options.push_to:
                 server.start_push(options.push_to)
             return _serve(server, reader)
 
 
-def _serve(server: Server, reader: int) -> int:
+def _serve(server: MetricsServer, reader: int) -> int:
     """Answers until a signal comes or the search for servers has ended.
 
     :returns: 0 after a signal; 1 after the process that finds servers ended

@@ -129,7 +129,7 @@ def as_json(look: monitor_look.Look) -> str:
         'beyond': look.beyond, 'unseen_switches': look.unseen}, indent=2)
 
 
-def _as_json(server: servers.Server | None, seen: sched.Seen,
+def _as_json(server: servers.Watched | None, seen: sched.Seen,
              shows_budget: bool) -> dict[str, Any]:
     about: dict[str, Any] = {}
     if server:

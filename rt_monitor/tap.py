@@ -131,7 +131,7 @@ class Attacher:
     """
 
     def __init__(self, source: objects.Source, concerned: Callable[
-            [monitor_servers.Server], bool] = lambda _: True) -> None:
+            [monitor_servers.Watched], bool] = lambda _: True) -> None:
         """Attaches nothing yet.
 
         :param concerned: a function that returns whether the source is for a
@@ -141,7 +141,7 @@ class Attacher:
         self._concerned = concerned
         self._links: dict[int, list[int]] = {}
 
-    def follow(self, servers: Iterable[monitor_servers.Server]) -> None:
+    def follow(self, servers: Iterable[monitor_servers.Watched]) -> None:
         """Attaches to the interfaces of these servers, and to no others."""
         wanted = {tap for server in servers if self._concerned(server)
                   for tap in server.taps}

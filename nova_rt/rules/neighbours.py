@@ -38,7 +38,7 @@ class Kind(enum.StrEnum):
     __hash__ = str.__hash__
 
 
-class Server(NamedTuple):
+class Typed(NamedTuple):
     """What counts of one server."""
 
     kind: Kind
@@ -49,14 +49,14 @@ class Server(NamedTuple):
 class Neighbours:
     """How many servers of each sort there are, sorted."""
 
-    counts: tuple[tuple[Server, int], ...] = ()
+    counts: tuple[tuple[Typed, int], ...] = ()
 
     @classmethod
-    def of(cls, servers: Iterable[Server]) -> Self:
+    def of(cls, servers: Iterable[Typed]) -> Self:
         """The counts of *servers*, in any order."""
         return cls(tuple(sorted(collections.Counter(servers).items())))
 
-    def plus(self, server: Server) -> 'Neighbours':
+    def plus(self, server: Typed) -> 'Neighbours':
         """These and one server more."""
         counts = dict(self.counts)
         counts[server] = counts.get(server, 0) + 1
@@ -94,7 +94,7 @@ def _decode(text: str) -> Neighbours | None:
         if data['version'] != VERSION:
             return None
         return Neighbours(tuple(sorted(
-            (Server(kind, name), count) for kind in Kind
+            (Typed(kind, name), count) for kind in Kind
             for name, count in data[kind].items()
             if _is_count(name, count))))
     except (AttributeError, KeyError, TypeError, ValueError,

@@ -27,7 +27,7 @@ LOOK_AHEAD = 0.6
 #: has a few hundred states.
 _KEPT = 8192
 
-Server = rt_neighbours.Server
+Server = rt_neighbours.Typed
 Neighbours = rt_neighbours.Neighbours
 #: The probability that the next server is of a sort, by sort.
 Mix = Mapping[Server, float]

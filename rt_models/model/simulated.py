@@ -64,7 +64,7 @@ def predict(load: rt_load.Load, reservation: rt_reservation.Reservation,
     for run in range(runs):
         requests = traffic.poisson(load, count, run)
         way_us = _way_us(load, network, count, run)
-        server = cpu.Server(reservation, requests, overhead_us=overhead_us)
+        server = cpu.Station(reservation, requests, overhead_us=overhead_us)
         seen.append(_steady(
             way_us + _responses_us(kernel, server, beside)))
         control.append(_steady(way_us + lone.responses_us(
@@ -161,7 +161,7 @@ def _way_us(load: rt_load.Load, network: rt_load.Network, count: int,
         size=count))
 
 
-def _responses_us(kernel: rt_kernel.Kernel, server: cpu.Server,
+def _responses_us(kernel: rt_kernel.Kernel, server: cpu.Station,
                   beside: Sequence[rt_reservation.Reservation]
                   ) -> numeric.Floats:
     """Simulates until all requests are done; neighbours are always busy."""
@@ -173,7 +173,7 @@ def _responses_us(kernel: rt_kernel.Kernel, server: cpu.Server,
                      + 2 * kernel.late_us(server.budget_us,
                                           reservation.period_us))
     return company.simulate(
-        kernel, [server, *(cpu.Server(neighbour, traffic.busy())
+        kernel, [server, *(cpu.Station(neighbour, traffic.busy())
                            for neighbour in beside)],
         until_us)[0].responses_us
 

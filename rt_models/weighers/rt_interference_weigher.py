@@ -72,7 +72,7 @@ class RTInterferenceWeigher(weights.BaseHostWeigher):
         return [neutral if weight is None else weight for weight in by_host]
 
     def _weights(self, model: forecast.Model,
-                 server: rt_neighbours.Server, taken: int, flavor: Any,
+                 server: rt_neighbours.Typed, taken: int, flavor: Any,
                  hosts: list[Any]) -> list[float | None]:
         vcpus, memory_mb = flavor.vcpus, flavor.memory_mb
         beside = list(map(rt_host_state.neighbours_of, hosts))

@@ -36,7 +36,7 @@ class Kernel(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Capacity:
+class HostCapacity:
     """The capacity of a host, and whether the host takes reservations.
 
     :ivar reason: why the host takes no reservations; '' if it takes them
@@ -124,7 +124,7 @@ def load_policy(name: str) -> cpus.Policy:
 
 
 def measure(conf: Any, kernel: Kernel | None, shared: Collection[int],
-            trouble: str) -> Capacity:
+            trouble: str) -> HostCapacity:
     """Returns the capacity of this host.
 
     :param kernel: the enforcer of reservations; None if there is none
@@ -149,8 +149,8 @@ def measure(conf: Any, kernel: Kernel | None, shared: Collection[int],
     empty = cpus.CpuBandwidth.empty(
         ids, cap, kernel is not None and kernel.replicated,
         _rule(conf, limit), limit.min_runtime_us)
-    return Capacity(empty, group.packing_policy, policy, reason,
-                    limit.tick_us, limit.before_interrupts)
+    return HostCapacity(empty, group.packing_policy, policy, reason,
+                        limit.tick_us, limit.before_interrupts)
 
 
 def _rule(conf: Any, limit: base.Capacity

@@ -34,7 +34,7 @@ def note_hints(instance: Any, hints: Mapping[str, Any] | None) -> None:
         instance.system_metadata[HINT_KEY] = vnf_type
 
 
-def server_of(instance: Any, flavor: Any) -> neighbours.Server | None:
+def server_of(instance: Any, flavor: Any) -> neighbours.Typed | None:
     """Returns kind and type of a server with a flavor; None without a type."""
     noted = instance.system_metadata.get(HINT_KEY)
     try:
@@ -45,7 +45,7 @@ def server_of(instance: Any, flavor: Any) -> neighbours.Server | None:
         return None  # The flavor was made without nova-rt's validators.
     if vnf_type is None:
         return None
-    return neighbours.Server(_kind(instance, flavor), vnf_type)
+    return neighbours.Typed(_kind(instance, flavor), vnf_type)
 
 
 def _kind(instance: Any, flavor: Any) -> neighbours.Kind:
@@ -64,7 +64,7 @@ class NeighbourTracker(resource_tracker.ResourceTracker):
     has no __init__, because an existing tracker is given this class.
     """
 
-    _rt_servers: dict[str, neighbours.Server] | None = None
+    _rt_servers: dict[str, neighbours.Typed] | None = None
 
     def rt_neighbour_stats(self) -> dict[str, str]:
         """Returns the stats with the servers that have a type."""

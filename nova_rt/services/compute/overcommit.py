@@ -11,7 +11,7 @@ from nova_rt.services.compute import capacity as rt_capacity
 from nova_rt.services.compute import claims
 
 
-def describe(capacity: rt_capacity.Capacity,
+def describe(capacity: rt_capacity.HostCapacity,
              held: Sequence[claims.RTClaim]) -> Iterator[str]:
     """Yields a sentence, for the operator, about each claim too many."""
     if not held:

@@ -26,7 +26,7 @@ def workload_of(spec: Any) -> workload.Workload:
         return workload.NOTHING
 
 
-def placed(spec: Any) -> tuple[neighbours.Server, int] | None:
+def placed(spec: Any) -> tuple[neighbours.Typed, int] | None:
     """Returns kind and type of the server to place, and the ppm it reserves.
 
     :returns: None if the server has no type, or if RTShareFilter refuses it
@@ -39,6 +39,6 @@ def placed(spec: Any) -> tuple[neighbours.Server, int] | None:
     except exception.InvalidReservation:
         return None
     if wanted is None:
-        return neighbours.Server(neighbours.Kind.SHARED, vnf_type), 0
-    return (neighbours.Server(neighbours.Kind.RESERVED, vnf_type),
+        return neighbours.Typed(neighbours.Kind.SHARED, vnf_type), 0
+    return (neighbours.Typed(neighbours.Kind.RESERVED, vnf_type),
             spec.flavor.vcpus * wanted.bandwidth)

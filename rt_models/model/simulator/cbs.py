@@ -23,7 +23,7 @@ from rt_models.model.simulator import cpu
 from rt_models.model.simulator import ticks as rt_ticks
 
 
-def simulate(servers: Sequence[cpu.Server],
+def simulate(servers: Sequence[cpu.Station],
              ticks: rt_ticks.Ticks | None = None,
              until_us: float = math.inf) -> list[cpu.Trace]:
     """Runs *servers* on one CPU and returns their traces.
@@ -45,7 +45,7 @@ class _Process(cpu.Process):
     __slots__ = ('_budget', '_end', '_out', '_period', '_runtime',
                  '_throttled', '_ticks')
 
-    def __init__(self, server: cpu.Server, ticks: rt_ticks.Ticks | None
+    def __init__(self, server: cpu.Station, ticks: rt_ticks.Ticks | None
                  ) -> None:
         super().__init__(server)
         self._ticks = ticks

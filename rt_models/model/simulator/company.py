@@ -14,7 +14,7 @@ from rt_models.model.simulator import rt_group
 from rt_models.model.simulator import ticks as rt_ticks
 
 
-def simulate(kernel: rt_kernel.Kernel, servers: Sequence[cpu.Server],
+def simulate(kernel: rt_kernel.Kernel, servers: Sequence[cpu.Station],
              until_us: float = math.inf) -> list[cpu.Trace]:
     """Runs *servers* as *kernel* does and returns their traces.
 

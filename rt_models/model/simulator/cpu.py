@@ -20,7 +20,7 @@ from rt_models.model.simulator import traffic
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Server:
+class Station:
     """A reservation on one CPU and the requests to it.
 
     :param priority: the priority, on kernels that compare priorities; the
@@ -78,7 +78,7 @@ class Process(abc.ABC):
                  '_started', '_work', '_works', 'change', 'event', 'rank',
                  'refill')
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Station) -> None:
         requests = server.requests
         self._arrivals: list[float] = [*requests.arrivals_us.tolist(),
                                        math.inf]

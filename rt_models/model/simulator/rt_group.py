@@ -32,7 +32,7 @@ SLICE_US = 100_000
 _TURNS = 2.0 ** 40
 
 
-def simulate(servers: Sequence[cpu.Server], ticks: rt_ticks.Ticks,
+def simulate(servers: Sequence[cpu.Station], ticks: rt_ticks.Ticks,
              parents: Sequence[rt_reservation.Reservation] = (),
              slice_us: float = SLICE_US, until_us: float = math.inf
              ) -> list[cpu.Trace]:
@@ -110,7 +110,7 @@ class _Process(cpu.Process):
                  '_paid', '_rounds', '_slice', '_slice_end', '_ticks',
                  '_turns')
 
-    def __init__(self, server: cpu.Server, above: Sequence[_Budget],
+    def __init__(self, server: cpu.Station, above: Sequence[_Budget],
                  ticks: rt_ticks.Ticks, turns: Iterator[int], rounds: int
                  ) -> None:
         super().__init__(server)

@@ -101,7 +101,7 @@ class Watch:
                               or 'no group has a budget')
         self._source = source
         self._register = servers.Register()
-        source.apply(self._register.update([servers.Server(
+        source.apply(self._register.update([servers.Watched(
             _UUID, {servers.WHOLE: os.stat(guest.paths[0]).st_ino})]))
 
     def usage(self) -> waits.Usage:

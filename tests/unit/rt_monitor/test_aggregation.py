@@ -37,8 +37,8 @@ def answered(role, address, *ns):
 
 
 def server(uuid, project, *addresses, **different):
-    return servers.Server(uuid, {servers.WHOLE: 1}, project=project,
-                          addresses=addresses, **different)
+    return servers.Watched(uuid, {servers.WHOLE: 1}, project=project,
+                           addresses=addresses, **different)
 
 
 SERVER, CLIENT = transactions.Role
@@ -46,9 +46,9 @@ REQUEST = http.Request(SERVER, 'GET', '/:n', '2xx')
 LOOK = monitor_look.Look(
     10.0, 10.0, (), {
         'a': server('a', 'p', '10.0.0.1', vcpus=2,
-                    reservation=servers.Reservation(20_000, 100_000)),
+                    reservation=servers.Granted(20_000, 100_000)),
         'b': server('b', 'p', '10.0.0.2', vcpus=1,
-                    reservation=servers.Reservation(10_000, 20_000)),
+                    reservation=servers.Granted(10_000, 20_000)),
         'c': server('c', '', '10.0.0.3')},
     {'a': seen(1, 1_000), 'b': seen(2, 9_000, 9_000), 'c': seen(4),
      'other': seen(8)},

@@ -37,9 +37,9 @@ def usage(ran=2_000_000_000):
 
 
 def look_at(**seen):
-    names = {uuid: servers.Server(
+    names = {uuid: servers.Watched(
         uuid, {servers.WHOLE: 1}, 2, 'web "1"\n', 'p', 'f',
-        servers.Reservation(20_000, 100_000), vnf='v') for uuid in seen}
+        servers.Granted(20_000, 100_000), vnf='v') for uuid in seen}
     edge = transactions.Edge(700, 5_000, usage().waits)
     peer = transactions.Peer(transactions.Role.SERVER, None, 80)
     answered = transactions.Seen({peer: edge}, usage().waits, usage().waits)
@@ -171,7 +171,7 @@ class ExpositionTest(unittest.TestCase):
     def test_budgets_that_are_not_seen_have_no_metric(self):
         found = full()
         unseen = {uuid: dataclasses.replace(
-            server, reservation=servers.Reservation(1, 5, of_group=True))
+            server, reservation=servers.Granted(1, 5, of_group=True))
             for uuid, server in found.servers.items()}
         gone = {key[0] for key in self.metrics()} - {key[0] for key in parsed(
             exposition.text(metrics.families(dataclasses.replace(
@@ -189,11 +189,11 @@ class ExpositionTest(unittest.TestCase):
     def test_those_beyond_are_as_the_others(self):
         found = full()
         for of_group, seen in itertools.product((True, False), repeat=2):
-            granted = servers.Reservation(1, 5, of_group)
+            granted = servers.Granted(1, 5, of_group)
             self.assertEqual(
                 seen or not of_group, dataclasses.replace(found, servers={
-                    'u1': servers.Server('u1', {}, reservation=granted),
-                    'u2': servers.Server('u2', {}),
+                    'u1': servers.Watched('u1', {}, reservation=granted),
+                    'u2': servers.Watched('u2', {}),
                 }, group_budgets=seen).shows_budget(servers.OTHER_NAME))
 
     @hypothesis.given(st.text(max_size=100), st.floats(0, 1e12))

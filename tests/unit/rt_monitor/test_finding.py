@@ -11,8 +11,8 @@ from rt_monitor import finding
 from rt_monitor import groups
 from rt_monitor import servers
 
-ONE = servers.Server('u1', {servers.WHOLE: 7, 0: 8}, 1, 'web', taps=(3,),
-                     reservation=servers.Reservation(20_000, 100_000))
+ONE = servers.Watched('u1', {servers.WHOLE: 7, 0: 8}, 1, 'web', taps=(3,),
+                      reservation=servers.Granted(20_000, 100_000))
 
 
 class FindingTest(unittest.TestCase):

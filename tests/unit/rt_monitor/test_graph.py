@@ -38,10 +38,10 @@ def peer(role, address, port=80):
 
 
 def server(number, share=None):
-    granted = servers.Reservation(int(share * 1e5), 100_000) if share else None
-    return servers.Server(f'u{number}', {servers.WHOLE: number}, 1,
-                          f'tier"{number}', reservation=granted,
-                          addresses=(f'10.0.0.{number}',))
+    granted = servers.Granted(int(share * 1e5), 100_000) if share else None
+    return servers.Watched(f'u{number}', {servers.WHOLE: number}, 1,
+                           f'tier"{number}', reservation=granted,
+                           addresses=(f'10.0.0.{number}',))
 
 
 def seen(cpus):

@@ -79,7 +79,7 @@ class FinderTest(unittest.TestCase):
     def test_machine(self, where):
         mount, _, _, group = where
         [server] = groups.Finder(self.host(*where)).find()
-        self.assertEqual(servers.Server(UUID, {
+        self.assertEqual(servers.Watched(UUID, {
             servers.WHOLE: self.inode(mount + group),
             0: self.inode(f'{mount}{group}/vcpu0'),
             1: self.inode(f'{mount}{group}/vcpu1'),
@@ -118,7 +118,7 @@ class FinderTest(unittest.TestCase):
     def test_a_budget_that_changes(self):
         """Reading a budget takes several files, so servers take turns."""
         finder = groups.Finder(self.host(*V1))
-        old, new = servers.Reservation(1, 4), servers.Reservation(2, 4)
+        old, new = servers.Granted(1, 4), servers.Granted(2, 4)
         with mock.patch.object(finder, '_granted', return_value=old):
             self.assertEqual([old], [server.reservation
                                      for server in finder.find()])
@@ -157,8 +157,8 @@ class FinderTest(unittest.TestCase):
             host_files.Host(str(self.root))).find())
 
     def test_through_the_pipe(self):
-        for reservation in (None, servers.Reservation(1, 2)):
-            found = [servers.Server(UUID, {servers.WHOLE: 1, 0: 2}, 1,
-                                    'n\n', 'p', 'f', reservation,
-                                    ('10.0.0.5',), (3, 4), False, 'v')]
+        for reservation in (None, servers.Granted(1, 2)):
+            found = [servers.Watched(UUID, {servers.WHOLE: 1, 0: 2}, 1,
+                                     'n\n', 'p', 'f', reservation,
+                                     ('10.0.0.5',), (3, 4), False, 'v')]
             self.assertEqual(found, finding.decode(finding.encode(found)))

@@ -14,7 +14,7 @@ from tests.unit import base
 
 def server(number, vcpus=0):
     first = 10_000 * number
-    return servers.Server(f'uuid-{number}', {
+    return servers.Watched(f'uuid-{number}', {
         servers.WHOLE: first, **{v: first + v + 1 for v in range(vcpus)}})
 
 
@@ -50,7 +50,7 @@ class RegisterTest(unittest.TestCase):
     def test_a_uuid_in_another_group_goes_on(self):
         register = servers.Register()
         register.update([server(1)])
-        moved = servers.Server('uuid-1', {servers.WHOLE: 77})
+        moved = servers.Watched('uuid-1', {servers.WHOLE: 77})
         change = register.update([moved])
         self.assertEqual([struct.pack('=Q', 77)], [*change.put])
         self.assertEqual((struct.pack('=Q', 10_000),), change.remove)

@@ -21,7 +21,7 @@ _FEWER = hypothesis.settings(unit.PROPERTY, max_examples=30)
 
 
 def server(share, period_us):
-    return cpu.Server(rt_reservation.Reservation(
+    return cpu.Station(rt_reservation.Reservation(
         round(share * period_us), period_us), traffic.busy())
 
 

@@ -26,7 +26,7 @@ _PERIODS_US = st.sampled_from([10_000, 20_000, 50_000, 100_000])
 
 
 def server(share, period_us):
-    return cpu.Server(rt_reservation.Reservation(
+    return cpu.Station(rt_reservation.Reservation(
         max(1, round(share * period_us)), period_us), traffic.busy())
 
 

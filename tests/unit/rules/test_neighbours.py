@@ -10,7 +10,7 @@ from oslotest import base
 from nova_rt.rules import neighbours
 from tests.unit import base as unit
 
-SERVERS = st.builds(neighbours.Server, st.sampled_from(neighbours.Kind),
+SERVERS = st.builds(neighbours.Typed, st.sampled_from(neighbours.Kind),
                     st.from_regex(r'\A[A-Za-z0-9_.-]{1,32}\Z'))
 
 
@@ -24,8 +24,8 @@ class NeighboursTest(base.BaseTestCase):
     def test_text(self):
         shared, reserved = neighbours.Kind
         found = neighbours.Neighbours.of([
-            neighbours.Server(shared, 'II'), neighbours.Server(reserved, 'I'),
-            neighbours.Server(shared, 'II')])
+            neighbours.Typed(shared, 'II'), neighbours.Typed(reserved, 'I'),
+            neighbours.Typed(shared, 'II')])
         text = '{"version":1,"shared":{"II":2},"reserved":{"I":1}}'
         self.assertEqual(text, neighbours.to_text(found))
         self.assertEqual(found, decoded(text))
@@ -75,5 +75,5 @@ class NeighboursTest(base.BaseTestCase):
 
     def test_too_many_types_say_nothing(self):
         self.assertEqual('', neighbours.to_text(neighbours.Neighbours.of(
-            neighbours.Server(neighbours.Kind.SHARED, f'type-{number}')
+            neighbours.Typed(neighbours.Kind.SHARED, f'type-{number}')
             for number in range(1000))))

@@ -57,7 +57,7 @@ LOG = logging.getLogger(__name__)
 class RTLibvirtDriver(driver.LibvirtDriver):
     """Nova's libvirt driver, with CPU reservations."""
 
-    rt_capacity: capacity.Capacity
+    rt_capacity: capacity.HostCapacity
     _rt_reconciler: reconcile.Reconciler | None = None
     #: why this host has no enforcer
     _rt_trouble = ''

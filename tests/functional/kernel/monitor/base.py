@@ -48,7 +48,7 @@ class WatchedTest(base.RealKernelTest):
             if source.name in stand_ins.NEEDED:
                 self.assertEqual('', source.reason, source)
         self.accounts = self.scratch('cpuacct')
-        self.servers = [servers.Server(
+        self.servers = [servers.Watched(
             UUID, {servers.WHOLE: os.stat(self.top).st_ino})]
         self.monitor.watch(self.servers)
         self.begun = self.monitor.look()

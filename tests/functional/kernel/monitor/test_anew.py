@@ -24,7 +24,7 @@ class AnewTest(base.WatchedTest):
         os.mkdir(path)
         self.addCleanup(os.rmdir, path)
         [server] = self.servers
-        self.monitor.watch([servers.Server(base.UUID, {
+        self.monitor.watch([servers.Watched(base.UUID, {
             **server.groups, 0: os.stat(path).st_ino})])
         now = self.monitor.look()
         # What was counted till then is gone; nothing is less than none.

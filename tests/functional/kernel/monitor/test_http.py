@@ -111,12 +111,12 @@ class HttpTest(unittest.TestCase):
         attacher = tap.Attacher(self.source, paths.is_read)
         self.follow = attacher.follow
         stack.callback(attacher.follow, [])
-        self.watch(servers.Reservation(10_000, 100_000))
+        self.watch(servers.Granted(10_000, 100_000))
 
     def watch(self, reservation):
         index = socket.if_nametoindex(f'nrt{os.getpid()}')
-        found = [servers.Server(taps.UUID, {}, taps=(index,),
-                                reservation=reservation)]
+        found = [servers.Watched(taps.UUID, {}, taps=(index,),
+                                 reservation=reservation)]
         self.source.apply(self.register.update(found))
         self.source.point(self.register)
         self.follow(found)
@@ -293,7 +293,7 @@ class HttpTest(unittest.TestCase):
         self.talk(b'GET /x HTTP/1.1\r\n\r\n')
         self.wait_for(1)
         self.register = servers.Register()
-        self.watch(servers.Reservation(1, 2))
+        self.watch(servers.Granted(1, 2))
         self.assertEqual({}, self.counts())
 
     def test_without_a_reservation(self):
@@ -309,7 +309,7 @@ class HttpTest(unittest.TestCase):
         with self.connect() as connection:
             connection.sendall(b'GET /before HTTP/1.1\r\n\r\n')
             connection.recv(65536)
-            self.watch(servers.Reservation(1, 2))
+            self.watch(servers.Granted(1, 2))
             for _ in range(3):
                 connection.sendall(b'PUT /after HTTP/1.1\r\n\r\n')
                 connection.recv(65536)

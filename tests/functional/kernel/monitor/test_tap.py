@@ -87,7 +87,7 @@ class TapTest(unittest.TestCase):
     def test_a_container_has_its_transactions_from_sockets(self):
         watched = self.watched()
         index = socket.if_nametoindex(f'nrt{os.getpid()}')
-        watched.source.apply(watched.register.update([servers.Server(
+        watched.source.apply(watched.register.update([servers.Watched(
             taps.UUID, {}, taps=(index,))]))
         watched.source.point(watched.register)
         with self.assertRaises(ConnectionRefusedError):
@@ -111,8 +111,8 @@ class TapTest(unittest.TestCase):
         stack.enter_context(taps.namespace())
         index = socket.if_nametoindex(f'nrt{os.getpid()}')
         port = test_service.free_port()
-        self.serve(port, [servers.Server(taps.UUID, {}, taps=(index,),
-                                         sockets=False)])
+        self.serve(port, [servers.Watched(taps.UUID, {}, taps=(index,),
+                                          sockets=False)])
         opener = request.build_opener(request.ProxyHandler({}))
         wanted = re.compile(r'nova_rt_server_received_datagrams_total'
                             r'\{server="guest"\} [1-9]')
@@ -129,7 +129,7 @@ class TapTest(unittest.TestCase):
 
     def test_an_interface_that_is_gone(self):
         with contextlib.closing(look.Monitor()) as monitor:
-            gone = [servers.Server(taps.UUID, {}, taps=(2 ** 30,))]
+            gone = [servers.Watched(taps.UUID, {}, taps=(2 ** 30,))]
             monitor.watch(gone)
             monitor.follow(gone)
             self.assertEqual(tap.Datagrams(),

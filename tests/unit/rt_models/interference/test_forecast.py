@@ -19,7 +19,7 @@ TYPES = ('I', 'II', 'III', 'IV', 'V')
 
 PUBLISHED = forecast.Model([document.load(document.SHIPPED)])
 
-_SERVERS = st.builds(neighbours.Server, st.sampled_from(neighbours.Kind),
+_SERVERS = st.builds(neighbours.Typed, st.sampled_from(neighbours.Kind),
                      st.sampled_from((*TYPES, 'unknown')))
 _HOSTS = st.lists(_SERVERS, max_size=8).map(neighbours.Neighbours.of)
 _ROWS = st.fixed_dictionaries({
@@ -33,7 +33,7 @@ _MODELS = st.tuples(_ROWS, _ROWS).map(lambda pair: forecast.Model(
 
 def shared(*types):
     return neighbours.Neighbours.of(
-        neighbours.Server(SHARED, each) for each in types)
+        neighbours.Typed(SHARED, each) for each in types)
 
 
 def plainly(model, there):
@@ -56,19 +56,19 @@ class ForecastTest(base.BaseTestCase):
             shared('II', 'III')).at(1.0))
 
     def test_the_kind_of_the_target_picks_the_file(self):
-        there = shared('II').plus(neighbours.Server(RESERVED, 'III'))
+        there = shared('II').plus(neighbours.Typed(RESERVED, 'III'))
         found = PUBLISHED.throughput(there)
         self.assertEqual((0.6153, 1.0), (found.shared, found.reserved))
 
     def test_time_that_reservations_leave(self):
         growth = PUBLISHED.growth(shared('II'),
-                                  neighbours.Server(RESERVED, 'III'))
+                                  neighbours.Typed(RESERVED, 'III'))
         self.assertAlmostEqual(0.6153 * 0.5 + 1 - 0.8,
                                growth.gain(left=0.8, then=0.5))
 
     def test_unknown_types_are_neutral(self):
         growth = PUBLISHED.growth(shared('II', 'x'),
-                                  neighbours.Server(SHARED, 'y'))
+                                  neighbours.Typed(SHARED, 'y'))
         self.assertAlmostEqual(1.0, growth.gain(1.0, 1.0))
 
     def test_nobody_is_sought_for_a_cell_above_1(self):
@@ -79,22 +79,22 @@ class ForecastTest(base.BaseTestCase):
 
     def test_the_next_server_counts_in_part(self):
         """A lone I would take throughput from an II that comes next."""
-        first, next_ = (neighbours.Server(SHARED, each)
+        first, next_ = (neighbours.Typed(SHARED, each)
                         for each in ('I', 'II'))
         growth = PUBLISHED.growth(neighbours.NONE, first)
         loss = 0.935 + 0.576 - 2
-        unknown = neighbours.Server(RESERVED, 'unknown')
+        unknown = neighbours.Typed(RESERVED, 'unknown')
         for mix, part in (({next_: 1.0}, 0.6),
                           ({next_: 0.25, unknown: 0.75}, 0.15)):
             self.assertAlmostEqual(1 + part * loss, growth.score(
                 growth.ahead(mix, room=True)).at(1.0, 1.0))
 
     def test_the_last_place_is_what_the_next_would_have_had(self):
-        server = neighbours.Server(SHARED, 'II')
+        server = neighbours.Typed(SHARED, 'II')
         growth = PUBLISHED.growth(shared('I'), server)
         gain = 0.935 + 0.576 - 1
         self.assertAlmostEqual(gain, growth.gain(1.0, 1.0))
-        unknown = neighbours.Server(SHARED, 'unknown')
+        unknown = neighbours.Typed(SHARED, 'unknown')
         for mix, score in (({server: 1.0}, 0.4 * gain),
                            ({server: 0.4, unknown: 0.6},
                             0.76 * gain - 0.36)):
@@ -102,10 +102,10 @@ class ForecastTest(base.BaseTestCase):
                 growth.ahead(mix, room=False)).at(1.0, 1.0))
 
     def test_mix(self):
-        server = neighbours.Server(SHARED, 'I')
+        server = neighbours.Typed(SHARED, 'I')
         found = forecast.mix_of([shared('I', 'II'), None, shared('II')],
                                 server)
-        self.assertEqual({server: 0.5, neighbours.Server(SHARED, 'II'): 0.5},
+        self.assertEqual({server: 0.5, neighbours.Typed(SHARED, 'II'): 0.5},
                          found)
 
     @unit.PROPERTY

@@ -47,11 +47,11 @@ class LateTest(base.BaseTestCase):
             until_us = 40 * max(other.period_us for other in servers)
             requests = company.random_requests(draw, one, until_us / 2)
             seen = simulated.simulate(draw, [
-                cpu.Server(other, requests if number == place
-                           else draw.choice((
-                               company.busy_from(0.0),
-                               company.random_requests(draw, other,
-                                                       until_us))))
+                cpu.Station(other, requests if number == place
+                            else draw.choice((
+                                company.busy_from(0.0),
+                                company.random_requests(draw, other,
+                                                        until_us))))
                 for number, other in enumerate(servers)],
                 until_us)[place].responses_us
             fluid = lone.responses_us(traffic.Requests(
@@ -92,7 +92,7 @@ class SimulateTest(base.BaseTestCase):
 
     def shares(self, known, *reservations):
         traces = simulation.simulate(known, [
-            cpu.Server(rt_reservation.Reservation(*one), traffic.busy())
+            cpu.Station(rt_reservation.Reservation(*one), traffic.busy())
             for one in reservations], until_us=6e6)
         return [round(float(one.received_us(np.array([6e6]))[0]) / 6e6, 2)
                 for one in traces]
@@ -114,6 +114,6 @@ class SimulateTest(base.BaseTestCase):
         one = rt_reservation.Reservation(1600, 2000)
         requests = traffic.poisson(rt_load.Load(1000, 2000), 500, 1)
         np.testing.assert_allclose(
-            simulation.simulate(kernel.CBS, [cpu.Server(one, requests)]
+            simulation.simulate(kernel.CBS, [cpu.Station(one, requests)]
                                 )[0].responses_us,
             lone.responses_us(requests, 1600, 2000), rtol=1e-6)

@@ -41,7 +41,7 @@ class PredictTest(base.BaseTestCase):
         rate = rt_load.US_PER_S / (length * RESERVATION.period_us)
         load = rt_load.Load(0.6 * RESERVATION.share * rate, rate)
         trip = simulated.predict(load, RESERVATION, kernel=GROUPS)
-        seen = company.simulate(GROUPS, [cpu.Server(
+        seen = company.simulate(GROUPS, [cpu.Station(
             RESERVATION, traffic.poisson(load, 100_000, 99))]
             )[0].responses_us
         self.assertAlmostEqual(1, trip.mean_us / seen.mean(), delta=0.03)

@@ -12,6 +12,6 @@ class MatricesTest(base.TestCase):
     def test_shipped_matrix(self):
         model = matrices.model(base.CONF)
         self.assertEqual(0.8541, model.cell(
-            neighbours.Server(neighbours.Kind.SHARED, 'I'), 'III'))
+            neighbours.Typed(neighbours.Kind.SHARED, 'I'), 'III'))
         self.assertEqual(1.0, model.cell(
-            neighbours.Server(neighbours.Kind.RESERVED, 'I'), 'III'))
+            neighbours.Typed(neighbours.Kind.RESERVED, 'I'), 'III'))

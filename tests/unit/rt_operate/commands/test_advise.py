@@ -28,8 +28,8 @@ def made_up(count, answered=True):
     buckets = [0] * histogram.BUCKETS
     buckets[histogram.bucket_of(40_000_000)] = count
     took = histogram.Histogram.of(buckets, count * 40_000_000)
-    server = servers.Server('u1', {servers.WHOLE: 1}, 1, 'web',
-                            reservation=servers.Reservation(20_000, 100_000))
+    server = servers.Watched('u1', {servers.WHOLE: 1}, 1, 'web',
+                             reservation=servers.Granted(20_000, 100_000))
     usage = waits.Usage(waits.Totals(ran=count * 1_000_000))
     return look.Look(
         1.0, 1.0, (look.Source('tcp', '' if answered else 'of a reason'),),

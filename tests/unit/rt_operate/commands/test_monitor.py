@@ -101,9 +101,9 @@ def times(*ns):
 
 
 SERVERS = [
-    servers.Server('u1', {servers.WHOLE: 1}, name='plain'),
-    servers.Server('u2', {servers.WHOLE: 2}, 2, 'reserved', 'p', 'f',
-                   servers.Reservation(20_000, 100_000))]
+    servers.Watched('u1', {servers.WHOLE: 1}, name='plain'),
+    servers.Watched('u2', {servers.WHOLE: 2}, 2, 'reserved', 'p', 'f',
+                    servers.Granted(20_000, 100_000))]
 
 
 class Terminal(io.StringIO):
@@ -209,7 +209,7 @@ class MonitorTest(commands.CommandTest):
     def test_budgets_that_are_not_seen(self):
         """An unknown number is not shown as 0."""
         unseen = [dataclasses.replace(
-            SERVERS[1], reservation=servers.Reservation(1, 5, of_group=True))]
+            SERVERS[1], reservation=servers.Granted(1, 5, of_group=True))]
         self.scheduler.budgets = False
         with (mock.patch.object(groups.Finder, 'find', return_value=unseen),
               mock.patch.object(budgets, 'why_not', return_value='of it')):

@@ -20,7 +20,7 @@ def claim(uuid, *pcpus):
 
 
 def host(pcpus, cap, replicated=False, reason=''):
-    return capacity.Capacity(
+    return capacity.HostCapacity(
         cpus.CpuBandwidth.empty(pcpus, cap, replicated), 'worst_fit',
         policies.worst_fit, reason)
 
@@ -55,7 +55,7 @@ class SentencesTest(base.TestCase):
 
     def test_the_kernel_cannot_serve_them(self):
         """They were admitted by the sum, before an upgrade."""
-        fixed = capacity.Capacity(
+        fixed = capacity.HostCapacity(
             cpus.CpuBandwidth.empty((0, 1), 950_000, True, base.FIXED),
             'worst_fit', policies.worst_fit)
         held = [claim(uuids.a, 0), claims.RTClaim(

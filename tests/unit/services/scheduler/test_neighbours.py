@@ -26,10 +26,10 @@ class NeighboursTest(base.TestCase):
 
     def test_placed(self):
         self.assertEqual(
-            (rt_neighbours.Server(rt_neighbours.Kind.SHARED, 'II'), 0),
+            (rt_neighbours.Typed(rt_neighbours.Kind.SHARED, 'II'), 0),
             neighbours.placed(base.request_spec(TYPED)))
         self.assertEqual(
-            (rt_neighbours.Server(rt_neighbours.Kind.RESERVED, 'II'),
+            (rt_neighbours.Typed(rt_neighbours.Kind.RESERVED, 'II'),
              1_000_000),
             neighbours.placed(base.request_spec(
                 TYPED | base.extra_specs(500, 1000), vcpus=2)))

@@ -47,7 +47,7 @@ class Kernel:
     def ticks(self, draw: random.Random) -> rt_ticks.Ticks:
         return rt_ticks.Ticks(self.tick_us, draw.uniform(0, self.tick_us))
 
-    def simulate(self, draw: random.Random, servers: Sequence[cpu.Server],
+    def simulate(self, draw: random.Random, servers: Sequence[cpu.Station],
                  until_us: float) -> Sequence[cpu.Trace]:
         if self.rule is None:
             ticks = self.ticks(draw) if self.tick_us else None
@@ -175,9 +175,9 @@ def lost(draw: random.Random, kernel: Kernel, reservations: Reservations,
     until_us = 1.1 * PERIODS * max(one.period_us for one in reservations)
     watched = draw.randrange(len(reservations)) if poisson else None
     servers = [
-        cpu.Server(one, busy_from(draw.uniform(0, one.period_us))
-                   if watched in (None, place)
-                   else random_requests(draw, one, until_us))
+        cpu.Station(one, busy_from(draw.uniform(0, one.period_us))
+                    if watched in (None, place)
+                    else random_requests(draw, one, until_us))
         for place, one in enumerate(reservations)]
     traces = kernel.simulate(draw, servers, until_us)
     return [_lost(server, trace, until_us)
@@ -186,7 +186,7 @@ def lost(draw: random.Random, kernel: Kernel, reservations: Reservations,
             if watched in (None, place)]
 
 
-def _lost(server: cpu.Server, trace: cpu.Trace, until_us: float) -> Lost:
+def _lost(server: cpu.Station, trace: cpu.Trace, until_us: float) -> Lost:
     runtime, period = (server.reservation.runtime_us,
                        server.reservation.period_us)
     times = np.arange(server.requests.arrivals_us[0], until_us, period)

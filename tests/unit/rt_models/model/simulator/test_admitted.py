@@ -85,8 +85,8 @@ class CheatTest(base.BaseTestCase):
             (50_000.0, 10.0),
             *((self.PERIOD + nap - 50.0, self.TICK - 100.0) for nap in naps))
         trace = rt_group.simulate(
-            [cpu.Server(reservation, company.busy_from(1.0)),
-             cpu.Server(reservation, cheat)], rt_ticks.Ticks(self.TICK),
+            [cpu.Station(reservation, company.busy_from(1.0)),
+             cpu.Station(reservation, cheat)], rt_ticks.Ticks(self.TICK),
             slice_us=ticks * self.TICK, until_us=2.5 * self.PERIOD)[0]
         before, after = trace.received_us(
             company.points(self.PERIOD + 1.0, 2 * self.PERIOD + 1.0))

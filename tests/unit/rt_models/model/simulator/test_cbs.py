@@ -26,8 +26,8 @@ _FEWER = hypothesis.settings(unit.PROPERTY, max_examples=20)
 def server(runtime, period, *pairs):
     arrivals, works = (np.array(column, dtype=float)
                        for column in zip(*pairs, strict=True))
-    return cpu.Server(rt_reservation.Reservation(runtime, period),
-                      traffic.Requests(arrivals, works))
+    return cpu.Station(rt_reservation.Reservation(runtime, period),
+                       traffic.Requests(arrivals, works))
 
 
 class ByHandTest(base.BaseTestCase):
@@ -55,7 +55,7 @@ class ByHandTest(base.BaseTestCase):
 
     def test_no_request(self):
         empty = traffic.Requests(np.array([]), np.array([]))
-        self.check([[], [1]], cpu.Server(
+        self.check([[], [1]], cpu.Station(
             rt_reservation.Reservation(1, 2), empty), server(1, 2, (5, 1)))
 
     def test_too_much_for_a_cpu(self):
@@ -117,7 +117,7 @@ class PropertiesTest(base.BaseTestCase):
     def test_alone_is_as_lone(self, case, seed):
         reservation, load = case
         requests = traffic.poisson(load, 200, seed)
-        seen = cbs.simulate([cpu.Server(reservation, requests)]
+        seen = cbs.simulate([cpu.Station(reservation, requests)]
                             )[0].responses_us
         np.testing.assert_allclose(
             seen, lone.responses_us(requests, reservation.runtime_us,

@@ -18,13 +18,13 @@ from rt_models.model.simulator import traffic
 def server(runtime, period, *pairs, priority=0):
     arrivals, works = (np.array(column, dtype=float)
                        for column in zip(*pairs, strict=True))
-    return cpu.Server(rt_reservation.Reservation(runtime, period),
-                      traffic.Requests(arrivals, works), priority)
+    return cpu.Station(rt_reservation.Reservation(runtime, period),
+                       traffic.Requests(arrivals, works), priority)
 
 
 def busy(runtime, period, priority=0):
-    return cpu.Server(rt_reservation.Reservation(runtime, period),
-                      traffic.busy(), priority)
+    return cpu.Station(rt_reservation.Reservation(runtime, period),
+                       traffic.busy(), priority)
 
 
 class ByHandTest(base.BaseTestCase):
