@@ -10,7 +10,7 @@ from rt_models.interference import document
 from tests.devstack import base
 
 RT_FILTER = 'nova_rt.scheduler.filters.RTShareFilter'
-RT_WEIGHERS = [f'nova_rt.services.scheduler.weights.RT{name}Weigher'
+RT_WEIGHERS = [f'nova_rt.scheduler.weights.RT{name}Weigher'
                for name in ('Share', 'Interference', 'CHR')]
 ALL_FILTERS = 'nova.scheduler.filters.all_filters'
 DRIVER = 'nova_rt.RTLibvirtDriver'

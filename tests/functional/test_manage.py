@@ -49,12 +49,13 @@ class ManageTestCase(base.TestCase):
             self.start_host(name)
         self.this_host = 'host1'
         for name, new in (
-                ('operate.manage.command.PAUSE_SECONDS', 0),
-                ('operate.manage.start.configure', lambda *args: None),
-                ('operate.manage.read.kernel.this_host',
+                ('rt_operate.manage.command.PAUSE_SECONDS', 0),
+                ('rt_operate.manage.start.configure', lambda *args: None),
+                ('rt_operate.manage.read.kernel.this_host',
                  lambda: Files(self.kernel(self.this_host))),
-                ('operate.manage.read.kernel.running_guests', self._running)):
-            self.useFixture(fixtures.MonkeyPatch(f'nova_rt.{name}', new))
+                ('rt_operate.manage.read.kernel.running_guests',
+                 self._running)):
+            self.useFixture(fixtures.MonkeyPatch(name, new))
 
     def _running(self) -> list[tuple[str, int]]:
         connection = (self.computes[self.this_host].driver._host

@@ -111,7 +111,7 @@ class RaplTest(unittest.TestCase):
             self.put(f'class/powercap/{name}/{file}', f'{value}\n')
 
     def test_no_meters(self):
-        with self.assertRaisesRegex(exception.CannotMonitor, 'not there'):
+        with self.assertRaisesRegex(exception.CannotMonitor, 'not exist'):
             rapl.Power(self.host)
         self.zone('intel-rapl:1', 'psys', 4)
         with self.assertRaisesRegex(

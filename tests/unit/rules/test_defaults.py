@@ -26,7 +26,7 @@ class DefaultsTest(unittest.TestCase):
         self.assertEqual([defaults.MAX_SHARE], values)
 
     @ddt.data(
-        ('cli/nova-rt-plan.rst', f'{defaults.MAX_SHARE} unless given'),
+        ('cli/nova-rt-plan.rst', f'(default: {defaults.MAX_SHARE})'),
         ('tacker/vnfd.rst',
          f'``max_share``             {defaults.MAX_SHARE} '),
         ('reference/glossary.rst', f'{defaults.CPU_CAP} by'))

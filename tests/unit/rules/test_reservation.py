@@ -103,7 +103,7 @@ class RefusalTest(base.BaseTestCase):
 
     def test_the_sentence(self):
         self.refused(
-            ["Invalid scheduler hint cpu.rt_runtime_us='abc': the value must "
+            ["Invalid scheduler hint cpu.rt_runtime_us='abc': it must "
              "be a positive whole number of microseconds; give for example "
              "100000 for 100 ms."], SPECS, {RUNTIME: 'abc'})
 

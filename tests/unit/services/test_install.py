@@ -5,6 +5,7 @@
 import importlib.metadata
 import importlib.util
 import sys
+from unittest import mock
 
 import fixtures
 from nova import virt
@@ -20,6 +21,11 @@ class LoaderTest(base.BaseTestCase):
         super().setUp()
         paths = [path for path in virt.__path__ if path != install.SHIM]
         self.useFixture(fixtures.MockPatchObject(virt, '__path__', paths))
+        # Another test may have imported the driver.
+        modules = mock.patch.dict(sys.modules)
+        modules.start()
+        self.addCleanup(modules.stop)
+        sys.modules.pop('nova.virt.nova_rt', None)
 
     def test_driver_is_found(self):
         self.assertIsNone(importlib.util.find_spec('nova.virt.nova_rt'))

@@ -38,13 +38,15 @@ class LookTest(unit_base.TestCase):
         self.holding = base.holding(0, (0,), 20_000, 200_000)
         self.running = [(self.holding.server, self.guests.start('a'))]
         for name, new in (
-                ('operate.manage.read.kernel.this_host',
+                ('rt_operate.manage.read.kernel.this_host',
                  lambda: Files(self.emulation)),
-                ('operate.manage.read.kernel.running_guests',
+                ('rt_operate.manage.read.kernel.running_guests',
                  lambda: self.running),
-                ('machine.host.namespaces.trouble', lambda host: self.trouble),
-                ('machine.kernel.tasks.Tasks', emulated.EmulatedTasks)):
-            self.useFixture(fixtures.MonkeyPatch(f'nova_rt.{name}', new))
+                ('nova_rt.machine.host.namespaces.trouble',
+                 lambda host: self.trouble),
+                ('nova_rt.machine.kernel.tasks.Tasks',
+                 emulated.EmulatedTasks)):
+            self.useFixture(fixtures.MonkeyPatch(name, new))
 
     def group(self):
         return self.guests.group(self.running[0][1])
