@@ -121,14 +121,15 @@ class Admission:
                 int(self._fs.read(PERIOD_SYSCTL.format('max'))))
 
     def recount(self) -> None:
-        """Have the kernel sum up anew what threads have.
+        """Has the kernel sum up again what all threads have.
 
-        Linux does that (rebuild_sched_domains) whenever somebody reads or
-        writes this number, since 6.12 (``sched_rt_handler`` in
-        ``kernel/sched/rt.c``).  It leaves out a thread that has ended or
-        become ordinary and whose 0-lag time is to come, and takes what that
-        one had from the sum once more at that time: the sum is too small
-        then, or below zero, which refuses whatever is smaller.
+        Linux 6.12 and newer does so (rebuild_sched_domains) whenever somebody
+        reads or writes the number that this method reads
+        (``sched_rt_handler`` in ``kernel/sched/rt.c``).  The kernel leaves
+        out a thread that has ended or become ordinary and whose 0-lag time is
+        still to come.  At that time the kernel subtracts what the thread had
+        all the same.  Then the sum is too small, or below zero; a sum below
+        zero refuses every request that is smaller than the missing amount.
         """
         with contextlib.suppress(OSError):
             self._fs.read(SYSCTL.format('runtime'))

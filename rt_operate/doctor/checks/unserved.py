@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Guests that no audit of nova-compute could give their reservation.
+"""Checks for guests that no audit could give their reservation.
 
-It marks them in libvirt, see ``nova_rt.services.virt.libvirt.marks``.
+nova-compute marks these guests in libvirt (``services.virt.libvirt.marks``).
 """
 
 from collections.abc import Iterator
@@ -17,18 +17,20 @@ _MARK = f'domain/metadata/{{{labels.UNSERVED}}}unserved'
 
 
 def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
-    found = sorted(
+    """Yields one finding that names the marked guests."""
+    marked = sorted(
         f'{root.findtext("domain/name", "")} '
         f'({root.findtext("domain/uuid", "")})'
         for root in domains.running(view.host)
         if root.find(_MARK) is not None)
-    if found:
+    if marked:
         yield findings.problem(
             _ID, f'Guests run without the CPU reservation of their server, '
             f'which the last audit of nova-compute could not give them: '
-            f'{findings.some(found)}.',
-            'Read why in the log of nova-compute ("Cannot bring the kernel '
-            'in step"); it tries again in each audit.')
+            f'{findings.some(marked)}.',
+            'Read the reason in the log of nova-compute ("Cannot correct the '
+            'CPU reservations in the kernel"), which tries again in each '
+            'audit.')
     else:
         yield findings.ok(
             _ID, 'nova-compute has marked no guest as one that it could not '

@@ -17,18 +17,17 @@ import sys
 import tempfile
 from typing import Any
 
-_ROOT = pathlib.Path(__file__).parents[3]
+from tests.full.versions import builds
+
 _WORKER = pathlib.Path(__file__).with_name('worker.py')
-#: The last commit before 0.1.0 had its names.
-_FIRST = '17c51cb'
 
 
-def main(commit: str = _FIRST) -> int:
+def main(commit: str = builds.FIRST) -> int:
     """Returns the exit status, 1 where a reader finds a difference."""
     with tempfile.TemporaryDirectory() as folder:
         base = pathlib.Path(folder)
-        places = {'old': _install(base / 'old', commit, '0.0.1'),
-                  'new': _install(base / 'new', 'HEAD', '0.1.0')}
+        places = {'old': builds.install(base / 'old', commit, '0.0.1'),
+                  'new': builds.install(base / 'new', 'HEAD', '0.1.0')}
         published = {name: _work(place, 'publish')
                      for name, place in places.items()}
         failed = False
@@ -46,20 +45,6 @@ def _compare(reader: str, what: str, own: Any, other: Any) -> bool:
     print(f'{reader} reads {what} of both versions: '
           f'{"the same" if same else f"{own} and {other}"}', flush=True)
     return not same
-
-
-def _install(place: pathlib.Path, commit: str, version: str) -> pathlib.Path:
-    """Builds the wheel of a commit and unpacks it, without dependencies."""
-    source = place / 'source'
-    # Not an archive: before 0.1.0 those had no data files.
-    for command in (['clone', '-q', _ROOT, source],
-                    ['-C', source, 'checkout', '-q', '--detach', commit]):
-        subprocess.run(['git', *command], check=True)
-    subprocess.run(
-        [sys.executable, '-m', 'pip', 'install', '-q', '--no-deps',
-         '--disable-pip-version-check', '--target', place / 'site', source],
-        check=True, env={**os.environ, 'PBR_VERSION': version})
-    return place / 'site'
 
 
 def _work(place: pathlib.Path, what: str, given: Any = None) -> Any:

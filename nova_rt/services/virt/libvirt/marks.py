@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Marks that libvirt keeps with guests while they run.
+"""Keeps marks with guests in libvirt while the guests run.
 
-``nova-rt doctor``, which asks neither nova-compute nor a database, names
-guests by them.
+``nova-rt doctor`` asks neither nova-compute nor a database; it finds guests by
+their marks.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,28 +16,34 @@ import libvirt
 class Marks:
     """One kind of mark, on the guests of one host.
 
-    :param name: of the element, and of its namespace to libvirt
-    :param namespace: of the element, one of ``nova_rt.rules.labels``
+    :param name: the name of the XML element; libvirt's prefix of its namespace
+        is made from this name
+    :param namespace: the namespace of the element, one of
+        ``nova_rt.rules.labels``
     """
 
     def __init__(self, name: str, namespace: str) -> None:
         self._name = name
         self._namespace = namespace
-        #: None: nobody looked since nova-compute has started
+        #: the guests that have the mark; None until the first search after
+        #: the start of nova-compute
         self._marked: set[str] | None = None
 
     def put(self, wanted: Collection[str], domains: Mapping[str, Any]
             ) -> None:
-        """Mark just the guests *wanted* among all that run, by uuid."""
+        """Marks the guests *wanted*, and removes the mark from all others.
+
+        :param domains: the running guests by UUID
+        """
         if self._marked is None:
             self._marked = {uuid for uuid, domain in domains.items()
                             if self._is_marked(domain)}
-        found = set(wanted) & domains.keys()
-        for uuid in found - self._marked:
+        present = set(wanted) & domains.keys()
+        for uuid in present - self._marked:
             self._set(domains[uuid], f'<{self._name}/>')
-        for uuid in (self._marked & domains.keys()) - found:
+        for uuid in (self._marked & domains.keys()) - present:
             self._set(domains[uuid], None)
-        self._marked = found
+        self._marked = present
 
     def _is_marked(self, domain: Any) -> bool:
         with contextlib.suppress(libvirt.libvirtError):
@@ -47,7 +53,7 @@ class Marks:
         return False
 
     def _set(self, domain: Any, mark: str | None) -> None:
-        """A guest that has ended needs no mark."""
+        """Sets or removes the mark; a guest that has ended needs none."""
         with contextlib.suppress(libvirt.libvirtError):
             domain.setMetadata(
                 libvirt.VIR_DOMAIN_METADATA_ELEMENT, mark,

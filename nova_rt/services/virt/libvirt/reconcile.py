@@ -82,7 +82,7 @@ class Reconciler:
         self._reported = frozenset(failures)
 
     def _sum_up(self) -> None:
-        """Count servers, once for as long as nothing changes."""
+        """Logs how many servers were corrected or not, if that changed."""
         left = len(self._failed)
         if self._corrected or left != self._left:
             LOG.warning('Servers whose CPU reservation this audit corrected: '

@@ -23,12 +23,14 @@ from nova_rt.rules import reservation
 #: up.
 _REVIVALS = 2
 _LONGEST_SECONDS = 5.0
-#: A 0-lag time is after the end of the period.
+#: How many periods the kernel may take to find room again: the 0-lag time of
+#: a thread comes after the end of its period.
 _PERIODS = 2
 _GRACE_SECONDS = 0.25
 _POLL_SECONDS = 0.02
-#: What a vCPU holds until its 0-lag time, which is as far away as its overrun
-#: takes by this share: 0.4 s for a tick of 4 ms.
+#: The reservation that a vCPU has when it becomes ordinary.  The 0-lag time of
+#: the vCPU is then its overrun divided by this share away: 0.4 s for a tick of
+#: 4 ms.
 _LITTLE = reservation.Reservation(10_000, 1_000_000)
 _POLICIES = {os.SCHED_FIFO: 'fifo', os.SCHED_RR: 'rr'}
 
@@ -153,7 +155,10 @@ class Threads:
 
     def _begin_anew(self, vcpu: VCPU, wanted: reservation.Reservation,
                     cpu: int, undo: contextlib.ExitStack) -> bool:
-        """Whether the kernel takes it again."""
+        """Makes a vCPU ordinary and reserves again.
+
+        :returns: whether the kernel accepted the reservation again
+        """
         with self._explained(vcpu):
             overrun = threads.overrun_ns(vcpu.thread)
         self._free(vcpu, undo)
@@ -168,10 +173,10 @@ class Threads:
             self._confine(vcpu, (cpu,), undo)
 
     def _owe_little(self, vcpu: VCPU) -> None:
-        """Make one ordinary whose 0-lag time may be far away.
+        """Makes a vCPU ordinary whose 0-lag time may be far away.
 
-        Until then the kernel goes on to count what the thread has at this
-        moment, and has to have room for it once more.
+        Until that time the kernel continues to count what the thread has now,
+        and needs room for the same amount again.
         """
         if self.policy(vcpu).is_deadline:
             with contextlib.suppress(exception.KernelError):
@@ -193,9 +198,9 @@ class Threads:
             time.sleep(_POLL_SECONDS)
 
     def give_up(self, vcpu: VCPU) -> None:
-        """Make one ordinary that starves all the same.
+        """Makes a vCPU ordinary that still starves.
 
-        With a little of the CPU it can at least be ended.
+        As an ordinary thread it gets enough CPU time to be ended.
         """
         with contextlib.ExitStack() as undo:
             self._free(vcpu, undo)
@@ -319,7 +324,7 @@ def error(group: str, reason: str) -> exception.KernelError:
 
 
 def is_full(refusal: exception.KernelError) -> bool:
-    """Whether the kernel has no bandwidth for it."""
+    """Checks whether the kernel refused for lack of bandwidth (EBUSY)."""
     cause = refusal.__cause__
     return isinstance(cause, OSError) and cause.errno == errno.EBUSY
 
