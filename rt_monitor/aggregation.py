@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Aggregates the servers of a project, flavor, VNF or host into one server.
+"""Aggregates servers of a project, flavor, VNF or host as if they were one.
 
 Sums are added and histograms are merged bucket by bucket.  A quantile is
 therefore the quantile of all times, not a mean of quantiles.
@@ -43,9 +43,10 @@ class By(enum.StrEnum):
 def aggregate(look: monitor_look.Look, by: By) -> monitor_look.Look:
     """Returns a look in which each group stands for a server.
 
-    The reservation of a group is the mean over its vCPUs, in CPU time per
-    second, so that all its vCPUs together have what its servers have.  The
-    name of a group ends with the number of its servers.
+    The reservation of a group gives each vCPU the mean of the group, as CPU
+    time per second.  All vCPUs of the group together then have as much as its
+    servers have together.  The name of a group ends with the number of its
+    servers.
     """
     group_of = {uuid: by.of(look.servers.get(uuid))
                 for uuid in {**look.servers, **look.seen, **look.answered,

@@ -78,7 +78,7 @@ class Graph:
 
 
 def build(look: monitor_look.Look, cores: int) -> Graph:
-    """Returns the graph of a look between two moments.
+    """Returns the graph of the transactions of a look between two moments.
 
     :param cores: the number of cores of this host
     """

@@ -2,7 +2,8 @@
 
 """Runs inside Nova's own processes, and remembers nothing of its own.
 
-``api``, ``scheduler`` and ``compute`` with ``virt`` are loaded by the Nova
-services of these names.  Claims are made under Nova's lock and stored with
-Nova's records.
+nova-api loads ``api``, nova-scheduler loads ``scheduler``, and nova-compute
+loads ``compute`` and ``virt``.  ``api`` and ``scheduler`` also import modules
+of ``compute``.  Claims are made under Nova's lock and stored with Nova's
+records.
 """

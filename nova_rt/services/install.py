@@ -35,8 +35,9 @@ def extend_nova_virt() -> None:
 def become(live: Any, ours: type) -> None:
     """Gives a live object of Nova one of our classes.
 
-    The object keeps its attributes.  The class has no ``__init__``, as nobody
-    would call it; attributes of its own have their defaults in the class.
+    The object keeps its attributes.  Nobody would call an ``__init__`` of the
+    class, so the class has none, and defines the defaults of its own
+    attributes as class attributes.
     """
     live.__class__ = ours
 

@@ -3,8 +3,8 @@
 """The stage for kernels that give no budgets to groups.
 
 Its processes are SCHED_DEADLINE on one pCPU each, as vCPUs are.  The groups
-only have cpusets: a process is given its runtime while it may run on all
-CPUs, and is then confined to its pCPU.
+have cpusets only, and no budgets.  A process may run on all CPUs of the root
+domain while it becomes SCHED_DEADLINE; afterwards it is confined to its pCPU.
 """
 
 from collections.abc import Iterable

@@ -31,8 +31,8 @@ def asked(request: tacker_request.Request) -> Iterator[None]:
 def read(node: Any, node_type: str) -> descriptor.Vdu:
     """Returns the VDU of a node template, with the policies that target it.
 
-    Inputs stay open, even if they have defaults, because heat-translator
-    makes parameters of them.
+    Inputs get no value here, even where the VNFD has a default, because
+    heat-translator turns them into parameters of the template.
 
     :param node: a NodeTemplate of tosca-parser
     :param node_type: the type of VDU from which the type of the node is

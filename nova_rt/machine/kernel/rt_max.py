@@ -65,7 +65,7 @@ class Max:
 
 
 class RtMax(tree.TreeInterface):
-    """F4 as a kernel interface; see KernelInterface."""
+    """The kernel interface F4 (``cpu.rt.max``); see KernelInterface."""
 
     name = 'rt_max'
     label = 'F4'

@@ -90,7 +90,7 @@ def of_resources(resources: Iterable[Any] | None) -> list[RTClaim]:
 
 
 def of_instance(instance: Any) -> RTClaim | None:
-    """Returns the claim of a server, without those of a move under way.
+    """Returns the claim of a server, but no claim of a move under way.
 
     :raises InvalidClaim: when the claim cannot be read
     """

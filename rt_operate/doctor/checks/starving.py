@@ -32,7 +32,7 @@ def starved(view: doctor_view.View) -> Iterator[findings.Finding]:
             'Start nova-compute, whose audit lets them run again; without '
             'nova-compute, for each thread: chrt -o -p 0 TID')
     elif vcpus:
-        yield findings.ok(_ID, 'Each vCPU with a reservation that is ready '
+        yield findings.ok(_ID, 'Each vCPU that has a reservation and is ready '
                           'to run gets CPU time.')
 
 

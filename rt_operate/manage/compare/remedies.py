@@ -26,5 +26,5 @@ ELSEWHERE = ('see "Backup and restore" in the administrator guide: end the '
              'guest on this host before its server is started again; until '
              'then the host does not offer what the guest holds')
 STRAY = ('if a libvirt guest is in the group, see "Backup and restore" in '
-         'the administrator guide; else stop the program that created the '
-         'group, or take its budget back')
+         'the administrator guide; otherwise stop the program that created '
+         'the group, or remove the budget of the group')

@@ -237,7 +237,7 @@ class DeadlineTest(unittest.TestCase):
         claim = claims.RTClaim(
             uuids.server, 0, reservation.Reservation(runtime, period), (0, 1))
         with self.assertRaisesRegex(exception.KernelError,
-                                    'EINVAL.*from 100 to 4194304 us'):
+                                    'EINVAL.*period 100 to 4194304 us'):
             self.enforcer.apply(self.pid, claim)
         self.assert_ordinary()
 
