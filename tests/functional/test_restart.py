@@ -107,7 +107,7 @@ class RestartTest(base.TestCase):
         self.assertEqual((30_000, 100_000), self.budget(self.raised))
         self.assertEqual((20_000, 100_000), self.budget(self.removed))
         self.assertEqual((20_000, 200_000), self.budget(self.lowered))
-        text = f'CPU reservations: server {self.lowered["id"]}'
+        text = f'in the kernel: server {self.lowered["id"]}'
         self.assertEqual(1, self.stdlog.logger.output.count(text))
         self.audit()
         self.assertEqual(1, self.stdlog.logger.output.count(text))
