@@ -171,9 +171,12 @@ class CloudTestCase(base.BaseTestCase):
 
     def _active(self, server: openstack.compute.v2.server.Server
                 ) -> openstack.compute.v2.server.Server:
+        # The client believes the state of *server*, which may be old: a
+        # server that reboots was ACTIVE before.
+        now = self.cloud.compute.get_server(server)
         try:
             return self.cloud.compute.wait_for_server(
-                server, wait=PATIENCE, interval=0.1)
+                now, wait=PATIENCE, interval=0.1)
         except exceptions.ResourceFailure:
             fault = self.cloud.compute.get_server(server).fault
             raise self.failureException(
