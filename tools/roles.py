@@ -115,7 +115,7 @@ def _beside_nova(folder: pathlib.Path, path: str) -> None:
     for module in ('nova_rt.services.virt.libvirt.driver',
                    'nova_rt.services.api.middleware',
                    'nova_rt.services.scheduler.filters.rt_share_filter',
-                   'rt_models.weighers.rt_interference_weigher'):
+                   'rt_weighers.rt_interference_weigher'):
         _run(folder, f'python -W ignore -m {module}')
     for command in ('nova-rt-manage --help', 'nova-rt-status --help'):
         _run(folder, command)

@@ -10,8 +10,8 @@ import importlib
 from typing import Any
 
 _MODULES = {
-    'RTCHRWeigher': 'rt_models.weighers.rt_chr_weigher',
-    'RTInterferenceWeigher': 'rt_models.weighers.rt_interference_weigher',
+    'RTCHRWeigher': 'rt_weighers.rt_chr_weigher',
+    'RTInterferenceWeigher': 'rt_weighers.rt_interference_weigher',
     'RTShareWeigher': 'nova_rt.services.scheduler.weights.rt_share_weigher',
 }
 

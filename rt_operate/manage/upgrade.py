@@ -20,7 +20,6 @@ from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.services import install
 from nova_rt.services import selfcheck
-from rt_models.weighers import matrices
 from rt_operate.manage import command
 from rt_operate.manage import errors
 from rt_operate.manage import paste
@@ -29,6 +28,7 @@ from rt_operate.manage.read import older
 from rt_operate.manage.read import placement
 from rt_operate.manage import report
 from rt_operate.manage import snapshot
+from rt_weighers import matrices
 
 CONF = nova.conf.CONF
 

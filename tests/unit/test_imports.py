@@ -13,7 +13,8 @@ import ddt
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _PACKAGES = ('nova_rt', 'nova_rt_tempest_plugin', 'paper', 'rt_models',
-             'rt_monitor', 'rt_operate', 'rt_probe', 'tacker_rt')
+             'rt_monitor', 'rt_operate', 'rt_probe', 'rt_weighers',
+             'tacker_rt')
 _HOST = 'nova_rt.machine.host'
 _BELOW = 'nova_rt.rules nova_rt.machine'
 _AROUND = 'rt_models rt_monitor rt_probe'
@@ -54,19 +55,20 @@ _FLOORS = (
     (_EVERYWHERE, '', ''),
     ('rt_operate.doctor', f'{_BELOW} nova_rt.cli nova_rt.services.conf '
      'rt_monitor', 'oslo_config'),
-    ('rt_operate', f'{_BELOW} nova_rt.cli nova_rt.services {_AROUND}',
-     _ANY),
+    ('rt_operate', f'{_BELOW} nova_rt.cli nova_rt.services {_AROUND} '
+     'rt_weighers', _ANY),
     ('rt_models.model', 'nova_rt.rules', 'numpy'),
     ('rt_models.pinning', 'nova_rt.rules', ''),
     ('rt_models.interference', 'nova_rt.rules', 'yaml'),
     ('rt_models.colocation', f'{_BELOW} rt_models.interference', 'yaml'),
-    ('rt_models.weighers', 'nova_rt.rules nova_rt.services.conf '
-     'nova_rt.services.scheduler rt_models.interference rt_models.pinning',
-     _ANY),
     ('rt_models', '', ''),
     ('rt_monitor', f'nova_rt.rules {_HOST} nova_rt.machine.kernel',
      'networkx opentelemetry requests'),
     ('rt_probe', _HOST, ''),
+    # They stand above the models, which import nothing of OpenStack.
+    ('rt_weighers', 'nova_rt.rules nova_rt.services.conf '
+     'nova_rt.services.scheduler rt_models.interference rt_models.pinning',
+     _ANY),
     ('tacker_rt.vnfd', 'nova_rt.rules rt_models.model tacker_rt.exception '
      'tacker_rt.files tacker_rt.problem', 'yaml'),
     ('tacker_rt', 'nova_rt.rules nova_rt.cli', _ANY),

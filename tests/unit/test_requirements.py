@@ -21,7 +21,7 @@ _ROOT = pathlib.Path(__file__).parents[2]
 _PROJECT = tomllib.loads((_ROOT / 'pyproject.toml').read_text())['project']
 _EXTRAS = _PROJECT['optional-dependencies']
 _OURS = ('nova_rt', 'nova_rt_tempest_plugin', 'rt_models', 'rt_monitor',
-         'rt_operate', 'rt_probe', 'tacker_rt')
+         'rt_operate', 'rt_probe', 'rt_weighers', 'tacker_rt')
 _COMMANDS = 'rt_operate.commands'
 #: Where an import has another name than what is installed.
 _DISTRIBUTIONS = {
@@ -46,7 +46,7 @@ _ROLES = (
     (_COMMANDS + '.manage', 'nova', 'nova'),
     (_COMMANDS + '.status', 'nova', 'nova'),
     ('rt_models', 'models', ''),
-    ('rt_models.weighers', 'nova', 'nova'),
+    ('rt_weighers', 'nova', 'nova'),
     # Two weighers of nova-scheduler weigh by them.
     ('rt_models.interference', 'models nova', ''),
     ('rt_models.pinning', 'models nova', ''),
@@ -81,8 +81,8 @@ _STARTS = (
     ('nova_rt.services.install', 'nova', 'nova'),
     ('nova_rt.scheduler.filters', 'nova', 'nova'),
     ('nova_rt.scheduler.weights', 'nova', 'nova'),
-    ('rt_models.weighers.rt_chr_weigher', 'nova', 'nova'),
-    ('rt_models.weighers.rt_interference_weigher', 'nova',
+    ('rt_weighers.rt_chr_weigher', 'nova', 'nova'),
+    ('rt_weighers.rt_interference_weigher', 'nova',
      'nova'),
     ('nova_rt.services.scheduler.weights.rt_share_weigher', 'nova', 'nova'),
     ('rt_operate.commands.manage', 'nova', 'nova'),

@@ -158,7 +158,8 @@ class FilesTest(base.BaseTestCase):
                  for pattern in patterns
                  for path in (_ROOT / package).glob(pattern)}
         packages = ('nova_rt', 'nova_rt_tempest_plugin', 'rt_models',
-                    'rt_monitor', 'rt_operate', 'rt_probe', 'tacker_rt')
+                    'rt_monitor', 'rt_operate', 'rt_probe', 'rt_weighers',
+                    'tacker_rt')
         self.assertEqual(set(), {
             path for package in packages
             for path in (_ROOT / package).rglob('*.*')

@@ -114,10 +114,7 @@ class TreeInterface(base.KernelInterface):
         return held.ppm
 
     def _parents(self, path: str) -> list[str]:
-        """Returns the groups above *path* whose budgets include its budget.
-
-        :returns: top down
-        """
+        """Returns the groups whose budgets include that of *path*, top down."""
         parts = path[len(self._root):].strip('/').split('/')[:-1]
         return [posixpath.join(self._root, *parts[:depth + 1])
                 for depth in range(len(parts))]
@@ -220,11 +217,7 @@ class TreeInterface(base.KernelInterface):
             self._put_patiently(journal, path, leaves[path])
 
     def _levels(self, leaves: Mapping[str, base.Held]) -> list[_Level]:
-        """Returns the parents of *leaves* with their old and new runtimes.
-
-        :param leaves: what each leaf will hold
-        :returns: top down
-        """
+        """Returns the parents of the future *leaves*, top down."""
         held = {path: self._expected(path, leaf)
                 for path, leaf in leaves.items()}
         parents = {parent for path in leaves
@@ -364,10 +357,7 @@ class TreeInterface(base.KernelInterface):
             held.period_us)
 
     def _check(self, group: str, budget: base.Budget) -> None:
-        """Refuses a budget that the kernel refuses or misunderstands.
-
-        :raises KernelError: when the budget breaks a rule
-        """
+        """:raises KernelError: when the kernel would refuse the budget"""
         runtimes = budget.runtime_us.values()
         rule = ''
         if not self.min_period_us <= budget.period_us <= self.max_period_us:
@@ -413,8 +403,7 @@ class TreeInterface(base.KernelInterface):
                ) -> Callable[[str, bool], None]:
         """Returns a function that waits before a write takes a runtime.
 
-        It waits until no timer of the servers of the group can be pending.
-        Parents have no tasks, and so no server that ever ran.
+        No timer of the group can be pending then.  Parents have no tasks.
         """
         def watch(path: str, takes: bool) -> None:
             group, now = posixpath.dirname(path), time.monotonic()
@@ -437,10 +426,9 @@ class TreeInterface(base.KernelInterface):
         """Waits until ending tasks, which nobody can find, have ended.
 
         A task that is about to end is in no list.  Without a budget the task
-        stays in the run queue of its group until the host is rebooted.  On
-        cgroup v1 its groups then stay in the kernel's memory, with the
-        bandwidth of the groups above them; on cgroup v2 the whole host may
-        hang.
+        stays in the run queue of its group until a reboot.  On cgroup v1 the
+        kernel then keeps its groups, with the bandwidth of the groups above
+        them; on cgroup v2 the whole host may hang.
         """
         if self.fragile:
             return  # The wait for timers takes longer.

@@ -3,7 +3,7 @@
 """What is tested here: the matrices that the options name."""
 
 from nova_rt.rules import neighbours
-from rt_models.weighers import matrices
+from rt_weighers import matrices
 from tests.unit import base
 
 

@@ -16,7 +16,7 @@ from nova_rt.services import conf as rt_conf
 from nova_rt.services.scheduler import host_state as rt_host_state
 from nova_rt.services.scheduler import neighbours
 from rt_models.interference import forecast
-from rt_models.weighers import matrices
+from rt_weighers import matrices
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
