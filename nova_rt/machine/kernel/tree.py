@@ -114,7 +114,7 @@ class TreeInterface(base.KernelInterface):
         return held.ppm
 
     def _parents(self, path: str) -> list[str]:
-        """Returns the groups whose budgets include that of *path*, top down."""
+        """Returns the groups whose budgets include *path*'s, top down."""
         parts = path[len(self._root):].strip('/').split('/')[:-1]
         return [posixpath.join(self._root, *parts[:depth + 1])
                 for depth in range(len(parts))]
