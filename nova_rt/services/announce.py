@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What each service of Nova says once in its log: which nova-rt it has."""
+"""Logs the version of nova-rt, once in each service of Nova."""
 
 import functools
 
@@ -12,6 +12,6 @@ LOG = logging.getLogger(__name__)
 
 
 @functools.cache
-def version_of(part: str) -> None:
-    """Names the version that *part* has, once in a process."""
+def log_version(part: str) -> None:
+    """Logs the version and the name of a part, once in a process."""
     LOG.info('nova-rt %s: %s', version.get(), part)

@@ -2,8 +2,6 @@
 
 """Writes cgroup files and changes scheduling policies, with privileges.
 
-In the services nothing else does.
-
 The services write to the host only by this module.  Each function checks its
 arguments itself, because it runs with privileges: nobody must be able to use
 the function to write to other files, or to make other processes of the host

@@ -57,7 +57,7 @@ class ReservationHints:
     def __init__(self, app: Any) -> None:
         self._app = app
         rt_conf.register_opts(CONF)
-        announce.version_of('reservation_hints of nova-api')
+        announce.log_version('reservation_hints of nova-api')
 
     @webob.dec.wsgify(RequestClass=wsgi.Request)
     def __call__(self, req: wsgi.Request) -> Any:

@@ -15,8 +15,8 @@ class AnnounceTest(base.BaseTestCase):
 
     def setUp(self):
         super().setUp()
-        announce.version_of.cache_clear()
-        self.addCleanup(announce.version_of.cache_clear)
+        announce.log_version.cache_clear()
+        self.addCleanup(announce.log_version.cache_clear)
         self.log = self.useFixture(fixtures.FakeLogger())
 
     def lines(self, part):

@@ -43,7 +43,7 @@ class RTShareFilter(filters.BaseHostFilter):
         rt_conf.register_opts(CONF)
         rt_host_state.install()
         request_filter.install()
-        announce.version_of('RTShareFilter of nova-scheduler')
+        announce.log_version('RTShareFilter of nova-scheduler')
 
     def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any
                    ) -> Iterable[Any]:

@@ -76,7 +76,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         self._host.rt_dropped_capabilities = CONF.nova_rt.drop_capabilities
 
     def init_host(self, host: str) -> None:
-        announce.version_of('RTLibvirtDriver of nova-compute')
+        announce.log_version('RTLibvirtDriver of nova-compute')
         super().init_host(host)
         self._rt_init()
 
