@@ -49,7 +49,7 @@ class Distribution(setuptools.Distribution):
         return super().get_command_class(command)
 
 
-def log_version_archive():
+def version_of_archive():
     """Returns the version of an archive of git, '' elsewhere.
 
     0.1.0 of the tag itself, 0.1.0.post7 seven commits later.
