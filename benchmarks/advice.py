@@ -57,7 +57,7 @@ def questions(count: int, seed: int
             yield load, target
 
 
-def watched(load: rt_load.Load, seed: int) -> advice.Measured:
+def watched(load: rt_load.Load, seed: int) -> advice.MeasuredLoad:
     """Returns what the monitor sees of a server with a whole CPU."""
     requests = traffic.poisson(load, REQUESTS, seed)
     span_us = float(requests.arrivals_us[-1])
@@ -65,7 +65,7 @@ def watched(load: rt_load.Load, seed: int) -> advice.Measured:
     took = [0] * histogram.BUCKETS
     for response_us in lone.responses_us(requests, 1.0, 1.0):
         took[histogram.bucket_of(int(response_us * 1000))] += 1
-    return advice.Measured(
+    return advice.MeasuredLoad(
         counts.tolist(), span_us / rt_load.US_PER_S,
         float(requests.works_us.sum()) / rt_load.US_PER_S, 1,
         histogram.Histogram.of(took, 0), None, 0)

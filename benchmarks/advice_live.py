@@ -153,7 +153,7 @@ def company() -> Iterator[None]:
 
 
 def advised(load: rt_load.Load, target: rt_load.Target,
-            kernel: rt_kernel.Kernel, seed: int) -> advice.Advice:
+            kernel: rt_kernel.Kernel, seed: int) -> advice.ReservationAdvice:
     """Returns the advice from the monitor's numbers."""
     with serving(_AT_FIRST) as (group, port):
         granted = monitor_servers.Granted(
@@ -162,10 +162,10 @@ def advised(load: rt_load.Load, target: rt_load.Target,
         with (stand_ins.monitor(watched) as monitor,
               futures.ProcessPoolExecutor(1) as pool):
             client = pool.submit(ask, port, load, WATCHED, seed)
-            looks, last = [], monitor.look()
+            looks, last = [], monitor.read()
             while not client.done():
                 time.sleep(WATCHED / load.arrival_rate_hz / _LOOKS)
-                now = monitor.look()
+                now = monitor.read()
                 looks.append(now.since(last))
                 last = now
             client.result()

@@ -35,8 +35,8 @@ from urllib import request
 
 from benchmarks import stand_ins
 from nova_rt.machine.host import cgroup
-from rt_monitor import look as monitor_look
 from rt_monitor import service
+from rt_monitor import snapshot as monitor_snapshot
 
 GUESTS, SCRAPES, INTERVAL_S = 200, 4, 15
 CPU, MEMORY_MB, SCRAPE_S = 0.005, 60, 0.050
@@ -81,9 +81,9 @@ def _serve(port: int) -> int:
     child = os.fork()
     if child:
         return child
-    with mock.patch.object(cgroup, 'PARTITIONS', (
+    with mock.patch.object(cgroup, 'GUEST_GROUPS', (
             f'/{stand_ins.TOP.name}',)):
-        os._exit(service.run(service.Options(port=port)))
+        os._exit(service.run(service.ServiceOptions(port=port)))
 
 
 def _scrape(port: int) -> tuple[str, float]:
@@ -189,17 +189,17 @@ def _live_in(group: pathlib.Path) -> int:
     return child
 
 
-def generation(monitor: monitor_look.Monitor, names: list[str]) -> int:
+def generation(monitor: monitor_snapshot.Monitor, names: list[str]) -> int:
     """Lets servers come and go; returns how many were seen to answer."""
     with stand_ins.groups(*names) as groups:
         monitor.watch(stand_ins.server(name, group)
                       for name, group in groups.items())
         for child in [_live_in(group) for group in groups.values()]:
             os.waitpid(child, 0)
-        window = monitor.look()
+        window = monitor.read()
         monitor.watch([])
     return sum(1 for name in names if window.answered[name].edges
-               and window.seen[name].whole.totals.ran)
+               and window.usages[name].whole.totals.ran)
 
 
 def map_bytes() -> int:

@@ -95,11 +95,11 @@ def told_hz(program: str, folder: str, groups: dict[str, pathlib.Path],
     watched = [stand_ins.server(name, group, servers.Granted(
         TIERS[name][0], PERIOD_US)) for name, group in groups.items()]
     with stand_ins.monitor(*watched) as monitor:
-        before = monitor.look()
+        before = monitor.read()
         ask(program, folder, port, LOW_HZ, LOW_S)
-        window = monitor.look().since(before)
+        window = monitor.read().since(before)
     used = {one.uuid: operational.Centre(
-        window.seen[one.uuid].whole.totals.ran / 1e9 / window.span_s, 1, 1,
+        window.usages[one.uuid].whole.totals.ran / 1e9 / window.span_s, 1, 1,
         one.reservation.share if one.reservation else None
     ).tightest for one in watched}
     count = window.answered['web'].total(transactions.Role.SERVER).took.count

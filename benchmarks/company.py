@@ -96,7 +96,7 @@ def met(draw: random.Random, question: planner.Question,
     # An unfinished request counts with the time that it has waited.
     times = np.minimum(times, until - requests.arrivals_us)
     # The random error of the fluid queue, which is known, is not a miss.
-    fluid = lone.responses_us(traffic.Requests(
+    fluid = lone.responses_us(traffic.Arrivals(
         requests.arrivals_us, requests.works_us / one.share), 1.0, 1.0)
     model = paper.RoundTrip(question.load, one)
     part = question.target.percentile

@@ -62,7 +62,7 @@ def estimate(load: rt_load.Load, reservation: rt_reservation.Reservation,
         seen.append(_summary(lone.responses_us(
             requests, reservation.runtime_us, reservation.period_us),
             percentiles))
-        slowed = traffic.Requests(requests.arrivals_us,
+        slowed = traffic.Arrivals(requests.arrivals_us,
                                   requests.works_us / reservation.share)
         fluid.append(_summary(lone.responses_us(slowed, 1.0, 1.0),
                               percentiles))

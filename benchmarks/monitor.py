@@ -87,7 +87,7 @@ def cpu_s(load: Callable[[], None]) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def watching(kind: type[objects.Source]) -> objects.Source:
+def watching(kind: type[objects.ProgramSource]) -> objects.ProgramSource:
     """Yields the monitor of the group once its programs are attached."""
     source = kind()
     source.apply(servers.Register().update([servers.Watched(
@@ -97,7 +97,7 @@ def watching(kind: type[objects.Source]) -> objects.Source:
 
 
 def measure(load: Callable[[], float], rounds: int,
-            kind: type[objects.Source] = sched.Scheduler
+            kind: type[objects.ProgramSource] = sched.Scheduler
             ) -> tuple[list[float], list[float]]:
     """Returns CPU times without and with the programs, in s.
 

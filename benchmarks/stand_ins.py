@@ -11,8 +11,8 @@ import os
 import pathlib
 import subprocess
 
-from rt_monitor import look as monitor_look
 from rt_monitor import servers
+from rt_monitor import snapshot as monitor_snapshot
 
 TOP = pathlib.Path(f'/sys/fs/cgroup/cpu/nova-rt-bench-{os.getpid()}')
 #: The sources without which there is nothing to compare.
@@ -79,9 +79,9 @@ def server(name: str, group: pathlib.Path,
 
 
 @contextlib.contextmanager
-def monitor(*watched: servers.Watched) -> Iterator[monitor_look.Monitor]:
+def monitor(*watched: servers.Watched) -> Iterator[monitor_snapshot.Monitor]:
     """Yields a monitor of some servers."""
-    with contextlib.closing(monitor_look.Monitor()) as found:
+    with contextlib.closing(monitor_snapshot.Monitor()) as found:
         for source in found.sources:
             if source.reason and source.name in NEEDED:
                 raise SystemExit(f'{source.name}: {source.reason}')

@@ -26,7 +26,7 @@ import time
 
 from benchmarks import stand_ins
 from rt_monitor import histogram
-from rt_monitor import look as monitor_look
+from rt_monitor import snapshot as monitor_snapshot
 from rt_monitor import transactions
 
 SOURCE = pathlib.Path(__file__).with_suffix('.c')
@@ -80,15 +80,15 @@ def exchange(case: Case) -> tuple[Side, Side]:
                 stand_ins.monitor(*(
                     stand_ins.server(name, group)
                     for name, group in groups.items()))) as monitor:
-            before = monitor.look()
+            before = monitor.read()
             port = _run(program, folder, case, groups)
-            now = monitor.look().since(before)
+            now = monitor.read().since(before)
             end = time.monotonic() + _SECONDS
             while (any(_edge(now.answered, role, port).took.count < case.count
                        for role in transactions.Role)
                    and time.monotonic() < end):
                 time.sleep(0.05)
-                now = monitor.look().since(before)
+                now = monitor.read().since(before)
         return (_side(transactions.Role.SERVER, f'{folder}/server', 4, now,
                       port),
                 _side(transactions.Role.CLIENT, f'{folder}/client', 2, now,
@@ -112,14 +112,14 @@ def _run(program: str, folder: str, case: Case,
     return port
 
 
-def _edge(answered: Mapping[str, transactions.Seen], role: transactions.Role,
-          port: int) -> transactions.Edge:
+def _edge(answered: Mapping[str, transactions.ServerTransactions],
+          role: transactions.Role, port: int) -> transactions.Edge:
     return answered[role.name.lower()].edges.get(
         transactions.Peer(role, _LOCALHOST, port), transactions.Edge())
 
 
 def _side(role: transactions.Role, path: str, width: int,
-          window: monitor_look.Look, port: int) -> Side:
+          window: monitor_snapshot.Snapshot, port: int) -> Side:
     times = struct.iter_unpack(f'={width}q', pathlib.Path(path).read_bytes())
     return Side(role, sorted(one[-1] - one[0] for one in times),
                 _edge(window.answered, role, port))

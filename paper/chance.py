@@ -69,6 +69,6 @@ def _run(point: points.Point, requests: int, seed: int) -> samples.Floats:
     start = point.workload.waiting(seed)
     at, work, *_ = point.workload.schedule(start + requests, seed).T
     return lone.responses_us(
-        traffic.Requests(at / rt_workload.NS_PER_US,
+        traffic.Arrivals(at / rt_workload.NS_PER_US,
                          work / rt_workload.NS_PER_US),
         point.reservation.runtime_us, point.reservation.period_us)[start:]

@@ -24,9 +24,9 @@ def responses_us(found: samples.Samples,
 
     :param megabits: the bandwidth of the link in Mb/s; may be infinite
     """
-    sending = lone.responses_us(traffic.Requests(
+    sending = lone.responses_us(traffic.Arrivals(
         found.sent_us, _BITS * found.sizes / megabits), 1.0, 1.0)
     serving = lone.responses_us(
-        traffic.Requests(found.sent_us + sending, found.works_us),
+        traffic.Arrivals(found.sent_us + sending, found.works_us),
         reservation.runtime_us, reservation.period_us)
     return np.asarray(sending + serving)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import contextlib
 import os
 
-from nova_rt.machine.host import sched
+from nova_rt.machine.privsep import sched_setattr
 from nova_rt.rules import reservation as rt_reservation
 from paper import group
 from paper import rtwalk
@@ -43,8 +43,8 @@ def reserved(endpoint: rtwalk.Endpoint,
     :raises OSError: when there is not enough bandwidth left (EBUSY)
     """
     with rtwalk.server(endpoint) as process:
-        sched.start(process, reservation.runtime_us,
-                    reservation.period_us)
+        sched_setattr.start(process, reservation.runtime_us,
+                            reservation.period_us)
         yield DEADLINE
 
 

@@ -13,9 +13,9 @@ import functools
 from typing import TypeVar
 
 from rt_monitor import http
-from rt_monitor import look as monitor_look
 from rt_monitor import sched
 from rt_monitor import servers as monitor_servers
+from rt_monitor import snapshot as monitor_snapshot
 from rt_monitor import transactions
 
 _Each = TypeVar('_Each')
@@ -40,7 +40,8 @@ class By(enum.StrEnum):
         return (getattr(server, self.value) if server else '') or UNKNOWN
 
 
-def aggregate(look: monitor_look.Look, by: By) -> monitor_look.Look:
+def aggregate(look: monitor_snapshot.Snapshot, by: By
+              ) -> monitor_snapshot.Snapshot:
     """Returns a look in which each group stands for a server.
 
     The reservation of a group gives each vCPU the mean of the group, as CPU
@@ -49,12 +50,13 @@ def aggregate(look: monitor_look.Look, by: By) -> monitor_look.Look:
     servers.
     """
     group_of = {uuid: by.of(look.servers.get(uuid))
-                for uuid in {**look.servers, **look.seen, **look.answered,
+                for uuid in {**look.servers, **look.usages, **look.answered,
                              **look.requests}}
     return dataclasses.replace(
-        look, seen=_merged(look.seen, group_of, _together),
-        answered=_merged(look.answered, group_of, transactions.Seen.__add__),
-        requests=_merged(look.requests, group_of, http.Seen.__add__),
+        look, usages=_merged(look.usages, group_of, _together),
+        answered=_merged(look.answered, group_of,
+                         transactions.ServerTransactions.__add__),
+        requests=_merged(look.requests, group_of, http.ServerRequests.__add__),
         servers={group: _group(group, [
             server for uuid, server in look.servers.items()
             if group_of[uuid] == group])
@@ -70,9 +72,10 @@ def _merged(by_uuid: Mapping[str, _Each], group_of: Mapping[str, str],
             for group, counted in members.items()}
 
 
-def _together(one: sched.Seen, other: sched.Seen) -> sched.Seen:
+def _together(one: sched.ServerUsage, other: sched.ServerUsage
+              ) -> sched.ServerUsage:
     """Adds two servers, without their vCPUs, which cannot be matched."""
-    return sched.Seen(one.whole + other.whole, {})
+    return sched.ServerUsage(one.whole + other.whole, {})
 
 
 def _group(name: str, members: Sequence[monitor_servers.Watched]

@@ -61,7 +61,7 @@ class Work:
                          dataclasses.astuple(other)))
 
 
-class Counters(objects.Source):
+class Counters(objects.ProgramSource):
     """The counters of CPUs, counted for each server from now on."""
 
     name = 'counters'

@@ -13,9 +13,9 @@ import itertools
 
 import networkx
 
-from rt_monitor import look as monitor_look
 from rt_monitor import operational
 from rt_monitor import servers
+from rt_monitor import snapshot as monitor_snapshot
 from rt_monitor import transactions
 
 #: The vertex of all peers beyond the bounds.
@@ -77,7 +77,7 @@ class Graph:
         return directed
 
 
-def build(look: monitor_look.Look, cores: int) -> Graph:
+def build(look: monitor_snapshot.Snapshot, cores: int) -> Graph:
     """Returns the graph of the transactions of a look between two moments.
 
     :param cores: the number of cores of this host
@@ -98,7 +98,7 @@ def build(look: monitor_look.Look, cores: int) -> Graph:
             both[peer.role] = both.get(peer.role,
                                        transactions.Edge()) + edge
     rate = _outside(look, edges)
-    centres = {uuid: _centre(look, uuid, cores) for uuid in look.seen}
+    centres = {uuid: _centre(look, uuid, cores) for uuid in look.usages}
     vertices = {uuid: Vertex(
         _name(look.servers.get(uuid), uuid), centre,
         operational.demand_s(centre.utilization, rate) if rate else None,
@@ -112,7 +112,7 @@ def build(look: monitor_look.Look, cores: int) -> Graph:
             rate)})
 
 
-def _outside(look: monitor_look.Look,
+def _outside(look: monitor_snapshot.Snapshot,
              edges: Mapping[tuple[str, str, int], Mapping[
                  transactions.Role, transactions.Edge]]) -> float:
     """Returns the requests per second of peers that are not servers here."""
@@ -122,11 +122,11 @@ def _outside(look: monitor_look.Look,
                and transactions.Role.SERVER in ends) / look.span_s
 
 
-def _centre(look: monitor_look.Look, uuid: str, cores: int
+def _centre(look: monitor_snapshot.Snapshot, uuid: str, cores: int
             ) -> operational.Centre:
     server = look.servers.get(uuid)
     return operational.Centre(
-        look.seen[uuid].whole.totals.ran / 1e9 / look.span_s, cores,
+        look.usages[uuid].whole.totals.ran / 1e9 / look.span_s, cores,
         server.vcpus if server else 0,
         server.reserved_cpus if server else None)
 
@@ -135,12 +135,12 @@ def _name(server: servers.Watched | None, uuid: str) -> str:
     return server.name if server and server.name else uuid
 
 
-def _own_s(look: monitor_look.Look, uuid: str) -> float | None:
+def _own_s(look: monitor_snapshot.Snapshot, uuid: str) -> float | None:
     seen = look.answered.get(uuid)
     count = seen.total(transactions.Role.SERVER).took.count if seen else 0
     if not count:
         return None
-    return look.seen[uuid].whole.totals.ran / 1e9 / count
+    return look.usages[uuid].whole.totals.ran / 1e9 / count
 
 
 def critical_path(graph: Graph, percentile: float) -> list[str]:

@@ -84,7 +84,7 @@ class Finder:
     def _signs(self, hierarchy: cgroup.Hierarchy
                ) -> Iterator[tuple[str, int]]:
         """Yields what differs after a guest came, went or was replaced."""
-        for partition in cgroup.PARTITIONS:
+        for partition in cgroup.GUEST_GROUPS:
             for path in self._host.children(hierarchy.mount + partition):
                 below = self._host.children(path)
                 inner = posixpath.join(path, 'libvirt')  # with systemd
@@ -157,7 +157,7 @@ class Finder:
             for vcpu in sorted(server.groups) if vcpu != servers.WHOLE)]
         for name in names:
             try:
-                budget = self._interface.held(name)
+                budget = self._interface.group_state(name)
             except (OSError, ValueError):
                 continue  # the group is gone, or has no budget
             runtime = max(budget.runtimes, default=0)

@@ -42,24 +42,25 @@ class Request:
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
+class ServerRequests:
     """The requests of a server, with the times that their answers took."""
 
     requests: Mapping[Request, histogram.Histogram] = dataclasses.field(
         default_factory=dict)
 
-    def __add__(self, other: 'Seen') -> 'Seen':
+    def __add__(self, other: 'ServerRequests') -> 'ServerRequests':
         return collect([*self.requests.items(), *other.requests.items()])
 
-    def since(self, before: 'Seen') -> 'Seen':
+    def since(self, before: 'ServerRequests') -> 'ServerRequests':
         """Returns the requests that came after an earlier look."""
         none = histogram.Histogram()
-        return Seen({request: took.since(before.requests.get(request, none))
-                     for request, took in self.requests.items()})
+        return ServerRequests({
+            request: took.since(before.requests.get(request, none))
+            for request, took in self.requests.items()})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Stats:
+class HttpStats:
     """How many requests are missing or not told apart.
 
     :ivar beyond: requests whose path is beyond the bounds
@@ -73,13 +74,14 @@ class Stats:
     unclear: int = 0
 
 
-def collect(items: Iterable[tuple[Request, histogram.Histogram]]) -> Seen:
+def collect(items: Iterable[tuple[Request, histogram.Histogram]]
+            ) -> ServerRequests:
     """Collects requests; the times of equal requests are added."""
     requests: dict[Request, histogram.Histogram] = {}
     for request, took in items:
         before = requests.get(request)
         requests[request] = took if before is None else before + took
-    return Seen(requests)
+    return ServerRequests(requests)
 
 
 def decode(key: bytes) -> tuple[int, Request]:

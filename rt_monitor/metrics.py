@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from rt_monitor import exposition
 from rt_monitor import histogram
 from rt_monitor import http
-from rt_monitor import look as monitor_look
 from rt_monitor import power
+from rt_monitor import snapshot as monitor_snapshot
 from rt_monitor import transactions
 from rt_monitor import waits
 
@@ -44,14 +44,14 @@ _SUMS: tuple[tuple[str, str, Callable[[waits.Usage], float]], ...] = (
 )
 
 
-def families(look: monitor_look.Look) -> list[exposition.Family]:
+def families(look: monitor_snapshot.Snapshot) -> list[exposition.Family]:
     """Returns all metrics of a look."""
     return [*_monitor(look), *_servers(look), *_sums(look), *_parts(look),
             *_times(look), *_transactions(look), *_requests(look),
             *_datagrams(look), *_counted(look), *_energy(look)]
 
 
-def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
+def _monitor(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     sources = exposition.Family(
         'nova_rt_monitor_source', 'gauge',
         'Always 1; the labels have the state of a source, and the reason why '
@@ -70,7 +70,7 @@ def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
     unseen = exposition.Family(
         'nova_rt_monitor_unseen_switches_total', 'counter',
         'Switches of tasks for which the kernel sent no event.')
-    unseen.add(look.unseen, {})
+    unseen.add(look.missed_switches, {})
     yield from (sources, watched, beyond, unseen)
     if look.network is not None:
         yield from _network(look.network)
@@ -82,7 +82,8 @@ def _monitor(look: monitor_look.Look) -> Iterator[exposition.Family]:
                               look.failed_pushes))
 
 
-def _network(stats: transactions.Stats) -> Iterator[exposition.Family]:
+def _network(stats: transactions.TransactionStats
+             ) -> Iterator[exposition.Family]:
     return _counters(
         ('late_connections_total', 'Connections that were open before the '
          'monitor began to watch their server.', stats.late),
@@ -92,7 +93,7 @@ def _network(stats: transactions.Stats) -> Iterator[exposition.Family]:
          'there was no room for them.', stats.full))
 
 
-def _http(stats: http.Stats) -> Iterator[exposition.Family]:
+def _http(stats: http.HttpStats) -> Iterator[exposition.Family]:
     return _counters(
         ('paths_beyond_total', 'HTTP requests whose path is beyond the '
          'bounds.', stats.beyond),
@@ -111,7 +112,7 @@ def _counters(*counters: tuple[str, str, int]) -> Iterator[exposition.Family]:
         yield family
 
 
-def _servers(look: monitor_look.Look) -> Iterator[exposition.Family]:
+def _servers(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     info = exposition.Family(
         f'{_SERVER}info', 'gauge', 'Always 1; the labels have the name, '
         'project, flavor and VNF of a server.')
@@ -140,10 +141,10 @@ def _servers(look: monitor_look.Look) -> Iterator[exposition.Family]:
     yield from (info, vcpus, share, runtime, period)
 
 
-def _sums(look: monitor_look.Look) -> Iterator[exposition.Family]:
+def _sums(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     for name, about, number in _SUMS:
         family = exposition.Family(f'{_SERVER}{name}', 'counter', about)
-        for uuid, seen in look.seen.items():
+        for uuid, seen in look.usages.items():
             if name not in _OF_BUDGETS or look.shows_budget(uuid):
                 family.add(number(seen.whole), _labels(uuid))
         yield family
@@ -151,12 +152,12 @@ def _sums(look: monitor_look.Look) -> Iterator[exposition.Family]:
         f'{_SERVER}seen_seconds', 'gauge',
         'Time from the first to the last moment at which a task of the '
         'server was seen.')
-    for uuid, seen in look.seen.items():
+    for uuid, seen in look.usages.items():
         seen_for.add(seen.whole.counts.seen_ns / _NS, _labels(uuid))
     yield seen_for
 
 
-def _parts(look: monitor_look.Look) -> Iterator[exposition.Family]:
+def _parts(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     by_vcpu = exposition.Family(
         'nova_rt_vcpu_cpu_seconds_total', 'counter', 'CPU time of the vCPU.')
     throttled = exposition.Family(
@@ -165,7 +166,7 @@ def _parts(look: monitor_look.Look) -> Iterator[exposition.Family]:
     by_cpu = exposition.Family(
         'nova_rt_server_pcpu_seconds_total', 'counter',
         'CPU time of the server on the pCPU, measured at its switches.')
-    for uuid, seen in look.seen.items():
+    for uuid, seen in look.usages.items():
         for vcpu, usage in seen.vcpus.items():
             labels = {**_labels(uuid), 'vcpu': str(vcpu)}
             by_vcpu.add(usage.totals.ran / _NS, labels)
@@ -176,18 +177,19 @@ def _parts(look: monitor_look.Look) -> Iterator[exposition.Family]:
     yield from (by_vcpu, throttled, by_cpu)
 
 
-def _times(look: monitor_look.Look) -> Iterator[exposition.Family]:
+def _times(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     waited, used = _Times('wait', 'Time for which a task with budget waited '
                           'for a CPU.'), _Times(
         'period_use', 'CPU time of the budget that was used in a period.')
-    for uuid, seen in look.seen.items():
+    for uuid, seen in look.usages.items():
         if look.shows_budget(uuid):
             waited.add(seen.whole.waits, _labels(uuid))
             used.add(seen.whole.uses, _labels(uuid))
     yield from (*waited.families, *used.families)
 
 
-def _transactions(look: monitor_look.Look) -> Iterator[exposition.Family]:
+def _transactions(look: monitor_snapshot.Snapshot
+                  ) -> Iterator[exposition.Family]:
     took = _Times('transaction', 'Time from the sending (client) or the '
                   'arrival (server) of a request to the last byte of its '
                   'answer.')
@@ -214,7 +216,7 @@ def _transactions(look: monitor_look.Look) -> Iterator[exposition.Family]:
                 *first.families)
 
 
-def _requests(look: monitor_look.Look) -> Iterator[exposition.Family]:
+def _requests(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     took = _Times('http', 'Time from the sending (client) or the arrival '
                   '(server) of an HTTP/1 request to the last byte of its '
                   'answer.')
@@ -227,7 +229,7 @@ def _requests(look: monitor_look.Look) -> Iterator[exposition.Family]:
     return iter(took.families)
 
 
-def _datagrams(look: monitor_look.Look) -> Iterator[exposition.Family]:
+def _datagrams(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     for part in ('received', 'sent'):
         count = exposition.Family(
             f'{_SERVER}{part}_datagrams_total', 'counter',
@@ -241,7 +243,7 @@ def _datagrams(look: monitor_look.Look) -> Iterator[exposition.Family]:
         yield from (count, size)
 
 
-def _counted(look: monitor_look.Look) -> Iterator[exposition.Family]:
+def _counted(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     for name, about, part in (
             ('cycles', 'CPU cycles', 'cycles'),
             ('instructions', 'Instructions', 'instructions'),
@@ -258,7 +260,7 @@ def _counted(look: monitor_look.Look) -> Iterator[exposition.Family]:
         yield family
 
 
-def _energy(look: monitor_look.Look) -> Iterator[exposition.Family]:
+def _energy(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     servers = exposition.Family(
         f'{_SERVER}energy_joules_total', 'counter',
         'Energy of the CPU sockets that is attributed to the server by its '

@@ -27,7 +27,7 @@ def key(number: int) -> bytes:
     return _INDEX.pack(number)
 
 
-class Source:
+class ProgramSource:
     """Programs in the kernel that know servers by their control groups."""
 
     #: The name of the source and of its object file.

@@ -48,13 +48,13 @@ class _Last(logging.Handler):
         self.message = record.getMessage()
 
 
-class Push:
+class OtlpExporter:
     """Pushes all metrics once per interval.
 
     :ivar failures: the number of pushes that failed
     """
 
-    def __init__(self, options: push.Options,
+    def __init__(self, options: push.PushOptions,
                  families: Callable[[], list[exposition.Family]]) -> None:
         """Prepares the pushes, but does not begin them.
 

@@ -25,7 +25,7 @@ def is_read(server: monitor_servers.Watched) -> bool:
     return server.reservation is not None
 
 
-class Paths(objects.Source):
+class Paths(objects.ProgramSource):
     """The HTTP requests that servers answer and send."""
 
     name = 'http'
@@ -61,7 +61,7 @@ class Paths(objects.Source):
             for index in server.taps})
 
     def read(self, register: monitor_servers.Register
-             ) -> dict[str, http.Seen]:
+             ) -> dict[str, http.ServerRequests]:
         """Returns the requests of all servers that are read, by UUID."""
         by_index: dict[
             int, list[tuple[http.Request, histogram.Histogram]]] = {}
@@ -73,7 +73,7 @@ class Paths(objects.Source):
                 for uuid, place in register.places.items()
                 if is_read(register.servers[uuid])}
 
-    def stats(self) -> http.Stats:
+    def stats(self) -> http.HttpStats:
         """Returns how many requests are missing or not told apart."""
         data = self._stats.get(objects.key(0))
-        return http.Stats(*_STATS.unpack(data)) if data else http.Stats()
+        return http.HttpStats(*(_STATS.unpack(data) if data else ()))

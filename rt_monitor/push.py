@@ -15,7 +15,7 @@ _PUSHER = 'rt_monitor.otlp'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Options:
+class PushOptions:
     """Where metrics are pushed to, and how often.
 
     :ivar endpoint: the URL with its path, for example
@@ -35,7 +35,7 @@ class Options:
     key: str = ''
 
 
-class Push(Protocol):
+class Exporter(Protocol):
     """An exporter that pushes metrics.
 
     :ivar failures: the number of pushes that failed
@@ -47,8 +47,8 @@ class Push(Protocol):
         """Begins to push."""
 
 
-def prepare(options: Options,
-            families: Callable[[], list[exposition.Family]]) -> Push:
+def prepare(options: PushOptions,
+            families: Callable[[], list[exposition.Family]]) -> Exporter:
     """Returns an exporter that has not begun to push.
 
     :param families: a function that returns all metrics as they are now
@@ -66,5 +66,5 @@ def prepare(options: Options,
         raise exception.CannotMonitor(
             what='with a push', reason='OpenTelemetry is not installed; '
             'run "pip install nova-rt[otlp]"') from error
-    exporter: Push = pusher.Push(options, families)
+    exporter: Exporter = pusher.Push(options, families)
     return exporter

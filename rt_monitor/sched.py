@@ -21,7 +21,7 @@ _TOTALS, _HISTOGRAMS = 'totals', ('waits', 'uses')
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
+class ServerUsage:
     """The scheduling of a server.
 
     :ivar whole: the counts of the whole server
@@ -32,15 +32,15 @@ class Seen:
     whole: waits.Usage
     vcpus: Mapping[int, waits.Usage]
 
-    def since(self, before: 'Seen') -> 'Seen':
+    def since(self, before: 'ServerUsage') -> 'ServerUsage':
         """Returns the counts since an earlier look."""
         none = waits.Usage()
-        return Seen(self.whole.since(before.whole), {
+        return ServerUsage(self.whole.since(before.whole), {
             vcpu: usage.since(before.vcpus.get(vcpu, none))
             for vcpu, usage in self.vcpus.items()})
 
 
-class Scheduler(objects.Source):
+class Scheduler(objects.ProgramSource):
     """CPU time, waiting and budgets of servers, counted from now on."""
 
     name = 'sched'
@@ -64,7 +64,8 @@ class Scheduler(objects.Source):
         # This reads what the tasks have used until now, which is not counted.
         self.object.walk('iter/task')
 
-    def read(self, register: monitor_servers.Register) -> dict[str, Seen]:
+    def read(self, register: monitor_servers.Register
+             ) -> dict[str, ServerUsage]:
         """Returns all servers by UUID, and ``other`` if there are others."""
         self._flush()
         self.object.walk('iter/task')
@@ -73,7 +74,7 @@ class Scheduler(objects.Source):
         return {uuid: self._seen(place, arrays)
                 for uuid, place in register.shown.items()}
 
-    def unseen(self) -> int:
+    def missed_switches(self) -> int:
         """Returns how many switches the kernel sent no event for."""
         return sum(unseen for *_, unseen, _ in self._of_cpus())
 
@@ -95,7 +96,7 @@ class Scheduler(objects.Source):
         return _CPU.iter_unpack(self._cpus.get(objects.key(0)) or b'')
 
     def _seen(self, place: monitor_servers.Place,
-              arrays: Mapping[str, Mapping[int, bytes]]) -> Seen:
+              arrays: Mapping[str, Mapping[int, bytes]]) -> ServerUsage:
         """Returns a server from the values of the arrays."""
         lanes = {vcpu: waits.Usage(
             waits.Totals.decode(arrays[_TOTALS][lane]), self._cpus_of(lane))
@@ -103,7 +104,7 @@ class Scheduler(objects.Source):
         shared = waits.Usage(waits.Totals(), {}, *(
             histogram.Histogram.decode(arrays[name][place.index])
             for name in _HISTOGRAMS))
-        return Seen(sum(lanes.values(), shared), {
+        return ServerUsage(sum(lanes.values(), shared), {
             vcpu: usage for vcpu, usage in lanes.items()
             if vcpu != monitor_servers.WHOLE})
 

@@ -23,13 +23,13 @@ from nova_rt.machine.host import namespaces
 from nova_rt.rules import exception
 from rt_monitor import exposition
 from rt_monitor import finding
-from rt_monitor import look as monitor_look
 from rt_monitor import metrics
 from rt_monitor import objects
 from rt_monitor import privileges
 from rt_monitor import push
 from rt_monitor import sched
 from rt_monitor import servers
+from rt_monitor import snapshot as monitor_snapshot
 
 PATH = '/metrics'
 #: The longest time that a client may take, in seconds.
@@ -37,7 +37,7 @@ _PATIENCE = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Options:
+class ServiceOptions:
     """The options of the service.
 
     :ivar user: the user that the listening process runs as
@@ -56,7 +56,7 @@ class Options:
     key: str = ''
     clients: str = ''
     http: bool = False
-    push_to: push.Options | None = None
+    push_to: push.PushOptions | None = None
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -85,8 +85,8 @@ class MetricsServer(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, options: Options, monitor: monitor_look.Monitor
-                 ) -> None:
+    def __init__(self, options: ServiceOptions,
+                 monitor: monitor_snapshot.Monitor) -> None:
         """Begins to listen, but does not answer yet.
 
         :raises CannotMonitor: when that fails, for example because the
@@ -94,7 +94,7 @@ class MetricsServer(http.server.ThreadingHTTPServer):
         """
         self._monitor = monitor
         self._lock = threading.Lock()
-        self._push: push.Push | None = None
+        self._push: push.Exporter | None = None
         try:
             super().__init__((options.address, options.port), _Handler)
             if options.certificate:
@@ -111,7 +111,7 @@ class MetricsServer(http.server.ThreadingHTTPServer):
         with self._lock, _uncollected():
             return exposition.text(self._families())
 
-    def start_push(self, options: push.Options) -> None:
+    def start_push(self, options: push.PushOptions) -> None:
         """Begins to push all metrics.
 
         :raises CannotMonitor: when that is not possible
@@ -124,7 +124,7 @@ class MetricsServer(http.server.ThreadingHTTPServer):
             return self._families()
 
     def _families(self) -> list[exposition.Family]:
-        look = self._monitor.look()
+        look = self._monitor.read()
         if self._push:
             look = dataclasses.replace(
                 look, failed_pushes=self._push.failures)
@@ -153,7 +153,7 @@ def _uncollected() -> Iterator[None]:
         gc.enable()
 
 
-def _context(options: Options) -> ssl.SSLContext:
+def _context(options: ServiceOptions) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(options.certificate, options.key or None)
     if options.clients:
@@ -162,7 +162,7 @@ def _context(options: Options) -> ssl.SSLContext:
     return context
 
 
-def run(options: Options) -> int:
+def run(options: ServiceOptions) -> int:
     """Serves until SIGTERM or SIGINT, and returns the exit status.
 
     :raises CannotMonitor: when the service cannot start, for example because
@@ -182,10 +182,10 @@ def run(options: Options) -> int:
         raise exception.CannotMonitor(what='this host', reason=lacking)
     if not objects.path(sched.Scheduler.name).exists():
         # It still serves what needs no programs, such as power.
-        print(f'nova-rt-monitor: {monitor_look.BUILD}', file=sys.stderr,
+        print(f'nova-rt-monitor: {monitor_snapshot.BUILD}', file=sys.stderr,
               flush=True)
     with contextlib.closing(
-            monitor_look.Monitor(options.http)) as monitor:
+            monitor_snapshot.Monitor(options.http)) as monitor:
         reader = finding.start(monitor.follow, account)
         with MetricsServer(options, monitor) as server:
             privileges.drop(account)

@@ -8,9 +8,9 @@ from typing import Any
 
 from rt_monitor import histogram
 from rt_monitor import http
-from rt_monitor import look as monitor_look
 from rt_monitor import sched
 from rt_monitor import servers
+from rt_monitor import snapshot as monitor_snapshot
 from rt_monitor import transactions
 from rt_monitor import waits
 
@@ -22,7 +22,7 @@ _QUANTILES = (0.5, 0.99)
 _NAME = 24
 
 
-def text(look: monitor_look.Look) -> str:
+def text(look: monitor_snapshot.Snapshot) -> str:
     """Returns a table with a line for each server, the busiest one first."""
     rows = [_row(look, uuid, seen) for uuid, seen in _ordered(look)]
     widths = [max(map(len, column))
@@ -33,12 +33,13 @@ def text(look: monitor_look.Look) -> str:
     return '\n'.join([*lines, *_requests(look), *_notes(look)])
 
 
-def _ordered(look: monitor_look.Look) -> list[tuple[str, sched.Seen]]:
-    return sorted(look.seen.items(),
+def _ordered(look: monitor_snapshot.Snapshot
+             ) -> list[tuple[str, sched.ServerUsage]]:
+    return sorted(look.usages.items(),
                   key=lambda item: (-item[1].whole.totals.ran, item[0]))
 
 
-def _row(look: monitor_look.Look, uuid: str, seen: sched.Seen
+def _row(look: monitor_snapshot.Snapshot, uuid: str, seen: sched.ServerUsage
          ) -> tuple[str, ...]:
     server = look.servers.get(uuid)
     usage = seen.whole
@@ -51,7 +52,7 @@ def _row(look: monitor_look.Look, uuid: str, seen: sched.Seen
         *_budget(look, uuid, usage), *_answers(look, uuid))
 
 
-def _budget(look: monitor_look.Look, uuid: str, usage: waits.Usage
+def _budget(look: monitor_snapshot.Snapshot, uuid: str, usage: waits.Usage
             ) -> Iterator[str]:
     """Yields the cells that need to know when the budget ran out."""
     cells = (str(usage.counts.exhausted), _part(usage.counts.starved, look),
@@ -61,7 +62,7 @@ def _budget(look: monitor_look.Look, uuid: str, usage: waits.Usage
     return (cell if shown else '-' for cell in cells)
 
 
-def _part(ns: int, look: monitor_look.Look) -> str:
+def _part(ns: int, look: monitor_snapshot.Snapshot) -> str:
     return f'{ns / _NS / look.span_s:.1%}'
 
 
@@ -71,7 +72,7 @@ def _ms(times: histogram.Histogram, quantile: float) -> str:
     return f'{times.quantile_ns(quantile) / _MS_NS:.3f} ms'
 
 
-def _answers(look: monitor_look.Look, uuid: str) -> tuple[str, str]:
+def _answers(look: monitor_snapshot.Snapshot, uuid: str) -> tuple[str, str]:
     """Returns requests answered per second, and the time of slow answers."""
     seen = look.answered.get(uuid)
     if seen is None:
@@ -88,7 +89,7 @@ def _line(row: Sequence[str], widths: Iterable[int]) -> str:
     ).rstrip()
 
 
-def _requests(look: monitor_look.Look) -> Iterator[str]:
+def _requests(look: monitor_snapshot.Snapshot) -> Iterator[str]:
     for uuid, seen in look.requests.items():
         for request, took in sorted(
                 seen.requests.items(), key=lambda item: -item[1].count):
@@ -100,7 +101,7 @@ def _requests(look: monitor_look.Look) -> Iterator[str]:
                        f'{_ms(took, 0.5)}, p99 {_ms(took, 0.99)}')
 
 
-def _notes(look: monitor_look.Look) -> Iterator[str]:
+def _notes(look: monitor_snapshot.Snapshot) -> Iterator[str]:
     for source in look.sources:
         if source.reason:
             yield f'Without {source.name}: {source.reason}.'
@@ -111,7 +112,7 @@ def _notes(look: monitor_look.Look) -> Iterator[str]:
                f'{servers.OTHER_NAME}.')
 
 
-def as_json(look: monitor_look.Look) -> str:
+def as_json(look: monitor_snapshot.Snapshot) -> str:
     """Returns the same numbers as JSON, exact and with times in ns."""
     return json.dumps({
         'seconds': look.span_s,
@@ -126,10 +127,11 @@ def as_json(look: monitor_look.Look) -> str:
             'http': _exchanges(look.requests[uuid])
             if uuid in look.requests else None}
             for uuid, seen in _ordered(look)},
-        'beyond': look.beyond, 'unseen_switches': look.unseen}, indent=2)
+        'beyond': look.beyond,
+        'unseen_switches': look.missed_switches}, indent=2)
 
 
-def _as_json(server: servers.Watched | None, seen: sched.Seen,
+def _as_json(server: servers.Watched | None, seen: sched.ServerUsage,
              shows_budget: bool) -> dict[str, Any]:
     about: dict[str, Any] = {}
     if server:
@@ -163,14 +165,14 @@ def _times(times: histogram.Histogram) -> dict[str, float]:
                for quantile in (0.5, 0.75, 0.9, 0.99, 0.999)}}
 
 
-def _exchanges(seen: http.Seen) -> list[dict[str, Any]]:
+def _exchanges(seen: http.ServerRequests) -> list[dict[str, Any]]:
     return [{'role': request.role.name.lower(), 'method': request.method,
              'path': request.path, 'status': request.status,
              'took_ns': _times(took)}
             for request, took in seen.requests.items()]
 
 
-def _transactions(seen: transactions.Seen) -> dict[str, Any]:
+def _transactions(seen: transactions.ServerTransactions) -> dict[str, Any]:
     return {'request_wait_ns': _times(seen.waiting),
             'first_byte_ns': _times(seen.first),
             'peers': [{

@@ -42,7 +42,7 @@ class Datagrams:
             for field in dataclasses.fields(self)))
 
 
-def probe(source: objects.Source) -> None:
+def probe(source: objects.ProgramSource) -> None:
     """Checks that the kernel can attach the programs of a source.
 
     The check attaches them to the loopback interface and detaches them again.
@@ -130,7 +130,7 @@ class Attacher:
     The attacher may be used in another process than the source itself.
     """
 
-    def __init__(self, source: objects.Source, concerned: Callable[
+    def __init__(self, source: objects.ProgramSource, concerned: Callable[
             [monitor_servers.Watched], bool] = lambda _: True) -> None:
         """Attaches nothing yet.
 

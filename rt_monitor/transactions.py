@@ -68,7 +68,7 @@ class Edge:
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
+class ServerTransactions:
     """The transactions of a server.
 
     :ivar edges: the transactions by peer
@@ -87,22 +87,24 @@ class Seen:
         return sum((edge for peer, edge in self.edges.items()
                     if peer.role is role), Edge())
 
-    def __add__(self, other: 'Seen') -> 'Seen':
-        return Seen({peer: self.edges.get(peer, Edge())
-                     + other.edges.get(peer, Edge())
-                     for peer in {**self.edges, **other.edges}},
-                    self.waiting + other.waiting, self.first + other.first)
+    def __add__(self, other: 'ServerTransactions') -> 'ServerTransactions':
+        return ServerTransactions({peer: self.edges.get(peer, Edge())
+                                   + other.edges.get(peer, Edge())
+                                   for peer in {**self.edges, **other.edges}},
+                                  self.waiting + other.waiting,
+                                  self.first + other.first)
 
-    def since(self, before: 'Seen') -> 'Seen':
+    def since(self, before: 'ServerTransactions') -> 'ServerTransactions':
         """Returns the counts since an earlier look."""
-        return Seen({peer: edge.since(before.edges.get(peer, Edge()))
-                     for peer, edge in self.edges.items()},
-                    self.waiting.since(before.waiting),
-                    self.first.since(before.first))
+        return ServerTransactions(
+            {peer: edge.since(before.edges.get(peer, Edge()))
+             for peer, edge in self.edges.items()},
+            self.waiting.since(before.waiting),
+            self.first.since(before.first))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Stats:
+class TransactionStats:
     """How many transactions are missing or not told apart.
 
     :ivar late: connections that were open before their server was watched
@@ -114,12 +116,13 @@ class Stats:
     beyond: int = 0
     full: int = 0
 
-    def __add__(self, other: 'Stats') -> 'Stats':
-        return Stats(self.late + other.late, self.beyond + other.beyond,
-                     self.full + other.full)
+    def __add__(self, other: 'TransactionStats') -> 'TransactionStats':
+        return TransactionStats(self.late + other.late,
+                                self.beyond + other.beyond,
+                                self.full + other.full)
 
 
-class Edges(objects.Source):
+class Edges(objects.ProgramSource):
     """A source of transactions: reads them from the maps of its programs."""
 
     def __init__(self) -> None:
@@ -138,7 +141,8 @@ class Edges(objects.Source):
             self._parts.clear(objects.key(server))
             self._peers.clear(objects.key(server))
 
-    def read(self, register: monitor_servers.Register) -> dict[str, Seen]:
+    def read(self, register: monitor_servers.Register
+             ) -> dict[str, ServerTransactions]:
         """Returns the transactions of all servers by UUID.
 
         The servers beyond the bounds have the name ``other``.
@@ -155,10 +159,10 @@ class Edges(objects.Source):
         """Returns the places of the servers that the source counts for."""
         return register.shown
 
-    def stats(self) -> Stats:
+    def stats(self) -> TransactionStats:
         """Returns how many transactions are missing or not told apart."""
         data = self._stats.get(objects.key(0))
-        return Stats(*_STATS.unpack(data)) if data else Stats()
+        return TransactionStats(*(_STATS.unpack(data) if data else ()))
 
     def _all_edges(self) -> Iterator[tuple[int, Peer, Edge]]:
         for key, data in self._edges.items():
@@ -182,10 +186,11 @@ class Transactions(Edges):
             self.object.walk('iter/task_file')
 
 
-def _seen(edges: Mapping[Peer, Edge], parts: bytes) -> Seen:
+def _seen(edges: Mapping[Peer, Edge], parts: bytes) -> ServerTransactions:
     """Returns a server from its edges and the bytes of ``struct parts``."""
-    return Seen(edges, histogram.Histogram.decode(parts[:histogram.SIZE]),
-                histogram.Histogram.decode(parts[histogram.SIZE:]))
+    return ServerTransactions(
+        edges, histogram.Histogram.decode(parts[:histogram.SIZE]),
+        histogram.Histogram.decode(parts[histogram.SIZE:]))
 
 
 def _address(data: bytes

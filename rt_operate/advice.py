@@ -30,7 +30,7 @@ _COUNTS = 10
 
 
 @dataclasses.dataclass(frozen=True)
-class Measured:
+class MeasuredLoad:
     """What was seen of a server.
 
     :ivar counts: requests in each of equal parts of the time
@@ -93,7 +93,7 @@ class Measured:
 
 
 @dataclasses.dataclass(frozen=True)
-class Advice:
+class ReservationAdvice:
     """What to reserve, and how far to trust that.
 
     :ivar measured_us: the percentile as it is
@@ -112,8 +112,8 @@ class Advice:
     doubts: tuple[str, ...]
 
 
-def advise(measured: Measured, target: rt_load.Target,
-           kernel: rt_kernel.Kernel) -> Advice:
+def advise(measured: MeasuredLoad, target: rt_load.Target,
+           kernel: rt_kernel.Kernel) -> ReservationAdvice:
     """The smallest reservation that meets a target, whatever runs beside.
 
     It is for the most that the load may be, by what was seen of it.
@@ -126,7 +126,7 @@ def advise(measured: Measured, target: rt_load.Target,
     part = target.percentile or 0.99
     most = measured.most
     wanted = planner.plan(planner.Question(most, target, kernel=kernel))
-    return Advice(
+    return ReservationAdvice(
         measured.took.quantile_ns(part) / 1000,
         _predicted_us(load, measured.reservation, kernel, part),
         wanted, contended.predict(most, wanted, kernel=kernel
@@ -146,7 +146,7 @@ def _predicted_us(load: rt_load.Load,
         return None  # it serves fewer than come
 
 
-def _doubts(measured: Measured, part: float) -> Iterator[str]:
+def _doubts(measured: MeasuredLoad, part: float) -> Iterator[str]:
     above = measured.requests * (1 - part)
     if above < _ENOUGH:
         yield (f'Only {measured.requests} requests were seen, {above:.1f} of '

@@ -195,7 +195,7 @@ def _run(args: argparse.Namespace) -> int:
         # the readings after it.
         until = max(until + watching.pause_ns / _NS_PER_S, time.monotonic())
         outlet.wait(until)
-        outlet.put(watching.look())
+        outlet.put(watching.take_reading())
 
 
 def _once(args: argparse.Namespace) -> int:
@@ -204,7 +204,7 @@ def _once(args: argparse.Namespace) -> int:
     if reason:
         raise errors.ProbeError(f'nothing can be measured: {reason}')
     time.sleep(args.interval / _NS_PER_S)
-    outlets.Lines().put(watching.look(bursts.KEPT))
+    outlets.Lines().put(watching.take_reading(bursts.KEPT))
     return 0
 
 

@@ -81,7 +81,7 @@ class Trace:
 class Meter(Protocol):
     """Measures the CPU time that is used while a burst runs."""
 
-    def look(self, gone_ns: int) -> tuple[int, int]:
+    def read(self, gone_ns: int) -> tuple[int, int]:
         """Returns two CPU times, in ns.
 
         The first is that of all threads since the burst began; the second
@@ -99,7 +99,7 @@ class GroupMeter:
         self._own = time.thread_time_ns()
         self._first = self._used = used_ns()
 
-    def look(self, gone_ns: int) -> tuple[int, int]:
+    def read(self, gone_ns: int) -> tuple[int, int]:
         # This call comes first, because it makes the kernel charge what the
         # thread has used.
         own = time.thread_time_ns()
@@ -119,7 +119,7 @@ class MachineMeter:
         self._begin, self._away = time.monotonic_ns(), 0
         self._switches = _switches()
 
-    def look(self, gone_ns: int) -> tuple[int, int]:
+    def read(self, gone_ns: int) -> tuple[int, int]:
         switches = _switches()
         others = gone_ns if switches != self._switches else 0
         self._switches = switches
@@ -247,7 +247,7 @@ def _spin(order: Order, parent: int) -> Trace:
         # the kernel charge the thread, which may use up the budget.
         gone, before = now - before, now
         if gone > _GAP_NS:
-            used, others = meter.look(gone)
+            used, others = meter.read(gone)
             seen_gaps.append(gaps.Gap(now - gone, now, used, others))
             own = time.thread_time_ns() - cost
             stopped = _stop(order, seen_gaps, used, own, parent)
@@ -255,7 +255,7 @@ def _spin(order: Order, parent: int) -> Trace:
                 stopped = ''
             read = now
         elif now - read >= _READ_NS:
-            used, _ = meter.look(0)
+            used, _ = meter.read(0)
             read = now
             if _checked(order, used, now - begin):
                 stopped = ''

@@ -104,7 +104,7 @@ class Watch:
         """The time to wait before the next reading."""
         return self._closer.pause_ns(self.period_ns or DEFAULT_PERIOD_NS)
 
-    def look(self, most_bursts: int = 1) -> report.Report:
+    def take_reading(self, most_bursts: int = 1) -> report.Report:
         """Takes a reading and reports on it; starts again after an error.
 
         :param most_bursts: the most bursts to take for this report

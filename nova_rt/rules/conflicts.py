@@ -62,7 +62,7 @@ def check(extra_specs: Mapping[str, Any],
             advice=ADVICE)
 
 
-def of_image(image_meta: Any) -> dict[str, Any]:
+def image_properties_of(image_meta: Any) -> dict[str, Any]:
     """Returns the values of IMAGE_PROPERTIES in an objects.ImageMeta.
 
     :param image_meta: None if the server has no image

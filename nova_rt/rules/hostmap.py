@@ -56,14 +56,14 @@ class Stranger:
 
     :ivar uuid: the uuid of the domain
     :ivar name: the name of the domain in libvirt
-    :ivar held: the reservations that the guest holds, and their pCPUs
+    :ivar shares: the reservations that the guest holds, and their pCPUs
     :ivar elsewhere: where Nova's database has the server: "on host1", or "on
         no host"; '' if the database has no such server
     """
 
     uuid: str
     name: str
-    held: tuple[cpus.Claim, ...]
+    shares: tuple[cpus.Claim, ...]
     elsewhere: str = ''
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ class Stranger:
         """The reservations that the guest holds, as a text."""
         return ' and '.join(
             f'{share} on pCPU{"s" * (len(ids) > 1)} '
-            f'{cpulist.format_ids(sorted(ids))}' for ids, share in self.held)
+            f'{cpulist.format_ids(sorted(ids))}' for ids, share in self.shares)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,7 +126,7 @@ def inventories(empty: cpus.CpuBandwidth,
     pools = 1 if empty.replicated else pcpus
     taken = collections.Counter[str]()
     for stranger in strangers:
-        for ids, share in stranger.held:
+        for ids, share in stranger.shares:
             taken.update(amounts(len(ids), share.bandwidth))
     return {
         RESOURCE_CLASS: _inventory(pcpus, empty.cap, empty.total,
@@ -182,7 +182,8 @@ def _encode(host: HostMap) -> str:
         data['strangers'] = [
             (stranger.uuid, stranger.name[:_NAME_LENGTH],
              [(share.runtime_us, share.period_us, list(ids))
-              for ids, share in stranger.held]) for stranger in host.strangers]
+              for ids, share in stranger.shares])
+            for stranger in host.strangers]
     elsewhere = {stranger.uuid: stranger.elsewhere[:_NAME_LENGTH]
                  for stranger in host.strangers if stranger.elsewhere}
     if host.release:

@@ -11,12 +11,12 @@ import subprocess
 import sys
 import time
 
-from nova_rt.machine.host import sched
 from nova_rt.machine.kernel import base
 from nova_rt.machine.kernel import detect
 from nova_rt.machine.kernel import fs
 from nova_rt.machine.kernel import survey
 from nova_rt.machine import privsep
+from nova_rt.machine.privsep import sched_setattr
 from nova_rt.machine.trial import temporary
 from nova_rt.rules import exception
 
@@ -132,7 +132,7 @@ class Stage:
         """Puts a task in, with the policy for which the reservation is."""
         if self.kind == THREAD:
             (self._paths[1] / 'cgroup.procs').write_text(str(task.pid))
-            sched.start(task.pid, round(share * period_us), period_us)
+            sched_setattr.start(task.pid, round(share * period_us), period_us)
             return
         for path in self._paths:
             (path / 'cgroup.procs').write_text(str(task.pid))

@@ -53,7 +53,7 @@ class Function:
         self._profile, self._group = profile, group
         self._folder, self._counter = folder, str(folder / _COUNTER)
         load.begin(self._counter)
-        self._network = rt_network.Network(group)
+        self._network = rt_network.Namespaces(group)
         self._started: list[tuple[Sequence[str], subprocess.Popen[str]]] = []
         capture.write(str(folder / _CAPTURE))
         for name, text in profile.files.items():

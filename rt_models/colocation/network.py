@@ -46,7 +46,7 @@ _SCRIPTS = {rt_profile.Namespace.CLIENT: _CLIENT,
             rt_profile.Namespace.SERVER: _SERVER}
 
 
-class Network:
+class Namespaces:
     """The namespaces of one function.
 
     :param group: the group of the processes that keep the namespaces

@@ -167,7 +167,7 @@ def _responses_us(kernel: rt_kernel.Kernel, server: cpu.Station,
     """Simulates until all requests are done; neighbours are always busy."""
     requests, reservation = server.requests, server.reservation
     share = server.budget_us / reservation.period_us
-    fluid = lone.responses_us(traffic.Requests(
+    fluid = lone.responses_us(traffic.Arrivals(
         requests.arrivals_us, requests.works_us / share), 1.0, 1.0)
     until_us = float(requests.arrivals_us[-1] + fluid[-1]
                      + 2 * kernel.late_us(server.budget_us,

@@ -27,7 +27,7 @@ CAVEAT = ('The ranges of CHR come from one host with 112 cores, in steps of '
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Question:
+class PinningQuestion:
     """The server to be placed, and the hosts.
 
     :ivar host_cores: the number of cores of each kind of host
@@ -71,14 +71,14 @@ class HostSize:
 class Advice:
     """The placement, with its rules in the order in which they apply."""
 
-    placement: rules.Placement
-    reasons: tuple[rules.Rule, ...]
-    warnings: tuple[rules.Rule, ...]
+    placement: rules.CpuPlacement
+    reasons: tuple[rules.PinningRule, ...]
+    warnings: tuple[rules.PinningRule, ...]
     range: core_ratio.Range
     sizes: tuple[HostSize, ...]
 
 
-def advise(question: Question) -> Advice:
+def advise(question: PinningQuestion) -> Advice:
     """Returns the placement that follows from the rules."""
     placement, reasons = _placement(question)
     return Advice(
@@ -88,45 +88,45 @@ def advise(question: Question) -> Advice:
               for cores in sorted(set(question.host_cores))))
 
 
-def _placement(question: Question
-               ) -> tuple[rules.Placement, tuple[rules.Rule, ...]]:
+def _placement(question: PinningQuestion
+               ) -> tuple[rules.CpuPlacement, tuple[rules.PinningRule, ...]]:
     if question.vm:
         return _of_vm(question)
     is_cpu = question.app_class is workload.AppClass.CPU
     rule = rules.PINNED_CONTAINER if is_cpu else rules.PINNED_IO
     small = (rules.SMALL,) if question.vcpus <= SMALL else ()
     if question.reservations:
-        return rules.Placement.RESERVED, (*small, rule, rules.NOT_SHARED)
+        return rules.CpuPlacement.RESERVED, (*small, rule, rules.NOT_SHARED)
     if question.dedicated:
-        return rules.Placement.DEDICATED, (*small, rule)
+        return rules.CpuPlacement.DEDICATED, (*small, rule)
     if not is_cpu:
-        return rules.Placement.NESTED, (*small, rules.IO_NESTED)
-    return rules.Placement.SHARED, (rules.RANGES,)
+        return rules.CpuPlacement.NESTED, (*small, rules.IO_NESTED)
+    return rules.CpuPlacement.SHARED, (rules.RANGES,)
 
 
-def _of_vm(question: Question
-           ) -> tuple[rules.Placement, tuple[rules.Rule, ...]]:
+def _of_vm(question: PinningQuestion
+           ) -> tuple[rules.CpuPlacement, tuple[rules.PinningRule, ...]]:
     if question.app_class is workload.AppClass.CPU:
-        return rules.Placement.SHARED, (rules.VM_UNPINNED,)
+        return rules.CpuPlacement.SHARED, (rules.VM_UNPINNED,)
     if question.reservations:
-        return rules.Placement.RESERVED, (rules.NOT_SHARED,)
+        return rules.CpuPlacement.RESERVED, (rules.NOT_SHARED,)
     # A container within the VM is better than the VM alone.
-    return rules.Placement.NESTED, (rules.IO_NESTED,)
+    return rules.CpuPlacement.NESTED, (rules.IO_NESTED,)
 
 
-def _warnings(question: Question, placement: rules.Placement
-              ) -> Iterator[rules.Rule]:
-    if placement is rules.Placement.SHARED:
+def _warnings(question: PinningQuestion, placement: rules.CpuPlacement
+              ) -> Iterator[rules.PinningRule]:
+    if placement is rules.CpuPlacement.SHARED:
         yield rules.NOT_SHARED
         if not question.vm and question.vcpus <= SMALL:
             yield rules.SMALL
-    if placement is rules.Placement.DEDICATED:
+    if placement is rules.CpuPlacement.DEDICATED:
         yield rules.NO_QUOTA
-    if question.vm or placement is rules.Placement.NESTED:
+    if question.vm or placement is rules.CpuPlacement.NESTED:
         yield rules.HEADROOM
 
 
-def _size(question: Question, cores: int) -> HostSize:
+def _size(question: PinningQuestion, cores: int) -> HostSize:
     wanted = core_ratio.RANGES[question.app_class]
     vcpus = question.vcpus
     percent = core_ratio.percent(vcpus, cores)
@@ -141,7 +141,7 @@ def _size(question: Question, cores: int) -> HostSize:
     return HostSize(cores, vcpus / cores, not advice, advice)
 
 
-def extra_specs(question: Question, placement: rules.Placement
+def extra_specs(question: PinningQuestion, placement: rules.CpuPlacement
                 ) -> dict[str, str]:
     """Returns the extra specs of a flavor for a placement.
 
@@ -150,9 +150,9 @@ def extra_specs(question: Question, placement: rules.Placement
     """
     specs = {reservation.FLAVOR_PREFIX + workload.CLASS_KEY:
              str(question.app_class)}
-    if placement is rules.Placement.DEDICATED:
+    if placement is rules.CpuPlacement.DEDICATED:
         specs['hw:cpu_policy'] = 'dedicated'
-    if placement is rules.Placement.RESERVED:
+    if placement is rules.CpuPlacement.RESERVED:
         for key, value in zip(reservation.KEYS, _WHOLE, strict=True):
             specs[reservation.FLAVOR_PREFIX + key] = str(value)
     return specs

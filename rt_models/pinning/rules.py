@@ -15,7 +15,7 @@ HERE = 'measured here: doc/source/reference/papers'
 _UPSTREAM = 'Kubernetes issues 67577 and 51135'
 
 
-class Placement(enum.StrEnum):
+class CpuPlacement(enum.StrEnum):
     """A way in which a server has its CPUs."""
 
     RESERVED = 'reserved'
@@ -25,7 +25,7 @@ class Placement(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rule:
+class PinningRule:
     """A rule as a sentence, with its source."""
 
     name: str
@@ -33,33 +33,33 @@ class Rule:
     source: str
 
 
-SMALL = Rule(
+SMALL = PinningRule(
     'small-container', 'A container of one or two cores must not be left to '
     'share all cores of a host.', PAPER.format(1))
-PINNED_CONTAINER = Rule(
+PINNED_CONTAINER = PinningRule(
     'cpu-pinned-container', 'A CPU-bound workload has the least overhead in '
     'a container with CPUs of its own.', PAPER.format(2))
-VM_UNPINNED = Rule(
+VM_UNPINNED = PinningRule(
     'cpu-vm-unpinned', 'A VM with a CPU-bound workload gains nothing from '
     'pinning.', PAPER.format(3))
-PINNED_IO = Rule(
+PINNED_IO = PinningRule(
     'io-pinned-container', 'An IO-bound workload is best off in a container '
     'with CPUs of its own, where it can have one.', PAPER.format(4))
-IO_NESTED = Rule(
+IO_NESTED = PinningRule(
     'io-container-in-vm', 'An IO-bound workload that cannot have a container '
     'with CPUs of its own is better off in a container within a VM than in '
     'a VM or a shared container.', PAPER.format(4))
-RANGES = Rule(
+RANGES = PinningRule(
     'chr', 'A shared container should have a CHR within the range of its '
     'class.', PAPER.format(5))
-NOT_SHARED = Rule(
+NOT_SHARED = PinningRule(
     'no-pinning-to-shared-cpus', 'Never pin a server to CPUs that others '
     'use: that was slower than no pinning at all.', HERE)
-NO_QUOTA = Rule(
+NO_QUOTA = PinningRule(
     'no-quota-on-dedicated-cpus', 'Do not set a quota on dedicated CPUs: a '
     'quota gives the server less than the CPUs that are paid for.',
     _UPSTREAM)
-HEADROOM = Rule(
+HEADROOM = PinningRule(
     'emulator-threads', 'Leave CPU time for the threads of the hypervisor, '
     'beside the vCPU threads.', 'cocoon issue 203')
 

@@ -13,7 +13,7 @@ from nova_rt.cli import base
 from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
 from rt_models.model import load as rt_load
-from rt_monitor import look as monitor_look
+from rt_monitor import snapshot as monitor_snapshot
 from rt_monitor import transactions
 from rt_operate import advice as rt_advice
 from rt_operate.commands import answer as rt_answer
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _uuid(look: monitor_look.Look, wanted: str) -> str:
+def _uuid(look: monitor_snapshot.Snapshot, wanted: str) -> str:
     """Returns the UUID of the server with this UUID or name.
 
     :raises CannotMonitor: when no server or several servers match
@@ -89,8 +89,8 @@ def _uuid(look: monitor_look.Look, wanted: str) -> str:
     return uuids[0]
 
 
-def seen(looks: Sequence[monitor_look.Look], uuid: str
-         ) -> rt_advice.Measured:
+def seen(looks: Sequence[monitor_snapshot.Snapshot], uuid: str
+         ) -> rt_advice.MeasuredLoad:
     """Returns what was measured of a server over consecutive looks.
 
     :param looks: each counts from the look before it
@@ -98,9 +98,9 @@ def seen(looks: Sequence[monitor_look.Look], uuid: str
     server = looks[-1].servers[uuid]
     totals = [look.answered[uuid].total(transactions.Role.SERVER).took
               for look in looks if uuid in look.answered]
-    usages = [look.seen[uuid].whole for look in looks if uuid in look.seen]
+    usages = [look.usages[uuid].whole for look in looks if uuid in look.usages]
     granted = server.reservation
-    return rt_advice.Measured(
+    return rt_advice.MeasuredLoad(
         [total.count for total in totals],
         sum(look.span_s for look in looks),
         sum(usage.totals.ran for usage in usages) / 1e9,
@@ -111,8 +111,8 @@ def seen(looks: Sequence[monitor_look.Look], uuid: str
         sum(usage.counts.exhausted for usage in usages))
 
 
-def _lines(measured: rt_advice.Measured, advice: rt_advice.Advice,
-           part: float) -> list[str]:
+def _lines(measured: rt_advice.MeasuredLoad,
+           advice: rt_advice.ReservationAdvice, part: float) -> list[str]:
     name = rt_answer.percent(part)
     lines = [f'Requests: {measured.rate_hz:.1f} a second, '
              f'{measured.cpu_us / _US_PER_MS:.3f} ms of CPU time each.',

@@ -16,7 +16,7 @@ from nova_rt.machine.host import namespaces
 from nova_rt.rules import exception
 from rt_monitor import aggregation
 from rt_monitor import groups
-from rt_monitor import look as monitor_look
+from rt_monitor import snapshot as monitor_snapshot
 from rt_monitor import table
 
 EPILOG = ('Exit status: 0 done, 1 the servers cannot be watched or there is '
@@ -112,14 +112,14 @@ def run_top(args: argparse.Namespace) -> int:
     return 0
 
 
-def grouped(look: monitor_look.Look, args: argparse.Namespace
-            ) -> monitor_look.Look:
+def grouped(look: monitor_snapshot.Snapshot, args: argparse.Namespace
+            ) -> monitor_snapshot.Snapshot:
     """Returns the look with its servers added up as the options say."""
     return aggregation.aggregate(look, args.by) if args.by else look
 
 
 def looks(seconds: float, with_http: bool = False
-          ) -> Iterator[monitor_look.Look]:
+          ) -> Iterator[monitor_snapshot.Snapshot]:
     """Yields, every *seconds*, what happened since the look before.
 
     :param with_http: read requests of HTTP/1, too
@@ -128,22 +128,22 @@ def looks(seconds: float, with_http: bool = False
     """
     host = host_files.Host()
     namespaces.verify(host)
-    with contextlib.closing(monitor_look.Monitor(with_http)) as monitor:
+    with contextlib.closing(monitor_snapshot.Monitor(with_http)) as monitor:
         if all(source.reason for source in monitor.sources):
             raise exception.CannotMonitor(
                 what='this host', reason=monitor.sources[0].reason)
         finder = groups.Finder(host)
         _watch(monitor, finder)
-        before = monitor.look()
+        before = monitor.read()
         while True:
             time.sleep(seconds)
-            now = monitor.look()
+            now = monitor.read()
             yield now.since(before)
             _watch(monitor, finder)
             before = now
 
 
-def _watch(monitor: monitor_look.Monitor, finder: groups.Finder) -> None:
+def _watch(monitor: monitor_snapshot.Monitor, finder: groups.Finder) -> None:
     servers = finder.find()
     monitor.watch(servers)
     monitor.follow(servers)

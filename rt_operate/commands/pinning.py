@@ -50,7 +50,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the subcommand and returns its exit status."""
-    question = advice.Question(
+    question = advice.PinningQuestion(
         workload.AppClass(args.app_class), args.vcpus,
         tuple(args.host_cores), args.vm, args.reservations, args.dedicated)
     advised = advice.advise(question)
@@ -78,7 +78,7 @@ def _lines(advised: advice.Advice, flavor: str) -> Iterator[str]:
     yield flavor
 
 
-def _named(word: str, named: Iterable[rules.Rule]) -> Iterator[str]:
+def _named(word: str, named: Iterable[rules.PinningRule]) -> Iterator[str]:
     for rule in named:
         yield f'{word}: {rule.text} ({rule.source})'
 
@@ -95,5 +95,5 @@ def _data(advised: advice.Advice, flavor: str) -> dict[str, Any]:
         'caveat': advice.CAVEAT, 'flavor': flavor}
 
 
-def _rule(rule: rules.Rule) -> dict[str, str]:
+def _rule(rule: rules.PinningRule) -> dict[str, str]:
     return {'name': rule.name, 'text': rule.text, 'source': rule.source}

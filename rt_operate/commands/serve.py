@@ -21,7 +21,7 @@ _PORTS = 65_536
 
 
 def _parser() -> argparse.ArgumentParser:
-    default = service.Options()
+    default = service.ServiceOptions()
     parser = base.Parser(
         prog=_PROG,
         description='Serves to Prometheus what the servers of this host use '
@@ -89,7 +89,7 @@ def _interval(text: str) -> float:
         f'{text} is not a number between {least:g} and {most:g}')
 
 
-def _push(args: dict[str, Any]) -> push.Options | None:
+def _push(args: dict[str, Any]) -> push.PushOptions | None:
     """Removes the ``--otlp-*`` options from *args* and returns them.
 
     :raises ValueError: when an option misses the option that it needs
@@ -104,7 +104,7 @@ def _push(args: dict[str, Any]) -> push.Options | None:
         raise ValueError('the --otlp-* options need --otlp-endpoint')
     if 'key' in values and 'certificate' not in values:
         raise ValueError('--otlp-key needs --otlp-certificate')
-    return push.Options(**values)
+    return push.PushOptions(**values)
 
 
 def _port(text: str) -> int:
@@ -122,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error('--key and --clients need --certificate')
     arguments = vars(args)
     try:
-        options = service.Options(push_to=_push(arguments), **arguments)
+        options = service.ServiceOptions(push_to=_push(arguments), **arguments)
     except ValueError as error:
         parser.error(str(error))
     try:

@@ -16,8 +16,8 @@ from nova_rt.rules import reservation
 from rt_operate.conformance import outcome
 from rt_operate.conformance import stage as stages
 
-Outcome = outcome.Outcome
-Level = outcome.Level
+Outcome = outcome.CaseOutcome
+Level = outcome.Verdict
 
 _PERIOD = 100_000
 #: A multiple of all periods in this module.
@@ -93,7 +93,7 @@ def overfull(stage: stages.Stage, tolerance: float) -> Outcome:
     try:
         stage.group('b', 60_000, _PERIOD)
     except exception.KernelError as error:
-        budgets = stage.held('a'), stage.held('b')
+        budgets = stage.budget('a'), stage.budget('b')
         level = (Level.KEPT if budgets == ((60_000, _PERIOD), None)
                  else Level.BROKEN)
         return Outcome('overfull', level, f'{error}')
@@ -124,7 +124,7 @@ def release(stage: stages.Stage, tolerance: float) -> Outcome:
     begin = time.monotonic()
     stage.release('a')
     seconds = time.monotonic() - begin
-    budget = stage.held('a')
+    budget = stage.budget('a')
     return Outcome('release', Level.BROKEN if budget else Level.KEPT,
                    f'in {seconds:.2f} s; the kernel holds '
                    f'{budget or "nothing"}')

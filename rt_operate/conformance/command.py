@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
         1 if hierarchy.controller else 2, chosen_stage.ppm)
     print(report.as_json(facts, outcomes) if args.format == 'json'
           else report.as_text(facts, outcomes))
-    return int(any(result.level is outcome.Level.BROKEN
+    return int(any(result.level is outcome.Verdict.BROKEN
                    for result in outcomes))
 
 
@@ -133,7 +133,7 @@ def _threads(files: 'fs.RealFS', hierarchy: cgroup.Hierarchy
                                    privsep.read_server)
     host_tasks = tasks.Tasks(files)
     try:
-        ppm = admission.ppm(deadline.look(hierarchy.controller))
+        ppm = admission.ppm(deadline.read_other_threads(hierarchy.controller))
         mount = host_tasks.mount_of(host_tasks.cpuset)
         domain = admission.cpus()
     except (OSError, LookupError, ValueError) as error:
@@ -148,7 +148,7 @@ def _prepare(interface: 'kernel_base.KernelInterface') -> int:
 
     :raises KernelError: when the host is not spare or cannot be tried
     """
-    for partition in cgroup.PARTITIONS:
+    for partition in cgroup.GUEST_GROUPS:
         if interface.read(partition):
             raise exception.KernelError(
                 interface=interface.name, group=partition,
@@ -173,7 +173,7 @@ def _cpus() -> tuple[int, int]:
 
 
 def _try(args: argparse.Namespace, chosen_stage: stage.Stage
-         ) -> list[outcome.Outcome]:
+         ) -> list[outcome.CaseOutcome]:
     log = report.Log(args.log)
     outcomes = []
     complaints = _Complaints()
@@ -207,16 +207,16 @@ class _Complaints:
         except OSError:
             self._handle = None
 
-    def outcome(self) -> outcome.Outcome:
+    def outcome(self) -> outcome.CaseOutcome:
         """Returns the outcome of the case ``kernel log``."""
         if self._handle is None:
-            return outcome.Outcome('kernel log', outcome.Level.SKIPPED,
-                                   f'{_KMSG} cannot be read')
+            return outcome.CaseOutcome('kernel log', outcome.Verdict.SKIPPED,
+                                       f'{_KMSG} cannot be read')
         complaints = dict.fromkeys(_COMPLAINT.findall(self._rest()))
         os.close(self._handle)
-        return outcome.Outcome(
+        return outcome.CaseOutcome(
             'kernel log',
-            outcome.Level.BROKEN if complaints else outcome.Level.KEPT,
+            outcome.Verdict.BROKEN if complaints else outcome.Verdict.KEPT,
             '; '.join(complaints) or 'no warning')
 
     def _rest(self) -> str:

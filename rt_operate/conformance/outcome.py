@@ -10,7 +10,7 @@ import enum
 TOLERANCE = 0.02
 
 
-class Level(enum.Enum):
+class Verdict(enum.Enum):
     """Whether a promise was kept."""
 
     KEPT = 'kept'
@@ -21,7 +21,7 @@ class Level(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """The outcome of one case.
 
     :ivar observed: a sentence or figures
@@ -30,13 +30,13 @@ class Outcome:
     """
 
     case: str
-    level: Level
+    level: Verdict
     observed: str
     off: float | None = None
 
 
 def of_shares(case: str, wanted: dict[str, float], found: dict[str, float],
-              tolerance: float, known: str = '') -> Outcome:
+              tolerance: float, known: str = '') -> CaseOutcome:
     """Compares measured shares with promised shares.
 
     :param wanted: the promised shares, by name
@@ -50,16 +50,16 @@ def of_shares(case: str, wanted: dict[str, float], found: dict[str, float],
              for name, share in wanted.items()]
     observed = ', '.join(texts)
     if off <= tolerance:
-        return Outcome(case, Level.KEPT, observed, off)
+        return CaseOutcome(case, Verdict.KEPT, observed, off)
     if known:
-        return Outcome(case, Level.KNOWN, f'{observed}: {known}', off)
-    return Outcome(case, Level.BROKEN, observed, off)
+        return CaseOutcome(case, Verdict.KNOWN, f'{observed}: {known}', off)
+    return CaseOutcome(case, Verdict.BROKEN, observed, off)
 
 
-def worst(outcomes: Iterable[Outcome]) -> float | None:
+def worst(outcomes: Iterable[CaseOutcome]) -> float | None:
     """Returns the largest difference from a promised share, in CPUs.
 
     :returns: None if no promised share was measured
     """
     return max((result.off for result in outcomes if result.off is not None
-                and result.level is not Level.KNOWN), default=None)
+                and result.level is not Verdict.KNOWN), default=None)

@@ -56,7 +56,7 @@ class Log:
             ) from error
 
 
-def as_text(facts: Facts, outcomes: Sequence[outcome.Outcome]) -> str:
+def as_text(facts: Facts, outcomes: Sequence[outcome.CaseOutcome]) -> str:
     """Returns a line for each case; the last line counts them."""
     width = max(len(result.case) for result in outcomes)
     lines = [f'{facts.interface} on Linux {facts.release}, cgroup '
@@ -65,14 +65,14 @@ def as_text(facts: Facts, outcomes: Sequence[outcome.Outcome]) -> str:
               for result in outcomes]
     counts = [
         f'{sum(result.level is level for result in outcomes)} {level.value}'
-        for level in outcome.Level]
+        for level in outcome.Verdict]
     worst = outcome.worst(outcomes)
     if worst is not None:
         counts.append(f'shares within {worst:.4f} of a CPU')
     return '\n'.join([*lines, '', ', '.join(counts)])
 
 
-def as_json(facts: Facts, outcomes: Sequence[outcome.Outcome]) -> str:
+def as_json(facts: Facts, outcomes: Sequence[outcome.CaseOutcome]) -> str:
     """Returns the outcomes as JSON."""
     worst = outcome.worst(outcomes)
     return json.dumps({

@@ -8,8 +8,8 @@ import os
 import pathlib
 import time
 
-from nova_rt.machine.host import sched
 from nova_rt.machine.kernel import base
+from nova_rt.machine.privsep import sched_setattr
 from nova_rt.machine.trial import busy
 from nova_rt.machine.trial import temporary
 from nova_rt.rules import exception
@@ -85,7 +85,7 @@ class Stage(abc.ABC):
         """
 
     @abc.abstractmethod
-    def held(self, name: str) -> tuple[int, int] | None:
+    def budget(self, name: str) -> tuple[int, int] | None:
         """Returns the runtime and period in us of a group in the kernel."""
 
     @abc.abstractmethod
@@ -193,7 +193,7 @@ class GroupStage(Stage):
         self._interface.reserve({self.path(name): base.Budget(
             dict.fromkeys(self.cpus, runtime_us), period_us)})
 
-    def held(self, name: str) -> tuple[int, int] | None:
+    def budget(self, name: str) -> tuple[int, int] | None:
         """Returns the runtime and period in us of a group in the kernel."""
         budget = self._interface.read(self.path(name))
         if budget is None:
@@ -211,7 +211,7 @@ class GroupStage(Stage):
 
     def foreign(self, runtime_us: int, period_us: int) -> busy.Busy:
         process = self.process(os.sched_getaffinity(0))
-        sched.start(process.pid, runtime_us, period_us, reclaim=True)
+        sched_setattr.start(process.pid, runtime_us, period_us, reclaim=True)
         return process
 
     def _take(self, names: Iterable[str]) -> None:

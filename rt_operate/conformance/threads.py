@@ -16,6 +16,7 @@ from nova_rt.machine.host import files
 from nova_rt.machine.host import proc
 from nova_rt.machine.host import sched
 from nova_rt.machine.kernel import deadline
+from nova_rt.machine.privsep import sched_setattr
 from nova_rt.machine.trial import busy
 from nova_rt.machine.trial import temporary
 from nova_rt.rules import cpulist
@@ -64,7 +65,7 @@ class DeadlineStage(stage.Stage):
     def reserve(self, name: str, runtime_us: int, period_us: int) -> None:
         self._start(name, runtime_us, period_us, False)
 
-    def held(self, name: str) -> tuple[int, int] | None:
+    def budget(self, name: str) -> tuple[int, int] | None:
         for process in self._busy.get(name, ()):
             policy = sched.get(process.pid)
             if policy.is_deadline:
@@ -74,7 +75,7 @@ class DeadlineStage(stage.Stage):
     def release(self, name: str) -> None:
         self._confine(name, self._domain)
         for process in self._busy.get(name, ()):
-            sched.stop(process.pid)
+            sched_setattr.stop(process.pid)
 
     def _group(self, name: str, runtime_us: int, period_us: int,
                cpus: Iterable[int], reclaim: bool) -> busy.Busy:
@@ -101,7 +102,8 @@ class DeadlineStage(stage.Stage):
         process, = self._busy[name]
         while True:
             try:
-                sched.start(process.pid, runtime_us, period_us, reclaim)
+                sched_setattr.start(process.pid, runtime_us, period_us,
+                                    reclaim)
                 break
             except OSError as error:
                 if error.errno != errno.EBUSY or time.monotonic() > end:

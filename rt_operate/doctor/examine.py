@@ -33,12 +33,12 @@ TOPICS = (here, kernel, config, kvm, capacity, deadline, starving, interrupts,
           strangers, unserved, containers, confinement, monitor)
 #: The topics whose findings are right even where this process does not see
 #: the tasks and groups of the host.
-ANYWHERE = (here, config)
+OUTSIDE_TOPICS = (here, config)
 
 
 def examine(view: doctor_view.View) -> list[findings.Finding]:
     """Returns the findings of all checks, in the order of the checks."""
-    return [finding for topic in (ANYWHERE if view.outside else TOPICS)
+    return [finding for topic in (OUTSIDE_TOPICS if view.outside else TOPICS)
             for name, check in topic.CHECKS.items()
             for finding in _guarded(name, check, view)]
 

@@ -62,7 +62,7 @@ def exit_status(results: Iterable[Finding]) -> int:
     return 1 if Level.WARNING in levels else 0
 
 
-def some(items: Sequence[object]) -> str:
+def first_few(items: Sequence[object]) -> str:
     """Returns the first few items and the number of those left out."""
     shown = ', '.join(map(str, items[:_SHOWN]))
     rest = len(items) - _SHOWN

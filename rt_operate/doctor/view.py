@@ -72,7 +72,7 @@ class View:
                                     self.interface)
 
     @functools.cached_property
-    def tasks(self) -> proc.Tasks:
+    def tasks(self) -> proc.TaskTable:
         """The tasks of the host.
 
         :raises OSError, ValueError: when /proc cannot be read or understood

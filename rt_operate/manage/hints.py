@@ -67,7 +67,7 @@ def change(instance: Any, hints: Mapping[str, Any]) -> None:
 def _check_claim(instance: Any) -> None:
     """Checks that the server holds a claim, which it needs to start."""
     if (instance.vm_state != vm_states.SHELVED_OFFLOADED
-            and claims.of_instance(instance) is None):
+            and claims.instance_claim(instance) is None):
         raise _refused(instance, 'the server has no reservation now; resize '
                        'it to a flavor with a reservation, or shelve it '
                        'first')
@@ -122,7 +122,7 @@ def _state(instance: Any) -> tuple[
         Mapping[str, Any], reservation.Reservation | None,
         reservation.Reservation | None]:
     """Returns the hints, what the server holds, and what it will get."""
-    claim = claims.of_instance(instance)
+    claim = claims.instance_claim(instance)
     hints = request.hints_of(instance)
     wanted = reservation.from_flavor_and_hints(
         instance.flavor.extra_specs, hints)

@@ -18,7 +18,7 @@ class Report:
         as differences
     """
 
-    view: load.View
+    view: load.CloudView
     differences: list[snapshot.Difference]
     suspects: list[snapshot.Suspect] = dataclasses.field(
         default_factory=list)

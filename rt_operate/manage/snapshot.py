@@ -62,16 +62,16 @@ class Leaf:
     """A group of a running guest that holds its budget, or should.
 
     :ivar wanted: the budget by the claim; None for no budget
-    :ivar held: the budget in the kernel; None for no budget
+    :ivar budget: the budget in the kernel; None for no budget
     """
 
     group: str
     wanted: base.Budget | None
-    held: base.Budget | None
+    budget: base.Budget | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Kernel:
+class KernelBudgets:
     """The budgets in the kernel of one host.
 
     :ivar replicated: a runtime is granted on every pCPU
@@ -91,7 +91,7 @@ Amounts = Mapping[str, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Host:
+class HostSnapshot:
     """A compute node.
 
     :ivar provider: the UUID of the node, which is also the UUID of its root
@@ -112,7 +112,7 @@ class Host:
     inventories: Mapping[str, Mapping[str, float]] = dataclasses.field(
         default_factory=dict)
     fates: Mapping[str, Fate] = dataclasses.field(default_factory=dict)
-    kernel: Kernel | None = None
+    kernel: KernelBudgets | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

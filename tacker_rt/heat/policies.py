@@ -58,13 +58,13 @@ class CpuReservation(_Policy):
     toscatype = 'tacker_rt.policies.CpuReservation'
 
 
-class ResponseTime(_Policy):
+class ResponseTimePolicy(_Policy):
     """A policy that reserves what a response time needs."""
 
     toscatype = 'tacker_rt.policies.ResponseTime'
 
 
-class Workload(_Policy):
+class WorkloadPolicy(_Policy):
     """A policy that says what its targets run."""
 
     toscatype = 'tacker_rt.policies.Workload'

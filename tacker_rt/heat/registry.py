@@ -15,8 +15,8 @@ CLASSES = (
     sol001.VduCompute,
     scaling.ScalingAspects,
     policies.CpuReservation,
-    policies.ResponseTime,
-    policies.Workload,
+    policies.ResponseTimePolicy,
+    policies.WorkloadPolicy,
 )
 
 

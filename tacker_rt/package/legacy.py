@@ -63,7 +63,7 @@ def members(path: Path, *, image: str | None = None,
         csar.META: pack.meta(folder + _VNFD),
         folder + _VNFD: _dump(_template(path, nodes)),
         f'{csar.BASE_HOT}/{FLAVOUR}/{translate.MAIN}': _dump(hot)}
-    for name, file in typefiles.named(_ETSI, etsi).items():
+    for name, file in typefiles.find_by_name(_ETSI, etsi).items():
         content[folder + name] = file
     return content
 

@@ -41,7 +41,7 @@ from tacker_rt.vnfd import unread
 
 Carrier = statements.Carrier
 Input = statements.Input
-Source = statements.Source
+Source = statements.StatementSource
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def examine(files: Mapping[str, Any], *, flavour: str | None = None,
         stack = [*wishes.get(name, ()), *stated.get(name, ()),
                  *own.statements]
         vdus[name] = _combine(part, own, stack, workloads.get(name, {}))
-    unread.look(files, parts, found)
+    unread.find_unread(files, parts, found)
     return vdus, list(dict.fromkeys(found))
 
 

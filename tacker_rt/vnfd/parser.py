@@ -25,7 +25,7 @@ def stage(template: Mapping[Any, Any], name: str, directory: Path) -> Path:
     in the working directory first.
     """
     content = dict(template)
-    content['imports'] = typefiles.pointed(template, name, directory)
+    content['imports'] = typefiles.absolute_imports(template, name, directory)
     if not content['imports']:
         del content['imports']
     target = directory / name

@@ -57,7 +57,7 @@ _PROPERTIES = {
         lambda value: rt_load.largest_runtime_us(_ANY_PERIOD_US, value),
         f'give for example {defaults.MAX_SHARE}', defaults.MAX_SHARE),
 }
-_FORM = statements.Form(statements.Source.POLICY,
+_FORM = statements.Form(statements.StatementSource.POLICY,
                         {statements.PERIOD: 'period_us'}, open=False)
 
 
@@ -89,7 +89,7 @@ def read(place: problem.Place, properties: dict[Any, Any],
                   'requests to one vCPU')
         return None
     return statements.Statement(
-        statements.Source.POLICY,
+        statements.StatementSource.POLICY,
         {statements.RUNTIME: runtime, statements.PERIOD: period},
         place=place)
 

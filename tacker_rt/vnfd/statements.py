@@ -23,7 +23,7 @@ CARRIER_KEY = 'cpu.rt_carrier'
 _CARRIER_KEYS = (CARRIER_KEY, 'carrier')
 
 
-class Source(enum.StrEnum):
+class StatementSource(enum.StrEnum):
     """The places where a reservation can stand, the strongest first."""
 
     REQUEST = 'request'
@@ -57,7 +57,7 @@ class Statement:
     :ivar place: the place, for messages
     """
 
-    source: Source
+    source: StatementSource
     values: Mapping[str, int | Input]
     carrier: Carrier | None = None
     place: problem.Place | None = dataclasses.field(
@@ -75,19 +75,19 @@ class Form:
     :ivar strings: whether the TOSCA type only takes numbers in quotes
     """
 
-    source: Source
+    source: StatementSource
     names: Mapping[str, str]
     open: bool = True
     strings: bool = False
 
 
 _HINTS = {key: key for key in reservation.KEYS}
-REQUEST = Form(Source.REQUEST, {**_HINTS, CARRIER_KEY: CARRIER_KEY})
-REQUIREMENTS = Form(Source.REQUIREMENTS, _HINTS, strings=True)
-CAPABILITY = Form(Source.CAPABILITY, _HINTS, strings=True)
-ALLOCATION = Form(Source.ALLOCATION, _HINTS)
-POLICY = Form(Source.POLICY, {RUNTIME: 'runtime_us', PERIOD: 'period_us'},
-              open=False)
+REQUEST = Form(StatementSource.REQUEST, {**_HINTS, CARRIER_KEY: CARRIER_KEY})
+REQUIREMENTS = Form(StatementSource.REQUIREMENTS, _HINTS, strings=True)
+CAPABILITY = Form(StatementSource.CAPABILITY, _HINTS, strings=True)
+ALLOCATION = Form(StatementSource.ALLOCATION, _HINTS)
+POLICY = Form(StatementSource.POLICY,
+              {RUNTIME: 'runtime_us', PERIOD: 'period_us'}, open=False)
 
 #: Returns the value of an input, see :class:`tacker_rt.vnfd.inputs.Inputs`.
 Resolve = Callable[[problem.Place, str, Any], Any]

@@ -52,8 +52,8 @@ def imports(template: Mapping[Any, Any]) -> Iterator[str]:
                    else name)
 
 
-def pointed(template: Mapping[Any, Any], file: str, directory: Path
-            ) -> list[dict[str, Any]]:
+def absolute_imports(template: Mapping[Any, Any], file: str, directory: Path
+                     ) -> list[dict[str, Any]]:
     """Returns the imports of *file*, with paths in *directory*."""
     return [{f'import_{number}': {
         **entry, 'file': str(directory / below(file, entry['file']))}}
@@ -81,7 +81,7 @@ def _check(file: str, template: Mapping[Any, Any]) -> None:
                        'write - FILE')
 
 
-def of_tacker() -> Path | None:
+def tacker_directory() -> Path | None:
     """Returns the directory of the types of SOL001 in Tacker.
 
     :returns: None if Tacker is not installed
@@ -148,8 +148,8 @@ def local(folder: Path, file: str, target: str) -> Path | None:
     return path
 
 
-def named(names: Iterable[str], etsi: Path | None = None
-          ) -> dict[str, Path]:
+def find_by_name(names: Iterable[str], etsi: Path | None = None
+                 ) -> dict[str, Path]:
     """Returns our type files and those of ETSI by their names.
 
     :raises InvalidVnfd: when a file does not exist
@@ -158,7 +158,7 @@ def named(names: Iterable[str], etsi: Path | None = None
 
 
 def _known(file: str, target: str, etsi: Path | None) -> Path:
-    for place in (OURS, etsi or of_tacker()):
+    for place in (OURS, etsi or tacker_directory()):
         if place and files.is_plain(target) and (place / target).is_file():
             return place / target
     raise _refused(file, target, 'the imported file does not exist', 'put '

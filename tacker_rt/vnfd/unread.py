@@ -32,8 +32,8 @@ _INPUTS = (_TOPOLOGY, 'inputs')
 _Path = tuple[Any, ...]
 
 
-def look(files: Mapping[str, Any], parts: topology.Topology,
-         found: list[problem.Problem]) -> None:
+def find_unread(files: Mapping[str, Any], parts: topology.Topology,
+                found: list[problem.Problem]) -> None:
     """Adds a problem to *found* for each key that is not read."""
     own_policies = {policy.name for policy in parts.policies
                     if policies.is_ours(policy.type)}

@@ -251,7 +251,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
         return context
 
     def claim(self, server: dict[str, Any]) -> claims.RTClaim | None:
-        return claims.of_instance(self.instance(server))
+        return claims.instance_claim(self.instance(server))
 
     def stats(self, host: str = 'host1') -> dict[str, str]:
         return dict(objects.ComputeNode.get_first_node_by_host_for_old_compat(

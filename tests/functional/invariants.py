@@ -112,7 +112,7 @@ class TestCase(base.TestCase):
         return found
 
     def _is_now(self, claim: claims.RTClaim) -> bool:
-        return claims.of_instance(self.instance(
+        return claims.instance_claim(self.instance(
             {'id': claim.instance_uuid})) == claim
 
     def tracked(self, host: str) -> set[str]:

@@ -38,7 +38,7 @@ class TestCase(base.TestCase):
         return servers.find(nova_context.get_admin_context(), server['id'])
 
     def claim(self, server: dict[str, Any]) -> claims.RTClaim | None:
-        return claims.of_instance(self.stored(server))
+        return claims.instance_claim(self.stored(server))
 
     def host_of(self, server: dict[str, Any]) -> str:
         return str(self.api.get_server(server['id'])[

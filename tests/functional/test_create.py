@@ -13,7 +13,7 @@ import oslo_messaging
 
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
-from nova_rt.services.compute import kept
+from nova_rt.services.compute import counting
 from tests.emulation import numbers
 from tests.functional import base
 
@@ -119,8 +119,8 @@ class CreateTest(base.TestCase):
     def test_starts_of_ordinary_servers_are_not_looked_up(self) -> None:
         flavor = self.rt_flavor(None, None)
         looked_up = self.useFixture(fixtures.MockPatch(
-            'nova_rt.services.compute.kept.instance',
-            side_effect=kept.instance)).mock
+            'nova_rt.services.compute.counting.instance',
+            side_effect=counting.instance)).mock
         server = self.boot(flavor)
         self.api.post_server_action(server['id'], {'reboot': {
             'type': 'HARD'}})

@@ -12,7 +12,7 @@ from nova import context
 from nova import objects
 from nova.tests.fixtures import libvirt as fakelibvirt
 
-from nova_rt.machine.host import sched
+from nova_rt.machine.privsep import sched_setattr
 from nova_rt.rules import hostmap
 from nova_rt.services.compute import claims
 from tests.emulation import groups
@@ -86,7 +86,7 @@ class DeadlineTest(Stock, operations.TestCase):
         server = self.reserved()
         pid = self.domain(server).rt_pid
         thread = self.guests.hosts['host1'].running[pid][2]
-        sched.stop(thread)
+        sched_setattr.stop(thread)
         self.audit()
         self.assert_runs(server, 'host1', 600)
 

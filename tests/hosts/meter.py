@@ -31,7 +31,7 @@ CPUACCT = pathlib.Path('/sys/fs/cgroup/cpuacct')
 
 
 #: moment (ns), CPU time (ns), whether it waits
-Look = tuple[int, int, bool]
+Sample = tuple[int, int, bool]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Window:
 
 
 @dataclasses.dataclass(frozen=True)
-class Looks:
+class Samples:
     """What was seen: at equal intervals, but where the host had no time."""
 
-    seen: Sequence[Look]
+    seen: Sequence[Sample]
 
     def stalls(self) -> list[tuple[int, int]]:
         """When (ns) the vCPU did not ask for the CPU: it waited for QEMU."""
@@ -84,9 +84,9 @@ class Looks:
 
 
 @contextlib.contextmanager
-def watching(domain: str) -> Iterator[list[Look]]:
+def watching(domain: str) -> Iterator[list[Sample]]:
     """A list that holds the looks once the with-block has ended."""
-    found: list[Look] = []
+    found: list[Sample] = []
     with tempfile.TemporaryFile('w+') as output:
         process = subprocess.Popen(
             [sys.executable, '-m', 'tests.hosts.meter', domain],

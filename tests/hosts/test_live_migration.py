@@ -26,7 +26,7 @@ class SharesTestCase(base.HostsTestCase):
             time.sleep(AFTER)
         runtime, period = self.RESERVATION
         share = runtime / period
-        seen = meter.Looks(looks)
+        seen = meter.Samples(looks)
         self.assertGreater(pause.end_ns, pause.begin_ns)
         stalls = seen.stalls()
         found = seen.windows(

@@ -12,7 +12,7 @@ import posixpath
 from typing import Protocol
 
 #: The top groups below which libvirt puts guests, with and without systemd.
-PARTITIONS = ('/machine.slice', '/machine')
+GUEST_GROUPS = ('/machine.slice', '/machine')
 
 #: strerror of the OSError (EINVAL) for a short write, by which HCBS kernels
 #: refuse a value.  The rest of the value must never be sent.

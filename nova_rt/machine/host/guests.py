@@ -61,7 +61,7 @@ def domain(group: str) -> str:
     return group
 
 
-def find(host: host_files.Host, tasks: proc.Tasks, controller: str
+def find(host: host_files.Host, tasks: proc.TaskTable, controller: str
          ) -> list[Guest]:
     """Returns the guests among *tasks*.
 
@@ -77,7 +77,7 @@ def find(host: host_files.Host, tasks: proc.Tasks, controller: str
     return guests
 
 
-def _init(tasks: proc.Tasks, keeper: proc.Task) -> proc.Task | None:
+def _init(tasks: proc.TaskTable, keeper: proc.Task) -> proc.Task | None:
     if keeper.comm != _CONTAINER:
         return None
     return next((task for task in tasks.processes.values()

@@ -46,7 +46,7 @@ class Task:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Tasks:
+class TaskTable:
     """The tasks that a walk over /proc found.
 
     :ivar processes: the first thread of each process, by pid
@@ -59,7 +59,7 @@ class Tasks:
     deadline: tuple[Task, ...]
 
 
-def walk(host: host_files.Host) -> Tasks:
+def walk(host: host_files.Host) -> TaskTable:
     """Returns the tasks of the host, from one walk over /proc.
 
     :raises OSError: when a file cannot be read
@@ -75,7 +75,7 @@ def walk(host: host_files.Host) -> Tasks:
                 real_time.append(task)
             elif task.policy == sched.SCHED_DEADLINE:
                 by_deadline.append(task)
-    return Tasks(processes, tuple(real_time), tuple(by_deadline))
+    return TaskTable(processes, tuple(real_time), tuple(by_deadline))
 
 
 def by_deadline(host: host_files.Host) -> Iterator[Task]:

@@ -49,7 +49,7 @@ class Budget:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Held:
+class GroupState:
     """What a group holds: a runtime for each lane and a period, in us."""
 
     runtimes: Lanes
@@ -64,9 +64,9 @@ class Held:
             for runtime in self.runtimes)
 
     @property
-    def none(self) -> 'Held':
+    def none(self) -> 'GroupState':
         """The same period with a runtime of 0."""
-        return Held((0,) * len(self.runtimes), self.period_us)
+        return GroupState((0,) * len(self.runtimes), self.period_us)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class KernelInterface(abc.ABC):
     def read(self, group: str) -> Budget | None:
         """Returns the budget of *group*; None if it has none."""
 
-    def held(self, group: str) -> Held:
+    def group_state(self, group: str) -> GroupState:
         """Returns what the files of *group* show, also for a parent.
 
         If the groups of an interface keep a part for tasks of their own,
@@ -202,8 +202,8 @@ class KernelInterface(abc.ABC):
         """
         budget = self.read(group)
         if budget is None:
-            return Held((0,), 0)
-        return Held(tuple(budget.runtime_us.values()), budget.period_us)
+            return GroupState((0,), 0)
+        return GroupState(tuple(budget.runtime_us.values()), budget.period_us)
 
     @abc.abstractmethod
     def release(self, groups: Sequence[str]) -> None:

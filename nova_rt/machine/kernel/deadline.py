@@ -176,18 +176,18 @@ def units(runtime: int, period: int) -> int:
 
 def is_vcpu(group: str) -> bool:
     """Checks whether a group is one that libvirt makes for a vCPU."""
-    return (group.startswith(tuple(f'{top}/' for top in cgroup.PARTITIONS))
+    return (group.startswith(tuple(f'{top}/' for top in cgroup.GUEST_GROUPS))
             and bool(_VCPU.fullmatch(posixpath.basename(group))))
 
 
-def look(controller: str) -> list[Other]:
-    """Returns the other threads of this machine; see :func:`others`."""
+def read_other_threads(controller: str) -> list[Other]:
+    """Returns the other threads of this machine; see :func:`other_threads`."""
     host = files.Host()
-    return others(host, proc.by_deadline(host), controller)
+    return other_threads(host, proc.by_deadline(host), controller)
 
 
-def others(host: files.Host, tasks: Iterable[proc.Task], controller: str
-           ) -> list[Other]:
+def other_threads(host: files.Host, tasks: Iterable[proc.Task], controller: str
+                  ) -> list[Other]:
     """Returns the SCHED_DEADLINE threads that are not vCPUs of guests.
 
     Kernel threads are left out, because the kernel does not count the thread

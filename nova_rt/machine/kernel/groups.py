@@ -22,22 +22,22 @@ class Group:
     """A group below the root, by its path in the hierarchy."""
 
     path: str
-    held: base.Held
+    state: base.GroupState
 
     @property
     def budget(self) -> bool:
         """True if the group holds a runtime."""
-        return any(self.held.runtimes)
+        return any(self.state.runtimes)
 
     @property
     def configured(self) -> bool:
         """True if the group has numbers of its own, even if they are 0."""
-        return self.budget or self.held.period_us > 0
+        return self.budget or self.state.period_us > 0
 
     @property
     def ppm(self) -> int:
         """The bandwidth of the fullest lane, in ppm."""
-        return max(self.held.ppm, default=0)
+        return max(self.state.ppm, default=0)
 
 
 class Groups:
@@ -67,13 +67,13 @@ class Groups:
         :raises OSError: when its file cannot be read
         :raises ValueError: when its file has a bad value
         """
-        return Group('/', self._interface.held('/'))
+        return Group('/', self._interface.group_state('/'))
 
     @functools.cached_property
     def partition(self) -> str:
         """The top group of all guests, even if it does not exist yet."""
-        found = [path for path in cgroup.PARTITIONS if path in self.all]
-        systemd, plain = cgroup.PARTITIONS
+        found = [path for path in cgroup.GUEST_GROUPS if path in self.all]
+        systemd, plain = cgroup.GUEST_GROUPS
         return (found or [systemd if '/system.slice' in self.all
                           else plain])[0]
 
@@ -112,10 +112,10 @@ class Groups:
         if group is None:
             return 0
         taken = [sum(lane) for lane in zip(
-            *(child.held.ppm for child in self.charged(path)), strict=True)]
+            *(child.state.ppm for child in self.charged(path)), strict=True)]
         if any(taken) and self._interface.keeps_room(path):
             return 0
-        own = group.held.ppm
+        own = group.state.ppm
         if self._interface.binds_cpus:
             # A group has one runtime for all its CPUs, so that its fullest
             # CPU counts.
@@ -144,7 +144,7 @@ class Groups:
             queue += self._host.children(path)
             name = path.removeprefix(self._mount)
             try:
-                yield Group(name, self._interface.held(name))
+                yield Group(name, self._interface.group_state(name))
             except OSError as error:
                 if not cgroup.is_gone(error):
                     self.unreadable.append(f'{name}: {error}')

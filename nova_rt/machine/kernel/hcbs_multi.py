@@ -92,11 +92,12 @@ class HcbsMulti(two_files.TwoFiles):
             # In a long period the value that stands for 0 counts least.
             journal.set(self._period(path), self.max_period_us)
 
-    def _counted(self, path: str) -> base.Held:
-        return base.Held(self._runtime(path).raw(), self._period(path).get())
+    def _counted(self, path: str) -> base.GroupState:
+        return base.GroupState(self._runtime(path).raw(),
+                               self._period(path).get())
 
-    def _expected(self, path: str, held: base.Held) -> base.Lanes:
-        return base.Held(
+    def _expected(self, path: str, held: base.GroupState) -> base.Lanes:
+        return base.GroupState(
             tuple(new or min(old, _TOKEN_US) for old, new in zip(
                 self._runtime(path).raw(), held.runtimes, strict=True)),
             held.period_us).ppm

@@ -23,7 +23,7 @@ from nova_rt.rules import exception
 #: The extraversion of the first HCBS patches.
 HCBS = 'hcbs'
 
-_FIRST = (*cgroup.PARTITIONS, '/system.slice')
+_FIRST = (*cgroup.GUEST_GROUPS, '/system.slice')
 
 
 class PassiveSurvey(survey.Survey):

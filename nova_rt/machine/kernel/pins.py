@@ -58,12 +58,12 @@ class Pins:
             privsep.free_vcpu(self._group_of(thread, _VCPU),
                               self._tasks.cpuset, thread)
 
-    def are(self, thread: int, cpu: int) -> bool:
+    def is_pinned_to(self, thread: int, cpu: int) -> bool:
         """Checks whether a thread may run on *cpu* only."""
         return os.sched_getaffinity(thread) == {cpu}
 
-    def spare(self, process: int, claimed: Collection[int]
-              ) -> dict[str, tuple[int, ...]]:
+    def keep_others_off(self, process: int, claimed: Collection[int]
+                        ) -> dict[str, tuple[int, ...]]:
         """Keeps QEMU's threads that are not vCPUs off the reserved pCPUs.
 
         On reserved pCPUs these threads would get only the CPU time that the
@@ -81,14 +81,14 @@ class Pins:
                 for group in self._beside(process)}
 
     def put_back(self, before: Mapping[str, tuple[int, ...]]) -> None:
-        """Undoes :meth:`spare`; ignores groups that are gone."""
+        """Undoes :meth:`keep_others_off`; ignores groups that are gone."""
         for group, cpus in before.items():
             if cpus:
                 with contextlib.suppress(FileNotFoundError):
                     self._tasks.confine_group(group, cpus)
 
-    def is_spared(self, process: int, claimed: Collection[int]) -> bool:
-        """Checks whether :meth:`spare` has nothing left to do."""
+    def are_others_off(self, process: int, claimed: Collection[int]) -> bool:
+        """Checks whether :meth:`keep_others_off` has nothing left to do."""
         cpus = self._spare_near(claimed)
         return not cpus or all(
             self._tasks.is_group_confined(group, cpus)

@@ -100,12 +100,12 @@ class RtMax(tree.TreeInterface):
             self._fs.make(self._path(group))
         super().settle(group)
 
-    def _get(self, path: str) -> base.Held:
+    def _get(self, path: str) -> base.GroupState:
         value = Max(self._fs, path).get()
-        return base.Held((value.runtime_us or 0,), value.period_us)
+        return base.GroupState((value.runtime_us or 0,), value.period_us)
 
-    def _put(self, journal: rt_journal.Journal, path: str, held: base.Held
-             ) -> None:
+    def _put(self, journal: rt_journal.Journal, path: str,
+             held: base.GroupState) -> None:
         journal.set(Max(self._fs, path),
                     Value(held.runtimes[0], held.period_us))
 

@@ -46,15 +46,15 @@ class RtMaxCpuset(rt_max.RtMax):
                         if match and match[2] not in ('0', 'max')}
         return base.Budget(runtimes, asked.period_us)
 
-    def _get(self, path: str) -> base.Held:
+    def _get(self, path: str) -> base.GroupState:
         value = rt_max.Max(self._fs, path).get()
         own = self._pinned(path) if value.runtime_us else ()
-        return base.Held(
+        return base.GroupState(
             tuple((value.runtime_us or 0) if cpu in own else 0
                   for cpu in self._cpus), value.period_us)
 
-    def _put(self, journal: rt_journal.Journal, path: str, held: base.Held
-             ) -> None:
+    def _put(self, journal: rt_journal.Journal, path: str,
+             held: base.GroupState) -> None:
         wanted = tuple(cpu for cpu, runtime
                        in zip(self._cpus, held.runtimes, strict=True)
                        if runtime)

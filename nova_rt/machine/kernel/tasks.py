@@ -58,11 +58,11 @@ class Tasks:
         """Returns the top group of all guests on this host."""
         mount = self.mount_of(controller)
         present = self._fs.children(mount)
-        for group in cgroup.PARTITIONS:
+        for group in cgroup.GUEST_GROUPS:
             if mount + group in present:
                 return group
         # Before the first guest there is neither of the two groups.
-        systemd, plain = cgroup.PARTITIONS
+        systemd, plain = cgroup.GUEST_GROUPS
         return systemd if mount + '/system.slice' in present else plain
 
     def confine(self, pid: int, cpus: tuple[int, ...]) -> tuple[int, ...]:

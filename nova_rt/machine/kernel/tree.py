@@ -87,29 +87,29 @@ class TreeInterface(base.KernelInterface):
         super().__init__(fs, hierarchy)
         self._timers = throttle.Timers(time.monotonic())
 
-    def held(self, group: str) -> base.Held:
+    def group_state(self, group: str) -> base.GroupState:
         return self._get(self._path(group))
 
     # The following methods differ between interfaces.
 
     @abc.abstractmethod
-    def _get(self, path: str) -> base.Held:
+    def _get(self, path: str) -> base.GroupState:
         """Returns what a group holds; all 0 for a group without a budget."""
 
     @abc.abstractmethod
-    def _put(self, journal: rt_journal.Journal, path: str, held: base.Held
-             ) -> None:
+    def _put(self, journal: rt_journal.Journal, path: str,
+             held: base.GroupState) -> None:
         """Makes a group hold *held*, by steps that the kernel admits."""
 
     def _clear(self, journal: rt_journal.Journal, path: str) -> None:
         """Takes the budget of a leaf."""
         self._put(journal, path, self._get(path).none)
 
-    def _counted(self, path: str) -> base.Held:
+    def _counted(self, path: str) -> base.GroupState:
         """Returns what the kernel counts for a group."""
         return self._get(path)
 
-    def _expected(self, path: str, held: base.Held) -> base.Lanes:
+    def _expected(self, path: str, held: base.GroupState) -> base.Lanes:
         """Returns the ppm that the kernel counts for a leaf with *held*."""
         return held.ppm
 
@@ -188,8 +188,8 @@ class TreeInterface(base.KernelInterface):
 
     # The following methods write in the order that the kernel admits.
 
-    def _set(self, journal: rt_journal.Journal, leaves: Mapping[str, base.Held]
-             ) -> None:
+    def _set(self, journal: rt_journal.Journal,
+             leaves: Mapping[str, base.GroupState]) -> None:
         levels = self._levels(leaves)
         removed = any(any(level.slack) for level in levels)
         try:
@@ -208,7 +208,7 @@ class TreeInterface(base.KernelInterface):
 
     def _raise(self, journal: rt_journal.Journal,
                parents: Mapping[str, base.Lanes],
-               leaves: Mapping[str, base.Held]) -> None:
+               leaves: Mapping[str, base.GroupState]) -> None:
         for path, runtimes in parents.items():
             # Top down: a child must fit its parent.
             self._put_parent(journal, path, runtimes)
@@ -216,7 +216,7 @@ class TreeInterface(base.KernelInterface):
                 leaf, leaves[leaf])):
             self._put_patiently(journal, path, leaves[path])
 
-    def _levels(self, leaves: Mapping[str, base.Held]) -> list[_Level]:
+    def _levels(self, leaves: Mapping[str, base.GroupState]) -> list[_Level]:
         """Returns the parents of the future *leaves*, top down."""
         held = {path: self._expected(path, leaf)
                 for path, leaf in leaves.items()}
@@ -254,10 +254,10 @@ class TreeInterface(base.KernelInterface):
     def _put_parent(self, journal: rt_journal.Journal, path: str,
                     runtimes: base.Lanes) -> None:
         self._put_patiently(journal, path,
-                            base.Held(runtimes, PARENT_PERIOD_US))
+                            base.GroupState(runtimes, PARENT_PERIOD_US))
 
     def _put_patiently(self, journal: rt_journal.Journal, path: str,
-                       held: base.Held) -> None:
+                       held: base.GroupState) -> None:
         """Writes, and retries while a removed group may return its budget."""
         start = time.monotonic()
         while True:
@@ -282,7 +282,7 @@ class TreeInterface(base.KernelInterface):
                 f'else must have set; set it to {PARENT_PERIOD_US} us')
         return held.runtimes
 
-    def _growth(self, path: str, held: base.Held) -> int:
+    def _growth(self, path: str, held: base.GroupState) -> int:
         return sum(held.ppm) - sum(self._get(path).ppm)
 
     def _total(self, paths: Iterable[str]) -> base.Lanes:
@@ -337,14 +337,14 @@ class TreeInterface(base.KernelInterface):
         """The id of a pCPU for each lane."""
         return self._cpus[:1] if self.replicated else self._cpus
 
-    def _held(self, budget: base.Budget) -> base.Held:
+    def _held(self, budget: base.Budget) -> base.GroupState:
         if self.replicated:
-            return base.Held((max(budget.runtime_us.values()),),
-                             budget.period_us)
-        return base.Held(tuple(budget.runtime_us.get(cpu, 0)
+            return base.GroupState((max(budget.runtime_us.values()),),
+                                   budget.period_us)
+        return base.GroupState(tuple(budget.runtime_us.get(cpu, 0)
                                for cpu in self._cpus), budget.period_us)
 
-    def _budget(self, held: base.Held) -> base.Budget | None:
+    def _budget(self, held: base.GroupState) -> base.Budget | None:
         if not any(held.runtimes):
             return None
         lanes = [held.period_us if runtime < 0 else runtime

@@ -74,11 +74,12 @@ class TwoFiles(tree.TreeInterface):
     def _period(self, path: str) -> rt_journal.Cell:
         return Period(self._fs, path)
 
-    def _get(self, path: str) -> base.Held:
-        return base.Held(self._runtime(path).get(), self._period(path).get())
+    def _get(self, path: str) -> base.GroupState:
+        return base.GroupState(self._runtime(path).get(),
+                               self._period(path).get())
 
-    def _put(self, journal: rt_journal.Journal, path: str, held: base.Held
-             ) -> None:
+    def _put(self, journal: rt_journal.Journal, path: str,
+             held: base.GroupState) -> None:
         # The kernel admits each write with the other value unchanged: a
         # longer period lowers the share, and a shorter one raises it.
         period = self._period(path)
@@ -94,10 +95,9 @@ class TwoFiles(tree.TreeInterface):
         with self._changing([]) as journal:
             if any(self._get(self._root).runtimes):
                 return
-            seed(lambda share: self._put(
-                journal, self._root,
-                base.Held((share,) * len(self._lanes),
-                          tree.PARENT_PERIOD_US)), min(ppm, self._limit()))
+            seed(lambda share: self._put(journal, self._root, base.GroupState(
+                (share,) * len(self._lanes), tree.PARENT_PERIOD_US)),
+                 min(ppm, self._limit()))
 
 
 def seed(put: Callable[[int], None], ppm: int) -> None:

@@ -19,8 +19,8 @@ from oslo_privsep import capabilities
 from oslo_privsep import priv_context
 
 from nova_rt.machine.host import cgroup
-from nova_rt.machine.host import sched
 from nova_rt.machine.host import timers
+from nova_rt.machine.privsep import sched_setattr
 from nova_rt.machine.privsep import scratch
 from nova_rt.rules import cpulist
 
@@ -269,14 +269,14 @@ def set_deadline(group: str, controller: str, thread: int, runtime_us: int,
 
     :param group: as for :func:`set_policy`
     :param runtime_us: 0 to make the thread SCHED_OTHER
-    :raises OSError: as for ``sched.start`` and ``sched.stop``; ESRCH also
-        when the thread is in another group
+    :raises OSError: as for ``sched_setattr.start`` and
+        ``sched_setattr.stop``; ESRCH also when the thread is in another group
     """
     _check_member(group, controller, thread)
     if runtime_us:
-        sched.start(thread, runtime_us, period_us)
+        sched_setattr.start(thread, runtime_us, period_us)
     else:
-        sched.stop(thread)
+        sched_setattr.stop(thread)
 
 
 @cgroup_pctxt.entrypoint

@@ -10,6 +10,7 @@ import pathlib
 import subprocess
 
 from nova_rt.machine.host import sched
+from nova_rt.machine.privsep import sched_setattr
 
 
 def stays_pinned(group: str, cpu: int) -> bool:
@@ -26,10 +27,10 @@ def stays_pinned(group: str, cpu: int) -> bool:
                           stdout=subprocess.DEVNULL) as child:
         try:
             pathlib.Path(group, 'cgroup.procs').write_text(str(child.pid))
-            sched.start(child.pid, *sched.NOTHING)
+            sched_setattr.start(child.pid, *sched_setattr.SMALLEST)
             pathlib.Path(group, 'cpuset.cpus').write_text(str(cpu))
             return (sched.get(child.pid).is_deadline
                     and os.sched_getaffinity(child.pid) == {cpu})
         finally:
-            sched.stop(child.pid)
+            sched_setattr.stop(child.pid)
             child.kill()

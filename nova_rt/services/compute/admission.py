@@ -38,7 +38,8 @@ def check(flavor: Any, image_meta: Any = None) -> None:
     :raises InvalidReservation: when there is a conflict; the message names
         the key if it is a known one
     """
-    conflicts.check(flavor.extra_specs, conflicts.of_image(image_meta))
+    conflicts.check(flavor.extra_specs,
+                    conflicts.image_properties_of(image_meta))
     if _is_bound(flavor, image_meta or image({})):
         raise exception.InvalidReservation(
             source='flavor or image', key='flavor', value=repr(flavor.name),
@@ -57,7 +58,7 @@ def check_image(flavor: Any, image_meta: Any) -> None:
     try:
         check(flavor)
     except exception.InvalidReservation:
-        conflicts.check({}, conflicts.of_image(image_meta))
+        conflicts.check({}, conflicts.image_properties_of(image_meta))
     else:
         check(flavor, image_meta)
 

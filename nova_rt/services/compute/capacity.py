@@ -21,7 +21,7 @@ from nova_rt.services import conf as rt_conf
 from nova_rt import version
 
 
-class Kernel(Protocol):
+class CapacitySource(Protocol):
     """The part of an Enforcer that :func:`measure` uses."""
 
     @property
@@ -123,7 +123,7 @@ def load_policy(name: str) -> cpus.Policy:
             option='packing_policy', value=name, rule=str(error)) from error
 
 
-def measure(conf: Any, kernel: Kernel | None, shared: Collection[int],
+def measure(conf: Any, kernel: CapacitySource | None, shared: Collection[int],
             trouble: str) -> HostCapacity:
     """Returns the capacity of this host.
 
@@ -184,7 +184,7 @@ def _rt_cpus(spec: str | None, shared: Collection[int]) -> tuple[int, ...]:
     return tuple(sorted(ids))
 
 
-def _unavailable(conf: Any, kernel: Kernel | None, trouble: str,
+def _unavailable(conf: Any, kernel: CapacitySource | None, trouble: str,
                  ids: tuple[int, ...]) -> str:
     if not conf.nova_rt.hcbs_scheduler_available:
         return '[nova_rt] hcbs_scheduler_available is false'

@@ -79,7 +79,7 @@ class RTClaim:
             identifier=self.identifier)
 
 
-def of_resources(resources: Iterable[Any] | None) -> list[RTClaim]:
+def parse_resources(resources: Iterable[Any] | None) -> list[RTClaim]:
     """Returns the claims among objects.Resource of any class.
 
     :raises InvalidClaim: when a claim cannot be read
@@ -89,22 +89,22 @@ def of_resources(resources: Iterable[Any] | None) -> list[RTClaim]:
             if resource.resource_class == hostmap.RESOURCE_CLASS]
 
 
-def of_instance(instance: Any) -> RTClaim | None:
+def instance_claim(instance: Any) -> RTClaim | None:
     """Returns the claim of a server, but no claim of a move under way.
 
     :raises InvalidClaim: when the claim cannot be read
     """
-    held = of_resources(instance.resources)
+    held = parse_resources(instance.resources)
     return held[0] if held else None
 
 
-def of_destination(instance: Any) -> RTClaim | None:
+def destination_claim(instance: Any) -> RTClaim | None:
     """Returns the claim on the host that a server is being moved to.
 
     :raises InvalidClaim: when the claim cannot be read
     """
     context = instance.migration_context
-    held = of_resources(context.new_resources if context else None)
+    held = parse_resources(context.new_resources if context else None)
     return held[0] if held else None
 
 
@@ -115,7 +115,7 @@ def on_host(instance: Any, host: str, providers: Collection[str]
     :param providers: uuids of the compute nodes of the host
     :raises InvalidClaim: when a claim cannot be read
     """
-    own = of_resources(instance.resources)
+    own = parse_resources(instance.resources)
     if instance.host == host and not own:
         return None  # The server was resized here to a flavor without one.
     context = instance.migration_context
@@ -123,8 +123,8 @@ def on_host(instance: Any, host: str, providers: Collection[str]
     if context is not None:
         lists += [context.new_resources, context.old_resources]
     for resources in lists:
-        held = of_resources(resource for resource in resources or ()
-                            if resource.provider_uuid in providers)
+        held = parse_resources(resource for resource in resources or ()
+                               if resource.provider_uuid in providers)
         if held:
             return held[0]
     return None

@@ -10,25 +10,25 @@ from nova.compute import task_states
 
 from nova_rt.rules import exception
 from nova_rt.services.compute import claims
-from nova_rt.services.compute import kept
+from nova_rt.services.compute import counting
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Entitlement:
     """The claims by which one guest may hold a budget.
 
-    :ivar held: the claims of its server that count on this host; during a
+    :ivar allowed: the claims of its server that count on this host; during a
         resize there are two, and the guest holds either of them
     :ivar settled: whether Nova has left the guest to itself, so that an
         audit may correct the guest
     """
 
-    held: tuple[claims.RTClaim, ...] = ()
+    allowed: tuple[claims.RTClaim, ...] = ()
     settled: bool = True
 
 
-def of_servers(known: Mapping[str, Any], host: str, counted: Iterable[Any],
-               starts: bool) -> dict[str, Entitlement]:
+def entitlements(known: Mapping[str, Any], host: str, counted: Iterable[Any],
+                 starts: bool) -> dict[str, Entitlement]:
     """Returns the entitlement of each server whose claims can all be read.
 
     :param known: Instances by uuid
@@ -43,13 +43,13 @@ def of_servers(known: Mapping[str, Any], host: str, counted: Iterable[Any],
         try:
             claim = claims.RTClaim.parse(resource.identifier)
         except exception.InvalidClaim:
-            unread.add(kept.server_of(resource))
+            unread.add(counting.server_of(resource))
         else:
             by_server.setdefault(claim.instance_uuid, []).append(claim)
     return {
         uuid: Entitlement(tuple(own), _is_settled(
             known[uuid], host, starts) if own else (
-                not unread and kept.is_over(known[uuid])))
+                not unread and counting.is_over(known[uuid])))
         for uuid, own in by_server.items()
         if uuid in known and uuid not in unread}
 
@@ -59,4 +59,4 @@ def _is_settled(instance: Any, host: str, starts: bool) -> bool:
             instance.task_state == task_states.MIGRATING):
         # libvirt brings the guest, and an event tells when it has started.
         return False
-    return starts or not kept.is_resizing(instance)
+    return starts or not counting.is_resizing(instance)

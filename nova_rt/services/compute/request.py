@@ -56,16 +56,16 @@ def noted_hints(instance: Any) -> dict[str, Any] | None:
     :raises InvalidClaim: when the claim of the server cannot be read
     :raises InvalidReservation: when the note cannot be read
     """
-    noted = of_note(instance, instance.flavor)
+    noted = read_note(instance, instance.flavor)
     if noted is not None:
         return noted
     # Another service may have overwritten the metadata with an older copy.
     # The claim has the hints, too.
-    claim = claims.of_instance(instance)
+    claim = claims.instance_claim(instance)
     return None if claim is None else dict(claim.hints)
 
 
-def of_note(instance: Any, flavor: Any) -> dict[str, Any] | None:
+def read_note(instance: Any, flavor: Any) -> dict[str, Any] | None:
     """Returns the noted hints that count with *flavor*; None without a note.
 
     :raises InvalidReservation: when the note cannot be read

@@ -16,13 +16,13 @@ from typing import Any
 from nova_rt.rules import cpus
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
-from nova_rt.services.compute import kept
+from nova_rt.services.compute import counting
 
 
-def held(found: Iterable[hostmap.Stranger]) -> Iterator[cpus.Claim]:
+def all_shares(found: Iterable[hostmap.Stranger]) -> Iterator[cpus.Claim]:
     """Yields what all strangers hold."""
     for stranger in found:
-        yield from stranger.held
+        yield from stranger.shares
 
 
 def is_elsewhere(instance: Any, host: str) -> bool:
@@ -33,7 +33,7 @@ def is_elsewhere(instance: Any, host: str) -> bool:
     :param instance: a server of which a guest runs on this host
     """
     return (instance.host != host and not instance.deleted
-            and kept.is_over(instance))
+            and counting.is_over(instance))
 
 
 def located(found: Iterable[hostmap.Stranger], elsewhere: Mapping[str, Any]
@@ -68,10 +68,10 @@ def place(found: Iterable[hostmap.Stranger], state: cpus.CpuBandwidth
     """
     placed = []
     for stranger in sorted(found, key=lambda stranger: stranger.uuid):
-        where = tuple(_merged(_places(stranger.held, state)))
+        where = tuple(_merged(_places(stranger.shares, state)))
         state = state.fold(where)
         if where:
-            placed.append(dataclasses.replace(stranger, held=where))
+            placed.append(dataclasses.replace(stranger, shares=where))
     return tuple(placed)
 
 

@@ -22,12 +22,12 @@ from nova_rt.rules import cpus
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
+from nova_rt.services.compute import allocations
 from nova_rt.services.compute import claims
+from nova_rt.services.compute import counting
 from nova_rt.services.compute import entitled
-from nova_rt.services.compute import kept
 from nova_rt.services.compute import neighbours
 from nova_rt.services.compute import overcommit
-from nova_rt.services.compute import paid
 from nova_rt.services.compute import request
 from nova_rt.services.compute import strangers as rt_strangers
 
@@ -62,7 +62,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
 
         :raises InvalidClaim: when a claim cannot be read
         """
-        return claims.of_resources(self._rt_resources())
+        return claims.parse_resources(self._rt_resources())
 
     def rt_known(self, uuid: str) -> list[claims.RTClaim] | None:
         """Returns the claims of a server here; None if they are not known."""
@@ -80,7 +80,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         know the server.
         """
         return uuid in self._rt_plain and uuid not in map(
-            kept.server_of, self._rt_resources())
+            counting.server_of, self._rt_resources())
 
     def rt_state(self) -> cpus.CpuBandwidth:
         """Returns the bandwidth that claims and strangers take of pCPUs.
@@ -88,7 +88,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         :raises InvalidClaim: when a claim cannot be read
         """
         return self._rt_claimed().fold(
-            rt_strangers.held(self.rt_strangers))
+            rt_strangers.all_shares(self.rt_strangers))
 
     def _rt_claimed(self) -> cpus.CpuBandwidth:
         empty: cpus.CpuBandwidth = self.driver.rt_capacity.empty
@@ -218,7 +218,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             if request.is_plain(known[uuid]))
         super()._populate_assigned_resources(context, instance_by_uuid)
         strays, elsewhere = self._rt_keep(context, before, known)
-        self.driver.rt_reconcile(entitled.of_servers(
+        self.driver.rt_reconcile(entitled.entitlements(
             known, self.host, self._rt_resources(), not self._rt_audited))
         self._rt_count_strangers(known, elsewhere)
         self._rt_audited = True
@@ -236,18 +236,18 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             on another host: a list of those with a claim that counts here,
             and, by uuid, those without one, which are not *known*
         """
-        missed = set(map(kept.server_of, before - self._rt_resources()))
+        missed = set(map(counting.server_of, before - self._rt_resources()))
         if not self._rt_audited:
             for name in list(self.compute_nodes):
-                missed |= kept.servers_under_way(context, self.host, name)
+                missed |= counting.servers_under_way(context, self.host, name)
         running = set(self.driver.rt_running())
         strays, elsewhere = [], {}
         for uuid in missed | (running - known.keys()):
-            instance = kept.instance(context, uuid)
+            instance = counting.instance(context, uuid)
             if instance is None:
                 continue
-            held = kept.resources(instance, self.host, self.rt_providers(),
-                                  uuid in running)
+            held = counting.resources(instance, self.host, self.rt_providers(),
+                                      uuid in running)
             self._add_assigned_resources(held)
             gone = rt_strangers.is_elsewhere(instance, self.host)
             if held and gone:
@@ -286,10 +286,10 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             with contextlib.suppress(exception.InvalidClaim):
                 held = [claim for claim in self.rt_claims()
                         if claim.instance_uuid in resting]
-                allocated = paid.allocations(
+                allocated = allocations.by_consumer(
                     self.reportclient, context, provider) if held else None
                 if allocated is not None:
-                    unpaid += paid.missing(held, allocated)
+                    unpaid += allocations.missing(held, allocated)
         return unpaid
 
     def rt_providers(self) -> set[str]:
@@ -324,7 +324,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         """
         try:
             ours = claims.on_host(instance, self.host, self.rt_providers())
-            now = claims.of_instance(instance)
+            now = claims.instance_claim(instance)
         except exception.InvalidClaim:
             return  # _rt_report() reports the claim.
         if now is None or ours is None or ours == now:
@@ -358,7 +358,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                   f'{stray.host}: end the guest here, then hard-reboot the '
                   f'server' for stray in strays),
                 *map(rt_strangers.sentence, self.rt_strangers),
-                *([paid.sentence(unpaid)] if unpaid else ())])
+                *([allocations.sentence(unpaid)] if unpaid else ())])
         except exception.InvalidClaim as error:
             warning = f'this host takes no more reservations: {error}'
         if warning and warning != self._rt_said:

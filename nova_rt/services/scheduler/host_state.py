@@ -84,7 +84,7 @@ def _pcpus(ppm: int) -> float:
     return ppm / reservation.PPM
 
 
-def of_stats(host_state: Any) -> hostmap.HostMap | None:
+def published_map(host_state: Any) -> hostmap.HostMap | None:
     """Returns the map that a host published, from any class of HostState."""
     return hostmap.from_stats(getattr(host_state, 'stats', None) or {})
 
@@ -96,7 +96,7 @@ def map_of(host_state: Any) -> hostmap.HostMap | None:
     """
     if isinstance(host_state, RTHostState):
         return host_state.rt_map
-    return of_stats(host_state)
+    return published_map(host_state)
 
 
 def neighbours_of(host_state: Any) -> rt_neighbours.Neighbours | None:

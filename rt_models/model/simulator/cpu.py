@@ -29,7 +29,7 @@ class Station:
     """
 
     reservation: rt_reservation.Reservation
-    requests: traffic.Requests
+    requests: traffic.Arrivals
     priority: int = 0
     overhead_us: float = 0.0
 

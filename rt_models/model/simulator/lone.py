@@ -14,7 +14,7 @@ from rt_models.model import numeric
 from rt_models.model.simulator import traffic
 
 
-def responses_us(requests: traffic.Requests, runtime_us: float,
+def responses_us(requests: traffic.Arrivals, runtime_us: float,
                  period_us: float) -> numeric.Floats:
     """Returns the response time of each request, in order.
 
@@ -47,7 +47,7 @@ def responses_us(requests: traffic.Requests, runtime_us: float,
     return np.asarray(np.array(ends) - requests.arrivals_us)
 
 
-def _whole_cpu(requests: traffic.Requests) -> numeric.Floats:
+def _whole_cpu(requests: traffic.Arrivals) -> numeric.Floats:
     """Computes end = max(arrival, previous end) + work without a loop."""
     done = np.cumsum(requests.works_us)
     idle = np.maximum.accumulate(

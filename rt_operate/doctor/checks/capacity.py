@@ -87,7 +87,7 @@ def _left(view: doctor_view.View, ppm: int) -> str:
     """Returns, as a clause, how much the running servers leave."""
     if view.groups is None or view.interface is None:
         return ''
-    ppm_by_lane = [group.held.ppm for group
+    ppm_by_lane = [group.state.ppm for group
                    in view.groups.charged(view.groups.partition)]
     left = max(0, ppm - max(map(sum, zip(*ppm_by_lane, strict=True)),
                             default=0))
@@ -140,8 +140,8 @@ def others(view: doctor_view.View) -> Iterator[findings.Finding]:
                           'No group besides that of the servers holds a '
                           'share.')
         return
-    text = findings.some([f'{group.path} {_shares(view, group)}'
-                          for group in holders])
+    text = findings.first_few([f'{group.path} {_shares(view, group)}'
+                               for group in holders])
     yield findings.warning(
         'capacity.others', f'Other groups hold shares that servers cannot '
         f'have: {text}.', release(view, view.interface))
@@ -163,13 +163,13 @@ def unreadable(view: doctor_view.View) -> Iterator[findings.Finding]:
     if view.groups is not None and view.groups.unreadable:
         yield findings.problem(
             'capacity.unreadable', f'The budgets of groups cannot be read or '
-            f'understood: {findings.some(view.groups.unreadable)}.',
+            f'understood: {findings.first_few(view.groups.unreadable)}.',
             'Look at the files of these groups: nova-rt may not know this '
             'kernel.')
 
 
 def _shares(view: doctor_view.View, group: kernel_groups.Group) -> str:
-    return findings.shares(group.held.ppm, view.host.possible)
+    return findings.shares(group.state.ppm, view.host.possible)
 
 
 CHECKS: dict[str, doctor_view.Check] = {

@@ -46,7 +46,7 @@ def capabilities(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def _some(containers: list[guests.Guest]) -> str:
     return (f'{findings.count(len(containers), "container")}, '
-            f'{findings.some(containers)}')
+            f'{findings.first_few(containers)}')
 
 
 def _those(view: doctor_view.View,

@@ -48,7 +48,7 @@ def _finding(name: str, policy: str, stopped: list[str], reserved: int,
     aside = (f'; in {findings.count(rest, "container")} without a budget '
              f'chrt {without}' if rest else '')
     text = (f'chrt fails in containers with a budget, '
-            f'{findings.some(stopped)}')
+            f'{findings.first_few(stopped)}')
     if not stopped:
         return findings.ok(
             name, f'chrt works in {findings.count(reserved, "container")} '

@@ -31,7 +31,7 @@ def ppm(view: doctor_view.View) -> int:
 def _others(view: doctor_view.View) -> list[deadline.Other]:
     """Returns the SCHED_DEADLINE threads that are not vCPUs."""
     controller = view.hierarchy.controller if view.hierarchy else ''
-    return deadline.others(view.host, view.tasks.deadline, controller)
+    return deadline.other_threads(view.host, view.tasks.deadline, controller)
 
 
 def containers(view: doctor_view.View) -> Iterator[findings.Finding]:
@@ -55,7 +55,7 @@ def others(view: doctor_view.View) -> Iterator[findings.Finding]:
     if real_time:
         yield findings.warning(
             name, f'Some processes are SCHED_FIFO or SCHED_RR: '
-            f'{findings.some(real_time)}. vCPUs with a reservation run '
+            f'{findings.first_few(real_time)}. vCPUs with a reservation run '
             f'before these processes, but emulators and guests without a '
             f'reservation do not.',
             'Keep these processes off the pCPUs of guests, or make them '
@@ -73,13 +73,13 @@ def _strangers(threads: list[deadline.Other]) -> findings.Finding:
         return findings.problem(
             name, f'Threads that are not vCPUs are SCHED_DEADLINE and '
             f'reclaim unused bandwidth (SCHED_FLAG_RECLAIM): '
-            f'{findings.some(reclaiming)}. Kernels such as 6.12 also give '
-            f'them bandwidth that is reserved, so nothing can be reserved '
-            f'here.',
+            f'{findings.first_few(reclaiming)}. Kernels such as 6.12 also '
+            f'give them bandwidth that is reserved, so nothing can be '
+            f'reserved here.',
             'Configure their services not to use the flag, or end them.')
     return findings.warning(
         name, f'Threads that are not vCPUs are SCHED_DEADLINE and may run on '
-        f'any pCPU: {findings.some([str(thread) for thread in threads])}.',
+        f'any pCPU: {findings.first_few([*map(str, threads)])}.',
         'Configure their services not to use SCHED_DEADLINE: the bandwidth '
         'that they hold is subtracted from every pCPU.')
 
@@ -100,7 +100,7 @@ def pinned(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.warning(
             name, f'vCPUs with a reservation may run on several pCPUs '
             f'(global EDF), where the kernel guarantees less: '
-            f'{findings.some(unpinned)}.',
+            f'{findings.first_few(unpinned)}.',
             'See the log of nova-compute for the reason why it cannot pin '
             'them.')
     elif vcpus:

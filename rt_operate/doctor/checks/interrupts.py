@@ -52,8 +52,8 @@ def threads(view: doctor_view.View) -> Iterator[findings.Finding]:
             f'{cpulist.format_ids(free_cpus)}, off the pCPUs {where} of '
             f'reservations.')
         return
-    names = findings.some([f'{interrupt.thread} {interrupt.name}'
-                           for interrupt in waiting])
+    names = findings.first_few([f'{interrupt.thread} {interrupt.name}'
+                                for interrupt in waiting])
     yield findings.problem(
         THREADS, f'Interrupts are threads here (PREEMPT_RT or threadirqs), '
         f'and every vCPU with a reservation runs before them.  These may run '
@@ -118,7 +118,7 @@ def per_cpu(view: doctor_view.View) -> Iterator[findings.Finding]:
     if not bound:
         return
     text = (f'Kernel threads that belong to one CPU have to wait for the '
-            f'vCPUs there, and cannot be moved: {findings.some(bound)}')
+            f'vCPUs there, and cannot be moved: {findings.first_few(bound)}')
     ids = [cpu for cpu in sorted(cpus) if cpu not in _offloaded(view)]
     if ids:
         listed = cpulist.format_ids(ids)

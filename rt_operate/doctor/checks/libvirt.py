@@ -19,7 +19,7 @@ def layout(view: doctor_view.View) -> Iterator[findings.Finding]:
     if view.groups is None or view.hierarchy is None:
         return
     name = 'libvirt.layout'
-    partitions = [path for path in cgroup.PARTITIONS
+    partitions = [path for path in cgroup.GUEST_GROUPS
                   if path in view.groups.all]
     if len(partitions) > 1:
         yield findings.warning(
@@ -49,13 +49,13 @@ def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
     if outside:
         yield findings.warning(
             name, f'Guests run outside of {view.groups.partition}: '
-            f'{findings.some([guest.group for guest in outside])}.',
+            f'{findings.first_few([guest.group for guest in outside])}.',
             'Remove <resource><partition> from the definitions of these '
             'guests, or give them no reservation.')
     elif not view.guests:
         yield findings.ok(name, 'No guest runs.')
     else:
-        text = findings.some([
+        text = findings.first_few([
             f'{guest} ({"container" if guest.container else "machine"})'
             for guest in view.guests])
         yield findings.ok(
@@ -94,8 +94,8 @@ def controller(view: doctor_view.View) -> Iterator[findings.Finding]:
     outside = [task for task in view.tasks.real_time
                if view.group_of(task).strip('/')]
     if outside:
-        text = findings.some([f'{task} in {view.group_of(task)}'
-                              for task in outside])
+        text = findings.first_few([f'{task} in {view.group_of(task)}'
+                                   for task in outside])
         yield findings.problem(
             name, f'The cpu controller cannot be enabled for groups (EINVAL) '
             f'while real-time tasks are outside of the root group: {text}.',

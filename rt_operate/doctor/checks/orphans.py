@@ -25,8 +25,9 @@ def orphans(view: doctor_view.View) -> Iterator[findings.Finding]:
                 group.path):
             empty.append(group)
     if empty:
-        text = findings.some([f'{group.path} ({findings.share(group.ppm)})'
-                              for group in empty])
+        text = findings.first_few([
+            f'{group.path} ({findings.share(group.ppm)})'
+            for group in empty])
         yield findings.warning(
             'orphans.budget', f'Groups hold a budget but have no task: '
             f'{text}.', _AUDIT)
@@ -46,7 +47,8 @@ def room(view: doctor_view.View) -> Iterator[findings.Finding]:
     if too_large:
         yield findings.warning(
             'orphans.room', f'Groups hold more than the groups below them, '
-            f'and a guest could take the rest: {findings.some(too_large)}.',
+            f'and a guest could take the rest: '
+            f'{findings.first_few(too_large)}.',
             _AUDIT)
     else:
         yield findings.ok('orphans.room', _as_it_should_be(view, view.groups))
@@ -71,13 +73,13 @@ def period(view: doctor_view.View) -> Iterator[findings.Finding]:
     for path in view.groups.parents():
         group = view.groups.get(path)
         if group is not None and group.budget and (
-                group.held.period_us != tree.PARENT_PERIOD_US):
-            wrong.append(f'{path} ({group.held.period_us} us)')
+                group.state.period_us != tree.PARENT_PERIOD_US):
+            wrong.append(f'{path} ({group.state.period_us} us)')
     if wrong:
         yield findings.problem(
             'orphans.period', f'Groups above the servers have a period other '
             f'than {tree.PARENT_PERIOD_US} us, with which nova-compute '
-            f'refuses to work: {findings.some(wrong)}.',
+            f'refuses to work: {findings.first_few(wrong)}.',
             f'Set the period to {tree.PARENT_PERIOD_US} us and the runtime '
             f'so that the share of each group stays the same.')
 

@@ -28,7 +28,7 @@ def starved(view: doctor_view.View) -> Iterator[findings.Finding]:
     if starving_vcpus:
         yield findings.problem(
             _ID, f'vCPUs with a reservation are ready to run but get no CPU '
-            f'time: {findings.some(starving_vcpus)}.',
+            f'time: {findings.first_few(starving_vcpus)}.',
             'Start nova-compute, whose audit lets them run again; without '
             'nova-compute, for each thread: chrt -o -p 0 TID')
     elif vcpus:

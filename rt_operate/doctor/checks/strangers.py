@@ -29,7 +29,7 @@ def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
             name, f'nova-compute says that these guests run with a CPU '
             f"reservation, but are not on this host in Nova's database; this "
             f'host does not offer the bandwidth that they hold: '
-            f'{findings.some(marked)}.',
+            f'{findings.first_few(marked)}.',
             'See "Backup and restore" in the administrator guide: restore '
             'their servers, or end the guests with virsh destroy; leave '
             'guests of another cloud alone. The log of nova-compute says '

@@ -23,7 +23,7 @@ def no_budget(view: doctor_view.View) -> Iterator[findings.Finding]:
     if misplaced:
         yield findings.problem(
             name, f'Real-time tasks are in groups without any budget to run '
-            f'on: {findings.some(misplaced)}.',
+            f'on: {findings.first_few(misplaced)}.',
             'Give the group a budget, or make the tasks ordinary: chrt -o -p '
             '0 TID')
     else:
@@ -45,7 +45,7 @@ def middle(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.problem(
             'tasks.middle', f'Real-time tasks are in groups whose children '
             f'have a budget, so the same bandwidth is used twice: '
-            f'{findings.some(misplaced)}.',
+            f'{findings.first_few(misplaced)}.',
             'Make these tasks ordinary (chrt -o -p 0 TID), or move them to a '
             'group without children.')
     else:
@@ -71,7 +71,7 @@ def priority(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.warning(
             name, f'Real-time tasks outside of the servers have a priority '
             f'of {least} (guest_priority) or more, and can starve servers: '
-            f'{findings.some(competing)}.',
+            f'{findings.first_few(competing)}.',
             'Lower the priority of these tasks, raise [nova_rt] '
             'guest_priority, or keep the tasks off the pCPUs of rt_cpus.')
     else:

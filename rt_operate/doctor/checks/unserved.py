@@ -27,7 +27,7 @@ def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.problem(
             _ID, f'Guests run without the CPU reservation of their server, '
             f'which the last audit of nova-compute could not give them: '
-            f'{findings.some(marked)}.',
+            f'{findings.first_few(marked)}.',
             'Read the reason in the log of nova-compute ("Cannot correct the '
             'CPU reservations in the kernel"), which tries again in each '
             'audit.')

@@ -9,7 +9,7 @@ from rt_operate.manage.compare import remedies
 from rt_operate.manage import snapshot
 
 
-def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
+def compare(host: snapshot.HostSnapshot) -> Iterator[snapshot.Difference]:
     """Yields the differences between claims and budgets on a host."""
     if host.kernel is None:
         return
@@ -20,7 +20,7 @@ def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
                     leaf, host.kernel.replicated):
                 yield snapshot.Difference(
                     'budget', host.name, server, f'the kernel holds '
-                    f'{_describe(leaf.held)} for {leaf.group}',
+                    f'{_describe(leaf.budget)} for {leaf.group}',
                     _describe(leaf.wanted), remedies.AUDIT)
     for group, ppm in host.kernel.strays.items():
         yield snapshot.Difference(
@@ -35,9 +35,9 @@ def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
 
 
 def _equal(leaf: snapshot.Leaf, replicated: bool) -> bool:
-    if leaf.held is None or leaf.wanted is None:
-        return leaf.held is leaf.wanted
-    return leaf.held.gives(leaf.wanted, replicated)
+    if leaf.budget is None or leaf.wanted is None:
+        return leaf.budget is leaf.wanted
+    return leaf.budget.gives(leaf.wanted, replicated)
 
 
 def _describe(budget: base.Budget | None) -> str:

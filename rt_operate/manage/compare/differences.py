@@ -18,7 +18,7 @@ from rt_operate.manage.compare import remedies
 from rt_operate.manage import snapshot
 
 
-def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
+def compare(host: snapshot.HostSnapshot) -> Iterator[snapshot.Difference]:
     """Yields all differences on a host."""
     return itertools.chain(
         *(_server(host, holding) for holding in host.holdings
@@ -29,7 +29,7 @@ def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
         budgets.compare(host))
 
 
-def _strangers(host: snapshot.Host) -> Iterator[snapshot.Difference]:
+def _strangers(host: snapshot.HostSnapshot) -> Iterator[snapshot.Difference]:
     """Yields the guests that nova-compute counts but Nova does not have."""
     for stranger in host.published.strangers if host.published else ():
         kind, entry, remedy = (
@@ -42,7 +42,7 @@ def _strangers(host: snapshot.Host) -> Iterator[snapshot.Difference]:
             f'database has {entry}', 'no such guest', remedy)
 
 
-def _server(host: snapshot.Host, holding: snapshot.Holding
+def _server(host: snapshot.HostSnapshot, holding: snapshot.Holding
             ) -> Iterator[snapshot.Difference]:
     """Compares the claims of one server with the reservation it asks for."""
     def differs(kind: str, found: str, wanted: str, remedy: str
@@ -61,7 +61,7 @@ def _server(host: snapshot.Host, holding: snapshot.Holding
         yield differs(*mistake)
 
 
-def _mistakes(host: snapshot.Host, holding: snapshot.Holding
+def _mistakes(host: snapshot.HostSnapshot, holding: snapshot.Holding
               ) -> Iterator[tuple[str, str, str, str]]:
     """Yields (kind, found, wanted, remedy) for each mistake in the claims."""
     wanted, held_claims = holding.wanted, holding.claims

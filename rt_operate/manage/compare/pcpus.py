@@ -9,7 +9,7 @@ from rt_operate.manage.compare import remedies
 from rt_operate.manage import snapshot
 
 
-def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
+def compare(host: snapshot.HostSnapshot) -> Iterator[snapshot.Difference]:
     """Yields the differences between claims and the published map."""
     claims = [(claim.cpus, claim.reservation)
               for holding in host.holdings for claim in holding.claims]
@@ -29,7 +29,7 @@ def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
         published.cpus, published.cap, published.replicated,
         published.rule).fold([*claims, *(
             claim for stranger in host.published.strangers
-            for claim in stranger.held)])
+            for claim in stranger.shares)])
     yield from _over(host.name, folded)
     if (folded.used, folded.charged, folded.servers) != (
             published.used, published.charged, published.servers):

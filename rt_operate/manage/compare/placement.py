@@ -13,7 +13,7 @@ from rt_operate.manage import snapshot
 _SIZES = ('total', 'reserved', 'max_unit', 'allocation_ratio')
 
 
-def compare(host: snapshot.Host) -> Iterator[snapshot.Difference]:
+def compare(host: snapshot.HostSnapshot) -> Iterator[snapshot.Difference]:
     """Yields the differences between the claims on a host and Placement."""
     if host.allocations is None:
         if host.published is not None:
@@ -49,7 +49,7 @@ def _is_unknown(holding: snapshot.Holding) -> bool:
                 or (holding.trouble and not holding.claims))
 
 
-def _holding(host: snapshot.Host, holding: snapshot.Holding
+def _holding(host: snapshot.HostSnapshot, holding: snapshot.Holding
              ) -> Iterator[snapshot.Difference]:
     allocations = (host.allocations or {}).get(holding.consumer, {})
     amounts, wanted = _ours(allocations), _wanted(holding)
@@ -82,7 +82,7 @@ def _wanted(holding: snapshot.Holding) -> dict[str, int]:
     return amounts
 
 
-def _repair(host: snapshot.Host, holding: snapshot.Holding,
+def _repair(host: snapshot.HostSnapshot, holding: snapshot.Holding,
             wanted: snapshot.Amounts, has_others: bool
             ) -> tuple[str, snapshot.Repair | None]:
     if has_others:
@@ -92,13 +92,13 @@ def _repair(host: snapshot.Host, holding: snapshot.Holding,
             else remedies.CONFIRM), None
 
 
-def _set(host: snapshot.Host, consumer: str, wanted: snapshot.Amounts
+def _set(host: snapshot.HostSnapshot, consumer: str, wanted: snapshot.Amounts
          ) -> snapshot.Repair:
     return snapshot.Repair(consumer, host.provider, tuple(
         (name, wanted.get(name, 0)) for name in hostmap.CLASSES))
 
 
-def _other(host: snapshot.Host, consumer: str
+def _other(host: snapshot.HostSnapshot, consumer: str
            ) -> Iterator[snapshot.Difference]:
     """Compares the allocation of a consumer that is not on this host."""
     amounts = _ours((host.allocations or {})[consumer])
@@ -118,7 +118,7 @@ def _other(host: snapshot.Host, consumer: str
 
 # Inventories.
 
-def _inventories(host: snapshot.Host) -> Iterator[snapshot.Difference]:
+def _inventories(host: snapshot.HostSnapshot) -> Iterator[snapshot.Difference]:
     if host.published is None:
         if host.inventories:
             yield snapshot.Difference(
@@ -148,7 +148,7 @@ def _sizes(inventory: Mapping[str, float]) -> dict[str, float]:
     return {key: inventory[key] for key in _SIZES}
 
 
-def _differs(host: snapshot.Host, name: str,
+def _differs(host: snapshot.HostSnapshot, name: str,
              inventory: Mapping[str, float] | None, wanted: str
              ) -> snapshot.Difference:
     return snapshot.Difference(

@@ -28,14 +28,14 @@ from rt_operate.manage import snapshot
 CONF = nova.conf.CONF
 
 
-class Unseen(exception.RTError):
+class Unreadable(exception.RTError):
     """The budgets cannot be read.  Arguments: reason."""
 
     msg_fmt = '%(reason)s'
 
 
-def look(holdings: Sequence[snapshot.Holding],
-         strangers: Collection[str] = ()) -> snapshot.Kernel:
+def read_budgets(holdings: Sequence[snapshot.Holding],
+                 strangers: Collection[str] = ()) -> snapshot.KernelBudgets:
     """Returns the budgets of guests, of other groups, and room above them.
 
     :param holdings: the holdings on this host
@@ -44,7 +44,8 @@ def look(holdings: Sequence[snapshot.Holding],
     """
     files = this_host()
     if reason := namespaces.trouble(files):
-        raise Unseen(reason=f'this process does not see the host: {reason}')
+        raise Unreadable(
+            reason=f'this process does not see the host: {reason}')
     by_server = {holding.server: holding for holding in holdings
                  if holding.current}
     detection = passive.find(files, CONF.nova_rt.kernel_interface,
@@ -55,22 +56,22 @@ def look(holdings: Sequence[snapshot.Holding],
             hierarchy := survey.hierarchy_of(files)) is None:
         if not detection.trouble and not any(
                 holding.claims for holding in holdings):
-            return snapshot.Kernel(False, {})  # no claims need budgets
-        raise Unseen(reason=detection.trouble or 'the kernel has no interface '
-                     'for reservations')
+            return snapshot.KernelBudgets(False, {})  # no claims need budgets
+        raise Unreadable(reason=detection.trouble or 'the kernel has no '
+                         'interface for reservations')
     try:
         guests = dict(_leaves(files, detection.interface, by_server))
         groups = kernel_groups.Groups(files, hierarchy, detection.interface)
         known_groups = [leaf.group for leaves in guests.values()
                         for leaf in leaves]
         known_groups += _domains(files, hierarchy.controller, strangers)
-        return snapshot.Kernel(
+        return snapshot.KernelBudgets(
             detection.interface.replicated, guests,
             _strays(groups, known_groups),
             {path: groups.room(path) for path in groups.parents()
              if groups.room(path) > 0})
     except (OSError, ValueError) as error:
-        raise Unseen(reason=str(error)) from error
+        raise Unreadable(reason=str(error)) from error
 
 
 def this_host() -> host_files.Host:
@@ -88,7 +89,7 @@ def running_guests() -> list[tuple[str, int]]:
     try:
         libvirt: Any = importlib.import_module('libvirt')
     except ImportError as error:
-        raise Unseen(reason='libvirt-python is not installed') from error
+        raise Unreadable(reason='libvirt-python is not installed') from error
     # Without a handler, libvirt prints its errors on standard error.
     libvirt.registerErrorHandler(lambda *args: None, None)
     try:
@@ -98,8 +99,8 @@ def running_guests() -> list[tuple[str, int]]:
                 in connection.listAllDomains(
                     libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)]
     except (libvirt.libvirtError, OSError, ValueError) as error:
-        raise Unseen(reason=f'libvirt does not tell which guests run: '
-                     f'{error}') from error
+        raise Unreadable(reason=f'libvirt does not tell which guests run: '
+                         f'{error}') from error
 
 
 def _uri() -> str:
@@ -193,10 +194,10 @@ def _within(path: str, above: str) -> bool:
 # By threads.
 
 def _deadlines(files: host_files.Host, holdings: dict[str, snapshot.Holding]
-               ) -> snapshot.Kernel:
+               ) -> snapshot.KernelBudgets:
     hierarchy = survey.hierarchy_of(files)
     if hierarchy is None:
-        raise Unseen(reason='the cgroup cpu controller is not mounted')
+        raise Unreadable(reason='the cgroup cpu controller is not mounted')
     tasks = kernel_tasks.Tasks(files)
     guests = {}
     for holding, guest in _layouts(files, hierarchy.controller, holdings):
@@ -208,7 +209,7 @@ def _deadlines(files: host_files.Host, holdings: dict[str, snapshot.Holding]
             leaves += [_thread_leaf(group, thread, wanted) for thread
                        in tasks.threads(group, hierarchy.controller)]
         guests[holding.server] = tuple(leaves)
-    return snapshot.Kernel(False, guests)
+    return snapshot.KernelBudgets(False, guests)
 
 
 def _thread_leaf(group: str, thread: int, wanted: base.Budget | None

@@ -38,7 +38,7 @@ class Scope:
 
 
 @dataclasses.dataclass
-class View:
+class CloudView:
     """What was read of a cloud.
 
     :ivar flavors: empty if only one host is read
@@ -47,7 +47,8 @@ class View:
     :ivar notes: a sentence for each part that was left out
     """
 
-    hosts: list[snapshot.Host] = dataclasses.field(default_factory=list)
+    hosts: list[snapshot.HostSnapshot] = dataclasses.field(
+        default_factory=list)
     flavors: list[snapshot.Flavor] = dataclasses.field(default_factory=list)
     unchecked: list[str] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
@@ -66,9 +67,9 @@ class Loader:
         self.placement = placement.Placement(
             nova_context.get_admin_context())
 
-    def view(self) -> View:
+    def view(self) -> CloudView:
         """Reads the cloud and returns what could be read."""
-        view = View()
+        view = CloudView()
         for node in self._nodes(view):
             with errors.noted(view.unchecked, f'host {node.name}'):
                 view.hosts.append(self._host(node, view))
@@ -87,14 +88,15 @@ class Loader:
                 if self._scope.host else 'there are no compute nodes')
         return view
 
-    def _nodes(self, view: View) -> Iterator[cells.Node]:
+    def _nodes(self, view: CloudView) -> Iterator[cells.Node]:
         for context in self._contexts:
             nodes: list[cells.Node] = []
             with errors.noted(view.unchecked, f'cell {_name(context)}'):
                 nodes = cells.nodes(context, self._scope.host)
             yield from nodes
 
-    def _host(self, node: cells.Node, view: View) -> snapshot.Host:
+    def _host(self, node: cells.Node, view: CloudView
+              ) -> snapshot.HostSnapshot:
         compute = node.compute
         # Placement is read first, so that the consumer of a server that is
         # created meanwhile is not unknown.
@@ -105,7 +107,7 @@ class Loader:
         newest = objects.ComputeNode.get_by_uuid(node.context, compute.uuid)
         published = hostmap.from_stats(newest.stats or {})
         here = {holding.consumer for holding in holdings}
-        return snapshot.Host(
+        return snapshot.HostSnapshot(
             node.name, compute.uuid, published, holdings, allocations,
             inventories, self._fates(node, allocations or {}, here),
             self._kernel(node, holdings, published, view))
@@ -119,14 +121,14 @@ class Loader:
                     amounts.get(name) for name in hostmap.CLASSES)}
 
     def _kernel(self, node: cells.Node, holdings: Sequence[snapshot.Holding],
-                published: hostmap.HostMap | None, view: View
-                ) -> snapshot.Kernel | None:
+                published: hostmap.HostMap | None, view: CloudView
+                ) -> snapshot.KernelBudgets | None:
         required = self._scope.kernel
         if required is False or node.name != self._this_host:
             return None
         sentences = view.unchecked if required else view.notes
         with errors.noted(sentences, f'the kernel of {node.name}'):
-            return kernel.look(holdings, {
+            return kernel.read_budgets(holdings, {
                 stranger.uuid for stranger in published.strangers
             } if published else ())
         return None

@@ -31,7 +31,7 @@ def reservation_of(instance: Any, flavor: Any, held: Sequence[claims.RTClaim]
 
 def _hints(instance: Any, flavor: Any, held: Sequence[claims.RTClaim]
            ) -> Mapping[str, Any]:
-    noted = request.of_note(instance, flavor)
+    noted = request.read_note(instance, flavor)
     if noted is not None:
         return noted
     # A stale write of the metadata may have lost the note.

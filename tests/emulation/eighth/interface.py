@@ -37,7 +37,7 @@ class Guarantee(base.KernelInterface):
         self._write('/', f'{ppm} {reservation.PPM}')
 
     def capacity(self, ours: str) -> base.Capacity:
-        budget = self.held('/')
+        budget = self.group_state('/')
         return base.Capacity(max(budget.ppm), 0)
 
     def reserve(self, budgets: Mapping[str, base.Budget]) -> None:

@@ -49,7 +49,7 @@ _PATIENCE_SECONDS = 300
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class Measurement:
     """One container, by its own clocks and by the monitor.
 
     :ivar gaps: in ns
@@ -153,7 +153,7 @@ def wait_for(file: pathlib.Path) -> None:
 
 
 def measure(machine: guests.Guests, host: hosts.Host, kind: str,
-            wanted: tuple[int, int], periods: int) -> Found:
+            wanted: tuple[int, int], periods: int) -> Measurement:
     """One container, for so many periods.
 
     :raises TimeoutError: it does not tell its gaps
@@ -177,15 +177,15 @@ def measure(machine: guests.Guests, host: hosts.Host, kind: str,
             usage = watch.usage()
             gaps = [int(word) for word in told.read_text().split()]
             least = (period - runtime) * _MS // 2
-            return Found(gaps, sum(gap > least for gap in gaps),
-                         guest.cpu_seconds() - before, usage)
+            return Measurement(gaps, sum(gap > least for gap in gaps),
+                               guest.cpu_seconds() - before, usage)
 
 
 def campaign(periods: int) -> dict[str, object]:
     """The report."""
     machine, host = guests.Guests(), hosts.Host.find()
     wrong: list[str] = []
-    found: list[Found] = []
+    found: list[Measurement] = []
     for kind in COMPANY:
         for wanted in RESERVATIONS:
             case = '{}/{} ms, {}'.format(*wanted, kind)

@@ -5,7 +5,7 @@
 from collections.abc import Iterator, Sequence
 import contextlib
 
-from nova_rt.machine.host import sched
+from nova_rt.machine.privsep import sched_setattr
 from nova_rt.machine.trial import busy
 
 
@@ -18,7 +18,7 @@ def thread(cpus: Sequence[int], runtime_us: int, period_us: int,
     """
     process = busy.Busy(set(cpus), 3600)
     try:
-        sched.start(process.pid, runtime_us, period_us, reclaim)
+        sched_setattr.start(process.pid, runtime_us, period_us, reclaim)
         yield process
     finally:
         process.kill()

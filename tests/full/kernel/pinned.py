@@ -30,6 +30,7 @@ from nova_rt.machine.kernel import fs
 from nova_rt.machine.kernel import pins
 from nova_rt.machine.kernel import tasks as kernel_tasks
 from nova_rt.machine import privsep
+from nova_rt.machine.privsep import sched_setattr
 from nova_rt.machine.trial import busy
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
@@ -232,7 +233,7 @@ def repair(host: Host) -> None:
     with host.guest() as guest:
         held = claim(30_000, 100_000, host.cpu)
         host.enforcer.apply(guest.pid, held)
-        sched.stop(guest.vcpus[0].pid)
+        sched_setattr.stop(guest.vcpus[0].pid)
         expect(not host.enforcer.holds(guest.pid, held), 'not seen')
         host.enforcer.apply(guest.pid, held)
         expect(host.enforcer.holds(guest.pid, held), 'not repaired')
@@ -274,9 +275,9 @@ def given_up(host: Host) -> None:
         host.enforcer.apply(guest.pid, held)
         thread = guest.vcpus[0].pid
         host.tasks.confine(thread, host.cpus)
-        sched.start(thread, *sched.NOTHING)
+        sched_setattr.start(thread, *sched_setattr.SMALLEST)
         time.sleep(0.25)
-        sched.start(thread, ppm // 10, 100_000)
+        sched_setattr.start(thread, ppm // 10, 100_000)
         host.tasks.confine(thread, (host.cpu,))
         expect(not host.enforcer.holds(guest.pid, held), 'it runs')
         try:

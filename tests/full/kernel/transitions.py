@@ -30,6 +30,7 @@ import sys
 import time
 
 from nova_rt.machine.host import sched
+from nova_rt.machine.privsep import sched_setattr
 from nova_rt.rules import exception
 from nova_rt.services.compute import claims
 from nova_rt.services.virt.libvirt import reconcile
@@ -238,10 +239,10 @@ class Transitions:
         for _ in range(_MOST_TRIES):
             time.sleep(self.chosen.random() * wanted.period_us / 1_000_000)
             self.host.tasks.confine(thread, self.host.cpus)
-            sched.start(thread, *sched.NOTHING)
+            sched_setattr.start(thread, *sched_setattr.SMALLEST)
             os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
             time.sleep(wanted.period_us / 1_000_000)
-            sched.start(thread, wanted.runtime_us, wanted.period_us)
+            sched_setattr.start(thread, wanted.runtime_us, wanted.period_us)
             self.host.tasks.confine(thread, claim.cpus[:1])
             if not self.host.enforcer.holds(guest.pid, claim):
                 return True

@@ -115,9 +115,15 @@ def read(published: dict[str, Any]) -> dict[str, Any]:
         'inventories': published['inventories'],
         'claims': [_readable(lambda text=text: dataclasses.astuple(
             claims.RTClaim.parse(text))) for text in published['claims']],
-        'notes': _readable(lambda: request.of_note(
+        'notes': _readable(lambda: _read_note(
             _Server(dict(published['notes'])),
             types.SimpleNamespace(id=1)))}
+
+
+def _read_note(server: Any, flavor: Any) -> Any:
+    """Reads a note by the function of this version, old or new."""
+    read = getattr(request, 'read_note', None) or request.of_note
+    return read(server, flavor)
 
 
 def _map(stats: dict[str, str]) -> str:

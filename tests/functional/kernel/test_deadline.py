@@ -22,6 +22,7 @@ import nova_rt.machine.kernel.fs
 from nova_rt.machine.kernel import pins
 from nova_rt.machine.kernel import survey
 from nova_rt.machine.kernel import tasks
+from nova_rt.machine.privsep import sched_setattr
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
 from nova_rt.services.compute import claims
@@ -63,12 +64,12 @@ class Holder:
         thread.start()
         self._threads.append(thread)
         assert thread.native_id is not None
-        sched.start(thread.native_id, ppm, 1_000_000)
+        sched_setattr.start(thread.native_id, ppm, 1_000_000)
 
     def end(self) -> None:
         for thread in self._threads:
             assert thread.native_id is not None
-            sched.stop(thread.native_id)
+            sched_setattr.stop(thread.native_id)
         self._end.set()
         for thread in self._threads:
             thread.join()
@@ -126,7 +127,7 @@ class DeadlineTest(unittest.TestCase):
     def _end_guest(self, child: subprocess.Popen[str], vcpus: list[int]
                    ) -> None:
         for thread in vcpus:
-            sched.stop(thread)
+            sched_setattr.stop(thread)
         child.communicate()
 
     def claim(self, runtime: int, vcpus: int = 2) -> claims.RTClaim:

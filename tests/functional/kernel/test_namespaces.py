@@ -49,7 +49,7 @@ def run(*words):
     return status, out.getvalue(), err.getvalue()
 
 name, *commands = sys.argv[1:]
-cgroup.PARTITIONS = (f'/{name}',) * 2
+cgroup.GUEST_GROUPS = (f'/{name}',) * 2
 privsep.TOPS = {name}
 privsep.cgroup_pctxt.set_client_mode(False)
 conf.register_opts(nova.conf.CONF)

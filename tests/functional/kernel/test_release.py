@@ -14,7 +14,8 @@ class ReleaseTest(base.RealKernelTest):
 
     def setUp(self) -> None:
         super().setUp()
-        patch = mock.patch.object(cgroup, 'PARTITIONS', (f'/{self.name}',) * 2)
+        patch = mock.patch.object(cgroup, 'GUEST_GROUPS',
+                                  (f'/{self.name}',) * 2)
         patch.start()
         self.addCleanup(patch.stop)
         self.guest = self.make(self.top / 'guest')

@@ -36,7 +36,7 @@ def need(fact: bool, *words: Any) -> None:
         raise Broken(' '.join(map(str, words)))
 
 
-class Held:
+class StoredClaim:
     """A claim as it is stored."""
 
     def __init__(self, text: str) -> None:
@@ -74,7 +74,7 @@ def tracked(host: hosts.Host) -> set[str]:
 def used(host: hosts.Host, texts: set[str]) -> list[int]:
     """ppm of each pCPU that these claims take."""
     total = [0] * hosts.PCPUS
-    for held in map(Held, texts):
+    for held in map(StoredClaim, texts):
         for cpu in range(hosts.PCPUS) if host.replicated else held.cpus:
             total[cpu] += held.ppm
     return total
@@ -112,7 +112,7 @@ def _check_placement(cloud: moves.Cloud, host: hosts.Host, own: set[str]
                      ) -> None:
     """Its sums are those of the claims and of what is to be built."""
     wanted: collections.Counter[str] = collections.Counter()
-    for held in map(Held, own):
+    for held in map(StoredClaim, own):
         wanted.update(dict(zip(_CLASSES, (
             held.ppm * len(held.cpus), held.ppm), strict=True)))
     for build in cloud.pending:
@@ -159,17 +159,17 @@ def _check_kernel(cloud: moves.Cloud, host: hosts.Host, own: set[str]
             _check_parent(host, group, lanes, granted)
 
 
-def _now(cloud: moves.Cloud, uuid: str, own: set[str]) -> Held | None:
+def _now(cloud: moves.Cloud, uuid: str, own: set[str]) -> StoredClaim | None:
     """What a server runs with on a host."""
     instance = cloud.store.instances.get(uuid)
     first = {each.identifier for each in
              (instance.resources if instance else None) or ()}
     found = sorted((text for text in own if text.startswith(uuid)),
                    key=lambda text: text not in first)
-    return Held(found[0]) if found else None
+    return StoredClaim(found[0]) if found else None
 
 
-def _expected(host: hosts.Host, pid: int, held: Held) -> Grants:
+def _expected(host: hosts.Host, pid: int, held: StoredClaim) -> Grants:
     guests = host.guests
     if host.replicated:
         return {guests.group(pid): dict.fromkeys(

@@ -14,11 +14,11 @@ from rt_monitor import counters
 from rt_monitor import exposition
 from rt_monitor import histogram
 from rt_monitor import http
-from rt_monitor import look
 from rt_monitor import metrics
 from rt_monitor import power
 from rt_monitor import sched
 from rt_monitor import servers
+from rt_monitor import snapshot
 from rt_monitor import tap
 from rt_monitor import transactions
 from rt_monitor import waits
@@ -42,24 +42,26 @@ def look_at(**seen):
         servers.Granted(20_000, 100_000), vnf='v') for uuid in seen}
     edge = transactions.Edge(700, 5_000, usage().waits)
     peer = transactions.Peer(transactions.Role.SERVER, None, 80)
-    answered = transactions.Seen({peer: edge}, usage().waits, usage().waits)
-    return look.Look(10.0, 10.0, (look.Source('sched'),), names, seen, 3, 4,
-                     dict.fromkeys(seen, answered),
-                     transactions.Stats(1, 2, 3),
-                     dict.fromkeys(seen, tap.Datagrams(5, 6, 50, 60)),
-                     {**dict.fromkeys(seen, 2_500_000), power.IDLE: 7},
-                     {uuid: {0: counters.Work(1, 2, 3, 4),
-                             1: counters.Work(10, 20, 30, 40)}
-                      for uuid in (*seen, power.HOST)},
-                     requests=dict.fromkeys(seen, http.Seen({http.Request(
-                         transactions.Role.SERVER, 'GET', '/a"\\b/:n',
-                         '2xx'): usage().waits})),
-                     request_stats=http.Stats(7, 8, 9), failed_pushes=6)
+    answered = transactions.ServerTransactions(
+        {peer: edge}, usage().waits, usage().waits)
+    return snapshot.Snapshot(
+        10.0, 10.0, (snapshot.SourceState('sched'),), names, seen, 3, 4,
+        dict.fromkeys(seen, answered),
+        transactions.TransactionStats(1, 2, 3),
+        dict.fromkeys(seen, tap.Datagrams(5, 6, 50, 60)),
+        {**dict.fromkeys(seen, 2_500_000), power.IDLE: 7},
+        {uuid: {0: counters.Work(1, 2, 3, 4),
+                1: counters.Work(10, 20, 30, 40)}
+         for uuid in (*seen, power.HOST)},
+        requests=dict.fromkeys(seen, http.ServerRequests({http.Request(
+            transactions.Role.SERVER, 'GET', '/a"\\b/:n',
+            '2xx'): usage().waits})),
+        request_stats=http.HttpStats(7, 8, 9), failed_pushes=6)
 
 
 def full():
     """Returns a look with values for all metrics."""
-    return look_at(u1=sched.Seen(usage(), {0: usage()}))
+    return look_at(u1=sched.ServerUsage(usage(), {0: usage()}))
 
 
 def parsed(text):
@@ -162,8 +164,8 @@ class ExpositionTest(unittest.TestCase):
             'host_energy_joules_total', method, ('part', 'idle')))
 
     def test_a_source_that_is_off_has_no_metric(self):
-        found = parsed(exposition.text(metrics.families(look.Look(
-            1.0, 1.0, (look.Source('sched', 'EPERM'),), {}, {}))))
+        found = parsed(exposition.text(metrics.families(snapshot.Snapshot(
+            1.0, 1.0, (snapshot.SourceState('sched', 'EPERM'),), {}, {}))))
         self.assertFalse([key for key in found if 'server_' in key[0]])
         self.assertIn(('nova_rt_monitor_source', ('reason', 'EPERM'),
                        ('source', 'sched'), ('state', 'off')), found)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from rt_monitor import drawing
 from rt_monitor import graph
 from rt_monitor import histogram
-from rt_monitor import look
 from rt_monitor import operational
 from rt_monitor import sched
 from rt_monitor import servers
+from rt_monitor import snapshot
 from rt_monitor import transactions
 from rt_monitor import waits
 from tests.unit import base
@@ -45,27 +45,28 @@ def server(number, share=None):
 
 
 def seen(cpus):
-    return sched.Seen(waits.Usage(waits.Totals(ran=int(cpus * 1e10))), {})
+    return sched.ServerUsage(
+        waits.Usage(waits.Totals(ran=int(cpus * 1e10))), {})
 
 
 #: From outside to u1, 100 requests a second; to u2 and u3 from there.
-CHAIN = look.Look(
+CHAIN = snapshot.Snapshot(
     10.0, 10.0, (), {f'u{n}': server(n, share) for n, share in
                      ((1, None), (2, 0.5), (3, None))},
     {'u1': seen(0.2), 'u2': seen(0.4), 'u3': seen(0.6)},
     answered={
-        'u1': transactions.Seen({
+        'u1': transactions.ServerTransactions({
             peer(SERVER, '192.0.2.7'): took(1000, 50),
             peer(CLIENT, '10.0.0.2'): took(2000, 20),
             peer(CLIENT, '10.0.0.3'): took(1000, 5)}),
-        'u2': transactions.Seen({
+        'u2': transactions.ServerTransactions({
             peer(SERVER, '10.0.0.1'): took(2000, 19),
             peer(SERVER, '10.0.0.1', 81): took(10, 3),
             peer(CLIENT, '10.0.0.3'): took(500, 9)}),
-        'u3': transactions.Seen({
+        'u3': transactions.ServerTransactions({
             peer(SERVER, '10.0.0.1'): took(1000, 4),
             peer(SERVER, '10.0.0.2'): took(500, 8)}),
-    }, network=transactions.Stats())
+    }, network=transactions.TransactionStats())
 
 
 class GraphTest(unittest.TestCase):
@@ -84,12 +85,12 @@ class GraphTest(unittest.TestCase):
         one, two = (dataclasses.replace(
             server(n), addresses=(f'10.0.0.{n}', f'203.0.113.{n}'))
             for n in (1, 2))
-        found = graph.build(look.Look(
+        found = graph.build(snapshot.Snapshot(
             10.0, 10.0, (), {'u1': one, 'u2': two},
             {'u1': seen(0.1), 'u2': seen(0.1)}, answered={
-                'u1': transactions.Seen({
+                'u1': transactions.ServerTransactions({
                     peer(CLIENT, '203.0.113.2'): took(7, 2)}),
-                'u2': transactions.Seen({
+                'u2': transactions.ServerTransactions({
                     peer(SERVER, '203.0.113.1'): took(7, 1)})}), 4)
         [(ends, edge)] = found.edges.items()
         self.assertEqual((('u1', 'u2', 80), {SERVER, CLIENT}),
@@ -119,7 +120,7 @@ class GraphTest(unittest.TestCase):
                                delta=19e6 * 0.016)
 
     def test_nothing_is_said(self):
-        found = graph.build(look.Look(1.0, 1.0, (), {}), 4)
+        found = graph.build(snapshot.Snapshot(1.0, 1.0, (), {}), 4)
         self.assertEqual([], graph.critical_path(found, 0.9))
         self.assertEqual({'cores': None, 'reservation': None},
                          found.saturation)
@@ -161,7 +162,7 @@ class GraphTest(unittest.TestCase):
         self.assertIn(hostile.name, [one.text for one in shown.iter('text')])
 
     def test_page_of_servers_that_ask_each_other(self):
-        asks = {**CHAIN.answered, 'u3': transactions.Seen({
+        asks = {**CHAIN.answered, 'u3': transactions.ServerTransactions({
             peer(CLIENT, '10.0.0.1'): took(5, 1)})}
         self.assertEqual(4, len(self.page(answered=asks).findall('.//rect')))
 

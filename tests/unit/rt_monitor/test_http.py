@@ -61,7 +61,7 @@ class HttpTest(unittest.TestCase):
         found = http.collect(requests)
         self.assertEqual(len(requests), sum(
             took.count for took in found.requests.values()))
-        self.assertEqual(found, http.Seen() + found)
+        self.assertEqual(found, http.ServerRequests() + found)
         self.assertEqual(
             [0] * len(found.requests),
             [took.count for took in found.since(found).requests.values()])

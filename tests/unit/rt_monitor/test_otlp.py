@@ -18,7 +18,7 @@ from rt_monitor import push
 class OtlpTest(unittest.TestCase):
 
     def prepare(self, **options):
-        return push.prepare(push.Options('http://127.0.0.1:9/', **options),
+        return push.prepare(push.PushOptions('http://127.0.0.1:9/', **options),
                             list)
 
     def test_what_is_missing(self):

@@ -23,7 +23,7 @@ def times(count, ms):
 
 
 #: 100 requests a second of 1 ms each.
-PLAIN = advice.Measured(
+PLAIN = advice.MeasuredLoad(
     [90, 110, 95, 105, 100, 88, 112, 100, 93, 107, 86, 114], 12.0, 1.2, 1,
     times(1200, 40), reservation.Reservation(20_000, 100_000), 0)
 

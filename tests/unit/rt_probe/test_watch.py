@@ -52,7 +52,7 @@ class WatchTest(base.BaseTestCase):
         self.pass_time()
         self.tree.quota('/a', round(number * 500 * _MS * share), 5 * number,
                         5 * number if throttled else 0)
-        return watched.look()
+        return watched.take_reading()
 
     def test_throttled(self):
         watched = self.watch()
@@ -69,7 +69,7 @@ class WatchTest(base.BaseTestCase):
             self.assertIsNone(self.step(watched, number).changed_from)
         self.pass_time()
         self.tree.quota('/a', 7 * 150 * _MS + 75 * _MS, 40, 40)
-        found = watched.look()
+        found = watched.take_reading()
         self.assertAlmostEqual(0.3, found.changed_from)
         self.assertAlmostEqual(0.15, found.available)
 
@@ -123,7 +123,7 @@ class WatchTest(base.BaseTestCase):
         watched = self.watch()
         self.step(watched, 1)
         self.pass_time(jump=5000)
-        found = watched.look()
+        found = watched.take_reading()
         self.assertEqual(report.BOUND, found.method)
         self.assertIn('the clock jumped by +5.0 s', found.reason)
         self.assertEqual(report.THROTTLED, self.step(watched, 2).method)
@@ -132,7 +132,7 @@ class WatchTest(base.BaseTestCase):
         watched = self.watch()
         self.step(watched, 1)
         self.pass_time(ms=20_000)
-        self.assertIn('nothing ran for 20.0 s', watched.look().reason)
+        self.assertIn('nothing ran for 20.0 s', watched.take_reading().reason)
 
     def test_hot_plug(self):
         watched = self.watch()
@@ -145,7 +145,7 @@ class WatchTest(base.BaseTestCase):
         with mock.patch.object(watched._sources.group, 'used_ns',
                                side_effect=OSError(19, 'No such device')):
             self.pass_time()
-            found = watched.look()
+            found = watched.take_reading()
         self.assertEqual((report.BOUND, 'the control group is gone'),
                          (found.method, found.reason))
 
@@ -157,10 +157,10 @@ class WatchTest(base.BaseTestCase):
         with mock.patch.object(watched._sources.group, 'used_ns',
                                side_effect=OSError(19, 'No such device')):
             self.pass_time()
-            watched.look()
+            watched.take_reading()
         self.pass_time()
         self.tree.quota('/b', 150 * _MS, 5, 5)
-        self.assertEqual(report.THROTTLED, watched.look().method)
+        self.assertEqual(report.THROTTLED, watched.take_reading().method)
 
 
 class ProcessTest(base.BaseTestCase):
@@ -173,7 +173,7 @@ class ProcessTest(base.BaseTestCase):
         process.kill()
         process.wait()
         for _ in range(2):
-            found = watched.look()
+            found = watched.take_reading()
             self.assertEqual(report.BOUND, found.method)
             self.assertEqual(f'process {process.pid} is gone', found.reason)
 
@@ -184,7 +184,7 @@ class ProcessTest(base.BaseTestCase):
         watched = watch.Watch(watch.Options(processes=(process.pid,)))
         watched.start()
         time.sleep(0.06)
-        found = watched.look()
+        found = watched.take_reading()
         self.assertEqual(report.BOUND, found.method)
         self.assertIn('steal', found.absent)
 
@@ -193,6 +193,6 @@ class ProcessTest(base.BaseTestCase):
         watched = watch.Watch(watch.Options())
         watched.start()
         time.sleep(0.1)
-        found = watched.look()
+        found = watched.take_reading()
         self.assertIsNotNone(found.used)
         self.assertIn('cpu.stat', found.absent)

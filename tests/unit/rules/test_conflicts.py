@@ -52,9 +52,11 @@ class ConflictTest(base.BaseTestCase):
     def test_an_image(self):
         image = objects.ImageMeta(properties=objects.ImageMetaProps(
             hw_numa_nodes=1))
-        self.refused(['hw_numa_nodes=1'], {}, conflicts.of_image(image))
+        self.refused(['hw_numa_nodes=1'], {},
+                     conflicts.image_properties_of(image))
 
     def test_an_image_that_says_nothing(self):
         image = objects.ImageMeta(properties=objects.ImageMetaProps())
         for each in (image, None):
-            self.assertIsNone(conflicts.check({}, conflicts.of_image(each)))
+            self.assertIsNone(conflicts.check(
+                {}, conflicts.image_properties_of(each)))

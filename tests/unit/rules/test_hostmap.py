@@ -208,7 +208,7 @@ class StrangersTest(base.BaseTestCase):
 
     def test_round_trip(self):
         host = hostmap.HostMap(cpus.CpuBandwidth.empty(
-            range(4), 950_000).fold(self.one.held), 'worst_fit', (self.one,))
+            range(4), 950_000).fold(self.one.shares), 'worst_fit', (self.one,))
         stats = hostmap.to_stats(host)
         self.assertEqual(host, hostmap.from_stats(stats))
         self.assertEqual('0.400', stats[hostmap.SHARE_USED])
@@ -233,7 +233,7 @@ class StrangersTest(base.BaseTestCase):
             cpus.CpuBandwidth.empty((0,), 1), 'x'))[hostmap.MAP])
 
     def test_a_long_name_is_cut(self):
-        long = hostmap.Stranger('u', 'n' * 999, self.one.held)
+        long = hostmap.Stranger('u', 'n' * 999, self.one.shares)
         stats = hostmap.to_stats(hostmap.HostMap(
             cpus.CpuBandwidth.empty((0,), 1), 'x', (long,)))
         self.assertLess(len(stats[hostmap.MAP]), 300)

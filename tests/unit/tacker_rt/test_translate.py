@@ -429,7 +429,7 @@ class WithoutReservationTest(base.BaseTestCase):
 
     def test_samples(self):
         folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        for source in typefiles.of_tacker().glob('etsi*.yaml'):
+        for source in typefiles.tacker_directory().glob('etsi*.yaml'):
             shutil.copy(source, folder)
         path = folder / 'vnfd.yaml'
         for name, change in (
@@ -443,7 +443,7 @@ class WithoutReservationTest(base.BaseTestCase):
             self.assertIn('OS::Nova::Flavor', str(made))
 
     def test_those_of_tacker(self):
-        paths = sorted(typefiles.of_tacker().glob('tosca_*.yaml'))
+        paths = sorted(typefiles.tacker_directory().glob('tosca_*.yaml'))
         self.assertGreater(len(paths), 5)
         made = [self.compare(path) for path in paths]
         self.assertGreater(sum(isinstance(one, dict) for one in made), 1)

@@ -68,7 +68,7 @@ class PackageTest(base.BaseTestCase):
         self.package = self.folder / 'p'
         shutil.copytree(samples.SAMPLES / 'sol001-hints' / 'package',
                         self.package)
-        for source in typefiles.of_tacker().glob('etsi*.yaml'):
+        for source in typefiles.tacker_directory().glob('etsi*.yaml'):
             shutil.copy(source, self.package / 'Definitions')
         self.write('TOSCA-Metadata/TOSCA.meta', _META)
 

@@ -79,7 +79,8 @@ class DeadlineEnforcer(enforcer.Enforcer):
             raise vcpus.error('/', _CONTAINERS)
         with vcpus.explained('/'):
             self._check_shared()
-            ppm = self._admission.ppm(deadline.look(self._controller))
+            ppm = self._admission.ppm(
+                deadline.read_other_threads(self._controller))
             if not ppm:
                 raise vcpus.error('/', 'other SCHED_DEADLINE threads hold '
                                   'all bandwidth that the kernel gives to '
@@ -91,7 +92,8 @@ class DeadlineEnforcer(enforcer.Enforcer):
 
     def warnings(self) -> list[str]:
         with vcpus.explained('/'):
-            return deadline.warnings(deadline.look(self._controller))
+            return deadline.warnings(
+                deadline.read_other_threads(self._controller))
 
     def guard(self) -> None:
         """Does nothing: a thread can take only its own bandwidth."""
@@ -118,7 +120,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
     def _set(self, pid: int, guest: list[vcpus.VCPU], claim: claims.RTClaim
              ) -> None:
         with contextlib.ExitStack() as undo:
-            self._threads.spare(pid, claim.cpus, undo)
+            self._threads.keep_others_off(pid, claim.cpus, undo)
             pairs = dict(zip(guest, claim.cpus, strict=True))
             for vcpu, cpu in pairs.items():
                 self._threads.grant(vcpu, claim.reservation, cpu, undo)
@@ -145,11 +147,11 @@ class DeadlineEnforcer(enforcer.Enforcer):
         guest = self._vcpus_of(pid, claim)
         return (all(self._threads.has(vcpu, claim.reservation, cpu)
                     for vcpu, cpu in zip(guest, claim.cpus, strict=True))
-                and self._threads.is_spared(pid, claim.cpus)
+                and self._threads.are_others_off(pid, claim.cpus)
                 and not any(self._threads.starves(vcpu, claim.reservation)
                             for vcpu in guest))
 
-    def held(self, pid: int) -> Iterator[cpus.Claim]:
+    def shares(self, pid: int) -> Iterator[cpus.Claim]:
         for vcpu in self._vcpus(pid):
             policy = self._threads.policy(vcpu)
             if policy.is_deadline:

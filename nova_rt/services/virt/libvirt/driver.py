@@ -202,7 +202,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         running = list(ours.running())
         self._rt_reconciler.run([
             reconcile.RunningGuest(uuid, pid, ours.preferred(
-                uuid, entitlements[uuid].held), entitlements[uuid].settled)
+                uuid, entitlements[uuid].allowed), entitlements[uuid].settled)
             for uuid, pid in running if pid and uuid in entitlements
             and not ours.is_handled(uuid)], [pid for _, pid in running])
         self._rt_unserved.put(self._rt_reconciler.unserved, {
@@ -328,7 +328,7 @@ def _claims(instance: Any) -> bool:
     :raises MigrationPreCheckError: when its claim cannot be read
     """
     try:
-        return claims.of_instance(instance) is not None
+        return claims.instance_claim(instance) is not None
     except exception.InvalidClaim as error:
         raise nova_exception.MigrationPreCheckError(
             reason=str(error)) from error

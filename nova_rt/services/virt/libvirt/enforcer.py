@@ -91,7 +91,7 @@ class Enforcer(abc.ABC):
         """Checks whether the kernel grants a guest its claim and runs it."""
 
     @abc.abstractmethod
-    def held(self, pid: int) -> Iterator[cpus.Claim]:
+    def shares(self, pid: int) -> Iterator[cpus.Claim]:
         """Yields what the kernel grants a guest, and on which pCPUs.
 
         There are no pCPUs if the scheduler may move the guest.
@@ -251,7 +251,7 @@ class GroupEnforcer(Enforcer):
                 if guest.vcpus else self._tasks.threads(
                     group, self._controller, guest.keeper)))
 
-    def held(self, pid: int) -> Iterator[cpus.Claim]:
+    def shares(self, pid: int) -> Iterator[cpus.Claim]:
         for group in self._layout(pid).leaves(self._interface):
             budget = self._interface.read(group)
             if budget is None:

@@ -27,14 +27,14 @@ _MOST_FAILURES = 3
 class RunningGuest:
     """A running guest of Nova, with its entitlement.
 
-    :ivar held: the guest may hold any of these claims; a guest that holds
+    :ivar allowed: the guest may hold any of these claims; a guest that holds
         none of them gets the first one
     :ivar settled: False to leave the guest as it is
     """
 
     uuid: str
     pid: int
-    held: tuple[claims.RTClaim, ...]
+    allowed: tuple[claims.RTClaim, ...]
     settled: bool = True
 
 
@@ -126,15 +126,15 @@ class Reconciler:
             now = self._target.bandwidth(guest.pid)
         except exception.RTError:
             return 0
-        wanted = (guest.held[0].reservation.bandwidth if guest.held
+        wanted = (guest.allowed[0].reservation.bandwidth if guest.allowed
                   else 0)
         return wanted - now
 
     def _correct(self, guest: RunningGuest) -> None:
         if not guest.settled or self._holds_one(guest):
             return
-        if guest.held:
-            claim = guest.held[0]
+        if guest.allowed:
+            claim = guest.allowed[0]
             self._target.apply(guest.pid, claim)
             LOG.warning('The kernel did not hold the CPU reservation of '
                         'server %s; applied %s on pCPUs %s.', guest.uuid,
@@ -147,7 +147,7 @@ class Reconciler:
             self._corrected += 1
 
     def _holds_one(self, guest: RunningGuest) -> bool:
-        for claim in guest.held:
+        for claim in guest.allowed:
             # The claim may have another number of vCPUs, or the guest has
             # ended: the error shows when the guest is corrected.
             with contextlib.suppress(exception.KernelError):

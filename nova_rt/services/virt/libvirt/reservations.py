@@ -19,7 +19,7 @@ from oslo_log import log as logging
 from nova_rt.machine import privsep
 from nova_rt.rules import exception
 from nova_rt.services.compute import claims
-from nova_rt.services.compute import kept
+from nova_rt.services.compute import counting
 from nova_rt.services.compute import request
 from nova_rt.services.virt.libvirt import enforcer
 from nova_rt.services.virt.libvirt import holding
@@ -58,7 +58,7 @@ class Reservations:
             return None  # The guest is not a server of this cloud.
         claim = claims.on_host(
             instance, self._compute.host, self._compute.rt.rt_providers()
-        ) or claims.of_instance(instance)
+        ) or claims.instance_claim(instance)
         if claim is None and request.reservation_of(instance) is not None:
             raise exception.ReservationNotApplied(
                 uuid=uuid, reason='it asks for a CPU reservation but holds '
@@ -93,9 +93,9 @@ class Reservations:
             the destination made no claim
         """
         instance = stored(uuid)
-        if instance is None or claims.of_instance(instance) is None:
+        if instance is None or claims.instance_claim(instance) is None:
             return None
-        claim = claims.of_destination(instance)
+        claim = claims.destination_claim(instance)
         if claim is None:
             raise exception.ReservationNotApplied(
                 uuid=uuid, reason='the destination of its live migration '
@@ -213,7 +213,7 @@ class Reservations:
 
 def stored(uuid: str) -> Any:
     """Returns a server as it is stored; None if there is no such server."""
-    instance = kept.instance(nova_context.get_admin_context(), uuid)
+    instance = counting.instance(nova_context.get_admin_context(), uuid)
     return None if instance is None or instance.deleted else instance
 
 

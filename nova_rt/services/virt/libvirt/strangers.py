@@ -56,7 +56,7 @@ class Strangers:
         if target is None:
             return None
         try:
-            held = tuple(target.held(self._reservations.pid(uuid)))
+            held = tuple(target.shares(self._reservations.pid(uuid)))
             return hostmap.Stranger(
                 uuid, str(domain.name()), held) if held else None
         except (LookupError, libvirt.libvirtError):

@@ -76,7 +76,8 @@ class Threads:
         if not self.policy(vcpu).grants(wanted.runtime_us, wanted.period_us):
             return False
         with self._explained(vcpu):
-            return self._pins is None or self._pins.are(vcpu.thread, cpu)
+            return self._pins is None or self._pins.is_pinned_to(
+                vcpu.thread, cpu)
 
     def grant(self, vcpu: VCPU, wanted: reservation.Reservation, cpu: int,
               undo: contextlib.ExitStack) -> None:
@@ -92,18 +93,18 @@ class Threads:
                 f'{self.policy(vcpu)} on the CPUs {_cpus_of(vcpu.thread)} '
                 f'instead of {wanted} on {cpu}')
 
-    def spare(self, process: int, claimed: Collection[int],
-              undo: contextlib.ExitStack) -> None:
+    def keep_others_off(self, process: int, claimed: Collection[int],
+                        undo: contextlib.ExitStack) -> None:
         """Keeps the other threads of a guest off the pCPUs of reservations."""
         if self._pins is not None:
             with explained(f'of process {process}'):
-                before = self._pins.spare(process, claimed)
+                before = self._pins.keep_others_off(process, claimed)
             undo.callback(self._pins.put_back, before)
 
-    def is_spared(self, process: int, claimed: Collection[int]) -> bool:
-        """Checks whether :meth:`spare` has nothing left to do."""
+    def are_others_off(self, process: int, claimed: Collection[int]) -> bool:
+        """Checks whether :meth:`keep_others_off` has nothing left to do."""
         with explained(f'of process {process}'):
-            return self._pins is None or self._pins.is_spared(
+            return self._pins is None or self._pins.are_others_off(
                 process, claimed)
 
     # The following methods check whether vCPUs run.
@@ -211,7 +212,7 @@ class Threads:
         with contextlib.ExitStack() as undo:
             with contextlib.suppress(exception.KernelError):
                 # Otherwise the thread keeps its bandwidth while it sleeps,
-                # see sched.stop.
+                # see sched_setattr.stop.
                 self._free(vcpu, undo)
             self._make_ordinary(vcpu)
 

@@ -9,9 +9,9 @@ import sys
 import time
 
 from benchmarks import stand_ins
-from rt_monitor import look
 from rt_monitor import sched
 from rt_monitor import servers
+from rt_monitor import snapshot
 from tests.functional.kernel import base
 
 UUID = 'watched'
@@ -42,7 +42,7 @@ class WatchedTest(base.RealKernelTest):
 
     def setUp(self) -> None:
         super().setUp()
-        self.monitor = look.Monitor()
+        self.monitor = snapshot.Monitor()
         self.addCleanup(self.monitor.close)
         for source in self.monitor.sources:
             if source.name in stand_ins.NEEDED:
@@ -51,7 +51,7 @@ class WatchedTest(base.RealKernelTest):
         self.servers = [servers.Watched(
             UUID, {servers.WHOLE: os.stat(self.top).st_ino})]
         self.monitor.watch(self.servers)
-        self.begun = self.monitor.look()
+        self.begun = self.monitor.read()
 
     def inside(self, *command: str) -> subprocess.Popen[str]:
         """Start a command in the group; it has two pipes."""
@@ -71,9 +71,9 @@ class WatchedTest(base.RealKernelTest):
         child.kill()
         child.communicate()
 
-    def seen(self) -> sched.Seen:
+    def usage(self) -> sched.ServerUsage:
         """What came since the beginning of the test."""
-        return self.monitor.look().since(self.begun).seen[UUID]
+        return self.monitor.read().since(self.begun).usages[UUID]
 
     def wait_for(self, condition: object) -> None:
         """Until it holds, or fail.

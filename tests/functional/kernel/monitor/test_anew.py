@@ -18,17 +18,17 @@ class AnewTest(base.WatchedTest):
 
     def test_vcpus_that_are_found_later(self):
         self.python(BUSY)
-        self.wait_for(lambda: self.seen().whole.waits.count > 100)
-        before = self.monitor.look()
+        self.wait_for(lambda: self.usage().whole.waits.count > 100)
+        before = self.monitor.read()
         path = os.path.join(self.top, 'vcpu0')
         os.mkdir(path)
         self.addCleanup(os.rmdir, path)
         [server] = self.servers
         self.monitor.watch([servers.Watched(base.UUID, {
             **server.groups, 0: os.stat(path).st_ino})])
-        now = self.monitor.look()
+        now = self.monitor.read()
         # What was counted till then is gone; nothing is less than none.
-        self.assertLess(now.seen[base.UUID].whole.waits.count,
-                        before.seen[base.UUID].whole.waits.count)
-        self.assertEqual(now.seen, now.since(before).seen)
-        self.assertEqual({0}, {*now.seen[base.UUID].vcpus})
+        self.assertLess(now.usages[base.UUID].whole.waits.count,
+                        before.usages[base.UUID].whole.waits.count)
+        self.assertEqual(now.usages, now.since(before).usages)
+        self.assertEqual({0}, {*now.usages[base.UUID].vcpus})

@@ -108,7 +108,7 @@ class CollectorTest(unittest.TestCase):
             for each in answer['data']['result']}
 
     def test_a_push_tells_the_same_as_a_scrape(self):
-        pushing = push.prepare(push.Options(
+        pushing = push.prepare(push.PushOptions(
             f'http://127.0.0.1:{self.port}/opentelemetry/v1/metrics'),
             lambda: FULL)
         pushing.once()

@@ -72,7 +72,7 @@ class CountersTest(base.WatchedTest):
             self.assertAlmostEqual(span, whole, delta=span / 10)
         self.assertEqual({base.UUID, power.HOST, power.IDLE}, {*found})
         ours = sum(cycles for cycles, _, _ in found[base.UUID].values())
-        self.assertAlmostEqual(self.seen().whole.counts.ran, ours,
+        self.assertAlmostEqual(self.usage().whole.counts.ran, ours,
                                delta=ours / 10)
         misses = sum(misses for _, misses, _ in found[base.UUID].values())
         self.assertAlmostEqual(ours, misses, delta=ours / 100)

@@ -9,8 +9,8 @@ the clock of the task that lacks them.
 import os
 import pathlib
 
-from nova_rt.machine.host import sched
 from nova_rt.machine.kernel import two_files
+from nova_rt.machine.privsep import sched_setattr
 from tests.functional.kernel.monitor import base
 
 RUNTIME_US, PERIOD_US = 8_000, 100_000
@@ -48,7 +48,7 @@ class SumsTest(base.WatchedTest):
     def test_cpu_time_of_a_thousand_short_tasks(self):
         child = self.inside('sh', '-c', SHORT)
         child.wait()
-        ours = self.seen().whole
+        ours = self.usage().whole
         golden = self.usage()
         self.assertAlmostEqual(golden, ours.totals.ran, delta=golden / 1000)
         # By the switches, all but those that the kernel has no event for.
@@ -64,7 +64,7 @@ class SumsTest(base.WatchedTest):
         for child in children:
             child.stdout.readline()
             self.wait_for(lambda child=child: base.sleeps(child.pid))
-        ours = self.monitor.look()
+        ours = self.monitor.read()
         golden = [self.schedstat(child) for child in children]
         for child in children:
             child.stdin.write('0.2\n')
@@ -72,7 +72,7 @@ class SumsTest(base.WatchedTest):
         for child in children:
             child.stdout.readline()
             self.wait_for(lambda child=child: base.sleeps(child.pid))
-        found = self.monitor.look().since(ours).seen[base.UUID].whole
+        found = self.monitor.read().since(ours).usages[base.UUID].whole
         after = [self.schedstat(child) for child in children]
         ran, waited, slices = (
             sum(child[part] for child in after)
@@ -91,7 +91,7 @@ class SumsTest(base.WatchedTest):
         child.stdout.readline()
         self.monitor.watch([])
         self.monitor.watch(self.servers)
-        found = self.monitor.look().seen[base.UUID].whole
+        found = self.monitor.read().usages[base.UUID].whole
         self.assertLess(found.totals.ran, 100_000_000)
 
 
@@ -106,13 +106,13 @@ class BudgetTest(base.WatchedTest):
         child.stdin.write(f'{PERIODS * PERIOD_US * 1000} {GAP}\n')
         child.stdin.flush()
         found = [int(word) for word in child.stdout.readline().split()]
-        ours = self.seen().whole
+        ours = self.usage().whole
         self.stop(child)
         return found, ours
 
     def ordinary(self, pid):
         try:
-            sched.stop(pid)
+            sched_setattr.stop(pid)
         except ProcessLookupError:
             pass
 
@@ -124,7 +124,7 @@ class BudgetTest(base.WatchedTest):
         have more than one attempt, but each budget counts in each.
         """
         for attempt in range(ATTEMPTS):
-            self.begun = self.monitor.look()
+            self.begun = self.monitor.read()
             gaps, ours = self.gaps(start)
             self.assertEqual(len(gaps), ours.counts.exhausted,
                              (gaps, ours.counts))
@@ -153,7 +153,8 @@ class BudgetTest(base.WatchedTest):
             pid, os.SCHED_RR, os.sched_param(10)))
 
     def test_sched_deadline(self):
-        self.compare(lambda pid: sched.start(pid, RUNTIME_US, PERIOD_US))
+        self.compare(
+            lambda pid: sched_setattr.start(pid, RUNTIME_US, PERIOD_US))
 
     def one_cpu(self):
         """A group as nova-compute keeps a vCPU on the pCPU of its claim."""
@@ -172,7 +173,7 @@ class BudgetTest(base.WatchedTest):
         group = self.one_cpu()
 
         def start(pid):
-            sched.start(pid, RUNTIME_US, PERIOD_US)
+            sched_setattr.start(pid, RUNTIME_US, PERIOD_US)
             self.confine(pid, group)
 
         self.compare(start)
@@ -195,10 +196,10 @@ class BudgetTest(base.WatchedTest):
         child.stdout.readline()
         os.sched_setscheduler(child.pid, os.SCHED_RR, os.sched_param(10))
         self.addCleanup(self.ordinary, child.pid)
-        self.assertEqual(0, self.seen().whole.counts.starved)
+        self.assertEqual(0, self.usage().whole.counts.starved)
         for _ in range(3):
             child.stdin.write('0.0001\n')
             child.stdin.flush()
             child.stdout.readline()
-        found = self.seen().whole.counts
+        found = self.usage().whole.counts
         self.assertEqual((0, 0), (found.exhausted, found.starved))

@@ -205,7 +205,7 @@ class HttpTest(unittest.TestCase):
         self.assertEqual(
             collections.Counter(kind(*each[:3]) for each in logged),
             self.counts())
-        self.assertEqual(http.Stats(), self.source.stats())
+        self.assertEqual(http.HttpStats(), self.source.stats())
         seen = sum(self.requests().values(), start=histogram.Histogram())
         # What the kernel sees lies within what both ends say.
         least = sorted(last - read for *_, read, last in logged)
@@ -250,7 +250,7 @@ class HttpTest(unittest.TestCase):
         self.talk(b'DELETE /end HTTP/1.1\r\n\r\n')
         self.wait_for(1)
         self.assertEqual({kind('DELETE', '/end', '200'): 1}, self.counts())
-        self.assertEqual(http.Stats(), self.source.stats())
+        self.assertEqual(http.HttpStats(), self.source.stats())
 
     def test_requests_before_answers(self):
         server = self.start(ECHO, OK.hex())
@@ -269,7 +269,7 @@ class HttpTest(unittest.TestCase):
         self.talk(b'GET /end HTTP/1.1\r\n\r\n')
         self.wait_for(1)
         self.assertEqual({kind('GET', '/end', '200'): 1}, self.counts())
-        self.assertEqual(http.Stats(unclear=2), self.source.stats())
+        self.assertEqual(http.HttpStats(unclear=2), self.source.stats())
 
     def test_many_paths(self):
         self.start(ECHO, OK.hex())
@@ -286,7 +286,7 @@ class HttpTest(unittest.TestCase):
         self.assertEqual((20, 1), (found.pop(other), found.pop(none)))
         self.assertEqual({kind('GET', f'/{name}', '200'): 2
                           for name in names[:20]}, found)
-        self.assertEqual(http.Stats(beyond=20), self.source.stats())
+        self.assertEqual(http.HttpStats(beyond=20), self.source.stats())
 
     def test_another_server_with_its_number(self):
         self.start(ECHO, OK.hex())

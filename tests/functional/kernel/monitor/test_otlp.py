@@ -94,7 +94,7 @@ class PushTest(unittest.TestCase):
     def pushing(self, scheme='http', families=FULL, interval_s=60.0,
                 **options):
         port = self.server.server_address[1]
-        return push.prepare(push.Options(
+        return push.prepare(push.PushOptions(
             f'{scheme}://127.0.0.1:{port}/v1/metrics', interval_s, **options),
             lambda: families)
 

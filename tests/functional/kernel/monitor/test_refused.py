@@ -10,9 +10,9 @@ import unittest
 
 _LOOK = '''
 import contextlib, json
-from rt_monitor import look
-with contextlib.closing(look.Monitor()) as monitor:
-    found = monitor.look()
+from rt_monitor import snapshot
+with contextlib.closing(snapshot.Monitor()) as monitor:
+    found = monitor.read()
 print(json.dumps({source.name: source.reason for source in found.sources}))
 '''
 

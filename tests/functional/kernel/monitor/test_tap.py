@@ -18,9 +18,9 @@ from urllib import request
 from benchmarks import taps
 from benchmarks import traffic
 from rt_monitor import groups
-from rt_monitor import look
 from rt_monitor import servers
 from rt_monitor import service
+from rt_monitor import snapshot
 from rt_monitor import tap
 from rt_monitor import transactions
 from tests.functional.kernel.monitor import test_service
@@ -101,7 +101,7 @@ class TapTest(unittest.TestCase):
         if not child:
             with mock.patch.object(groups.Finder, 'find',
                                    return_value=found):
-                os._exit(service.run(service.Options(port=port)))
+                os._exit(service.run(service.ServiceOptions(port=port)))
         self.addCleanup(os.waitpid, child, 0)
         self.addCleanup(os.kill, child, signal.SIGTERM)
 
@@ -128,9 +128,9 @@ class TapTest(unittest.TestCase):
                     seen = wanted.search(answer.read().decode())
 
     def test_an_interface_that_is_gone(self):
-        with contextlib.closing(look.Monitor()) as monitor:
+        with contextlib.closing(snapshot.Monitor()) as monitor:
             gone = [servers.Watched(taps.UUID, {}, taps=(2 ** 30,))]
             monitor.watch(gone)
             monitor.follow(gone)
             self.assertEqual(tap.Datagrams(),
-                             monitor.look().datagrams[taps.UUID])
+                             monitor.read().datagrams[taps.UUID])

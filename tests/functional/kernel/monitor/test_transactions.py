@@ -128,7 +128,7 @@ class TransactionsTest(base.WatchedTest):
         return asked, logged
 
     def answered(self):
-        return self.monitor.look().since(self.begun).answered[base.UUID]
+        return self.monitor.read().since(self.begun).answered[base.UUID]
 
     def edge(self, role):
         peer = transactions.Peer(
@@ -197,7 +197,7 @@ class TransactionsTest(base.WatchedTest):
         [peer] = self.answered().edges
         self.assertEqual((transactions.Role.SERVER, self.port),
                          (peer.role, peer.port))
-        self.assertEqual(1, self.monitor.look().network.late)
+        self.assertEqual(1, self.monitor.read().network.late)
 
     def test_a_client_that_waits_for_its_answer_by_then(self):
         self.monitor.watch([])
@@ -239,7 +239,7 @@ class TransactionsTest(base.WatchedTest):
         server = self.python(SERVER, str(ASKED), str(ANSWERED), '0')
         self.port = int(server.stdout.readline())
         self.monitor.watch(self.servers)
-        self.begun = self.monitor.look()
+        self.begun = self.monitor.read()
         client = self.python(CLIENT, *map(str, (
             self.port, CONNECTIONS, 2, ASKED, ANSWERED)))
         client.stdout.readline()

@@ -47,17 +47,17 @@ class WaitsTest(base.WatchedTest):
         with tempfile.TemporaryDirectory() as folder, contextlib.closing(
                 events.Recorder(pathlib.Path(folder), [
                     child.pid for child in children])) as recorder:
-            before = self.monitor.look()
+            before = self.monitor.read()
             for child in children:
                 child.stdin.write(f'{seconds}\n')
                 child.stdin.flush()
             for child in children:
                 child.stdout.readline()
                 self.wait_for(lambda child=child: base.sleeps(child.pid))
-            found = self.monitor.look().since(before)
+            found = self.monitor.read().since(before)
             golden, unsent = recorder.waits_ns()
-            return (found.seen[base.UUID].whole.waits, found.unseen + unsent,
-                    golden)
+            return (found.usages[base.UUID].whole.waits,
+                    found.missed_switches + unsent, golden)
 
     def test_percentiles(self):
         waits, unseen, golden = self.work(2)

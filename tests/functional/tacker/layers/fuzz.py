@@ -103,7 +103,7 @@ def _megabytes():
 
 def main_loop(seed, count):
     sys.dont_write_bytecode = True
-    typefiles.of_tacker()
+    typefiles.tacker_directory()
     _run(('translate', str(mutants.VNFDS[0])))
     watched = watch.Watch((_TOP, sys.prefix, sys.base_prefix))
     before, longest = _megabytes(), 0.0

@@ -15,6 +15,7 @@ from unittest import mock
 from nova_rt.machine.host import sched
 from nova_rt.machine.host import thread as thread_state
 from nova_rt.machine.kernel import deadline
+from nova_rt.machine.privsep import sched_setattr
 
 
 class Calls:
@@ -72,7 +73,7 @@ class CallsTest(unittest.TestCase):
 
     def test_start(self) -> None:
         """Deadline and period are one; what it forks is ordinary."""
-        sched.start(7, 30_000, 100_000)
+        sched_setattr.start(7, 30_000, 100_000)
         self.assertEqual(
             [(48, 6, 1, 0, 0, 30_000_000, 100_000_000, 100_000_000)],
             self.calls.set)
@@ -84,7 +85,7 @@ class CallsTest(unittest.TestCase):
 
     def test_a_thread_that_reclaims(self) -> None:
         """Not what a claim gives: it takes what others leave, too."""
-        sched.start(7, 30_000, 100_000, reclaim=True)
+        sched_setattr.start(7, 30_000, 100_000, reclaim=True)
         self.calls.flags = self.calls.set[0][2]
         self.assertEqual(3, self.calls.flags)
         self.assertTrue(sched.get(7).reclaims)
@@ -95,7 +96,7 @@ class CallsTest(unittest.TestCase):
     def test_errors(self) -> None:
         self.calls.refuse = errno.EBUSY
         with self.assertRaises(OSError) as caught:
-            sched.start(7, 30_000, 100_000)
+            sched_setattr.start(7, 30_000, 100_000)
         self.assertEqual(errno.EBUSY, caught.exception.errno)
         with self.assertRaises(ProcessLookupError):
             sched.get(8)
@@ -111,8 +112,8 @@ class CallsTest(unittest.TestCase):
 
     def test_stop_gives_back_first(self) -> None:
         """A thread that sleeps would take its bandwidth with it."""
-        sched.start(7, 30_000, 100_000)
-        sched.stop(7)
+        sched_setattr.start(7, 30_000, 100_000)
+        sched_setattr.stop(7)
         _, _, _, _, _, runtime, _, period = self.calls.set[-1]
         self.assertEqual(0, deadline.units(runtime, period))
         self.assertGreaterEqual(runtime, 1024)
@@ -121,29 +122,29 @@ class CallsTest(unittest.TestCase):
 
     def test_stop_of_one_that_runs(self) -> None:
         """It may be throttled: less would throttle it for hours."""
-        sched.start(7, 30_000, 100_000)
+        sched_setattr.start(7, 30_000, 100_000)
         self.runs = [True]
-        sched.stop(7)
+        sched_setattr.stop(7)
         self.assertEqual(1, len(self.calls.set))
         self.assertEqual([(7, os.SCHED_OTHER, 0)], self.policies)
 
     def test_stop_of_one_that_wakes(self) -> None:
-        sched.start(7, 30_000, 100_000)
+        sched_setattr.start(7, 30_000, 100_000)
         self.runs = [False, True]
-        sched.stop(7)
+        sched_setattr.stop(7)
         self.assertEqual(3, len(self.calls.set))
         self.assertTrue(sched.get(7).grants(30_000, 100_000))
         self.assertEqual([(7, os.SCHED_OTHER, 0)], self.policies)
 
     def test_stop_where_that_is_refused(self) -> None:
-        sched.start(7, 30_000, 100_000)
+        sched_setattr.start(7, 30_000, 100_000)
         self.calls.refuse = errno.EINVAL
-        sched.stop(7)
+        sched_setattr.stop(7)
         self.assertEqual([(7, os.SCHED_OTHER, 0)], self.policies)
 
     def test_stop_of_others(self) -> None:
         self.calls.threads[7] = (os.SCHED_RR, 5, 0, 0, 0)
-        sched.stop(7)
+        sched_setattr.stop(7)
         self.assertEqual([], self.calls.set)
         self.assertEqual([(7, os.SCHED_OTHER, 0)], self.policies)
 

@@ -188,7 +188,7 @@ class OthersTest(unittest.TestCase):
     def test_others(self) -> None:
         self.assertEqual(
             [deadline.Other(2, 'name2', deadline.UNIT // 4, True)],
-            deadline.others(files.Host(), self.tasks, ''))
+            deadline.other_threads(files.Host(), self.tasks, ''))
 
     def test_warnings(self) -> None:
         """By name: a thread that comes again has another number."""
@@ -208,7 +208,7 @@ class OthersTest(unittest.TestCase):
         with mock.patch.object(proc.os, 'sched_getscheduler',
                                lambda thread: 6 if thread == os.getpid()
                                else 0):
-            found = deadline.look('')
+            found = deadline.read_other_threads('')
         self.assertEqual([os.getpid()], [each.thread for each in found])
 
     def test_groups_of_vcpus(self) -> None:

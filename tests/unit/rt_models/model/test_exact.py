@@ -59,9 +59,9 @@ class PredictTest(base.BaseTestCase):
         load, network = rt_load.Load(500, 2000), rt_load.Network(0, 800)
         sent = traffic.poisson(load, 400_000, seed=1)
         random = np.random.default_rng(2)
-        link = lone.responses_us(traffic.Requests(
+        link = lone.responses_us(traffic.Arrivals(
             sent.arrivals_us, random.exponential(1e6 / 800, 400_000)), 1, 1)
-        seen = link + lone.responses_us(traffic.Requests(
+        seen = link + lone.responses_us(traffic.Arrivals(
             sent.arrivals_us + link, sent.works_us), 4000, 10_000)
         trip = exact.predict(load, reservation, network)
         # Some four standard errors of this run.

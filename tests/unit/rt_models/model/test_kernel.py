@@ -54,7 +54,7 @@ class LateTest(base.BaseTestCase):
                                                         until_us))))
                 for number, other in enumerate(servers)],
                 until_us)[place].responses_us
-            fluid = lone.responses_us(traffic.Requests(
+            fluid = lone.responses_us(traffic.Arrivals(
                 requests.arrivals_us, requests.works_us / one.share), 1, 1)
             late = (seen - fluid)[np.isfinite(seen)]
             self.assertLessEqual(

@@ -13,7 +13,7 @@ from rt_models.pinning import advice
 from rt_models.pinning import rules
 
 CPU, IO, ULTRA_IO = workload.AppClass
-RESERVED, DEDICATED, SHARED, NESTED = rules.Placement
+RESERVED, DEDICATED, SHARED, NESTED = rules.CpuPlacement
 #: all that may be asked, apart from numbers
 CASES = tuple(itertools.product(
     workload.AppClass, (1, 2, 3), (False, True), (False, True),
@@ -21,7 +21,8 @@ CASES = tuple(itertools.product(
 
 
 def ask(app_class, vcpus=8, **more):
-    return advice.advise(advice.Question(app_class, vcpus, (112,), **more))
+    return advice.advise(
+        advice.PinningQuestion(app_class, vcpus, (112,), **more))
 
 
 @ddt.ddt
@@ -87,11 +88,11 @@ class RulesTest(base.BaseTestCase):
     def test_what_is_advised_is_in_the_range(self):
         for app_class, cores in itertools.product(workload.AppClass,
                                                   range(1, 300)):
-            size, = advice.advise(advice.Question(
+            size, = advice.advise(advice.PinningQuestion(
                 app_class, 1, (cores,))).sizes
             if size.advice.startswith('give'):
                 vcpus = int(size.advice.split()[2])
-                size, = advice.advise(advice.Question(
+                size, = advice.advise(advice.PinningQuestion(
                     app_class, vcpus, (cores,))).sizes
                 self.assertNotIn('give', size.advice)
 
@@ -126,7 +127,7 @@ class AdviceTest(base.BaseTestCase):
             self.assertTrue(rule.source)
 
     def test_extra_specs(self):
-        question = advice.Question(IO, 2, (8,))
+        question = advice.PinningQuestion(IO, 2, (8,))
         self.assertEqual(
             {'hw:cpu.app_class': 'io', 'hw:cpu.rt_runtime_us': '95000',
              'hw:cpu.rt_period_us': '100000'},
@@ -138,10 +139,10 @@ class AdviceTest(base.BaseTestCase):
                          advice.extra_specs(question, SHARED))
 
     def test_sizes_in_order(self):
-        found = advice.advise(advice.Question(CPU, 4, (64, 16, 64)))
+        found = advice.advise(advice.PinningQuestion(CPU, 4, (64, 16, 64)))
         self.assertEqual([16, 64], [size.cores for size in found.sizes])
 
     def test_no_such_numbers(self):
         for vcpus, cores in ((0, 8), (-1, 8), (4, 0), (4, 100_001)):
-            self.assertRaises(exception.InvalidPinning, advice.Question,
+            self.assertRaises(exception.InvalidPinning, advice.PinningQuestion,
                               CPU, vcpus, (8, cores))

@@ -9,9 +9,9 @@ import tempfile
 from unittest import mock
 
 from rt_monitor import histogram
-from rt_monitor import look
 from rt_monitor import sched
 from rt_monitor import servers
+from rt_monitor import snapshot
 from rt_monitor import transactions
 from rt_monitor import waits
 from rt_operate.commands import main
@@ -31,12 +31,13 @@ def made_up(count, answered=True):
     server = servers.Watched('u1', {servers.WHOLE: 1}, 1, 'web',
                              reservation=servers.Granted(20_000, 100_000))
     usage = waits.Usage(waits.Totals(ran=count * 1_000_000))
-    return look.Look(
-        1.0, 1.0, (look.Source('tcp', '' if answered else 'of a reason'),),
-        {'u1': server}, {'u1': sched.Seen(usage, {})},
-        answered={'u1': transactions.Seen({PEER: transactions.Edge(
-            0, 0, took)})} if answered else {},
-        network=transactions.Stats() if answered else None)
+    return snapshot.Snapshot(
+        1.0, 1.0,
+        (snapshot.SourceState('tcp', '' if answered else 'of a reason'),),
+        {'u1': server}, {'u1': sched.ServerUsage(usage, {})},
+        answered={'u1': transactions.ServerTransactions(
+            {PEER: transactions.Edge(0, 0, took)})} if answered else {},
+        network=transactions.TransactionStats() if answered else None)
 
 
 class AdviseTest(commands.CommandTest):

@@ -18,12 +18,12 @@ from rt_monitor import groups
 from rt_monitor import histogram
 from rt_monitor import http
 from rt_monitor import libbpf
-from rt_monitor import look
 from rt_monitor import objects
 from rt_monitor import paths
 from rt_monitor import rapl
 from rt_monitor import sched
 from rt_monitor import servers
+from rt_monitor import snapshot
 from rt_monitor import tap
 from rt_monitor import transactions
 from rt_monitor import waits
@@ -37,7 +37,7 @@ _HERE = pathlib.Path(__file__)
 def seen(ran=0, exhausted=0):
     usage = waits.Usage(waits.Totals(ran, 2 * ran), {0: waits.Counts(
         ran=ran, exhausted=exhausted, starved=ran, apart=ran, last=1)})
-    return sched.Seen(usage, {0: usage})
+    return sched.ServerUsage(usage, {0: usage})
 
 
 class Scheduler:
@@ -82,12 +82,12 @@ class Paths:
 
     def read(self, register):
         self.looks += 1
-        return {'u2': http.Seen({http.Request(
+        return {'u2': http.ServerRequests({http.Request(
             transactions.Role.CLIENT, 'GET', '/x/:n', '2xx'):
                 times(*[2_000_000] * self.looks)})}
 
     def stats(self):
-        return http.Stats()
+        return http.HttpStats()
 
     def close(self):
         """Does nothing: this source holds nothing."""
@@ -259,7 +259,7 @@ class MonitorTest(commands.CommandTest):
                                return_value=_HERE / 'nosuch'):
             status, out, err = self.run_main('monitor')
         self.assertEqual((1, '', f'nova-rt: Cannot monitor this host: '
-                          f'{look.BUILD}.\n'), (status, out, err))
+                          f'{snapshot.BUILD}.\n'), (status, out, err))
 
     def test_refused(self):
         for number, words in ((1, 'CAP_BPF'), (2, 'ENOENT'), (13, 'EACCES')):
@@ -312,10 +312,10 @@ class ServiceTest(commands.CommandTest):
         with (self.on_host('CapPrm:\t1ffffffffff'),
               mock.patch.object(objects, 'path', return_value=pathlib.Path(
                   '/nosuch')),
-              mock.patch.object(look, 'Monitor', side_effect=(
+              mock.patch.object(snapshot, 'Monitor', side_effect=(
                   exception.CannotMonitor(what='x', reason='y')))):
             self.assertEqual(
-                (1, '', f'nova-rt-monitor: {look.BUILD}\n'
+                (1, '', f'nova-rt-monitor: {snapshot.BUILD}\n'
                  'nova-rt-monitor: Cannot monitor x: y.\n'),
                 self.run_main('--user', 'root'))
 
@@ -330,5 +330,6 @@ class ServiceTest(commands.CommandTest):
         with (mock.patch.object(namespaces, 'trouble', return_value=trouble),
               mock.patch.object(host_files.Host, 'read',
                                 return_value=status),
-              mock.patch.object(look, 'Monitor', side_effect=AssertionError)):
+              mock.patch.object(snapshot, 'Monitor',
+                                side_effect=AssertionError)):
             yield

@@ -10,14 +10,14 @@ from nova_rt.rules import exception
 from rt_operate.conformance import cases
 from rt_operate.conformance import outcome
 
-Level = outcome.Level
+Level = outcome.Verdict
 
 
 def refuse(*arguments: object) -> None:
     raise exception.KernelError(interface='some', group='/a', reason='no')
 
 
-def run(name: str, **does: object) -> outcome.Outcome:
+def run(name: str, **does: object) -> outcome.CaseOutcome:
     """Runs a case on a stage that behaves in this way."""
     stage = types.SimpleNamespace(**{
         'clear': lambda: None, 'cpus': (0, 0), 'known': {}, 'skipped': {},

@@ -14,14 +14,14 @@ from nova_rt.rules import exception
 from rt_operate.conformance import outcome
 from rt_operate.conformance import report
 
-Level = outcome.Level
+Level = outcome.Verdict
 
 FACTS = report.Facts('rt_group_sched', '6.18.0', 1, 950_000)
-FOUND = [outcome.Outcome('share', Level.KEPT, 'a 0.4010 of 0.400'),
-         outcome.Outcome('re-use', Level.BROKEN, 'the kernel refused: x')]
+FOUND = [outcome.CaseOutcome('share', Level.KEPT, 'a 0.4010 of 0.400'),
+         outcome.CaseOutcome('re-use', Level.BROKEN, 'the kernel refused: x')]
 
 
-def judge(found: float, known: str = '') -> outcome.Outcome:
+def judge(found: float, known: str = '') -> outcome.CaseOutcome:
     return outcome.of_shares('c', {'a': 0.4, 'b': 0.1},
                              {'a': found, 'b': 0.1}, 0.02, known)
 

@@ -80,8 +80,9 @@ OK
 class WordsTest(unittest.TestCase):
 
     def test_some(self):
-        self.assertEqual('1, 2, 3', findings.some([1, 2, 3]))
-        self.assertEqual('1, 2, 3 and 2 more', findings.some([*range(1, 6)]))
+        self.assertEqual('1, 2, 3', findings.first_few([1, 2, 3]))
+        self.assertEqual('1, 2, 3 and 2 more',
+                         findings.first_few([*range(1, 6)]))
 
     def test_count(self):
         self.assertEqual('1 group', findings.count(1, 'group'))

@@ -58,9 +58,9 @@ def host(*holdings, pcpus=4, replicated=False, **fields):
     empty = cpus.CpuBandwidth.empty(range(pcpus), CAP, replicated)
     state = empty.fold((claim.cpus, claim.reservation)
                        for one in holdings for claim in one.claims)
-    kernel = snapshot.Kernel(replicated, {
+    kernel = snapshot.KernelBudgets(replicated, {
         one.server: (leaf(one),) for one in holdings if one.current})
-    return snapshot.Host(**{
+    return snapshot.HostSnapshot(**{
         'name': 'host1', 'provider': PROVIDER,
         'published': hostmap.HostMap(state, 'worst_fit'),
         'holdings': holdings,

@@ -41,8 +41,8 @@ class CommandTest(unit_base.TestCase):
 
     def looks(self, *views):
         """Makes comparisons return these in turn; the last one stays."""
-        seen = [view if isinstance(view, load.View) else
-                load.View([view]) for view in views]
+        seen = [view if isinstance(view, load.CloudView) else
+                load.CloudView([view]) for view in views]
         self.loader.view.side_effect = lambda: (
             seen.pop(0) if len(seen) > 1 else seen[0])
 
@@ -90,7 +90,7 @@ class CommandTest(unit_base.TestCase):
         self.assertNotIn('publishes no map', out)
 
     def test_what_could_not_be_checked(self):
-        self.looks(load.View(
+        self.looks(load.CloudView(
             [damaged()], unchecked=['cell 1: it is down'], notes=['x']))
         status, out = self.manage('check')
         self.assertEqual(2, status)
@@ -98,7 +98,7 @@ class CommandTest(unit_base.TestCase):
 
     def test_flavors_to_look_at(self):
         """Such flavors are not differences, because a name proves nothing."""
-        seen = load.View([base.host(base.holding())], [
+        seen = load.CloudView([base.host(base.holding())], [
             snapshot.Flavor('flavor_rt1', {}), snapshot.Flavor('small', {})])
         self.looks(seen)
         status, out = self.manage('check')
@@ -179,6 +179,6 @@ class CommandTest(unit_base.TestCase):
 
     def test_heal_leaves_other_differences_to_check(self):
         host = base.host()
-        self.looks(base.replace(host, kernel=snapshot.Kernel(
+        self.looks(base.replace(host, kernel=snapshot.KernelBudgets(
             False, {}, {'/machine/x': 5})))
         self.assertEqual((0, 'Nothing to heal.\n'), self.manage('heal'))

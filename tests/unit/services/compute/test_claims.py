@@ -60,15 +60,15 @@ class RTClaimTest(base.TestCase):
             provider_uuid=uuids.node, resource_class='CUSTOM_PMEM_NAMESPACE',
             identifier='pmem-1')
         resources = [other, CLAIM.to_resource(uuids.node)]
-        self.assertEqual([CLAIM], claims.of_resources(resources))
+        self.assertEqual([CLAIM], claims.parse_resources(resources))
         self.assertEqual(
-            CLAIM, claims.of_instance(base.instance(resources=resources)))
+            CLAIM, claims.instance_claim(base.instance(resources=resources)))
 
     def test_instance_without_a_claim(self):
         server = base.instance()
-        self.assertIsNone(claims.of_instance(server))
+        self.assertIsNone(claims.instance_claim(server))
         server.resources = None
-        self.assertIsNone(claims.of_instance(server))
+        self.assertIsNone(claims.instance_claim(server))
 
 
 class OnHostTest(base.TestCase):
@@ -94,9 +94,9 @@ class OnHostTest(base.TestCase):
         self.assertIsNone(self.on('elsewhere'))
 
     def test_the_destination(self):
-        self.assertEqual(self.moved, claims.of_destination(self.server))
+        self.assertEqual(self.moved, claims.destination_claim(self.server))
         self.server.migration_context = None
-        self.assertIsNone(claims.of_destination(self.server))
+        self.assertIsNone(claims.destination_claim(self.server))
 
     def test_resized_where_it_is_to_no_reservation(self):
         """The old claim is kept for a revert and applies no more."""

@@ -22,7 +22,7 @@ class EntitledTest(base.TestCase):
         server = types.SimpleNamespace(
             host=host, task_state=task, deleted=False,
             migration_context=None)
-        found = entitled.of_servers(
+        found = entitled.entitlements(
             {uuids.server: server}, 'here',
             [types.SimpleNamespace(identifier=claim.identifier)
              for claim in counted], starts)
@@ -52,10 +52,10 @@ class EntitledTest(base.TestCase):
         server = types.SimpleNamespace(
             host='here', task_state=None, deleted=False,
             migration_context=None)
-        self.assertEqual({}, entitled.of_servers(
+        self.assertEqual({}, entitled.entitlements(
             {uuids.server: server}, 'here', [unread(uuids.server)], False))
         # Whose it is may be what cannot be read.
         self.assertEqual(
             {uuids.server: entitled.Entitlement((), False)},
-            entitled.of_servers({uuids.server: server}, 'here',
-                                [unread(uuids.other)], False))
+            entitled.entitlements({uuids.server: server}, 'here',
+                                  [unread(uuids.other)], False))

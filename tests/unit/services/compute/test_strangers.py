@@ -51,13 +51,13 @@ class PlaceTest(base.TestCase):
 
     def place(self, state, *found):
         placed = strangers.place(found, state)
-        return placed, state.fold(strangers.held(placed))
+        return placed, state.fold(strangers.all_shares(placed))
 
     def test_as_the_kernel_has_it(self):
         empty = cpus.CpuBandwidth.empty(range(4), CAP)
         placed, state = self.place(
             empty, stranger(((1,), HALF), ((3,), HALF), ((0,), SMALL)))
-        self.assertEqual((((1, 3), HALF), ((0,), SMALL)), placed[0].held)
+        self.assertEqual((((1, 3), HALF), ((0,), SMALL)), placed[0].shares)
         self.assertEqual((100_000, 500_000, 0, 500_000), state.used)
         self.assertEqual(600_000, state.charged)
 
@@ -72,7 +72,7 @@ class PlaceTest(base.TestCase):
         state = cpus.CpuBandwidth.empty(range(3), CAP).claim((0,), HALF)
         placed, state = self.place(
             state, stranger(((), HALF), ((), HALF), ((), SMALL)))
-        self.assertEqual(((1, 2), HALF), placed[0].held[0])
+        self.assertEqual(((1, 2), HALF), placed[0].shares[0])
         self.assertEqual(1_600_000, sum(state.used))
         self.assertEqual(600_000, max(state.used))
 
@@ -80,13 +80,13 @@ class PlaceTest(base.TestCase):
         empty = cpus.CpuBandwidth.empty((0, 1), CAP)
         placed, state = self.place(
             empty, stranger(((7,), HALF)), stranger(((1, 7), SMALL)))
-        self.assertEqual([(((1,), SMALL),)], [each.held for each in placed])
+        self.assertEqual([(((1,), SMALL),)], [each.shares for each in placed])
         self.assertEqual((0, 100_000), state.used)
 
     def test_where_a_share_is_granted_everywhere(self):
         empty = cpus.CpuBandwidth.empty((0, 1), CAP, True)
         placed, state = self.place(empty, stranger(((0, 1, 7), HALF)))
-        self.assertEqual((((0, 1), HALF),), placed[0].held)
+        self.assertEqual((((0, 1), HALF),), placed[0].shares)
         self.assertEqual(500_000, state.charged)
         self.assertEqual(450_000, state.free(0))
 

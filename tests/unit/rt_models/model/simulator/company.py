@@ -131,19 +131,19 @@ def points(*values: float) -> numeric.Floats:
     return np.array(values, dtype=float)
 
 
-def requests(*pairs: tuple[float, float]) -> traffic.Requests:
+def requests(*pairs: tuple[float, float]) -> traffic.Arrivals:
     """Returns requests from pairs (arrival, CPU time), in us."""
-    return traffic.Requests(*(points(*column)
+    return traffic.Arrivals(*(points(*column)
                               for column in zip(*pairs, strict=True)))
 
 
-def busy_from(time_us: float) -> traffic.Requests:
+def busy_from(time_us: float) -> traffic.Arrivals:
     return requests((time_us, np.inf))
 
 
 def random_requests(draw: random.Random,
                     reservation: rt_reservation.Reservation,
-                    until_us: float) -> traffic.Requests:
+                    until_us: float) -> traffic.Arrivals:
     """Draws requests by which a server is sometimes idle, sometimes behind."""
     work_us = reservation.runtime_us * math.exp(draw.uniform(-2, 2))
     rate = draw.uniform(0.5, 1.1) * reservation.share / work_us

@@ -27,7 +27,7 @@ def server(runtime, period, *pairs):
     arrivals, works = (np.array(column, dtype=float)
                        for column in zip(*pairs, strict=True))
     return cpu.Station(rt_reservation.Reservation(runtime, period),
-                       traffic.Requests(arrivals, works))
+                       traffic.Arrivals(arrivals, works))
 
 
 class ByHandTest(base.BaseTestCase):
@@ -54,7 +54,7 @@ class ByHandTest(base.BaseTestCase):
                    server(3, 10, (0, 4)), server(3, 12, (0, 3)))
 
     def test_no_request(self):
-        empty = traffic.Requests(np.array([]), np.array([]))
+        empty = traffic.Arrivals(np.array([]), np.array([]))
         self.check([[], [1]], cpu.Station(
             rt_reservation.Reservation(1, 2), empty), server(1, 2, (5, 1)))
 

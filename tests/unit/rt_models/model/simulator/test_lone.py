@@ -13,7 +13,7 @@ from rt_models.model.simulator import traffic
 
 
 def requests(*pairs):
-    return traffic.Requests(*(np.array(column, dtype=float)
+    return traffic.Arrivals(*(np.array(column, dtype=float)
                               for column in zip(*pairs, strict=True)))
 
 

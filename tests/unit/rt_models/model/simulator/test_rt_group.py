@@ -19,7 +19,7 @@ def server(runtime, period, *pairs, priority=0):
     arrivals, works = (np.array(column, dtype=float)
                        for column in zip(*pairs, strict=True))
     return cpu.Station(rt_reservation.Reservation(runtime, period),
-                       traffic.Requests(arrivals, works), priority)
+                       traffic.Arrivals(arrivals, works), priority)
 
 
 def busy(runtime, period, priority=0):

@@ -156,7 +156,7 @@ class PcpusTest(CompareTestCase):
         one = hostmap.Stranger('uuid', 'instance-7', (
             ((1, 2), reservation.Reservation(10, 100)),), **fields)
         host = base.host(base.holding())
-        state = host.published.state.fold(one.held)
+        state = host.published.state.fold(one.shares)
         empty = cpus.CpuBandwidth.empty(range(4), base.CAP)
         found = self.one(base.replace(
             host, published=hostmap.HostMap(state, 'worst_fit', (one,)),
@@ -283,8 +283,8 @@ class BudgetsTest(CompareTestCase):
 
     def with_budget(self, held, **fields):
         one = base.holding(**fields)
-        leaf = base.replace(base.leaf(one), held=held)
-        return base.host(one, kernel=snapshot.Kernel(
+        leaf = base.replace(base.leaf(one), budget=held)
+        return base.host(one, kernel=snapshot.KernelBudgets(
             False, {one.server: (leaf,)}))
 
     def test_another_budget(self):
@@ -297,27 +297,27 @@ class BudgetsTest(CompareTestCase):
 
     def test_granted_on_more_cpus(self):
         one = base.holding()
-        leaf = base.replace(base.leaf(one), held=kernel_base.Budget(
+        leaf = base.replace(base.leaf(one), budget=kernel_base.Budget(
             dict.fromkeys(range(4), 100_000), 200_000))
         host = base.host(one, replicated=True)
         guests = {one.server: (leaf,)}
         self.assertEqual([], self.kinds(base.replace(
-            host, kernel=snapshot.Kernel(True, guests))))
-        self.one(base.replace(host, kernel=snapshot.Kernel(False, guests)),
-                 'budget')
+            host, kernel=snapshot.KernelBudgets(True, guests))))
+        self.one(base.replace(
+            host, kernel=snapshot.KernelBudgets(False, guests)), 'budget')
 
     def test_a_budget_without_a_claim(self):
         leaf = snapshot.Leaf('/machine/x', None,
                              kernel_base.Budget({0: 1000}, 10_000))
         one = base.holding(0, ())
-        self.one(base.host(one, kernel=snapshot.Kernel(
+        self.one(base.host(one, kernel=snapshot.KernelBudgets(
             False, {one.server: (leaf,)})), 'budget')
 
     def test_strays_and_room(self):
-        found = self.one(base.host(kernel=snapshot.Kernel(
+        found = self.one(base.host(kernel=snapshot.KernelBudgets(
             False, {}, {'/machine/other': 5})), 'budget.stray')
         self.assertIn('5 ppm for /machine/other', found.found)
-        self.one(base.host(kernel=snapshot.Kernel(
+        self.one(base.host(kernel=snapshot.KernelBudgets(
             False, {}, {}, {'/machine': 5})), 'budget.room')
 
 
@@ -410,7 +410,7 @@ def _host_mutations(host, amount):
 
 def _budget_mutations(host, amount):
     for server, (leaf,) in host.kernel.guests.items():
-        held = leaf.held
+        held = leaf.budget
         others = [kernel_base.Budget({0: amount}, 12_345)]
         if held is not None:
             others = [None, base.replace(
@@ -420,7 +420,7 @@ def _budget_mutations(host, amount):
         for other in others:
             yield base.replace(host, kernel=base.replace(
                 host.kernel, guests=host.kernel.guests | {
-                    server: (base.replace(leaf, held=other),)}))
+                    server: (base.replace(leaf, budget=other),)}))
 
 
 def _mutations(host, amount):

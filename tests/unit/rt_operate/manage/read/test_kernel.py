@@ -63,27 +63,27 @@ class LookTest(unit_base.TestCase):
 
     def test_in_order(self):
         self.reserve()
-        found = kernel.look([self.holding])
+        found = kernel.read_budgets([self.holding])
         self.assertTrue(found.replicated)
         leaf, = found.guests[self.holding.server]
         self.assertEqual(
             (self.group(), kernel_base.Budget({0: 20_000}, 200_000)),
             (leaf.group, leaf.wanted))
-        self.assertEqual(20_000, leaf.held.runtime_us[0])
+        self.assertEqual(20_000, leaf.budget.runtime_us[0])
         self.assertEqual(({}, {}), (found.strays, found.room))
 
     def test_no_budget_and_room(self):
         self.put('/machine', 100_000)
-        found = kernel.look([self.holding])
-        self.assertIsNone(found.guests[self.holding.server][0].held)
+        found = kernel.read_budgets([self.holding])
+        self.assertIsNone(found.guests[self.holding.server][0].budget)
         self.assertEqual({'/machine': 100_000}, found.room)
 
     def test_a_guest_without_a_claim(self):
         self.reserve()
         one = base.holding(0, ())
-        leaf, = kernel.look([one]).guests[one.server]
+        leaf, = kernel.read_budgets([one]).guests[one.server]
         self.assertIsNone(leaf.wanted)
-        self.assertIsNotNone(leaf.held)
+        self.assertIsNotNone(leaf.budget)
 
     def test_strays(self):
         self.reserve()
@@ -91,35 +91,37 @@ class LookTest(unit_base.TestCase):
         self.emulation.mkdir('/machine/other')
         self.put('/machine/other', 100_000)
         self.assertEqual({'/machine/other': 100_000},
-                         kernel.look([self.holding]).strays)
+                         kernel.read_budgets([self.holding]).strays)
         # A guest that is none of Nova's, too.
         self.assertEqual({'/machine/other', self.group()},
-                         set(kernel.look([]).strays))
+                         set(kernel.read_budgets([]).strays))
 
     def test_outside_of_the_host(self):
         self.trouble = 'why'
-        error = self.assertRaises(kernel.Unseen, kernel.look, [self.holding])
+        error = self.assertRaises(kernel.Unreadable, kernel.read_budgets,
+                                  [self.holding])
         self.assertEqual('this process does not see the host: why',
                          str(error))
 
     def test_a_guest_that_ended_meanwhile(self):
         self.running.append((self.holding.server, 1))
         self.running.pop(0)
-        self.assertEqual({}, kernel.look([self.holding]).guests)
+        self.assertEqual({}, kernel.read_budgets([self.holding]).guests)
 
     def test_no_interface(self):
         self.useFixture(fixtures.MonkeyPatch(
             'rt_operate.manage.read.kernel.this_host',
             lambda: host_files.Host(
                 self.useFixture(fixtures.TempDir()).path)))
-        self.assertRaises(kernel.Unseen, kernel.look, [self.holding])
+        self.assertRaises(kernel.Unreadable, kernel.read_budgets,
+                          [self.holding])
 
 
 class LibvirtTest(unit_base.TestCase):
 
     def test_no_libvirt(self):
         self.config(group='libvirt', connection_uri='nonsense:///')
-        error = self.assertRaises(kernel.Unseen, kernel.running_guests)
+        error = self.assertRaises(kernel.Unreadable, kernel.running_guests)
         self.assertIn('does not tell', str(error))
 
 

@@ -134,7 +134,7 @@ class _Case(base.BaseTestCase):
         for target, name, new in (
                 (sched, 'get', self.threads.get),
                 (sched, 'start', self.threads.start),
-                (kernel, 'look', lambda controller: self.others),
+                (kernel, 'read_other_threads', lambda controller: self.others),
                 (os, 'sched_setscheduler', self.threads.set_policy),
                 (os, 'sched_getaffinity', self.threads.affinity),
                 (privsep, '_groups_of', self.groups_of),
@@ -194,12 +194,12 @@ class DeadlineTest(_Case):
 
     def test_held(self):
         """On the pCPU that it is alone on, else nowhere."""
-        self.assertEqual([], [*self.enforcer.held(PID)])
+        self.assertEqual([], [*self.enforcer.shares(PID)])
         self.enforcer.apply(PID, self.claim())
         self.threads.affinities[101] = {1}
         wanted = self.claim().reservation
         self.assertEqual([((), wanted), ((1,), wanted), ((), wanted)],
-                         [*self.enforcer.held(PID)])
+                         [*self.enforcer.shares(PID)])
 
     def test_release(self):
         pool = self.threads.pool

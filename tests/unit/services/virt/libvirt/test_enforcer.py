@@ -358,9 +358,9 @@ class EnforcerTest(base.BaseTestCase):
         self.assertEqual(500_000, self.enforcer.bandwidth(PID))
 
     def test_held(self):
-        self.assertEqual([], [*self.enforcer.held(PID)])
+        self.assertEqual([], [*self.enforcer.shares(PID)])
         self.enforcer.apply(PID, fakes.claim())
-        (ids, held), = self.enforcer.held(PID)
+        (ids, held), = self.enforcer.shares(PID)
         self.assertEqual((fakes.claim().cpus, fakes.claim().reservation),
                          (ids, held))
 
@@ -371,7 +371,7 @@ class EnforcerTest(base.BaseTestCase):
             VCPUS[1]: kernel_base.Budget({1: 20, 2: 10}, 100)}
         self.assertCountEqual(
             [((3,), 10), ((1,), 20), ((2,), 10)],
-            [(ids, each.runtime_us) for ids, each in target.held(PID)])
+            [(ids, each.runtime_us) for ids, each in target.shares(PID)])
 
     def test_bandwidth_of_a_domain_without_its_vcpus(self):
         target = self.on(Kernel(vcpus=1))

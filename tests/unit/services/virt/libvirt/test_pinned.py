@@ -15,9 +15,9 @@ import hypothesis
 from hypothesis import stateful
 from hypothesis import strategies as st
 
-from nova_rt.machine.host import sched
 from nova_rt.machine.kernel import pins
 from nova_rt.machine import privsep
+from nova_rt.machine.privsep import sched_setattr
 from nova_rt.rules import cpulist
 from nova_rt.rules import cpus as rt_cpus
 from nova_rt.rules import exception
@@ -187,7 +187,7 @@ class PinnedTest(unittest.TestCase):
         reconciler = reconcile.Reconciler(self.enforcer)
         guest = reconcile.RunningGuest('u', pid, (claim,))
         for break_it in (
-                lambda: sched.stop(thread),
+                lambda: sched_setattr.stop(thread),
                 lambda: self.host.kernel.write(self.host.guests.cpus_of(
                     self.host.guests.vcpus(pid)[0]), '0-2')):
             break_it()
@@ -219,9 +219,9 @@ class PinnedTest(unittest.TestCase):
         runtime = self.host.kernel.policy(thread).runtime // 1000
         with mock.patch.object(self.host.kernel, 'allowed',
                                return_value=range(CPUS)):
-            sched.start(thread, *sched.NOTHING)
+            sched_setattr.start(thread, *sched_setattr.SMALLEST)
             self.host.kernel.set_policy(thread, 0)
-            sched.start(thread, runtime, 1000)
+            sched_setattr.start(thread, runtime, 1000)
         self.assertIn(thread, self.host.kernel.stuck)
 
     def test_audit_cures_a_vcpu_that_never_runs(self) -> None:

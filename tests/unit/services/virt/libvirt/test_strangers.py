@@ -21,7 +21,7 @@ class Enforcer:
     def __init__(self):
         self.budgets = {}
 
-    def held(self, pid):
+    def shares(self, pid):
         found = self.budgets.get(pid, ())
         if isinstance(found, Exception):
             raise found
@@ -79,7 +79,7 @@ class StrangersTest(base.TestCase):
         for _ in range(2):
             found, = self.strangers.find((uuids.other,))
             self.assertEqual((self.uuid, 'test', (HELD,)),
-                             (found.uuid, found.name, found.held))
+                             (found.uuid, found.name, found.shares))
             self.assertTrue(self.is_marked())
 
     def test_one_that_is_known(self):

@@ -8,7 +8,7 @@ import fixtures
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nova_rt.rules import hostmap
-from nova_rt.services.compute import kept
+from nova_rt.services.compute import counting
 from tests.unit import base
 
 HERE, THERE = 'here', 'there'
@@ -41,7 +41,7 @@ class KeptTest(base.TestCase):
             deleted=False, migration_context=context, _context=None)
 
     def count(self, expected, runs=False, **kwargs):
-        found = kept.resources(
+        found = counting.resources(
             self.server(**kwargs), HERE, {uuids.here}, runs)
         self.assertEqual({each.identifier for each in expected},
                          {each.identifier for each in found})
@@ -56,7 +56,8 @@ class KeptTest(base.TestCase):
     def test_it_was_deleted(self):
         server = self.server(host=HERE, held=[OURS])
         server.deleted = True
-        self.assertEqual([], kept.resources(server, HERE, {uuids.here}, True))
+        self.assertEqual(
+            [], counting.resources(server, HERE, {uuids.here}, True))
 
     def test_it_is_about_to_be_deleted_or_offloaded(self):
         """Nova counts it no more, and would not release it again."""
@@ -100,7 +101,7 @@ class KeptTest(base.TestCase):
                    old=[THEIRS], new=[OURS])
 
     def test_is_over(self):
-        self.assertTrue(kept.is_over(self.server()))
-        self.assertFalse(kept.is_over(self.server(task='rebooting')))
-        self.assertFalse(kept.is_over(self.server(
+        self.assertTrue(counting.is_over(self.server()))
+        self.assertFalse(counting.is_over(self.server(task='rebooting')))
+        self.assertFalse(counting.is_over(self.server(
             status='pre-migrating', kind='evacuation')))

@@ -11,8 +11,8 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
+from nova_rt.services.compute import allocations
 from nova_rt.services.compute import claims
-from nova_rt.services.compute import paid
 from tests.unit import base
 
 
@@ -25,7 +25,7 @@ class PaidTest(base.TestCase):
         self.needs = hostmap.amounts(2, 100_000)
 
     def missing(self, **resources):
-        return [*paid.missing([self.claim], {
+        return [*allocations.missing([self.claim], {
             uuids.server: {'resources': resources}})]
 
     def test_all_is_there(self):
@@ -37,16 +37,17 @@ class PaidTest(base.TestCase):
         for name in hostmap.CLASSES:
             self.assertEqual([uuids.server], self.missing(
                 **self.needs | {name: self.needs[name] - 1}))
-        self.assertEqual([uuids.server], [*paid.missing([self.claim], {})])
+        self.assertEqual([uuids.server],
+                         [*allocations.missing([self.claim], {})])
 
     def test_placement(self):
         client = mock.Mock(spec=report.SchedulerReportClient)
         ask = client.get_allocations_for_resource_provider
         ask.return_value = report.ProviderAllocInfo(allocations={'a': 1})
-        self.assertEqual({'a': 1}, paid.allocations(client, None, 'p'))
+        self.assertEqual({'a': 1}, allocations.by_consumer(client, None, 'p'))
         for error in (
                 ks_exceptions.ConnectFailure('gone'),
                 exception.ResourceProviderAllocationRetrievalFailed(
                     rp_uuid='p', error='no')):
             ask.side_effect = error
-            self.assertIsNone(paid.allocations(client, None, 'p'))
+            self.assertIsNone(allocations.by_consumer(client, None, 'p'))

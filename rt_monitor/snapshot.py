@@ -30,7 +30,7 @@ class _Summed(Protocol):
         """Returns the counts since an earlier look."""
 
 
-_Kind = TypeVar('_Kind', bound=objects.Source)
+_Kind = TypeVar('_Kind', bound=objects.ProgramSource)
 _Sum = TypeVar('_Sum', bound=_Summed)
 #: The reason for a source to be off in an installation without programs.
 BUILD = ('this nova-rt was built without its eBPF programs '
@@ -40,7 +40,7 @@ BUILD = ('this nova-rt was built without its eBPF programs '
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Source:
+class SourceState:
     """A source of numbers.
 
     :ivar reason: why the source is off; '' if it is on
@@ -56,17 +56,17 @@ class Source:
 
 
 @dataclasses.dataclass(frozen=True)
-class Look:
+class Snapshot:
     """The counts of all servers, since the start or since an earlier look.
 
     :ivar at_s: the time of the look by the monotonic clock
     :ivar span_s: the time over which the counts are summed
-    :ivar seen: scheduling by UUID, and under ``other`` that of all servers
+    :ivar usages: scheduling by UUID, and under ``other`` that of all servers
         beyond the bounds
     :ivar beyond: the number of servers beyond the bounds
     :ivar begun: a number by UUID, which differs once the counts of the server
         have started again, as they do when its vCPUs change
-    :ivar unseen: switches of tasks for which the kernel sent no event
+    :ivar missed_switches: switches of tasks for which the kernel sent no event
     :ivar answered: transactions by UUID
     :ivar network: how many transactions are missing or not told apart; None
         without the sources of transactions
@@ -86,22 +86,23 @@ class Look:
 
     at_s: float
     span_s: float
-    sources: tuple[Source, ...]
+    sources: tuple[SourceState, ...]
     servers: Mapping[str, monitor_servers.Watched]
-    seen: Mapping[str, sched.Seen] = dataclasses.field(default_factory=dict)
-    beyond: int = 0
-    unseen: int = 0
-    answered: Mapping[str, transactions.Seen] = dataclasses.field(
+    usages: Mapping[str, sched.ServerUsage] = dataclasses.field(
         default_factory=dict)
-    network: transactions.Stats | None = None
+    beyond: int = 0
+    missed_switches: int = 0
+    answered: Mapping[str, transactions.ServerTransactions] = (
+        dataclasses.field(default_factory=dict))
+    network: transactions.TransactionStats | None = None
     datagrams: Mapping[str, tap.Datagrams] = dataclasses.field(
         default_factory=dict)
     energy_uj: Mapping[str, int] = dataclasses.field(default_factory=dict)
     counted: Mapping[str, Mapping[int, counters.Work]] = dataclasses.field(
         default_factory=dict)
-    requests: Mapping[str, http.Seen] = dataclasses.field(
+    requests: Mapping[str, http.ServerRequests] = dataclasses.field(
         default_factory=dict)
-    request_stats: http.Stats | None = None
+    request_stats: http.HttpStats | None = None
     failed_pushes: int | None = None
     begun: Mapping[str, int] = dataclasses.field(default_factory=dict)
     group_budgets: bool = True
@@ -121,19 +122,19 @@ class Look:
         """The measure of work by which energy is divided among servers."""
         return 'cycles' if self.counted else 'cpu_time'
 
-    def since(self, before: 'Look') -> 'Look':
+    def since(self, before: 'Snapshot') -> 'Snapshot':
         """Returns the counts since an earlier look."""
         return dataclasses.replace(
             self, span_s=self.at_s - before.at_s,
-            unseen=self.unseen - before.unseen,
-            seen=self._after(before, self.seen, before.seen),
+            missed_switches=self.missed_switches - before.missed_switches,
+            usages=self._after(before, self.usages, before.usages),
             answered=self._after(before, self.answered, before.answered),
             datagrams=self._after(before, self.datagrams, before.datagrams),
             requests=self._after(before, self.requests, before.requests),
             energy_uj={name: energy - before.energy_uj.get(name, 0)
                        for name, energy in self.energy_uj.items()})
 
-    def _after(self, before: 'Look', now: Mapping[str, _Sum],
+    def _after(self, before: 'Snapshot', now: Mapping[str, _Sum],
                then: Mapping[str, _Sum]) -> dict[str, _Sum]:
         """Returns the counts since then, or since a server's new start."""
         return {uuid: counts.since(then[uuid])
@@ -157,14 +158,14 @@ class Monitor:
         self._network, network = _start(transactions.Transactions)
         self._taps, taps = _start(tap.Taps)
         self._paths: paths.Paths | None = None
-        requests: Source | None = None
+        requests: SourceState | None = None
         if with_http:
             self._paths, requests = _start(paths.Paths)
         self._attachers = [*self._attach()]
         self._counters, counted = _start(counters.Counters)
         self._power, energy = _start_power()
         self._sees = bool(self._scheduler and self._scheduler.sees_budgets())
-        shown = Source(budgets.NAME, scheduler.reason or (
+        shown = SourceState(budgets.NAME, scheduler.reason or (
             '' if self._sees else budgets.why_not(host_files.Host())))
         self.sources = (scheduler, shown, network, taps, counted, energy,
                         *([requests] if requests else []))
@@ -196,19 +197,19 @@ class Monitor:
         for attacher in self._attachers:
             attacher.follow(running)
 
-    def look(self) -> Look:
+    def read(self) -> Snapshot:
         """Reads all sources and returns the counts since the start."""
         now, register = time.monotonic(), self._register
-        result = Look(now, now - self._begun_s, self.sources,
-                      dict(register.servers), beyond=register.beyond,
-                      begun=dict(register.begun), group_budgets=self._sees)
+        result = Snapshot(now, now - self._begun_s, self.sources,
+                          dict(register.servers), beyond=register.beyond,
+                          begun=dict(register.begun), group_budgets=self._sees)
         if self._counters:
             result = dataclasses.replace(
                 result, counted=self._counters.read(register))
         if self._scheduler:
             result = dataclasses.replace(
-                result, seen=self._scheduler.read(register),
-                unseen=self._scheduler.unseen())
+                result, usages=self._scheduler.read(register),
+                missed_switches=self._scheduler.missed_switches())
             if self._power:
                 energy_uj = self._power.read(
                     result.span_s, _work(result, self._scheduler.host()))
@@ -238,7 +239,7 @@ class Monitor:
         self._attachers = []
 
 
-def _work(look: Look, host: Mapping[int, waits.Counts]
+def _work(look: Snapshot, host: Mapping[int, waits.Counts]
           ) -> dict[str, dict[int, float]]:
     """Returns the work of servers and host on each CPU, by name.
 
@@ -248,34 +249,36 @@ def _work(look: Look, host: Mapping[int, waits.Counts]
         return {name: {cpu: work.weighted for cpu, work in by_cpu.items()}
                 for name, by_cpu in look.counted.items()}
     everybody = {**{uuid: seen.whole.cpus
-                    for uuid, seen in look.seen.items()}, power.HOST: host}
+                    for uuid, seen in look.usages.items()}, power.HOST: host}
     return {name: {cpu: counts.ran / 1e9 for cpu, counts in cpus.items()}
             for name, cpus in everybody.items()}
 
 
-def _with_network(look: Look, answered: Mapping[str, transactions.Seen],
-                  stats: transactions.Stats) -> Look:
+def _with_network(look: Snapshot,
+                  answered: Mapping[str, transactions.ServerTransactions],
+                  stats: transactions.TransactionStats) -> Snapshot:
     """Adds the transactions of one more source to a look."""
     before = look.answered
     return dataclasses.replace(
-        look, network=(look.network or transactions.Stats()) + stats,
+        look,
+        network=(look.network or transactions.TransactionStats()) + stats,
         answered={**before, **{
             uuid: before[uuid] + seen if uuid in before else seen
             for uuid, seen in answered.items()}})
 
 
-def _start(kind: type[_Kind]) -> tuple[_Kind | None, Source]:
+def _start(kind: type[_Kind]) -> tuple[_Kind | None, SourceState]:
     """Starts a source; returns None and the reason if it is off."""
     if not objects.path(kind.name).exists():
-        return None, Source(kind.name, BUILD)
+        return None, SourceState(kind.name, BUILD)
     try:
-        return kind(), Source(kind.name)
+        return kind(), SourceState(kind.name)
     except exception.CannotMonitor as error:
-        return None, Source(kind.name, error.kwargs['reason'])
+        return None, SourceState(kind.name, error.kwargs['reason'])
 
 
-def _start_power() -> tuple[rapl.Power | None, Source]:
+def _start_power() -> tuple[rapl.Power | None, SourceState]:
     try:
-        return rapl.Power(host_files.Host()), Source(rapl.Power.name)
+        return rapl.Power(host_files.Host()), SourceState(rapl.Power.name)
     except exception.CannotMonitor as error:
-        return None, Source(rapl.Power.name, error.kwargs['reason'])
+        return None, SourceState(rapl.Power.name, error.kwargs['reason'])

@@ -20,7 +20,7 @@ from nova_rt.services.compute import claims
 LOG = logging.getLogger(__name__)
 
 
-def allocations(client: Any, context: Any, provider: str
+def by_consumer(client: Any, context: Any, provider: str
                 ) -> Mapping[str, Any] | None:
     """Returns the allocations of a provider by consumer.
 
