@@ -93,6 +93,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help='a process of the VNF; may be given several times (default: '
         'all processes of the control group or of the machine)')
     parser.add_argument(
+        '--machine', action='store_true',
+        help='measure the whole machine, also from within a control group; '
+        'the probe refuses this in a container')
+    parser.add_argument(
         '--burst', choices=('never', 'idle'), default='never',
         help='whether the probe may use up the reservation now and then, '
         'while the VNF is idle, to see where the reservation ends (default: '
@@ -166,8 +170,9 @@ def _options(args: argparse.Namespace) -> watch.Options:
                 'probe in another container than the VNF must share its PID '
                 'namespace')
     calibration = speed.read(args.calibration) if args.calibration else {}
-    return watch.Options(args.interval, processes, args.burst == 'idle',
-                         args.max_load, args.period_us, calibration)
+    return watch.Options(args.interval, processes, args.machine,
+                         args.burst == 'idle', args.max_load,
+                         args.period_us, calibration)
 
 
 def _watch(args: argparse.Namespace) -> watch.Watch:

@@ -20,6 +20,8 @@ _JUMP_NS = 100_000_000
 #: A step that lasts longer than this many intervals, and longer than an
 #: interval and this time, was disturbed.
 _LATE, _LATE_NS = 4, 1_000_000_000
+_NO_STEAL = ('the machine was never idle, but its hypervisor has reported no '
+             'steal, so what the hypervisor took cannot be seen')
 
 
 class Step(NamedTuple):
@@ -30,6 +32,9 @@ class Step(NamedTuple):
         wanted; '' when no source shows that
     :ivar unwanted_ns: how long, in spite of the source, CPU time may not
         have been wanted
+    :ivar accounted: whether *used_ns* is known
+    :ivar limit: the limit that no answer may exceed, in CPUs; None: none
+    :ivar doubt: why a source that shows something is not believed
     """
 
     wall_ns: int
@@ -37,11 +42,14 @@ class Step(NamedTuple):
     cpus: int
     source: str
     unwanted_ns: int = 0
+    accounted: bool = True
+    limit: float | None = None
+    doubt: str = ''
 
     @property
-    def used(self) -> float:
-        """What was used, in CPUs."""
-        return self.used_ns / self.wall_ns
+    def used(self) -> float | None:
+        """What was used, in CPUs; None: unknown."""
+        return self.used_ns / self.wall_ns if self.accounted else None
 
 
 def disturbance(before: sources.Sample, after: sources.Sample,
@@ -92,7 +100,7 @@ def step(before: sources.Sample, after: sources.Sample,
     """
     wall = after.at_ns - before.at_ns
     since = since or before
-    source, unwanted = '', 0
+    source, unwanted, doubt = '', 0, ''
     asleep = _asleep(since, after, period_ns or 0, begun)[:needed]
     if _throttled(before, after, period_ns):
         source = sources.THROTTLING
@@ -100,11 +108,15 @@ def step(before: sources.Sample, after: sources.Sample,
         source = sources.SCHEDSTAT
         unwanted = asleep[-1] * wall // (after.at_ns - since.at_ns)
     elif _stolen(before, after):
-        source = sources.STEAL
+        if after.machine and after.machine.certain:
+            source = sources.STEAL
+        else:
+            doubt = _NO_STEAL
     elif _stalled(before, after):
         source = sources.PRESSURE
-    return Step(wall, after.used_ns - before.used_ns, len(after.cpus), source,
-                unwanted)
+    return Step(wall, after.used_ns - before.used_ns, len(after.cpus),
+                source if after.accounted else '', unwanted, after.accounted,
+                after.limit, doubt)
 
 
 def _throttled(before: sources.Sample, after: sources.Sample,

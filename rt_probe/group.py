@@ -6,13 +6,16 @@ The probe reads from a limit only whether there is one and how long its
 periods are.  How much CPU time the group gets is measured, never read.
 """
 
-from collections.abc import Callable
+import collections
+from collections.abc import Callable, Iterator
+import contextlib
 import os
 
 from rt_probe import counters
 from rt_probe import place
 
 _NS_PER_US = 1000
+_TRIES = 3
 
 
 class Group:
@@ -21,11 +24,14 @@ class Group:
     :param path: the group's directory in the tree of the cpu controller
     :param accounting: the group's directory in the tree of cpuacct; for
         cgroup v2 the same directory
+    :ivar accounted: whether the CPU time of *accounting* is that of the tasks
+        in *path*
     :raises OSError: when the group has no file of its CPU time
     """
 
     def __init__(self, path: str, accounting: str) -> None:
         self.path = path
+        self.accounted = path == accounting or _same_tasks(path, accounting)
         self._stat = counters.Counter(f'{path}/cpu.stat')
         try:
             self._usage = counters.Counter(f'{accounting}/cpuacct.usage')
@@ -99,6 +105,28 @@ class Group:
             file.close()
 
 
+def _same_tasks(path: str, accounting: str) -> bool:
+    """Returns whether two hierarchies have the same tasks in a group."""
+    apart = None
+    for _ in range(_TRIES):  # a task may begin or end between the readings
+        one, other = _tasks(path), _tasks(accounting)
+        now = (one - other) + (other - one)
+        apart = now if apart is None else apart & now
+        if not apart:
+            return True
+    return False
+
+
+def _tasks(path: str) -> collections.Counter[str]:
+    """Returns the tasks of a group and of all groups in it.
+
+    The kernel shows 0 for each task of another PID namespace.
+    """
+    return collections.Counter(
+        word for folder, _, names in os.walk(path) if 'tasks' in names
+        for word in _words(f'{folder}/tasks'))
+
+
 def _usage_ns(stat: bytes) -> int:
     usage_us = counters.number(stat, b'usage_usec')
     if usage_us is None:
@@ -125,17 +153,30 @@ def limited(directories: dict[str, str], real_time: bool) -> Group | None:
         not, for a limit of ordinary tasks
     :returns: None where no group with such a limit can be seen
     """
-    path = directories.get('cpu', directories.get(place.UNIFIED, ''))
+    for group in _groups(directories):
+        if group.rt_period_ns() if real_time else group.quota_period_ns():
+            return group
+        group.close()
+    return None
+
+
+def own(directories: dict[str, str]) -> Group | None:
+    """Returns our own group; None where only the top group can be seen."""
+    return next(_groups(directories), None)
+
+
+def _groups(directories: dict[str, str]) -> Iterator[Group]:
+    """Yields our own group and the groups above it, without the top."""
+    path = cpu_directory(directories)
     accounting = directories.get('cpuacct', path)
     for level, beside in zip(place.upwards(path),
                              place.upwards(accounting), strict=False):
         if place.is_top(level):
             break
-        try:
-            group = Group(level, beside)
-        except OSError:
-            continue
-        if group.rt_period_ns() if real_time else group.quota_period_ns():
-            return group
-        group.close()
-    return None
+        with contextlib.suppress(OSError):
+            yield Group(level, beside)
+
+
+def cpu_directory(directories: dict[str, str]) -> str:
+    """Returns the directory of our group in the tree of cpu; '': unseen."""
+    return directories.get('cpu', directories.get(place.UNIFIED, ''))

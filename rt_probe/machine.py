@@ -6,6 +6,7 @@ import dataclasses
 import os
 
 from rt_probe import counters
+from rt_probe import whole
 
 PATH = '/proc/stat'
 _NS_PER_S = 1_000_000_000
@@ -19,11 +20,13 @@ class Machine:
 
     :ivar stolen_ns: time that the hypervisor gave to others while this
         machine wanted to run
+    :ivar certain: whether such time is known to be reported
     """
 
     busy_ns: int
     idle_ns: int
     stolen_ns: int
+    certain: bool = True
 
 
 def parse(data: bytes, hertz: int) -> Machine:
@@ -51,12 +54,16 @@ class Steal:
 
     def __init__(self, root: str = '') -> None:
         self._file = counters.Counter(root + PATH)
+        self._virtual = whole.may_be_virtual(root)
         self._hertz = os.sysconf('SC_CLK_TCK')
         self.sample()
 
     def sample(self) -> Machine:
         """Reads the file."""
-        return parse(self._file.read(), self._hertz)
+        found = parse(self._file.read(), self._hertz)
+        if self._virtual and not found.stolen_ns:
+            return dataclasses.replace(found, certain=False)
+        return found
 
     @property
     def unit_ns(self) -> int:

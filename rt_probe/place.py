@@ -18,17 +18,25 @@ def directories(process: str = 'self', root: str = '') -> dict[str, str]:
 
     :raises OSError: when the process is gone, or /proc is not mounted
     """
+    own = paths(process, root)
+    directories_by_controller: dict[str, str] = {}
+    for controller, shown, mount in _mounts(root):
+        path = root + mount + _below(shown, own.get(controller, '/'))
+        if controller in own and os.path.isdir(path):
+            directories_by_controller.setdefault(controller, path.rstrip('/'))
+    return directories_by_controller
+
+
+def paths(process: str = 'self', root: str = '') -> dict[str, str]:
+    """Returns the paths of a process's groups, by controller.
+
+    :raises OSError: when the process is gone, or /proc is not mounted
+    """
     with open(f'{root}/proc/{process}/cgroup', encoding='ascii',
               errors='replace') as file:
         lines = [line.rstrip('\n').split(':', 2) for line in file]
-    paths = {controller: fields[2] for fields in lines if len(fields) == 3
-             for controller in fields[1].split(',')}
-    directories_by_controller: dict[str, str] = {}
-    for controller, shown, mount in _mounts(root):
-        path = root + mount + _below(shown, paths.get(controller, '/'))
-        if controller in paths and os.path.isdir(path):
-            directories_by_controller.setdefault(controller, path.rstrip('/'))
-    return directories_by_controller
+    return {controller: fields[2] for fields in lines if len(fields) == 3
+            for controller in fields[1].split(',')}
 
 
 def _mounts(root: str) -> Iterator[tuple[str, str, str]]:

@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 from rt_probe import counters
 from rt_probe import group as rt_group
+from rt_probe import limits
 from rt_probe import machine as rt_machine
 from rt_probe import place
 from rt_probe import threads as rt_threads
+from rt_probe import whole
 
 #: Names of the sources, best first.
 THROTTLING, SCHEDSTAT, STEAL, PRESSURE = (
@@ -21,6 +23,8 @@ THROTTLING, SCHEDSTAT, STEAL, PRESSURE = (
 #: A list of the group's threads is used for this many readings, because
 #: making the list is the most expensive step.
 _LISTED = 10
+_PART_OF_IT = ('steal is known only for the whole machine, and the probe '
+               'measures a part of it')
 #: A reading that took longer than this is repeated, up to this many times in
 #: all.
 _SLOW_NS, _TRIES = 1_000_000, 3
@@ -33,6 +37,8 @@ class Sample(NamedTuple):
     :ivar wall_ns: the time by the wall clock, by which jumps are detected
     :ivar cpus: the CPUs that this process may use
     :ivar used_ns: CPU time of the group, the threads or the machine
+    :ivar accounted: whether *used_ns* is known
+    :ivar limit: the lowest limit that can be seen, in CPUs; None: none
     :ivar throttling: the number of periods, and of throttled periods
     :ivar full_ns: how long all tasks that wanted a CPU had none
     """
@@ -45,6 +51,8 @@ class Sample(NamedTuple):
     threads: Mapping[int, rt_threads.Thread] = types.MappingProxyType({})
     machine: rt_machine.Machine | None = None
     full_ns: int | None = None
+    accounted: bool = True
+    limit: float | None = None
 
 
 class Sources:
@@ -52,17 +60,20 @@ class Sources:
 
     :param processes: the processes of the VNF; without any, the probe reads
         the whole control group, or the whole machine
+    :param machine: whether to read the whole machine in any case
     :ivar absent: why a source is absent, by the name of the source
     :ivar real_time: whether the VNF runs under SCHED_FIFO or SCHED_RR
     :ivar period_ns: the period of the limit; None: unknown
     :raises ProcessLookupError: when a process is gone
+    :raises OSError: when the whole machine cannot be read
     """
 
-    def __init__(self, processes: Sequence[int] = (), root: str = '') -> None:
+    def __init__(self, processes: Sequence[int] = (), root: str = '',
+                 machine: bool = False) -> None:
         self.absent: dict[str, str] = {}
         self.processes = tuple(processes)
         self._root = root
-        directories = self._directories()
+        directories = {} if machine else self._directories()
         candidates = self._candidates(directories)
         # A probe that the VNF started has the VNF's scheduling class.
         policies = rt_threads.policies([*candidates, 0])
@@ -74,11 +85,15 @@ class Sources:
             self.group = rt_group.limited(directories, True)
             self.real_time = self.group is not None
         self.period_ns = self._period(candidates)
+        if self.group is None and not self.processes:
+            self.group = rt_group.own(directories)
+        self._limits = limits.Limits(rt_group.cpu_directory(directories),
+                                     self.real_time)
         self._list: list[int] = []
         self._age = 0
         self._throttles = self._has_throttling()
         self._threads = self._open_threads()
-        self._steal = self._open_steal()
+        self._steal = self._open_steal(machine)
         self._pressure = self._open_pressure()
 
     def _directories(self) -> dict[str, str]:
@@ -125,7 +140,7 @@ class Sources:
         return self.group.quota_period_ns()
 
     def _has_throttling(self) -> bool:
-        if self.group is None:
+        if self.group is None or self.period_ns is None:
             self.absent[THROTTLING] = ('no control group with a limit can be '
                                        'seen')
         elif self.real_time:
@@ -146,17 +161,25 @@ class Sources:
             self.absent[SCHEDSTAT] = 'the kernel has no /proc/PID/schedstat'
             return None
 
-    def _open_steal(self) -> rt_machine.Steal | None:
-        if self.group is not None or self.processes:
-            self.absent[STEAL] = ('steal is known only for the whole machine, '
-                                  'and the probe measures a part of it')
+    def _open_steal(self, asked: bool) -> rt_machine.Steal | None:
+        """Opens /proc/stat, if the whole machine is what is measured.
+
+        :raises OSError: when it was asked for and is not
+        """
+        if self.processes:
+            self.absent[STEAL] = _PART_OF_IT
             return None
         try:
-            steal = rt_machine.Steal(self._root)
+            why = whole.refusal('self', asked, self._root)
+            if not why and self.group is None:
+                return rt_machine.Steal(self._root)
         except (OSError, ValueError) as error:
-            self.absent[STEAL] = str(error)
-            return None
-        return steal
+            why = str(error)
+        if asked:
+            raise OSError(0, f'--machine: {why}')
+        limited = self.group is not None and self.period_ns is not None
+        self.absent[STEAL] = _PART_OF_IT if limited or not why else why
+        return None
 
     def _open_pressure(self) -> counters.Counter | None:
         if self.group is None:
@@ -188,12 +211,30 @@ class Sources:
         """The unit in which the source counts CPU time; 0: ns."""
         return self._steal.unit_ns if self._steal else 0
 
+    @property
+    def accounted(self) -> bool:
+        """Whether the CPU time of the group, or the machine, is known."""
+        if self.group is not None and self.group.accounted:
+            return True
+        return (self._steal is not None
+                or bool(self.processes) and self._threads is not None)
+
+    @property
+    def unaccounted(self) -> str:
+        """The reason why the CPU time is not known."""
+        if self.group is not None:
+            return ('cpu and cpuacct are different hierarchies here, whose '
+                    'groups have different tasks; name the processes of the '
+                    'VNF with --pid')
+        return (f'no CPU time of its own can be read ({self.absent[STEAL]})')
+
     def used_ns(self) -> int:
         """Returns the CPU time of the group, the processes or the machine.
 
+        :returns: 0 where that is not accounted
         :raises OSError: when the group or a process is gone
         """
-        if self.group is not None:
+        if self.group is not None and self.group.accounted:
             # Makes the kernel charge what this thread has used so far.
             time.thread_time_ns()
             return self.group.used_ns()
@@ -202,7 +243,7 @@ class Sources:
                        for thread in self._threads.sample().values())
         if self._steal is not None:
             return self._steal.sample().busy_ns
-        raise FileNotFoundError(0, 'there is no file to read CPU time from')
+        return 0
 
     def sample(self) -> Sample:
         """Reads all sources.
@@ -217,10 +258,16 @@ class Sources:
             if after - before < _SLOW_NS:
                 break
         steal = self._steal.sample() if self._steal else None
+        cpus = os.sched_getaffinity(0)
         return Sample(
-            after, wall, os.sched_getaffinity(0),
-            steal.busy_ns if steal else used,
-            self._throttling(), self._thread_samples(), steal, self._full())
+            after, wall, cpus, steal.busy_ns if steal else used,
+            self._throttling(), self._thread_samples(), steal, self._full(),
+            self.accounted, self._limit(len(cpus)))
+
+    def _limit(self, cpus: int) -> float | None:
+        # The processes of the VNF may use other CPUs than the probe.
+        return self._limits.cpus(
+            os.cpu_count() or cpus if self.processes else cpus)
 
     def _throttling(self) -> tuple[int, int] | None:
         if self.group is None or not self._throttles:

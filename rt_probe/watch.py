@@ -23,6 +23,8 @@ from rt_probe import supply
 DEFAULT_PERIOD_NS = 100_000_000
 #: The time between two runs of the reference tasks.
 _SPEED_NS = 60_000_000_000
+_NOT_ITS_OWN = ('more than the limit of the group was counted, so the '
+                'counters are not those of the group')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Options:
     :ivar interval_ns: the time between two readings
     :ivar processes: the processes of the VNF; without any, the probe measures
         the whole control group, or the whole machine
+    :ivar machine: whether to measure the whole machine in any case
     :ivar burst: whether bursts are allowed while the VNF is idle
     :ivar max_load: the part of the reservation that bursts may use
     :ivar period_ns: the period of the reservation; None: the period of the
@@ -41,6 +44,7 @@ class Options:
 
     interval_ns: int = 500_000_000
     processes: tuple[int, ...] = ()
+    machine: bool = False
     burst: bool = False
     max_load: float = 0.01
     period_ns: int | None = None
@@ -68,6 +72,7 @@ class Watch:
         self._speed: Mapping[str, float] = {}
         self._speed_next_ns = 0
         self._changed: float | None = None
+        self._limit: float | None = None
 
     def start(self) -> str:
         """Takes the first reading.
@@ -75,12 +80,14 @@ class Watch:
         :returns: why that is not possible; '' if it is
         """
         self._before = self._since = None
+        self._limit = None
         self._window.clear()
         self.bursts.clear()
         try:
             if self._sources is None:
-                self._sources = sources.Sources(self._options.processes,
-                                                self._root)
+                self._sources = sources.Sources(
+                    self._options.processes, self._root,
+                    self._options.machine)
             self._before = self._sources.sample()
         except OSError as error:
             self._sources = None
@@ -131,6 +138,7 @@ class Watch:
             return self._bound(None, reason)
         self._before = after
         step = self._step(before, after, needed)
+        self._limit = step.limit
         self._closer.note(after.at_ns, evidence.waits(before, after),
                           bool(step.source))
         return self._told(step, most_bursts)
@@ -152,16 +160,28 @@ class Watch:
         return step
 
     def _told(self, step: evidence.Step, most_bursts: int) -> report.Report:
+        assert self._sources is not None  # noqa: S101
+        if step.used is None:
+            self._window.clear()
+            return self._bound(None, self._sources.unaccounted)
+        supplied = self._supply(step)
+        if self._exceeds(supplied.estimate()):
+            self._window.clear()
+            return self._bound(None, _NOT_ITS_OWN)
         if step.source:
-            return self._throttled(step)
+            return self._throttled(step.source, step.used, supplied)
         self._window.clear()
         reason = ('bursts are not allowed' if not self._options.burst
                   else self._burst(step.used, most_bursts))
         known = self.bursts.known
         if known is None or reason:
-            return self._bound(step.used, 'the VNF wants less CPU time than '
-                               'is available, and '
-                               f'{reason or self.bursts.reason}')
+            why = step.doubt or ('the VNF wants less CPU time than is '
+                                 'available')
+            return self._bound(step.used,
+                               f'{why}, and {reason or self.bursts.reason}')
+        if self._exceeds(known.estimate):
+            self.bursts.clear()
+            return self._bound(step.used, _NOT_ITS_OWN)
         return self._report(
             report.BURST, known.estimate, step.used, 'burst',
             known.age_s(time.monotonic_ns()),
@@ -169,17 +189,24 @@ class Watch:
             else f'the estimate comes from {self.bursts.count} of '
             f'{bursts.KEPT} bursts')
 
-    def _throttled(self, step: evidence.Step) -> report.Report:
+    def _supply(self, step: evidence.Step) -> supply.Supply:
         assert self._sources is not None  # noqa: S101
-        self._changed = self._window.add(supply.Supply(
+        return supply.Supply(
             step.used_ns, step.wall_ns, self.period_ns or DEFAULT_PERIOD_NS,
             step.cpus, self._tick_ns + self._sources.unit_ns,
-            step.unwanted_ns))
+            step.unwanted_ns)
+
+    def _exceeds(self, estimate: supply.Estimate) -> bool:
+        """Returns whether this cannot be, because of the limit."""
+        return self._limit is not None and estimate.lower > self._limit
+
+    def _throttled(self, source: str, used: float, supplied: supply.Supply
+                   ) -> report.Report:
+        self._changed = self._window.add(supplied)
         return self._report(
-            report.THROTTLED, self._window.estimate(), step.used,
-            step.source, 0.0, '' if self.period_ns else
-            'the period is not known; the interval is computed with a period '
-            'of 100 ms')
+            report.THROTTLED, self._window.estimate(), used, source, 0.0,
+            '' if self.period_ns else 'the period is not known; the '
+            'interval is computed with a period of 100 ms')
 
     def _burst(self, used: float, most: int) -> str:
         """Takes the bursts that are due.
@@ -190,7 +217,8 @@ class Watch:
         group = self._sources.group
         if len(os.sched_getaffinity(0)) > 1:
             return 'a burst can only use up the budget of one CPU'
-        if group is None and self._options.processes:
+        if self.period_ns is None and (group is not None
+                                       or self._options.processes):
             return ('no control group with a limit can be seen that a burst '
                     'could use up')
         order = spin.Order(self._sources.real_time, self.period_ns,
@@ -219,18 +247,31 @@ class Watch:
     def _report(self, method: str, estimate: supply.Estimate | None,
                 used: float | None, source: str, age_s: float | None,
                 reason: str) -> report.Report:
-        known = self.bursts.known
         period_ns = self.period_ns
+        available, lower, upper = self._interval(estimate, used)
         return report.Report(
-            time.time(), method,
-            estimate.available if estimate else None,
-            estimate.lower if estimate else used,
-            estimate.upper if estimate
-            else known.estimate.upper if known else None,
-            used, self._speeds(), age_s,
+            time.time(), method, available, lower, upper, used,
+            self._speeds(), age_s,
             period_ns // 1000 if period_ns else None, source, reason,
             self._changed,
             self._sources.absent if self._sources else {})
+
+    def _interval(self, estimate: supply.Estimate | None, used: float | None
+                  ) -> tuple[float | None, float | None, float | None]:
+        """Returns what is available, and the least and the most of it.
+
+        Nothing exceeds the limit, except that the kernel, which charges at
+        ticks, may have given more than the limit in this window.
+        """
+        known = self.bursts.known
+        available, lower, most = estimate or (
+            None, used, known.estimate.upper if known else None)
+        if self._limit is None:
+            return available, lower, most
+        limit, received = self._limit, available or used or 0.0
+        return (None if available is None else min(available, limit),
+                None if lower is None else min(lower, limit),
+                max(received, limit if most is None else min(most, limit)))
 
     def _speeds(self) -> Mapping[str, float]:
         now = time.monotonic_ns()

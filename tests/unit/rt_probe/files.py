@@ -68,6 +68,14 @@ class Tree:
         line = ' '.join(map(str, times))
         self.write('/proc/stat', f'cpu  {line}\ncpu0 {line}\nintr 1\n')
 
+    def namespaces(self, pid=4026531836, cgroup=4026531835):
+        """Makes the namespaces of this process; by default the first ones."""
+        folder = pathlib.Path(f'{self.root}/proc/self/ns')
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, number in (('pid', pid), ('cgroup', cgroup)):
+            (folder / name).unlink(missing_ok=True)
+            (folder / name).symlink_to(f'{name}:[{number}]')
+
     def move(self, group):
         """Removes a group of v1, as rmdir(2) would."""
         for tree in ('cpu', 'cpuacct'):
