@@ -260,18 +260,23 @@ class Watch:
                   ) -> tuple[float | None, float | None, float | None]:
         """Returns what is available, and the least and the most of it.
 
-        Nothing exceeds the limit, except that the kernel, which charges at
-        ticks, may have given more than the limit in this window.
+        What is available never exceeds the limit.  A single window may
+        receive more than that, by the law of supply and by ticks.
         """
         known = self.bursts.known
         available, lower, most = estimate or (
             None, used, known.estimate.upper if known else None)
-        if self._limit is None:
+        limit = self._limit
+        if limit is None:
             return available, lower, most
-        limit, received = self._limit, available or used or 0.0
+        if most is None:
+            return (None, None if lower is None else min(lower, limit),
+                    max(limit, used or 0.0))
+        more = (2 * limit * (self.period_ns or DEFAULT_PERIOD_NS)
+                + self._tick_ns) / self._options.interval_ns
         return (None if available is None else min(available, limit),
                 None if lower is None else min(lower, limit),
-                max(received, limit if most is None else min(most, limit)))
+                min(most, limit + more))
 
     def _speeds(self) -> Mapping[str, float]:
         now = time.monotonic_ns()

@@ -169,6 +169,7 @@ full() {
         TACKER_RT_LIVES=all NOVA_RT_STOCK=1 functional \
         'test_(kill|audits|soak|load|fuzz|wishes)|functional.test_deadline'
     check "Nova's own tests, with the plugin" python -m tests.full.nova_own
+    check 'rt-probe, the truth or "bound"' python -m tests.full.probe
     experiments
     NOVA_RT_SETS=20 NOVA_RT_SETS_QEMU=5 NOVA_RT_STOCK=1 NOVA_RT_LIFE=1 \
         tests cloud --serial 'random_sets|reserved_deadline|test_lifecycle'

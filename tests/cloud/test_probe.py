@@ -15,6 +15,9 @@ from oslotest import base
 
 from paper.probe import stage as rt_stage
 from rt_probe import bundle
+from tests.full.probe import campaign
+from tests.full.probe import cells
+from tests import seeds
 
 #: As container runtimes do it: only the own part of the tree is mounted.
 _INSIDE = '''\
@@ -76,6 +79,13 @@ class ContainerTest(base.BaseTestCase):
         self.assertEqual('burst', said['method'], said)
         self.assertLessEqual(said['lower'], truth, said)
         self.assertGreaterEqual(said['upper'], truth, said)
+
+    @ddt.data('container without a limit', 'nested', 'split hierarchies')
+    def test_truth_or_bound(self, name):
+        """A sample of the campaign ``python -m tests.full.probe``."""
+        seed = seeds.of_the_day()
+        found = campaign.run(cells.CELLS[name], seed, self.bundle)
+        self.assertEqual('', found.wrong, (seed, found))
 
     def test_sigterm_ends_a_burst(self):
         with rt_stage.Stage(rt_stage.QUOTA).up() as stage:

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Runs the campaign: ``python -m tests.full.probe [--times N] [--seed N]``.
+
+Exit status 1: a report excludes the truth.  NOVA_RT_MUSL_PYTHON names a
+Python 3.11 that was built with musl; without the variable, the cell with
+musl is left out.
+"""
+
+import argparse
+import collections
+import pathlib
+import random
+import sys
+import tempfile
+
+from rt_probe import bundle
+from tests.full.probe import campaign
+from tests.full.probe import cells
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--times', type=int, default=43,
+                        help='runs of each cell')
+    parser.add_argument('--seed', type=int,
+                        default=random.SystemRandom().randrange(10 ** 6))
+    parser.add_argument('--cell', action='append', choices=list(cells.CELLS))
+    parser.add_argument('--table', type=pathlib.Path)
+    args = parser.parse_args()
+    print(f'seed {args.seed}', flush=True)
+    rows, wrong = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        probe = f'{folder}/rt-probe.pyz'
+        bundle.write(probe)
+        for name in args.cell or cells.CELLS:
+            found = [_run(name, args.seed + number, probe)
+                     for number in range(args.times)]
+            rows.append(_row(name, found))
+            wrong += sum(bool(result.wrong) for result in found)
+            print(rows[-1], flush=True)
+    if args.table:
+        args.table.write_text(_HEAD + '\n'.join(rows) + '\n')
+    return int(wrong > 0)
+
+
+_HEAD = ('cell,runs,throttled,bound,within,widest\n')
+
+
+def _run(name: str, seed: int, probe: str) -> campaign.Result:
+    result = campaign.run(cells.CELLS[name], seed, probe)
+    said = result.said
+    print(f'{name}, seed {seed}: {said["method"]} {said["available"]} '
+          f'[{said["lower"]}, {said["upper"]}] truth {result.least:.4f} to '
+          f'{result.most:.4f}, limit {result.limit}'
+          + (f' WRONG: {result.wrong}' if result.wrong else ''), flush=True)
+    return result
+
+
+def _row(name: str, found: list[campaign.Result]) -> str:
+    methods = collections.Counter(result.said['method'] for result in found)
+    widest = max((result.said['upper'] - result.said['lower']
+                  for result in found
+                  if result.said['method'] == 'throttled'), default=0)
+    held = sum(not result.wrong for result in found)
+    return (f'{name},{len(found)},{methods["throttled"]},{methods["bound"]},'
+            f'{held},{widest:.3f}')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
