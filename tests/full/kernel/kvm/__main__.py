@@ -11,6 +11,8 @@ or in the lab, whose CPUs are emulated and their virtualization with them::
 """
 
 import argparse
+from collections.abc import Callable
+import contextlib
 import json
 import os
 import pathlib
@@ -25,7 +27,10 @@ from tests.full.kernel.kvm import domains
 from tests.full.kernel.kvm import host as hosts
 from tests.full.kernel.kvm import plain
 
-_MAKERS = {'libvirt': domains.Maker, 'plain': plain.Maker}
+_Maker = Callable[[pathlib.Path, tuple[int, ...], str],
+                  contextlib.AbstractContextManager[hosts.Maker]]
+_MAKERS: dict[str, _Maker] = {'libvirt': domains.Maker,
+                              'plain': plain.Maker}
 _CASES = {**cases.CASES, **cases.KVM_CASES, **costs.CASES}
 
 
