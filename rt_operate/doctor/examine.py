@@ -18,6 +18,7 @@ from rt_operate.doctor.checks import kvm
 from rt_operate.doctor.checks import libvirt
 from rt_operate.doctor.checks import monitor
 from rt_operate.doctor.checks import orphans
+from rt_operate.doctor.checks import shortfall
 from rt_operate.doctor.checks import starving
 from rt_operate.doctor.checks import strangers
 from rt_operate.doctor.checks import sysctl
@@ -28,9 +29,10 @@ from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
 
 #: The topics in the order in which an operator would ask about them.
-TOPICS = (here, kernel, config, kvm, capacity, deadline, starving, interrupts,
-          sysctl, deadline_servers, timing, hardware, libvirt, tasks, orphans,
-          strangers, unserved, containers, confinement, monitor)
+TOPICS = (here, kernel, config, kvm, capacity, deadline, starving, shortfall,
+          interrupts, sysctl, deadline_servers, timing, hardware, libvirt,
+          tasks, orphans, strangers, unserved, containers, confinement,
+          monitor)
 #: The topics whose findings are right even where this process does not see
 #: the tasks and groups of the host.
 OUTSIDE_TOPICS = (here, config)

@@ -328,6 +328,12 @@ def ran_ns(thread: int) -> int:
     return _stock(thread).ran_ns(thread)
 
 
+def pauses(thread: int) -> int:
+    """Replaces ``machine.host.thread.pauses``: a busy thread makes none."""
+    _task(thread)
+    return 0
+
+
 def overrun_ns(thread: int) -> int:
     """Replaces ``machine.host.thread.overrun_ns``: a tick, if busy."""
     return 4_000_000 if is_runnable(thread) else 0
@@ -372,6 +378,7 @@ DEADLINE: dict[str, Any] = {
     'nova_rt.machine.host.thread.is_runnable': is_runnable,
     'nova_rt.machine.host.thread.ran_ns': ran_ns,
     'nova_rt.machine.host.thread.overrun_ns': overrun_ns,
+    'nova_rt.machine.host.thread.pauses': pauses,
     'nova_rt.machine.host.sched.get': attributes_of,
     'nova_rt.machine.privsep.sched_setattr.start': set_deadline,
     'nova_rt.machine.host.sched.os.sched_setscheduler': set_scheduler,

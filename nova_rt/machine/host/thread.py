@@ -22,6 +22,8 @@ _STATE, _FLAGS, _UTIME, _STIME = 0, 6, 11, 12
 _RUNNABLE = 'R'
 _NS = 1_000_000_000
 
+#: How often a thread has waited for something else than a CPU.
+_PAUSES = re.compile(r'^voluntary_ctxt_switches:\s*([0-9]+)', re.MULTILINE)
 #: The rest of a runtime in ns, as ``kernel/sched/debug.c`` prints it.
 _LEFT = re.compile(r'^dl\.runtime\s*:\s*(-?[0-9]+)', re.MULTILINE)
 
@@ -73,6 +75,22 @@ def ran_ns(thread: int) -> int:
     fields = _stat(thread)
     ticks = int(fields[_UTIME]) + int(fields[_STIME])
     return ticks * _NS // os.sysconf('SC_CLK_TCK')
+
+
+def pauses(thread: int) -> int:
+    """Returns how often a thread has given up its CPU by itself.
+
+    The number stays the same while a thread is always ready to run, even if
+    the thread is throttled or others run before it.
+
+    :raises OSError: ESRCH or ENOENT when the thread has ended
+    :raises ValueError: when the kernel does not tell
+    """
+    found = _PAUSES.search(_read(thread, 'status'))
+    if found is None:
+        raise ValueError(f'/proc/{thread}/status has no number of voluntary '
+                         f'context switches')
+    return int(found[1])
 
 
 def overrun_ns(thread: int) -> int:

@@ -23,33 +23,33 @@ def starved(view: doctor_view.View) -> Iterator[findings.Finding]:
     """
     if not view.detection.deadline:
         return
-    vcpus = _vcpus(view)
-    starving_vcpus = [str(task) for task in _starving(vcpus)]
+    reserved = vcpus(view)
+    starving_vcpus = [str(task) for task in _starving(reserved)]
     if starving_vcpus:
         yield findings.problem(
             _ID, f'vCPUs with a reservation are ready to run but get no CPU '
             f'time: {findings.first_few(starving_vcpus)}.',
             'Start nova-compute, whose audit lets them run again; without '
             'nova-compute, for each thread: chrt -o -p 0 TID')
-    elif vcpus:
+    elif reserved:
         yield findings.ok(_ID, 'Each vCPU that has a reservation and is ready '
                           'to run gets CPU time.')
 
 
-def _vcpus(view: doctor_view.View) -> list[proc.Task]:
+def vcpus(view: doctor_view.View) -> list[proc.Task]:
     """Returns the SCHED_DEADLINE threads of guests."""
     return [task for task in view.tasks.deadline
             if deadline.is_vcpu(view.group_of(task))]
 
 
-def _starving(vcpus: list[proc.Task]) -> Iterator[proc.Task]:
+def _starving(reserved: list[proc.Task]) -> Iterator[proc.Task]:
     """Yields the vCPUs that starve.
 
     All vCPUs are noted first, so that few of them need a wait of their own.
     """
     watch = starving.Watch()
-    watch.note(task.thread for task in vcpus)
-    for task in vcpus:
+    watch.note(task.thread for task in reserved)
+    for task in reserved:
         with contextlib.suppress(ProcessLookupError):
             period_us = sched.get(task.thread).period // 1000
             if watch.starves(task.thread, period_us):

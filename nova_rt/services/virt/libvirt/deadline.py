@@ -92,8 +92,8 @@ class DeadlineEnforcer(enforcer.Enforcer):
 
     def warnings(self) -> list[str]:
         with vcpus.explained('/'):
-            return deadline.warnings(
-                deadline.read_other_threads(self._controller))
+            return [*deadline.warnings(deadline.read_other_threads(
+                self._controller)), *self._threads.warnings()]
 
     def guard(self) -> None:
         """Does nothing: a thread can take only its own bandwidth."""
@@ -137,10 +137,11 @@ class DeadlineEnforcer(enforcer.Enforcer):
             self._threads.stop(vcpu)
 
     def note(self, pids: Iterable[int]) -> None:
-        self._threads.forget()
+        guests = []
         for pid in pids:
             with contextlib.suppress(exception.KernelError):
-                self._threads.note(self._vcpus(pid))
+                guests += self._vcpus(pid)
+        self._threads.note(guests)
 
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
         """Checks whether all vCPUs have their reservation and run."""

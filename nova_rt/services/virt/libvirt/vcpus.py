@@ -2,7 +2,7 @@
 
 """Makes single vCPU threads SCHED_DEADLINE, and explains refusals."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 import contextlib
 import dataclasses
 import errno
@@ -13,6 +13,7 @@ from nova_rt.machine.host import sched
 from nova_rt.machine.host import thread as threads
 from nova_rt.machine.kernel import deadline
 from nova_rt.machine.kernel import pins as kernel_pins
+from nova_rt.machine.kernel import shortfall
 from nova_rt.machine.kernel import starving
 from nova_rt.machine import privsep
 from nova_rt.rules import cpulist
@@ -32,6 +33,11 @@ _POLL_SECONDS = 0.02
 #: the vCPU is then its overrun divided by this share away: 0.4 s for a tick of
 #: 4 ms.
 _LITTLE = reservation.Reservation(10_000, 1_000_000)
+#: How many vCPUs a sentence names.
+_SHOWN = 3
+_SHORT = ('vCPUs that were always ready to run got less CPU time than they '
+          'have reserved ({}): something takes time from their pCPUs; see '
+          'deadline.share of nova-rt doctor.')
 _POLICIES = {os.SCHED_FIFO: 'fifo', os.SCHED_RR: 'rr'}
 
 
@@ -61,6 +67,9 @@ class Threads:
         self._admission = admission
         self._pins = pins
         self._watch = starving.Watch()
+        self._ledger = shortfall.Ledger()
+        #: the groups of the vCPUs that get too little
+        self._short: list[str] = []
 
     def policy(self, vcpu: VCPU) -> sched.Policy:
         """Returns the scheduling policy of a vCPU thread."""
@@ -109,13 +118,28 @@ class Threads:
 
     # The following methods check whether vCPUs run.
 
-    def forget(self) -> None:
-        """Forgets what :meth:`note` remembered."""
-        self._watch.forget()
+    def note(self, guests: Collection[VCPU]) -> None:
+        """Remembers how long vCPUs have run, and forgets all others.
 
-    def note(self, guests: Iterable[VCPU]) -> None:
-        """Remembers how long vCPUs have run, for :meth:`starves`."""
+        :meth:`starves` and :meth:`warnings` use these times.
+        """
+        self._watch.forget()
         self._watch.note(vcpu.thread for vcpu in guests)
+        groups = {vcpu.thread: vcpu.group for vcpu in guests}
+        self._short = [groups[thread] for thread
+                       in self._ledger.note(groups)]
+
+    def warnings(self) -> list[str]:
+        """Returns a sentence about the vCPUs that get too little.
+
+        They were always ready to run between the last two calls of
+        :meth:`note`.
+        """
+        if not self._short:
+            return []
+        groups = sorted(self._short)
+        return [_SHORT.format(', '.join(groups[:_SHOWN])
+                              + ', ...' * (len(groups) > _SHOWN))]
 
     def starves(self, vcpu: VCPU, wanted: reservation.Reservation) -> bool:
         """Checks if a vCPU is ready but got no CPU time for two periods."""
@@ -217,6 +241,7 @@ class Threads:
             self._make_ordinary(vcpu)
 
     def _make_ordinary(self, vcpu: VCPU) -> None:
+        self._ledger.forget(vcpu.thread)
         with (self._explained(vcpu),
               contextlib.suppress(ProcessLookupError)):
             privsep.set_deadline(
@@ -244,6 +269,7 @@ class Threads:
             pins.confine(vcpu.thread, before)
 
     def _start(self, vcpu: VCPU, wanted: reservation.Reservation) -> None:
+        self._ledger.forget(vcpu.thread)
         with self._explained(vcpu):
             privsep.set_deadline(
                 vcpu.group, self._controller, vcpu.thread, wanted.runtime_us,

@@ -56,6 +56,15 @@ class ThreadTest(unittest.TestCase):
                 ticks * 1_000_000_000 // os.sysconf('SC_CLK_TCK'),
                 thread.ran_ns(7))
 
+    def test_pauses(self) -> None:
+        """A thread that sleeps has made one; one that runs makes none."""
+        before = thread.pauses(self.own)
+        time.sleep(0.001)
+        self.assertGreater(thread.pauses(self.own), before)
+        with mock.patch.object(thread, '_read', lambda *_: 'Name: a'), \
+                self.assertRaisesRegex(ValueError, '/proc/7/status'):
+            thread.pauses(7)
+
     def test_overrun(self) -> None:
         for text, wanted in (
                 ('policy : 0\n', 0),

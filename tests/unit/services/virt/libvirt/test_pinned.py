@@ -16,6 +16,7 @@ from hypothesis import stateful
 from hypothesis import strategies as st
 
 from nova_rt.machine.kernel import pins
+from nova_rt.machine.kernel import shortfall
 from nova_rt.machine import privsep
 from nova_rt.machine.privsep import sched_setattr
 from nova_rt.rules import cpulist
@@ -291,6 +292,20 @@ class PinnedTest(unittest.TestCase):
         with mock.patch.object(deadline, '_RETURN_SECONDS', 10.0):
             self.enforcer.apply(pid, self.claim(300, 1))
         self.assertEqual([({1}, 300)], self.host.grants(pid))
+
+    def test_a_vcpu_that_gets_too_little_is_named(self) -> None:
+        pid, claim = self.host.start(1), self.claim(300, 1)
+        self.host.run(pid)
+        self.enforcer.apply(pid, claim)
+        with mock.patch.object(shortfall, 'is_short', return_value=True):
+            self.enforcer.note([pid])
+            self.assertEqual([], self.enforcer.warnings())
+            self.enforcer.note([pid])
+            text, = self.enforcer.warnings()
+            self.assertIn(f'{self.host.guests.group(pid)}/vcpu0', text)
+            self.enforcer.apply(pid, claim)  # Its time begins anew.
+            self.enforcer.note([pid])
+            self.assertEqual([], self.enforcer.warnings())
 
     def test_workers_of_kvm_are_no_vcpus(self) -> None:
         pid, claim = self.host.start(1, 2), self.claim(300, 1, 2)
