@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import json
 import os
+import pathlib
 import platform
 import signal
 import sys
@@ -44,6 +45,9 @@ _SECONDS = 4.0
 #: A change gives a full budget at once: two of the longest period.
 _SETTLE_SECONDS = 0.2
 _NOBODY = 65534
+#: Enough to tell nine tenths of a share from all of it.
+_SHORT_SECONDS = 5.0
+_RUNTIME = pathlib.Path('/proc/sys/kernel/sched_rt_runtime_us')
 #: Between a release and the next reservation.
 _GAPS = (0.0, 0.0, 0.02, 0.05, 0.07, 0.1, 0.2, 1.0, 0.0, 0.0, 3.0, 0.0)
 
@@ -290,6 +294,36 @@ def given_up(host: Host) -> None:
         host.check('beside one that is given up', other, ppm / 1_000_000)
 
 
+def short(host: Host) -> None:
+    """The audit names who gets less than its share, and nobody else.
+
+    Without the admission of the kernel a pCPU can be sold twice.
+    """
+    with host.noise(), _unlimited(), host.guest() as first, \
+            host.guest() as second:
+        for runtime, wanted in ((8_000, False), (13_000, True)):
+            for guest in (first, second):
+                host.enforcer.apply(guest.pid, claim(runtime, 20_000,
+                                                     host.cpu))
+            host.enforcer.note([first.pid, second.pid])
+            time.sleep(_SHORT_SECONDS)
+            host.enforcer.note([first.pid, second.pid])
+            said = host.enforcer.warnings()
+            expect(any('less CPU time' in text for text in said) == wanted,
+                   f'{runtime} of 20000 us each: {said}')
+
+
+@contextlib.contextmanager
+def _unlimited() -> Iterator[None]:
+    before = _RUNTIME.read_text()
+    _RUNTIME.write_text('-1')
+    try:
+        yield
+    finally:
+        time.sleep(_SETTLE_SECONDS)  # The kernel still counts guests.
+        _RUNTIME.write_text(before)
+
+
 def spare(host: Host) -> None:
     """The emulator is kept off the pCPUs of reservations."""
     files = fs.RealFS()
@@ -321,7 +355,7 @@ def fifo_from_inside(host: Host) -> None:
 CASES: dict[str, Callable[[Host], None]] = {
     case.__name__: case for case in (
         probe, share, two_on_one, resize, refusal, asleep, repair, again,
-        given_up, spare, fifo_from_inside)}
+        given_up, short, spare, fifo_from_inside)}
 
 
 def main() -> int:
