@@ -146,7 +146,7 @@ chain() { tests full --serial 'test_(both|hint_wins|hints|heal|change_of_package
 hosts() { NOVA_RT_MOVES=50 tests hosts --serial; }
 stack() { tests stack --serial; }
 lab() {
-    local kernel cgroup
+    local kernel cgroup part
     for kernel in debian:12 debian:12-rt debian:13 debian:13-rt \
         debian:13-backports debian:sid; do
         for cgroup in v1 v2; do
@@ -156,7 +156,17 @@ lab() {
         check "lab, $kernel, pinned virtual machines" \
             tools/lab.sh "$kernel" --kvm --icount --timeout 3600 \
             pinned tcg kvm-plain
+        for part in rounds operations; do
+            check "lab, $kernel, shares after random changes, $part" \
+                tools/lab.sh "$kernel" --icount --instruction 16 \
+                --timeout 7200 -- python -W ignore \
+                -m tests.full.kernel.transitions "$part"
+        done
+        check "lab, $kernel, one capacity" tools/lab.sh "$kernel" --cpus 2 \
+            -- python -W ignore -m tests.full.kernel.capacity
     done
+    check 'lab, waits of interrupts' tools/lab.sh debian:13-rt --cpus 2 \
+        -- python -W ignore -m tests.full.kernel.interrupts
     check 'lab, guests of KVM by libvirt' tools/lab.sh debian:13 --kvm kvm
     check 'lab, guests of KVM in a NUMA cell' \
         tools/lab.sh debian:13 --kvm --cpus 4 --cells 2 --pages 64 kvm
