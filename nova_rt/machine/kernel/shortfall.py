@@ -26,16 +26,18 @@ _LEAST_PER_CENT = 90
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sighting:
-    """A thread that has a reservation and was ready to run at *moment*.
+    """A thread that has a reservation and is ready to run.
 
-    :ivar ran_ns: its CPU time
+    :ivar ran_ns: its CPU time, read after *begin* and before *end*; others
+        may have run for long between the two
     :ivar pauses: how often the thread gave up its CPU by itself
     """
 
     wanted: reservation.Reservation
     ran_ns: int
     pauses: int
-    moment: float
+    begin: float
+    end: float
 
 
 def is_short(first: Sighting, last: Sighting) -> bool:
@@ -47,7 +49,7 @@ def is_short(first: Sighting, last: Sighting) -> bool:
     if (first.wanted, first.pauses) != (last.wanted, last.pauses):
         return False
     wanted = first.wanted
-    seconds = (last.moment - first.moment - _GRACE_SECONDS
+    seconds = (last.begin - first.end - _GRACE_SECONDS
                - _PERIODS * wanted.period_us / 1_000_000)
     owed_ns = (seconds * 1_000_000_000 * wanted.runtime_us
                / wanted.period_us)
@@ -112,8 +114,7 @@ def _sighting(thread: int) -> Sighting | None:
     policy = sched.get(thread)
     if not policy.is_deadline or not threads.is_runnable(thread):
         return None
-    # The CPU time is read last, and so never counts against the kernel.
-    moment, pauses = time.monotonic(), threads.pauses(thread)
+    pauses, begin = threads.pauses(thread), time.monotonic()
     return Sighting(reservation.Reservation(policy.runtime // 1000,
                                             policy.period // 1000),
-                    threads.ran_ns(thread), pauses, moment)
+                    threads.ran_ns(thread), pauses, begin, time.monotonic())

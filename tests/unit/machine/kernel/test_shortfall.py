@@ -2,7 +2,6 @@
 
 """What is tested here: who gets too little, by a clock of our own."""
 
-import dataclasses
 import errno
 import unittest
 from unittest import mock
@@ -19,13 +18,15 @@ MS = 1_000_000
 
 class RuleTest(unittest.TestCase):
 
-    first = shortfall.Sighting(WANTED, 5 * MS, 7, 100.0)
+    first = shortfall.Sighting(WANTED, 5 * MS, 7, 99.0, 100.0)
 
-    def after(self, seconds: float, ran_ms: float, **changed: object) -> bool:
-        last = dataclasses.replace(
-            self.first, ran_ns=self.first.ran_ns + int(ran_ms * MS),
-            moment=self.first.moment + seconds, **changed)
-        return shortfall.is_short(self.first, last)
+    def after(self, seconds: float, ran_ms: float, pauses: int = 7,
+              wanted: reservation.Reservation = WANTED) -> bool:
+        """As it is seen so many seconds later; the looks take a second."""
+        begin = self.first.end + seconds
+        return shortfall.is_short(self.first, shortfall.Sighting(
+            wanted, self.first.ran_ns + int(ran_ms * MS), pauses, begin,
+            begin + 1))
 
     def test_the_share(self) -> None:
         self.assertFalse(self.after(60, 18_000))
