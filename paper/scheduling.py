@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import contextlib
 import os
 
-from nova_rt.machine.privsep import sched_setattr
+from nova_rt.machine import sched_setattr
 from nova_rt.rules import reservation as rt_reservation
 from paper import group
 from paper import rtwalk

@@ -4,5 +4,7 @@
 
 ``host`` reads the computer, ``kernel`` has one module for each kernel
 interface, and ``privsep`` is the only writer in the services; a journal undoes
-what fails half-way.  ``trial`` starts processes and groups to try a kernel.
+what fails half-way.  ``sched_setattr`` makes threads SCHED_DEADLINE, for
+``privsep`` and for commands that root runs.  ``trial`` starts processes and
+groups to try a kernel.
 """

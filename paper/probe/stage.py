@@ -16,7 +16,7 @@ from nova_rt.machine.kernel import detect
 from nova_rt.machine.kernel import fs
 from nova_rt.machine.kernel import survey
 from nova_rt.machine import privsep
-from nova_rt.machine.privsep import sched_setattr
+from nova_rt.machine import sched_setattr
 from nova_rt.machine.trial import temporary
 from nova_rt.rules import exception
 

@@ -9,7 +9,7 @@ import pathlib
 import time
 
 from nova_rt.machine.kernel import base
-from nova_rt.machine.privsep import sched_setattr
+from nova_rt.machine import sched_setattr
 from nova_rt.machine.trial import busy
 from nova_rt.machine.trial import temporary
 from nova_rt.rules import exception

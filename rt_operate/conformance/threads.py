@@ -16,7 +16,7 @@ from nova_rt.machine.host import files
 from nova_rt.machine.host import proc
 from nova_rt.machine.host import sched
 from nova_rt.machine.kernel import deadline
-from nova_rt.machine.privsep import sched_setattr
+from nova_rt.machine import sched_setattr
 from nova_rt.machine.trial import busy
 from nova_rt.machine.trial import temporary
 from nova_rt.rules import cpulist

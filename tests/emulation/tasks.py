@@ -278,7 +278,7 @@ def attributes_of(thread: int) -> sched.Policy:
 
 
 def set_deadline(thread: int, runtime_us: int, period_us: int) -> None:
-    """Replaces ``nova_rt.machine.privsep.sched_setattr.start``."""
+    """Replaces ``nova_rt.machine.sched_setattr.start``."""
     _task(thread)
     _kernels[thread].set_deadline(thread, runtime_us, period_us)
 
@@ -380,7 +380,7 @@ DEADLINE: dict[str, Any] = {
     'nova_rt.machine.host.thread.overrun_ns': overrun_ns,
     'nova_rt.machine.host.thread.pauses': pauses,
     'nova_rt.machine.host.sched.get': attributes_of,
-    'nova_rt.machine.privsep.sched_setattr.start': set_deadline,
+    'nova_rt.machine.sched_setattr.start': set_deadline,
     'nova_rt.machine.host.sched.os.sched_setscheduler': set_scheduler,
     'nova_rt.machine.kernel.pins.os.sched_getaffinity': affinity_of,
     'nova_rt.machine.privsep.os.sched_setaffinity': set_affinity,

@@ -12,7 +12,7 @@ from nova import context
 from nova import objects
 from nova.tests.fixtures import libvirt as fakelibvirt
 
-from nova_rt.machine.privsep import sched_setattr
+from nova_rt.machine import sched_setattr
 from nova_rt.rules import hostmap
 from nova_rt.services.compute import claims
 from tests.emulation import groups

@@ -16,6 +16,8 @@ _PACKAGES = ('nova_rt', 'nova_rt_tempest_plugin', 'paper', 'rt_models',
              'rt_monitor', 'rt_operate', 'rt_probe', 'rt_weighers',
              'tacker_rt')
 _HOST = 'nova_rt.machine.host'
+#: Makes threads SCHED_DEADLINE, for privsep and for commands of root.
+_WRITES = 'nova_rt.machine.sched_setattr'
 _BELOW = 'nova_rt.rules nova_rt.machine'
 _AROUND = 'rt_models rt_monitor rt_probe'
 _ANY = '*'
@@ -28,7 +30,9 @@ _FLOORS = (
     ('nova_rt.rules', '', ''),
     ('nova_rt.cli', 'nova_rt.rules', ''),
     (_HOST, 'nova_rt.rules', ''),
-    ('nova_rt.machine.privsep', _HOST + ' nova_rt.rules', 'oslo_privsep'),
+    (_WRITES, _HOST, ''),
+    ('nova_rt.machine.privsep', f'{_HOST} {_WRITES} nova_rt.rules',
+     'oslo_privsep'),
     ('nova_rt.machine.kernel',
      f'{_HOST} nova_rt.machine.privsep nova_rt.rules', ''),
     ('nova_rt.machine.trial', f'{_HOST} nova_rt.rules', ''),
@@ -138,6 +142,13 @@ class ImportsTest(unittest.TestCase):
                  if name.partition('.')[0] in _PACKAGES
                  and not any(_is_in(name, one) for one in allowed)]
         self.assertEqual([], wrong)
+
+    def test_services_write_by_privsep(self):
+        """The services change policies through the checks of privsep."""
+        importers = {module for module, names in self.graph.items()
+                     if _WRITES in names and _is_in(module, 'nova_rt')}
+        self.assertEqual({'nova_rt.machine.privsep',
+                          'nova_rt.machine.privsep.scratch'}, importers)
 
     @ddt.data(*_FLOORS)
     @ddt.unpack

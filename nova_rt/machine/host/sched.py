@@ -2,7 +2,7 @@
 
 """Reads how a thread is scheduled, by sched_getattr(2).
 
-``machine.privsep.sched_setattr`` changes how a thread is scheduled.
+``machine.sched_setattr`` changes how a thread is scheduled.
 """
 
 from collections.abc import Callable

@@ -95,9 +95,10 @@ class TwoFiles(tree.TreeInterface):
         with self._changing([]) as journal:
             if any(self._get(self._root).runtimes):
                 return
+            lanes = len(self._lanes)
             seed(lambda share: self._put(journal, self._root, base.GroupState(
-                (share,) * len(self._lanes), tree.PARENT_PERIOD_US)),
-                 min(ppm, self._limit()))
+                (share,) * lanes, tree.PARENT_PERIOD_US)),
+                min(ppm, self._limit()))
 
 
 def seed(put: Callable[[int], None], ppm: int) -> None:

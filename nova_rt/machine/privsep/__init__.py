@@ -20,8 +20,8 @@ from oslo_privsep import priv_context
 
 from nova_rt.machine.host import cgroup
 from nova_rt.machine.host import timers
-from nova_rt.machine.privsep import sched_setattr
 from nova_rt.machine.privsep import scratch
+from nova_rt.machine import sched_setattr
 from nova_rt.rules import cpulist
 
 CGROUP_ROOT = '/sys/fs/cgroup'

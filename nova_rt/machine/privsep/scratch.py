@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 
 from nova_rt.machine.host import sched
-from nova_rt.machine.privsep import sched_setattr
+from nova_rt.machine import sched_setattr
 
 
 def stays_pinned(group: str, cpu: int) -> bool:

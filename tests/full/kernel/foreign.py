@@ -5,7 +5,7 @@
 from collections.abc import Iterator, Sequence
 import contextlib
 
-from nova_rt.machine.privsep import sched_setattr
+from nova_rt.machine import sched_setattr
 from nova_rt.machine.trial import busy
 
 

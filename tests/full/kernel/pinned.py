@@ -31,7 +31,7 @@ from nova_rt.machine.kernel import fs
 from nova_rt.machine.kernel import pins
 from nova_rt.machine.kernel import tasks as kernel_tasks
 from nova_rt.machine import privsep
-from nova_rt.machine.privsep import sched_setattr
+from nova_rt.machine import sched_setattr
 from nova_rt.machine.trial import busy
 from nova_rt.rules import exception
 from nova_rt.rules import reservation

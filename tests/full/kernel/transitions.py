@@ -30,7 +30,7 @@ import sys
 import time
 
 from nova_rt.machine.host import sched
-from nova_rt.machine.privsep import sched_setattr
+from nova_rt.machine import sched_setattr
 from nova_rt.rules import exception
 from nova_rt.services.compute import claims
 from nova_rt.services.virt.libvirt import reconcile

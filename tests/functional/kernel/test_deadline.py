@@ -22,7 +22,7 @@ import nova_rt.machine.kernel.fs
 from nova_rt.machine.kernel import pins
 from nova_rt.machine.kernel import survey
 from nova_rt.machine.kernel import tasks
-from nova_rt.machine.privsep import sched_setattr
+from nova_rt.machine import sched_setattr
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
 from nova_rt.services.compute import claims

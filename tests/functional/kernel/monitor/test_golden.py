@@ -10,7 +10,7 @@ import os
 import pathlib
 
 from nova_rt.machine.kernel import two_files
-from nova_rt.machine.privsep import sched_setattr
+from nova_rt.machine import sched_setattr
 from tests.functional.kernel.monitor import base
 
 RUNTIME_US, PERIOD_US = 8_000, 100_000

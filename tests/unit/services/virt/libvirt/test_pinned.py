@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from nova_rt.machine.kernel import pins
 from nova_rt.machine.kernel import shortfall
 from nova_rt.machine import privsep
-from nova_rt.machine.privsep import sched_setattr
+from nova_rt.machine import sched_setattr
 from nova_rt.rules import cpulist
 from nova_rt.rules import cpus as rt_cpus
 from nova_rt.rules import exception

@@ -2,8 +2,9 @@
 
 """Makes a thread SCHED_DEADLINE by sched_setattr(2), and ordinary again.
 
-``nova_rt.machine.privsep`` calls :func:`start` and :func:`stop` with
-privileges.  ``nova_rt.machine.host.sched`` reads how a thread is scheduled.
+In the services, only ``nova_rt.machine.privsep`` calls this module.  Commands
+that root runs call it directly.  ``nova_rt.machine.host.sched`` reads how a
+thread is scheduled.
 """
 
 import contextlib

@@ -15,7 +15,7 @@ from unittest import mock
 from nova_rt.machine.host import sched
 from nova_rt.machine.host import thread as thread_state
 from nova_rt.machine.kernel import deadline
-from nova_rt.machine.privsep import sched_setattr
+from nova_rt.machine import sched_setattr
 
 
 class Calls:
