@@ -13,7 +13,7 @@ import unittest
 from unittest import mock
 
 from nova_rt.machine.host import proc
-from nova_rt.machine.host import sched
+from nova_rt.machine import sched_setattr
 from nova_rt.rules import exception
 from rt_operate.conformance import stage
 from rt_operate.conformance import threads
@@ -30,7 +30,7 @@ class StageTest(unittest.TestCase):
         self.started: list[tuple[str, int, int, bool]] = []
         self.refuse = [0]
         for target, name, new in (
-                (sched, 'start', self.start),
+                (sched_setattr, 'start', self.start),
                 (threads, '_RETURN_SECONDS', 60)):
             patch = mock.patch.object(target, name, new)
             patch.start()

@@ -20,6 +20,7 @@ from nova_rt.machine.kernel import base as kernel_base
 from nova_rt.machine.kernel import deadline as kernel
 from nova_rt.machine.kernel import detect
 from nova_rt.machine import privsep
+from nova_rt.machine import sched_setattr
 from nova_rt.rules import cpulist
 from nova_rt.rules import exception
 from nova_rt.services.virt.libvirt import deadline
@@ -133,7 +134,7 @@ class _Case(base.BaseTestCase):
         self.now = 0
         for target, name, new in (
                 (sched, 'get', self.threads.get),
-                (sched, 'start', self.threads.start),
+                (sched_setattr, 'start', self.threads.start),
                 (kernel, 'read_other_threads', lambda controller: self.others),
                 (os, 'sched_setscheduler', self.threads.set_policy),
                 (os, 'sched_getaffinity', self.threads.affinity),
