@@ -41,7 +41,7 @@ class Case(base.BaseTestCase):
         self.now += 500 * _MS
         self.tree.stat(*_BUSY)
         change()
-        return watched.look()
+        return watched.take_reading()
 
     def assert_bound(self, found, lower, upper=None):
         self.assertEqual((report.BOUND, None, lower, upper),
@@ -119,7 +119,7 @@ class MachineTest(Case):
         self.assertEqual('', watched.start())
         self.now += 500 * _MS
         self.tree.stat(100, 0, 0, 0, 0, 0, 0, 0)
-        found = watched.look()
+        found = watched.take_reading()
         self.assert_bound(found, 2.0)
         self.assertIn('no steal', found.reason)
 

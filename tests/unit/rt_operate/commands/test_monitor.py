@@ -60,7 +60,7 @@ class Scheduler:
         return {'u1': seen(1_000_000 * self.looks),
                 'u2': seen(5_000_000 * self.looks, self.looks)}
 
-    def unseen(self):
+    def missed_switches(self):
         return 0
 
     def close(self):
