@@ -36,10 +36,15 @@ SHARE_USED = 'rt_share_used'
 MAP = 'rt_map'
 
 #: The version of the map.  A new key needs no new version, because readers
-#: ignore keys that they do not know; another meaning of a key does.  ``fixed``
-#: and ``servers`` were added like this: a scheduler that does not know them
-#: passes hosts by the sum, and the claim decides.
+#: ignore keys that they do not know; another meaning of a key does.  The keys
+#: ``fixed``, ``servers`` and ``takes`` were added like this: a scheduler that
+#: does not know them passes hosts by the sum, and the claim decides.
 VERSION = 1
+
+#: What a host may take besides reservations for all vCPUs of a server.  A host
+#: of a version that does not know a word does not publish the word either, and
+#: so gets no server that the version would refuse.
+MASK = 'mask'
 
 #: The greatest length of the map: the column of all stats holds 64 KiB.
 _MAX_LENGTH = 60_000
@@ -85,12 +90,15 @@ class HostMap:
     :ivar release: the version of nova-rt that published the map, for people;
         '' where that version did not say.  Maps that differ in nothing else
         are equal.
+    :ivar takes: what the host takes besides reservations for all vCPUs of a
+        server, for example MASK
     """
 
     state: cpus.CpuBandwidth
     policy: str
     strangers: tuple[Stranger, ...] = ()
     release: str = dataclasses.field(default='', compare=False)
+    takes: frozenset[str] = frozenset()
 
     @functools.cached_property
     def left(self) -> float:
@@ -107,7 +115,8 @@ class HostMap:
 def amounts(vcpus: int, bandwidth: int) -> dict[str, int]:
     """Returns what a server takes of each resource class.
 
-    :param bandwidth: the ppm of each vCPU
+    :param vcpus: the number of vCPUs with a reservation
+    :param bandwidth: the ppm of each of these vCPUs
     """
     return {RESOURCE_CLASS: vcpus * bandwidth, SHARE_CLASS: bandwidth}
 
@@ -190,6 +199,8 @@ def _encode(host: HostMap) -> str:
         data['release'] = host.release[:_NAME_LENGTH]
     if elsewhere:
         data['elsewhere'] = elsewhere
+    if host.takes:
+        data['takes'] = sorted(host.takes)
     return json.dumps(data, separators=(',', ':'))
 
 
@@ -283,7 +294,8 @@ def _decode(text: str) -> HostMap | None:
         return HostMap(state, data['policy'],
                        tuple(_strangers(data.get('strangers', []),
                                         data.get('elsewhere', {}))),
-                       str(data.get('release', '')))
+                       str(data.get('release', '')),
+                       frozenset(map(str, data.get('takes', ()))))
     except (AttributeError, KeyError, TypeError, ValueError,
             RecursionError):
         return None

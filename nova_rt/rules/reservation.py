@@ -34,6 +34,8 @@ _DIGITS = 18
 #: Extra spec with the largest share that a hint may ask for on this flavor,
 #: for example 0.5; with 0 the flavor takes no hints.
 HINT_SHARE_KEY = 'hw:cpu.rt_hint_max_share'
+#: Extra spec that names the vCPUs with the reservation, see rules.mask.
+MASK_KEY = 'hw:cpu.rt_mask'
 SHARE_PATTERN = r'(0(\.[0-9]{1,6})?|1(\.0{1,6})?)'
 
 FLAVOR = 'flavor extra spec'
@@ -224,6 +226,11 @@ def from_flavor_and_hints(
     from_flavor = flavor_values(extra_specs)
     from_hints = hint_values(hints)
     values = from_flavor | from_hints
+    if not values and MASK_KEY in extra_specs:
+        raise _error(FLAVOR, MASK_KEY, extra_specs[MASK_KEY],
+                     'there is no reservation that the mask could be for',
+                     f'give {FLAVOR_PREFIX}{RUNTIME_KEY} and {FLAVOR_PREFIX}'
+                     f'{PERIOD_KEY}, too, or remove the mask')
     hint = next(iter(from_hints.values()), None)
     if limits is None or hint is None:
         return _combine(values, limits or _NO_LIMITS) if values else None

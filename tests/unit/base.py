@@ -103,11 +103,11 @@ def share(ppm):
 
 
 def host_map(used, cap=950_000, replicated=False, charged=0,
-             policy='worst_fit'):
+             policy='worst_fit', takes=()):
     """A host with a pCPU for each entry of *used*."""
     state = cpus.CpuBandwidth(
         tuple(range(len(used))), cap, tuple(used), charged, replicated)
-    return hostmap.HostMap(state, policy)
+    return hostmap.HostMap(state, policy, takes=frozenset(takes))
 
 
 def compute_node(name, stats):

@@ -21,6 +21,15 @@ from nova_rt.services import conf as rt_conf
 from nova_rt import version
 
 
+#: Why a host does not take a flavor, by what the flavor needs.
+LACKS = {
+    hostmap.MASK:
+        f'the flavor reserves for some of its vCPUs ({reservation.MASK_KEY}), '
+        f'but this host cannot tell vCPUs apart: its kernel charges a '
+        f'reservation on every pCPU, or its servers are containers; use '
+        f'hosts with virtual machines and sched_deadline, or another flavor'}
+
+
 class CapacitySource(Protocol):
     """The part of an Enforcer that :func:`measure` uses."""
 
@@ -43,6 +52,7 @@ class HostCapacity:
     :ivar tick_us: the tick at which CPU time is charged; 0 if it is charged
         exactly
     :ivar before_interrupts: see nova_rt.machine.kernel.base.Capacity
+    :ivar takes: see nova_rt.rules.hostmap.HostMap
     """
 
     empty: cpus.CpuBandwidth
@@ -51,6 +61,7 @@ class HostCapacity:
     reason: str = ''
     tick_us: int = 0
     before_interrupts: bool = False
+    takes: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         if self.reason:
@@ -70,6 +81,14 @@ class HostCapacity:
     def available(self) -> bool:
         """True if the host takes reservations."""
         return not self.reason
+
+    def lack(self, needs: frozenset[str]) -> str:
+        """Returns why the host does not take a flavor, for the operator.
+
+        :param needs: what the flavor needs, see services.compute.vcpus
+        """
+        reasons = (LACKS[need] for need in sorted(needs - self.takes))
+        return '; '.join(reasons)
 
     def refusal(self, state: cpus.CpuBandwidth, vcpus: int,
                 wanted: reservation.Reservation) -> str:
@@ -103,7 +122,7 @@ class HostCapacity:
         if not self.available:
             return self.nothing()
         return hostmap.HostMap(state, self.policy_name, strangers,
-                               version.get())
+                               version.get(), self.takes)
 
     def nothing(self) -> hostmap.HostMap:
         """Returns the map that a host without reservations publishes."""
@@ -150,7 +169,19 @@ def measure(conf: Any, kernel: CapacitySource | None, shared: Collection[int],
         ids, cap, kernel is not None and kernel.replicated,
         _rule(conf, limit), limit.min_runtime_us)
     return HostCapacity(empty, group.packing_policy, policy, reason,
-                        limit.tick_us, limit.before_interrupts)
+                        limit.tick_us, limit.before_interrupts,
+                        _takes(conf, kernel))
+
+
+def _takes(conf: Any, kernel: CapacitySource | None) -> frozenset[str]:
+    """Returns what the host takes beside reservations for all vCPUs.
+
+    The tasks of a container are not bound to its vCPUs, and a replicated
+    interface has one budget for all vCPUs of a guest.
+    """
+    masks = (kernel is not None and not kernel.replicated
+             and conf.libvirt.virt_type != 'lxc')
+    return frozenset((hostmap.MASK,) if masks else ())
 
 
 def _rule(conf: Any, limit: base.Capacity

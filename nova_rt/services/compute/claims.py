@@ -7,7 +7,9 @@ an ``objects.Resource`` in ``Instance.resources``, so that Nova itself carries
 the claim through migrations, confirm, revert, abort and the periodic audit.
 
 The form has no version number.  A reader accepts a text completely or not at
-all, because a part that it skipped could make the claim larger.
+all, because a part that it skipped could make the claim larger.  A version
+that knows no vCPUs without a reservation, written as "-" among the pCPUs,
+refuses the claims of servers that have such vCPUs, and reads all others.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -24,17 +26,24 @@ from nova_rt.rules import reservation
 _IDENTIFIER = re.compile(
     r'(?P<uuid>[0-9a-f-]{36})/(?P<move>[0-9]+)'
     r';r=(?P<r>[1-9][0-9]*);p=(?P<p>[1-9][0-9]*)'
-    r';h=(?P<hr>[0-9]*),(?P<hp>[0-9]*);c=(?P<c>[0-9]+(,[0-9]+)*)')
+    r';h=(?P<hr>[0-9]*),(?P<hp>[0-9]*);c=(?P<c>PLACE(,PLACE)*)'
+    .replace('PLACE', '(?:-|[0-9]+)'))
+#: The place of a vCPU without a reservation.
+_NOWHERE = '-'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RTClaim:
     """*reservation* on each of *cpus* for one server.
 
+    :ivar cpus: the pCPUs of the vCPUs with a reservation, in the order of
+        these vCPUs
     :ivar move: id of the migration that made the claim, 0 for a build; a
         server may hold two claims on a host while it is resized there
     :ivar hints: the part of the reservation that came from hints, by key;
         nova-compute has no other lasting source of them
+    :ivar unreserved: the indices of the vCPUs without a reservation,
+        ascending
     """
 
     instance_uuid: str
@@ -42,16 +51,33 @@ class RTClaim:
     reservation: reservation.Reservation
     cpus: tuple[int, ...]
     hints: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    unreserved: tuple[int, ...] = ()
+
+    @property
+    def places(self) -> tuple[int | None, ...]:
+        """The pCPU of each vCPU; None for a vCPU without a reservation."""
+        cpus = iter(self.cpus)
+        return tuple(
+            None if vcpu in self.unreserved else next(cpus)
+            for vcpu in range(len(self.cpus) + len(self.unreserved)))
+
+    @property
+    def by_vcpu(self) -> dict[int, int]:
+        """The pCPU of each vCPU with a reservation."""
+        return {vcpu: cpu for vcpu, cpu in enumerate(self.places)
+                if cpu is not None}
 
     @property
     def identifier(self) -> str:
         """The text form, which is unique for the server and the move."""
         hints = ','.join(str(self.hints.get(key, ''))
                          for key in reservation.KEYS)
+        places = ','.join(_NOWHERE if cpu is None else str(cpu)
+                          for cpu in self.places)
         return (f'{self.instance_uuid}/{self.move}'
                 f';r={self.reservation.runtime_us}'
                 f';p={self.reservation.period_us}'
-                f';h={hints};c={",".join(map(str, self.cpus))}')
+                f';h={hints};c={places}')
 
     @classmethod
     def parse(cls, identifier: str) -> Self:
@@ -60,7 +86,8 @@ class RTClaim:
         :raises InvalidClaim: when the identifier has another form
         """
         match = _IDENTIFIER.fullmatch(identifier)
-        if match is None:
+        places = match['c'].split(',') if match else []
+        if match is None or set(places) == {_NOWHERE}:
             raise exception.InvalidClaim(
                 identifier=identifier, reason='it is not of the form '
                 'that this version of nova-rt knows')
@@ -68,8 +95,10 @@ class RTClaim:
         return cls(
             match['uuid'], int(match['move']),
             reservation.Reservation(int(match['r']), int(match['p'])),
-            tuple(map(int, match['c'].split(','))),
-            {key: int(text) for key, text in hints if text})
+            tuple(int(place) for place in places if place != _NOWHERE),
+            {key: int(text) for key, text in hints if text},
+            tuple(vcpu for vcpu, place in enumerate(places)
+                  if place == _NOWHERE))
 
     def to_resource(self, provider_uuid: str) -> Any:
         """Returns the claim as a resource of the compute's root provider."""

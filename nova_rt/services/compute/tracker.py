@@ -30,6 +30,7 @@ from nova_rt.services.compute import neighbours
 from nova_rt.services.compute import overcommit
 from nova_rt.services.compute import request
 from nova_rt.services.compute import strangers as rt_strangers
+from nova_rt.services.compute import vcpus
 
 LOG = logging.getLogger(__name__)
 
@@ -173,9 +174,10 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             wanted = request.admitted(instance, flavor, bool(move))
             hints = _numbers(request.hints_with(instance, flavor))
             request.note_left(instance, flavor)
+            split = vcpus.split(flavor or instance.flavor) if wanted else None
         except exception.RTError as error:
             raise _refused(str(error)) from error
-        if wanted is None:
+        if wanted is None or split is None:
             if flavor is None:
                 self._rt_plain |= {instance.uuid}
             return None
@@ -184,16 +186,19 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             raise _refused(
                 f'this host takes no CPU reservations: {capacity.reason}',
                 'a host takes no CPU reservations')
-        vcpus = (flavor or instance.flavor).vcpus
+        if not split.needs <= capacity.takes:
+            raise _refused(capacity.lack(split.needs),
+                           'a host does not take such a flavor')
         try:
             state = self.rt_state()
         except exception.InvalidClaim as error:
             raise _refused(
                 str(error), 'a host takes no more CPU reservations') from None
-        chosen = cpus.fit(state, vcpus, wanted, capacity.policy)
+        chosen = cpus.fit(state, split.reserved, wanted, capacity.policy)
         if chosen is None:
-            raise _refused(capacity.refusal(state, vcpus, wanted))
-        return claims.RTClaim(instance.uuid, move, wanted, chosen, hints)
+            raise _refused(capacity.refusal(state, split.reserved, wanted))
+        return claims.RTClaim(instance.uuid, move, wanted, chosen, hints,
+                              split.unreserved)
 
     def _claim_resources(self, allocations: Any) -> Any:
         claimed = super()._claim_resources(allocations)

@@ -2,6 +2,7 @@
 
 """Keeps the map and the neighbours of a host in the scheduler's HostState."""
 
+import dataclasses
 from typing import Any
 
 from nova.scheduler import host_manager
@@ -12,6 +13,7 @@ from nova_rt.rules import neighbours as rt_neighbours
 from nova_rt.rules import packing
 from nova_rt.rules.packing import policies
 from nova_rt.rules import reservation
+from nova_rt.services.compute import vcpus as rt_vcpus
 from nova_rt.services.scheduler import neighbours
 from nova_rt.services.scheduler import request
 
@@ -73,8 +75,9 @@ class RTHostState(host_manager.HostState):
         super()._locked_consume_from_request(spec_obj)
         wanted = request.reservation_of(spec_obj)
         if wanted is not None and self.rt_map is not None:
-            self._rt_map = consumed(self.rt_map, spec_obj.flavor.vcpus,
-                                    wanted)
+            self._rt_map = consumed(
+                self.rt_map, rt_vcpus.split(spec_obj.flavor).reserved,
+                wanted)
         placed = neighbours.placed(spec_obj)
         if placed is not None and self.rt_neighbours is not None:
             self._rt_neighbours = self.rt_neighbours.plus(placed[0])
@@ -143,11 +146,14 @@ def has_room(host_state: Any, vcpus: int, memory_mb: int) -> bool:
 
 def consumed(host: hostmap.HostMap, vcpus: int,
              wanted: reservation.Reservation) -> hostmap.HostMap:
-    """Returns the map with the claim that the compute node will make."""
+    """Returns the map with the claim that the compute node will make.
+
+    :param vcpus: the number of vCPUs with a reservation
+    """
     chosen = cpus.fit(host.state, vcpus, wanted, _policy(host.policy))
     if chosen is None:
         return host  # RTShareFilter decides on admission, not this function.
-    return hostmap.HostMap(host.state.claim(chosen, wanted), host.policy)
+    return dataclasses.replace(host, state=host.state.claim(chosen, wanted))
 
 
 def _policy(name: str) -> cpus.Policy:

@@ -7,6 +7,7 @@ from typing import Any
 from nova_rt.rules import exception
 from nova_rt.rules import neighbours
 from nova_rt.rules import workload
+from nova_rt.services.compute import vcpus as rt_vcpus
 from nova_rt.services.scheduler import request
 
 
@@ -36,9 +37,10 @@ def placed(spec: Any) -> tuple[neighbours.Typed, int] | None:
         return None
     try:
         wanted = request.reservation_of(spec)
+        vcpus = rt_vcpus.split(spec.flavor).reserved if wanted else 0
     except exception.InvalidReservation:
         return None
     if wanted is None:
         return neighbours.Typed(neighbours.Kind.SHARED, vnf_type), 0
     return (neighbours.Typed(neighbours.Kind.RESERVED, vnf_type),
-            spec.flavor.vcpus * wanted.bandwidth)
+            vcpus * wanted.bandwidth)

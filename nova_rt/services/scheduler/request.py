@@ -31,7 +31,8 @@ def hints(spec: Any) -> Mapping[str, Any]:
 def asks(spec: Any) -> bool:
     """Checks, at little cost, whether a request mentions a reservation."""
     specs = spec.flavor.extra_specs
-    return (any(key in specs for key in _FLAVOR_KEYS)
+    return (reservation.MASK_KEY in specs
+            or any(key in specs for key in _FLAVOR_KEYS)
             or any(key.startswith(reservation.HINT_PREFIX)
                    for key in hints(spec)))
 

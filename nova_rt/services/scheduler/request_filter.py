@@ -15,6 +15,7 @@ from oslo_log import log as logging
 
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
+from nova_rt.services.compute import vcpus as rt_vcpus
 from nova_rt.services.scheduler import request
 
 LOG = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
         return False
     try:
         wanted = request.admitted(spec)
+        vcpus = rt_vcpus.split(spec.flavor).reserved if wanted else 0
     except exception.InvalidReservation as error:
         LOG.info('CPU reservation refused: %s', error,
                  instance_uuid=spec.instance_uuid)
@@ -42,14 +44,14 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
     request.settle(spec, wanted)
     if wanted is None:
         return False
-    amounts = hostmap.amounts(spec.flavor.vcpus, wanted.bandwidth)
+    amounts = hostmap.amounts(vcpus, wanted.bandwidth)
     # Amounts that an operator set in the flavor are replaced, because a hint
     # may have changed the reservation.
     spec.flavor.extra_specs = dict(spec.flavor.extra_specs) | {
         f'resources:{name}': str(amount)
         for name, amount in amounts.items()} | {TRAIT: 'required'}
     LOG.info('The server asks for %s on each of %d vCPUs: hosts need %s and '
-             'the trait %s.', wanted, spec.flavor.vcpus,
+             'the trait %s.', wanted, vcpus,
              ', '.join(f'{amount} free of {name}'
                        for name, amount in amounts.items()),
              hostmap.TRAIT, instance_uuid=spec.instance_uuid)

@@ -91,6 +91,15 @@ class HostMapTest(base.BaseTestCase):
                        '"policy":"best_fit"}'},
             hostmap.to_stats(hostmap.HostMap(state, 'best_fit')))
 
+    def test_what_a_host_takes(self):
+        state = cpus.CpuBandwidth.empty((0,), 950_000)
+        named = hostmap.HostMap(state, 'best_fit', takes=frozenset('ba'))
+        stats = hostmap.to_stats(named)
+        self.assertTrue(stats['rt_map'].endswith(',"takes":["a","b"]}'))
+        self.assertEqual(named, hostmap.from_stats(stats))
+        self.assertEqual(frozenset(), hostmap.from_stats(
+            {'rt_map': GOOD}).takes)
+
     def test_the_release(self):
         """It is there to be read by people, and changes nothing else."""
         state = cpus.CpuBandwidth.empty((0, 1), 950_000)

@@ -48,6 +48,26 @@ def parse(specs=None, hints=None, **limits):
         specs or {}, hints, reservation.Limits(**limits))
 
 
+class MaskTest(base.BaseTestCase):
+    """A mask needs a reservation, of the flavor or of hints."""
+
+    def test_a_mask_with_a_reservation(self):
+        mask = {reservation.MASK_KEY: '^0'}
+        self.assertEqual(parse(SPECS), parse(SPECS | mask))
+        self.assertEqual(parse(SPECS), parse(
+            mask, {RUNTIME: 100_000, PERIOD: 200_000}))
+
+    def test_a_mask_without_a_reservation(self):
+        error = self.assertRaises(
+            exception.InvalidReservation, parse,
+            {reservation.MASK_KEY: '^0'})
+        self.assertEqual(
+            "Invalid flavor extra spec hw:cpu.rt_mask='^0': there is no "
+            'reservation that the mask could be for; give '
+            'hw:cpu.rt_runtime_us and hw:cpu.rt_period_us, too, or remove '
+            'the mask.', str(error))
+
+
 class ReservationTest(base.BaseTestCase):
 
     def test_bandwidth_is_rounded_up(self):

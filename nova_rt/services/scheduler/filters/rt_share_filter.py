@@ -16,6 +16,7 @@ from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
 from nova_rt.services import announce
+from nova_rt.services.compute import vcpus
 from nova_rt.services import conf as rt_conf
 from nova_rt.services.scheduler import host_state as rt_host_state
 from nova_rt.services.scheduler import request
@@ -52,48 +53,55 @@ class RTShareFilter(filters.BaseHostFilter):
             return filter_obj_list
         try:
             wanted = request.reservation_of(spec_obj)
+            split = vcpus.split(spec_obj.flavor) if wanted else None
         except exception.InvalidReservation as error:
             LOG.info('CPU reservation refused: %s', error)
             return []
-        if wanted is None:
+        if wanted is None or split is None:
             return filter_obj_list
-        return self._fitting(list(filter_obj_list), spec_obj, wanted)
+        return self._fitting(list(filter_obj_list), spec_obj, wanted, split)
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
         """Checks one host; Nova calls filter_all instead."""
         return bool(list(self.filter_all([host_state], spec_obj)))
 
     def _fitting(self, hosts: list[Any], spec: Any,
-                 wanted: reservation.Reservation) -> Iterator[Any]:
-        vcpus = spec.flavor.vcpus
+                 wanted: reservation.Reservation, split: vcpus.Split
+                 ) -> Iterator[Any]:
         passed = 0
         for host in hosts:
             host_map = rt_host_state.map_of(host)
-            if host_map is not None and cpus.fits(
-                    host_map.state, vcpus, wanted):
+            if host_map is not None and split.needs <= host_map.takes and (
+                    cpus.fits(host_map.state, split.reserved, wanted)):
                 passed += 1
                 yield host
         if hosts and not passed:
-            self._refuse(hosts, spec, wanted)
+            self._refuse(hosts, spec, wanted, split)
 
     def _refuse(self, hosts: list[Any], spec: Any,
-                wanted: reservation.Reservation) -> None:
+                wanted: reservation.Reservation, split: vcpus.Split
+                ) -> None:
         """Logs why no host passes, for the operator, and tells the tenant.
 
         :raises NoValidHost: when the request is for one server; the reason
             shows in the fault of the server, so that it names neither hosts
             nor what is free there
         """
-        vcpus = spec.flavor.vcpus
-        refusal = f'{wanted} does not fit on {_count(vcpus)} of any host'
+        refusal = (f'{wanted} does not fit on {_count(split.reserved)} of '
+                   f'any host')
         LOG.info('CPU reservation refused: %s: %s', refusal,
-                 _room_by_host(hosts, vcpus, wanted))
+                 _room_by_host(hosts, wanted, split))
         if spec.num_instances == 1:
             # With several servers Nova has to clean up claims of the others
             # first, which an exception would prevent.
             raise nova_exception.NoValidHost(
                 reason=f'{refusal}; choose a flavor with a smaller share '
-                f'(runtime / period) or fewer vCPUs')
+                f'(runtime / period) or fewer vCPUs{_without(split)}')
+
+
+def _without(split: vcpus.Split) -> str:
+    return (f', or without {reservation.MASK_KEY}'
+            if hostmap.MASK in split.needs else '')
 
 
 def _is_rebuild(spec: Any) -> bool:
@@ -101,18 +109,25 @@ def _is_rebuild(spec: Any) -> bool:
     return bool(request.hints(spec)) and utils.request_is_rebuild(spec)
 
 
-def _room_by_host(hosts: list[Any], vcpus: int,
-                  wanted: reservation.Reservation) -> str:
-    lines = []
-    for host in hosts[:10]:
-        host_map = rt_host_state.map_of(host)
-        lines.append(
-            f'{host.host} has {_free(host_map.state)}'
-            f'{_late(host_map.state, vcpus, wanted)}' if host_map else
-            f'{host.host} publishes no map of version {hostmap.VERSION}')
+def _room_by_host(hosts: list[Any], wanted: reservation.Reservation,
+                  split: vcpus.Split) -> str:
+    lines = [f'{host.host} {_room(rt_host_state.map_of(host), wanted, split)}'
+             for host in hosts[:10]]
     if len(hosts) > len(lines):
         lines.append(f'{len(hosts) - len(lines)} more hosts')
     return '; '.join(lines)
+
+
+def _room(host_map: hostmap.HostMap | None, wanted: reservation.Reservation,
+          split: vcpus.Split) -> str:
+    if host_map is None:
+        return f'publishes no map of version {hostmap.VERSION}'
+    lacking = split.needs - host_map.takes
+    if lacking:
+        return (f'does not take {", ".join(sorted(lacking))} (an older '
+                f'nova-rt, or a kernel that cannot do that)')
+    return (f'has {_free(host_map.state)}'
+            f'{_late(host_map.state, split.reserved, wanted)}')
 
 
 def _free(state: cpus.CpuBandwidth) -> str:
@@ -127,6 +142,6 @@ def _count(pcpus: int) -> str:
     return f'{pcpus} pCPU{"s" * (pcpus != 1)}'
 
 
-def _late(state: cpus.CpuBandwidth, vcpus: int,
+def _late(state: cpus.CpuBandwidth, count: int,
           wanted: reservation.Reservation) -> str:
-    return f', but {cpus.LATE}' if cpus.is_late(state, vcpus, wanted) else ''
+    return f', but {cpus.LATE}' if cpus.is_late(state, count, wanted) else ''

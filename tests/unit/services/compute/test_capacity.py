@@ -56,6 +56,20 @@ class MeasureTest(base.TestCase):
         self.assertTrue(cpus.fits(
             found.empty, 1, reservation.Reservation(4_000, 100_000)))
 
+    def test_masks_need_vcpus_that_the_kernel_can_tell_apart(self):
+        self.config('libvirt', virt_type='kvm')
+        self.assertEqual({'mask'}, self.measure(Kernel()).takes)
+        self.assertEqual({'mask'}, self.measure(Kernel()).published(
+            cpus.CpuBandwidth.empty((0,), 1)).takes)
+        everywhere = self.measure(Kernel(replicated=True))
+        self.assertEqual(frozenset(), everywhere.takes)
+        self.assertIn('this host cannot tell vCPUs apart: its kernel charges '
+                      'a reservation on every pCPU, or its servers are '
+                      'containers; use hosts with',
+                      everywhere.lack(frozenset(['mask'])))
+        self.config('libvirt', virt_type='lxc')
+        self.assertEqual(frozenset(), self.measure(Kernel()).takes)
+
     def test_kernel_without_room(self):
         self.assertIn('other control groups',
                       self.measure(Kernel(ppm=0)).reason)

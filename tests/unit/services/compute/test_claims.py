@@ -2,6 +2,9 @@
 
 """What is tested here: a claim as text, and among Nova's resources."""
 
+import dataclasses
+import re
+
 import hypothesis
 from hypothesis import strategies as st
 from nova import objects
@@ -15,6 +18,11 @@ from tests.unit import base
 CLAIM = claims.RTClaim(uuids.server, 7, reservation.Reservation(1000, 2000),
                        (3, 0), {'cpu.rt_runtime_us': 1000})
 
+#: The form that versions without masks knew.
+_OLD_FORM = (
+    r'(?P<uuid>[0-9a-f-]{36})/(?P<move>[0-9]+)'
+    r';r=(?P<r>[1-9][0-9]*);p=(?P<p>[1-9][0-9]*)'
+    r';h=(?P<hr>[0-9]*),(?P<hp>[0-9]*);c=(?P<c>[0-9]+(,[0-9]+)*)')
 _NUMBERS = st.integers(1, 10 ** 9)
 _CLAIMS = st.builds(
     claims.RTClaim, st.uuids().map(str), st.integers(0, 10 ** 9),
@@ -23,16 +31,39 @@ _CLAIMS = st.builds(
     st.dictionaries(st.sampled_from(reservation.KEYS), _NUMBERS))
 
 
+@st.composite
+def _masked(draw):
+    """Claims of servers with and without unreserved vCPUs."""
+    claim = draw(_CLAIMS)
+    vcpus = len(claim.cpus) + draw(st.integers(0, 5))
+    unreserved = draw(st.permutations(range(vcpus)))[len(claim.cpus):]
+    return dataclasses.replace(claim, unreserved=tuple(sorted(unreserved)))
+
+
 class RTClaimTest(base.TestCase):
 
     def test_text(self):
         self.assertEqual(f'{uuids.server}/7;r=1000;p=2000;h=1000,;c=3,0',
                          CLAIM.identifier)
 
-    @hypothesis.given(_CLAIMS)
+    @hypothesis.given(_masked())
     @base.PROPERTY
     def test_round_trip(self, claim):
         self.assertEqual(claim, claims.RTClaim.parse(claim.identifier))
+
+    @hypothesis.given(_masked())
+    @base.PROPERTY
+    def test_old_versions_refuse_a_mask_whole_and_read_all_else(self, claim):
+        match = re.fullmatch(_OLD_FORM, claim.identifier)
+        self.assertEqual(not claim.unreserved, match is not None)
+
+    def test_vcpus_without_a_reservation(self):
+        claim = claims.RTClaim(uuids.server, 0, CLAIM.reservation, (3, 5),
+                               unreserved=(0,))
+        self.assertTrue(claim.identifier.endswith(';c=-,3,5'))
+        self.assertEqual((None, 3, 5), claim.places)
+        self.assertEqual({1: 3, 2: 5}, claim.by_vcpu)
+        self.assertEqual((3, 0), CLAIM.places)
 
     def test_not_ours(self):
         good = CLAIM.identifier
@@ -42,6 +73,9 @@ class RTClaimTest(base.TestCase):
                      good.replace('c=3,0', 'c='),
                      good.replace('c=3,0', 'c=,'), good + ',',
                      good.replace('c=3,0', 'c=3,,0'),
+                     good.replace('c=3,0', 'c=-'),
+                     good.replace('c=3,0', 'c=-,-'),
+                     good.replace('c=3,0', 'c=--,3'),
                      good.replace('p=2000', 'p=0'),
                      good.replace('7;', '-7;')):
             error = self.assertRaises(exception.InvalidClaim,

@@ -31,6 +31,27 @@ class RequestFilterTest(base.TestCase):
                 'trait:CUSTOM_HCBS': 'required'},
             spec.flavor.extra_specs)
 
+    def test_only_the_vcpus_that_a_mask_names(self):
+        masked = base.extra_specs(1000, 2000) | {'hw:cpu.rt_mask': '^0'}
+        spec = base.request_spec(masked, vcpus=4)
+        self.assertTrue(self.ask(spec))
+        self.assertEqual(('1500000', '500000'), tuple(
+            spec.flavor.extra_specs[f'resources:{name}']
+            for name in hostmap.CLASSES))
+
+    def test_a_mask_that_makes_no_sense(self):
+        for mask, words in (('^0-3', 'leaves no vCPU'),
+                            ('0-3', 'every vCPU'), ('4', 'no vCPU 4')):
+            spec = base.request_spec(base.extra_specs(1000, 2000) | {
+                'hw:cpu.rt_mask': mask}, vcpus=4)
+            error = self.assertRaises(nova_exception.RequestFilterFailed,
+                                      self.ask, spec)
+            self.assertIn(words, str(error))
+        spec = base.request_spec({'hw:cpu.rt_mask': '^0'}, vcpus=4)
+        error = self.assertRaises(nova_exception.RequestFilterFailed,
+                                  self.ask, spec)
+        self.assertIn('there is no reservation', str(error))
+
     def test_nova_understands_it(self):
         spec = base.request_spec(base.extra_specs(1000, 2000), vcpus=2)
         self.ask(spec)

@@ -65,6 +65,43 @@ class RTShareFilterTest(base.TestCase):
         self.assertEqual(['host1', 'host2'], self.passing(
             hosts, base.extra_specs(50_000, 100_000)))
 
+    def test_a_mask_needs_fewer_pcpus(self):
+        masked = HALF | {'hw:cpu.rt_mask': '^0'}
+        hosts = self.hosts(base.host_map([0] * 2, takes=['mask']),
+                           base.host_map([0] * 3, takes=['mask']))
+        self.assertEqual(['host1'], self.passing(hosts, masked, vcpus=4))
+        self.assertEqual([], self.passing(hosts, HALF, vcpus=4,
+                                          num_instances=2))
+
+    def test_a_host_that_does_not_take_masks(self):
+        """It runs an older version, or its kernel cannot tell vCPUs apart."""
+        masked = HALF | {'hw:cpu.rt_mask': '^0'}
+        old, new = self.hosts(base.host_map([0] * 4),
+                              base.host_map([0] * 4, takes=['mask']))
+        self.assertEqual(['host1'], self.passing([old, new], masked, vcpus=4))
+        told, logged = self.refused([old], 4, masked)
+        self.assertIn('does not fit on 3 pCPUs of any host', told)
+        self.assertIn('or without hw:cpu.rt_mask', told)
+        self.assertIn('host0 does not take mask (an older nova-rt, or',
+                      logged)
+
+    def test_consumed_with_a_mask(self):
+        masked = HALF | {'hw:cpu.rt_mask': '^0'}
+        host, = self.hosts(base.host_map([0] * 6, takes=['mask']))
+        for used in (3, 6):
+            self.assertEqual(['host0'], self.passing([host], masked, vcpus=4))
+            host.consume_from_request(base.request_spec(masked, vcpus=4))
+            self.assertEqual(used * 500_000, sum(host.rt_map.state.used))
+        self.refused([host], 4, masked)
+
+    def test_a_bad_mask_passes_nowhere(self):
+        hosts = self.hosts(base.host_map([0] * 4, takes=['mask']))
+        for mask in ('^0-3', '0-3', 'x', '4'):
+            self.assertEqual([], self.passing(
+                hosts, HALF | {'hw:cpu.rt_mask': mask}, vcpus=4))
+        self.assertEqual([], self.passing(
+            hosts, {'hw:cpu.rt_mask': '^0'}, vcpus=4))
+
     def test_hint_decides(self):
         hosts = self.hosts(base.host_map([600_000]))
         self.assertEqual(['host0'], self.passing(
