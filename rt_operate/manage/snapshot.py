@@ -31,6 +31,7 @@ class Holding:
     :ivar unreadable: texts of claims that cannot be read
     :ivar trouble: why the request is not valid; '' if it is
     :ivar moving: Nova is at work on the server, so it is not compared
+    :ivar unreserved: the vCPUs that the flavor leaves without a reservation
     """
 
     server: str
@@ -42,6 +43,12 @@ class Holding:
     unreadable: tuple[str, ...] = ()
     trouble: str = ''
     moving: bool = False
+    unreserved: tuple[int, ...] = ()
+
+    @property
+    def reserved(self) -> int:
+        """The number of vCPUs with a reservation, if there is one."""
+        return self.vcpus - len(self.unreserved)
 
     @property
     def current(self) -> bool:

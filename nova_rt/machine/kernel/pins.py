@@ -9,7 +9,8 @@ and bandwidth.  That is why the policy is set first and the cpuset shrinks
 second.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import (
+    Callable, Collection, Iterator, Mapping, Sequence)
 import contextlib
 import os
 import posixpath
@@ -62,23 +63,24 @@ class Pins:
         """Checks whether a thread may run on *cpu* only."""
         return os.sched_getaffinity(thread) == {cpu}
 
-    def keep_others_off(self, process: int, claimed: Collection[int]
+    def keep_others_off(self, process: int, claimed: Collection[int],
+                        ordinary: Collection[int] = ()
                         ) -> dict[str, tuple[int, ...]]:
-        """Keeps QEMU's threads that are not vCPUs off the reserved pCPUs.
+        """Keeps QEMU's ordinary threads off the reserved pCPUs.
 
         On reserved pCPUs these threads would get only the CPU time that the
-        vCPUs leave.  The threads of the emulator and of vhost are in one
-        group; each I/O thread is in a group of its own.
+        reserved vCPUs leave.  The threads of the emulator and of vhost are in
+        one group; each I/O thread is in a group of its own.
 
-        :param claimed: the pCPUs of the guest's vCPUs; spare CPUs of their
-            NUMA cells are used if there are any
+        :param claimed: the pCPUs of the guest's reserved vCPUs; spare CPUs of
+            their NUMA cells are used if there are any
+        :param ordinary: the indices of the vCPUs without a reservation; each
+            of them stays within the CPUs that it has, or where it is if none
+            of these is spare
         :returns: the CPUs of each group before, for :meth:`put_back`
         """
-        cpus = self._spare_near(claimed)
-        if not cpus:
-            return {}
         return {group: self._tasks.confine_group(group, cpus)
-                for group in self._beside(process)}
+                for group, cpus in self._homes(process, claimed, ordinary)}
 
     def put_back(self, before: Mapping[str, tuple[int, ...]]) -> None:
         """Undoes :meth:`keep_others_off`; ignores groups that are gone."""
@@ -87,12 +89,28 @@ class Pins:
                 with contextlib.suppress(FileNotFoundError):
                     self._tasks.confine_group(group, cpus)
 
-    def are_others_off(self, process: int, claimed: Collection[int]) -> bool:
+    def are_others_off(self, process: int, claimed: Collection[int],
+                       ordinary: Collection[int] = ()) -> bool:
         """Checks whether :meth:`keep_others_off` has nothing left to do."""
-        cpus = self._spare_near(claimed)
-        return not cpus or all(
+        return all(
             self._tasks.is_group_confined(group, cpus)
-            for group in self._beside(process))
+            for group, cpus in self._homes(process, claimed, ordinary))
+
+    def _homes(self, process: int, claimed: Collection[int],
+               ordinary: Collection[int]
+               ) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yields the spare CPUs of each cpuset with ordinary threads."""
+        near = self._spare_near(claimed)
+        if not near:
+            return
+        for group in self._beside(process):
+            yield group, near
+        for group in self._vcpus(process, ordinary):
+            now = self._tasks.cpus_of(group)
+            cpus = (_common(now, near) or _common(now, self._spare())
+                    if now else near)
+            if cpus:
+                yield group, cpus
 
     def _spare_near(self, claimed: Collection[int]) -> tuple[int, ...]:
         """Returns the spare CPUs of the NUMA cells of *claimed*, ascending.
@@ -108,9 +126,19 @@ class Pins:
         """Returns the cpusets of a guest's threads that are not vCPUs."""
         emulator = self._group_of(process, _EMULATOR)
         return [emulator, *(
-            group for group in self._tasks.groups_below(
-                posixpath.dirname(emulator), self._tasks.cpuset)
+            group for group in self._groups_near(emulator)
             if posixpath.basename(group).startswith(_IOTHREAD))]
+
+    def _vcpus(self, process: int, numbers: Collection[int]) -> list[str]:
+        """Returns the cpusets of these vCPUs of a guest."""
+        names = {f'{_VCPU}{number}' for number in numbers}
+        return [group for group in (self._groups_near(
+            self._group_of(process, _EMULATOR)) if names else ())
+            if posixpath.basename(group) in names]
+
+    def _groups_near(self, emulator: str) -> list[str]:
+        return list(self._tasks.groups_below(
+            posixpath.dirname(emulator), self._tasks.cpuset))
 
     def _group_of(self, thread: int, kind: str) -> str:
         """Returns the cpuset of a thread, if libvirt made it for the thread.
@@ -124,6 +152,11 @@ class Pins:
                 f'for {kind}; let libvirt manage cpusets '
                 f'(cgroup_controllers in qemu.conf)')
         return group
+
+
+def _common(some: Collection[int], others: Collection[int]
+            ) -> tuple[int, ...]:
+    return tuple(sorted(set(some).intersection(others)))
 
 
 def try_out(fs: cgroup.CgroupFS, mount: str, v1: bool, cpus: Sequence[int]

@@ -82,10 +82,17 @@ class Tasks:
         :raises OSError: when the kernel refuses
         :raises LookupError: when there are no cpusets
         """
-        path = self._cpus_of(group)
-        before = cpulist.parse_ids(self._fs.read(path))
-        self._pin(path, cpus)
+        before = self.cpus_of(group)
+        self._pin(self._cpus_of(group), cpus)
         return before
+
+    def cpus_of(self, group: str) -> tuple[int, ...]:
+        """Returns the CPUs of a cpuset; () if it has none of its own.
+
+        :raises OSError: when the cpuset cannot be read
+        :raises LookupError: when there are no cpusets
+        """
+        return cpulist.parse_ids(self._fs.read(self._cpus_of(group)))
 
     def is_confined(self, pid: int, cpus: tuple[int, ...]) -> bool:
         """Checks whether the group of *pid* is kept on exactly *cpus*.

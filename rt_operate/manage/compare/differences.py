@@ -9,6 +9,7 @@ difference meanwhile may be right.  Its claims count in the sums.
 from collections.abc import Iterator
 import itertools
 
+from nova_rt.rules import cpulist
 from nova_rt.rules import reservation
 from nova_rt.services.compute import claims
 from rt_operate.manage.compare import budgets
@@ -73,8 +74,8 @@ def _mistakes(host: snapshot.HostSnapshot, holding: snapshot.Holding
     if not held_claims:
         if not holding.unreadable:
             yield ('claim.missing', 'it asks for a reservation but holds '
-                   'none', f'a claim of {wanted} on {holding.vcpus} pCPU'
-                   f'{"" if holding.vcpus == 1 else "s"}', remedies.MOVE)
+                   'none', f'a claim of {wanted} on {holding.reserved} pCPU'
+                   f'{"" if holding.reserved == 1 else "s"}', remedies.MOVE)
         return
     if len(held_claims) > 1:
         yield ('claim.several', f'it holds {len(held_claims)} claims: '
@@ -96,14 +97,21 @@ def _claim(holding: snapshot.Holding, claim: claims.RTClaim,
     if claim.reservation != wanted:
         yield ('claim.reservation', f'its claim is for '
                f'{claim.reservation}', str(wanted), remedies.MOVE)
-    if len(claim.cpus) != holding.vcpus:
+    if (len(claim.places), claim.unreserved) != (
+            holding.vcpus, holding.unreserved):
         yield ('claim.vcpus', f'its claim has the pCPUs '
-               f'{list(claim.cpus)}', f'{holding.vcpus} pCPUs, one for each '
-               f'vCPU', remedies.MOVE)
+               f'{list(claim.cpus)}{_but(claim.unreserved)}',
+               f'{holding.reserved} pCPUs, one for each vCPU'
+               f'{_but(holding.unreserved)}', remedies.MOVE)
     if len(set(claim.cpus)) < len(claim.cpus):
         yield ('claim.cpus', f'its claim has a pCPU twice: '
                f'{list(claim.cpus)}', 'a pCPU of its own for each vCPU',
                remedies.MOVE)
+
+
+def _but(unreserved: tuple[int, ...]) -> str:
+    return (f' but vCPU {cpulist.format_ids(unreserved)}' if unreserved
+            else '')
 
 
 def _describe(holding: snapshot.Holding) -> str:

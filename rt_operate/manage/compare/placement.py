@@ -75,7 +75,7 @@ def _wanted(holding: snapshot.Holding) -> dict[str, int]:
     pairs = [(len(claim.cpus), claim.reservation.bandwidth)
              for claim in holding.claims]
     if not pairs and holding.wanted is not None:
-        pairs = [(holding.vcpus, holding.wanted.bandwidth)]
+        pairs = [(holding.reserved, holding.wanted.bandwidth)]
     for vcpus, bandwidth in pairs:
         for name, amount in hostmap.amounts(vcpus, bandwidth).items():
             amounts[name] = amounts.get(name, 0) + amount

@@ -20,6 +20,7 @@ from nova import objects
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.services.compute import claims
+from nova_rt.services.compute import vcpus
 from rt_operate.manage.read import requested
 from rt_operate.manage import snapshot
 
@@ -215,6 +216,12 @@ def _holding(instance: Any, consumer: str, flavor: Any,
         except exception.InvalidClaim:
             unreadable.append(str(resource.identifier))
     wanted, trouble = requested.reservation_of(instance, flavor, readable)
+    unreserved: tuple[int, ...] = ()
+    if wanted is not None:
+        try:
+            unreserved = vcpus.split(flavor).unreserved
+        except exception.InvalidReservation as error:
+            wanted, trouble = None, exception.clause(error)
     return snapshot.Holding(
         instance.uuid, consumer, flavor.vcpus, wanted, tuple(readable),
-        frozenset(providers), tuple(unreadable), trouble, moving)
+        frozenset(providers), tuple(unreadable), trouble, moving, unreserved)

@@ -204,8 +204,9 @@ def _deadlines(files: host_files.Host, holdings: dict[str, snapshot.Holding]
         claim = _claim(holding)
         leaves = []
         for number, group in enumerate(guest.vcpus):
-            wanted = (_budget(claim, claim.cpus[number])
-                      if claim and number < len(claim.cpus) else None)
+            cpu = claim.by_vcpu.get(number) if claim else None
+            wanted = None if claim is None or cpu is None else (
+                _budget(claim, cpu))
             leaves += [_thread_leaf(group, thread, wanted) for thread
                        in tasks.threads(group, hierarchy.controller)]
         guests[holding.server] = tuple(leaves)

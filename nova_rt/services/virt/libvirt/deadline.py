@@ -102,7 +102,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
         """Does nothing: the kernel frees bandwidth when a thread ends."""
 
     def apply(self, pid: int, claim: claims.RTClaim) -> None:
-        """Gives all vCPUs their reservation, or none of them."""
+        """Gives all vCPUs of the claim their reservation, or none of them."""
         guest = self._vcpus_of(pid, claim)
         end = time.monotonic() + max(
             _RETURN_SECONDS,
@@ -120,8 +120,11 @@ class DeadlineEnforcer(enforcer.Enforcer):
     def _set(self, pid: int, guest: list[vcpus.VCPU], claim: claims.RTClaim
              ) -> None:
         with contextlib.ExitStack() as undo:
-            self._threads.keep_others_off(pid, claim.cpus, undo)
-            pairs = dict(zip(guest, claim.cpus, strict=True))
+            for number in claim.unreserved:
+                self._threads.make_ordinary(guest[number], undo)
+            self._threads.keep_others_off(pid, claim.cpus, claim.unreserved, undo)
+            pairs = {guest[number]: cpu
+                     for number, cpu in claim.by_vcpu.items()}
             for vcpu, cpu in pairs.items():
                 self._threads.grant(vcpu, claim.reservation, cpu, undo)
             starving = self._threads.revive(pairs, claim.reservation, undo)
@@ -134,7 +137,9 @@ class DeadlineEnforcer(enforcer.Enforcer):
 
     def release(self, pid: int) -> None:
         for vcpu in self._vcpus(pid):
-            self._threads.stop(vcpu)
+            # To become ordinary a vCPU is let onto every CPU for a moment.
+            if not self._threads.is_ordinary(vcpu):
+                self._threads.stop(vcpu)
 
     def note(self, pids: Iterable[int]) -> None:
         guests = []
@@ -144,13 +149,17 @@ class DeadlineEnforcer(enforcer.Enforcer):
         self._threads.note(guests)
 
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
-        """Checks whether all vCPUs have their reservation and run."""
+        """Checks whether all vCPUs of the claim have it and run."""
         guest = self._vcpus_of(pid, claim)
-        return (all(self._threads.has(vcpu, claim.reservation, cpu)
-                    for vcpu, cpu in zip(guest, claim.cpus, strict=True))
-                and self._threads.are_others_off(pid, claim.cpus)
-                and not any(self._threads.starves(vcpu, claim.reservation)
-                            for vcpu in guest))
+        return (all(self._threads.has(guest[number], claim.reservation, cpu)
+                    for number, cpu in claim.by_vcpu.items())
+                and not any(self._threads.is_reserved(guest[number])
+                            for number in claim.unreserved)
+                and self._threads.are_others_off(pid, claim.cpus,
+                                                 claim.unreserved)
+                and not any(self._threads.starves(guest[number],
+                                                  claim.reservation)
+                            for number in claim.by_vcpu))
 
     def shares(self, pid: int) -> Iterator[cpus.Claim]:
         for vcpu in self._vcpus(pid):
@@ -178,10 +187,10 @@ class DeadlineEnforcer(enforcer.Enforcer):
         guest = self._vcpus(pid)
         if not guest:
             raise vcpus.error(f'of process {pid}', _CONTAINERS)
-        if len(guest) != len(claim.cpus):
+        if len(guest) != len(claim.places):
             raise vcpus.error(
                 f'of process {pid}', f'the guest has threads for '
-                f'{len(guest)} vCPUs but a claim for {len(claim.cpus)}; use '
+                f'{len(guest)} vCPUs but a claim for {len(claim.places)}; use '
                 f'an accelerator that runs a thread for each vCPU, and '
                 f'resize the server instead of plugging or unplugging vCPUs')
         return guest

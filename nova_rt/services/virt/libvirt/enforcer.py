@@ -158,7 +158,7 @@ class GroupEnforcer(Enforcer):
         for group, budget in budgets.items():
             self._check(group, budget)
         if self._policy != 'none':
-            for group in guest.real_time:
+            for group in guest.reserved(claim):
                 self._tasks.make_real_time(
                     group, self._controller, guest.keeper, self._policy,
                     self._priority(claim.reservation))
@@ -245,7 +245,7 @@ class GroupEnforcer(Enforcer):
             if guest.vcpus or self._tasks.is_init(thread, guest.keeper)
             else not self._tasks.outranks(
                 thread, self._policy, priority)
-            for group in guest.real_time
+            for group in guest.reserved(claim)
             for thread in (
                 self._tasks.vcpu_threads(group, self._controller)
                 if guest.vcpus else self._tasks.threads(

@@ -68,7 +68,7 @@ class RTGuest(libvirt_guest.Guest):
                 destination_xml=destination_xml, bandwidth=bandwidth,
                 **kwargs)
         if destination_xml and self._reservations.pins():
-            destination_xml = pinning.pinned(destination_xml, claim.cpus)
+            destination_xml = pinning.pinned(destination_xml, claim.by_vcpu)
         speed = bandwidth or self._domain.migrateGetMaxSpeed()
         copied = sum(self._domain.blockInfo(disk)[0]
                      for disk in migrate_disks or ())

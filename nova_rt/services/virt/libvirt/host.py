@@ -38,4 +38,4 @@ class RTHost(libvirt_host.Host):
         claim = self.rt_reservations.claim(pinning.uuid_of(xml))
         if claim is None or not self.rt_reservations.pins():
             return xml
-        return pinning.pinned(xml, claim.cpus)
+        return pinning.pinned(xml, claim.by_vcpu)

@@ -33,10 +33,10 @@ class Layout:
     vcpus: tuple[str, ...]
     keeper: int
 
-    @property
-    def real_time(self) -> tuple[str, ...]:
-        """The groups whose tasks become real-time."""
-        return self.vcpus or (self.domain,)
+    def reserved(self, claim: claims.RTClaim) -> tuple[str, ...]:
+        """Returns the groups whose tasks become real-time."""
+        return tuple(group for number, group in enumerate(self.vcpus)
+                     if number not in claim.unreserved) or (self.domain,)
 
     def gathers(self, interface: base.KernelInterface) -> bool:
         """Checks whether the vCPUs have to be in one group.
@@ -59,17 +59,17 @@ class Layout:
 
         :raises LookupError: when the guest has not one group for each vCPU
         """
-        if self.vcpus and len(self.vcpus) != len(claim.cpus):
+        if self.vcpus and len(self.vcpus) != len(claim.places):
             raise LookupError(
                 f'the guest has groups for {len(self.vcpus)} vCPUs but a '
-                f'claim for {len(claim.cpus)}; use an accelerator that runs '
+                f'claim for {len(claim.places)}; use an accelerator that runs '
                 f'a thread for each vCPU')
         leaves = self.leaves(interface)
         runtime = claim.reservation.runtime_us
         period = claim.reservation.period_us
         if len(leaves) > 1:
-            return {leaf: base.Budget({cpu: runtime}, period)
-                    for leaf, cpu in zip(leaves, claim.cpus, strict=True)}
+            return {leaves[vcpu]: base.Budget({cpu: runtime}, period)
+                    for vcpu, cpu in claim.by_vcpu.items()}
         return {leaves[0]: base.Budget(
             dict.fromkeys(claim.cpus, runtime), period)}
 

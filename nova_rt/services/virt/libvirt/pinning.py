@@ -5,7 +5,7 @@
 libvirt then pins the domain before it starts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from lxml import etree
@@ -16,21 +16,26 @@ def uuid_of(xml: str) -> str:
     return str(etree.fromstring(xml).findtext('uuid'))
 
 
-def pinned(xml: str, cpus: Sequence[int]) -> str:
-    """Returns the XML of a domain on *cpus*, one for each vCPU in order."""
+def pinned(xml: str, cpus: Mapping[int, int]) -> str:
+    """Returns the XML of a domain with its vCPUs pinned.
+
+    :param cpus: the pCPU of each vCPU with a reservation; the other vCPUs
+        stay as Nova has them
+    """
     root = etree.fromstring(xml)
     vcpu = root.find('vcpu')
     if vcpu is None:
         return xml
     if root.get('type') == 'lxc':
-        vcpu.set('cpuset', ','.join(map(str, sorted(cpus))))
+        vcpu.set('cpuset', ','.join(map(str, sorted(
+            cpus.values()))))
     else:
         _pin(root, vcpu, cpus)
     return str(etree.tostring(root, encoding='unicode'))
 
 
-def _pin(root: Any, vcpu: Any, cpus: Sequence[int]) -> None:
-    """Pins each vCPU to its pCPU, and leaves the emulator as Nova has it.
+def _pin(root: Any, vcpu: Any, cpus: Mapping[int, int]) -> None:
+    """Pins vCPUs to their pCPUs, and leaves the emulator as Nova has it.
 
     On the pCPUs of the claim the emulator would get only the CPU time that
     the guest leaves.
@@ -40,6 +45,7 @@ def _pin(root: Any, vcpu: Any, cpus: Sequence[int]) -> None:
         tune = etree.Element('cputune')
         vcpu.addnext(tune)
     for old in tune.findall('vcpupin'):
-        tune.remove(old)
-    for number, cpu in enumerate(cpus):
+        if int(old.get('vcpu')) in cpus:
+            tune.remove(old)
+    for number, cpu in cpus.items():
         etree.SubElement(tune, 'vcpupin', vcpu=str(number), cpuset=str(cpu))

@@ -103,18 +103,41 @@ class Threads:
                 f'instead of {wanted} on {cpu}')
 
     def keep_others_off(self, process: int, claimed: Collection[int],
+                        ordinary: Collection[int],
                         undo: contextlib.ExitStack) -> None:
-        """Keeps the other threads of a guest off the pCPUs of reservations."""
+        """Keeps ordinary threads of a guest off the pCPUs of reservations.
+
+        :param ordinary: the indices of the vCPUs without a reservation
+        """
         if self._pins is not None:
             with explained(f'of process {process}'):
-                before = self._pins.keep_others_off(process, claimed)
+                before = self._pins.keep_others_off(process, claimed, ordinary)
             undo.callback(self._pins.put_back, before)
 
-    def are_others_off(self, process: int, claimed: Collection[int]) -> bool:
+    def are_others_off(self, process: int, claimed: Collection[int],
+                       ordinary: Collection[int]) -> bool:
         """Checks whether :meth:`keep_others_off` has nothing left to do."""
         with explained(f'of process {process}'):
             return self._pins is None or self._pins.are_others_off(
-                process, claimed)
+                process, claimed, ordinary)
+
+    def is_reserved(self, vcpu: VCPU) -> bool:
+        """Checks whether a vCPU is SCHED_DEADLINE, with any values."""
+        return self.policy(vcpu).is_deadline
+
+    def is_ordinary(self, vcpu: VCPU) -> bool:
+        """Checks whether a vCPU has no real-time policy, or has ended."""
+        try:
+            return self.policy(vcpu).number == os.SCHED_OTHER
+        except exception.KernelError:
+            return True
+
+    def make_ordinary(self, vcpu: VCPU, undo: contextlib.ExitStack) -> None:
+        """Makes a vCPU ordinary; closing *undo* gives its policy back."""
+        old = self.policy(vcpu)
+        if old.is_deadline:
+            self.stop(vcpu)
+            undo.callback(self._restore, vcpu, old)
 
     # The following methods check whether vCPUs run.
 

@@ -290,7 +290,8 @@ class Host:
         self.present.append(guest)
         first = guest.gathers(self.interface)
         self._tasks[guest] = []
-        for group in guest.real_time[:1] if first else guest.real_time:
+        groups = guest.vcpus or (guest.domain,)
+        for group in groups[:1] if first else groups:
             self._tasks[guest].append(next(self._threads))
             self.kernel.spawn(self._tasks[guest][-1], group, group)
 

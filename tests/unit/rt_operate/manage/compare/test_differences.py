@@ -84,6 +84,23 @@ class ServerTest(CompareTestCase):
         self.one(base.host(base.holding(0, (1, 1), 10_000, vcpus=2)),
                  'claim.cpus')
 
+    def masked(self, *unreserved, **fields):
+        """A server of 3 vCPUs whose claim leaves the first one out."""
+        one = base.holding(0, (0, 1), vcpus=3, unreserved=unreserved,
+                           **fields)
+        return base.replace(one, claims=(base.replace(
+            one.claims[0], unreserved=(0,)),))
+
+    def test_vcpus_without_a_reservation(self):
+        self.assertEqual([], [*differences.compare(
+            base.host(self.masked(0)))])
+        found = self.one(base.host(self.masked(2)), 'claim.vcpus')
+        self.assertIn('[0, 1] but vCPU 0', found.found)
+        self.assertIn('2 pCPUs, one for each vCPU but vCPU 2', found.wanted)
+        missing = self.one(base.host(base.holding(
+            claims=(), vcpus=3, unreserved=(0,))), 'claim.missing')
+        self.assertIn('on 2 pCPUs', missing.wanted)
+
     def test_of_another_server_or_provider(self):
         one = base.holding()
         claim = base.replace(one.claims[0], instance_uuid=STRANGER)

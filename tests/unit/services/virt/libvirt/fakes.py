@@ -11,9 +11,10 @@ from nova_rt.rules import reservation
 from nova_rt.services.compute import claims
 
 
-def claim(runtime=1000, period=2000, cpus=(0,), uuid=uuids.server):
+def claim(runtime=1000, period=2000, cpus=(0,), uuid=uuids.server,
+          unreserved=()):
     return claims.RTClaim(uuid, 0, reservation.Reservation(runtime, period),
-                          tuple(cpus))
+                          tuple(cpus), unreserved=tuple(unreserved))
 
 
 def refusal(group='g', reason='no room'):

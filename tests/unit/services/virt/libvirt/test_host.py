@@ -67,6 +67,19 @@ class RTHostTest(base.BaseTestCase):
                     'cputune/emulatorpin').get('cpuset'))
                 self.assertEqual('5', root.findtext('cputune/shares'))
 
+    def test_vcpus_without_a_reservation_stay_where_nova_has_them(self):
+        for tune, pins in (
+                ('', {'1': '5', '2': '1'}),
+                ('<cputune><vcpupin vcpu="0" cpuset="0-3"/><vcpupin vcpu="1" '
+                 'cpuset="0-3"/></cputune>',
+                 {'0': '0-3', '1': '5', '2': '1'})):
+            root = etree.fromstring(self.defined(
+                fakes.claim(cpus=(5, 1), unreserved=(0,)),
+                MACHINE.replace('{}', tune)))
+            self.assertEqual(pins, {
+                pin.get('vcpu'): pin.get('cpuset')
+                for pin in root.findall('cputune/vcpupin')})
+
     def test_no_pins_where_the_enforcer_needs_none(self):
         self.assertEqual(XML, self.defined(fakes.claim(), pins=False))
 

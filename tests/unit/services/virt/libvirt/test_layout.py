@@ -95,7 +95,7 @@ class BudgetTest(oslo_base.BaseTestCase):
             self.assertEqual({'/c': {3, 1}},
                              self.budgets(self.container, (3, 1), **kinds))
             self.assertFalse(self.container.gathers(interface(**kinds)))
-        self.assertEqual(('/c',), self.container.real_time)
+        self.assertEqual(('/c',), self.container.reserved(fakes.claim()))
 
     def test_a_group_for_each_vcpu_where_cpus_are_charged(self):
         for kinds in ({}, {'inherits': True}):
@@ -106,7 +106,20 @@ class BudgetTest(oslo_base.BaseTestCase):
                      for number, cpu in enumerate(cpus)},
                     self.budgets(guest, cpus, **kinds))
                 self.assertFalse(guest.gathers(interface(**kinds)))
-                self.assertEqual(guest.vcpus, guest.real_time)
+                self.assertEqual(guest.vcpus, guest.reserved(
+                    fakes.claim(cpus=cpus)))
+
+    def test_only_the_vcpus_of_the_claim(self):
+        claim = fakes.claim(1000, 2000, (7, 5), unreserved=(0, 2))
+        guest = self.machines[4]
+        self.assertEqual(
+            {'/d/vcpu1': {7: 1000}, '/d/vcpu3': {5: 1000}},
+            {group: budget.runtime_us for group, budget
+             in guest.budgets(interface(), claim).items()})
+        self.assertEqual(('/d/vcpu1', '/d/vcpu3'), guest.reserved(claim))
+        error = self.assertRaises(LookupError, self.machines[2].budgets,
+                                  interface(), claim)
+        self.assertIn('groups for 2 vCPUs but a claim for 4', str(error))
 
     def test_one_group_where_all_cpus_are_charged(self):
         for count, guest in self.machines.items():

@@ -129,6 +129,89 @@ class PinnedTest(unittest.TestCase):
         self.assertFalse(self.enforcer.holds(pid, self.claim(300, 0, 2)))
         self.assertTrue(self.enforcer.pins)
 
+    def masked(self, runtime: int, *places: int | None) -> object:
+        """A claim with None for each vCPU without a reservation."""
+        return fakes.claim(
+            runtime, 1000, [cpu for cpu in places if cpu is not None],
+            unreserved=[vcpu for vcpu, cpu in enumerate(places)
+                        if cpu is None])
+
+    def start_wide(self, *cpus: str) -> int:
+        return self.host.guests.start_qemu('wide', list(cpus))
+
+    def test_a_vcpu_without_a_reservation_stays_ordinary(self) -> None:
+        """Where no CPU is spare it stays where Nova pinned it."""
+        pid, claim = self.start_wide('0-2', '2', '1'), self.masked(
+            300, None, 2, 1)
+        self.assertFalse(self.enforcer.holds(pid, claim))
+        self.enforcer.apply(pid, claim)
+        self.assertEqual([({0, 1, 2}, 0), ({2}, 300), ({1}, 300)],
+                         self.host.grants(pid))
+        self.assertTrue(self.enforcer.holds(pid, claim))
+        self.assertFalse(self.enforcer.holds(
+            pid, self.masked(300, 1, None, 2)))
+        self.assertEqual(2 * ((300 << 20) // 1000),
+                         self.host.kernel.deadline_used())
+        self.enforcer.release(pid)
+        self.assertEqual([({0, 1, 2}, 0), ({2}, 0), ({1}, 0)],
+                         self.host.grants(pid))
+
+    def test_a_vcpu_without_a_reservation_goes_to_spare_cpus(self) -> None:
+        self.host.spare = {0}
+        for first, home in (('0-2', {0}), ('', {0}), ('1-2', {1, 2})):
+            pid = self.start_wide(first, '2')
+            claim = self.masked(100, None, 2)
+            self.enforcer.apply(pid, claim)
+            self.assertEqual([(home, 0), ({2}, 100)], self.host.grants(pid))
+            self.assertTrue(self.enforcer.holds(pid, claim))
+            self.enforcer.release(pid)
+            self.assertEqual([(home, 0), ({2}, 0)], self.host.grants(pid))
+            self.host.guests.stop(pid)
+
+    def test_a_vcpu_without_a_reservation_stays_in_its_cell(self) -> None:
+        self.host.spare, self.host.cells = {0, 1}, [{0}, {1, 2}]
+        for first, home in (('0-2', {1}), ('1-2', {1}), ('0', {0})):
+            pid = self.start_wide(first, '2')
+            claim = self.masked(100, None, 2)
+            self.enforcer.apply(pid, claim)
+            self.assertEqual([(home, 0), ({2}, 100)], self.host.grants(pid))
+            self.assertTrue(self.enforcer.holds(pid, claim))
+            self.host.guests.stop(pid)
+
+    def test_an_audit_makes_a_vcpu_ordinary_again(self) -> None:
+        self.host.spare = {0}
+        pid, claim = self.start_wide('0-2', '2'), self.masked(300, None, 2)
+        self.enforcer.apply(pid, claim)
+        first = self.host.vcpus(pid)[0]
+        group = self.host.guests.vcpus(pid)[0]
+
+        def widen() -> None:
+            self.host.kernel.write(self.host.guests.cpus_of(group), '0-2')
+
+        def reserve() -> None:
+            widen()
+            sched.start(first, 100, 1000)
+
+        for break_it in (widen, reserve):
+            break_it()
+            self.assertFalse(self.enforcer.holds(pid, claim))
+            reconcile.Reconciler(self.enforcer).run(
+                [reconcile.RunningGuest('u', pid, (claim,))], [pid])
+            self.assertEqual([({0}, 0), ({2}, 300)], self.host.grants(pid))
+            self.assertTrue(self.enforcer.holds(pid, claim))
+
+    def test_a_refusal_puts_the_ordinary_vcpu_back(self) -> None:
+        self.host.spare = {0}
+        pid = self.start_wide('0-2', '2')
+        self.host.fails = {0: errno.EINVAL}
+        self.refused(pid, self.masked(300, None, 2))
+        self.assertEqual([({0, 1, 2}, 0), ({2}, 0)], self.host.grants(pid))
+
+    def test_another_number_of_vcpus_than_the_claim(self) -> None:
+        pid = self.start_wide('0-2', '2')
+        self.assertIn('threads for 2 vCPUs but a claim for 3',
+                      self.refused(pid, self.masked(300, None, 2, None)))
+
     def test_resize_and_another_pcpu(self) -> None:
         pid = self.host.start(1)
         for runtime, cpu in ((300, 1), (600, 1), (100, 2)):
