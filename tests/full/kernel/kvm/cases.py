@@ -86,6 +86,28 @@ def two_vcpus(host: hosts.Host) -> None:
         host.check('two vCPUs, resized', {guest: 0.4})
 
 
+def masked(host: hosts.Host) -> None:
+    """Three of four vCPUs, as with a mask of ^0; the first is ordinary."""
+    cpus = (*host.cpus, *host.cpus, *host.cpus)[-3:]
+    with host.noise(), host.guest(vcpus=4) as guest:
+        held = host.apply(guest, 4_000, 20_000, *cpus, unreserved=(0,))
+        guest.resume()
+        host.check('three of four vCPUs', {guest: 0.2}, unreserved=(0,))
+        first = guest.vcpus[0]
+        own, = host.measure([first])
+        host.found['share of the vCPU without a reservation'] = own
+        host.found['its CPUs'] = sorted(guests.affinity(first))
+        pinned.expect(os.sched_getscheduler(first) == os.SCHED_OTHER,
+                      'the first vCPU is not ordinary')
+        pinned.expect(own > 0, 'the first vCPU does not run')
+        pinned.expect(not host.spare or guests.affinity(first) <= {
+            *host.spare}, 'the first vCPU is on no spare CPU')
+        _audit(host, guest, held)
+        host.enforcer.release(guest.pid)
+        pinned.expect(not host.enforcer.bandwidth(guest.pid),
+                      'released, and it holds something')
+
+
 def two_guests(host: hosts.Host) -> None:
     """They share a pCPU, as much of it as the kernel gives.
 
@@ -126,7 +148,7 @@ def reset_on_fork(host: hosts.Host) -> None:
 
 
 CASES: dict[str, Callable[[hosts.Host], None]] = {
-    case.__name__: case for case in (life, two_vcpus, two_guests)}
+    case.__name__: case for case in (life, two_vcpus, masked, two_guests)}
 #: KVM counts what these look at.
 KVM_CASES: dict[str, Callable[[hosts.Host], None]] = {
     case.__name__: case for case in (exits, reset_on_fork)}

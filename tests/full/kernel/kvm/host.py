@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 import contextlib
+import dataclasses
 import os
 import pathlib
 import statistics
@@ -118,20 +119,28 @@ class Host:
                 each.kill()
 
     def apply(self, guest: guests.Guest, runtime_us: int, period_us: int,
-              *cpus: int) -> claims.RTClaim:
+              *cpus: int, unreserved: tuple[int, ...] = ()
+              ) -> claims.RTClaim:
         """Reserve for a guest; it is held at once."""
-        held = pinned.claim(runtime_us, period_us, *(cpus or (self.cpu,)))
+        held = dataclasses.replace(
+            pinned.claim(runtime_us, period_us, *(cpus or (self.cpu,))),
+            unreserved=unreserved)
         self.enforcer.apply(guest.pid, held)
         pinned.expect(self.enforcer.holds(guest.pid, held),
                       f'{runtime_us}/{period_us} is not held')
         return held
 
-    def check(self, name: str, wanted: Mapping[guests.Guest, float]) -> None:
+    def check(self, name: str, wanted: Mapping[guests.Guest, float],
+              unreserved: tuple[int, ...] = ()) -> None:
         """The shares of all vCPUs of these guests over the same time.
 
         Beside busy tasks on each CPU.
+
+        :param unreserved: the vCPUs of each guest that are not looked at
         """
-        vcpus = [(guest, vcpu) for guest in wanted for vcpu in guest.vcpus]
+        vcpus = [(guest, vcpu) for guest in wanted
+                 for number, vcpu in enumerate(guest.vcpus)
+                 if number not in unreserved]
         self._wait_until_busy([vcpu for _, vcpu in vcpus])
         shares = idle.never(lambda: self.measure(
             [vcpu for _, vcpu in vcpus]))
