@@ -128,6 +128,7 @@ class Flavor:
 
     name: str
     extra_specs: Mapping[str, str]
+    vcpus: int = 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

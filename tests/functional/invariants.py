@@ -151,8 +151,9 @@ class TestCase(base.TestCase):
             return {leaf: dict.fromkeys(range(base.PCPUS), own)}
         if not vcpus:
             return {found.group(pid): dict.fromkeys(claim.cpus, own)}
+        self.assertEqual(len(vcpus), len(claim.places))
         return {group: {cpu: own} for group, cpu
-                in zip(vcpus, claim.cpus, strict=True)}
+                in zip(vcpus, claim.places, strict=True) if cpu is not None}
 
     def alive(self, host: str) -> list[Any]:
         """The domains of a host that have a process."""
@@ -204,11 +205,15 @@ class TestCase(base.TestCase):
         tasks = self.kernel(host).tasks
         threads = found.running[domain.rt_pid]
         groups = found.vcpus(domain.rt_pid) or [found.group(domain.rt_pid)]
-        tenants = {(tasks[thread].policy, tasks[thread].priority)
-                   for thread in threads if tasks[thread].groups[
-                       self.kernel(host).key('cpu')] in groups
-                   and thread != domain.rt_pid}
-        self.assertEqual({self._policy(host, claim)}, tenants)
+        left = {group for number, group in enumerate(groups)
+                if claim and number in claim.unreserved}
+        for some, wanted in ((left, None), ({*groups} - left, claim)):
+            tenants = {(tasks[thread].policy, tasks[thread].priority)
+                       for thread in threads if tasks[thread].groups[
+                           self.kernel(host).key('cpu')] in some
+                       and thread != domain.rt_pid}
+            self.assertEqual({self._policy(host, wanted)} if some else set(),
+                             tenants)
 
     def _policy(self, host: str, claim: claims.RTClaim | None
                 ) -> tuple[int, int]:

@@ -8,6 +8,7 @@ Nova refuses an extra spec in its namespace ``hw:`` that has no validator.
 
 from nova.api.validation.extra_specs import base
 
+from nova_rt.rules import mask
 from nova_rt.rules import reservation
 from nova_rt.rules import workload
 
@@ -41,6 +42,14 @@ def register() -> list[base.ExtraSpecValidator]:
                 'scheduler hints may ask for with this flavor, from 0 to 1. '
                 'With 0 the flavor takes no hints.'),
             value={'type': str, 'pattern': reservation.SHARE_PATTERN}),
+        base.ExtraSpecValidator(
+            name=reservation.MASK_KEY,
+            description=(
+                'The vCPUs that the CPU reservation of the flavor is for, '
+                'for example ``^0`` for every vCPU but the first one, or '
+                '``1-3``. The other vCPUs are ordinary. Without this extra '
+                'spec the reservation is for every vCPU.'),
+            value={'type': str, 'pattern': mask.PATTERN}),
         base.ExtraSpecValidator(
             name=reservation.FLAVOR_PREFIX + workload.TYPE_KEY,
             description=(

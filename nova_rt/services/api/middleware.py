@@ -25,11 +25,13 @@ import webob.dec
 import webob.exc
 
 from nova_rt.rules import exception
+from nova_rt.rules import mask
 from nova_rt.rules import reservation
 from nova_rt.rules import workload
 from nova_rt.services import announce
 from nova_rt.services.compute import admission
 from nova_rt.services.compute import request
+from nova_rt.services.compute import vcpus
 from nova_rt.services import conf as rt_conf
 from nova_rt.services import servers
 
@@ -98,6 +100,7 @@ def _check_server(req: wsgi.Request) -> None:
         reservation.hint_values(hints)
     elif reservation.from_flavor_and_hints(
             flavor.extra_specs, hints, rt_conf.limits(CONF)) is not None:
+        vcpus.split(flavor)
         admission.check(flavor, _image(req, server.get('imageRef')))
 
 
@@ -130,14 +133,15 @@ def _check_resize(server: Any, flavor: Any, hints: Mapping[str, Any]
     if reservation.from_flavor_and_hints(
             specs, reservation.carried_hints(specs, hints, limits),
             limits) is not None:
+        vcpus.split(flavor)
         admission.check(flavor, server.image_meta)
 
 
 def _check_extra_specs(req: wsgi.Request, flavor_id: str) -> None:
     """Checks all extra specs that a flavor would then have.
 
-    A request may set the runtime or the period alone: another request may
-    set the other one later.
+    A request may set the runtime, the period or the mask alone: another
+    request may set the others later.
     """
     body = _body(req)
     added = _mapping(body, 'extra_specs') or body
@@ -147,6 +151,8 @@ def _check_extra_specs(req: wsgi.Request, flavor_id: str) -> None:
     if not flavor:
         return
     specs = {**flavor.extra_specs, **added}
+    if reservation.MASK_KEY in added:
+        mask.unreserved(added, flavor.vcpus)
     if len(reservation.flavor_values(specs)) == len(reservation.KEYS):
         reservation.from_flavor_and_hints(specs, None, rt_conf.limits(CONF))
         flavor.extra_specs = {key: str(specs[key]) for key in specs}

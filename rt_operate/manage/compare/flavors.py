@@ -14,6 +14,7 @@ import re
 from nova_rt.rules import conflicts
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
+from nova_rt.rules import mask
 from nova_rt.rules import reservation
 from rt_operate.manage import snapshot
 
@@ -33,18 +34,20 @@ def suspects(flavors: Iterable[snapshot.Flavor], limits: reservation.Limits
     """
     for flavor in flavors:
         specs = flavor.extra_specs
-        reason = (_broken(specs, limits) if any(key in specs for key in _KEYS)
+        reason = (_broken(flavor, limits)
+                  if any(key in specs for key in _KEYS)
                   else _missing(flavor))
         if reason is not None:
             yield snapshot.Suspect(flavor.name, *reason)
 
 
-def _broken(specs: Mapping[str, str], limits: reservation.Limits
+def _broken(flavor: snapshot.Flavor, limits: reservation.Limits
             ) -> tuple[str, str] | None:
     """Returns what is wrong with a flavor that has one or both keys.
 
     :returns: the mistake and the remedy; None if nothing is wrong
     """
+    specs = flavor.extra_specs
     present = [key for key in _KEYS if key in specs]
     if len(present) < len(_KEYS):
         absent, = set(_KEYS) - set(present)
@@ -54,6 +57,7 @@ def _broken(specs: Mapping[str, str], limits: reservation.Limits
                 'set both keys with openstack flavor set, or remove the key')
     try:
         reservation.from_flavor_and_hints(specs, None, limits)
+        mask.unreserved(specs, flavor.vcpus)
         conflicts.check(specs)
     except exception.InvalidReservation as error:
         return (f'no server can be created with it: '
@@ -73,6 +77,9 @@ def _missing(flavor: snapshot.Flavor) -> tuple[str, str] | None:
                     f'set {_BOTH} instead')
     if _takes_hints(specs):
         return None
+    if reservation.MASK_KEY in specs:
+        return (f'it has {reservation.MASK_KEY} but reserves nothing',
+                f'set {_BOTH}, too, or remove the mask')
     for key, value in specs.items():
         if key.rpartition(':')[2] in _PLACEMENT and value != 'forbidden':
             return (f'it has {key} but reserves nothing',

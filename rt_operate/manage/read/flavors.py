@@ -14,5 +14,6 @@ def flavors(context: Any) -> list[snapshot.Flavor]:
 
     :raises: any of ``errors.ERRORS``
     """
-    return [snapshot.Flavor(str(flavor.name), dict(flavor.extra_specs))
+    return [snapshot.Flavor(str(flavor.name), dict(flavor.extra_specs),
+                            int(flavor.vcpus))
             for flavor in objects.FlavorList.get_all(context)]

@@ -33,6 +33,14 @@ class ExtraSpecsTest(base.BaseTestCase):
             self.assertRaises(nova_exception.ValidationError,
                               validators.validate, key, value)
 
+    def test_a_mask(self):
+        key = reservation.MASK_KEY
+        for value in ('^0', '1-3', '0,2-3,^2'):
+            self.assertIsNone(validators.validate(key, value))
+        for value in ('', '^', 'x', '1-', '1,', '0-999999'):
+            self.assertRaises(nova_exception.ValidationError,
+                              validators.validate, key, value)
+
     def test_workload(self):
         for key, good, bad in (
                 ('hw:cpu.vnf_type', ('II', 'dpi-2.1', 'x' * 32),

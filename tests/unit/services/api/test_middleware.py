@@ -28,6 +28,9 @@ HINTS = 'os:scheduler_hints'
 
 class _Case(base.TestCase):
 
+    #: of each flavor
+    vcpus = 1
+
     def setUp(self):
         super().setUp()
         self.flavors = {'1': SPECS, 'plain': {}, uuids.flavor: SPECS}
@@ -43,7 +46,7 @@ class _Case(base.TestCase):
         self.assertIsInstance(ctxt, context.RequestContext)
         if flavor_id not in self.flavors:
             raise nova_exception.FlavorNotFound(flavor_id=flavor_id)
-        return base.flavor(self.flavors[flavor_id])
+        return base.flavor(self.flavors[flavor_id], self.vcpus)
 
     def _image(self, ctxt, image_id):
         if image_id not in self.images:
@@ -88,6 +91,56 @@ class _Case(base.TestCase):
 
 def server(hints=None, flavor='1', key=HINTS):
     return {'server': {'name': 's', 'flavorRef': flavor}, key: hints or {}}
+
+
+class MaskTest(_Case):
+    """Where a flavor gets its mask, and where a server gets the flavor."""
+
+    vcpus = 4
+    PATH = '/flavors/1/os-extra_specs'
+    BAD = (('^0-3', 'it leaves no vCPU with the reservation; give for'),
+           ('0-3', 'it names every vCPU of the flavor (4); remove the key'),
+           ('2,4', 'the flavor has no vCPU 4: its vCPUs are 0-3; name only'),
+           ('one', 'it is not a list of vCPUs; give for example ^0'))
+
+    def test_a_mask_with_a_reservation(self):
+        mask = {'hw:cpu.rt_mask': '^0'}
+        self.accepted(self.PATH, {'extra_specs': mask})
+        self.accepted('/flavors/plain/os-extra_specs',
+                      {'extra_specs': SPECS | mask})
+        self.flavors['1'] = SPECS | mask
+        self.accepted('/servers', server())
+
+    def test_the_mask_may_come_first(self):
+        self.accepted('/flavors/plain/os-extra_specs',
+                      {'extra_specs': {'hw:cpu.rt_mask': '1-3'}})
+
+    def test_a_bad_mask(self):
+        for mask, rule in self.BAD:
+            words = f'flavor extra spec hw:cpu.rt_mask={mask!r}: {rule}'
+            for name in ('1', 'plain'):
+                self.refused([words], f'/flavors/{name}/os-extra_specs',
+                             {'extra_specs': {'hw:cpu.rt_mask': mask}})
+            self.refused([words], f'{self.PATH}/hw:cpu.rt_mask',
+                         {'hw:cpu.rt_mask': mask}, 'PUT')
+            self.flavors['masked'] = SPECS | {'hw:cpu.rt_mask': mask}
+            self.refused([words], '/servers', server(flavor='masked'))
+
+    def test_a_mask_without_a_reservation(self):
+        self.config(hints_on_plain_flavors=True)
+        self.flavors['masked'] = {'hw:cpu.rt_mask': '^0'}
+        self.refused(["hw:cpu.rt_mask='^0': there is no reservation that"],
+                     '/servers', server(flavor='masked'))
+        self.accepted('/servers', server(
+            {RUNTIME: 1000, PERIOD: 10_000}, 'masked'))
+
+    def test_a_mask_is_no_hint(self):
+        self.refused(['there is no such hint; use cpu.rt_runtime_us or '],
+                     '/servers', server({'cpu.rt_mask': '^0'}))
+
+    def test_novas_own_real_time_beside_it(self):
+        self.refused(['hw:cpu_realtime'], self.PATH, {'extra_specs': {
+            'hw:cpu.rt_mask': '^0', 'hw:cpu_realtime': 'yes'}})
 
 
 class ServerTest(_Case):

@@ -47,6 +47,12 @@ class SuspectsTest(base.TestCase):
         self.assert_found('hw:cpu_policy', GOOD | {
             'hw:cpu_policy': 'dedicated'})
 
+    def test_a_mask(self):
+        for specs, words in (
+                (GOOD, 'every vCPU of the flavor (1)'), ({}, 'it has '
+                 'hw:cpu.rt_mask but reserves nothing; to do: set hw:cpu.rt')):
+            self.assert_found(words, specs | {'hw:cpu.rt_mask': '0'})
+
     @ddt.data('cpu.rt_runtime_us', 'hw:cpu.rt_runtime', 'hw:cpu_rt_period_us',
               'HW:CPU.RT_RUNTIME_US')
     def test_a_key_that_nobody_reads(self, key):
