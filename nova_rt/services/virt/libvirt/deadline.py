@@ -122,7 +122,8 @@ class DeadlineEnforcer(enforcer.Enforcer):
         with contextlib.ExitStack() as undo:
             for number in claim.unreserved:
                 self._threads.make_ordinary(guest[number], undo)
-            self._threads.keep_others_off(pid, claim.cpus, claim.unreserved, undo)
+            self._threads.keep_others_off(
+                pid, claim.cpus, claim.unreserved, undo)
             pairs = {guest[number]: cpu
                      for number, cpu in claim.by_vcpu.items()}
             for vcpu, cpu in pairs.items():
