@@ -190,7 +190,7 @@ class PinnedTest(unittest.TestCase):
 
         def reserve() -> None:
             widen()
-            sched.start(first, 100, 1000)
+            sched_setattr.start(first, 100, 1000)
 
         for break_it in (widen, reserve):
             break_it()
