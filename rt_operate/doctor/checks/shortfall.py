@@ -33,7 +33,7 @@ def shares(view: doctor_view.View) -> Iterator[findings.Finding]:
     if short:
         yield findings.problem(
             _ID, f'vCPUs that are always ready to run get less CPU time than '
-            f'they have reserved: {findings.some(short)}.',
+            f'they have reserved: {findings.first_few(short)}.',
             'Look for what takes time from their pCPUs: other SCHED_DEADLINE '
             'threads (deadline.others), a hypervisor below this host ("st" '
             'of top), and vCPUs on one pCPU whose shares add up to more than '
