@@ -11,7 +11,7 @@ give each server on a pCPU its runtime in each period.
 """
 
 from collections.abc import (
-    Callable, Iterable, Iterator, Mapping, Sequence)
+    Callable, Container, Iterable, Iterator, Mapping, Sequence)
 import dataclasses
 import itertools
 from typing import Self
@@ -190,14 +190,17 @@ def is_late(state: CpuBandwidth, vcpus: int,
 
 
 def fit(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation,
-        policy: Policy) -> tuple[int, ...] | None:
+        policy: Policy, within: Container[int] | None = None
+        ) -> tuple[int, ...] | None:
     """Chooses a pCPU of its own for each vCPU (paper section 5.2).
 
     :param vcpus: the number of vCPUs
     :param wanted: the reservation of each vCPU
     :param policy: chooses among the pCPUs with room
+    :param within: the pCPUs that may be chosen; None for all
     :returns: the pCPU ids in the order chosen; None if the request does not
         fit
     """
-    with_room = list(room(state, wanted))
+    with_room = [pair for pair in room(state, wanted)
+                 if within is None or pair[0] in within]
     return policy(with_room, vcpus) if len(with_room) >= vcpus else None

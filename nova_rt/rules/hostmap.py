@@ -45,6 +45,8 @@ VERSION = 1
 #: of a version that does not know a word does not publish the word either, and
 #: so gets no server that the version would refuse.
 MASK = 'mask'
+#: Servers with a NUMA topology.
+NUMA = 'numa'
 
 #: The greatest length of the map: the column of all stats holds 64 KiB.
 _MAX_LENGTH = 60_000

@@ -22,6 +22,13 @@ _DRIVER = 'nova.virt.libvirt.driver.LibvirtDriver.'
 _HOST = 'nova.virt.libvirt.host.Host.'
 _GUEST = 'nova.virt.libvirt.guest.Guest.'
 
+#: What both services ask about the NUMA cells of a server.
+_NUMA = (
+    ('nova.virt.hardware.numa_fit_instance_to_host',
+     'host_topology, instance_topology, provider_mapping, limits, '
+     'pci_requests, pci_stats'),
+)
+
 #: (method, parameters) in Nova 32 to 34, for nova-compute.  "..." stands for
 #: any further parameters, which nova-rt only passes on.
 TESTED = (
@@ -48,6 +55,16 @@ TESTED = (
     (_TRACKER + '_get_flavor', 'self, instance, prefix, migration'),
     (_TRACKER + '_drop_move_claim',
      'self, context, instance, nodename, flavor, prefix'),
+    # What Nova's claim asks about cells is asked before it.
+    ('nova.compute.claims.Claim._test_numa_topology',
+     'self, compute_node, limit'),
+    ('nova.compute.claims.MoveClaim._test_numa_topology',
+     'self, resources, limit'),
+    ('nova.virt.hardware.numa_get_constraints', 'flavor, image_meta'),
+    ('nova.pci.request.get_pci_requests_from_flavor', 'flavor, ...'),
+    ('nova.objects.numa.NUMATopology.obj_from_db_obj', 'db_obj'),
+    ('nova.objects.numa.NUMATopology._to_json', 'self'),
+    *_NUMA,
     ('nova.compute.manager.ComputeManager.build_and_run_instance',
      'self, context, instance, image, request_spec, ...'),
     ('nova.compute.manager.ComputeManager.check_can_live_migrate_destination',
@@ -102,6 +119,11 @@ TESTED_BY_SCHEDULER = (
     (_STATE + '_locked_consume_from_request', 'self, spec_obj'),
     ('nova.scheduler.filters.BaseHostFilter.filter_all',
      'self, filter_obj_list, spec_obj'),
+    ('nova.scheduler.filters.CandidateFilterMixin.filter_candidates',
+     'self, host_state, filter_func'),
+    ('nova.objects.request_spec.RequestSpec.get_request_group_mapping',
+     'self'),
+    *_NUMA,
 )
 
 

@@ -8,6 +8,7 @@ import fixtures
 from nova import context as nova_context
 from nova.policies import base as base_policies
 from nova.policies import servers as servers_policies
+from nova.tests.functional.api import client
 
 from nova_rt.services.compute import claims
 from nova_rt.services.compute import request
@@ -129,13 +130,9 @@ class CrossCellTest(TestCase):
         'Upgrade to stricter rules, then cross-cell migration',
         'The migration works as before.')
     def test_admitted_by_older_rules(self) -> None:
-        self._delete_server(self.server)
-        with fixtures.MonkeyPatch('nova_rt.services.compute.admission.check',
-                                  lambda *args: None):
-            self.server = self.boot(
-                self.rt_flavor(20_000, 100_000, hw__numa_nodes='1'))
-        self.source = self.host_of(self.server)
-        self.target, = CELLS.keys() - {self.source}
+        self.flags(max_share=0.1, group='nova_rt')
+        self.assertRaises(client.OpenStackApiException, self.rt_flavor,
+                          20_000, 100_000)
         self.act('migrate', None, 'VERIFY_RESIZE')
         self.assertEqual(self.target, self.host_of(self.server))
         self.act('confirmResize', None, 'ACTIVE')

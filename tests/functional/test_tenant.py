@@ -13,7 +13,7 @@ from tests.functional import operations
 from tests import proof
 
 FLAVOR_BANDWIDTH = f'resources:{hostmap.RESOURCE_CLASS}'
-NUMA = 'binds the server to NUMA cells'
+DEDICATED = 'needs shared pCPUs, not dedicated ones'
 
 
 class TenantCase(operations.TestCase):
@@ -70,12 +70,11 @@ class NumaTest(TenantCase):
 
     def test_flavors_and_images(self) -> None:
         self.assertRaises(client.OpenStackApiException, self.rt_flavor,
-                          **{'hw__numa_nodes': '1'})
+                          **{'hw__cpu_policy': 'dedicated'})
         body = self.request(self.flavor(100))
-        for key, value in (('hw_mem_page_size', 'large'),
-                           ('hw_numa_nodes', '1')):
-            body['server']['imageRef'] = self.image(**{key: value})
-            self.assert_refused(400, NUMA, self.api.post_server, body)
+        body['server']['imageRef'] = self.image(hw_cpu_policy='dedicated')
+        self.assert_refused(400, DEDICATED, self.api.post_server, body)
+        body['server']['imageRef'] = self.image(hw_numa_nodes='1')
         # An ordinary server may have it.
         body['server']['flavorRef'] = self.rt_flavor(None, None)
         self._wait_for_state_change(self.api.post_server(body), 'ACTIVE')
@@ -193,6 +192,7 @@ class VolumeTest(TenantCase):
 
     def test_the_image_that_a_volume_was_made_of(self) -> None:
         """nova-api looks at images, the scheduler at volumes too."""
-        self.cinder.properties['hw_numa_nodes'] = '1'
+        self.cinder.properties['hw_cpu_policy'] = 'dedicated'
         server = self.boot(self.flavor(400), status='ERROR')
-        self.assertIn('image property hw_numa_nodes=1', self.fault(server))
+        self.assertIn("image property hw_cpu_policy='dedicated'",
+                      self.fault(server))

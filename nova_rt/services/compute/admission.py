@@ -7,9 +7,8 @@ new image of a rebuild.  A server that holds a claim was admitted already and
 moves without a new check: otherwise a rule that has become stricter would
 strand the server when its host is lost.
 
-Nova's own functions decide what binds a server to NUMA cells or dedicates
-CPUs to it.  ``rules.conflicts`` has the common keys, so that a refusal can
-name them.
+Nova's own functions decide what dedicates CPUs to a server.
+``rules.conflicts`` has the common keys, so that a refusal can name them.
 """
 
 from typing import Any
@@ -17,7 +16,6 @@ from typing import Any
 from nova import exception as nova_exception
 from nova import objects
 from nova.scheduler import utils as scheduler_utils
-from nova.virt import hardware
 
 from nova_rt.rules import conflicts
 from nova_rt.rules import exception
@@ -40,7 +38,7 @@ def check(flavor: Any, image_meta: Any = None) -> None:
     """
     conflicts.check(flavor.extra_specs,
                     conflicts.image_properties_of(image_meta))
-    if _is_bound(flavor, image_meta or image({})):
+    if _is_all_dedicated(flavor, image_meta or image({})):
         raise exception.InvalidReservation(
             source='flavor or image', key='flavor', value=repr(flavor.name),
             rule=conflicts.BOUND, advice=conflicts.ADVICE)
@@ -71,13 +69,11 @@ def image(found: Any) -> Any:
     return objects.ImageMeta.from_dict(found)
 
 
-def _is_bound(flavor: Any, image_meta: Any) -> bool:
-    """Checks whether Nova gives the server a topology or dedicated CPUs."""
+def _is_all_dedicated(flavor: Any, image_meta: Any) -> bool:
+    """Checks whether Nova dedicates a pCPU to each vCPU of the server."""
     try:
-        return bool(
-            hardware.numa_get_constraints(flavor, image_meta)
-            or hardware.get_pci_numa_policy_constraint(flavor, image_meta)
-            or 'PCPU' in _placement_amounts(flavor, image_meta))
+        amounts = _placement_amounts(flavor, image_meta)
+        return 'PCPU' in amounts and 'VCPU' not in amounts
     except (nova_exception.NovaException, ValueError):
         return False  # Nova's API refuses the server, with its own reason.
 

@@ -27,7 +27,12 @@ LACKS = {
         f'the flavor reserves for some of its vCPUs ({reservation.MASK_KEY}), '
         f'but this host cannot tell vCPUs apart: its kernel charges a '
         f'reservation on every pCPU, or its servers are containers; use '
-        f'hosts with virtual machines and sched_deadline, or another flavor'}
+        f'hosts with virtual machines and sched_deadline, or another flavor',
+    hostmap.NUMA:
+        'the server has a NUMA topology, but this host keeps no vCPU on the '
+        'pCPU of its claim, or its servers are containers; use hosts with '
+        'virtual machines whose vCPUs are pinned (nova-rt doctor says '
+        'which), or a flavor without NUMA cells and page size'}
 
 
 class CapacitySource(Protocol):
@@ -36,6 +41,10 @@ class CapacitySource(Protocol):
     @property
     def replicated(self) -> bool:
         """True if a share is charged on every pCPU."""
+
+    @property
+    def pins(self) -> bool:
+        """True if guests stay on the pCPUs of their claims."""
 
     def capacity(self) -> base.Capacity:
         """Returns how much the kernel can reserve.
@@ -181,7 +190,10 @@ def _takes(conf: Any, kernel: CapacitySource | None) -> frozenset[str]:
     """
     masks = (kernel is not None and not kernel.replicated
              and conf.libvirt.virt_type != 'lxc')
-    return frozenset((hostmap.MASK,) if masks else ())
+    cells = (kernel is not None and kernel.pins
+             and conf.libvirt.virt_type != 'lxc')
+    return frozenset(word for word, takes in (
+        (hostmap.MASK, masks), (hostmap.NUMA, cells)) if takes)
 
 
 def _rule(conf: Any, limit: base.Capacity

@@ -7,7 +7,8 @@ The tracker uses Nova's own lock and Nova's own bookkeeping
 bookkeeping and stored nowhere else.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable, Collection, Iterator, Mapping, Sequence)
 import contextlib
 from typing import Any
 
@@ -27,6 +28,7 @@ from nova_rt.services.compute import claims
 from nova_rt.services.compute import counting
 from nova_rt.services.compute import entitled
 from nova_rt.services.compute import neighbours
+from nova_rt.services.compute import numa
 from nova_rt.services.compute import overcommit
 from nova_rt.services.compute import request
 from nova_rt.services.compute import strangers as rt_strangers
@@ -48,6 +50,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     assigned_resources: Any
     #: the claim being made, under the lock; (claim, Resource)
     _rt_pending: tuple[claims.RTClaim, Any] | None = None
+    #: what Nova's claim is shown of the host; set with _rt_pending
+    _rt_shown: contextlib.ExitStack
 
     #: True after the first audit, which finds the claims that count here
     _rt_audited = False
@@ -99,7 +103,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     @synchronized
     def instance_claim(self, context: Any, instance: Any, nodename: str,
                        allocations: Any, limits: Any = None) -> Any:
-        with self._rt_claiming(instance, None, nodename, move=0):
+        with self._rt_claiming(instance, None, nodename, 0, limits):
             claim = super().instance_claim(
                 context, instance, nodename, allocations, limits)
             if self._rt_pending:
@@ -118,7 +122,9 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                     **kwargs: Any) -> Any:
         # Called with Nova's lock held.
         move = migration.id if migration else 0
-        with self._rt_claiming(instance, new_flavor, nodename, move):
+        with self._rt_claiming(instance, new_flavor, nodename, move,
+                               kwargs.get('limits'),
+                               kwargs.get('image_meta')):
             return super()._move_claim(
                 context, instance, new_flavor, nodename, migration,
                 allocations, **kwargs)
@@ -143,17 +149,23 @@ class RTResourceTracker(neighbours.NeighbourTracker):
 
     @contextlib.contextmanager
     def _rt_claiming(self, instance: Any, flavor: Any, nodename: str,
-                     move: int) -> Iterator[None]:
+                     move: int, limits: Any, image_meta: Any = None
+                     ) -> Iterator[None]:
         claim = None
         if not self.disabled(nodename):  # Otherwise Nova refuses the server.
-            claim = self._rt_choose(instance, flavor, move)
+            node = self.compute_nodes[nodename]
+            claim, cells = self._rt_choose(
+                instance, flavor, move, lambda: numa.of_claim(
+                    node, self.pci_tracker.stats, instance, flavor,
+                    image_meta, limits))
         if claim is None:
             yield
             return
-        resource = claim.to_resource(self.compute_nodes[nodename].uuid)
+        resource = claim.to_resource(node.uuid)
         self._rt_pending = claim, resource
         try:
-            yield
+            with numa.show(node, cells) as self._rt_shown:
+                yield
         except BaseException:
             assigned = self.assigned_resources[resource.provider_uuid]
             assigned[hostmap.RESOURCE_CLASS].discard(resource)
@@ -163,10 +175,14 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         LOG.info('Claimed pCPUs %s for %s.', list(claim.cpus),
                  claim.reservation, instance=instance)
 
-    def _rt_choose(self, instance: Any, flavor: Any, move: int
-                   ) -> claims.RTClaim | None:
+    def _rt_choose(self, instance: Any, flavor: Any, move: int,
+                   question: Callable[[], numa.Question | None]
+                   ) -> tuple[claims.RTClaim | None, Sequence[Any]]:
         """Chooses pCPUs and returns the claim; None without a reservation.
 
+        :param question: returns None for a server without a NUMA topology
+        :returns: the claim, and the NUMA cells that Nova must choose; none
+            if Nova may choose
         :raises ComputeResourcesUnavailable: when the reservation is bad or
             does not fit, or when the host takes no reservations
         """
@@ -174,13 +190,16 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             wanted = request.admitted(instance, flavor, bool(move))
             hints = _numbers(request.hints_with(instance, flavor))
             request.note_left(instance, flavor)
-            split = vcpus.split(flavor or instance.flavor) if wanted else None
+            asked = question() if wanted else None
+            split = vcpus.split(
+                flavor or instance.flavor, asked and asked.server
+            ) if wanted else None
         except exception.RTError as error:
             raise _refused(str(error)) from error
         if wanted is None or split is None:
             if flavor is None:
                 self._rt_plain |= {instance.uuid}
-            return None
+            return None, ()
         capacity = self.driver.rt_capacity
         if not capacity.available:
             raise _refused(
@@ -194,13 +213,16 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         except exception.InvalidClaim as error:
             raise _refused(
                 str(error), 'a host takes no more CPU reservations') from None
-        chosen = cpus.fit(state, split.reserved, wanted, capacity.policy)
+        chosen = numa.fit(asked, state, split, wanted, capacity.policy)
         if chosen is None:
-            raise _refused(capacity.refusal(state, split.reserved, wanted))
-        return claims.RTClaim(instance.uuid, move, wanted, chosen, hints,
-                              split.unreserved)
+            told = capacity.refusal(state, split.reserved, wanted)
+            raise _refused(f'{told}{numa.IN_CELLS if asked else ""}', told)
+        return claims.RTClaim(instance.uuid, move, wanted, chosen.cpus,
+                              hints, split.unreserved), chosen.cells
 
     def _claim_resources(self, allocations: Any) -> Any:
+        if self._rt_pending:
+            self._rt_shown.close()  # Usage counts on all cells.
         claimed = super()._claim_resources(allocations)
         if not self._rt_pending:
             return claimed

@@ -8,8 +8,10 @@ The scheduler and nova-compute ask here, so that both count the same vCPUs.
 import dataclasses
 from typing import Any
 
+from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import mask
+from nova_rt.rules import reservation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -26,12 +28,32 @@ class Split:
     needs: frozenset[str] = frozenset()
 
 
-def split(flavor: Any) -> Split:
+def split(flavor: Any, topology: Any = None) -> Split:
     """Returns how a reservation splits the vCPUs of a flavor.
 
     :param flavor: an objects.Flavor
-    :raises InvalidReservation: when the mask of the flavor is bad
+    :param topology: the objects.InstanceNUMATopology of the server, or None;
+        vCPUs to which Nova dedicates pCPUs have no reservation
+    :raises InvalidReservation: when the mask of the flavor is bad, or leaves
+        no vCPU on shared pCPUs
     """
-    unreserved = mask.unreserved(flavor.extra_specs, flavor.vcpus)
+    masked = mask.unreserved(flavor.extra_specs, flavor.vcpus)
+    dedicated = _dedicated(topology)
+    unreserved = tuple(sorted(dedicated.union(masked)))
+    if len(unreserved) == flavor.vcpus:
+        raise exception.InvalidReservation(
+            source=reservation.FLAVOR, key=reservation.MASK_KEY,
+            value=repr(flavor.extra_specs.get(reservation.MASK_KEY)),
+            rule='every vCPU that the reservation is for has a dedicated '
+            'pCPU', advice='name vCPUs that hw:cpu_dedicated_mask leaves')
+    needs = {hostmap.MASK} if unreserved else set()
+    if topology is not None:
+        needs.add(hostmap.NUMA)
     return Split(flavor.vcpus - len(unreserved), unreserved,
-                 frozenset((hostmap.MASK,) if unreserved else ()))
+                 frozenset(needs))
+
+
+def _dedicated(topology: Any) -> set[int]:
+    """Returns the vCPUs that Nova gives pCPUs of their own."""
+    return set().union(*(
+        cell.pcpuset for cell in (topology.cells if topology else ())))

@@ -13,8 +13,9 @@ from nova_rt.rules import neighbours as rt_neighbours
 from nova_rt.rules import packing
 from nova_rt.rules.packing import policies
 from nova_rt.rules import reservation
-from nova_rt.services.compute import vcpus as rt_vcpus
+from nova_rt.services.compute import numa
 from nova_rt.services.scheduler import neighbours
+from nova_rt.services.scheduler import numa as numa_request
 from nova_rt.services.scheduler import request
 
 _UNREAD = object()
@@ -72,15 +73,27 @@ class RTHostState(host_manager.HostState):
         self._rt_neighbours = _UNREAD
 
     def _locked_consume_from_request(self, spec_obj: Any) -> None:
-        super()._locked_consume_from_request(spec_obj)
-        wanted = request.reservation_of(spec_obj)
-        if wanted is not None and self.rt_map is not None:
-            self._rt_map = consumed(
-                self.rt_map, rt_vcpus.split(spec_obj.flavor).reserved,
-                wanted)
+        wanted, chosen = request.reservation_of(spec_obj), None
+        host_map = None if wanted is None else self.rt_map
+        if wanted is not None and host_map is not None:
+            # RTShareFilter decides on admission, not this method.
+            chosen = numa.fit(
+                self._rt_question(spec_obj), host_map.state,
+                request.split(spec_obj), wanted, _policy(host_map.policy))
+            if chosen is not None:
+                self._rt_map = dataclasses.replace(
+                    host_map, state=host_map.state.claim(chosen.cpus, wanted))
+        with numa_request.showing(self, chosen):
+            super()._locked_consume_from_request(spec_obj)
         placed = neighbours.placed(spec_obj)
         if placed is not None and self.rt_neighbours is not None:
             self._rt_neighbours = self.rt_neighbours.plus(placed[0])
+
+    def _rt_question(self, spec_obj: Any) -> numa.Question | None:
+        if request.topology_of(spec_obj) is None or not self.numa_topology:
+            return None
+        return numa_request.of_host(
+            self, spec_obj, spec_obj.get_request_group_mapping())
 
 
 def _pcpus(ppm: int) -> float:
@@ -142,18 +155,6 @@ def has_room(host_state: Any, vcpus: int, memory_mb: int) -> bool:
         and host_state.vcpus_total * host_state.cpu_allocation_ratio
         - host_state.vcpus_used >= 2 * vcpus)
     return two_fit
-
-
-def consumed(host: hostmap.HostMap, vcpus: int,
-             wanted: reservation.Reservation) -> hostmap.HostMap:
-    """Returns the map with the claim that the compute node will make.
-
-    :param vcpus: the number of vCPUs with a reservation
-    """
-    chosen = cpus.fit(host.state, vcpus, wanted, _policy(host.policy))
-    if chosen is None:
-        return host  # RTShareFilter decides on admission, not this function.
-    return dataclasses.replace(host, state=host.state.claim(chosen, wanted))
 
 
 def _policy(name: str) -> cpus.Policy:

@@ -7,7 +7,6 @@ from typing import Any
 from nova_rt.rules import exception
 from nova_rt.rules import neighbours
 from nova_rt.rules import workload
-from nova_rt.services.compute import vcpus as rt_vcpus
 from nova_rt.services.scheduler import request
 
 
@@ -37,7 +36,7 @@ def placed(spec: Any) -> tuple[neighbours.Typed, int] | None:
         return None
     try:
         wanted = request.reservation_of(spec)
-        vcpus = rt_vcpus.split(spec.flavor).reserved if wanted else 0
+        vcpus = request.split(spec).reserved if wanted else 0
     except exception.InvalidReservation:
         return None
     if wanted is None:

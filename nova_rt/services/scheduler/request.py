@@ -13,6 +13,7 @@ from nova_rt.rules import exception
 from nova_rt.rules import reservation
 from nova_rt.services.compute import admission
 from nova_rt.services.compute import request as compute_request
+from nova_rt.services.compute import vcpus
 from nova_rt.services import conf as rt_conf
 from nova_rt.services import servers
 
@@ -46,6 +47,19 @@ def reservation_of(spec: Any) -> reservation.Reservation | None:
     """
     return reservation.from_flavor_and_hints(
         spec.flavor.extra_specs, hints(spec))
+
+
+def topology_of(spec: Any) -> Any:
+    """Returns the objects.InstanceNUMATopology asked for, or None."""
+    return spec.numa_topology if 'numa_topology' in spec else None
+
+
+def split(spec: Any) -> vcpus.Split:
+    """Returns which vCPUs of the server have the reservation.
+
+    :raises InvalidReservation: when the mask of the flavor is bad
+    """
+    return vcpus.split(spec.flavor, topology_of(spec))
 
 
 def admitted(spec: Any) -> reservation.Reservation | None:

@@ -15,7 +15,6 @@ from oslo_log import log as logging
 
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
-from nova_rt.services.compute import vcpus as rt_vcpus
 from nova_rt.services.scheduler import request
 
 LOG = logging.getLogger(__name__)
@@ -34,7 +33,7 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
         return False
     try:
         wanted = request.admitted(spec)
-        vcpus = rt_vcpus.split(spec.flavor).reserved if wanted else 0
+        vcpus = request.split(spec).reserved if wanted else 0
     except exception.InvalidReservation as error:
         LOG.info('CPU reservation refused: %s', error,
                  instance_uuid=spec.instance_uuid)

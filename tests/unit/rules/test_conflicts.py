@@ -21,11 +21,12 @@ class ConflictTest(base.BaseTestCase):
             self.assertIn(word, str(error))
 
     def test_dedicated_pcpus(self):
-        for policy in ('dedicated', 'mixed'):
-            self.refused([f"hw:cpu_policy='{policy}'", 'shared pCPUs'],
-                         {'hw:cpu_policy': policy})
-            self.refused([f"image property hw_cpu_policy='{policy}'"], {},
-                         {'hw_cpu_policy': policy})
+        self.refused(["hw:cpu_policy='dedicated'", 'shared pCPUs',
+                      'hw:cpu_policy=mixed'], {'hw:cpu_policy': 'dedicated'})
+        self.refused(["image property hw_cpu_policy='dedicated'"], {},
+                     {'hw_cpu_policy': 'dedicated'})
+        self.assertIsNone(conflicts.check(SPECS | {
+            'hw:cpu_policy': 'mixed', 'hw:cpu_dedicated_mask': '0'}))
         for group in ('', '1', '_of-mine'):
             self.refused([f"resources{group}:PCPU='1'"],
                          {f'resources{group}:PCPU': '1'})
@@ -40,19 +41,19 @@ class ConflictTest(base.BaseTestCase):
             SPECS | {'hw:cpu_policy': 'shared', 'hw:cpu_realtime': 'no'},
             {'hw_cpu_policy': None}))
 
-    def test_numa(self):
-        for key in ('numa_nodes', 'mem_page_size',
-                    'pci_numa_affinity_policy'):
-            self.refused([f"flavor extra spec hw:{key}='1'", 'NUMA cell'],
-                         {f'hw:{key}': '1'})
-            self.refused([f"image property hw_{key}='1'", 'NUMA cell'], {},
-                         {f'hw_{key}': '1'})
-        self.refused(["hw:pmem='6GB'"], {'hw:pmem': '6GB'})
+    def test_persistent_memory(self):
+        self.refused(["hw:pmem='6GB'", 'persistent memory'],
+                     {'hw:pmem': '6GB'})
+
+    def test_numa_cells(self):
+        self.assertIsNone(conflicts.check(SPECS | {
+            'hw:numa_nodes': '2', 'hw:mem_page_size': 'large',
+            'hw:pci_numa_affinity_policy': 'required'}))
 
     def test_an_image(self):
         image = objects.ImageMeta(properties=objects.ImageMetaProps(
-            hw_numa_nodes=1))
-        self.refused(['hw_numa_nodes=1'], {},
+            hw_cpu_policy='dedicated', hw_numa_nodes=1))
+        self.refused(["hw_cpu_policy='dedicated'"], {},
                      conflicts.image_properties_of(image))
 
     def test_an_image_that_says_nothing(self):

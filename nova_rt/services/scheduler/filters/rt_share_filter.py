@@ -16,9 +16,11 @@ from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
 from nova_rt.services import announce
+from nova_rt.services.compute import numa
 from nova_rt.services.compute import vcpus
 from nova_rt.services import conf as rt_conf
 from nova_rt.services.scheduler import host_state as rt_host_state
+from nova_rt.services.scheduler import numa as numa_request
 from nova_rt.services.scheduler import request
 from nova_rt.services.scheduler import request_filter
 from nova_rt.services import selfcheck
@@ -27,7 +29,7 @@ CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
 
 
-class RTShareFilter(filters.BaseHostFilter):
+class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
     """Fits a reservation on the pCPUs, as each host last published them.
 
     The paper's filter (section 5) compares sums, so that it passes hosts
@@ -53,7 +55,7 @@ class RTShareFilter(filters.BaseHostFilter):
             return filter_obj_list
         try:
             wanted = request.reservation_of(spec_obj)
-            split = vcpus.split(spec_obj.flavor) if wanted else None
+            split = request.split(spec_obj) if wanted else None
         except exception.InvalidReservation as error:
             LOG.info('CPU reservation refused: %s', error)
             return []
@@ -68,15 +70,32 @@ class RTShareFilter(filters.BaseHostFilter):
     def _fitting(self, hosts: list[Any], spec: Any,
                  wanted: reservation.Reservation, split: vcpus.Split
                  ) -> Iterator[Any]:
-        passed = 0
+        topology, passed = request.topology_of(spec), 0
         for host in hosts:
             host_map = rt_host_state.map_of(host)
             if host_map is not None and split.needs <= host_map.takes and (
-                    cpus.fits(host_map.state, split.reserved, wanted)):
+                    cpus.fits(host_map.state, split.reserved, wanted)) and (
+                    topology is None or self._fits_in_cells(
+                        host, spec, numa.Wish(
+                            host_map.state, wanted, split.unreserved))):
                 passed += 1
                 yield host
         if hosts and not passed:
             self._refuse(hosts, spec, wanted, split)
+
+    def _fits_in_cells(self, host: Any, spec: Any, wish: numa.Wish) -> bool:
+        """Fits a reservation in the NUMA cells that Nova accepts.
+
+        Nova is asked only where a cell lacks room, unless NUMATopologyFilter
+        has not seen the host.
+        """
+        if 'numa_topology' in host.limits and wish.fits_everywhere(
+                host.numa_topology, spec.numa_topology):
+            return True
+        return bool(self.filter_candidates(
+            host, lambda candidate: numa.choose(
+                numa_request.of_host(host, spec, candidate['mappings']),
+                wish)))
 
     def _refuse(self, hosts: list[Any], spec: Any,
                 wanted: reservation.Reservation, split: vcpus.Split
@@ -89,19 +108,20 @@ class RTShareFilter(filters.BaseHostFilter):
         """
         refusal = (f'{wanted} does not fit on {_count(split.reserved)} of '
                    f'any host')
-        LOG.info('CPU reservation refused: %s: %s', refusal,
+        LOG.info('CPU reservation refused: %s%s: %s', refusal,
+                 numa.IN_CELLS if hostmap.NUMA in split.needs else '',
                  _room_by_host(hosts, wanted, split))
         if spec.num_instances == 1:
             # With several servers Nova has to clean up claims of the others
             # first, which an exception would prevent.
             raise nova_exception.NoValidHost(
                 reason=f'{refusal}; choose a flavor with a smaller share '
-                f'(runtime / period) or fewer vCPUs{_without(split)}')
+                f'(runtime / period) or fewer vCPUs{_without(spec)}')
 
 
-def _without(split: vcpus.Split) -> str:
+def _without(spec: Any) -> str:
     return (f', or without {reservation.MASK_KEY}'
-            if hostmap.MASK in split.needs else '')
+            if reservation.MASK_KEY in spec.flavor.extra_specs else '')
 
 
 def _is_rebuild(spec: Any) -> bool:

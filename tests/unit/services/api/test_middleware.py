@@ -237,18 +237,19 @@ class ServerTest(_Case):
         self.accepted('/servers', server(hints, 'plain'))
 
     def test_an_image(self):
-        self.images = {'numa': {'hw_numa_nodes': '1'}, 'plain': {}}
+        self.images = {'pinned': {'hw_cpu_policy': 'dedicated'}, 'plain': {}}
         body = server()
-        body['server']['imageRef'] = 'numa'
-        self.refused(["image property hw_numa_nodes=1"], '/servers', body)
+        body['server']['imageRef'] = 'pinned'
+        self.refused(["image property hw_cpu_policy='dedicated'"],
+                     '/servers', body)
         for ref in ('plain', 'gone', '', None, 5):
             body['server']['imageRef'] = ref
             self.accepted('/servers', body)
 
     def test_the_image_of_an_ordinary_server(self):
-        self.images = {'numa': {'hw_numa_nodes': '1'}}
+        self.images = {'pinned': {'hw_cpu_policy': 'dedicated'}}
         body = server(flavor='plain')
-        body['server']['imageRef'] = 'numa'
+        body['server']['imageRef'] = 'pinned'
         self.accepted('/servers', body)
 
     def test_hints_switched_off(self):
@@ -265,8 +266,7 @@ class ServerTest(_Case):
 
     def test_conflicts(self):
         for key, value in (('hw:cpu_policy', 'dedicated'),
-                           ('hw:cpu_policy', 'mixed'),
-                           ('hw:numa_nodes', '1'),
+                           ('hw:pmem', '6GB'),
                            ('hw:cpu_realtime', 'yes')):
             self.flavors['1'] = SPECS | {key: value}
             self.refused([f'{key}={value!r}'], '/servers', server())
@@ -340,14 +340,14 @@ class ResizeTest(_ActionCase):
         self.accepted(*self.resize('plain'))
 
     def test_limits_and_conflicts_of_the_new_flavor(self):
-        self.flavors['numa'] = SPECS | {'hw:numa_nodes': '1'}
-        self.refused(['hw:numa_nodes'], *self.resize('numa'))
+        self.flavors['pinned'] = SPECS | {'hw:cpu_policy': 'dedicated'}
+        self.refused(['hw:cpu_policy'], *self.resize('pinned'))
         self.flavors['large'] = base.extra_specs(96_000, 100_000)
         self.refused(['0.960000'], *self.resize('large'))
 
     def test_the_image(self):
-        self.server.system_metadata['image_hw_numa_nodes'] = '1'
-        self.refused(['hw_numa_nodes'], *self.resize('1'))
+        self.server.system_metadata['image_hw_cpu_policy'] = 'dedicated'
+        self.refused(['hw_cpu_policy'], *self.resize('1'))
 
     def test_what_is_for_nova(self):
         self.hint(runtime=90_000)
@@ -367,32 +367,32 @@ class RebuildTest(_ActionCase):
 
     def setUp(self):
         super().setUp()
-        self.images = {'plain': {}, 'numa': {'hw_numa_nodes': '1'},
+        self.images = {'plain': {}, 'pinned': {'hw_cpu_policy': 'dedicated'},
                        'bad': {'hw_cpu_policy': 'none such'}}
 
     def rebuild(self, image, server='mine'):
         return f'/v/servers/{server}/action', {'rebuild': {'imageRef': image}}
 
     def test_the_new_image(self):
-        self.refused(['image property hw_numa_nodes=1'],
-                     *self.rebuild('numa'))
+        self.refused(["image property hw_cpu_policy='dedicated'"],
+                     *self.rebuild('pinned'))
         self.accepted(*self.rebuild('plain'))
 
     def test_a_hint_is_enough(self):
         self.server.flavor.extra_specs = {}
-        self.accepted(*self.rebuild('numa'))
+        self.accepted(*self.rebuild('pinned'))
         self.hint(runtime=1000, period=2000)
-        self.refused(['hw_numa_nodes=1'], *self.rebuild('numa'))
+        self.refused(["hw_cpu_policy='dedicated'"], *self.rebuild('pinned'))
 
     def test_what_is_for_nova_to_refuse(self):
         for image in ('gone', '', None, 5, 'bad'):
             self.accepted(*self.rebuild(image))
-        self.accepted(*self.rebuild('numa', 'of-another'))
+        self.accepted(*self.rebuild('pinned', 'of-another'))
 
     def test_a_flavor_that_was_admitted_by_older_rules(self):
-        self.server.flavor.extra_specs = SPECS | {'hw:numa_nodes': '1'}
+        self.server.flavor.extra_specs = SPECS | {'hw:cpu_policy': 'dedicated'}
         self.accepted(*self.rebuild('plain'))
-        self.refused(['hw_numa_nodes=1'], *self.rebuild('numa'))
+        self.refused(["hw_cpu_policy='dedicated'"], *self.rebuild('pinned'))
 
 
 class ExtraSpecsTest(_Case):
@@ -436,7 +436,7 @@ class ExtraSpecsTest(_Case):
                           {'extra_specs': {'hw:watchdog_action': value}})
 
     def test_conflict_that_comes_later(self):
-        for key, value in (('hw:cpu_policy', 'mixed'),
+        for key, value in (('hw:cpu_policy', 'dedicated'),
                            ('hw:cpu_realtime', 'yes'),
                            ('resources:PCPU', '2')):
             self.refused([f'{key}={value!r}'],

@@ -20,8 +20,9 @@ class Kernel:
 
     def __init__(self, ppm=1_000_000, tick_us=0, replicated=False,
                  error=None, fixed=False, min_period_us=1,
-                 min_runtime_us=1, interrupts=False):
+                 min_runtime_us=1, interrupts=False, pins=True):
         self.replicated = replicated
+        self.pins = pins
         self._capacity = error or kernel_base.Capacity(
             ppm, tick_us, fixed, min_period_us, min_runtime_us, interrupts)
 
@@ -58,17 +59,25 @@ class MeasureTest(base.TestCase):
 
     def test_masks_need_vcpus_that_the_kernel_can_tell_apart(self):
         self.config('libvirt', virt_type='kvm')
-        self.assertEqual({'mask'}, self.measure(Kernel()).takes)
-        self.assertEqual({'mask'}, self.measure(Kernel()).published(
+        self.assertIn('mask', self.measure(Kernel()).takes)
+        self.assertIn('mask', self.measure(Kernel()).published(
             cpus.CpuBandwidth.empty((0,), 1)).takes)
         everywhere = self.measure(Kernel(replicated=True))
-        self.assertEqual(frozenset(), everywhere.takes)
+        self.assertNotIn('mask', everywhere.takes)
         self.assertIn('this host cannot tell vCPUs apart: its kernel charges '
                       'a reservation on every pCPU, or its servers are '
                       'containers; use hosts with',
                       everywhere.lack(frozenset(['mask'])))
         self.config('libvirt', virt_type='lxc')
         self.assertEqual(frozenset(), self.measure(Kernel()).takes)
+
+    def test_numa_cells_need_pinned_vcpus(self):
+        self.config('libvirt', virt_type='kvm')
+        self.assertIn('numa', self.measure(Kernel()).takes)
+        anywhere = self.measure(Kernel(pins=False))
+        self.assertNotIn('numa', anywhere.takes)
+        self.assertIn('this host keeps no vCPU on the pCPU of its claim',
+                      anywhere.lack(frozenset(['numa'])))
 
     def test_kernel_without_room(self):
         self.assertIn('other control groups',

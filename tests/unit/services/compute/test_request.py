@@ -95,7 +95,6 @@ class AdmittedTest(base.TestCase):
     def conflicting(self, **kwargs):
         yield base.instance(SPECS | {'hw:cpu_policy': 'dedicated'}, **kwargs)
         yield base.instance(SPECS, image_hw_cpu_policy='dedicated', **kwargs)
-        yield base.instance(SPECS, image_hw_numa_nodes='1', **kwargs)
 
     def test_a_new_server(self):
         for server in self.conflicting():
@@ -123,7 +122,7 @@ class AdmittedTest(base.TestCase):
         for moves in (False, True):
             self.assertRaises(
                 exception.InvalidReservation, request.admitted, server,
-                base.flavor(SPECS | {'hw:numa_nodes': '1'}, number=2), moves)
+                base.flavor(SPECS | {'hw:pmem': '6GB'}, number=2), moves)
 
 
 class ResizeTest(base.TestCase):

@@ -62,7 +62,7 @@ class RequestTest(base.TestCase):
         self.assertIn("image property hw_cpu_policy='dedicated'", str(error))
 
     def test_conflict_with_the_flavor(self):
-        spec = base.request_spec(SPECS | {'hw:cpu_policy': 'mixed'})
+        spec = base.request_spec(SPECS | {'hw:cpu_policy': 'dedicated'})
         self.assertRaises(exception.InvalidReservation,
                           request.admitted, spec)
 
@@ -142,7 +142,7 @@ class RequestTest(base.TestCase):
     def test_a_server_that_holds_a_claim_was_admitted(self):
         claim = claims.RTClaim(
             uuids.server, 0, reservation.Reservation(1, 2), (0,))
-        spec = base.request_spec(SPECS, image={'hw_numa_nodes': 1})
+        spec = base.request_spec(SPECS, image={'hw_cpu_policy': 'dedicated'})
         for flavorid, resources, admitted in (
                 ('1', [claim.to_resource(uuids.node)], True),
                 ('another', [claim.to_resource(uuids.node)], False),
@@ -154,10 +154,10 @@ class RequestTest(base.TestCase):
             with testtools.ExpectedException(exception.InvalidReservation):
                 request.admitted(spec)
 
-    def test_a_conflict_with_numa(self):
+    def test_a_conflict_with_the_image(self):
         with testtools.ExpectedException(exception.InvalidReservation):
             request.admitted(base.request_spec(
-                SPECS, image={'hw_numa_nodes': 1}))
+                SPECS, image={'hw_cpu_policy': 'dedicated'}))
 
 
 class SettleTest(base.TestCase):

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Asks Nova which NUMA cells of a host a server may have.
+
+Nova takes the first cells that have the memory, the pages and the devices,
+and no argument of its fit says where a reservation has room.  So Nova is asked
+about the cells that have room, and then its own claim is shown the chosen
+cells only.  A cell is never chosen against Nova's answer.
+"""
+
+from collections.abc import Collection, Sequence
+import contextlib
+import copy
+import dataclasses
+from typing import Any
+
+from nova import objects
+from nova.pci import request as pci_request
+from nova.virt import hardware
+
+from nova_rt.rules import cpus
+from nova_rt.rules import numa
+from nova_rt.rules.packing import policies
+from nova_rt.rules import reservation
+from nova_rt.services.compute import vcpus
+
+#: Where a server with a NUMA topology does not fit, for the operator.
+IN_CELLS = (' in NUMA cells that have the memory, the pages and the devices '
+            'of the server')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Question:
+    """What a claim of Nova, or a filter, asks about the cells of a host.
+
+    :ivar host: the objects.NUMATopology of the host
+    :ivar server: the objects.InstanceNUMATopology that the server asks for;
+        it is never changed
+    :ivar limits: the objects.NUMATopologyLimits, or None
+    :ivar pci_requests: a list of objects.InstancePCIRequest
+    :ivar pci_stats: the free devices of the host
+    :ivar mapping: the providers of an allocation candidate; None after
+        Placement has allocated
+    """
+
+    host: Any
+    server: Any
+    limits: Any = None
+    pci_requests: Sequence[Any] = ()
+    pci_stats: Any = None
+    mapping: Any = None
+
+    def ids(self, cells: Sequence[Any]) -> tuple[int, ...] | None:
+        """Returns the cells that Nova would choose among *cells*, by id."""
+        found = hardware.numa_fit_instance_to_host(
+            objects.NUMATopology(cells=cells), copy.deepcopy(self.server),
+            limits=self.limits, pci_requests=self.pci_requests,
+            pci_stats=self.pci_stats, provider_mapping=self.mapping)
+        return found and tuple(cell.id for cell in found.cells)
+
+    def only(self, open_ids: Collection[int]) -> list[Any]:
+        """Returns all cells of the host, of which Nova can choose *open_ids*.
+
+        Nova compares the networks of a server with those of all cells, so
+        that the other cells are not left out.
+        """
+        return [cell if cell.id in open_ids else _closed(cell)
+                for cell in self.host.cells]
+
+    def takes(self, cell: Any, own: Any) -> bool:
+        """Checks the memory, pages and CPUs of one cell for one of a server.
+
+        Devices and networks depend on all cells of a server.
+        """
+        limits = self.limits and objects.NUMATopologyLimits(
+            cpu_allocation_ratio=self.limits.cpu_allocation_ratio,
+            ram_allocation_ratio=self.limits.ram_allocation_ratio)
+        server = objects.InstanceNUMATopology(cells=[own])
+        if own is self.server.cells[0]:  # Nova puts the emulator there.
+            server.emulator_threads_policy = _emulator(self.server)
+        return dataclasses.replace(
+            self, server=server, limits=limits, pci_requests=()
+        ).ids([cell]) is not None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wish:
+    """A reservation, and the pCPUs of the host where it is wished for.
+
+    :ivar unreserved: the vCPUs without the reservation
+    """
+
+    state: cpus.CpuBandwidth
+    wanted: reservation.Reservation
+    unreserved: tuple[int, ...] = ()
+    policy: cpus.Policy = policies.first_fit
+
+    def room(self, host: Any) -> dict[int, int]:
+        """Returns how many pCPUs of each cell have room."""
+        return numa.room(self.state, self.wanted, {
+            cell.id: cell.cpuset for cell in host.cells})
+
+    def vcpus_of(self, server: Any) -> list[Collection[int]]:
+        """Returns the vCPUs with the reservation, in each cell."""
+        return [cell.total_cpus.difference(self.unreserved)
+                for cell in server.cells]
+
+    def fits_everywhere(self, host: Any, server: Any) -> bool:
+        """Checks whether each cell of a host has room for each of a server.
+
+        :param host: None for a host without cells
+        """
+        return host is not None and numa.has_everywhere(
+            self.room(host), self.vcpus_of(server))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Chosen:
+    """The cells of a host for a server, and its pCPUs in them.
+
+    :ivar cells: objects.NUMACell, in the order of the server's cells
+    :ivar cpus: a pCPU for each vCPU with a reservation, in their order
+    """
+
+    cells: Sequence[Any]
+    cpus: tuple[int, ...]
+
+
+def of_claim(node: Any, pci_stats: Any, instance: Any, flavor: Any,
+             image_meta: Any, limits: Any) -> Question | None:
+    """Returns what Nova's claim is about to ask; None without a topology.
+
+    :param node: the objects.ComputeNode
+    :param flavor: the flavor of a move; None for a build
+    """
+    if flavor is None:
+        server, requests = instance.numa_topology, instance.pci_requests
+    else:
+        server = hardware.numa_get_constraints(flavor, _meta(image_meta))
+        requests = pci_request.get_pci_requests_from_flavor(flavor)
+    if server is None:
+        return None
+    host = node.numa_topology and objects.NUMATopology.obj_from_db_obj(
+        node.numa_topology)
+    wanted = list(requests.requests) if requests else []
+    if flavor is not None and instance.pci_requests:
+        wanted += [each for each in instance.pci_requests.requests
+                   if each.source == objects.InstancePCIRequest.NEUTRON_PORT]
+    if isinstance(limits, objects.SchedulerLimits):
+        limits = limits.to_dict()
+    return Question(
+        host, server, (limits or {}).get('numa_topology'), wanted, pci_stats)
+
+
+def fit(question: Question | None, state: cpus.CpuBandwidth,
+        split: vcpus.Split, wanted: reservation.Reservation,
+        policy: cpus.Policy) -> Chosen | None:
+    """Chooses a pCPU for each vCPU with the reservation.
+
+    :param question: None for a server that may use all cells
+    """
+    if question is not None:
+        return choose(question, Wish(state, wanted, split.unreserved, policy))
+    found = cpus.fit(state, split.reserved, wanted, policy)
+    return None if found is None else Chosen((), found)
+
+
+def choose(question: Question, wish: Wish) -> Chosen | None:
+    """Chooses cells that Nova accepts and where the reservation has room.
+
+    Nova's order of preference decides among the cells with room, except for
+    a server with several cells that does not fit where Nova prefers.
+    """
+    if not question.host:
+        return None
+    server = wish.vcpus_of(question.server)
+    candidates = numa.able(wish.room(question.host), server)
+    ids = question.ids(question.only(set().union(*candidates)))
+    if ids is None:
+        return None
+    if any(cell not in able for cell, able in zip(
+            ids, candidates, strict=True)):
+        ids = _search(question, candidates)
+    if ids is None:
+        return None
+    by_id = {cell.id: cell for cell in question.host.cells}
+    places = numa.fit(wish.state, wish.wanted, wish.policy,
+                      [by_id[cell].cpuset for cell in ids], server)
+    return None if places is None else Chosen(
+        [by_id[cell] for cell in ids], places)
+
+
+def show(node: Any, cells: Sequence[Any]) -> contextlib.ExitStack:
+    """Shows only *cells* of a compute node, until the stack is closed.
+
+    Nova tries as many cells as the server has in the order given.
+
+    :param node: an objects.ComputeNode
+    :param cells: objects.NUMACell; none to show all cells
+    """
+    stack = contextlib.ExitStack()
+    if cells:
+        stack.callback(setattr, node, 'numa_topology', node.numa_topology)
+        node.numa_topology = objects.NUMATopology(cells=cells)._to_json()
+    return stack
+
+
+def _search(question: Question, candidates: Sequence[Sequence[int]]
+            ) -> tuple[int, ...] | None:
+    by_id = {cell.id: cell for cell in question.host.cells}
+    return numa.choose(
+        [[cell for cell in able if question.takes(by_id[cell], own)]
+         for able, own in zip(candidates, question.server.cells,
+                              strict=True)],
+        lambda ids: question.ids(question.only(ids)) is not None)
+
+
+def _emulator(server: Any) -> Any:
+    return (server.emulator_threads_policy
+            if 'emulator_threads_policy' in server else None)
+
+
+def _closed(cell: Any) -> Any:
+    """Returns a cell without CPUs and memory, in the place of another."""
+    closed = objects.NUMACell(
+        id=cell.id, cpuset=set(), pcpuset=set(), memory=0, cpu_usage=0,
+        memory_usage=0, pinned_cpus=set(), siblings=[], mempages=[],
+        socket=cell.socket if 'socket' in cell else None)
+    if 'network_metadata' in cell:
+        closed.network_metadata = cell.network_metadata
+    return closed
+
+
+def _meta(image_meta: Any) -> Any:
+    if isinstance(image_meta, objects.ImageMeta):
+        return image_meta
+    return objects.ImageMeta.from_dict(image_meta or {})

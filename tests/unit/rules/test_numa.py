@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What is tested here: pCPUs in the cells that a server gets."""
+
+import itertools
+
+import hypothesis
+from hypothesis import strategies as st
+from oslotest import base
+
+from nova_rt.rules import cpus
+from nova_rt.rules import numa
+from nova_rt.rules.packing import policies
+from nova_rt.rules import reservation
+
+HALF = reservation.Reservation(50_000, 100_000)
+CELLS = {0: {0, 1}, 1: {2, 3}}
+
+
+def state(*used, cap=950_000):
+    return cpus.CpuBandwidth(tuple(range(len(used))), cap, used)
+
+
+class NumaTest(base.BaseTestCase):
+
+    def test_room(self):
+        self.assertEqual({0: 1, 1: 2}, numa.room(
+            state(500_000, 0, 100_000, 400_000), HALF, CELLS))
+
+    def test_pcpus_that_take_no_reservations(self):
+        self.assertEqual({0: 2, 1: 0}, numa.room(state(0, 0), HALF, CELLS))
+
+    def test_room_everywhere(self):
+        for free, server, everywhere in (
+                ({0: 2, 1: 2}, [{0, 1}], True),
+                ({0: 1, 1: 2}, [{0, 1}], False),
+                ({0: 1, 1: 2}, [{0}, {1, 2}], False),
+                ({0: 0, 1: 0}, [set()], True)):
+            self.assertEqual(everywhere,
+                             numa.has_everywhere(free, server))
+
+    def test_able(self):
+        self.assertEqual([[1], [0, 1]], numa.able(
+            {0: 1, 1: 2}, [{0, 1}, {2}]))
+
+    def test_choose(self):
+        asked = []
+
+        def accepts(cells):
+            asked.append(cells)
+            return 3 in cells
+
+        self.assertEqual((0, 3), numa.choose([[0, 1], [0, 1, 3]], accepts))
+        self.assertEqual([{0, 1}, {0, 3}], asked)
+        self.assertIsNone(numa.choose([[0], [0]], accepts))
+        self.assertIsNone(numa.choose([[0, 1], []], accepts))
+
+    def test_fit(self):
+        """The order is that of the vCPUs, not that of the cells."""
+        found = numa.fit(state(0, 0, 500_000, 0), HALF, policies.first_fit,
+                         [CELLS[1], CELLS[0]], [{1}, {2, 0}])
+        self.assertEqual((0, 3, 1), found)
+        self.assertIsNone(numa.fit(
+            state(0, 0, 500_000, 0), HALF, policies.first_fit, [CELLS[1]],
+            [{0, 1}]))
+
+    def test_a_cell_without_reserved_vcpus(self):
+        self.assertEqual((0,), numa.fit(
+            state(0, 0, 0, 0), HALF, policies.first_fit,
+            [CELLS[1], CELLS[0]], [set(), {1}]))
+
+    @hypothesis.given(
+        used=st.lists(st.integers(0, 10), min_size=8, max_size=8),
+        needs=st.lists(st.integers(0, 3), min_size=1, max_size=4),
+        closed=st.sets(st.frozensets(st.integers(0, 3), max_size=4)))
+    def test_whatever_fits_is_found(self, used, needs, closed):
+        """An exact search says what fits: it tries all orders of cells."""
+        host = {cell: {2 * cell, 2 * cell + 1} for cell in range(4)}
+        now = state(*(each * 100_000 for each in used))
+        numbers = itertools.count()
+        server = [{next(numbers) for _ in range(need)} for need in needs]
+        fits = any(
+            frozenset(order) not in closed and all(
+                sum(now.free(cpu) >= HALF.bandwidth for cpu in host[cell])
+                >= need for cell, need in zip(order, needs, strict=True))
+            for order in itertools.permutations(host, len(needs)))
+        order = numa.choose(
+            numa.able(numa.room(now, HALF, host), server),
+            lambda cells: cells not in closed)
+        self.assertEqual(fits, order is not None)
+        if order is None:
+            return
+        found = numa.fit(now, HALF, policies.worst_fit,
+                         [host[cell] for cell in order], server)
+        self.assertEqual(len(found), len(set(found)))
+        places = dict(enumerate(found))
+        for cell, vcpus in zip(order, server, strict=True):
+            self.assertLessEqual({places[vcpu] for vcpu in vcpus},
+                                 host[cell])
+        self.assertTrue(all(now.free(cpu) >= HALF.bandwidth
+                            for cpu in found))
