@@ -41,6 +41,8 @@ class CloudTest(base.TestCase):
 
     VIRT_TYPE = 'lxc'
     KERNELS = ('F1', 'F2m')
+    #: The NUMA cells of each host.
+    CELLS = 0
 
     def setUp(self) -> None:
         super().setUp()
@@ -88,7 +90,7 @@ class CloudTest(base.TestCase):
         kernels = [self.KERNELS[number % len(self.KERNELS)]
                    for number in range(hosts)]
         return contextlib.closing(
-            moves.Cloud(kernels, SCHEDULERS, self.clock))
+            moves.Cloud(kernels, SCHEDULERS, self.clock, self.CELLS))
 
     @staticmethod
     def say(text: str) -> None:
@@ -98,9 +100,12 @@ class CloudTest(base.TestCase):
 class SoakTest(CloudTest):
     """All operations, in any order."""
 
+    COUNT = COUNT
+    HOSTS = HOSTS
+
     def run_all(self, operations: list[plan.Operation]) -> plan.Run:
         """:raises Exception: with the operation at which it happened"""
-        with self.cloud(HOSTS) as cloud:
+        with self.cloud(self.HOSTS) as cloud:
             run = plan.Run(cloud)
             for operation in operations:
                 try:
@@ -112,8 +117,11 @@ class SoakTest(CloudTest):
         return run
 
     def test_soak(self) -> None:
-        seed = seeds.of_the_day()
-        operations = plan.plan(seed, COUNT)
+        self.soak(seeds.of_the_day())
+
+    def soak(self, seed: int) -> plan.Run:
+        """One sequence of operations."""
+        operations = plan.plan(seed, self.COUNT)
         started = time.monotonic()
         try:
             run = self.run_all(operations)
@@ -122,7 +130,9 @@ class SoakTest(CloudTest):
         self.say(f'NOVA_RT_SEED={seed}: {sum(run.done.values())} '
                  f'operations in {time.monotonic() - started:.0f} s: '
                  f'{run.done}, built at attempt {run.cloud.attempts}')
-        self.assertGreaterEqual(sum(run.done.values()), COUNT * 2 // 3)
+        self.assertGreaterEqual(sum(run.done.values()),
+                                self.COUNT * 2 // 3)
+        return run
 
     def _story(self, seed: int, operations: list[plan.Operation],
                error: Exception) -> str:

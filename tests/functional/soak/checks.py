@@ -83,6 +83,7 @@ def used(host: hosts.Host, texts: set[str]) -> list[int]:
 def check(cloud: moves.Cloud, audited: set[str]) -> None:
     """After an operation; *audited* are hosts that were audited last."""
     claims = stored(cloud)
+    _check_cells(cloud)
     for host in cloud.hosts.values():
         own = claims.get(host.uuid, set())
         need(max(used(host, own)) <= CAP, host.name, 'is beyond the cap:',
@@ -99,6 +100,23 @@ def check(cloud: moves.Cloud, audited: set[str]) -> None:
         need(refusal.count > 1 or not refusal.room, refusal.wish,
              'was refused and has room on', refusal.room)
     cloud.refusals.clear()
+
+
+def _check_cells(cloud: moves.Cloud) -> None:
+    """Each claim is in the cells that Nova has for the server there."""
+    for instance in cloud.store.instances.values():
+        context = instance.migration_context
+        for resources, topology in (
+                (instance.resources, instance.numa_topology), *(
+                    ((context.old_resources, context.old_numa_topology),
+                     (context.new_resources, context.new_numa_topology))
+                    if context else ())):
+            for each in resources or () if topology else ():
+                cpus = StoredClaim(each.identifier).cpus
+                for own in topology.cells:
+                    inside = hosts.cells(cloud.cells)[own.id]
+                    need({cpus[vcpu] for vcpu in own.cpuset} <= inside,
+                         each.identifier, 'is not in cell', own.id)
 
 
 def _check_tracked(host: hosts.Host, own: set[str], audited: bool) -> None:

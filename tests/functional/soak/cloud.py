@@ -5,7 +5,9 @@
 from collections.abc import Iterable, Mapping
 import copy
 import dataclasses
+import itertools
 import math
+import operator
 from typing import Any
 import uuid as uuidlib
 
@@ -15,6 +17,7 @@ from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects
 from nova.scheduler import utils as scheduler_utils
+from nova.virt import hardware
 from oslo_serialization import jsonutils
 from oslo_utils.fixture import uuidsentinel as uuids
 
@@ -39,6 +42,7 @@ class Wish:
     period: int
     vcpus: int
     hinted: bool = False
+    cells: int = 0
 
     @property
     def ppm(self) -> int:
@@ -50,12 +54,25 @@ class Wish:
         if self.hinted:
             specs['hw:cpu.rt_runtime_us'] = '100'
         name = f'{self.runtime}/{self.period}/{self.vcpus}/{self.hinted}'
+        if self.cells:
+            specs['hw:numa_nodes'] = str(self.cells)
+            for cell in range(self.cells):  # May be uneven.
+                vcpus = range(cell, self.vcpus, self.cells)
+                specs |= {
+                    f'hw:numa_cpus.{cell}': ','.join(map(str, vcpus)),
+                    f'hw:numa_mem.{cell}': '16' if cell else str(
+                        80 - 16 * self.cells)}
+            name += f'/{self.cells}'
         number = uuidlib.uuid5(_SPACE, name).int % (1 << 31)
         return objects.Flavor(
             id=number, name=name, flavorid=name, vcpus=self.vcpus,
             memory_mb=64, root_gb=1, ephemeral_gb=0, swap=0,
             vcpu_weight=0, rxtx_factor=1.0, disabled=False, is_public=True,
             extra_specs=specs)
+
+    def topology(self) -> Any:
+        return hardware.numa_get_constraints(
+            self.flavor(), objects.ImageMeta.from_dict({}))
 
     def hints(self) -> dict[str, list[str]]:
         if not self.hinted:
@@ -89,6 +106,7 @@ class Refusal:
 class Cloud:
     """Hosts, schedulers, Placement and the database.
 
+    :ivar cells: NUMA cells of each host; 0 for hosts that publish none
     :ivar pending: builds under way, in the order they were scheduled
     :ivar lost: builds that failed wherever they were tried
     :ivar audits: there is one between a claim and what follows
@@ -97,8 +115,9 @@ class Cloud:
     """
 
     def __init__(self, kernels: Iterable[str], schedulers: int,
-                 clock: clock.Clock) -> None:
+                 clock: clock.Clock, cells: int = 0) -> None:
         self.clock = clock
+        self.cells = cells
         self.context = nova_context.get_admin_context()
         self.placement = placement.Placement()
         self.store = store.Store(self.context)
@@ -137,7 +156,7 @@ class Cloud:
         """A RequestSpec; nothing is sent to hosts that are down."""
         return objects.RequestSpec(
             context=self.context, flavor=wish.flavor(),
-            scheduler_hints=wish.hints(), numa_topology=None,
+            scheduler_hints=wish.hints(), numa_topology=wish.topology(),
             num_instances=count, project_id='p', user_id='u',
             pci_requests=objects.InstancePCIRequests(requests=[]),
             image=objects.ImageMeta(properties=objects.ImageMetaProps()),
@@ -175,6 +194,8 @@ class Cloud:
                 in scheduler.host_manager.view.values()
                 if node.host not in ignore
                 and fits(node.stats, wish)
+                and (not wish.cells
+                     or fits_in_cells(node.stats, wish, self.cells))
                 and self.placement.has_room(node.uuid, amounts)]
 
     def create(self, name: str, wish: Wish, count: int, scheduler: int
@@ -203,7 +224,8 @@ class Cloud:
             vm_state=vm_states.BUILDING, task_state=task_states.SCHEDULING,
             power_state=0, project_id='p', user_id='u', os_type=None,
             image_ref=uuids.image, system_metadata={}, metadata={},
-            resources=None, migration_context=None, numa_topology=None,
+            resources=None, migration_context=None,
+            numa_topology=wish.topology(),
             pci_requests=objects.InstancePCIRequests(
                 instance_uuid=uuid, requests=[]),
             pci_devices=objects.PciDeviceList(objects=[]), deleted=False,
@@ -321,6 +343,16 @@ def fits(stats: Mapping[str, Any], wish: Wish) -> bool:
         return len(used) >= wish.vcpus
     return sum(_in_time(found, cpu, (wish.runtime, wish.period))
                for cpu in range(len(used))) >= wish.vcpus
+
+
+def fits_in_cells(stats: Mapping[str, Any], wish: Wish, cells: int) -> bool:
+    """Whether some order of the cells has room: each order is tried."""
+    found = jsonutils.loads(stats['rt_map'])
+    free = [sum(found['used'][cpu] + wish.ppm <= found['cap'] for cpu in cell)
+            for cell in hosts.cells(cells)]
+    needs = [len(cell.cpuset) for cell in wish.topology().cells]
+    return any(all(map(operator.ge, order, needs))
+               for order in itertools.permutations(free, len(needs)))
 
 
 def _in_time(found: Mapping[str, Any], cpu: int, wanted: tuple[int, int]

@@ -8,6 +8,7 @@ import types
 from typing import Any
 
 import nova.conf
+from nova import objects
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nova_rt.services.compute import tracker
@@ -101,8 +102,29 @@ class Driver(driver.RTLibvirtDriver):
             'vcpus': PCPUS, 'memory_mb': 1 << 20, 'local_gb': 1 << 10,
             'vcpus_used': 0, 'memory_mb_used': 0, 'local_gb_used': 0,
             'hypervisor_type': 'LXC', 'hypervisor_version': 1,
-            'cpu_info': '', 'numa_topology': None,
+            'cpu_info': '',
+            'numa_topology': topology(self._rt_host.cells),
             'disk_available_least': 1 << 10, 'supported_instances': []}
+
+
+def cells(count: int) -> list[set[int]]:
+    """The pCPUs of each NUMA cell."""
+    size = PCPUS // count
+    return [set(range(number * size, (number + 1) * size))
+            for number in range(count)]
+
+
+def topology(count: int) -> Any:
+    """What a host with so many cells publishes; None for 0."""
+    if not count:
+        return None
+    return objects.NUMATopology(cells=[
+        objects.NUMACell(
+            id=number, cpuset=cpus, pcpuset=set(), memory=1 << 18,
+            cpu_usage=0, memory_usage=0, pinned_cpus=set(), siblings=[],
+            mempages=[objects.NUMAPagesTopology(
+                size_kb=4, total=1 << 26, used=0)], socket=0)
+        for number, cpus in enumerate(cells(count))])._to_json()
 
 
 class _Connection:
@@ -136,6 +158,7 @@ class Host:
         self.guests = emulated.Guests(self.kernel)
         self.domains: dict[str, Domain] = {}
         self._cloud = cloud
+        self.cells: int = cloud.cells
         self.restart()
 
     def restart(self, clean: Callable[['Host'], None] | None = None

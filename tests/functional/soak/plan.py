@@ -123,8 +123,11 @@ class Run:
     def _wish(self, operation: Operation) -> rt_cloud.Wish:
         draw = operation.draw >> 8
         runtime, period = PAIRS[draw % len(PAIRS)]
-        return rt_cloud.Wish(runtime, period, 1 + (draw >> 8) % 5 % 4,
-                             hinted=not (draw >> 12) % 4)
+        vcpus = 1 + (draw >> 8) % 5 % 4
+        cells = (draw >> 16) % (self.cloud.cells + 1)
+        return rt_cloud.Wish(runtime, period, vcpus,
+                             hinted=not (draw >> 12) % 4,
+                             cells=min(cells, vcpus))
 
     # What is done; None where there was nothing to do it to.
 
