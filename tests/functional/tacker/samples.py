@@ -11,8 +11,12 @@ SAMPLES = Path(__file__).parents[3] / 'tosca-samples'
 IMAGE = 'lxc-busybox'
 
 #: Extra specs of the flavors that the cloud has.
-FLAVORS = {'flavor_rt1': {'hw:cpu.rt_runtime_us': '60000',
-                          'hw:cpu.rt_period_us': '100000'}}
+FLAVORS = {
+    'flavor_rt1': {'hw:cpu.rt_runtime_us': '60000',
+                   'hw:cpu.rt_period_us': '100000'},
+    'hv.rt': {'hw:numa_nodes': '1', 'hw:mem_page_size': 'large',
+              'hw:cpu.rt_runtime_us': '6000',
+              'hw:cpu.rt_period_us': '10000'}}
 
 #: Legacy VNFDs, with runtime and period of each VDU.
 LEGACY: dict[str, dict[str, list[int] | None]] = {
@@ -32,6 +36,7 @@ PACKAGES = {
     'devstack': 'devstack/package',
     'sol001-hints': 'sol001-hints/package',
     'sol001-flavor': 'sol001-flavor/package',
+    'sol001-high-performance': 'sol001-high-performance/package',
     'sol001-made-flavor': 'sol001-made-flavor/package',
     'sol001-scaling': 'sol001-scaling/package',
     'sol001-individual': 'sol001-individual/package',
@@ -50,6 +55,8 @@ LIVES = (
     ('sol001-hints', 'sol001-hints', 1, ('instantiate', 'heal')),
     ('sol001-hints', 'sol001-hints', 1, ('instantiate-more',)),
     ('sol001-flavor', 'sol001-flavor', 1, ('instantiate',)),
+    ('sol001-high-performance', 'sol001-high-performance', 1,
+     ('instantiate',)),
     ('sol001-made-flavor', 'sol001-made-flavor', 1, ('instantiate',)),
     ('sol001-made-flavor', 'sol001-made-flavor', 1, ('instantiate-both',)),
     ('sol001-scaling', 'sol001-scaling', 2,

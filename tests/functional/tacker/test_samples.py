@@ -105,6 +105,10 @@ class SamplesTest(unittest.TestCase):
         self.assertNotIn('cpu.rt', str(stacks[name]['files']))
         self.assertIn('cpu.rt', str(stacks[f'{name}-both']['files']))
 
+    def test_high_performance(self):
+        self.assert_seen({
+            'sol001-high-performance: instantiate': [[6000, 10000]]})
+
     def test_scaling(self):
         member = [20000, 100000]
         for sample in ('sol001-scaling', 'sol001-individual'):
