@@ -34,7 +34,10 @@ def vet_v1(group: groups.Group, root: groups.Group, cpus: frozenset[int],
         raise numbers.refusal(errno.ENOSPC, path)
 
 
-def vet_v2(root: groups.Group, cpus: frozenset[int], path: str) -> None:
-    """Checks that the CPUs exist; if none fit, the parent's are used."""
-    if not cpus <= root.cpus:
+def vet_v2(possible: int, cpus: frozenset[int], path: str) -> None:
+    """Checks that the CPUs exist; if none fit, the parent's are used.
+
+    :param possible: the number of CPUs, offline ones too
+    """
+    if not cpus <= frozenset(range(possible)):
         raise numbers.refusal(errno.ERANGE, path)

@@ -68,7 +68,7 @@ class Hierarchies(state.State):
             cpusets.vet_v1(group, root, cpus, lambda each: bool(
                 self.inside(each, key)), path)
         else:
-            cpusets.vet_v2(root, cpus, path)
+            cpusets.vet_v2(self.cpus, cpus, path)
         if cpus != group.cpus:
             self.admit_cpus(group, path)
         group.cpus = cpus

@@ -42,4 +42,6 @@ KERNELS = {
     'F3m': Emulated(hcbs_rfc_multi.Kernel, 'hcbs_rfc_multi'),
     'F4': Emulated(rt_max.Kernel, 'rt_max'),
     'F5': Emulated(rt_max_cpuset.Kernel, 'rt_max_cpuset'),
+    'F5-rootless': Emulated(functools.partial(
+        rt_max_cpuset.Kernel, rootless=True), 'rt_max_cpuset'),
 }

@@ -4,9 +4,11 @@
 
 from collections.abc import Iterator
 import errno
+import fractions
 import re
 
 from tests.emulation import clock as virtual
+from tests.emulation import cpusets
 from tests.emulation import groups
 from tests.emulation import hcbs
 from tests.emulation import hcbs_rfc
@@ -22,6 +24,7 @@ FILE = 'cpu.rt.max'
 INTERNAL = 'cpu.rt.internal'
 #: How a budget stores the word.
 MAX = -1
+PPM = 1_000_000
 
 #: sscanf("%20s %llu"), and "%llu" of the first
 _WORDS = re.compile(r'\s*(\S{1,20})(?:\s*([0-9]+))?', re.ASCII)
@@ -35,6 +38,10 @@ class Kernel(kernel.Kernel):
     """A group is ``max``, and runs within an ancestor, or has numbers.
 
     The timer of a server ends with its runtime, so no write kills the kernel.
+
+    :ivar rootless: whether the root group has no file, as the maintainer of
+        control groups asks for; all that the servers of other classes leave
+        is then handed out from the boot on
     """
 
     fragile = False
@@ -43,18 +50,26 @@ class Kernel(kernel.Kernel):
 
     def __init__(self, cpus: int = 4, clock: virtual.Clock | None = None,
                  sysctl: tuple[int, int] = (1_000_000, 1_000_000),
-                 servers_ppm: int = hcbs_rfc.SERVERS_PPM) -> None:
+                 servers_ppm: int = hcbs_rfc.SERVERS_PPM,
+                 rootless: bool = False) -> None:
+        self.rootless = rootless
         super().__init__(cpus, clock, 2, sysctl, servers_ppm)
         self.late_seconds = 0.020
 
     def root_budget(self) -> Budget:
-        return Budget.even(self.columns, 0, 1_000_000)
+        runtime = 0
+        if self.rootless:
+            runtime, period = self.sysctl
+            runtime = runtime * PPM // period - self.servers_ppm
+        return Budget.even(self.columns, runtime, PPM)
 
     def new_budget(self) -> Budget:
         return Budget.even(self.columns, MAX, 0)
 
     def rt_files(self, group: Group) -> tuple[str, ...]:
-        return (FILE,) if group.parent is None else (FILE, INTERNAL)
+        if group.parent is None:
+            return () if self.rootless else (FILE,)
+        return FILE, INTERNAL
 
     def real(self, pair: tuple[int, int]) -> tuple[int, int]:
         return (0, 0) if pair[0] == MAX else pair
@@ -127,6 +142,36 @@ class Kernel(kernel.Kernel):
     def _runs_in(self, group: Group) -> bool:
         context = self.context(group)
         return context.parent is None or scalars.budget_of(context).held
+
+    def trapped(self) -> list[int]:
+        """Returns the real-time tasks that wait where nothing ever runs.
+
+        The group takes a task as long as its context has a runtime on any
+        CPU.  A server of runtime 0 never gives a task away.
+        """
+        with self.guard:
+            return [thread for thread, task in sorted(self.tasks.items())
+                    if task.ending is None and self.is_real_time(task)
+                    and self._waits_for_ever(task)]
+
+    def _waits_for_ever(self, task: groups.Task) -> bool:
+        context = self.context(self.group_of(task))
+        return context.parent is not None and self.starves(
+            context, self.allowed(task))
+
+    def allowed(self, task: groups.Task) -> frozenset[int]:
+        """Returns the CPUs on which a task may run."""
+        cpus = cpusets.effective(self.group_of(task))
+        return cpus & (task.affinity or cpus) or cpus
+
+    def starves(self, context: Group, cpus: frozenset[int]) -> bool:
+        """Returns whether a context has no runtime left for its own tasks."""
+        return rest(context, 0) <= 0
+
+    def exit(self, thread: int) -> None:
+        """Ends a thread, unless it would have to run for that."""
+        if thread not in self.trapped():
+            super().exit(thread)
 
     def within(self, group: Group) -> Iterator[Group]:
         """Yields a group and its descendants with only ``max`` in between."""
@@ -246,6 +291,19 @@ def nearest(group: Group, changed: Group | None = None,
             yield from nearest(child, changed, new)
         else:
             yield child
+
+
+def rest(group: Group, column: int) -> fractions.Fraction:
+    """Returns the exact share that the groups below a group leave."""
+    return share(group, column) - sum(
+        share(child, column) for child in nearest(group))
+
+
+def share(group: Group, column: int) -> fractions.Fraction:
+    """Returns the exact share of a group with numbers."""
+    budget = scalars.budget_of(group)
+    return fractions.Fraction(budget.runtimes[column],
+                              budget.periods[column] or 1)
 
 
 def _word(runtime: int) -> str:

@@ -27,23 +27,33 @@ class Kernel(rt_max.Kernel):
     omitted_us = 0
 
     def rt_files(self, group: Group) -> tuple[str, ...]:
-        return (FILE,) if group.parent is None else (FILE, LOCAL)
+        if group.parent is None:
+            return () if self.rootless else (FILE,)
+        return FILE, LOCAL
 
     def show_local(self, group: Group) -> str:
         return ''.join(self._lines(group))
 
     def _lines(self, group: Group) -> Iterator[str]:
+        cpus = cpusets.effective(group)
         for cpu, (runtime, period) in enumerate(
                 scalars.budget_of(group).pairs()):
             if runtime == MAX:
-                yield f'{cpu} runtime=max period={period}\n'
-                continue
-            rest = share(runtime, period) - sum(
-                share(*_on(child, cpu)) for child in rt_max.nearest(group))
-            yield f'{cpu} runtime={round(rest * period)} period={period}\n'
+                word = 'max' if cpu in cpus else '0'
+                yield f'{cpu} runtime={word} period={period}\n'
+            else:
+                rest = round(rt_max.rest(group, cpu) * period)
+                yield f'{cpu} runtime={rest} period={period}\n'
+
+    def starves(self, context: Group, cpus: frozenset[int]) -> bool:
+        return any(rt_max.rest(context, cpu) <= 0 for cpu in cpus)
 
     def placed(self, group: Group, runtime: int, period: int) -> Budget:
-        if runtime == MAX or group.parent is None:
+        """Returns the budget on the CPUs that the group has now.
+
+        The root group has those that are online.
+        """
+        if runtime == MAX:
             return Budget.even(self.columns, runtime, period)
         cpus = cpusets.effective(group)
         return Budget(
@@ -64,8 +74,27 @@ class Kernel(rt_max.Kernel):
                 raise numbers.refusal(errno.EINVAL, path)
 
     def admit_cpus(self, group: Group, path: str) -> None:
-        if any(rt_max.is_configured(each) for each in group.walk()):
+        """Refuses while numbers are in the group or below; 0 is a number.
+
+        A group without the controller cpu is part of the nearest group that
+        has it: without +cpu in the root group, of the root group, which
+        always has numbers.
+        """
+        if rt_max.is_configured(self.cpu_group(group)) or any(
+                rt_max.is_configured(each) for each in group.walk()):
             raise numbers.refusal(errno.EINVAL, path)
+
+    # Controls.
+
+    def offline(self, cpu: int) -> None:
+        """Takes an idle CPU offline: cpusets leave it, servers stay on it."""
+        with self.guard:
+            self._root_group().cpus -= {cpu}
+
+    def online(self, cpu: int) -> None:
+        """Brings a CPU back; servers stay where they are."""
+        with self.guard:
+            self._root_group().cpus |= {cpu}
 
 
 def share(runtime: int, period: int) -> fractions.Fraction:

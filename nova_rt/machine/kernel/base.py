@@ -3,7 +3,7 @@
 """The base class of kernel interfaces, and the budgets of groups."""
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 import enum
 from typing import Self
@@ -213,6 +213,15 @@ class KernelInterface(abc.ABC):
         interface is *fragile*, this takes as long as a timer of their
         servers can be pending, which is a few of the longest periods that
         the groups had lately.
+        """
+
+    def forbid(self, groups: Iterable[str]) -> None:  # noqa: B027
+        """Keeps real-time tasks out of *groups* until they get a budget.
+
+        The tasks of the groups must be ordinary.  A group that is gone, or
+        that has a budget, stays as it is.  There is nothing to do unless the
+        interface *inherits*: elsewhere a group without a budget takes no
+        real-time tasks.
         """
 
     @abc.abstractmethod

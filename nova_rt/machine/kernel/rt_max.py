@@ -6,10 +6,14 @@ One file has both values.  A group with ``max`` runs its real-time tasks within
 the budget of its nearest ancestor with numbers, or without a reservation if no
 ancestor has numbers.  So the top group of the guests always has numbers, the
 sum of the guests' budgets: a new guest finds no room to run in real time until
-it gets its own budget.  The interface is replicated.
+it gets its own budget.  A group with a runtime of 0 takes no real-time tasks.
+The interface is replicated.
+
+The root group may have no file (its maintainer does not want one there).  Then
+the kernel hands out what the sysctls and its own deadline servers leave.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 import contextlib
 import dataclasses
 import posixpath
@@ -18,6 +22,7 @@ from typing import ClassVar
 from nova_rt.machine.host import cgroup
 from nova_rt.machine.kernel import base
 from nova_rt.machine.kernel import journal as rt_journal
+from nova_rt.machine.kernel import servers
 from nova_rt.machine.kernel import survey as rt_survey
 from nova_rt.machine.kernel import tree
 from nova_rt.machine.kernel import two_files
@@ -40,6 +45,8 @@ class Value:
 
 #: The value of new groups; writing it releases a budget.
 INHERITED = Value(None, 0)
+#: The value of a group that may have no real-time tasks.
+NOTHING = Value(0, tree.PARENT_PERIOD_US)
 
 
 class Max:
@@ -86,11 +93,12 @@ class RtMax(tree.TreeInterface):
 
     def prepare(self, ppm: int) -> None:
         with self._changing([]) as journal:
-            root = Max(self._fs, self._root)
-            if not root.get().runtime_us:
+            # A root without the file hands out more than nothing.
+            if not self._value(self._root).runtime_us:
                 two_files.seed(
                     lambda share: journal.set(
-                        root, Value(share, tree.PARENT_PERIOD_US)),
+                        Max(self._fs, self._root),
+                        Value(share, tree.PARENT_PERIOD_US)),
                     min(ppm, self._limit()))
 
     def settle(self, group: str) -> None:
@@ -100,9 +108,37 @@ class RtMax(tree.TreeInterface):
             self._fs.make(self._path(group))
         super().settle(group)
 
+    def forbid(self, groups: Iterable[str]) -> None:
+        paths = [self._path(group) for group in groups]
+        with self._changing(paths) as journal:
+            for path in paths:
+                with contextlib.suppress(FileNotFoundError):
+                    if Max(self._fs, path).get() == INHERITED:
+                        journal.set(Max(self._fs, path), NOTHING)
+
+    def _value(self, path: str) -> Value:
+        """Returns the value of a group, also of a root without the file."""
+        try:
+            return Max(self._fs, path).get()
+        except FileNotFoundError:
+            if path != self._root:
+                raise
+            return Value(max(0, self._limit() - servers.ppm(
+                self._fs, self._cpus)), tree.PARENT_PERIOD_US)
+
     def _get(self, path: str) -> base.GroupState:
-        value = Max(self._fs, path).get()
+        value = self._value(path)
         return base.GroupState((value.runtime_us or 0,), value.period_us)
+
+    def _set(self, journal: rt_journal.Journal,
+             leaves: Mapping[str, base.GroupState]) -> None:
+        for path in leaves:
+            # A group of 0 has no room for a group below it.
+            for above in super()._parents(path)[1:]:
+                with contextlib.suppress(FileNotFoundError):
+                    if Max(self._fs, above).get() == NOTHING:
+                        journal.set(Max(self._fs, above), INHERITED)
+        super()._set(journal, leaves)
 
     def _put(self, journal: rt_journal.Journal, path: str,
              held: base.GroupState) -> None:
@@ -120,8 +156,7 @@ class RtMax(tree.TreeInterface):
                 # A group that hands out nothing gets 0: with max its tasks
                 # would run within the budget of the root.
                 if Max(self._fs, path).get() == INHERITED:
-                    journal.set(Max(self._fs, path),
-                                Value(0, tree.PARENT_PERIOD_US))
+                    journal.set(Max(self._fs, path), NOTHING)
 
     def _parents(self, path: str) -> list[str]:
         return super()._parents(path)[:1]  # The others stay at max.

@@ -230,3 +230,95 @@ class F5Test(MaxTest):
         self.assertEqual('EINVAL', self.max('/a', 'max 0'))
         self.assertEqual('EBUSY', self.max('/a', '0 100000'))
         self.assert_ok(self.policy(7, base.OTHER), self.max('/a', 'max 0'))
+
+    def test_local_of_max(self) -> None:
+        self.assert_ok(self.cpus('/a', '1'))
+        self.assertEqual(
+            ['0 runtime=0 period=0', '1 runtime=max period=0',
+             '2 runtime=0 period=0', '3 runtime=0 period=0'],
+            self.read('/a', rt_max_cpuset.LOCAL).splitlines())
+
+    def test_without_cpusets(self) -> None:
+        """A group without the files has the CPUs of the group above it."""
+        self.assert_ok(self.cpus('/a', '2'), self.subtree('/a', '-cpuset'),
+                       self.max('/a/b', '10000 100000'))
+        self.assertEqual('ENOENT', self.write('/a/b', 'cpuset.cpus', '2'))
+        self.assertEqual({2: (10_000, 100_000)},
+                         self.kernel.granted()['/a/b'])
+
+    def test_without_the_controller_cpu(self) -> None:
+        """Its cpuset is bound to the numbers of the group above it."""
+        self.assert_ok(self.subtree('/a', '-cpu'),
+                       self.cpus('/a/b', '1'),
+                       self.max('/a', '0 1000000'))
+        self.assertEqual('EINVAL', self.cpus('/a/b', '2'))
+        self.kernel = rt_max_cpuset.Kernel(4, self.clock)
+        self.assert_ok(self.subtree('/', '+cpuset'))
+        self.kernel.mkdir('/x')
+        self.assertEqual('EINVAL', self.cpus('/x', '1'))
+        self.assert_ok(self.subtree('/', '+cpu'), self.cpus('/x', '1'))
+
+    def test_a_controller_that_goes(self) -> None:
+        """The tasks may go anywhere, and the server stays."""
+        self.assert_ok(self.cpus('/a/b', '1'),
+                       self.max('/a/b', '10000 100000'),
+                       self.subtree('/a', '-cpuset'))
+        self.task('/a/b', base.FIFO)
+        self.assertEqual({1}, {*self.kernel.granted()['/a/b']})
+        self.assertEqual([7], self.kernel.trapped())
+        self.assert_ok(self.max('/a/b', '10000 50000'))
+        self.assertEqual({0, 1, 2, 3}, {*self.kernel.granted()['/a/b']})
+        self.assertEqual([], self.kernel.trapped())
+
+    def test_a_task_that_never_runs(self) -> None:
+        """Its group is max, and what is above is spent on its CPU."""
+        self.assert_ok(self.cpus('/a/b', '1'),
+                       self.cpus('/a/c', '1'),
+                       self.max('/a/b', '10000 100000'))
+        self.assertEqual('EINVAL', self.max('/a', '9999 100000'))
+        self.assert_ok(self.max('/a', '10000 100000'))
+        self.task('/a/c')
+        self.assert_ok(self.policy(7, base.FIFO))
+        self.assertEqual([7], self.kernel.trapped())
+        self.kernel.exit(7)
+        self.assertIn(7, self.kernel.tasks)
+        self.assert_ok(self.max('/a/b', '5000 100000'))
+        self.assertEqual([], self.kernel.trapped())
+        self.kernel.exit(7)
+        self.assertNotIn(7, self.kernel.tasks)
+
+    def test_offline(self) -> None:
+        """The cpuset falls back, the server stays until numbers come."""
+        self.assert_ok(self.cpus('/a', '3'), self.max('/a', '10000 100000'))
+        self.kernel.offline(3)
+        self.assertEqual('0-2', self.read('/a', 'cpuset.cpus.effective'))
+        self.assertEqual({3}, {*self.kernel.granted()['/a']})
+        self.assert_ok(self.max('/a', '10000 100000'))
+        self.assertEqual({0, 1, 2}, {*self.kernel.granted()['/a']})
+        self.kernel.online(3)
+        self.assertEqual('3', self.read('/a', 'cpuset.cpus.effective'))
+        self.assertEqual({0, 1, 2}, {*self.kernel.granted()['/a']})
+
+    def test_a_root_that_is_written_while_a_cpu_is_off(self) -> None:
+        self.kernel.offline(3)
+        self.assert_ok(self.max('/', '900000 1000000'))
+        self.kernel.online(3)
+        self.assert_ok(self.cpus('/a', '3'))
+        self.assertEqual('EINVAL', self.max('/a', '10000 100000'))
+        self.assert_ok(self.max('/', '900000 1000000'),
+                       self.max('/a', '10000 100000'))
+
+
+class RootlessTest(MaxTest):
+    """There is no file in the root group."""
+
+    name = 'F5-rootless'
+
+    def prepare(self) -> None:
+        base.EmulationTest.prepare(self)
+
+    def test_after_boot(self) -> None:
+        self.assertEqual('ENOENT', self.max('/', '900000 1000000'))
+        self.assert_ok(self.max('/a', '950000 1000000'))
+        self.assertEqual('EINVAL', self.max('/d', '1000 1000000'))
+        self.assertEqual('EINVAL', self.max('/a', '950001 1000000'))
