@@ -21,6 +21,8 @@ from nova_rt.services.compute import claims
 from nova_rt.services.virt.libvirt import layout
 
 
+#: How often to try to keep the tasks of a guest ordinary.
+_TRIES = 5
 #: The bandwidth that a parent of groups with budgets holds at least, in ppm.
 _LEAST_PPM = 3
 
@@ -61,6 +63,13 @@ class Enforcer(abc.ABC):
     @abc.abstractmethod
     def release(self, pid: int) -> None:
         """Takes the reservation of a running guest back."""
+
+    def withhold(self, pid: int) -> None:  # noqa: B027
+        """Keeps the tasks of a guest without a claim from real time.
+
+        There is nothing to do where the kernel itself refuses real-time
+        policies to guests without a budget.
+        """
 
     @abc.abstractmethod
     def settle(self) -> None:
@@ -180,6 +189,30 @@ class GroupEnforcer(Enforcer):
 
     def release(self, pid: int) -> None:
         self._release(self._layout(pid))
+        self.withhold(pid)
+
+    def withhold(self, pid: int) -> None:
+        """Keeps the tasks of a container without a claim from real time.
+
+        Where groups inherit, they could run in the room that the group of
+        all guests has on a pCPU.  Where that group has nothing left, the
+        kernel takes a real-time task all the same, never runs it, and cannot
+        kill it.  A virtual machine cannot change the policies of its threads.
+        """
+        if not self._interface.inherits:
+            return
+        guest = self._layout(pid)
+        with self._explained(guest):
+            if guest.vcpus or self._interface.group_state(guest.domain).period_us:
+                return
+        for tries_left in reversed(range(_TRIES)):
+            # The guest may make a task real-time again in between.
+            self._make_ordinary(guest)
+            try:
+                return self._interface.forbid([guest.domain])
+            except exception.KernelError:
+                if not tries_left:
+                    raise
 
     def _release(self, guest: layout.Layout) -> None:
         self._make_ordinary(guest)

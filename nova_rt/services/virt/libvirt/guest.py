@@ -36,7 +36,9 @@ class RTGuest(libvirt_guest.Guest):
         claim = self._reservations.claim(self.uuid)
         self._reservations.guard()
         if claim is None:
-            return super().launch(pause=pause)
+            result = super().launch(pause=pause)
+            self._reservations.withhold(self.uuid)
+            return result
         with self._reservations.handling(self.uuid):
             return self._rt_launch(claim, pause)
 

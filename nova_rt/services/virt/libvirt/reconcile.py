@@ -64,6 +64,10 @@ class Reconciler:
 
         :param running: see Enforcer.release_orphans
         """
+        with contextlib.suppress(exception.RTError):
+            # Somebody may have switched controllers of the groups off.  The
+            # last step of the audit reports the error.
+            self._target.guard()
         self._target.note([guest.pid for guest in guests])
         self._corrected = 0
         failures = self._correct_all(guests)
@@ -145,6 +149,8 @@ class Reconciler:
             LOG.warning('Released the CPU reservation of server %s, which '
                         'holds no claim.', guest.uuid)
             self._corrected += 1
+        else:
+            self._target.withhold(guest.pid)
 
     def _holds_one(self, guest: RunningGuest) -> bool:
         for claim in guest.allowed:

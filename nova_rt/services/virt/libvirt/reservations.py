@@ -151,6 +151,17 @@ class Reservations:
             LOG.warning('A server may run in real time without a '
                         'CPU reservation: %s', str(error))
 
+    def withhold(self, uuid: str) -> None:
+        """Keeps a guest without a claim from real time; never raises."""
+        try:
+            if self.enforcer is not None:
+                self.enforcer.withhold(self.pid(uuid))
+        except (exception.KernelError, LookupError, OSError,
+                libvirt.libvirtError) as error:
+            LOG.warning('Server %s may run in real time without a CPU '
+                        'reservation until the next audit: %s', uuid,
+                        str(error))
+
     def release(self, uuid: str) -> None:
         """Releases the budget of a guest before it ends; never raises."""
         if self.enforcer is None or not self.enforcer.releases_early:

@@ -45,9 +45,11 @@ class Starts:
             return False  # The guest has ended already.
         try:
             claim = self._reservations.known(uuid)
-            if claim is not None:
-                self._give(uuid, claim)
-            return claim is not None
+            if claim is None:
+                self._reservations.withhold(uuid)
+                return False
+            self._give(uuid, claim)
+            return True
         except (LookupError, libvirt.libvirtError):
             return False
         except exception.RTError as error:

@@ -14,6 +14,7 @@ from nova_rt.rules import exception
 from nova_rt.services.virt.libvirt import enforcer
 from nova_rt.services.virt.libvirt import layout
 from nova_rt.services.virt.libvirt import reconcile
+from tests.emulation import rt_max
 from tests.emulation import tasks as emulated
 from tests.unit.machine.kernel import base
 from tests.unit.machine.kernel import host as rt_host
@@ -114,6 +115,14 @@ class Host:
         self.claims[pid] = claim
         return pid
 
+    def launch_plain(self, name: str) -> int:
+        """A container without a reservation."""
+        self.log.append(f'launch {name} without a claim')
+        self.enforcer.guard()
+        pid = self.start(name, (), False)
+        self.enforcer.withhold(pid)
+        return pid
+
     def poweroff(self, pid: int) -> None:
         self.log.append(f'poweroff {pid}')
         self.fault = None
@@ -159,15 +168,28 @@ class Host:
         found = {group: held for group, held
                  in rt_host.granted(self.kernel).items()
                  if group not in parents and group != TOP}
+        if isinstance(self.kernel, rt_max.Kernel) and self.kernel.trapped():
+            wrong.append(f'{self.kernel.trapped()} never run')
         if wanted != found:
             wrong.append(f'the kernel grants {found}, claimed is {wanted}')
         if wrong:
             raise rt_host.Broken('\n'.join(wrong))
 
+    def _free(self, pid: int) -> list[str]:
+        """What a container without a claim tries: real time for its init."""
+        init = self.guests.running[pid][1]
+        try:
+            self.kernel.set_policy(init, os.SCHED_FIFO, 1)
+        except PermissionError:
+            return []
+        self.kernel.set_policy(init, os.SCHED_OTHER)
+        return [f'{init} may run in real time without a claim']
+
     def _wrong_tasks(self, pid: int, guest: layout.Layout) -> list[str]:
         found = set(self.real_time(pid))
         if pid not in self.claims:
-            return [f'{found} without a claim'] if found else []
+            wrong = [f'{found} without a claim'] if found else []
+            return wrong if guest.vcpus else wrong + self._free(pid)
         threads = self.guests.running[pid]
         wanted = set(threads[2:] if guest.vcpus else threads[1:])
         # Killed half way, some tasks of a container stay ordinary: it may

@@ -54,6 +54,9 @@ class Reservations:
     def guard(self):
         self.events.append('guard')
 
+    def withhold(self, uuid):
+        self.events.append('withhold')
+
     def starts_paused(self):
         return self._pauses
 

@@ -37,6 +37,8 @@ class Kernel:
         self.inside = {}
         self.high = ()
         self.full = False
+        self.period = 0
+        self.rebels = 0
         self.idle = ['/machine/idle']
 
     def group_of(self, pid, controller):
@@ -93,6 +95,16 @@ class Kernel:
         self.events.append('release')
         for group in groups:
             self.budgets.pop(group, None)
+
+    def group_state(self, group):
+        return kernel_base.GroupState((0,), self.period)
+
+    def forbid(self, groups):
+        self.events.append(f'forbid {groups}')
+        if self.rebels:
+            self.rebels -= 1
+            raise exception.KernelError(interface='fake', group=CONTAINER,
+                                        reason='real-time tasks')
 
     def settle(self, group):
         self.events.append(f'settle {group}')
@@ -262,6 +274,36 @@ class EnforcerTest(base.BaseTestCase):
         self.assertEqual([], self.kernel.events)
         self.on(Kernel(inherits=True)).guard()
         self.assertEqual(['settle /machine'], self.kernel.events)
+
+    def test_withheld(self):
+        """A container finds no room in the group of all guests."""
+        self.on(Kernel(inherits=True)).withhold(PID)
+        self.assertEqual(['ordinary', f"forbid ['{CONTAINER}']"],
+                         self.kernel.events)
+
+    def test_nothing_to_withhold(self):
+        """From a machine, where the kernel does it, or a second time."""
+        for kernel in (Kernel(), Kernel(inherits=True, vcpus=1)):
+            self.on(kernel).withhold(PID)
+            self.assertEqual([], kernel.events)
+        kernel = Kernel(inherits=True)
+        kernel.period = 1_000_000
+        self.on(kernel).withhold(PID)
+        self.assertEqual([], kernel.events)
+
+    def test_a_guest_that_goes_back_to_real_time(self):
+        kernel = Kernel(inherits=True)
+        kernel.rebels = 2
+        self.on(kernel).withhold(PID)
+        self.assertEqual(3, kernel.events.count('ordinary'))
+        kernel.rebels = 99
+        self.assertRaises(exception.KernelError, self.on(kernel).withhold,
+                          PID)
+
+    def test_a_released_guest_gets_no_real_time(self):
+        self.on(Kernel(inherits=True)).release(PID)
+        self.assertEqual('ordinary release ordinary forbid'.split(), [
+            event.split()[0] for event in self.kernel.events])
 
     def test_settle_and_capacity(self):
         self.enforcer.settle()

@@ -59,7 +59,8 @@ class RTGuestTest(base.BaseTestCase):
     def test_no_reservation(self):
         """Nor is it paused; the guard is for it too."""
         self.guest(None, interface=False, pauses=True).launch()
-        self.assertEqual(['guard', 'start 0'], self.driver.events)
+        self.assertEqual(['guard', 'start 0', 'withhold'],
+                         self.driver.events)
 
     def test_not_started_where_the_kernel_has_no_interface(self):
         self.assertRaises(

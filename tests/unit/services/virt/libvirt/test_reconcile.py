@@ -26,6 +26,8 @@ class Kernel:
     def __init__(self, budgets=None):
         self.budgets = budgets or {}
         self.settled = 0
+        self.guarded = 0
+        self.withheld = []
         self.noted = []
         self.warned = []
         self.orphans = []
@@ -58,6 +60,15 @@ class Kernel:
     def settle(self):
         self.settled += 1
 
+    def guard(self):
+        self.guarded += 1
+        if 'guard' in self.broken:
+            raise fakes.refusal()
+
+    def withhold(self, pid):
+        self.bandwidth(pid)
+        self.withheld.append(pid)
+
     def warnings(self):
         return self.warned
 
@@ -87,6 +98,19 @@ class ReconcilerTest(base.BaseTestCase):
         self.assertEqual({1: (100, PERIOD)},
                          self.run_once(kernel, guest(1, 100), guest(2)))
         self.assertEqual(('', 1), (self.log.output, kernel.settled))
+
+    def test_who_has_no_claim_gets_no_real_time(self):
+        kernel = Kernel({1: (100, PERIOD)})
+        self.run_once(kernel, guest(1, 100), guest(2))
+        self.assertEqual([2], kernel.withheld)
+
+    def test_controllers_are_mended_first(self):
+        """Where they cannot be, the last step of the audit says so."""
+        kernel = Kernel()
+        kernel.broken.add('guard')
+        self.run_once(kernel, guest(1, 100))
+        self.assertEqual((1, {1: (100, PERIOD)}),
+                         (kernel.guarded, kernel.budgets))
 
     def test_lost_budget(self):
         self.assertEqual({1: (100, PERIOD)},

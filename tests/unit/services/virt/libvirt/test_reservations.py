@@ -4,6 +4,7 @@
 
 import types
 
+import fixtures
 import libvirt
 from oslo_utils.fixture import uuidsentinel as uuids
 
@@ -35,6 +36,9 @@ class Enforcer:
 
     def settle(self):
         self._note('settle')
+
+    def withhold(self, pid):
+        self._note('withhold', pid)
 
 
 class Domain:
@@ -72,6 +76,7 @@ class ReservationsTest(base.TestCase):
         self.assertIn('cannot enforce CPU reservations', str(error))
         self.assertFalse(self.ours.pins())
         for ask in (self.ours.guard, self.ours.settle,
+                    lambda: self.ours.withhold(uuids.server),
                     lambda: self.ours.release(uuids.server)):
             ask()
         self.assertEqual([], self.target.asked)
@@ -97,6 +102,18 @@ class ReservationsTest(base.TestCase):
     def test_released(self):
         self.ours.release(uuids.server)
         self.assertEqual([('release', 4711)], self.target.asked)
+
+    def test_withheld(self):
+        self.ours.withhold(uuids.server)
+        self.assertEqual([('withhold', 4711)], self.target.asked)
+
+    def test_what_cannot_be_withheld_is_logged(self):
+        log = self.useFixture(fixtures.FakeLogger())
+        self.target.error = fakes.refusal()
+        for uuid in (uuids.server, uuids.off, uuids.gone):
+            self.ours.withhold(uuid)
+        self.assertIn('may run in real time without a CPU reservation until '
+                      'the next audit', log.output)
 
     def test_what_was_refused_or_is_gone_ends_nothing(self):
         self.target.error = fakes.refusal()

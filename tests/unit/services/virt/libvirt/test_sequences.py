@@ -5,6 +5,7 @@
 A failure prints its seed; NOVA_RT_SEED repeats it.
 """
 
+import contextlib
 import dataclasses
 import errno
 import random
@@ -14,6 +15,8 @@ from oslotest import base as oslo_base
 import testscenarios
 
 from nova_rt.rules import exception
+from tests.emulation import rt_max
+from tests.emulation import rt_max_cpuset
 from tests import seeds
 from tests.unit.machine.kernel import base
 from tests.unit.machine.kernel import host as rt_host
@@ -56,9 +59,11 @@ class Sequence:
         name = self.chosen.choice(list(GUESTS))
         pid = self.pids.get(name)
         kind = self.chosen.choices(
-            ('reclaim', 'poweroff', 'end', 'damage', 'orphan'),
-            (50, 15, 15, 15, 5))[0]
-        if pid not in self.host.guests.running:
+            ('reclaim', 'poweroff', 'end', 'damage', 'orphan', 'plain'),
+            (45, 15, 15, 15, 5, 5))[0]
+        if kind == 'plain':
+            self.host.launch_plain('p')
+        elif pid not in self.host.guests.running:
             self._launch(name, *GUESTS[name])
         elif kind == 'poweroff':
             self._killable(pid, self.host.poweroff)
@@ -151,8 +156,48 @@ class Sequence:
     def _damage(self, pid):
         """Somebody takes what a guest has."""
         host = self.host
-        host.enforcer.release(pid)
+        kinds = [self._release]
+        if pid in host.claims:
+            kinds.append(self._halve)
+        if isinstance(host.kernel, rt_max_cpuset.Kernel):
+            kinds += [self._switch_off, self._take_offline]
+        self.chosen.choice(kinds)(pid)
         host.reconcile()
+
+    def _release(self, pid):
+        self.host.enforcer.release(pid)
+
+    def _halve(self, pid):
+        """Somebody writes other numbers, where one file has both."""
+        host = self.host
+        wanted = host.claims[pid].reservation
+        for leaf in host.layout_of(pid).leaves(host.interface):
+            path = f'{base.mount(host.kernel)}{leaf}/cpu.rt.max'
+            if isinstance(host.kernel, rt_max.Kernel):
+                host.kernel.write(
+                    path, f'{max(2, wanted.runtime_us // 2)} '
+                          f'{wanted.period_us}')
+
+    def _switch_off(self, pid):
+        """Somebody switches off cpusets of all guests, where that is free."""
+        kernel = self.host.kernel
+        with contextlib.suppress(OSError):
+            kernel.write(f'{base.mount(kernel)}/machine/'
+                         f'cgroup.subtree_control', '-cpuset')
+
+    def _take_offline(self, pid):
+        """Somebody writes the same numbers while a CPU is away."""
+        host, cpu = self.host, self.chosen.randrange(emulated.CPUS)
+        host.kernel.offline(cpu)
+        if self.chosen.random() < 0.5:
+            for leaf in host.layout_of(pid).leaves(host.interface):
+                path = f'{base.mount(host.kernel)}{leaf}/cpu.rt.max'
+                with contextlib.suppress(OSError):
+                    host.kernel.write(path, host.kernel.read(path))
+        host.reconcile()
+        if self.chosen.random() < 0.5:
+            host.enforcer.settle()
+        host.kernel.online(cpu)
 
 
 class SequenceTest(testscenarios.WithScenarios, oslo_base.BaseTestCase):
