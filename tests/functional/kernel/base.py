@@ -149,12 +149,23 @@ class RealKernelTest(unittest.TestCase):
         self.tops.append(top)
         return top
 
-    @staticmethod
-    def make(group: pathlib.Path, controller: str = 'cpu') -> pathlib.Path:
-        """A new group with the files of a controller."""
-        RealKernelTest.hand_on(group.parent, controller)
+    def make(self, group: pathlib.Path, controller: str = 'cpu'
+             ) -> pathlib.Path:
+        """A new group with the files of a controller.
+
+        It has a cpuset, too, where a budget is on the CPUs of a cpuset.
+        """
+        self.hand_on(group.parent, controller)
+        if self.interface.binds_cpus:
+            self.hand_on(group.parent, 'cpuset')
         group.mkdir()
         return group
+
+    def claimed(self) -> tuple[int, ...]:
+        """The CPUs of a reservation of a group that is not pinned."""
+        if self.interface.binds_cpus:
+            return tuple(sorted(os.sched_getaffinity(0)))
+        return (0,)
 
     @staticmethod
     def hand_on(parent: pathlib.Path, controller: str) -> None:
@@ -195,7 +206,7 @@ class RealKernelTest(unittest.TestCase):
 
     def take_room(self) -> None:
         """Give the scratch group TOP_US, if the others leave as much."""
-        root = self._ratio(self.cpu)
+        root = max(self.interface.group_state('/').ppm) * BW_UNIT // 1_000_000
         used = sum(map(self._ratio, self._groups(self.cpu)))
         if root - used < TOP_US * BW_UNIT // 1_000_000:
             self.fail(f'other groups hold {used} of the {root} units of '
@@ -216,7 +227,8 @@ class RealKernelTest(unittest.TestCase):
 
     def _foreign(self) -> tuple[object, ...]:
         """What nobody else changes while we run."""
-        return (budget(self.cpu), *(
+        # The root group need not have a file.
+        return (self.interface.group_state('/'), *(
             pathlib.Path(tree.SYSCTL.format(name)).read_text()
             for name in ('runtime', 'period')))
 

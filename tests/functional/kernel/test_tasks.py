@@ -41,7 +41,7 @@ class TasksTest(base.RealKernelTest):
 
     def reserve(self) -> None:
         self.interface.reserve({self.group: kernel_base.Budget(
-            {0: self.runtime}, PERIOD)})
+            dict.fromkeys(self.claimed(), self.runtime), PERIOD)})
 
     def make_real_time(self) -> int:
         return self.tasks.make_real_time(
