@@ -378,7 +378,7 @@ class TreeInterface(base.KernelInterface):
                        f'{budget.period_us} us: {rule}')
 
     def _path(self, group: str) -> str:
-        return posixpath.join(self._root, group.strip('/'))
+        return posixpath.join(self._root, group.strip('/')).rstrip('/')
 
     def _tick_us(self) -> int:
         return 0 if ticks.high_resolution(self._fs) else ticks.tick_us()

@@ -203,7 +203,8 @@ class GroupEnforcer(Enforcer):
             return
         guest = self._layout(pid)
         with self._explained(guest):
-            if guest.vcpus or self._interface.group_state(guest.domain).period_us:
+            if guest.vcpus or self._interface.group_state(
+                    guest.domain).period_us:
                 return
         for tries_left in reversed(range(_TRIES)):
             # The guest may make a task real-time again in between.
