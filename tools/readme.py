@@ -23,14 +23,15 @@ KERNELS = ROOT / 'doc/source/kernel/kernels.csv'
 _BEGIN = '.. The table of kernels, by tools/readme.py from kernels.csv.\n'
 _END = '.. The end of the table of kernels.\n'
 
-_HEADER = ('Kernel', 'cgroup', 'VMs', 'Containers', 'Promise', 'Within',
-           'Proven')
+_HEADER = ('Kernel', 'cgroup', 'VMs', 'Containers', 'Sells', 'Promise',
+           'Within', 'Proven')
 #: For each interface: virtual machines, containers, and the promise.
 _GIVES = {
     'sched_deadline': ('SCHED_DEADLINE', 'no', 'guarantee, cap'),
     'rt_group_sched': ('yes', 'yes', 'cap'),
     'hcbs': ('yes', 'yes', 'guarantee, cap'),
     'rt_max': ('yes', 'yes', 'guarantee, cap'),
+    'rt_max_cpuset': ('yes', 'yes', 'guarantee, cap'),
 }
 _NONE = '-'
 _PASSED = 'passed'
@@ -69,8 +70,9 @@ def lines(rows: Iterable[table.Row]) -> Iterator[tuple[str, ...]]:
     for (kernel, cgroup, interface), group in sorted(
             groups.items(), key=lambda pair: (
                 not _DEBIAN.match(pair[0][0]), pair[0])):
-        yield (_name(kernel, group[-1].release), cgroup,
-               *_GIVES.get(interface, ('no', 'no', 'none')),
+        *guests, promise = _GIVES.get(interface, ('no', 'no', 'none'))
+        yield (_name(kernel, group[-1].release), cgroup, *guests,
+               _sells(group), promise,
                _within(group) + _FAILED * ((kernel, cgroup) in failed),
                _proven(group))
 
@@ -82,6 +84,12 @@ def _name(kernel: str, release: str) -> str:
     if debian is None or version is None:
         return _DETAILS.sub('', kernel)
     return f'Debian {debian[1]}, {version[0]}'
+
+
+def _sells(rows: Iterable[table.Row]) -> str:
+    """Returns how much of the CPUs may be reserved: the least of the rows."""
+    return min((row.sells for row in rows if row.sells != _NONE),
+               default=_NONE)
 
 
 def _within(rows: Iterable[table.Row]) -> str:

@@ -45,7 +45,8 @@ def run(args: argparse.Namespace) -> int:
         outside = view.outside
         print(report.as_json(
             results, None if outside else view.detection.name,
-            None if outside else capacity.offered(view).ppm))
+            None if outside else capacity.offered(view).ppm,
+            not outside and capacity.of_each_pcpu(view)))
     else:
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
         print(report.text(results, width))

@@ -40,11 +40,12 @@ def text(results: Sequence[findings.Finding], width: int) -> str:
 
 
 def as_json(results: Sequence[findings.Finding], interface: str | None,
-            capacity_ppm: int | None) -> str:
+            capacity_ppm: int | None, of_each_pcpu: bool) -> str:
     """Returns the findings as JSON.
 
     :param interface: the name of the kernel interface; None without one
-    :param capacity_ppm: what servers may have in all; None where unknown
+    :param capacity_ppm: what servers may have; None where unknown
+    :param of_each_pcpu: whether they may have this on each pCPU, or in all
     """
     counts = _count(results)
     content: dict[str, Any] = {
@@ -57,6 +58,7 @@ def as_json(results: Sequence[findings.Finding], interface: str | None,
                     'ok': counts[findings.Level.OK]},
         'interface': interface,
         'capacity_ppm': capacity_ppm,
+        'of_each_pcpu': of_each_pcpu,
     }
     return json.dumps(content, indent=2)
 

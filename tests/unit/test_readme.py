@@ -13,9 +13,10 @@ _PAGE = ('a\n\n.. The table of kernels, by tools/readme.py from '
 
 
 def row(kernel='debian:13', clock='host', guests='KVM', within='0.0100',
-        proven='KVM', interface='sched_deadline', outcome='passed'):
+        proven='KVM', interface='sched_deadline', outcome='passed',
+        sells='0.90 of each'):
     return table.Row(kernel, '6.12.1-x', 'v2', '2', clock, guests, interface,
-                     '-', '-', within, '-', proven, outcome)
+                     sells, '-', '-', within, '-', proven, outcome)
 
 
 class LinesTest(unittest.TestCase):
@@ -23,7 +24,7 @@ class LinesTest(unittest.TestCase):
     def test_boots_of_a_kernel_are_one_line(self):
         self.assertEqual(
             [('Debian 13, 6.12', 'v2', 'SCHED_DEADLINE', 'no',
-              'guarantee, cap', '0.0003', 'lab, KVM')],
+              '0.90 of each', 'guarantee, cap', '0.0003', 'lab, KVM')],
             list(readme.lines([
                 row(clock='deterministic', within='0.0002', proven='lab'),
                 row(clock='deterministic', within='0.0003', proven='-'),
@@ -49,7 +50,12 @@ class LinesTest(unittest.TestCase):
 
     def test_a_kernel_that_gives_nothing(self):
         line, = readme.lines([row(interface='none')])
-        self.assertEqual(('no', 'no', 'none'), line[2:5])
+        self.assertEqual(('no', 'no', '0.90 of each', 'none'), line[2:6])
+
+    def test_what_it_sells_is_the_least(self):
+        line, = readme.lines([row(sells='-'), row(), row(
+            sells='0.85 of each')])
+        self.assertEqual('0.85 of each', line[4])
 
 
 class PageTest(unittest.TestCase):

@@ -15,8 +15,8 @@ from lab import programs
 from lab import verdict
 
 HEADER = ('Kernel', 'Release', 'cgroup', 'CPUs', 'Clock', 'Guests',
-          'Interface', 'Doctor', 'Conformance', 'Share within', 'Tests',
-          'Proven', 'Outcome')
+          'Interface', 'Sells', 'Doctor', 'Conformance', 'Share within',
+          'Tests', 'Proven', 'Outcome')
 #: The name of the clock, by whether the clock counts instructions.
 CLOCKS = {True: 'deterministic', False: 'host'}
 _NONE = '-'
@@ -36,6 +36,7 @@ class Row(NamedTuple):
     clock: str
     guests: str
     interface: str
+    sells: str
     doctor: str
     conformance: str
     within: str
@@ -92,8 +93,9 @@ def row(label: str, found: verdict.Verdict) -> Row:
     return Row(
         label, found.release or _NONE, found.cgroup, str(found.cpus),
         CLOCKS[found.icount], _list(jobs.GUESTS, found.results),
-        interface or 'none', _doctor(doctor), _levels(conformance),
-        _worst(contents.values()), _tests(found.results),
+        interface or 'none', _sells(doctor), _doctor(doctor),
+        _levels(conformance), _worst(contents.values()),
+        _tests(found.results),
         _list(jobs.PROVES, [one for one in found.results if not one.status]),
         '; '.join(found.deaths[:1]) or found.outcome.name.lower())
 
@@ -116,6 +118,15 @@ def _json(result: jobs.Result) -> dict[str, Any]:
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def _sells(content: dict[str, Any]) -> str:
+    """Returns how much of the CPUs of the machine may be reserved."""
+    ppm = content.get('capacity_ppm')
+    if ppm is None:
+        return _NONE
+    return (f'{ppm / 1_000_000:.2f} '
+            f'{"of each" if content.get("of_each_pcpu") else "in all"}')
 
 
 def _doctor(content: dict[str, Any]) -> str:

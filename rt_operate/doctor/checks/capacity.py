@@ -9,6 +9,8 @@ import functools
 from nova_rt.machine.host import timers
 from nova_rt.machine.kernel import base
 from nova_rt.machine.kernel import groups as kernel_groups
+from nova_rt.rules import reservation
+from rt_operate.doctor.checks import config
 from rt_operate.doctor.checks import deadline
 from rt_operate.doctor.checks import interrupts
 from rt_operate.doctor import findings
@@ -65,9 +67,11 @@ def total(view: doctor_view.View) -> Iterator[findings.Finding]:
     if ppm is None:
         return
     if ppm:
-        scope = ('by all servers together, whichever pCPUs they are on'
-                 if view.interface and view.interface.replicated
-                 else 'on each pCPU')
+        scope = 'by all servers together, whichever pCPUs they are on'
+        if of_each_pcpu(view):
+            pcpus = len(config.chosen(view))
+            scope = (f'on each pCPU, {reservation.decimal(ppm * pcpus)} of '
+                     f'{findings.count(pcpus, "pCPU")} in all')
         yield findings.ok(
             name, f'{findings.share(ppm)} may be reserved {scope}'
             f'{_left(view, ppm)}{_below(view)}.')
@@ -81,6 +85,11 @@ def total(view: doctor_view.View) -> Iterator[findings.Finding]:
             'of the bandwidth.',
             'Take back what they do not need; capacity.others and '
             'deadline.others name them.')
+
+
+def of_each_pcpu(view: doctor_view.View) -> bool:
+    """Tells whether the offer is of each pCPU, and not of all together."""
+    return not (view.interface and view.interface.replicated)
 
 
 def _left(view: doctor_view.View, ppm: int) -> str:

@@ -16,6 +16,7 @@ _DOCTOR = json.dumps({
     'findings': [{'id': 'kernel.interface', 'level': 'problem',
                   'text': 'There is none', 'remedy': None}],
     'summary': {'problems': 1, 'warnings': 0, 'ok': 3}, 'interface': None,
+    'capacity_ppm': 950_000, 'of_each_pcpu': False,
 }, indent=2)
 _CONFORMANCE = json.dumps({'interface': 'hcbs', 'cases': [
     {'case': 'share', 'level': 'kept'}, {'case': 'cap', 'level': 'broken'},
@@ -39,7 +40,7 @@ class RowTest(unittest.TestCase):
                        jobs.Result('kernel', 0, 9, '', 5, 1, 2))
         self.assertEqual(
             ('HCBS', '5.10.1', 'v1', '2', 'host', 'processes', 'hcbs',
-             '1 problems, 0 warnings. There is none',
+             '0.95 in all', '1 problems, 0 warnings. There is none',
              '1 kept, 1 broken (cap)', '0.0012',
              'kernel: 5 passed, 1 failed, 2 skipped', '-', 'passed'),
             table.row('HCBS', found))
@@ -70,7 +71,7 @@ class RowTest(unittest.TestCase):
         found = booted(jobs.Result('doctor', None, 0, '{\n cut'),
                        died=('kernel BUG at x', 'panic'))
         self.assertEqual(
-            ('-', 'none', '-', '-', '-', '-', '-', 'kernel BUG at x'),
+            ('-', 'none', '-', '-', '-', '-', '-', '-', 'kernel BUG at x'),
             table.row('HCBS', found)[5:])
 
 

@@ -73,8 +73,8 @@ OK
                 {'id': 'c', 'level': 'problem', 'text': 'None is.',
                  'remedy': 'Run.'}],
             'summary': {'problems': 1, 'warnings': 0, 'ok': 1},
-            'interface': 'hcbs', 'capacity_ppm': 5,
-        }, json.loads(report.as_json([OK, PROBLEM], 'hcbs', 5)))
+            'interface': 'hcbs', 'capacity_ppm': 5, 'of_each_pcpu': False,
+        }, json.loads(report.as_json([OK, PROBLEM], 'hcbs', 5, False)))
 
 
 class WordsTest(unittest.TestCase):
