@@ -78,12 +78,32 @@ def offline(view: doctor_view.View) -> Iterator[findings.Finding]:
     """Shows the pCPUs that are offline."""
     ids = sorted({*view.host.ids(f'{_CPUS}/present')}
                  - {*view.host.online})
-    if ids:
+    if view.interface is not None and view.interface.binds_cpus:
+        yield _bound(ids)
+    elif ids:
         # This is not a warning, because SMT is switched off in this way.
         yield findings.ok(
             'hardware.offline', f'pCPUs {cpulist.format_ids(ids)} are '
             f'offline; bring them online only while no server has a '
             f'reservation.')
+
+
+def _bound(ids: list[int]) -> findings.Finding:
+    """Returns a finding where budgets are bound to pCPUs.
+
+    :param ids: the pCPUs that are offline
+    """
+    name = 'hardware.offline'
+    if ids:
+        return findings.warning(
+            name, f'pCPUs {cpulist.format_ids(ids)} are offline: this kernel '
+            f'keeps the budgets of servers on these pCPUs, and moves a budget '
+            f'to other pCPUs when somebody writes it again.',
+            f'echo 1 > {_CPUS}/cpuN/online, then restart nova-compute.')
+    return findings.ok(
+        name, 'All pCPUs are online.  Keep them online: on this kernel, '
+        'taking a pCPU offline does not end while a real-time task of a '
+        'server runs there.')
 
 
 CHECKS: dict[str, doctor_view.Check] = {

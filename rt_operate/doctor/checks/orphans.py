@@ -3,12 +3,16 @@
 """Checks for budgets that nobody uses, and room that a guest could take."""
 
 from collections.abc import Iterator
+import posixpath
+import re
 
 from nova_rt.machine.kernel import groups as kernel_groups
 from nova_rt.machine.kernel import tree
 from rt_operate.doctor import findings
 from rt_operate.doctor import view as doctor_view
 
+#: The groups of the threads of a virtual machine.
+_OF_MACHINES = re.compile(r'emulator|(?:vcpu|iothread)[0-9]+')
 _AUDIT = ('Start nova-compute, which corrects this at its start and in each '
           'audit.')
 
@@ -84,8 +88,48 @@ def period(view: doctor_view.View) -> Iterator[findings.Finding]:
             f'so that the share of each group stays the same.')
 
 
+def free(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks that no container without a reservation finds room to take.
+
+    On a pCPU where the group of all guests has room, its real-time tasks
+    would run.  Elsewhere the kernel takes them, never runs them, and cannot
+    kill them.
+    """
+    if (view.groups is None or view.interface is None
+            or not view.interface.inherits):
+        return
+    top = view.groups.get(view.groups.partition)
+    found = [group.path for group in view.groups.below(
+        view.groups.partition) if _is_free(view.groups, group)]
+    if found and top is not None and top.budget:
+        yield findings.warning(
+            'orphans.free', f'Containers without a reservation may run in '
+            f'real time: {findings.first_few(found)}.', _AUDIT)
+    else:
+        yield findings.ok('orphans.free', 'No container without a '
+                          'reservation may run in real time.')
+
+
+def _is_free(groups: kernel_groups.Groups, group: kernel_groups.Group
+             ) -> bool:
+    """Tells whether tasks of a container run within the group of guests.
+
+    Nobody in a virtual machine can change the policy of its threads.
+    """
+    above = group
+    while not above.configured and above.path != groups.partition:
+        found = groups.get(posixpath.dirname(above.path))
+        if found is None:
+            return False
+        above = found
+    return (above.path == groups.partition
+            and not _OF_MACHINES.fullmatch(posixpath.basename(group.path))
+            and groups.occupied(group.path))
+
+
 CHECKS: dict[str, doctor_view.Check] = {
     'orphans.budget': orphans,
     'orphans.room': room,
+    'orphans.free': free,
     'orphans.period': period,
 }

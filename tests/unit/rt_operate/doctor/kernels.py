@@ -28,7 +28,7 @@ def _two(group: str, runtime: str, period: str = '1000000', tasks: str = '',
 
 
 def _max(group: str, value: str, mark: str, tasks: str = '') -> base.Files:
-    mine = {mark: '0 runtime=0 period=0'}
+    mine = {mark: '0 runtime=0 period=0\n1 runtime=0 period=0'}
     return base.put(group, base.V2, tasks, max=value, cpus='0-1',
                     **({} if group == '/' else mine))
 
@@ -60,6 +60,8 @@ F5 = _unified(
     '7.3.0-rc2', _max('/', '900000 1000000', 'local'),
     _max('/machine', '300000 1000000', 'local'),
     {**_max(base.LXC, '30000 100000', 'local', TASKS),
+     f'{base.V2}{base.LXC}/cpu.rt.max.effective.local':
+     '0 runtime=30000 period=100000\n1 runtime=0 period=100000',
      f'{base.V2}{base.LXC}/cpuset.cpus.effective': '0'},
     _max('/system.slice', 'max 0', 'local'))
 

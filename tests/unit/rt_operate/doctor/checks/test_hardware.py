@@ -3,6 +3,7 @@
 """operate.doctor.checks.hardware: what a microsecond of a pCPU is worth."""
 
 from tests.unit.rt_operate.doctor import base
+from tests.unit.rt_operate.doctor import kernels
 
 _CPU = '/sys/devices/system/cpu'
 
@@ -45,6 +46,13 @@ class HardwareTest(base.DoctorTest):
         self.assertNotIn(name, self.examine(base.F1))
         self.assert_ok(self.examine(base.F1, {f'{_CPU}/present': '0-3'}),
                        name, '2-3')
+
+    def test_offline_where_budgets_are_bound_to_pcpus(self):
+        name = 'hardware.offline'
+        self.assert_ok(self.examine(kernels.F5), name, 'Keep them online')
+        self.assert_warns(
+            self.examine(kernels.F5, {f'{_CPU}/present': '0-3'}), name,
+            'pCPUs 2-3 are offline', 'restart nova-compute')
 
     def test_garbage(self):
         found = self.examine(base.F1, {f'{_CPU}/online': '0-x'})

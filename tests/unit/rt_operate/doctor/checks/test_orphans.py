@@ -5,6 +5,7 @@
 from tests.unit.rt_operate.doctor import base
 from tests.unit.rt_operate.doctor import kernels
 
+_FREE = 'orphans.free'
 _BUDGET, _ROOM, _PERIOD = 'orphans.budget', 'orphans.room', 'orphans.period'
 OTHER = '/machine/lxc-8-b.libvirt-lxc'
 
@@ -88,6 +89,36 @@ class OrphansTest(base.DoctorTest):
         found = self.examine(kernels.F5, base.put(
             '/machine', base.V2, max='310000 1000000', local='', cpus='0-1'))
         self.assert_warns(found, _ROOM, '10000 ppm')
+
+    def test_a_container_that_may_run_in_real_time(self):
+        other = {'max': 'max 0', 'cpus': '0-1'}
+        for files, mark in ((kernels.F4, 'internal'), (kernels.F5, 'local')):
+            for group, tasks, seen in (
+                    (OTHER, '9', True), (OTHER, '', False),
+                    (f'{base.LXC}/inner', '9', False),
+                    (f'{OTHER}/vcpu0', '9', False)):
+                with self.subTest(mark, group=group):
+                    layers = [base.put(each, base.V2, tasks if each == group
+                                       else '', **{mark: ''}, **other)
+                              for each in {OTHER, group}]
+                    found = self.examine(files, *layers)
+                    if seen:
+                        self.assert_warns(found, _FREE, f'time: {OTHER}',
+                                          'nova-compute')
+                    else:
+                        self.assert_ok(found, _FREE)
+
+    def test_no_container_may_where_all_of_them_hold_nothing(self):
+        found = self.examine(
+            kernels.F4, base.put('/machine', base.V2, max='0 1000000'),
+            base.put(OTHER, base.V2, '9', max='max 0', internal=''))
+        self.assert_ok(found, _FREE)
+
+    def test_a_group_of_0(self):
+        found = self.examine(kernels.F4, base.put(
+            OTHER, base.V2, '9', max='0 1000000', internal=''))
+        self.assert_ok(found, _FREE)
+        self.assertNotIn(_FREE, self.examine(kernels.F1))
 
     def test_period(self):
         found = self.examine(kernels.F1, base.f1_group(
