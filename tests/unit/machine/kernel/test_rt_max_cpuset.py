@@ -240,6 +240,7 @@ class RootlessTest(testscenarios.WithScenarios, base.KernelTest):
 
     def test_what_the_fair_server_leaves(self) -> None:
         self.assertEqual(950_000, self.ppm())
+        self.assertEqual({950_000}, {*self.interface.group_state('/').ppm})
 
     def test_what_both_servers_leave(self) -> None:
         """The second one is there where sched_ext is."""
