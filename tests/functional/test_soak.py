@@ -37,10 +37,10 @@ SECONDS = float(os.environ.get('NOVA_RT_SHRINK', '60'))
 
 
 class CloudTest(base.TestCase):
-    """Containers; each second host has a runtime for each CPU."""
+    """Containers; on some hosts a budget is on every CPU."""
 
     VIRT_TYPE = 'lxc'
-    KERNELS = ('F1', 'F2m')
+    KERNELS = ('F1', 'F2m', 'F5', 'F5-rootless')
     #: The NUMA cells of each host.
     CELLS = 0
 

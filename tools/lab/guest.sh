@@ -10,6 +10,21 @@ export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export NOVA_RT_CLOUD_PATIENCE=20
 export HOME=/root LANG=C.UTF-8 TMPDIR=/tmp
 
+# Makes directories writable where the root is shared and read-only.
+writable() {
+    mount -t tmpfs -o mode=755 writable /mnt
+    for directory in boot etc lib/modules root var; do
+        mkdir -p "/mnt/$directory"
+        cp -a "/$directory/." "/mnt/$directory"
+        mount --bind "/mnt/$directory" "/$directory"
+    done
+    mkdir -p /mnt/project/.venv
+    mount --bind "$PROJECT/.venv" /mnt/project/.venv
+    mount --rbind /mnt/project "$PROJECT"
+    mount -t tmpfs -o mode=1777 tmp /tmp
+}
+{ true > /root/.writable; } 2>/dev/null || writable
+
 mkdir -p /dev/pts /dev/shm /dev/mqueue
 mount -t devpts -o gid=5,mode=620 devpts /dev/pts
 mount -t tmpfs shm /dev/shm

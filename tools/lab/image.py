@@ -31,6 +31,7 @@ _SIZE = '6G'
 _APART = ('unshare', '--mount', '--pid', '--mount-proc', '--fork',
           '--kill-child')
 _FILE = 'root.ext4'
+_TREE = 'root'
 # Arguments: the Debian as a tar file, a scratch directory, the project, our
 # init and the file to make.
 _BUILD = """
@@ -57,6 +58,28 @@ def find(cache: pathlib.Path) -> pathlib.Path:
         _make(directory, cache)
         _forget_others(directory, cache)
     return disk
+
+
+def tree(disk: pathlib.Path) -> pathlib.Path:
+    """Returns what is on the disk as a directory, which is made once.
+
+    :raises LabError: when the directory cannot be made because a program is
+        missing or the user is not root
+    """
+    directory = disk.with_name(_TREE)
+    if not directory.is_dir():
+        programs.require('debugfs')
+        if os.geteuid():
+            raise programs.LabError(
+                'the root of the machine must be unpacked as root: run '
+                'tools/lab.sh once as root with the same --cache and --root '
+                '9p, or leave out --root')
+        work = disk.with_name(f'{_TREE}-in-progress')
+        programs.run(['rm', '-rf', work])
+        work.mkdir()
+        programs.run(['debugfs', '-R', f'rdump / {work}', disk])
+        work.rename(directory)
+    return directory
 
 
 def _key() -> str:
@@ -92,5 +115,4 @@ def _forget_others(current: pathlib.Path, cache: pathlib.Path) -> None:
     """Removes the old disk of this project, but no disk of other projects."""
     for other in cache.glob(f'root-{_short(str(PROJECT))}-*'):
         if other != current:
-            (other / _FILE).unlink(missing_ok=True)
-            other.rmdir()
+            programs.run(['rm', '-rf', other])

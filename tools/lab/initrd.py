@@ -2,8 +2,8 @@
 
 """Makes the first root of a kernel that has its drivers in modules.
 
-The first root loads the modules for the disk and the shared directory, and
-then switches to the disk.
+The first root loads the modules for the disk and the shared directories, and
+then switches to the disk, or to the directory that is the root.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,9 @@ WANTED = ('virtio_pci', 'virtio_blk', 'crc32c_generic', 'ext4', 'virtio_rng',
 _INIT = """#!/bin/busybox sh
 /bin/busybox mount -t devtmpfs dev /dev
 for module in {modules}; do /bin/busybox insmod /$module; done
-/bin/busybox mount -t ext4 /dev/vda /root || exit 1
+if [ -b /dev/vda ]; then /bin/busybox mount -t ext4 /dev/vda /root
+else /bin/busybox mount -t 9p -o ro,trans=virtio,version=9p2000.L,\
+msize=262144,cache=loose /dev/root /root; fi || exit 1
 /bin/busybox umount /dev
 exec /bin/busybox switch_root /root /init
 """

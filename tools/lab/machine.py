@@ -29,6 +29,9 @@ _KVM_MODEL = ('Opteron_G3,+svm,+npt,+ssse3,+sse4.1,+sse4.2,+popcnt,+invtsc,'
               'x-force-features=on')
 #: MiB for code that QEMU has translated; QEMU's default is 1 GiB.
 _TRANSLATED = 256
+#: The tag of a root that is shared: old and new kernels ask for this name.
+_ROOT = '/dev/root'
+_ROOT_FLAGS = 'trans=virtio,version=9p2000.L,msize=262144,cache=loose'
 #: The NUMA distance of another cell; the distance of the own cell is 10.
 _DISTANCE = 20
 
@@ -45,6 +48,8 @@ class Machine:
     :ivar kvm: whether its CPUs can run KVM guests
     :ivar cells: number of NUMA cells, each with the same CPUs and memory
     :ivar pages: huge pages of 2 MiB in each cell
+    :ivar shares_root: whether its root is a directory that 9p shares and
+        nobody can write, for kernels without a driver for disks
     """
 
     cpus: int = CPUS
@@ -55,22 +60,25 @@ class Machine:
     kvm: bool = False
     cells: int = 1
     pages: int = 0
+    shares_root: bool = False
 
     @property
     def tolerance(self) -> float:
         """Returns how far the share of a busy task may be off, in CPUs."""
         return (KVM_TOLERANCE if self.kvm else TOLERANCE)[self.icount]
 
-    def command(self, kernel: kernels.Kernel, disk: pathlib.Path,
+    def command(self, kernel: kernels.Kernel, root: pathlib.Path,
                 shared: pathlib.Path, console: pathlib.Path) -> list[str]:
-        """Returns the command line of QEMU; QEMU never changes the disk."""
+        """Returns the command line of QEMU; QEMU never changes the root.
+
+        :param root: the disk, or the directory if the machine *shares_root*
+        """
         words = [
             'qemu-system-x86_64', '-cpu', _KVM_MODEL if self.kvm else _MODEL,
             *self._topology(), '-nodefaults', '-no-user-config',
             '-no-reboot', '-display', 'none', '-serial', f'file:{console}',
             '-kernel', str(kernel.image), '-append', self._kernel_line(),
-            '-drive', f'file={_value(disk)},format=raw,if=virtio,snapshot=on,'
-                      'cache=unsafe',
+            *self._root(root),
             '-device', 'virtio-rng-pci', *_share('lab', shared)]
         if self.icount:
             shift = INSTRUCTIONS_NS.index(self.instruction_ns)
@@ -83,13 +91,20 @@ class Machine:
                       '-initrd', str(shared / 'initrd')]
         return words
 
+    def _root(self, root: pathlib.Path) -> list[str]:
+        if self.shares_root:
+            return _share(_ROOT, root, ',readonly=on')
+        return ['-drive', f'file={_value(root)},format=raw,if=virtio,'
+                          'snapshot=on,cache=unsafe']
+
     def _topology(self) -> list[str]:
         """Returns the options that spread CPUs and memory over NUMA cells."""
         each = self.cpus // self.cells
-        words = ['-m', str(self.memory), '-smp', str(self.cpus)]
+        words = ['-m', str(self.memory)]
         if self.cells == 1:
-            return words
-        words[-1] += f',sockets={self.cells},cores={each}'
+            # A kernel without ACPI finds one CPU of each socket.
+            return [*words, '-smp', f'{self.cpus},sockets={self.cpus}']
+        words += ['-smp', f'{self.cpus},sockets={self.cells},cores={each}']
         for cell in range(self.cells):
             size = self.memory // self.cells
             first = cell * each
@@ -104,17 +119,19 @@ class Machine:
 
     def _kernel_line(self) -> str:
         # Without no_timer_check, Linux takes a busy host for a broken APIC.
-        line = ('root=/dev/vda rw console=ttyS0 init=/init panic=1 '
-                'oops=panic tsc=reliable no_timer_check')
+        root = ('root=/dev/vda rw' if not self.shares_root else
+                f'root={_ROOT} ro rootfstype=9p rootflags={_ROOT_FLAGS}')
+        line = (f'{root} console=ttyS0 init=/init panic=1 oops=panic '
+                'tsc=reliable no_timer_check')
         if self.pages:
             line += ' hugepages=' + ','.join(
                 f'{cell}:{self.pages}' for cell in range(self.cells))
         return line
 
 
-def _share(tag: str, directory: pathlib.Path) -> list[str]:
+def _share(tag: str, directory: pathlib.Path, more: str = '') -> list[str]:
     return ['-virtfs', f'local,path={_value(directory)},mount_tag={tag},'
-                       'security_model=none,multidevs=remap']
+                       f'security_model=none,multidevs=remap{more}']
 
 
 def _value(path: pathlib.Path) -> str:

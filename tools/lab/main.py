@@ -79,6 +79,10 @@ def _parser() -> argparse.ArgumentParser:
                         help='number of NUMA cells (default: %(default)s)')
     parser.add_argument('--pages', type=int, default=0, metavar='N',
                         help='number of huge pages of 2 MiB in each cell')
+    parser.add_argument('--root', choices=('disk', '9p'), default='disk',
+                        help='where the root of the machine is: 9p is for '
+                             'kernels that have no driver for the disk, or '
+                             'no ext4 (default: %(default)s)')
     parser.add_argument('--icount', action='store_true',
                         help='use a deterministic clock, for tests of timing')
     parser.add_argument('--instruction', type=int, metavar='NS',
@@ -139,9 +143,11 @@ def _boot(options: argparse.Namespace, boot: series.Boot) -> verdict.Outcome:
     directory = options.cache or cache.default()
     with cache.opened(directory):
         kernel = kernels.find(boot.kernel, directory, options.modules)
-        disk = image.find(directory)
+        root = image.find(directory)
+        if boot.machine.shares_root:
+            root = image.tree(root)
     output = options.output and options.output / boot.directory
-    result = session.Session(kernel, boot.machine, disk, boot.scripts,
+    result = session.Session(kernel, boot.machine, root, boot.scripts,
                              options.timeout, output).run()
     if options.record is not None:
         table.record(options.record, options.label or kernel.name, result)
@@ -173,4 +179,4 @@ def _machine(options: argparse.Namespace) -> machine.Machine:
             f'half of the {options.memory} MiB: give fewer, or more --memory')
     return machine.Machine(cpus, options.memory, options.cgroup,
                            options.icount, options.instruction, options.kvm,
-                           cells, options.pages)
+                           cells, options.pages, options.root == '9p')

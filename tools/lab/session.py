@@ -29,7 +29,7 @@ _CONSOLE = 'console.log'
 class Session:
     """The request for one boot.
 
-    :ivar disk: the disk with the Debian, which is not changed
+    :ivar root: the disk or directory with the Debian, which is not changed
     :ivar scripts: the scripts for bash, one after the other, by name
     :ivar timeout: seconds for the whole boot
     :ivar output: where console and outputs are kept, or None
@@ -37,7 +37,7 @@ class Session:
 
     kernel: kernels.Kernel
     machine: machine.Machine
-    disk: pathlib.Path
+    root: pathlib.Path
     scripts: Sequence[tuple[str, str]]
     timeout: float
     output: pathlib.Path | None = None
@@ -52,7 +52,7 @@ class Session:
             files = self._fill(shared)
             started = time.monotonic()
             in_time = machine.run(
-                self.machine.command(self.kernel, self.disk, shared,
+                self.machine.command(self.kernel, self.root, shared,
                                      shared / _CONSOLE), self.timeout)
             results = self._read(shared, files, in_time,
                                  time.monotonic() - started)

@@ -14,6 +14,7 @@ from typing import Any
 from oslo_serialization import jsonutils
 
 from tests.emulation import rt_group_sched
+from tests.emulation import rt_max_cpuset
 from tests.functional.soak import hosts
 from tests.functional.soak import moves
 
@@ -209,7 +210,22 @@ def _check_parent(host: hosts.Host, group: str,
         need(any(name.startswith(group + '/') for name in granted), group,
              'holds', lanes, 'for nobody')
         return
+    if isinstance(host.kernel, rt_max_cpuset.Kernel):
+        _check_fullest(group, lanes, granted)
+        need(not host.kernel.trapped(), host.name, 'has tasks that never run')
+        return
     _check_tight(group, lanes, granted)
+
+
+def _check_fullest(group: str, lanes: dict[int, tuple[int, int]],
+                   granted: Grants) -> None:
+    """The top one has on each CPU what the fullest needs."""
+    below = [sum(ppm(*own[cpu]) for name, own in granted.items()
+                 if name.startswith(group + '/') and cpu in own)
+             for cpu in lanes]
+    for pair in lanes.values():
+        need(0 < ppm(*pair) <= max(*below, _LEAST_PPM), group, 'holds', pair,
+             'for', below)
 
 
 def _check_tight(group: str, lanes: dict[int, tuple[int, int]],

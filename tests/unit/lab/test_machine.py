@@ -56,6 +56,19 @@ class CommandTest(unittest.TestCase):
         self.assertNotIn('hugepages', words(machine.Machine()))
         self.assertIn('hugepages=0:9', words(machine.Machine(pages=9)))
 
+    def test_each_cpu_is_a_socket(self):
+        """Without ACPI, a kernel finds no second core."""
+        self.assertIn('-smp 4,sockets=4 ', words(machine.Machine(cpus=4)))
+
+    def test_a_root_that_is_shared(self):
+        found = words(machine.Machine(shares_root=True))
+        self.assertNotIn('-drive', found)
+        for part in ('root=/dev/root ro rootfstype=9p',
+                     'mount_tag=/dev/root,security_model=none,'
+                     'multidevs=remap,readonly=on', 'path=/a,,b'):
+            self.assertIn(part, found)
+        self.assertNotIn('readonly', words(machine.Machine()))
+
     def test_no_network(self):
         self.assertIn('-nodefaults', words(machine.Machine()))
         self.assertNotIn('-net', words(machine.Machine()).split())
