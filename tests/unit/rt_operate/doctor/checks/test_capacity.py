@@ -11,6 +11,19 @@ from tests.unit.rt_operate.doctor import kernels
 
 class CapacityTest(base.DoctorTest):
 
+    def test_where_cpusets_do_not_reach_the_guests(self):
+        found = self.examine(kernels.F5, base.put(
+            '/', base.V2, '1', subtree='cpu'))
+        self.assert_problem(
+            found, 'capacity.offered', 'Nothing can be reserved',
+            'of the root group lacks cpuset, so no guest can be kept')
+
+    def test_what_a_host_sells_in_all(self):
+        self.assert_ok(self.examine(kernels.F5), 'capacity.offered',
+                       'on each pCPU, 1.800 of 2 pCPUs in all')
+        self.assert_ok(self.examine(kernels.F4), 'capacity.offered',
+                       'by all servers together')
+
     def test_of_each_interface(self):
         for name, files in kernels.ALL.items():
             with self.subTest(name):
