@@ -179,5 +179,6 @@ def _transactions(seen: transactions.ServerTransactions) -> dict[str, Any]:
                 'role': peer.role.name.lower(), 'port': peer.port,
                 'address': str(peer.address) if peer.address else None,
                 'received': edge.received, 'sent': edge.sent,
+                'unclear': edge.unclear,
                 'took_ns': _times(edge.took)}
                 for peer, edge in seen.edges.items()]}

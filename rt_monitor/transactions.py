@@ -51,20 +51,26 @@ class Edge:
     :ivar received: bytes that the server has read
     :ivar sent: bytes that the server has given to the kernel
     :ivar took: the times that transactions took
+    :ivar unclear: exchanges on connections that cannot be read as one
+        request after another, for example with TLS; they are not in *took*.
+        Where this is not 0, the rate and the times are not those of all
+        requests.
     """
 
     received: int = 0
     sent: int = 0
     took: histogram.Histogram = histogram.Histogram()
+    unclear: int = 0
 
     def __add__(self, other: 'Edge') -> 'Edge':
         return Edge(self.received + other.received, self.sent + other.sent,
-                    self.took + other.took)
+                    self.took + other.took, self.unclear + other.unclear)
 
     def since(self, before: 'Edge') -> 'Edge':
         """Returns the counts since an earlier look."""
         return Edge(self.received - before.received, self.sent - before.sent,
-                    self.took.since(before.took))
+                    self.took.since(before.took),
+                    self.unclear - before.unclear)
 
 
 @dataclasses.dataclass(frozen=True)
