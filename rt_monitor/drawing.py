@@ -18,7 +18,8 @@ def _edges(graph: monitor_graph.Graph, percentile: float
     return [{'from': asks, 'to': answers, 'port': port, **{
         role.name.lower(): {
             'count': edge.took.count, 'received': edge.received,
-            'sent': edge.sent, 'mean_ns': edge.took.mean_ns,
+            'sent': edge.sent, 'unclear': edge.unclear,
+            'mean_ns': edge.took.mean_ns,
             'took_ns': edge.took.quantile_ns(percentile)}
         for role, edge in ends.items()}}
         for (asks, answers, port), ends in graph.edges.items()]
@@ -35,6 +36,7 @@ def as_json(graph: monitor_graph.Graph, percentile: float) -> str:
         'saturation': {name: None if first is None else {
             'rate_hz': first[0], 'server': first[1]}
             for name, first in graph.saturation.items()},
+        'unclear': dict(graph.unclear),
         'critical_path': monitor_graph.critical_path(graph, percentile),
         'servers': {uuid: {
             'name': vertex.name, 'cpus': vertex.centre.used_cpus,
@@ -51,7 +53,13 @@ def text(graph: monitor_graph.Graph, percentile: float) -> str:
     :param percentile: the quantile of the times at the edges, from 0 to 1
     """
     names = {uuid: vertex.name for uuid, vertex in graph.vertices.items()}
-    lines = [f'Requests from outside: {graph.arrival_rate_hz:.1f} a second.']
+    lines = [f'{names.get(uuid, uuid)}: {count} exchanges are unclear (TLS, '
+             f'HTTP/2, requests that overtake each other); without them '
+             f'there is no rate, no saturation and no critical path.'
+             for uuid, count in graph.unclear.items()]
+    if graph.arrival_rate_hz is not None:
+        lines.append(f'Requests from outside: '
+                     f'{graph.arrival_rate_hz:.1f} a second.')
     for name, first in graph.saturation.items():
         if first:
             rate_hz, uuid = first
@@ -72,10 +80,12 @@ def text(graph: monitor_graph.Graph, percentile: float) -> str:
     for (asks, answers, port), ends in graph.edges.items():
         edge = ends.get(transactions.Role.SERVER) or ends[
             transactions.Role.CLIENT]
-        lines.append(
-            f'{names.get(asks, asks)} -> {names.get(answers, answers)}:'
-            f'{port}: {edge.took.count} requests, p{percentile * 100:g} '
-            f'{edge.took.quantile_ns(percentile) / _MS_NS:.3f} ms')
+        at = '' if port is None else f':{port}'
+        what = (f'{edge.unclear} unclear exchanges' if edge.unclear else
+                f'{edge.took.count} requests, p{percentile * 100:g} '
+                f'{edge.took.quantile_ns(percentile) / _MS_NS:.3f} ms')
+        lines.append(f'{names.get(asks, asks)} -> '
+                     f'{names.get(answers, answers)}{at}: {what}')
     return '\n'.join(lines)
 
 

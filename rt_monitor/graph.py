@@ -43,18 +43,25 @@ class Vertex:
 class Graph:
     """The transactions between servers of this host and their peers.
 
-    :ivar edges: what each end saw, by (client, server, port)
-    :ivar arrival_rate_hz: lambda, the requests per second from outside
+    :ivar edges: what each end saw, by (client, server, port); the port is
+        None for peers beyond the bounds
+    :ivar arrival_rate_hz: lambda, the requests per second from outside; None
+        where some exchanges are unclear
     :ivar saturation: the rate at which the first server saturates, and its
         UUID: by the cores that servers can use, and by the reservation where
-        that is tighter; None where no server saturates
+        that is tighter; None where no server saturates, and where some
+        exchanges are unclear
+    :ivar unclear: the exchanges of servers that cannot be told apart as
+        requests, by UUID; where there are any, no number that needs all
+        requests is computed
     """
 
     vertices: Mapping[str, Vertex]
-    edges: Mapping[tuple[str, str, int],
+    edges: Mapping[tuple[str, str, int | None],
                    Mapping[transactions.Role, transactions.Edge]]
-    arrival_rate_hz: float
+    arrival_rate_hz: float | None
     saturation: Mapping[str, tuple[float, str] | None]
+    unclear: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def directed(self, percentile: float) -> networkx.DiGraph:
         """Returns the slowest edge of each pair of vertices, in ns.
@@ -84,11 +91,11 @@ def build(look: monitor_snapshot.Snapshot, cores: int) -> Graph:
     """
     owners = {address: uuid for uuid, server in look.servers.items()
               for address in server.addresses}
-    edges: dict[tuple[str, str, int],
+    edges: dict[tuple[str, str, int | None],
                 dict[transactions.Role, transactions.Edge]] = {}
     for uuid, seen in look.answered.items():
-        for peer, edge in seen.edges.items():
-            if not edge.took.count:
+        for peer, edge in seen.peers.items():
+            if not edge.took.count and not edge.unclear:
                 continue
             other = str(peer.address) if peer.address else OTHERS
             other = owners.get(other, other)
@@ -97,23 +104,30 @@ def build(look: monitor_snapshot.Snapshot, cores: int) -> Graph:
             both = edges.setdefault((*ends, peer.port), {})
             both[peer.role] = both.get(peer.role,
                                        transactions.Edge()) + edge
-    rate = _outside(look, edges)
-    centres = {uuid: _centre(look, uuid, cores) for uuid in look.usages}
+    unclear = {uuid: count for uuid, seen in look.answered.items()
+               if (count := sum(seen.total(role).unclear
+                                for role in transactions.Role))}
+    rate = None if unclear else _outside(look, edges)
+    centres = {uuid: _centre(look, uuid, cores) for uuid in look.seen}
     vertices = {uuid: Vertex(
         _name(look.servers.get(uuid), uuid), centre,
         operational.demand_s(centre.utilization, rate) if rate else None,
         _own_s(look, uuid)) for uuid, centre in centres.items()}
     return Graph(vertices, edges, rate, {
-        'cores': operational.saturation_rate_hz(
-            {uuid: centre.utilization for uuid, centre in centres.items()},
-            rate),
-        'reservation': operational.saturation_rate_hz(
-            {uuid: centre.tightest for uuid, centre in centres.items()},
-            rate)})
+        'cores': _saturation({uuid: centre.utilization
+                              for uuid, centre in centres.items()}, rate),
+        'reservation': _saturation({uuid: centre.tightest for uuid, centre
+                                    in centres.items()}, rate)}, unclear)
 
 
-def _outside(look: monitor_snapshot.Snapshot,
-             edges: Mapping[tuple[str, str, int], Mapping[
+def _saturation(used: Mapping[str, float], rate: float | None
+                ) -> tuple[float, str] | None:
+    return None if rate is None else operational.saturation_rate_hz(
+        used, rate)
+
+
+def _outside(look: monitor_look.Look,
+             edges: Mapping[tuple[str, str, int | None], Mapping[
                  transactions.Role, transactions.Edge]]) -> float:
     """Returns the requests per second of peers that are not servers here."""
     return sum(ends[transactions.Role.SERVER].took.count
@@ -137,7 +151,8 @@ def _name(server: servers.Watched | None, uuid: str) -> str:
 
 def _own_s(look: monitor_snapshot.Snapshot, uuid: str) -> float | None:
     seen = look.answered.get(uuid)
-    count = seen.total(transactions.Role.SERVER).took.count if seen else 0
+    total = seen.total(transactions.Role.SERVER) if seen else None
+    count = total.took.count if total and not total.unclear else 0
     if not count:
         return None
     return look.usages[uuid].whole.totals.ran / 1e9 / count
@@ -148,10 +163,13 @@ def critical_path(graph: Graph, percentile: float) -> list[str]:
 
     This is the widest path, as in the paper, over all entries (vertices that
     no other asks) and ends (vertices that ask no other).  Of equally wide
-    paths, the longest one is returned.
+    paths, the longest one is returned.  Where some exchanges are unclear, the
+    path is empty.
 
     :param percentile: the quantile of the times at the edges, from 0 to 1
     """
+    if graph.unclear:
+        return []
     directed = graph.directed(percentile)
     entries = [vertex for vertex, count in directed.in_degree() if not count]
     ends = {vertex for vertex, count in directed.out_degree() if not count}

@@ -120,6 +120,14 @@ class Histogram:
         return Histogram(joined.to_bytes(_COUNTS.size, sys.byteorder),
                          how(self.sum_ns, other.sum_ns))
 
+    def without(self, part: 'Histogram') -> 'Histogram':
+        """Returns the rest of the times; a bucket never has less than 0."""
+        whole, known = (_COUNTS.unpack(times.data) for times in (self, part))
+        return Histogram.of(
+            (max(0, count - of_part) for count, of_part in
+             zip(whole, known, strict=True)),
+            max(0, self.sum_ns - part.sum_ns))
+
     def quantile_ns(self, part: float) -> float:
         """Returns a quantile of the times; 0 if there are none.
 

@@ -72,8 +72,6 @@ def _monitor(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
         'Switches of tasks for which the kernel sent no event.')
     unseen.add(look.missed_switches, {})
     yield from (sources, watched, beyond, unseen)
-    if look.network is not None:
-        yield from _network(look.network)
     if look.request_stats is not None:
         yield from _http(look.request_stats)
     if look.failed_pushes is not None:
@@ -82,18 +80,7 @@ def _monitor(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
                               look.failed_pushes))
 
 
-def _network(stats: transactions.TransactionStats
-             ) -> Iterator[exposition.Family]:
-    return _counters(
-        ('late_connections_total', 'Connections that were open before the '
-         'monitor began to watch their server.', stats.late),
-        ('peers_beyond_total', 'Transactions with peers beyond the bounds.',
-         stats.beyond),
-        ('missing_transactions_total', 'Transactions that are missing because '
-         'there was no room for them.', stats.full))
-
-
-def _http(stats: http.HttpStats) -> Iterator[exposition.Family]:
+def _http(stats: http.Stats) -> Iterator[exposition.Family]:
     return _counters(
         ('paths_beyond_total', 'HTTP requests whose path is beyond the '
          'bounds.', stats.beyond),
@@ -201,19 +188,32 @@ def _transactions(look: monitor_snapshot.Snapshot
         f'{_SERVER}received_bytes_total', 'counter', 'Bytes read over TCP.')
     sent = exposition.Family(
         f'{_SERVER}sent_bytes_total', 'counter', 'Bytes sent over TCP.')
+    unclear = exposition.Family(
+        f'{_SERVER}unclear_exchanges_total', 'counter', 'Exchanges on TCP '
+        'connections that cannot be read as one request after another; the '
+        'transactions are then not all requests.')
+    late = exposition.Family(
+        f'{_SERVER}late_connections_total', 'counter', 'Connections that were '
+        'open before the monitor began to watch the server.')
+    beyond = exposition.Family(
+        f'{_SERVER}peers_beyond_total', 'counter', 'Transactions with peers '
+        'beyond the places of the server.')
     for uuid, seen in look.answered.items():
+        late.add(seen.stats.late, _labels(uuid))
+        beyond.add(seen.stats.beyond, _labels(uuid))
         for role in transactions.Role:
             total = seen.total(role)
             if not total.received and not total.sent:
                 continue
             labels = {**_labels(uuid), 'role': role.name.lower()}
             took.add(total.took, labels)
+            unclear.add(total.unclear, labels)
             received.add(total.received, labels)
             sent.add(total.sent, labels)
         waiting.add(seen.waiting, _labels(uuid))
         first.add(seen.first, _labels(uuid))
-    yield from (received, sent, *took.families, *waiting.families,
-                *first.families)
+    yield from (received, sent, unclear, late, beyond, *took.families,
+                *waiting.families, *first.families)
 
 
 def _requests(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:

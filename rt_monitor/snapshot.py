@@ -68,8 +68,8 @@ class Snapshot:
         have started again, as they do when its vCPUs change
     :ivar missed_switches: switches of tasks for which the kernel sent no event
     :ivar answered: transactions by UUID
-    :ivar network: how many transactions are missing or not told apart; None
-        without the sources of transactions
+    :ivar network: how many transactions of all servers are not told apart;
+        None without the sources of transactions
     :ivar datagrams: datagrams of servers with network interfaces, by UUID
     :ivar energy_uj: energy by UUID, power.HOST and power.IDLE; empty without
         meters
@@ -197,8 +197,12 @@ class Monitor:
         for attacher in self._attachers:
             attacher.follow(running)
 
-    def read(self) -> Snapshot:
-        """Reads all sources and returns the counts since the start."""
+    def look(self, with_edges: bool = True) -> Look:
+        """Reads all sources and returns the counts since the start.
+
+        :param with_edges: whether to read what passed between a server and
+            each of its peers, which no metric has
+        """
         now, register = time.monotonic(), self._register
         result = Snapshot(now, now - self._begun_s, self.sources,
                           dict(register.servers), beyond=register.beyond,
@@ -223,8 +227,8 @@ class Monitor:
                 request_stats=self._paths.stats())
         for source in (self._network, self._taps):
             if source:
-                result = _with_network(result, source.read(register),
-                                       source.stats())
+                result = _with_network(
+                    result, source.read(register, with_edges))
         return result
 
     def close(self) -> None:
@@ -254,14 +258,13 @@ def _work(look: Snapshot, host: Mapping[int, waits.Counts]
             for name, cpus in everybody.items()}
 
 
-def _with_network(look: Snapshot,
-                  answered: Mapping[str, transactions.ServerTransactions],
-                  stats: transactions.TransactionStats) -> Snapshot:
+def _with_network(look: Look, answered: Mapping[str, transactions.Seen]
+                  ) -> Look:
     """Adds the transactions of one more source to a look."""
     before = look.answered
     return dataclasses.replace(
-        look,
-        network=(look.network or transactions.TransactionStats()) + stats,
+        look, network=sum((seen.stats for seen in answered.values()),
+                          look.network or transactions.Stats()),
         answered={**before, **{
             uuid: before[uuid] + seen if uuid in before else seen
             for uuid, seen in answered.items()}})

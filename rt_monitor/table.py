@@ -20,6 +20,8 @@ _HEADINGS = ('SERVER', 'NAME', 'CPU', 'RESERVED', 'USED', 'EXHAUSTED',
              'THROTTLED', 'LOST', 'WAIT p50', 'p99', 'REQUESTS', 'TOOK p99')
 _QUANTILES = (0.5, 0.99)
 _NAME = 24
+#: Stands for the rate of a server where some exchanges are unclear.
+_UNCLEAR = 'unclear'
 
 
 def text(look: monitor_snapshot.Snapshot) -> str:
@@ -77,7 +79,10 @@ def _answers(look: monitor_snapshot.Snapshot, uuid: str) -> tuple[str, str]:
     seen = look.answered.get(uuid)
     if seen is None:
         return '-', '-'
-    took = seen.total(transactions.Role.SERVER).took
+    total = seen.total(transactions.Role.SERVER)
+    if total.unclear:
+        return _UNCLEAR, '-'
+    took = total.took
     return f'{took.count / look.span_s:.1f}/s', _ms(took, _QUANTILES[-1])
 
 
@@ -101,7 +106,13 @@ def _requests(look: monitor_snapshot.Snapshot) -> Iterator[str]:
                        f'{_ms(took, 0.5)}, p99 {_ms(took, 0.99)}')
 
 
-def _notes(look: monitor_snapshot.Snapshot) -> Iterator[str]:
+def _notes(look: monitor_look.Look) -> Iterator[str]:
+    for uuid, seen in look.answered.items():
+        total = seen.total(transactions.Role.SERVER)
+        if total.unclear:
+            yield (f'{uuid}: {total.unclear} exchanges cannot be told apart '
+                   f'as requests (TLS, HTTP/2, requests that overtake each '
+                   f'other); {total.took.count} requests can.')
     for source in look.sources:
         if source.reason:
             yield f'Without {source.name}: {source.reason}.'
@@ -175,10 +186,17 @@ def _exchanges(seen: http.ServerRequests) -> list[dict[str, Any]]:
 def _transactions(seen: transactions.ServerTransactions) -> dict[str, Any]:
     return {'request_wait_ns': _times(seen.waiting),
             'first_byte_ns': _times(seen.first),
+            'late_connections': seen.stats.late,
+            'peers_beyond': seen.stats.beyond,
+            **{role.name.lower(): _traffic(seen.total(role))
+               for role in transactions.Role},
             'peers': [{
                 'role': peer.role.name.lower(), 'port': peer.port,
                 'address': str(peer.address) if peer.address else None,
-                'received': edge.received, 'sent': edge.sent,
-                'unclear': edge.unclear,
-                'took_ns': _times(edge.took)}
-                for peer, edge in seen.edges.items()]}
+                **_traffic(edge)}
+                for peer, edge in seen.peers.items()]}
+
+
+def _traffic(edge: transactions.Edge) -> dict[str, Any]:
+    return {'received': edge.received, 'sent': edge.sent,
+            'unclear': edge.unclear, 'took_ns': _times(edge.took)}

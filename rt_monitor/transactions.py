@@ -12,14 +12,22 @@ import dataclasses
 import enum
 import ipaddress
 import struct
+from typing import TypeVar
 
 from rt_monitor import histogram
 from rt_monitor import objects
 from rt_monitor import servers as monitor_servers
 
+_Key = TypeVar('_Key')
+#: ``struct edge_key``: server, role, port, peer.
 _KEY = struct.Struct('=IHH16s')
-_BYTES = struct.Struct('=QQ')
-_STATS = struct.Struct('=QQQ')
+#: ``struct edge`` before its traffic: begun, place.
+_EDGE = struct.Struct('=QQ')
+#: ``struct traffic`` before its times: in, out, unclear.
+_TRAFFIC = struct.Struct('=QQQ')
+#: The end of ``struct sums``: late, beyond.
+_STATS = struct.Struct('=QQ')
+_TRAFFIC_SIZE = _TRAFFIC.size + histogram.SIZE
 
 
 class Role(enum.Enum):
@@ -36,12 +44,13 @@ class Peer:
     :ivar role: the role of the server itself
     :ivar address: the address of the peer; None for all peers beyond the
         bounds
-    :ivar port: the port of the service, at whichever end the service is
+    :ivar port: the port of the service, at whichever end the service is;
+        None for all peers beyond the bounds
     """
 
     role: Role
     address: ipaddress.IPv4Address | ipaddress.IPv6Address | None
-    port: int
+    port: int | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,12 +64,14 @@ class Edge:
         request after another, for example with TLS; they are not in *took*.
         Where this is not 0, the rate and the times are not those of all
         requests.
+    :ivar begun: a number that differs once the counts have started again
     """
 
     received: int = 0
     sent: int = 0
     took: histogram.Histogram = histogram.Histogram()
     unclear: int = 0
+    begun: int = dataclasses.field(default=0, compare=False)
 
     def __add__(self, other: 'Edge') -> 'Edge':
         return Edge(self.received + other.received, self.sent + other.sent,
@@ -68,64 +79,98 @@ class Edge:
 
     def since(self, before: 'Edge') -> 'Edge':
         """Returns the counts since an earlier look."""
+        if self.begun != before.begun:
+            return self
         return Edge(self.received - before.received, self.sent - before.sent,
                     self.took.since(before.took),
-                    self.unclear - before.unclear)
+                    self.unclear - before.unclear, self.begun)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stats:
+    """How many transactions are not told apart.
+
+    :ivar late: connections that were open before their server was watched
+    :ivar beyond: transactions with peers beyond the bounds
+    """
+
+    late: int = 0
+    beyond: int = 0
+
+    def __add__(self, other: 'Stats') -> 'Stats':
+        return Stats(self.late + other.late, self.beyond + other.beyond)
+
+    def since(self, before: 'Stats') -> 'Stats':
+        """Returns the counts since an earlier look."""
+        return Stats(self.late - before.late, self.beyond - before.beyond)
 
 
 @dataclasses.dataclass(frozen=True)
 class ServerTransactions:
     """The transactions of a server.
 
-    :ivar edges: the transactions by peer
+    :ivar edges: the transactions by peer, as far as the server has places
+        for its peers
     :ivar waiting: the times from the arrival of a request to its first read,
         in the role of the server
     :ivar first: the times from the arrival of a request to the first byte of
         its answer, in the role of the server
+    :ivar sums: all transactions by role, whether they have an edge or not;
+        empty: all transactions have one
     """
 
     edges: Mapping[Peer, Edge] = dataclasses.field(default_factory=dict)
     waiting: histogram.Histogram = histogram.Histogram()
     first: histogram.Histogram = histogram.Histogram()
+    sums: Mapping[Role, Edge] = dataclasses.field(default_factory=dict)
+    stats: Stats = Stats()
 
     def total(self, role: Role) -> Edge:
         """Returns the transactions with all peers together, in this role."""
+        if self.sums:
+            return self.sums.get(role, Edge())
         return sum((edge for peer, edge in self.edges.items()
                     if peer.role is role), Edge())
 
-    def __add__(self, other: 'ServerTransactions') -> 'ServerTransactions':
-        return ServerTransactions({peer: self.edges.get(peer, Edge())
-                                   + other.edges.get(peer, Edge())
-                                   for peer in {**self.edges, **other.edges}},
-                                  self.waiting + other.waiting,
-                                  self.first + other.first)
+    @property
+    def peers(self) -> Mapping[Peer, Edge]:
+        """The edges and, if there are others, a peer for all of them."""
+        found = dict(self.edges)
+        for role, whole in self.sums.items() if self.stats.beyond else ():
+            known = sum((edge for peer, edge in self.edges.items()
+                         if peer.role is role), Edge())
+            rest = Edge(whole.received - known.received,
+                        whole.sent - known.sent,
+                        whole.took.without(known.took),
+                        whole.unclear - known.unclear)
+            if rest.took.count or rest.unclear:
+                found[Peer(role, None, None)] = rest
+        return found
+
+    def __add__(self, other: 'Seen') -> 'Seen':
+        return Seen(_joined(self.edges, other.edges),
+                    self.waiting + other.waiting, self.first + other.first,
+                    _joined(self.sums, other.sums), self.stats + other.stats)
 
     def since(self, before: 'ServerTransactions') -> 'ServerTransactions':
         """Returns the counts since an earlier look."""
-        return ServerTransactions(
-            {peer: edge.since(before.edges.get(peer, Edge()))
-             for peer, edge in self.edges.items()},
-            self.waiting.since(before.waiting),
-            self.first.since(before.first))
+        return Seen(_after(self.edges, before.edges),
+                    self.waiting.since(before.waiting),
+                    self.first.since(before.first),
+                    _after(self.sums, before.sums),
+                    self.stats.since(before.stats))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class TransactionStats:
-    """How many transactions are missing or not told apart.
+def _joined(one: Mapping[_Key, Edge], other: Mapping[_Key, Edge]
+            ) -> dict[_Key, Edge]:
+    return {key: one.get(key, Edge()) + other.get(key, Edge())
+            for key in {**one, **other}}
 
-    :ivar late: connections that were open before their server was watched
-    :ivar beyond: transactions with peers beyond the bounds
-    :ivar full: transactions that are missing, because the map is full
-    """
 
-    late: int = 0
-    beyond: int = 0
-    full: int = 0
-
-    def __add__(self, other: 'TransactionStats') -> 'TransactionStats':
-        return TransactionStats(self.late + other.late,
-                                self.beyond + other.beyond,
-                                self.full + other.full)
+def _after(now: Mapping[_Key, Edge], before: Mapping[_Key, Edge]
+           ) -> dict[_Key, Edge]:
+    return {key: edge.since(before[key]) if key in before else edge
+            for key, edge in now.items()}
 
 
 class Edges(objects.ProgramSource):
@@ -134,9 +179,8 @@ class Edges(objects.ProgramSource):
     def __init__(self) -> None:
         super().__init__()
         self._edges = self.object.map('edges')
-        self._parts = self.object.map('parts')
+        self._sums = self.object.map('sums')
         self._peers = self.object.map('peers')
-        self._stats = self.object.map('stats')
 
     def forget(self, change: monitor_servers.Change) -> None:
         started = {*change.servers}
@@ -144,40 +188,37 @@ class Edges(objects.ProgramSource):
             if _KEY.unpack(key)[0] in started:
                 self._edges.remove(key)
         for server in started:
-            self._parts.clear(objects.key(server))
+            self._sums.clear(objects.key(server))
             self._peers.clear(objects.key(server))
 
-    def read(self, register: monitor_servers.Register
-             ) -> dict[str, ServerTransactions]:
+    def read(self, register: monitor_servers.Register,
+             with_edges: bool = True) -> dict[str, Seen]:
         """Returns the transactions of all servers by UUID.
 
         The servers beyond the bounds have the name ``other``.
+
+        :param with_edges: whether to read the edges, too, which are many
         """
         edges: dict[int, dict[Peer, Edge]] = {}
-        for server, peer, edge in self._all_edges():
+        # Before the sums, so that no edge has more than the sums.
+        for server, peer, edge in self._all_edges() if with_edges else ():
             edges.setdefault(server, {})[peer] = edge
-        parts = objects.by_number(self._parts)
-        return {uuid: _seen(edges.get(place.index, {}), parts[place.index])
-                for uuid, place in self.concerned(register).items()}
+        return {uuid: _seen(edges.get(place.index, {}), data)
+                for uuid, place in self.concerned(register).items()
+                if (data := self._sums.get(objects.key(place.index)))}
 
     def concerned(self, register: monitor_servers.Register
                   ) -> Mapping[str, monitor_servers.Place]:
         """Returns the places of the servers that the source counts for."""
         return register.shown
 
-    def stats(self) -> TransactionStats:
-        """Returns how many transactions are missing or not told apart."""
-        data = self._stats.get(objects.key(0))
-        return TransactionStats(*(_STATS.unpack(data) if data else ()))
-
     def _all_edges(self) -> Iterator[tuple[int, Peer, Edge]]:
         for key, data in self._edges.items():
             server, role, port, peer = _KEY.unpack(key)
             if role:
-                received, sent = _BYTES.unpack_from(data)
-                yield server, Peer(Role(role), _address(peer), port), Edge(
-                    received, sent,
-                    histogram.Histogram.decode(data[_BYTES.size:]))
+                begun, _ = _EDGE.unpack_from(data)
+                yield server, Peer(Role(role), _address(peer), port), _edge(
+                    data[_EDGE.size:], begun)
 
 
 class Transactions(Edges):
@@ -192,17 +233,26 @@ class Transactions(Edges):
             self.object.walk('iter/task_file')
 
 
-def _seen(edges: Mapping[Peer, Edge], parts: bytes) -> ServerTransactions:
-    """Returns a server from its edges and the bytes of ``struct parts``."""
-    return ServerTransactions(
-        edges, histogram.Histogram.decode(parts[:histogram.SIZE]),
-        histogram.Histogram.decode(parts[histogram.SIZE:]))
+def _seen(edges: Mapping[Peer, Edge], sums: bytes) -> Seen:
+    """Returns a server from its edges and the bytes of ``struct sums``."""
+    both = 2 * _TRAFFIC_SIZE
+    waiting, first = (
+        histogram.Histogram.decode(sums[begin:begin + histogram.SIZE])
+        for begin in (both, both + histogram.SIZE))
+    return Seen(edges, waiting, first, {
+        Role.SERVER: _edge(sums[:_TRAFFIC_SIZE]),
+        Role.CLIENT: _edge(sums[_TRAFFIC_SIZE:both])},
+        Stats(*_STATS.unpack_from(sums, both + 2 * histogram.SIZE)))
 
 
-def _address(data: bytes
-             ) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _edge(data: bytes, begun: int = 0) -> Edge:
+    """Returns the traffic in the bytes of ``struct traffic``."""
+    received, sent, unclear = _TRAFFIC.unpack_from(data)
+    return Edge(received, sent, histogram.Histogram.decode(
+        data[_TRAFFIC.size:_TRAFFIC_SIZE]), unclear, begun)
+
+
+def _address(data: bytes) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """Returns the address of a peer; IPv4 comes mapped into IPv6."""
-    if not any(data):
-        return None
     address = ipaddress.IPv6Address(data)
     return address.ipv4_mapped or address

@@ -6,9 +6,11 @@
 #include "kernel.h"
 #include "histogram.h"
 #include "lanes.h"
+#include "places.h"
 
-#define EDGES 4096
-#define PEERS 64
+#define EDGES (SERVERS * PLACES)
+/* In ns: an edge that was used more recently keeps its place. */
+#define IDLE_EDGE 10000000000ULL
 
 enum role { UNKNOWN, SERVER, CLIENT };
 enum phase { IDLE, REQUEST, ANSWER };
@@ -21,21 +23,32 @@ struct edge_key {
 	u8 peer[16];
 };
 
-struct edge {
-	u64 in, out;
+/* What passed; unclear: exchanges that are not one request and its answer. */
+struct traffic {
+	u64 in, out, unclear;
 	struct histogram took;
 };
 
-/* Times of transactions in the role of the server. */
-struct parts {
-	struct histogram waiting;
-	struct histogram first;
+struct edge {
+	u64 begun;
+	u64 place;
+	struct traffic traffic;
 };
 
-struct stats {
+/* All transactions of a server, whether they have an edge or not. */
+struct sums {
+	struct traffic server, client;	/* by the role of the server */
+	/* Times of transactions in the role of the server. */
+	struct histogram waiting;
+	struct histogram first;
 	u64 late;	/* connections that are older than the programs */
-	u64 beyond;	/* transactions with peers beyond the bounds */
-	u64 full;	/* transactions for which there was no room for an edge */
+	u64 beyond;	/* transactions that have no edge */
+};
+
+/* The places of a server, and the keys of the edges that have them. */
+struct peers {
+	u64 used[PLACES];
+	struct edge_key keys[PLACES];
 };
 
 struct {
@@ -50,22 +63,15 @@ struct {
 	__uint(type, MAP_ARRAY);
 	__uint(max_entries, SERVERS);
 	__type(key, u32);
-	__type(value, u64);
+	__type(value, struct peers);
 } peers SEC(".maps");
 
 struct {
 	__uint(type, MAP_ARRAY);
 	__uint(max_entries, SERVERS);
 	__type(key, u32);
-	__type(value, struct parts);
-} parts SEC(".maps");
-
-struct {
-	__uint(type, MAP_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct stats);
-} stats SEC(".maps");
+	__type(value, struct sums);
+} sums SEC(".maps");
 
 /* An empty edge, from which new edges are copied; too large for the stack. */
 struct {
@@ -75,37 +81,100 @@ struct {
 	__type(value, struct edge);
 } blank SEC(".maps");
 
-static __always_inline struct edge *edge_of(struct edge_key *key)
-{
-	struct edge *found = bpf_map_lookup_elem(&edges, key), *empty;
-	u32 zero = 0, server = key->server;
-	struct stats *counted = bpf_map_lookup_elem(&stats, &zero);
-	u64 *known = bpf_map_lookup_elem(&peers, &server);
-
-	if (found || !counted || !known)
-		return found;
-	if (*known >= PEERS) {
-		__sync_fetch_and_add(&counted->beyond, 1);
-		key->port = 0;
-		__builtin_memset(key->peer, 0, sizeof(key->peer));
-		found = bpf_map_lookup_elem(&edges, key);
-		if (found)
-			return found;
-	}
-	empty = bpf_map_lookup_elem(&blank, &zero);
-	if (!empty)
-		return 0;
-	if (!bpf_map_update_elem(&edges, key, empty, NEW))
-		__sync_fetch_and_add(known, 1);
-	found = bpf_map_lookup_elem(&edges, key);
-	if (!found)
-		__sync_fetch_and_add(&counted->full, 1);
-	return found;
-}
-
 static __always_inline u64 between(u64 from, u64 to)
 {
 	return from && to > from ? to - from : 0;
+}
+
+/* Returns a new edge, or 0 if the server has no place for it. */
+static __always_inline struct edge *new_edge(struct edge_key *key,
+					     struct peers *of, u64 now)
+{
+	struct edge_key old;
+	struct edge *empty, *found;
+	bool was = 0;
+	u32 zero = 0, place = take_place(of->used, IDLE_EDGE, now, &was);
+
+	if (place >= PLACES)
+		return 0;
+	if (was) {
+		old = of->keys[place];
+		bpf_map_delete_elem(&edges, &old);
+	}
+	of->keys[place] = *key;
+	empty = bpf_map_lookup_elem(&blank, &zero);
+	if (!empty || bpf_map_update_elem(&edges, key, empty, NEW))
+		of->used[place] = 0;
+	found = bpf_map_lookup_elem(&edges, key);
+	if (found && !found->begun) {
+		found->begun = now;
+		found->place = place;
+	}
+	return found;
+}
+
+/* Returns the edge of a key, or 0 if the server has no place for it. */
+static __always_inline struct edge *edge_of(struct edge_key *key)
+{
+	struct edge *found = bpf_map_lookup_elem(&edges, key);
+	u32 server = key->server;
+	struct peers *of = bpf_map_lookup_elem(&peers, &server);
+	u64 now = bpf_ktime_get_ns(), place;
+
+	if (!of)
+		return 0;
+	if (!found)
+		return new_edge(key, of, now);
+	place = found->place;
+	asm volatile("%0 &= 63" : "+r"(place));
+	of->used[place] = now;
+	return found;
+}
+
+/* An exchange that is over: its bytes, and whether it was a transaction. */
+struct exchange {
+	u64 in, out, took;
+	bool whole, unclear;
+};
+
+static __always_inline void add_to(struct traffic *to, struct exchange *of)
+{
+	__sync_fetch_and_add(&to->in, of->in);
+	__sync_fetch_and_add(&to->out, of->out);
+	if (of->unclear)
+		__sync_fetch_and_add(&to->unclear, of->whole);
+	else if (of->whole)
+		record(&to->took, of->took);
+}
+
+/*
+ * Adds an exchange to the sums of its server, and then to its edge.  A reader
+ * reads them the other way round, so that no edge has more than the sums.
+ */
+static __always_inline struct sums *count(struct edge_key *key,
+					  struct exchange *of)
+{
+	u32 server = key->server;
+	struct sums *into = bpf_map_lookup_elem(&sums, &server);
+	struct edge *edge;
+
+	if (!into)
+		return 0;
+	add_to(key->role == CLIENT ? &into->client : &into->server, of);
+	edge = edge_of(key);
+	if (edge)
+		add_to(&edge->traffic, of);
+	else if (of->whole)
+		__sync_fetch_and_add(&into->beyond, 1);
+	return into;
+}
+
+static __always_inline void count_late(u32 server)
+{
+	struct sums *into = bpf_map_lookup_elem(&sums, &server);
+
+	if (into)
+		__sync_fetch_and_add(&into->late, 1);
 }
 
 #endif

@@ -49,6 +49,7 @@ enum {
 	UDP = 17,
 	PEEK = 2,		/* MSG_PEEK */
 	ESTABLISHED = 1,
+	SHUT_IN = 1,		/* RCV_SHUTDOWN */
 	SYN_SENT = 2,
 	CLOSED = 7,
 	LISTEN = 10,
@@ -182,6 +183,36 @@ struct sock_common {
 struct sock {
 	struct sock_common __sk_common;
 	u16 sk_protocol;
+	u8 sk_shutdown;
+};
+
+struct tcp_sock {
+	u32 rcv_nxt;
+	u32 copied_seq;
+	u32 write_seq;
+	u32 snd_una;
+	u64 bytes_received;
+	u32 srtt_us;
+};
+
+struct iovec {
+	void *iov_base;
+};
+
+struct iov_iter {
+	u8 iter_type;
+	unsigned long iov_offset;
+	const struct iovec *__iov;
+	void *ubuf;
+};
+
+struct msghdr {
+	struct iov_iter msg_iter;
+};
+
+enum iter_type {
+	ITER_UBUF,
+	ITER_IOVEC,
 };
 
 struct socket {
@@ -191,9 +222,22 @@ struct socket {
 struct sk_buff {
 	u32 len;
 	unsigned char *data;
+	char cb[48];
+};
+
+struct tcp_skb_cb {
+	u32 seq;
 };
 
 #pragma clang attribute pop
+
+/* A view of a packet, whatever parts it is in. */
+struct bpf_dynptr {
+	u64 opaque[2];
+} __attribute__((aligned(8)));
+
+extern int bpf_dynptr_from_skb(struct sk_buff *skb, u64 flags,
+			       struct bpf_dynptr *into) __ksym __weak;
 
 /* The values depend on the configuration of the kernel. */
 enum cgroup_subsys_id {

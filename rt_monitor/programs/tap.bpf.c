@@ -10,6 +10,7 @@
 #include "kernel.h"
 #include "edges.h"
 #include "packet.h"
+#include "protocols.h"
 
 /* The server of an interface. */
 struct tap {
@@ -18,7 +19,8 @@ struct tap {
 };
 
 struct flow {
-	u8 role, phase;
+	u8 role, phase, speech;
+	u8 turns;	/* transactions, not beyond 255 */
 	struct seen seen;
 	u64 begun, first, last;
 	/* Bytes by direction that are not yet added to an edge. */
@@ -51,45 +53,103 @@ struct {
 	__type(value, struct datagrams);
 } datagrams SEC(".maps");
 
+struct piece {
+	u8 bytes[PIECE];
+};
+
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct piece);
+} pieces SEC(".maps");
+
 static __always_inline void finish(struct flow *flow, struct connection *of)
 {
-	u32 server = of->server;
+	struct exchange exchange = {
+		.in = flow->bytes[TO_GUEST], .out = flow->bytes[FROM_GUEST],
+		.took = between(flow->begun, flow->last),
+		.whole = flow->phase == ANSWER,
+		.unclear = flow->speech == UNCLEAR
+	};
 	struct edge_key key;
-	struct edge *edge;
-	struct parts *parts_of;
+	struct sums *sums_of;
 
 	if (!flow->bytes[FROM_GUEST] && !flow->bytes[TO_GUEST])
 		return;
 	__builtin_memset(&key, 0, sizeof(key));
-	key.server = server;
+	key.server = of->server;
 	key.role = flow->role;
 	key.port = flow->role == SERVER ? of->inside : of->outside;
 	__builtin_memcpy(key.peer, of->peer, sizeof(key.peer));
-	edge = edge_of(&key);
-	if (!edge)
-		return;
-	__sync_fetch_and_add(&edge->in, flow->bytes[TO_GUEST]);
-	__sync_fetch_and_add(&edge->out, flow->bytes[FROM_GUEST]);
 	flow->bytes[FROM_GUEST] = flow->bytes[TO_GUEST] = 0;
-	if (flow->phase != ANSWER)
-		return;
-	flow->phase = IDLE;
-	record(&edge->took, between(flow->begun, flow->last));
-	parts_of = bpf_map_lookup_elem(&parts, &server);
-	if (flow->role == SERVER && parts_of)
-		record(&parts_of->first, between(flow->begun, flow->first));
+	if (flow->turns < 255)
+		flow->turns++;
+	if (flow->phase == ANSWER)
+		flow->phase = IDLE;
+	sums_of = count(&key, &exchange);
+	if (sums_of && exchange.whole && !exchange.unclear &&
+	    flow->role == SERVER)
+		record(&sums_of->first, between(flow->begun, flow->first));
 }
 
-static __always_inline void pass_on(struct flow *flow, struct connection *of,
-				    enum way way, u32 bytes)
+/* Judges a packet; returns whether it is an interim answer. */
+static __always_inline bool judge(struct __sk_buff *skb, struct flow *flow,
+				  bool asks, u32 at, u32 bytes)
 {
+	struct piece *piece;
+	u8 head[HEAD] = {};
+	u32 zero = 0;
+
+	if (bytes >= HEAD)
+		bpf_skb_load_bytes(skb, at, head, HEAD);
+	else if (bytes >= 8)
+		bpf_skb_load_bytes(skb, at, head, 8);
+	if (!asks)
+		return judge_answer(&flow->speech, flow->phase == ANSWER,
+				    head);
+	judge_request(&flow->speech, flow->phase == REQUEST, head);
+	piece = bpf_map_lookup_elem(&pieces, &zero);
+	if (flow->speech == UNCLEAR || !is_searched(flow->turns) || !piece ||
+	    bytes < HEAD)
+		return 0;
+	__builtin_memset(piece, 0, sizeof(*piece));
+	if (bytes > PIECE)
+		bytes = PIECE;
+	bpf_skb_load_bytes(skb, at, piece, bytes);
+	if (repeats(piece->bytes))
+		flow->speech = UNCLEAR;
+	return 0;
+}
+
+static __always_inline bool is_judged(struct flow *flow, bool asks)
+{
+	if (flow->speech == UNCLEAR)
+		return 0;
+	return asks ? flow->phase != REQUEST || flow->speech == HTTP :
+	       flow->phase != IDLE && flow->speech == HTTP;
+}
+
+static __always_inline void pass_on(struct __sk_buff *skb, struct flow *flow,
+				    struct packet *packet, enum way way,
+				    u32 bytes)
+{
+	struct connection *of = &packet->key;
 	u8 asks = way == TO_GUEST ? SERVER : CLIENT;
 
 	if (flow->role == UNKNOWN)
 		flow->role = asks;
+	flow->bytes[way] += bytes;
+	if (is_judged(flow, flow->role == asks) &&
+	    judge(skb, flow, flow->role == asks,
+		  packet->at + carried(packet) - bytes, bytes))
+		return;		/* the answer is still to come */
 	if (flow->role == asks) {
-		if (flow->phase == ANSWER)
+		if (flow->phase == ANSWER) {
+			flow->bytes[way] -= bytes;
 			finish(flow, of);
+			flow->bytes[way] += bytes;
+		}
 		if (flow->phase != REQUEST) {
 			flow->phase = REQUEST;
 			flow->begun = bpf_ktime_get_ns();
@@ -100,7 +160,6 @@ static __always_inline void pass_on(struct flow *flow, struct connection *of,
 			flow->first = flow->last;
 		flow->phase = ANSWER;
 	}
-	flow->bytes[way] += bytes;
 }
 
 static __always_inline struct flow *flow_of(struct connection *key, u8 flags,
@@ -108,8 +167,6 @@ static __always_inline struct flow *flow_of(struct connection *key, u8 flags,
 {
 	struct flow *found = bpf_map_lookup_elem(&connections, key);
 	struct flow new = {};
-	struct stats *counted;
-	u32 zero = 0;
 
 	if (flags & SYN) {
 		/* The first SYN is the client's; the second one has ACK, too. */
@@ -120,9 +177,7 @@ static __always_inline struct flow *flow_of(struct connection *key, u8 flags,
 	} else if (found) {
 		return found;
 	} else {
-		counted = bpf_map_lookup_elem(&stats, &zero);
-		if (counted)
-			__sync_fetch_and_add(&counted->late, 1);
+		count_late(key->server);
 	}
 	bpf_map_update_elem(&connections, key, &new, ANY);
 	return bpf_map_lookup_elem(&connections, key);
@@ -146,7 +201,7 @@ static __always_inline void see_tcp(struct __sk_buff *skb,
 	bytes = bytes ? fresh(&flow->seen, way,
 			      __builtin_bswap32(tcp.sequence), bytes) : 0;
 	if (bytes)
-		pass_on(flow, &packet->key, way, bytes);
+		pass_on(skb, flow, packet, way, bytes);
 	if (tcp.flags & (FIN | RST))
 		finish(flow, &packet->key);
 	if (tcp.flags & RST)

@@ -6,21 +6,35 @@
  * other direction, the answer.  It ends when the next transaction begins or
  * the connection ends.  At the server a transaction begins when the request
  * arrives, even if it is not read yet; at the client, when the request is sent.
+ *
+ * A connection on which requests overtake each other, or cannot be told apart,
+ * is unclear: its exchanges are counted, but their times are not.
  */
 #include "kernel.h"
 #include "edges.h"
+#include "protocols.h"
 
 /*
  * The offset of the byte of a TCP header whose upper half is the length of the
  * header in words.
  */
 #define DATA_OFFSET 12
+/* An answer that stops so often for so many ns is several answers. */
+#define PAUSES 4
+#define PAUSE 10000000ULL
+/* A time that is not known. */
+#define SOME_TIME 1
 
 /* The state of a socket.  Accepted sockets inherit that of a listening one. */
 struct flow {
 	u32 server;
 	u8 role, phase;
 	u16 port;	/* of the service, kept because a closing socket has none */
+	u8 speech;
+	u8 pauses;	/* in the present answer */
+	u8 known;	/* whether the two numbers below are known */
+	u8 turns;	/* transactions, not beyond 255 */
+	u32 copied, arrived;	/* the numbers of the next bytes */
 	/* Begin, first read by the server, first and last byte of the answer. */
 	u64 begun, read, first, last;
 	/* Bytes that are not yet added to an edge. */
@@ -46,6 +60,17 @@ struct {
 	__type(key, struct listener);
 	__type(value, u32);
 } listeners SEC(".maps");
+
+struct piece {
+	u8 bytes[PIECE];
+};
+
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct piece);
+} pieces SEC(".maps");
 
 static __always_inline struct flow *flow_of(struct sock *sk)
 {
@@ -82,40 +107,40 @@ static __always_inline void key_of(struct sock *sk, struct flow *flow,
 	__builtin_memcpy(&key->peer[12], &address, sizeof(address));
 }
 
-/* Adds the bytes of a connection to its edge, and a finished transaction. */
+/* Adds the bytes of a connection, and a finished transaction. */
 static __always_inline void finish(struct sock *sk, struct flow *flow)
 {
-	u32 server = flow->server;
+	struct exchange exchange = {
+		.in = flow->in, .out = flow->out,
+		.took = between(flow->begun, flow->last),
+		.whole = flow->phase == ANSWER,
+		.unclear = flow->speech == UNCLEAR
+	};
 	struct edge_key key;
-	struct edge *edge;
-	struct parts *of;
+	struct sums *of;
 
 	if (!flow->in && !flow->out)
 		return;
 	key_of(sk, flow, &key);
-	edge = edge_of(&key);
-	if (!edge)
-		return;
-	__sync_fetch_and_add(&edge->in, flow->in);
-	__sync_fetch_and_add(&edge->out, flow->out);
 	flow->in = flow->out = 0;
-	if (flow->phase != ANSWER)
+	if (flow->turns < 255)
+		flow->turns++;
+	of = count(&key, &exchange);
+	if (!of || !exchange.whole || exchange.unclear ||
+	    flow->role != SERVER)
 		return;
-	record(&edge->took, between(flow->begun, flow->last));
-	if (flow->role != SERVER)
-		return;
-	of = bpf_map_lookup_elem(&parts, &server);
-	if (!of)
-		return;
-	record(&of->waiting, between(flow->begun, flow->read));
+	/* What is spliced, or came with the connection, has no such times. */
+	if (flow->read > SOME_TIME)
+		record(&of->waiting, between(flow->begun, flow->read));
 	record(&of->first, between(flow->begun, flow->first));
 }
 
-static __always_inline void begin(struct sock *sk, struct flow *flow)
+static __always_inline void begin(struct sock *sk, struct flow *flow, u64 now)
 {
 	flow->port = port_of(sk, flow);
 	flow->phase = REQUEST;
-	flow->begun = bpf_ktime_get_ns();
+	flow->begun = now;
+	flow->pauses = 0;
 	flow->read = flow->first = flow->last = 0;
 }
 
@@ -125,53 +150,172 @@ static __always_inline void begin(struct sock *sk, struct flow *flow)
  * belongs to an answer.
  */
 static __always_inline void pass_on(struct sock *sk, struct flow *flow,
-				    u8 asks)
+				    u8 asks, u64 now)
 {
 	if (flow->role == asks) {
 		if (flow->phase == ANSWER)
 			finish(sk, flow);
 		if (flow->phase != REQUEST)
-			begin(sk, flow);
+			begin(sk, flow, now);
 	} else if (flow->phase == REQUEST) {
 		flow->phase = ANSWER;
-		flow->first = flow->last = bpf_ktime_get_ns();
+		flow->first = flow->last = now;
 	}
 }
 
+/*
+ * Notices that an answer goes on after a pause.  An answer with many pauses is
+ * several answers, as a server sends that is not asked for each of them.
+ */
+static __always_inline void pause_of(struct flow *flow, u64 now, u64 least)
+{
+	if (flow->phase != ANSWER || now < flow->last + least)
+		return;
+	if (flow->pauses < PAUSES)
+		flow->pauses++;
+	else
+		flow->speech = UNCLEAR;
+}
+
 /* Returns the bytes after the TCP header, with which the segment begins. */
-static __always_inline u32 payload(struct sk_buff *skb)
+static __always_inline u32 payload(struct sk_buff *skb, u32 *header)
 {
 	unsigned char *data = 0;
-	u32 whole = 0, header;
+	u32 whole = 0;
 	u8 words = 0;
 
 	bpf_core_read(&whole, sizeof(whole), &skb->len);
 	bpf_core_read(&data, sizeof(data), &skb->data);
 	bpf_probe_read_kernel(&words, sizeof(words), data + DATA_OFFSET);
-	header = (words >> 4) * 4;
-	return whole > header ? whole - header : 0;
+	*header = (words >> 4) * 4;
+	return whole > *header ? whole - *header : 0;
+}
+
+/* Reads the numbers of a connection of which nothing was seen yet. */
+static __always_inline void know(struct tcp_sock *tcp, struct flow *flow)
+{
+	if (flow->known)
+		return;
+	flow->known = 1;
+	flow->copied = flow->arrived =
+		tcp->rcv_nxt - (u32)tcp->bytes_received;
+}
+
+static __always_inline bool is_read(struct flow *flow, u8 asks)
+{
+	if (flow->speech == UNCLEAR)
+		return 0;
+	return flow->role == asks ?
+	       flow->phase != REQUEST || flow->speech == HTTP :
+	       flow->phase != IDLE && flow->speech == HTTP;
+}
+
+/* Reads a segment; returns whether it is an interim answer. */
+static __always_inline bool judge_segment(struct flow *flow,
+					  struct sk_buff *skb, u32 header,
+					  u32 bytes)
+{
+	struct bpf_dynptr data;
+	struct piece *piece;
+	u8 head[HEAD] = {};
+	u32 zero = 0;
+
+	if (!bpf_dynptr_from_skb || bpf_dynptr_from_skb(skb, 0, &data))
+		return 0;
+	if (bytes >= HEAD)
+		bpf_dynptr_read(head, HEAD, &data, header, 0);
+	else if (bytes >= 8)
+		bpf_dynptr_read(head, 8, &data, header, 0);
+	if (flow->role != SERVER)
+		return judge_answer(&flow->speech, flow->phase == ANSWER, head);
+	judge_request(&flow->speech, flow->phase == REQUEST, head);
+	if (flow->speech == UNCLEAR || !is_searched(flow->turns) ||
+	    bytes < HEAD)
+		return 0;
+	piece = bpf_map_lookup_elem(&pieces, &zero);
+	if (!piece)
+		return 0;
+	__builtin_memset(piece, 0, sizeof(*piece));
+	if (bytes > PIECE)
+		bytes = PIECE;
+	bpf_dynptr_read(piece, bytes, &data, header, 0);
+	if (repeats(piece->bytes))
+		flow->speech = UNCLEAR;
+	return 0;
 }
 
 /* A segment has arrived, and is neither acknowledged nor read yet. */
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
 {
-	/* An acknowledgement or a FIN without payload does not count. */
-	struct flow *flow = payload(skb) ? flow_of(sk) : 0;
+	u32 header, bytes = payload(skb, &header), end = 0;
+	struct tcp_skb_cb *segment = (void *)skb->cb;
+	struct tcp_sock *tcp;
+	struct flow *flow;
+	u64 now;
 
-	if (flow)
-		pass_on(sk, flow, SERVER);
+	/* An acknowledgement or a FIN without payload does not count. */
+	flow = bytes ? flow_of(sk) : 0;
+	tcp = flow ? bpf_skc_to_tcp_sock(sk) : 0;
+	if (!tcp || !flow)
+		return 0;
+	know(tcp, flow);
+	bpf_core_read(&end, sizeof(end), &segment->seq);
+	end += bytes;
+	if ((s32)(end - flow->arrived) <= 0)
+		return 0;	/* it has arrived before */
+	flow->arrived = end;
+	now = bpf_ktime_get_ns();
+	if (flow->role == CLIENT)
+		pause_of(flow, now, PAUSE + (tcp->srtt_us >> 3) * 4000ULL);
+	if (is_read(flow, SERVER) && judge_segment(flow, skb, header, bytes))
+		return 0;
+	pass_on(sk, flow, SERVER, now);
+	/* Data that is spliced is never read by the client itself. */
+	if (flow->role == CLIENT && flow->phase == ANSWER)
+		flow->last = now;
 	return 0;
+}
+
+/* Reads the first bytes that a socket is about to send. */
+static __always_inline bool first_of(const struct msghdr *message, u8 *head)
+{
+	u8 type = message->msg_iter.iter_type;
+	const struct iovec *vector = message->msg_iter.__iov;
+	void *from = 0;
+
+	if (type == bpf_core_enum_value(enum iter_type, ITER_UBUF))
+		from = message->msg_iter.ubuf;
+	else if (type == bpf_core_enum_value(enum iter_type, ITER_IOVEC))
+		bpf_core_read(&from, sizeof(from), &vector->iov_base);
+	return from && !bpf_probe_read_user(head, HEAD, from +
+					    message->msg_iter.iov_offset);
 }
 
 /* A socket is about to send data. */
 SEC("tp_btf/tcp_sendmsg_locked")
-int BPF_PROG(on_send, struct sock *sk)
+int BPF_PROG(on_send, struct sock *sk, const struct msghdr *message)
 {
 	struct flow *flow = flow_of(sk);
+	struct tcp_sock *tcp = flow ? bpf_skc_to_tcp_sock(sk) : 0;
+	u8 head[HEAD] = {};
+	u64 now;
 
-	if (flow)
-		pass_on(sk, flow, CLIENT);
+	if (!tcp || !flow)
+		return 0;
+	now = bpf_ktime_get_ns();
+	/* An answer also stops until the peer has made room. */
+	if (flow->role == SERVER && tcp->write_seq == tcp->snd_una)
+		pause_of(flow, now, PAUSE);
+	if (is_read(flow, CLIENT) && first_of(message, head)) {
+		if (flow->role == CLIENT)
+			judge_request(&flow->speech, flow->phase == REQUEST,
+				      head);
+		else if (judge_answer(&flow->speech, flow->phase == ANSWER,
+				      head))
+			return 0;
+	}
+	pass_on(sk, flow, CLIENT, now);
 	return 0;
 }
 
@@ -188,18 +332,65 @@ int BPF_PROG(on_sent, struct sock *sk, int length)
 	return 0;
 }
 
-SEC("tp_btf/sock_recv_length")
-int BPF_PROG(on_read, struct sock *sk, int length, int flags)
+/* Returns how many bytes were read since the last time, and remembers it. */
+static __always_inline u32 read_since(struct sock *sk, struct tcp_sock *tcp,
+				      struct flow *flow)
 {
-	struct flow *flow = length > 0 && !(flags & PEEK) ? flow_of(sk) : 0;
+	u32 copied = tcp->copied_seq;
+	s32 bytes = copied - flow->copied;
 
-	if (!flow)
+	if (bytes <= 0)
 		return 0;
-	flow->in += length;
+	flow->copied = copied;
+	/* The end of the data has a number of its own, which splice reads. */
+	if (copied == tcp->rcv_nxt && sk->sk_shutdown & SHUT_IN &&
+	    (sk->__sk_common.skc_state != CLOSED || bytes == 1))
+		bytes--;
+	return bytes;
+}
+
+/*
+ * Handles data for which there was no event when it arrived, as there is none
+ * before a connection is established and after its end was sent.  The first
+ * data came with the connection, and other data at an unknown time.
+ */
+static __always_inline void arrive_unseen(struct sock *sk, struct flow *flow,
+					  u64 now)
+{
+	bool asks = flow->role == SERVER && flow->phase != REQUEST;
+	u64 established = flow->phase == IDLE ? flow->first : 0;
+
+	pass_on(sk, flow, SERVER, asks && established ? established : now);
+	if (asks && !established)
+		flow->read = SOME_TIME;
+}
+
+/* Data was read from a socket, in whatever way. */
+SEC("tp_btf/tcp_rcv_space_adjust")
+int BPF_PROG(on_read, struct sock *sk)
+{
+	struct flow *flow = flow_of(sk);
+	struct tcp_sock *tcp = flow ? bpf_skc_to_tcp_sock(sk) : 0;
+	u32 bytes;
+	u64 now;
+
+	if (!tcp || !flow)
+		return 0;
+	know(tcp, flow);
+	bytes = read_since(sk, tcp, flow);
+	if (!bytes)
+		return 0;
+	flow->in += bytes;
+	now = bpf_ktime_get_ns();
+	if ((s32)(flow->copied - flow->arrived) > 0) {
+		flow->arrived = flow->copied;
+		arrive_unseen(sk, flow, now);
+	}
 	if (flow->role == CLIENT && flow->phase == ANSWER)
-		flow->last = bpf_ktime_get_ns();
-	else if (flow->role == SERVER && flow->phase == REQUEST && !flow->read)
-		flow->read = bpf_ktime_get_ns();
+		flow->last = now;
+	else if (flow->role == SERVER && flow->phase == REQUEST &&
+		 !flow->read)
+		flow->read = now;
 	return 0;
 }
 
@@ -213,11 +404,27 @@ static __always_inline void own(struct sock *sk, u32 server, enum role role)
 	flow->server = server;
 	flow->role = role;
 	flow->phase = IDLE;
+	flow->speech = UNREAD;
+	flow->known = 0;
+}
+
+/* A connection is established. */
+static __always_inline void establish(struct sock *sk, struct tcp_sock *tcp,
+				      struct flow *flow)
+{
+	flow->port = port_of(sk, flow);
+	if (!flow->known)
+		flow->copied = flow->arrived = tcp->copied_seq;
+	flow->known = 1;
+	/* The time at which a request came that had waited for the connection. */
+	if (flow->phase == IDLE)
+		flow->first = bpf_ktime_get_ns();
 }
 
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state, struct sock *sk, int before, int after)
 {
+	struct tcp_sock *tcp;
 	struct flow *flow;
 	u32 server;
 
@@ -230,10 +437,26 @@ int BPF_PROG(on_state, struct sock *sk, int before, int after)
 			own(sk, server, after == LISTEN ? SERVER : CLIENT);
 		return 0;
 	}
-	if (after != CLOSED)
+	flow = after == CLOSED || after == ESTABLISHED ? flow_of(sk) : 0;
+	tcp = flow ? bpf_skc_to_tcp_sock(sk) : 0;
+	if (!tcp || !flow)
 		return 0;
-	flow = flow_of(sk);
-	if (flow) {
+	if (after == ESTABLISHED) {
+		establish(sk, tcp, flow);
+	} else if (tcp->rcv_nxt - tcp->copied_seq <= 1) {
+		/* More than the end of the data may still be read. */
+		finish(sk, flow);
+		flow->phase = IDLE;
+	}
+	return 0;
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int BPF_PROG(on_end, struct sock *sk)
+{
+	struct flow *flow = flow_of(sk);
+
+	if (flow && flow->role != UNKNOWN) {
 		finish(sk, flow);
 		flow->phase = IDLE;
 	}
@@ -251,8 +474,7 @@ static __always_inline void seed_connection(struct sock *sk,
 {
 	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
 	bool answers = bpf_map_lookup_elem(&listeners, at) != 0;
-	struct stats *counted;
-	u32 zero = 0;
+	struct tcp_sock *tcp;
 
 	if (!flow) {
 		own(sk, HOST, UNKNOWN);
@@ -264,9 +486,14 @@ static __always_inline void seed_connection(struct sock *sk,
 		return;
 	}
 	own(sk, at->server, answers ? SERVER : CLIENT);
-	counted = bpf_map_lookup_elem(&stats, &zero);
-	if (counted)
-		__sync_fetch_and_add(&counted->late, 1);
+	flow = bpf_sk_storage_get(&flows, sk, 0, 0);
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (flow && tcp) {
+		flow->copied = tcp->copied_seq;
+		flow->arrived = tcp->rcv_nxt;
+		flow->known = 1;
+	}
+	count_late(at->server);
 }
 
 /*

@@ -40,23 +40,23 @@ def look_at(**seen):
     names = {uuid: servers.Watched(
         uuid, {servers.WHOLE: 1}, 2, 'web "1"\n', 'p', 'f',
         servers.Granted(20_000, 100_000), vnf='v') for uuid in seen}
-    edge = transactions.Edge(700, 5_000, usage().waits)
+    edge = transactions.Edge(700, 5_000, usage().waits, 8)
     peer = transactions.Peer(transactions.Role.SERVER, None, 80)
-    answered = transactions.ServerTransactions(
-        {peer: edge}, usage().waits, usage().waits)
-    return snapshot.Snapshot(
-        10.0, 10.0, (snapshot.SourceState('sched'),), names, seen, 3, 4,
-        dict.fromkeys(seen, answered),
-        transactions.TransactionStats(1, 2, 3),
-        dict.fromkeys(seen, tap.Datagrams(5, 6, 50, 60)),
-        {**dict.fromkeys(seen, 2_500_000), power.IDLE: 7},
-        {uuid: {0: counters.Work(1, 2, 3, 4),
-                1: counters.Work(10, 20, 30, 40)}
-         for uuid in (*seen, power.HOST)},
-        requests=dict.fromkeys(seen, http.ServerRequests({http.Request(
-            transactions.Role.SERVER, 'GET', '/a"\\b/:n',
-            '2xx'): usage().waits})),
-        request_stats=http.HttpStats(7, 8, 9), failed_pushes=6)
+    answered = transactions.Seen(
+        {peer: edge}, usage().waits, usage().waits,
+        {transactions.Role.SERVER: edge}, transactions.Stats(1, 2))
+    return look.Look(10.0, 10.0, (look.Source('sched'),), names, seen, 3, 4,
+                     dict.fromkeys(seen, answered),
+                     transactions.Stats(1, 2),
+                     dict.fromkeys(seen, tap.Datagrams(5, 6, 50, 60)),
+                     {**dict.fromkeys(seen, 2_500_000), power.IDLE: 7},
+                     {uuid: {0: counters.Work(1, 2, 3, 4),
+                             1: counters.Work(10, 20, 30, 40)}
+                      for uuid in (*seen, power.HOST)},
+                     requests=dict.fromkeys(seen, http.Seen({http.Request(
+                         transactions.Role.SERVER, 'GET', '/a"\\b/:n',
+                         '2xx'): usage().waits})),
+                     request_stats=http.Stats(7, 8, 9), failed_pushes=6)
 
 
 def full():
@@ -130,9 +130,11 @@ class ExpositionTest(unittest.TestCase):
                                        *labels))
         self.assertEqual(5, self.value('server_request_wait_seconds_count',
                                        ('server', 'u1')))
-        self.assertEqual([1, 2, 3], [self.value(f'monitor_{name}_total')
-                                     for name in (
-            'late_connections', 'peers_beyond', 'missing_transactions')])
+        self.assertEqual(8, self.value('server_unclear_exchanges_total',
+                                       *labels))
+        self.assertEqual([1, 2], [
+            self.value(f'server_{name}_total', ('server', 'u1'))
+            for name in ('late_connections', 'peers_beyond')])
 
     def test_requests(self):
         labels = (('method', 'GET'), ('path', '/a"\\b/:n'),
