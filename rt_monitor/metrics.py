@@ -31,10 +31,12 @@ _SUMS: tuple[tuple[str, str, Callable[[waits.Usage], float]], ...] = (
      'tasks that have ended.', lambda usage: usage.totals.ran / _NS),
     ('runnable_seconds_total', 'Time for which tasks of the server were '
      'runnable but did not run.', lambda usage: usage.totals.waited / _NS),
-    ('lost_seconds_total', 'Part of the runnable time in which the server '
-     'had budget while others ran.', lambda usage: usage.lost_ns / _NS),
-    ('throttled_seconds_total', 'Time for which a task of the server was '
-     'runnable without budget.', lambda usage: usage.counts.starved / _NS),
+    ('lost_seconds_total', 'Time with budget in which a task of the server '
+     'could have run on a pCPU and none did.',
+     lambda usage: usage.lost_ns / _NS),
+    ('throttled_seconds_total', 'Time without budget in which a task of the '
+     'server could have run on a pCPU and none did.',
+     lambda usage: usage.counts.starved / _NS),
     ('exhausted_periods_total', 'Periods in which the budget ran out, counted '
      'for each pCPU or thread.', lambda usage: usage.counts.exhausted),
     ('switches_total', 'Switches of a CPU to a task of the server.',
@@ -164,9 +166,9 @@ def _parts(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     yield from (by_vcpu, throttled, by_cpu)
 
 
-def _times(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
-    waited, used = _Times('wait', 'Time for which a task with budget waited '
-                          'for a CPU.'), _Times(
+def _times(look: monitor_look.Look) -> Iterator[exposition.Family]:
+    waited, used = _Times('wait', 'Time for which the server waited for a '
+                          'CPU with budget.'), _Times(
         'period_use', 'CPU time of the budget that was used in a period.')
     for uuid, seen in look.usages.items():
         if look.shows_budget(uuid):

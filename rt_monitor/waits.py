@@ -13,7 +13,8 @@ import struct
 
 from rt_monitor import histogram
 
-_COUNTS = struct.Struct('=13Q')
+#: ``struct counts``, of which the rest is for the programs themselves.
+_COUNTS = struct.Struct('=15Q')
 _TOTALS = struct.Struct('=2Q')
 
 
@@ -27,8 +28,11 @@ class Counts:
     :ivar switches: switches to one of its tasks
     :ivar preempted: switches away from a task that was still runnable
     :ivar exhausted: periods in which the budget ran out
-    :ivar starved: the time for which a task was runnable without budget
-    :ivar apart: the part of its tasks' waiting time that was without budget
+    :ivar starved: the time in which a task could have run, none did, and the
+        lane had no budget
+    :ivar lost: the time in which a task could have run, none did, and the lane
+        had budget.  A task that waits for another task of the same lane does
+        not add to it.
     :ivar first: when a task was first seen, by the scheduler's clock
     :ivar last: when a task was last seen; 0: never
     """
@@ -38,7 +42,7 @@ class Counts:
     preempted: int = 0
     exhausted: int = 0
     starved: int = 0
-    apart: int = 0
+    lost: int = 0
     first: int = 0
     last: int = 0
 
@@ -47,7 +51,7 @@ class Counts:
             self.ran + other.ran, self.switches + other.switches,
             self.preempted + other.preempted,
             self.exhausted + other.exhausted, self.starved + other.starved,
-            self.apart + other.apart,
+            self.lost + other.lost,
             min(filter(None, (self.first, other.first)), default=0),
             max(self.last, other.last))
 
@@ -57,7 +61,7 @@ class Counts:
             self.ran - before.ran, self.switches - before.switches,
             self.preempted - before.preempted,
             self.exhausted - before.exhausted,
-            self.starved - before.starved, self.apart - before.apart,
+            self.starved - before.starved, self.lost - before.lost,
             self.first, self.last)
 
     @property
@@ -103,7 +107,8 @@ class Usage:
 
     :ivar totals: the sums over all tasks
     :ivar cpus: the counts on each CPU where a task ran
-    :ivar waits: the times for which a task with budget waited for a CPU
+    :ivar waits: the times for which the server waited for a CPU: from the
+        moment that a task could run with budget until one of its tasks ran
     :ivar uses: the CPU time of the budget that was used, for each period with
         any use
     """
@@ -121,7 +126,7 @@ class Usage:
     @property
     def lost_ns(self) -> int:
         """The time for which the server had budget and others ran."""
-        return max(0, self.totals.waited - self.counts.apart)
+        return self.counts.lost
 
     def __add__(self, other: 'Usage') -> 'Usage':
         cpus = {cpu: self.cpus.get(cpu, Counts())

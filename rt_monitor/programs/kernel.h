@@ -122,6 +122,7 @@ struct task_group {
 struct rq {
 	u64 clock;
 	u64 clock_task;
+	int cpu;
 };
 
 struct cfs_rq {
@@ -143,6 +144,7 @@ struct sched_info {
 struct task_struct {
 	unsigned int __state;
 	unsigned int policy;
+	int on_cpu, on_rq;
 	int pid;
 	struct sched_entity se;
 	struct sched_dl_entity dl;
@@ -242,6 +244,10 @@ extern int bpf_dynptr_from_skb(struct sk_buff *skb, u64 flags,
 /* The values depend on the configuration of the kernel. */
 enum cgroup_subsys_id {
 	cpu_cgrp_id,
+};
+
+enum bpf_func_id {
+	BPF_FUNC_map_lookup_percpu_elem = 195,
 };
 
 #endif

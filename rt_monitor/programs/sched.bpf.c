@@ -2,10 +2,12 @@
 /*
  * Sums of CPU time, waiting and budgets of servers, counted in the kernel.
  *
- * Times on a CPU are by the clock of its run queue.  The times at which a
- * budget runs out and is refilled are by the clock that the kernel uses for
- * that budget: the clock of the run queue for deadlines, and the monotonic
- * clock for the timers of RT_GROUP_SCHED.
+ * All times are by the clock of the run queue of the CPU.
+ *
+ * A lane waits on a CPU while one of its tasks could run there and none does.
+ * Each moment of a CPU is therefore part of at most one of three times of a
+ * lane: it runs, it waits without budget, or it waits with budget.  A task that
+ * waits for another task of its own lane does not add to them.
  */
 #include "kernel.h"
 #include "histogram.h"
@@ -23,11 +25,16 @@ struct counts {
 	u64 switches;
 	u64 preempted;
 	u64 exhausted;
-	u64 starved;		/* time runnable without budget */
-	u64 apart;		/* part of its waiting time without budget */
+	/*
+	 * The time in which a task could have run, none did, and the lane had
+	 * no budget, or had budget.
+	 */
+	u64 starved, lost;
 	u64 first, last;	/* when seen, by the clock of the queue */
-	/* The last time without budget of the group; open: not ended yet. */
-	u64 from, until, open;
+	u64 stopped;	/* when a task last stopped and none went on */
+	u64 settled;	/* the end of the time that is counted above */
+	u64 waited;	/* the part of the present wait that is counted above */
+	u64 from, until;	/* the last time without budget of the group */
 	/* The present period, as the time of its end, and the time used in it. */
 	u64 period, used;
 };
@@ -52,8 +59,7 @@ struct cpu {
 struct task {
 	struct totals seen;
 	struct lane lane;
-	/* When its budget ran out and is refilled; its run_delay at the former. */
-	u64 from, until, waited;
+	u64 from, until;	/* when its budget ran out and is refilled */
 	u64 period, used;
 };
 
@@ -174,20 +180,34 @@ static __always_inline bool budget_of(struct task_struct *task, u32 cpu,
 	return 0;
 }
 
-/* Ends a time without budget, now or when the budget was refilled. */
-static __always_inline u64 restore(struct counts *of, u64 now)
+/*
+ * Counts how long a lane has waited since some time, as far as that is not
+ * counted yet; the lane has no budget between two times.  Returns the part of
+ * the whole wait that had budget.
+ */
+static __always_inline u64 wait_until(struct counts *of, u64 since, u64 now,
+				      u64 from, u64 until)
 {
-	u64 without = 0;
+	u64 settled = of->settled, without = 0;
 
-	if (!of->open)
-		return 0;
-	if (of->until > now)
-		of->until = now;
-	if (of->until > of->from)
-		without = of->until - of->from;
-	of->starved += without;
-	of->open = 0;
-	return without;
+	if (since < of->stopped)
+		since = of->stopped;
+	if (since < settled)
+		since = settled;
+	/* Another CPU may count the same time at the same moment. */
+	if (now <= since || __sync_val_compare_and_swap(
+			&of->settled, settled, now) != settled)
+		return of->waited;
+	if (from < since)
+		from = since;
+	if (until > now)
+		until = now;
+	if (until > from)
+		without = until - from;
+	__sync_fetch_and_add(&of->starved, without);
+	__sync_fetch_and_add(&of->lost, now - since - without);
+	of->waited += now - since - without;
+	return of->waited;
 }
 
 static __always_inline void use(struct counts *of, u32 server, s64 end,
@@ -219,9 +239,9 @@ static __always_inline void use(struct counts *of, u32 server, s64 end,
 
 static __always_inline void leave_fixed(struct task_struct *task,
 					struct counts *of, u32 server,
-					bool runnable, u64 ran)
+					bool leaves, u64 ran)
 {
-	u64 now = bpf_ktime_get_ns(), runtime, left;
+	u64 now = bpf_ktime_get_ns(), runtime = 0, left = 0;
 	u32 cpu = bpf_get_smp_processor_id();
 	struct rt_rq *queue = 0;
 	s64 end, period;
@@ -229,10 +249,8 @@ static __always_inline void leave_fixed(struct task_struct *task,
 
 	if (!budget_of(task, cpu, &end, &period, &queue))
 		return;
-	/* The task ran, so its budget was refilled, though without an event. */
-	of->apart += restore(of, now - ran);
 	use(of, server, end, period, ran, now);
-	if (!runnable || !queue)
+	if (!leaves || !queue)
 		return;
 	bpf_core_read(&throttled, sizeof(throttled), &queue->rt_throttled);
 	if (!throttled)
@@ -240,14 +258,14 @@ static __always_inline void leave_fixed(struct task_struct *task,
 	bpf_core_read(&left, sizeof(left), &queue->rt_time);
 	bpf_core_read(&runtime, sizeof(runtime), &queue->rt_runtime);
 	of->exhausted++;
-	of->from = now;
+	of->from = task->se.cfs_rq->rq->clock;
 	/*
 	 * Each period subtracts one runtime.  The group runs again when less
-	 * than one runtime is left.
+	 * than one runtime is left.  The timer has the monotonic clock.
 	 */
-	of->until = end + (runtime && left > runtime ?
-			   (left / runtime - 1) * period : 0);
-	of->open = 1;
+	of->until = of->from + end - now +
+		    (runtime && left > runtime ?
+		     (left / runtime - 1) * period : 0);
 }
 
 static __always_inline void leave_served(struct task_struct *task,
@@ -256,14 +274,11 @@ static __always_inline void leave_served(struct task_struct *task,
 {
 	struct sched_dl_entity *by = server_of(task,
 					       bpf_get_smp_processor_id());
-	u64 now = task->se.cfs_rq->rq->clock;
 	u64 deadline = 0, relative = 0, period = 0;
 
 	if (!by)
 		return;
 	bpf_core_read(&deadline, sizeof(deadline), &by->deadline);
-	/* The task ran, so its budget was refilled, though without an event. */
-	of->apart += restore(of, now - ran);
 	if (of->period != deadline) {
 		if (of->period)
 			record(bpf_map_lookup_elem(&uses, &server), of->used);
@@ -276,29 +291,8 @@ static __always_inline void leave_served(struct task_struct *task,
 	bpf_core_read(&relative, sizeof(relative), &by->dl_deadline);
 	bpf_core_read(&period, sizeof(period), &by->dl_period);
 	of->exhausted++;
-	of->from = now;
+	of->from = task->se.cfs_rq->rq->clock;
 	of->until = deadline - relative + period;
-	of->open = 1;
-}
-
-/*
- * Ends a time without budget of a SCHED_DEADLINE task, now or when its budget
- * was refilled.  While the task has budget, from is 0.
- */
-static __always_inline u64 replenish(struct task *state, struct counts *of,
-				     u64 now)
-{
-	u64 without = 0;
-
-	if (!state->from)
-		return 0;
-	if (state->until > now)
-		state->until = now;
-	if (state->until > state->from)
-		without = state->until - state->from;
-	of->starved += without;
-	state->from = 0;
-	return without;
 }
 
 static __always_inline void leave_deadline(struct task_struct *task,
@@ -311,8 +305,6 @@ static __always_inline void leave_deadline(struct task_struct *task,
 
 	if (!state)
 		return;
-	/* The task ran, so its budget was refilled, though without an event. */
-	of->apart += replenish(state, of, task->se.cfs_rq->rq->clock - ran);
 	if (state->period != deadline) {
 		if (state->period)
 			record(bpf_map_lookup_elem(&uses, &server),
@@ -327,13 +319,13 @@ static __always_inline void leave_deadline(struct task_struct *task,
 		state->from = task->se.cfs_rq->rq->clock;
 		state->until = deadline - task->dl.dl_deadline +
 			       task->dl.dl_period;
-		state->waited = task->sched_info.run_delay;
 	}
 }
 
+/* leaves: the task stops to run; runnable: though it could go on. */
 static __always_inline void use_budget(struct task_struct *task,
 				       struct counts *of, u32 server,
-				       bool runnable, u64 ran)
+				       bool leaves, bool runnable, u64 ran)
 {
 	if (task->policy == SCHED_DEADLINE)
 		leave_deadline(task, of, server, runnable, ran);
@@ -342,54 +334,33 @@ static __always_inline void use_budget(struct task_struct *task,
 	else if (has_servers())
 		leave_served(task, of, server, runnable, ran);
 	else if (has_timers())
-		leave_fixed(task, of, server, runnable, ran);
-}
-
-static __always_inline u64 without_budget(struct task_struct *task,
-					  struct counts *of, u64 waited,
-					  u64 clock)
-{
-	u64 now, from;
-
-	if (!of->from ||
-	    (task->policy != SCHED_FIFO && task->policy != SCHED_RR))
-		return 0;
-	now = has_servers() ? clock : bpf_ktime_get_ns();
-	restore(of, now);
-	from = now - waited > of->from ? now - waited : of->from;
-	return of->until > from ? of->until - from : 0;
+		leave_fixed(task, of, server, leaves, ran);
 }
 
 /*
- * Returns the part of a task's present wait in which it had no budget.  For
- * the kernel, the wait begins at the switch.  If the task has moved to another
- * CPU since then, its run_delay contains the time without budget already.
+ * Counts the wait of a lane until now, when a task of it runs again, or still
+ * waits, since it was queued.
  */
-static __always_inline u64 enter_deadline(struct task_struct *task,
-					  struct counts *of, u64 queued,
-					  u64 clock)
+static __always_inline u64 wait_of(struct task_struct *task,
+				   struct counts *of, u64 queued, u64 now)
 {
-	struct task *state = bpf_task_storage_get(&tasks, task, 0, 0);
-	u64 from, without;
+	struct task *state;
 
+	if (task->policy != SCHED_DEADLINE)
+		return wait_until(of, queued, now, of->from, of->until);
+	/* While the task has no budget, it is not queued for the kernel. */
+	state = bpf_task_storage_get(&tasks, task, 0, 0);
 	if (!state || !state->from)
-		return 0;
-	from = state->from;
-	without = replenish(state, of, clock);
-	if (task->sched_info.run_delay - state->waited >= without) {
-		of->apart += without;
-		return 0;
-	}
-	if (queued > from)
-		from = queued;
-	return queued && state->until > from ? state->until - from : 0;
+		return wait_until(of, queued, now, 0, 0);
+	return wait_until(of, state->from, now, state->from, state->until);
 }
 
 static __always_inline void enter(struct task_struct *next, struct lane lane,
-				  u64 clock)
+				  u64 clock, bool goes_on)
 {
+	u64 queued = next->sched_info.last_queued, waited;
 	struct counts *of = counts_of(lane.lane);
-	u64 queued = next->sched_info.last_queued, waited = 0, apart = 0;
+	struct task *state;
 
 	if (!of)
 		return;
@@ -399,18 +370,16 @@ static __always_inline void enter(struct task_struct *next, struct lane lane,
 	if (!of->first)
 		of->first = clock;
 	of->last = clock;
-	if (queued && clock > queued)
-		waited = clock - queued;
-	if (next->policy == SCHED_DEADLINE)
-		apart = enter_deadline(next, of, queued, clock);
-	else
-		apart = without_budget(next, of, waited, clock);
-	if (apart > waited)
-		apart = waited;
-	of->apart += apart;
-	waited -= apart;
-	if (queued)
+	if (!goes_on && queued) {
+		waited = wait_of(next, of, queued, clock);
 		record(bpf_map_lookup_elem(&waits, &lane.server), waited);
+	}
+	of->waited = 0;
+	if (next->policy != SCHED_DEADLINE)
+		return;
+	state = bpf_task_storage_get(&tasks, next, 0, 0);
+	if (state)
+		state->from = 0;
 }
 
 static __always_inline void add(u64 *into, u64 *seen, u64 value)
@@ -450,7 +419,8 @@ static __always_inline void finish(struct task_struct *task)
 }
 
 static __always_inline void leave(struct task_struct *prev, struct lane lane,
-				  u64 ran, u64 clock, bool preempt)
+				  u64 ran, u64 clock, bool preempt,
+				  bool goes_on)
 {
 	struct counts *of = counts_of(lane.lane);
 	u64 state = state_of(prev);
@@ -463,9 +433,24 @@ static __always_inline void leave(struct task_struct *prev, struct lane lane,
 	if (lane.server == HOST)
 		return;
 	of->last = clock;
+	if (!goes_on)
+		of->stopped = clock;
 	if (state & TASK_DEAD)
 		finish(prev);
-	use_budget(prev, of, lane.server, runnable, ran);
+	use_budget(prev, of, lane.server, 1, runnable, ran);
+}
+
+/*
+ * Counts the wait of a task whose switch had no event.  When it was queued is
+ * not known, unless its budget had run out.
+ */
+static __always_inline void arrive_unseen(struct task_struct *task,
+					  struct lane lane, u64 arrival)
+{
+	struct counts *of = lane.server == HOST ? 0 : counts_of(lane.lane);
+
+	if (of && of->from && of->from >= of->stopped)
+		wait_of(task, of, of->from, arrival);
 }
 
 static __always_inline u64 ran_since(struct cpu *here, struct task_struct *prev,
@@ -479,6 +464,7 @@ static __always_inline u64 ran_since(struct cpu *here, struct task_struct *prev,
 	if (here->known)
 		here->unseen++;
 	here->lane = lane_of(prev);
+	arrive_unseen(prev, here->lane, arrival);
 	return arrival && rq->clock > arrival ? rq->clock - arrival : 0;
 }
 
@@ -489,22 +475,29 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev,
 	struct rq *rq = next->se.cfs_rq->rq;
 	u32 zero = 0;
 	struct cpu *here = bpf_map_lookup_elem(&cpus, &zero);
+	struct lane lane;
+	bool goes_on = 0;
 	u64 ran;
 
 	if (!here)
 		return 0;
+	lane = lane_of(next);
 	if (prev->pid || !here->known) {
 		ran = ran_since(here, prev, rq);
+		/* Whether another task of the same lane goes on. */
+		goes_on = prev->pid && next->pid &&
+			  here->lane.lane == lane.lane;
 		if (prev->pid)
-			leave(prev, here->lane, ran, rq->clock, preempt);
+			leave(prev, here->lane, ran, rq->clock, preempt,
+			      goes_on);
 	}
 	here->since = rq->clock_task;
 	here->pid = next->pid;
 	here->known = 1;
 	if (!next->pid)
 		return 0;
-	here->lane = lane_of(next);
-	enter(next, here->lane, rq->clock);
+	here->lane = lane;
+	enter(next, lane, rq->clock, goes_on);
 	return 0;
 }
 
@@ -514,6 +507,7 @@ static __always_inline void charge(struct task_struct *task)
 	u32 zero = 0;
 	struct cpu *here = bpf_map_lookup_elem(&cpus, &zero);
 	struct counts *of;
+	struct lane lane;
 	struct rq *rq;
 	u64 ran;
 
@@ -523,12 +517,15 @@ static __always_inline void charge(struct task_struct *task)
 	ran = ran_since(here, task, rq);
 	of = counts_of(here->lane.lane);
 	here->since += ran;
+	lane = lane_of(task);
 	if (of) {
 		of->ran += ran;
 		if (here->lane.server != HOST)
-			use_budget(task, of, here->lane.server, 0, ran);
+			use_budget(task, of, here->lane.server, 0, 0, ran);
+		if (here->lane.lane != lane.lane)
+			of->stopped = rq->clock;
 	}
-	here->lane = lane_of(task);
+	here->lane = lane;
 }
 
 /* User space runs this program on each CPU before it reads the counts. */
@@ -552,6 +549,33 @@ static __always_inline void begin(struct task_struct *task,
 	state->seen.waited = task->sched_info.run_delay;
 }
 
+/*
+ * Counts the wait of a lane until now if this task waits for a CPU.  *fresh*:
+ * the task was not watched until now, so nothing is counted yet.
+ */
+static __always_inline void settle_wait(struct task_struct *task,
+					struct lane lane, bool fresh)
+{
+	struct rq *rq = task->se.cfs_rq->rq;
+	struct counts *of;
+	struct cpu *there;
+	u32 zero = 0;
+
+	if (lane.server == HOST || state_of(task) || !task->on_rq ||
+	    task->on_cpu || !bpf_core_enum_value_exists(
+			enum bpf_func_id, BPF_FUNC_map_lookup_percpu_elem))
+		return;
+	of = bpf_map_lookup_percpu_elem(&counts, &lane.lane, rq->cpu);
+	there = bpf_map_lookup_percpu_elem(&cpus, &zero, rq->cpu);
+	if (!of || !there)
+		return;
+	if (fresh && of->settled < rq->clock)
+		of->settled = rq->clock;
+	else if (there->known && (!there->pid ||
+				  there->lane.lane != lane.lane))
+		wait_of(task, of, task->sched_info.last_queued, rq->clock);
+}
+
 static __always_inline void look(struct task_struct *task)
 {
 	struct task *state = bpf_task_storage_get(&tasks, task, 0, 0);
@@ -560,13 +584,16 @@ static __always_inline void look(struct task_struct *task)
 	if (state && state->lane.server != HOST) {
 		settle(task, state);
 		state->lane = lane;
+		settle_wait(task, lane, 0);
 		return;
 	}
 	if (lane.server == HOST)
 		return;
 	state = bpf_task_storage_get(&tasks, task, 0, STORAGE_CREATE);
-	if (state)
-		begin(task, state, lane);
+	if (!state)
+		return;
+	begin(task, state, lane);
+	settle_wait(task, lane, 1);
 }
 
 /* User space runs this program over all tasks before it reads the totals. */

@@ -32,7 +32,7 @@ def usage(ran=2_000_000_000):
     return waits.Usage(
         waits.Totals(ran, 900_000_000),
         {1: waits.Counts(ran=ran, switches=7, preempted=3, exhausted=4,
-                         starved=600_000_000, apart=500_000_000, first=1,
+                         starved=600_000_000, lost=400_000_000, first=1,
                          last=5)}, times, times)
 
 

@@ -7,7 +7,8 @@
 
 #define EVENTS (1 << 17)
 
-enum kind { WOKEN, PREEMPTED, SLEEPS, RUNS };
+/* GOES_ON: runs right after another watched task. */
+enum kind { WOKEN, PREEMPTED, SLEEPS, RUNS, GOES_ON };
 
 struct event {
 	u64 at;		/* ns, on the monotonic clock */
@@ -56,6 +57,13 @@ static __always_inline void note(struct task_struct *task, enum kind kind)
 	event->kind = kind;
 }
 
+static __always_inline bool is_watched(struct task_struct *task)
+{
+	u32 pid = task->pid;
+
+	return bpf_map_lookup_elem(&watched, &pid) != 0;
+}
+
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(on_wakeup, struct task_struct *task)
 {
@@ -68,7 +76,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev,
 	     struct task_struct *next)
 {
 	note(prev, preempt || !prev->__state ? PREEMPTED : SLEEPS);
-	note(next, RUNS);
+	note(next, is_watched(prev) && is_watched(next) ? GOES_ON : RUNS);
 	return 0;
 }
 

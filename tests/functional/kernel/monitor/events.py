@@ -23,6 +23,7 @@ class Kind(enum.IntEnum):
     PREEMPTED = 1
     SLEEPS = 2
     RUNS = 3
+    GOES_ON = 4
 
 
 class Recorder:
@@ -47,25 +48,31 @@ class Recorder:
         self._object.close()
 
     def waits_ns(self) -> tuple[list[int], int]:
-        """How long tasks waited each time before they ran, ascending.
+        """How long the tasks together waited each time, ascending.
+
+        They wait while one of them could run and none does; a task that goes
+        on where another one stopped did not wait for others.
 
         :returns: the waits, and how many events the kernel did not send
         :raises OverflowError: there was no room for some events
         """
-        runs, since, found, unsent = set(), {}, [], 0
+        runs, since, found, unsent, stopped = set(), {}, [], 0, 0
         for at, pid, kind in self._all():
+            begins = kind in (Kind.RUNS, Kind.GOES_ON)
             if kind != Kind.WOKEN:
                 # Who begins to run did not run, and who stops ran.
-                unsent += (pid in runs) == (kind == Kind.RUNS)
-            if kind == Kind.RUNS:
+                unsent += (pid in runs) == begins
+            if begins:
                 runs.add(pid)
-                if pid in since:
-                    found.append(at - since.pop(pid))
+                queued = since.pop(pid, None)
+                if queued is not None and kind == Kind.RUNS:
+                    found.append(at - max(queued, stopped))
             elif kind == Kind.WOKEN:
                 if pid not in runs:
                     since.setdefault(pid, at)
             else:
                 runs.discard(pid)
+                stopped = at
                 if kind == Kind.PREEMPTED:
                     since[pid] = at
         return sorted(found), unsent

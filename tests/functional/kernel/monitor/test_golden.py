@@ -8,6 +8,7 @@ the clock of the task that lacks them.
 
 import os
 import pathlib
+import time
 
 from nova_rt.machine.kernel import two_files
 from nova_rt.machine import sched_setattr
@@ -79,9 +80,13 @@ class SumsTest(base.WatchedTest):
             - sum(child[part] for child in golden) for part in range(3))
         self.assertEqual((ran, waited),
                          (found.totals.ran, found.totals.waited))
-        # One wait for each slice, but for switches without an event.
-        self.assertAlmostEqual(slices, found.waits.count,
+        # One switch for each slice, but for switches without an event.
+        self.assertAlmostEqual(slices, found.counts.switches,
                                delta=2 + slices / 50)
+        # A slice after that of another of its tasks is no wait of the server.
+        self.assertLessEqual(found.waits.count, found.counts.switches)
+        self.assertLessEqual(found.lost_ns, waited)
+        self.assertGreater(found.lost_ns, 0)
 
     def test_time_before_it_was_watched_is_not_counted(self):
         child = self.python(WORKER)
@@ -151,6 +156,32 @@ class BudgetTest(base.WatchedTest):
         (self.top / two_files.RUNTIME).write_text(str(RUNTIME_US))
         self.compare(lambda pid: os.sched_setscheduler(
             pid, os.SCHED_RR, os.sched_param(10)))
+
+    def test_tasks_that_share_a_budget(self):
+        """Two shipped alerts are silent: it has what it reserved."""
+        (self.top / two_files.PERIOD).write_text(str(PERIOD_US))
+        (self.top / two_files.RUNTIME).write_text(str(RUNTIME_US))
+        cpu = max(os.sched_getaffinity(0))
+        for _ in range(3):
+            child = self.python(GAPS)
+            child.stdout.readline()
+            os.sched_setaffinity(child.pid, {cpu})
+            os.sched_setscheduler(child.pid, os.SCHED_RR,
+                                  os.sched_param(10))
+            self.addCleanup(self.ordinary, child.pid)
+            child.stdin.write(f'{60 * 10**9} {GAP}\n')
+            child.stdin.flush()
+        before = self.monitor.look()
+        time.sleep(PERIODS * PERIOD_US / 1e6)
+        look = self.monitor.look().since(before)
+        found = look.seen[base.UUID].whole
+        counts = found.cpus[cpu]
+        span_ns = look.span_s * 1e9
+        self.assertLess(counts.lost, 0.1 * span_ns)
+        self.assertLess(found.waits.quantile_ns(0.99), PERIOD_US * 1000)
+        self.assertAlmostEqual(
+            span_ns, counts.ran + counts.starved + counts.lost,
+            delta=0.02 * span_ns)
 
     def test_sched_deadline(self):
         self.compare(
