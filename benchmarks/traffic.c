@@ -6,7 +6,9 @@
  * traffic server ADDRESS[:PORT] ASKED ANSWERED SENDFILE WORK_US FILE
  *	prints its port; at SIGTERM writes "arrived read first last" of each
  * traffic client ADDRESS PORT CONNECTIONS RATE COUNT ASKED ANSWERED SEED FILE
- *	sends requests at random times; writes "asked answered" of each
+ *	[REQUEST]
+ *	sends requests at random times; writes "asked answered" of each; the
+ *	file REQUEST has the bytes of a request
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -39,7 +41,7 @@ struct connection {
 };
 
 static struct connection connections[MOST];
-static char buffer[1 << 20];
+static char buffer[1 << 20], request[1 << 16];
 static size_t asked, answered;
 static int polled, content, by_sendfile, work_us;
 static volatile sig_atomic_t ended;
@@ -255,7 +257,7 @@ static void ask(struct connection *one)
 {
 	one->left = answered;
 	one->times[0] = now();
-	check(send(one->file, buffer, asked, MSG_NOSIGNAL), "send");
+	check(send(one->file, request, asked, MSG_NOSIGNAL), "send");
 }
 
 static int hear(struct connection *one)
@@ -289,6 +291,9 @@ static void client(char **words)
 	answered = atol(words[6]);
 	srand48(atol(words[7]));
 	log_file = fopen(words[8], "w");
+	if (words[9])
+		check(fread(request, 1, asked, fopen(words[9], "r")) - asked,
+		      "request");
 	connect_all(words[0], atoi(words[1]), atoi(words[2]));
 	due = now();
 	while (heard < total) {
@@ -313,7 +318,7 @@ int main(int argc, char **argv)
 	polled = epoll_create1(0);
 	if (argc == 8 && !strcmp(argv[1], "server"))
 		server(argv + 2);
-	else if (argc == 11 && !strcmp(argv[1], "client"))
+	else if ((argc == 11 || argc == 12) && !strcmp(argv[1], "client"))
 		client(argv + 2);
 	else
 		return 2;

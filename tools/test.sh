@@ -3,25 +3,28 @@
 #
 # Sets everything up, then runs checks and tests.  The last line counts them.
 # usage: tools/test.sh [style|types|docs|unit|functional|devstack|cloud|demo|
-#                       chain|experiments|hosts|stack|lab|full|quick ...]
+#                       chain|experiments|hosts|stack|lab|signals|full|
+#                       quick ...]
 #        tools/test.sh unit MODULE ...
 # Without a part: all parts up to chain.  With modules, as rules.test_cpus or
 # tests/unit/rules/test_cpus.py, only these run, in seconds.
 # "quick" is style, types and unit tests, for use while you write code.
 # "chain" is six tests on the full cloud.  "hosts" moves servers between two
 # computes.  "lab" boots the kernels of Debian
-# in virtual machines, with both versions of cgroups.  "full" is what a change
+# in virtual machines, with both versions of cgroups.  "signals" compares the
+# monitor with foreign servers of Debian packages.  "full" is what a change
 # cannot wait for, and runs only when asked for: all points of the kill matrix,
 # all points of the audits, the long soak, the mutants, Nova's own tests, the
 # experiments, more random sets of servers on one pCPU, the whole life cycle
 # of containers and of virtual machines by SCHED_DEADLINE, all tests of the
-# full cloud, the lab, and the wheel of each role in clean environments.
+# full cloud, the lab, foreign servers, and the wheel of each role in clean
+# environments.
 # "stack" is stack.sh of the DevStack in NOVA_RT_DEVSTACK, if that is set.
 # Samples change daily; NOVA_RT_DAY=2026-01-31 repeats those of a day.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 default=(style types docs unit functional devstack cloud demo chain)
-parts=("${default[@]}" experiments hosts stack lab full quick)
+parts=("${default[@]}" experiments hosts stack lab signals full quick)
 
 modules() { # module or file of tests/unit...: their full names
     local module
@@ -173,6 +176,9 @@ lab() {
     check 'lab, what KVM costs' \
         tools/lab.sh debian:13 --kvm --icount kvm-costs
 }
+signals() {
+    check 'signals of foreign servers' python -m tests.full.signals
+}
 full() {
     NOVA_RT_KILL=1 NOVA_RT_AUDIT=1 NOVA_RT_SOAK=2700 \
         NOVA_RT_SOAK_SERVICES=200 NOVA_RT_SOAK_NUMA=250 NOVA_RT_LOAD=64 \
@@ -189,6 +195,7 @@ full() {
     hosts
     stack
     lab
+    signals
     check 'two versions read each other' python -m tests.full.versions
     check 'the release, in clean environments' \
         tools/release.sh 0.0.1 --dry-run --untested

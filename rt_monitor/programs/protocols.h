@@ -48,16 +48,28 @@ static __always_inline u8 speech_of(const u8 *head)
 	return method_of(head, &length) != NONE ? HTTP : OTHER;
 }
 
-/* Whether a line of a piece begins in the same way as the piece itself. */
+/* The end of a group of messages of PostgreSQL, and its next messages. */
+#define SYNC ((u64)'S' << 40 | 4 << 8)
+#define PARSE (SYNC | 'P')
+#define BIND (SYNC | 'B')
+#define SIX_BYTES 0xffffffffffffULL
+
+/*
+ * Whether a second request follows in a piece: a line that begins in the same
+ * way as the piece itself, or a group of messages of PostgreSQL.
+ */
 static __always_inline bool repeats(const u8 *piece)
 {
 	u32 start = '\n' << 24 | piece[0] << 16 | piece[1] << 8 | piece[2];
-	u32 window = 0, found = 0;
+	u64 window = 0;
+	u32 found = 0;
 
 	/* There are no branches, because the verifier would follow each one. */
 	for (u32 at = 0; at < PIECE; at++) {
 		window = window << 8 | piece[at];
-		found |= !(window ^ start);
+		found |= !((u32)window ^ start);
+		found |= !((window & SIX_BYTES) ^ PARSE);
+		found |= !((window & SIX_BYTES) ^ BIND);
 	}
 	return found;
 }

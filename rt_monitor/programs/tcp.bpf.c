@@ -394,6 +394,17 @@ int BPF_PROG(on_read, struct sock *sk)
 	return 0;
 }
 
+/* A call that reads returns; it may have acknowledged the data before. */
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(on_returned, struct sock *sk, int length, int flags)
+{
+	struct flow *flow = length > 0 && !(flags & PEEK) ? flow_of(sk) : 0;
+
+	if (flow && flow->role == CLIENT && flow->phase == ANSWER)
+		flow->last = bpf_ktime_get_ns();
+	return 0;
+}
+
 static __always_inline void own(struct sock *sk, u32 server, enum role role)
 {
 	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0,

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Compares the monitor with foreign servers: each is right or unclear.
+
+usage: .venv/bin/python -m tests.full.signals [--write] [--count N] [NAME ...]
+
+Servers of Debian packages, which are unpacked into a directory and not
+installed, answer load generators that count by themselves.  Requests and
+bytes must be equal, and p50 and p99 within 2 % plus 2 us, or the monitor must
+say that the requests are unclear.  Exits with 1 if a number is wrong without a
+word.  --write writes the table of the documentation.
+"""
+
+import argparse
+import csv
+import pathlib
+import sys
+import tempfile
+
+from tests.full.signals import programs
+from tests.full.signals import stage as signals_stage
+from tests.full.signals import stores
+from tests.full.signals import web
+
+_TABLE = pathlib.Path(__file__).parents[3] / 'doc/source/admin/signals.csv'
+#: The parts of the suite, and the packages that they need.
+PARTS = {
+    'web': (web.rows, [
+        'nginx-light', 'apache2-bin', 'haproxy', 'nghttp2-client']),
+    'stores': (stores.rows, ['redis-server', 'memcached', 'postgresql-15']),
+    'programs': (programs.rows, ['nginx-light'])}
+
+
+def main() -> int:
+    """Runs the suite; returns its exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--write', action='store_true')
+    parser.add_argument('--count', type=int, default=2_000, metavar='N')
+    parser.add_argument('names', nargs='*', metavar='NAME',
+                        help=f'some of {", ".join(PARTS)}')
+    args = parser.parse_args()
+    names = args.names or [*PARTS]
+    wanted = sorted({each for name in names for each in PARTS[name][1]})
+    lines, wrong = [], 0
+    with tempfile.TemporaryDirectory() as folder, signals_stage.stage(
+            pathlib.Path(folder), wanted) as stage:
+        web.prepare(stage)
+        for name in names:
+            for row in PARTS[name][0](stage, args.count):
+                print(f'{row.verdict:8} {row.name}, {row.traffic}: truth '
+                      f'{row.truth}; told {row.told}', *row.differences()
+                      if row.verdict == 'wrong' else (), flush=True)
+                wrong += row.verdict == 'wrong'
+                lines.append((row.name, row.traffic, str(row.truth),
+                              row.told, row.verdict))
+    if args.write:
+        with _TABLE.open('w', newline='') as file:
+            csv.writer(file, lineterminator='\n').writerows(
+                [('Server', 'Traffic', 'Truth', 'Told', 'Verdict'), *lines])
+    print(f'{len(lines)} lines, {wrong} wrong without a word')
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What the monitor tells of a server beside what is true of it."""
+
+from collections.abc import Sequence
+import dataclasses
+import math
+
+from benchmarks import traffic
+from rt_monitor import transactions
+
+PARTS = (0.5, 0.99)
+
+
+@dataclasses.dataclass(frozen=True)
+class Truth:
+    """What a load generator or a server's own log says.
+
+    :ivar received, sent: bytes, seen from the server; None: not known
+    :ivar noted_ns: the times that the client noted, ascending
+    """
+
+    requests: int
+    received: int | None = None
+    sent: int | None = None
+    noted_ns: Sequence[int] = ()
+
+    def __str__(self) -> str:
+        words = [f'{self.requests} requests']
+        if self.received is not None:
+            words.append(f'{self.received} B in')
+        if self.sent is not None:
+            words.append(f'{self.sent} B out')
+        words += [f'p{part * 100:g} {_of(self.noted_ns, part) / 1000:.1f} us'
+                  for part in PARTS if self.noted_ns]
+        return ', '.join(words)
+
+
+def _of(noted_ns: Sequence[int], part: float) -> int:
+    return noted_ns[math.ceil(part * len(noted_ns)) - 1]
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A line of the table.
+
+    :ivar server, client: what the monitor tells of both ends
+    """
+
+    name: str
+    traffic: str
+    truth: Truth
+    server: transactions.Edge
+    client: transactions.Edge
+
+    @property
+    def is_unclear(self) -> bool:
+        """Whether the monitor says that it cannot tell the requests."""
+        return bool(self.server.unclear)
+
+    @property
+    def told(self) -> str:
+        if self.is_unclear:
+            return (f'unclear: {self.server.unclear} exchanges, '
+                    f'{self.server.took.count} requests')
+        words = [f'{self.server.took.count} requests']
+        if self.truth.received is not None:
+            words.append(f'{self.server.received} B in')
+        if self.truth.sent is not None:
+            words.append(f'{self.server.sent} B out')
+        words += [
+            f'p{part * 100:g} '
+            f'{self.client.took.quantile_ns(part) / 1000:.1f} us'
+            for part in PARTS if self.truth.noted_ns]
+        return ', '.join(words)
+
+    @property
+    def verdict(self) -> str:
+        if self.is_unclear:
+            return 'unclear'
+        return 'wrong' if [*self.differences()] else 'right'
+
+    @property
+    def has_right_counts(self) -> bool:
+        """Whether all but the times is true."""
+        return dataclasses.replace(self, truth=dataclasses.replace(
+            self.truth, noted_ns=())).verdict != 'wrong'
+
+    def differences(self) -> list[str]:
+        """Returns what is told and not true."""
+        truth, found = self.truth, []
+        pairs = [('requests', truth.requests, self.server.took.count),
+                 ('bytes in', truth.received, self.server.received),
+                 ('bytes out', truth.sent, self.server.sent)]
+        for name, wanted, told in pairs:
+            if wanted is not None and wanted != told:
+                found.append(f'{name}: {told} for {wanted}')
+        for part in PARTS if truth.noted_ns else ():
+            noted = _of(truth.noted_ns, part)
+            told_ns = self.client.took.quantile_ns(part)
+            if not traffic.within(noted, told_ns, traffic.PART):
+                found.append(f'p{part * 100:g}: {told_ns / 1000:.1f} for '
+                             f'{noted / 1000:.1f} us')
+        return found

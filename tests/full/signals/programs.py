@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Small servers in Go, JavaScript and Python."""
+
+from collections.abc import Iterator
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+
+from tests.full.signals import compare
+from tests.full.signals import stage as signals_stage
+from tests.full.signals import web
+
+_NODE = '''
+const http = require('http');
+http.createServer((asked, answer) => {
+    answer.writeHead(200, {'Content-Length': 4000});
+    answer.end(Buffer.alloc(4000));
+}).listen(+process.argv[2], '127.0.0.1');
+'''
+_PYTHON = '''
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header('Content-Length', '4000')
+        self.end_headers()
+        self.wfile.write(bytes(4000))
+    def log_message(self, *args):
+        pass
+http.server.ThreadingHTTPServer(
+    ('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
+'''
+_ASYNCIO = '''
+import asyncio, sys
+async def serve(reader, writer):
+    while await reader.read(4096):
+        writer.write(b'HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n'
+                     b'\\r\\nhello')
+    writer.close()
+async def main():
+    server = await asyncio.start_server(serve, '127.0.0.1',
+                                        int(sys.argv[1]))
+    await server.serve_forever()
+asyncio.run(main())
+'''
+#: An event each 20 ms, without end.
+_EVENTS = '''
+import socket, sys, time
+with socket.create_server(('127.0.0.1', int(sys.argv[1]))) as listener:
+    while True:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(4096)
+            connection.sendall(b'HTTP/1.1 200 OK\\r\\n'
+                               b'Content-Type: text/event-stream\\r\\n\\r\\n')
+            for _ in range(20):
+                time.sleep(0.02)
+                connection.sendall(b'data: x\\n\\n')
+'''
+
+
+@contextlib.contextmanager
+def _running(stage: signals_stage.Stage, *command: str) -> Iterator[int]:
+    port = signals_stage.free_port()
+    with stage.serving(port, *(word.format(port=port) for word in command)):
+        yield port
+
+
+def _go(stage: signals_stage.Stage) -> str:
+    source = pathlib.Path(__file__).with_name('server.go')
+    subprocess.run(['go', 'build', '-o', stage.folder / 'server', source],
+                   check=True, cwd=stage.folder, env={
+                       **os.environ, 'GOFLAGS': '-mod=mod',
+                       'GOCACHE': str(stage.folder / 'gocache')})
+    return str(stage.folder / 'server')
+
+
+def rows(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
+    """Yields a line for each server that this machine can run."""
+    python = [('Python', 'http.server, a header and a body', _PYTHON),
+              ('Python', 'asyncio streams', _ASYNCIO)]
+    for number, (name, what, source) in enumerate(python):
+        path = stage.file(f'server{number}.py', source)
+        with _running(stage, 'python3', path, '{port}') as port:
+            size = stage.answer_to(port, web.GET)
+            yield stage.watched(name, what, lambda: stage.generate(
+                port, web.GET, size, count // 2, 300))
+    path = stage.file('events.py', _EVENTS)
+    with _running(stage, 'python3', path, '{port}') as port:
+        yield stage.watched('Python', 'server-sent events',
+                            lambda: stage.each(port, [web.GET], 3))
+    if shutil.which('node'):
+        path = stage.file('server.js', _NODE)
+        with _running(stage, 'node', path, '{port}') as port:
+            size = stage.answer_to(port, web.GET)
+            yield stage.watched('node', 'http', lambda: stage.generate(
+                port, web.GET, size, count))
+    if shutil.which('go'):
+        yield from _of_go(stage, count)
+
+
+def _of_go(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
+    program = _go(stage)
+    with _running(stage, program, 'http', '{port}') as port:
+        size = stage.answer_to(port, web.GET)
+        yield stage.watched('Go', 'net/http', lambda: stage.generate(
+            port, web.GET, size, count))
+    with web.nginx(stage, group='middle') as behind, _running(
+            stage, program, 'proxy', '{port}', str(behind)) as port:
+        large = web.GET.replace(b'file', b'large')
+        size = stage.answer_to(port, large)
+        yield stage.watched(
+            'Go', 'io.Copy (splice), 200 kB from nginx',
+            lambda: stage.generate(port, large, size, count // 4, 200))
