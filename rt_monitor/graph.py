@@ -108,7 +108,7 @@ def build(look: monitor_snapshot.Snapshot, cores: int) -> Graph:
                if (count := sum(seen.total(role).unclear
                                 for role in transactions.Role))}
     rate = None if unclear else _outside(look, edges)
-    centres = {uuid: _centre(look, uuid, cores) for uuid in look.seen}
+    centres = {uuid: _centre(look, uuid, cores) for uuid in look.usages}
     vertices = {uuid: Vertex(
         _name(look.servers.get(uuid), uuid), centre,
         operational.demand_s(centre.utilization, rate) if rate else None,
@@ -126,7 +126,7 @@ def _saturation(used: Mapping[str, float], rate: float | None
         used, rate)
 
 
-def _outside(look: monitor_look.Look,
+def _outside(look: monitor_snapshot.Snapshot,
              edges: Mapping[tuple[str, str, int | None], Mapping[
                  transactions.Role, transactions.Edge]]) -> float:
     """Returns the requests per second of peers that are not servers here."""

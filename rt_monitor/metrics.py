@@ -82,7 +82,7 @@ def _monitor(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
                               look.failed_pushes))
 
 
-def _http(stats: http.Stats) -> Iterator[exposition.Family]:
+def _http(stats: http.HttpStats) -> Iterator[exposition.Family]:
     return _counters(
         ('paths_beyond_total', 'HTTP requests whose path is beyond the '
          'bounds.', stats.beyond),
@@ -166,7 +166,7 @@ def _parts(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     yield from (by_vcpu, throttled, by_cpu)
 
 
-def _times(look: monitor_look.Look) -> Iterator[exposition.Family]:
+def _times(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     waited, used = _Times('wait', 'Time for which the server waited for a '
                           'CPU with budget.'), _Times(
         'period_use', 'CPU time of the budget that was used in a period.')

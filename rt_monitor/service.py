@@ -124,7 +124,7 @@ class MetricsServer(http.server.ThreadingHTTPServer):
             return self._families()
 
     def _families(self) -> list[exposition.Family]:
-        look = self._monitor.look(with_edges=False)
+        look = self._monitor.read(with_edges=False)
         if self._push:
             look = dataclasses.replace(
                 look, failed_pushes=self._push.failures)

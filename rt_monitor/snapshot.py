@@ -197,7 +197,7 @@ class Monitor:
         for attacher in self._attachers:
             attacher.follow(running)
 
-    def look(self, with_edges: bool = True) -> Look:
+    def read(self, with_edges: bool = True) -> Snapshot:
         """Reads all sources and returns the counts since the start.
 
         :param with_edges: whether to read what passed between a server and
@@ -258,13 +258,14 @@ def _work(look: Snapshot, host: Mapping[int, waits.Counts]
             for name, cpus in everybody.items()}
 
 
-def _with_network(look: Look, answered: Mapping[str, transactions.Seen]
-                  ) -> Look:
+def _with_network(look: Snapshot,
+                  answered: Mapping[str, transactions.ServerTransactions]
+                  ) -> Snapshot:
     """Adds the transactions of one more source to a look."""
     before = look.answered
     return dataclasses.replace(
         look, network=sum((seen.stats for seen in answered.values()),
-                          look.network or transactions.Stats()),
+                          look.network or transactions.TransactionStats()),
         answered={**before, **{
             uuid: before[uuid] + seen if uuid in before else seen
             for uuid, seen in answered.items()}})

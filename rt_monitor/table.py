@@ -106,7 +106,7 @@ def _requests(look: monitor_snapshot.Snapshot) -> Iterator[str]:
                        f'{_ms(took, 0.5)}, p99 {_ms(took, 0.99)}')
 
 
-def _notes(look: monitor_look.Look) -> Iterator[str]:
+def _notes(look: monitor_snapshot.Snapshot) -> Iterator[str]:
     for uuid, seen in look.answered.items():
         total = seen.total(transactions.Role.SERVER)
         if total.unclear:

@@ -87,7 +87,7 @@ class Edge:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Stats:
+class TransactionStats:
     """How many transactions are not told apart.
 
     :ivar late: connections that were open before their server was watched
@@ -97,12 +97,14 @@ class Stats:
     late: int = 0
     beyond: int = 0
 
-    def __add__(self, other: 'Stats') -> 'Stats':
-        return Stats(self.late + other.late, self.beyond + other.beyond)
+    def __add__(self, other: 'TransactionStats') -> 'TransactionStats':
+        return TransactionStats(self.late + other.late,
+                                self.beyond + other.beyond)
 
-    def since(self, before: 'Stats') -> 'Stats':
+    def since(self, before: 'TransactionStats') -> 'TransactionStats':
         """Returns the counts since an earlier look."""
-        return Stats(self.late - before.late, self.beyond - before.beyond)
+        return TransactionStats(self.late - before.late,
+                                self.beyond - before.beyond)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +125,7 @@ class ServerTransactions:
     waiting: histogram.Histogram = histogram.Histogram()
     first: histogram.Histogram = histogram.Histogram()
     sums: Mapping[Role, Edge] = dataclasses.field(default_factory=dict)
-    stats: Stats = Stats()
+    stats: TransactionStats = TransactionStats()
 
     def total(self, role: Role) -> Edge:
         """Returns the transactions with all peers together, in this role."""
@@ -147,18 +149,19 @@ class ServerTransactions:
                 found[Peer(role, None, None)] = rest
         return found
 
-    def __add__(self, other: 'Seen') -> 'Seen':
-        return Seen(_joined(self.edges, other.edges),
-                    self.waiting + other.waiting, self.first + other.first,
-                    _joined(self.sums, other.sums), self.stats + other.stats)
+    def __add__(self, other: 'ServerTransactions') -> 'ServerTransactions':
+        return ServerTransactions(
+            _joined(self.edges, other.edges), self.waiting + other.waiting,
+            self.first + other.first, _joined(self.sums, other.sums),
+            self.stats + other.stats)
 
     def since(self, before: 'ServerTransactions') -> 'ServerTransactions':
         """Returns the counts since an earlier look."""
-        return Seen(_after(self.edges, before.edges),
-                    self.waiting.since(before.waiting),
-                    self.first.since(before.first),
-                    _after(self.sums, before.sums),
-                    self.stats.since(before.stats))
+        return ServerTransactions(
+            _after(self.edges, before.edges),
+            self.waiting.since(before.waiting),
+            self.first.since(before.first), _after(self.sums, before.sums),
+            self.stats.since(before.stats))
 
 
 def _joined(one: Mapping[_Key, Edge], other: Mapping[_Key, Edge]
@@ -192,7 +195,7 @@ class Edges(objects.ProgramSource):
             self._peers.clear(objects.key(server))
 
     def read(self, register: monitor_servers.Register,
-             with_edges: bool = True) -> dict[str, Seen]:
+             with_edges: bool = True) -> dict[str, ServerTransactions]:
         """Returns the transactions of all servers by UUID.
 
         The servers beyond the bounds have the name ``other``.
@@ -233,16 +236,16 @@ class Transactions(Edges):
             self.object.walk('iter/task_file')
 
 
-def _seen(edges: Mapping[Peer, Edge], sums: bytes) -> Seen:
+def _seen(edges: Mapping[Peer, Edge], sums: bytes) -> ServerTransactions:
     """Returns a server from its edges and the bytes of ``struct sums``."""
     both = 2 * _TRAFFIC_SIZE
     waiting, first = (
         histogram.Histogram.decode(sums[begin:begin + histogram.SIZE])
         for begin in (both, both + histogram.SIZE))
-    return Seen(edges, waiting, first, {
+    return ServerTransactions(edges, waiting, first, {
         Role.SERVER: _edge(sums[:_TRAFFIC_SIZE]),
         Role.CLIENT: _edge(sums[_TRAFFIC_SIZE:both])},
-        Stats(*_STATS.unpack_from(sums, both + 2 * histogram.SIZE)))
+        TransactionStats(*_STATS.unpack_from(sums, both + 2 * histogram.SIZE)))
 
 
 def _edge(data: bytes, begun: int = 0) -> Edge:

@@ -14,7 +14,7 @@ import time
 
 from benchmarks import stand_ins
 from benchmarks import traffic
-from rt_monitor import look as monitor_look
+from rt_monitor import snapshot as monitor_snapshot
 from rt_monitor import transactions
 from tests.full.signals import compare
 from tests.full.signals import packages
@@ -45,7 +45,7 @@ class Stage:
     folder: pathlib.Path
     packages: packages.Packages
     groups: dict[str, pathlib.Path]
-    monitor: monitor_look.Monitor
+    monitor: monitor_snapshot.Monitor
     generator: str
 
     def file(self, name: str, text: str) -> str:
@@ -108,11 +108,11 @@ class Stage:
     def _watched(self, name: str, what: str,
                  exchange: Callable[[], compare.Truth]) -> compare.Row:
         """Returns the line of an exchange, once all of it is counted."""
-        before = self.monitor.look()
+        before = self.monitor.read()
         truth = exchange()
         last, quiet = None, 0
         while quiet < _QUIET:
-            now = self.monitor.look().since(before).answered
+            now = self.monitor.read().since(before).answered
             both = tuple(now[end].total(role) for end, role in (
                 ('server', transactions.Role.SERVER),
                 ('client', transactions.Role.CLIENT)))

@@ -42,21 +42,22 @@ def look_at(**seen):
         servers.Granted(20_000, 100_000), vnf='v') for uuid in seen}
     edge = transactions.Edge(700, 5_000, usage().waits, 8)
     peer = transactions.Peer(transactions.Role.SERVER, None, 80)
-    answered = transactions.Seen(
+    answered = transactions.ServerTransactions(
         {peer: edge}, usage().waits, usage().waits,
-        {transactions.Role.SERVER: edge}, transactions.Stats(1, 2))
-    return look.Look(10.0, 10.0, (look.Source('sched'),), names, seen, 3, 4,
-                     dict.fromkeys(seen, answered),
-                     transactions.Stats(1, 2),
-                     dict.fromkeys(seen, tap.Datagrams(5, 6, 50, 60)),
-                     {**dict.fromkeys(seen, 2_500_000), power.IDLE: 7},
-                     {uuid: {0: counters.Work(1, 2, 3, 4),
-                             1: counters.Work(10, 20, 30, 40)}
-                      for uuid in (*seen, power.HOST)},
-                     requests=dict.fromkeys(seen, http.Seen({http.Request(
-                         transactions.Role.SERVER, 'GET', '/a"\\b/:n',
-                         '2xx'): usage().waits})),
-                     request_stats=http.Stats(7, 8, 9), failed_pushes=6)
+        {transactions.Role.SERVER: edge}, transactions.TransactionStats(1, 2))
+    return snapshot.Snapshot(
+        10.0, 10.0, (snapshot.SourceState('sched'),), names, seen, 3, 4,
+        dict.fromkeys(seen, answered),
+        transactions.TransactionStats(1, 2),
+        dict.fromkeys(seen, tap.Datagrams(5, 6, 50, 60)),
+        {**dict.fromkeys(seen, 2_500_000), power.IDLE: 7},
+        {uuid: {0: counters.Work(1, 2, 3, 4),
+                1: counters.Work(10, 20, 30, 40)}
+         for uuid in (*seen, power.HOST)},
+        requests=dict.fromkeys(seen, http.ServerRequests({http.Request(
+            transactions.Role.SERVER, 'GET', '/a"\\b/:n',
+            '2xx'): usage().waits})),
+        request_stats=http.HttpStats(7, 8, 9), failed_pushes=6)
 
 
 def full():

@@ -108,7 +108,7 @@ class BaseTest(base.WatchedTest):
         return int(child.stdout.readline())
 
     def total(self, role=SERVER):
-        look = self.monitor.look().since(self.begun)
+        look = self.monitor.read().since(self.begun)
         return look.answered[base.UUID].total(role)
 
     def counts(self, role=SERVER):
@@ -130,7 +130,7 @@ class BaseTest(base.WatchedTest):
 
     def assert_edges(self):
         """No edge has a port that is not one."""
-        look = self.monitor.look().since(self.begun)
+        look = self.monitor.read().since(self.begun)
         for peer in look.answered[base.UUID].edges:
             self.assertTrue(peer.port)
 
@@ -142,7 +142,7 @@ class ArrivalsTest(BaseTest):
                            socket.TCP_DEFER_ACCEPT, 10)
         self.ask(port, requests=3)
         self.wait_count(3 * COUNT, 3 * COUNT * ASKED, 3 * COUNT * ANSWERED, 0)
-        waiting = self.monitor.look().since(
+        waiting = self.monitor.read().since(
             self.begun).answered[base.UUID].waiting
         self.assertEqual(3 * COUNT, waiting.count)
         self.assertGreater(waiting.quantile_ns(0.01), 0)
@@ -195,7 +195,7 @@ class ArrivalsTest(BaseTest):
         self.wait_count(count, count * ASKED, count * 200_000, 0)
         self.wait_count(count, count * 200_000, count * ASKED, 0,
                         role=CLIENT)
-        waiting = self.monitor.look().since(
+        waiting = self.monitor.read().since(
             self.begun).answered[base.UUID].waiting
         self.assertGreater(waiting.quantile_ns(0.01), 0)
 
@@ -217,7 +217,7 @@ class UnclearTest(BaseTest):
 
     def talk(self, *said, pause=0.0):
         """Says and hears by turns, over one connection."""
-        self.begun = self.monitor.look()
+        self.begun = self.monitor.read()
         port = self.listen(SAYING, pause, *(part.hex() for part in said))
         with socket.create_connection(('127.0.0.1', port)) as client:
             for asked, answer in zip(said[::2], said[1::2], strict=True):

@@ -171,10 +171,10 @@ class BudgetTest(base.WatchedTest):
             self.addCleanup(self.ordinary, child.pid)
             child.stdin.write(f'{60 * 10**9} {GAP}\n')
             child.stdin.flush()
-        before = self.monitor.look()
+        before = self.monitor.read()
         time.sleep(PERIODS * PERIOD_US / 1e6)
-        look = self.monitor.look().since(before)
-        found = look.seen[base.UUID].whole
+        look = self.monitor.read().since(before)
+        found = look.usages[base.UUID].whole
         counts = found.cpus[cpu]
         span_ns = look.span_s * 1e9
         self.assertLess(counts.lost, 0.1 * span_ns)

@@ -99,9 +99,9 @@ class MixesTest(base.WatchedTest):
         children = [self.begin(task) for task in tasks]
         try:
             begun = time.monotonic_ns()
-            before = self.monitor.look()
+            before = self.monitor.read()
             time.sleep(SECONDS)
-            found = self.monitor.look().since(before).seen[base.UUID].whole
+            found = self.monitor.read().since(before).usages[base.UUID].whole
             span = time.monotonic_ns() - begun
         finally:
             self.end(children)
@@ -113,11 +113,11 @@ class MixesTest(base.WatchedTest):
         """All of the time is one of the three."""
         cpu = max(os.sched_getaffinity(0))
         children = [self.begin(Task('other', 10, 0, cpu)) for _ in range(3)]
-        begun = self.monitor.look()
+        begun = self.monitor.read()
         first = time.monotonic_ns()
         time.sleep(SECONDS)
         last = time.monotonic_ns()
-        found = self.monitor.look().since(begun).seen[base.UUID].whole
+        found = self.monitor.read().since(begun).usages[base.UUID].whole
         self.end(children)
         counts = found.cpus[cpu]
         self.assertGreaterEqual(counts.ran + counts.starved + counts.lost,

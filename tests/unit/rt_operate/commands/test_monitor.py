@@ -37,7 +37,7 @@ _HERE = pathlib.Path(__file__)
 def seen(ran=0, exhausted=0):
     usage = waits.Usage(waits.Totals(ran, 2 * ran), {0: waits.Counts(
         ran=ran, exhausted=exhausted, starved=ran, lost=ran, last=1)})
-    return sched.Seen(usage, {0: usage})
+    return sched.ServerUsage(usage, {0: usage})
 
 
 class Scheduler:
