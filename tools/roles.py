@@ -39,12 +39,14 @@ class Role:
     :ivar heavy: which of the packages in _HEAVY the role may have
     :ivar starts: commands that end with status 0
     :ivar lacks: commands that end with status 1 and the words after ``=>``
+    :ivar prints: a word that each of *starts* prints
     """
 
     extras: str
     heavy: frozenset[str] = frozenset()
     starts: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
+    prints: str = ''
 
 
 _ROLES = (
@@ -64,10 +66,13 @@ _ROLES = (
     Role('tacker', starts=(f'tacker-rt validate {_SAMPLE}',
                            f'tacker-rt translate {_SAMPLE}')),
     Role('models', frozenset(('numpy',)), starts=(_PLAN,)),
+    Role('plot', frozenset(('numpy', 'matplotlib')), starts=(
+        f'{_PLAN} --plot plan.png',)),
     Role('monitor', frozenset(('networkx',)), starts=(
         'nova-rt graph --help',)),
     Role('otlp', frozenset(('opentelemetry-sdk',)), starts=(
         'nova-rt-monitor --help',)),
+    Role('tempest', starts=('tempest list-plugins',), prints='nova_rt'),
 )
 
 
@@ -87,7 +92,9 @@ def main(path: str, version: str = '') -> int:
         try:
             with tempfile.TemporaryDirectory() as folder:
                 count = _check(pathlib.Path(folder), role, path, version)
-            print(f'{name}: OK, {count} other packages', flush=True)
+                size = _megabytes(pathlib.Path(folder))
+            print(f'{name}: OK, {count} other packages, {size} MB',
+                  flush=True)
         except Failure as error:
             failed = True
             print(f'{name}: {error}', flush=True)
@@ -145,13 +152,24 @@ def _check(folder: pathlib.Path, role: Role, path: str, version: str) -> int:
         if found != f'{command} {version}' and version:
             raise Failure(f'{command} --version prints {found}')
     for command in role.starts:
-        _run(folder, command)
+        if role.prints not in _run(folder, command):
+            raise Failure(f'{command} does not print {role.prints}')
     for line in role.lacks:
         command, _, words = line.partition(' => ')
         if words not in _run(folder, command, status=1):
             raise Failure(f'{command} does not say "{words}"')
     _files(folder)
     return len(packages)
+
+
+def _megabytes(folder: pathlib.Path) -> int:
+    """Returns what the role adds to an environment, without pip itself."""
+    (site,) = folder.glob('lib/python3*/site-packages')
+    own = sum(path.stat().st_size for path in site.rglob('*')
+              if path.is_file() and not path.relative_to(site).parts[0]
+              .startswith(('pip', 'setuptools', '_distutils',
+                           'pkg_resources')))
+    return round(own / 1e6)
 
 
 def _files(folder: pathlib.Path) -> None:

@@ -6,6 +6,8 @@ The options are registered on the object that the caller gives, never at
 import, so that each service and each test has its own.
 """
 
+import inspect
+import textwrap
 from typing import Any
 
 from oslo_config import cfg
@@ -13,6 +15,7 @@ from oslo_config import types
 
 from nova_rt.rules import defaults
 from nova_rt.rules import exception
+from nova_rt.rules.packing import policies
 from nova_rt.rules import reservation
 
 GROUP = 'nova_rt'
@@ -25,6 +28,16 @@ _CAPABILITIES = (
     'net_broadcast net_raw setgid setfcap setpcap setuid sys_admin sys_boot '
     'sys_chroot sys_module sys_nice sys_pacct sys_ptrace sys_rawio '
     'sys_resource sys_time sys_tty_config syslog wake_alarm').split()
+
+
+def _policies() -> str:
+    """Returns what each packing policy does, as its docstring says."""
+    functions = inspect.getmembers(policies, inspect.isfunction)
+    return textwrap.fill('; '.join(
+        f'``{name}`` {text[0].lower()}{text[1:].rstrip(".")}'
+        for name, function in functions if not name.startswith('_')
+        for text in (inspect.getdoc(function) or name).splitlines()[:1])
+        + '.', 79)
 
 
 def _group() -> cfg.OptGroup:
@@ -154,11 +167,11 @@ kernel's own limit is lower, the kernel's limit is used: see
 """),
     cfg.StrOpt(
         'packing_policy', default='worst_fit',
-        help="""
+        help=f"""
 The packing policy by which the pCPUs of a server are chosen among those with
-room (nova-compute).  ``worst_fit`` takes the emptiest pCPUs, ``best_fit`` the
-fullest ones, and ``first_fit`` the ones with the lowest ids.  The value may be
-the name of any entry point of group ``nova_rt.packing``.
+room (nova-compute).  The value may be the name of any entry point of group
+``nova_rt.packing``.  These policies come with nova-rt:
+{_policies()}
 """),
     cfg.StrOpt(
         'rt_cpus',

@@ -6,6 +6,7 @@ from oslo_config import cfg
 from oslo_config import fixture
 from oslotest import base
 
+from nova_rt.rules import defaults
 from nova_rt.rules import reservation
 from nova_rt.services import conf as rt_conf
 
@@ -82,5 +83,5 @@ class IndependenceTest(base.BaseTestCase):
         rt_conf.register_opts(one)
         rt_conf.register_opts(two)
         two.set_override('cpu_cap', 0.5, group='nova_rt')
-        self.assertEqual((0.95, 0.5),
+        self.assertEqual((defaults.CPU_CAP, 0.5),
                          (one.nova_rt.cpu_cap, two.nova_rt.cpu_cap))
