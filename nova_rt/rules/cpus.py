@@ -10,9 +10,11 @@ the kernel runs servers by fixed priorities, the kernel must also be able to
 give each server on a pCPU its runtime in each period.
 """
 
+import collections
 from collections.abc import (
     Callable, Container, Iterable, Iterator, Mapping, Sequence)
 import dataclasses
+import enum
 import itertools
 from typing import Self
 
@@ -26,6 +28,18 @@ LATE = ('its kernel runs servers by fixed priorities and could not give all '
 #: choose(room, count) returns *count* pCPU ids out of *room*, which lists the
 #: pCPUs with room for the request as (id, ppm used), ascending by id.
 Policy = Callable[[Sequence[tuple[int, int]], int], tuple[int, ...]]
+
+
+class Smt(enum.StrEnum):
+    """What reservations on the sibling of a pCPU mean for the pCPU.
+
+    Siblings are the hardware threads of one core.
+    """
+
+    IGNORE = 'ignore'
+    PREFER = 'prefer'
+    CORE = 'core'
+
 
 #: (pCPU ids, the reservation on each of them)
 Claim = tuple[Sequence[int], reservation.Reservation]
@@ -47,6 +61,10 @@ class CpuBandwidth:
     :ivar servers: with a rule, the reservations on each pCPU, sorted; only
         for pCPUs with reservations
     :ivar min_runtime_us: the shortest runtime that the kernel may be given
+    :ivar cores: the core of each of *cpus*, in their order, by any number;
+        () if each of *cpus* has a core of its own
+    :ivar smt: PREFER takes cores without a claim first; CORE keeps the sum
+        over the pCPUs of each core within *cap*, too
     """
 
     cpus: tuple[int, ...]
@@ -58,6 +76,8 @@ class CpuBandwidth:
     servers: Mapping[int, tuple[reservation.Reservation, ...]] = (
         dataclasses.field(default_factory=dict))
     min_runtime_us: int = 1
+    cores: tuple[int, ...] = ()
+    smt: Smt = Smt.IGNORE
 
     @classmethod
     def empty(cls, cpus: Iterable[int], cap: int, replicated: bool = False,
@@ -67,6 +87,17 @@ class CpuBandwidth:
         ids = tuple(sorted(cpus))
         return cls(ids, cap, (0,) * len(ids), replicated=replicated,
                    rule=rule, min_runtime_us=min_runtime_us)
+
+    @property
+    def pools(self) -> int:
+        """The number of sums that are kept within *cap*."""
+        return (len(set(self.cores)) if self.counts_cores
+                else len(self.cpus))
+
+    @property
+    def counts_cores(self) -> bool:
+        """True if siblings have one sum."""
+        return self.smt is Smt.CORE and bool(self.cores)
 
     def fold(self, claims: Iterable[Claim]) -> Self:
         """Returns the state with all *claims* added.
@@ -128,13 +159,13 @@ class CpuBandwidth:
     @property
     def total(self) -> int:
         """The ppm that claims may use on all pCPUs together."""
-        return self.cap * len(self.cpus)
+        return self.cap * self.pools
 
     @property
     def total_used(self) -> int:
         """The ppm of *total* that claims use."""
         if self.replicated:
-            return self.charged * len(self.cpus)
+            return self.charged * self.pools
         return sum(self.used)
 
 
@@ -154,21 +185,45 @@ def _limit(state: CpuBandwidth, wanted: reservation.Reservation) -> int:
 
 def room(state: CpuBandwidth, wanted: reservation.Reservation
          ) -> Iterator[tuple[int, int]]:
-    """Returns the pCPUs with room for *wanted*, as (id, ppm used)."""
+    """Returns the pCPUs with room for *wanted*, as (id, ppm used).
+
+    Where siblings have one sum, any choice of the pCPUs keeps the sum: a core
+    is listed with as many of its pCPUs as have room together, and the ppm
+    are what its pCPUs and those listed before would use.
+    """
     limit = _limit(state, wanted)
     pairs = zip(state.cpus, state.used, strict=True)
     by_sum = (pair for pair in pairs if pair[1] <= limit)
-    if state.rule is None:
+    if state.rule is not None:
+        holds, servers = state.rule.holds, state.servers
+        by_sum = (pair for pair in by_sum
+                  if holds((*servers.get(pair[0], ()), wanted)))
+    if not state.counts_cores:
         return by_sum
-    holds, servers = state.rule.holds, state.servers
-    return (pair for pair in by_sum
-            if holds((*servers.get(pair[0], ()), wanted)))
+    return iter(sorted(_by_core(state, wanted, by_sum)))
+
+
+def _by_core(state: CpuBandwidth, wanted: reservation.Reservation,
+             pairs: Iterable[tuple[int, int]]
+             ) -> Iterator[tuple[int, int]]:
+    """Yields those of *pairs* for which their cores have room together."""
+    core_of = dict(zip(state.cpus, state.cores, strict=True))
+    sums: dict[int, int] = collections.Counter()
+    for cpu, used in zip(state.cpus, state.used, strict=True):
+        sums[core_of[cpu]] += used
+    for cpu, _ in sorted(pairs, key=lambda pair: (pair[1], pair[0])):
+        used = sums[core_of[cpu]]
+        if used + wanted.bandwidth <= state.cap:
+            yield cpu, used
+            sums[core_of[cpu]] += wanted.bandwidth
 
 
 def fits(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation
          ) -> bool:
     """Checks whether :func:`fit` finds pCPUs, whatever the policy."""
     limit = _limit(state, wanted)
+    if state.counts_cores:
+        return sum(1 for _ in room(state, wanted)) >= vcpus
     if state.rule is None:
         return len([ppm for ppm in state.used if ppm <= limit]) >= vcpus
     idle = len(state.cpus) - len(state.servers)
@@ -196,11 +251,32 @@ def fit(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation,
 
     :param vcpus: the number of vCPUs
     :param wanted: the reservation of each vCPU
-    :param policy: chooses among the pCPUs with room
+    :param policy: chooses among the pCPUs with room, and first among those
+        of cores without a claim if these are preferred
     :param within: the pCPUs that may be chosen; None for all
     :returns: the pCPU ids in the order chosen; None if the request does not
         fit
     """
     with_room = [pair for pair in room(state, wanted)
                  if within is None or pair[0] in within]
-    return policy(with_room, vcpus) if len(with_room) >= vcpus else None
+    if len(with_room) < vcpus:
+        return None
+    if state.smt is not Smt.PREFER or not state.cores:
+        return policy(with_room, vcpus)
+    idle = _on_idle_cores(state, with_room)
+    first = policy(idle, min(vcpus, len(idle)))
+    rest = [pair for pair in with_room if pair[0] not in first]
+    return (*first, *policy(rest, vcpus - len(first)))
+
+
+def _on_idle_cores(state: CpuBandwidth, pairs: Iterable[tuple[int, int]]
+                   ) -> list[tuple[int, int]]:
+    """Returns one of *pairs* for each core without a claim."""
+    core_of = dict(zip(state.cpus, state.cores, strict=True))
+    taken = {core_of[cpu] for cpu, used in zip(
+        state.cpus, state.used, strict=True) if used}
+    idle: dict[int, tuple[int, int]] = {}
+    for pair in pairs:
+        if core_of[pair[0]] not in taken:
+            idle.setdefault(core_of[pair[0]], pair)
+    return list(idle.values())

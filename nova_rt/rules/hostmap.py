@@ -36,9 +36,10 @@ SHARE_USED = 'rt_share_used'
 MAP = 'rt_map'
 
 #: The version of the map.  A new key needs no new version, because readers
-#: ignore keys that they do not know; another meaning of a key does.  The keys
-#: ``fixed``, ``servers`` and ``takes`` were added like this: a scheduler that
-#: does not know them passes hosts by the sum, and the claim decides.
+#: ignore keys that they do not know; another meaning of a key does.  These
+#: keys were added like this: ``fixed``, ``servers``, ``takes``, ``smt`` and
+#: ``cores``.  A scheduler that does not know them passes hosts by the sum, and
+#: the claim decides.
 VERSION = 1
 
 #: What a host may take besides reservations for all vCPUs of a server.  A host
@@ -47,6 +48,7 @@ VERSION = 1
 MASK = 'mask'
 #: Servers with a NUMA topology.
 NUMA = 'numa'
+CORE = 'core'
 
 #: The greatest length of the map: the column of all stats holds 64 KiB.
 _MAX_LENGTH = 60_000
@@ -129,11 +131,12 @@ def inventories(empty: cpus.CpuBandwidth,
     """Returns what a host offers of each resource class.
 
     A replicated host has one pool of shares.  Any other host has a pool for
-    each pCPU, so that the shares never run out before the sum does.
+    each pCPU, or for each core where siblings have one sum, so that the
+    shares never run out before the sum does.
 
     :param strangers: guests whose bandwidth is not allocated in Placement
     """
-    pcpus = len(empty.cpus)
+    pcpus = empty.pools
     pools = 1 if empty.replicated else pcpus
     taken = collections.Counter[str]()
     for stranger in strangers:
@@ -184,6 +187,8 @@ def _encode(host: HostMap) -> str:
     data = {'version': VERSION, 'cpus': cpulist.format_ids(state.cpus),
             'used': state.used, 'cap': state.cap, 'charged': state.charged,
             'replicated': state.replicated, 'policy': host.policy}
+    if state.cores and state.smt is not cpus.Smt.IGNORE:
+        data |= {'smt': state.smt, 'cores': state.cores}
     if state.min_runtime_us > 1:
         data['min_runtime_us'] = state.min_runtime_us
     if rule is not None:
@@ -255,6 +260,17 @@ def _reservation(runtime_us: int, period_us: int) -> reservation.Reservation:
     return reservation.Reservation(runtime_us, period_us)
 
 
+def _cores(data: dict[str, Any], count: int) -> tuple[int, ...]:
+    """Returns the core of each of *count* pCPUs; () if they have their own.
+
+    :raises ValueError: when there is not one for each pCPU
+    """
+    cores = tuple(map(int, data.get('cores', ())))
+    if cores and len(cores) != count:
+        raise ValueError(f'{cores} are not {count} cores')
+    return cores
+
+
 def _rule(data: dict[str, Any]) -> schedulability.FixedPriorities | None:
     """Returns the rule of a map; None if the host admits by the sum.
 
@@ -292,7 +308,8 @@ def _decode(text: str) -> HostMap | None:
             ids, data['cap'], tuple(used), data['charged'],
             data['replicated'], rule,
             _servers(_known(ids), data['servers']) if rule else {},
-            int(data.get('min_runtime_us', 1)))
+            int(data.get('min_runtime_us', 1)), _cores(data, len(ids)),
+            cpus.Smt(data.get('smt', cpus.Smt.IGNORE)))
         return HostMap(state, data['policy'],
                        tuple(_strangers(data.get('strangers', []),
                                         data.get('elsewhere', {}))),

@@ -36,6 +36,8 @@ _DIGITS = 18
 HINT_SHARE_KEY = 'hw:cpu.rt_hint_max_share'
 #: Extra spec that names the vCPUs with the reservation, see rules.mask.
 MASK_KEY = 'hw:cpu.rt_mask'
+#: Extra spec that chooses hosts by how they count siblings, see rules.smt.
+SMT_KEY = 'hw:cpu.rt_smt'
 SHARE_PATTERN = r'(0(\.[0-9]{1,6})?|1(\.0{1,6})?)'
 
 FLAVOR = 'flavor extra spec'
@@ -226,11 +228,12 @@ def from_flavor_and_hints(
     from_flavor = flavor_values(extra_specs)
     from_hints = hint_values(hints)
     values = from_flavor | from_hints
-    if not values and MASK_KEY in extra_specs:
-        raise _error(FLAVOR, MASK_KEY, extra_specs[MASK_KEY],
-                     'there is no reservation that the mask could be for',
-                     f'give {FLAVOR_PREFIX}{RUNTIME_KEY} and {FLAVOR_PREFIX}'
-                     f'{PERIOD_KEY}, too, or remove the mask')
+    for key in () if values else (MASK_KEY, SMT_KEY):
+        if key in extra_specs:
+            raise _error(FLAVOR, key, extra_specs[key],
+                         'there is no reservation that it could be for',
+                         f'give {FLAVOR_PREFIX}{RUNTIME_KEY} and '
+                         f'{FLAVOR_PREFIX}{PERIOD_KEY}, too, or remove it')
     hint = next(iter(from_hints.values()), None)
     if limits is None or hint is None:
         return _combine(values, limits or _NO_LIMITS) if values else None

@@ -182,6 +182,23 @@ They must be among the CPUs that Nova gives to unpinned servers
 all CPUs that Nova gives to unpinned servers.
 """),
     cfg.StrOpt(
+        'smt', default='ignore',
+        choices=[
+            ('ignore', 'each thread of a core is a pCPU like any other'),
+            ('prefer', 'reservations go first to cores that have none'),
+            ('core', 'the reservations on all threads of a core together '
+             'stay within cpu_cap')],
+        help="""
+What the threads of one core (SMT, hyper-threads) mean for reservations
+(nova-compute).  A reservation is a share of the *time* of a thread, and a busy
+sibling makes the thread slower.  With ``core`` a host sells no more of a core
+than of one pCPU: with two threads in each core, half as much as with
+``ignore``.  Ordinary servers may still run on the sibling: take one thread of
+each core out of ``[compute] cpu_shared_set``, or switch SMT off, to rule that
+out, too.  Servers that already run keep their reservations when this option
+changes.
+"""),
+    cfg.StrOpt(
         'kernel_interface',
         help="""
 The kernel interface by which reservations are enforced (nova-compute): the

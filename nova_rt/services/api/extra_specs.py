@@ -10,6 +10,7 @@ from nova.api.validation.extra_specs import base
 
 from nova_rt.rules import mask
 from nova_rt.rules import reservation
+from nova_rt.rules import smt
 from nova_rt.rules import workload
 
 
@@ -50,6 +51,14 @@ def register() -> list[base.ExtraSpecValidator]:
                 '``1-3``. The other vCPUs are ordinary. Without this extra '
                 'spec the reservation is for every vCPU.'),
             value={'type': str, 'pattern': mask.PATTERN}),
+        base.ExtraSpecValidator(
+            name=reservation.SMT_KEY,
+            description=(
+                'With ``core``, servers with the CPU reservation of the '
+                'flavor only go to hosts where the reservations on all '
+                'threads of a core count as one sum, or where cores have '
+                'one thread.'),
+            value={'type': str, 'enum': [*map(str, smt.VALUES)]}),
         base.ExtraSpecValidator(
             name=reservation.FLAVOR_PREFIX + workload.TYPE_KEY,
             description=(

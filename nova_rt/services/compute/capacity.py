@@ -2,13 +2,14 @@
 
 """Finds how much of this host may be reserved, by options and kernel."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 import dataclasses
 from typing import Any, Protocol
 
 from nova.virt import hardware
 
 from nova_rt.machine.host import guests
+from nova_rt.machine.host import siblings
 from nova_rt.machine.kernel import base
 from nova_rt.rules import cpulist
 from nova_rt.rules import cpus
@@ -32,7 +33,11 @@ LACKS = {
         'the server has a NUMA topology, but this host keeps no vCPU on the '
         'pCPU of its claim, or its servers are containers; use hosts with '
         'virtual machines whose vCPUs are pinned (nova-rt doctor says '
-        'which), or a flavor without NUMA cells and page size'}
+        'which), or a flavor without NUMA cells and page size',
+    hostmap.CORE:
+        f'the flavor wants the threads of a core to count as one '
+        f'({reservation.SMT_KEY}=core), but they do not here; set [nova_rt] '
+        f'smt = core on hosts for such servers, or use another flavor'}
 
 
 class CapacitySource(Protocol):
@@ -75,6 +80,8 @@ class HostCapacity:
     def __str__(self) -> str:
         if self.reason:
             return f'none on this host: {self.reason}'
+        cores = (', the threads of a core counted as one'
+                 if self.empty.counts_cores else '')
         tick = (f', charged at ticks of {self.tick_us} us: shorter runtimes '
                 f'are kept only on average' if self.tick_us else '')
         interrupts = (', where reservations run before threads that handle '
@@ -84,7 +91,7 @@ class HostCapacity:
         return (f'{self.empty.cap} ppm of '
                 f'{"all" if self.empty.replicated else "each"} of the pCPUs '
                 f'{cpulist.format_ids(self.empty.cpus)}, chosen by '
-                f'{self.policy_name}{tick}{interrupts}')
+                f'{self.policy_name}{cores}{tick}{interrupts}')
 
     @property
     def available(self) -> bool:
@@ -177,12 +184,21 @@ def measure(conf: Any, kernel: CapacitySource | None, shared: Collection[int],
     empty = cpus.CpuBandwidth.empty(
         ids, cap, kernel is not None and kernel.replicated,
         _rule(conf, limit), limit.min_runtime_us)
+    empty = dataclasses.replace(empty, smt=cpus.Smt(group.smt),
+                                cores=_shared_cores(empty.cpus))
     return HostCapacity(empty, group.packing_policy, policy, reason,
                         limit.tick_us, limit.before_interrupts,
-                        _takes(conf, kernel))
+                        _takes(conf, kernel, empty))
 
 
-def _takes(conf: Any, kernel: CapacitySource | None) -> frozenset[str]:
+def _shared_cores(ids: Sequence[int]) -> tuple[int, ...]:
+    """Returns the core of each pCPU; () if no two of them share one."""
+    cores = siblings.cores(ids)
+    return cores if len(set(cores)) < len(cores) else ()
+
+
+def _takes(conf: Any, kernel: CapacitySource | None,
+           empty: cpus.CpuBandwidth) -> frozenset[str]:
     """Returns what the host takes beside reservations for all vCPUs.
 
     The tasks of a container are not bound to its vCPUs, and a replicated
@@ -192,8 +208,9 @@ def _takes(conf: Any, kernel: CapacitySource | None) -> frozenset[str]:
              and conf.libvirt.virt_type != 'lxc')
     cells = (kernel is not None and kernel.pins
              and conf.libvirt.virt_type != 'lxc')
-    return frozenset(word for word, takes in (
-        (hostmap.MASK, masks), (hostmap.NUMA, cells)) if takes)
+    found = {hostmap.MASK: masks, hostmap.NUMA: cells,
+             hostmap.CORE: empty.counts_cores or not empty.cores}
+    return frozenset(name for name, is_taken in found.items() if is_taken)
 
 
 def _rule(conf: Any, limit: base.Capacity

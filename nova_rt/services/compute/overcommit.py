@@ -35,7 +35,24 @@ def describe(capacity: rt_capacity.HostCapacity,
                               (-state.free(cpu), state.cap))
             yield (f'pCPU {cpu} is claimed for {beyond} more than its cap of '
                    f'{cap}; migrate or resize one of {_names(here)}')
+    yield from _beyond_cores(state, held)
     yield from _unschedulable(state, held)
+
+
+def _beyond_cores(state: cpus.CpuBandwidth, held: Sequence[claims.RTClaim]
+                  ) -> Iterator[str]:
+    """Yields a sentence about each core whose threads are sold too often."""
+    for core in sorted(set(state.cores)) if state.counts_cores else ():
+        ids = [cpu for cpu, its in zip(state.cpus, state.cores, strict=True)
+               if its == core]
+        used = sum(map(state.used_on, ids))
+        if used > state.cap and all(state.free(cpu) >= 0 for cpu in ids):
+            here = [claim for claim in held if set(ids) & set(claim.cpus)]
+            yield (f'the pCPUs {cpulist.format_ids(ids)} of one core are '
+                   f'claimed for {reservation.decimal(used - state.cap)} '
+                   f'more than its cap of {reservation.decimal(state.cap)} '
+                   f'([nova_rt] smt = core); migrate or resize one of '
+                   f'{_names(here)}')
 
 
 def _unschedulable(state: cpus.CpuBandwidth, held: Sequence[claims.RTClaim]

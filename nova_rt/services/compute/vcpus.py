@@ -12,6 +12,7 @@ from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import mask
 from nova_rt.rules import reservation
+from nova_rt.rules import smt
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ def split(flavor: Any, topology: Any = None) -> Split:
     :param topology: the objects.InstanceNUMATopology of the server, or None;
         vCPUs to which Nova dedicates pCPUs have no reservation
     :raises InvalidReservation: when the mask of the flavor is bad, or leaves
-        no vCPU on shared pCPUs
+        no vCPU on shared pCPUs, or when what it asks about siblings is bad
     """
     masked = mask.unreserved(flavor.extra_specs, flavor.vcpus)
     dedicated = _dedicated(topology)
@@ -46,11 +47,12 @@ def split(flavor: Any, topology: Any = None) -> Split:
             value=repr(flavor.extra_specs.get(reservation.MASK_KEY)),
             rule='every vCPU that the reservation is for has a dedicated '
             'pCPU', advice='name vCPUs that hw:cpu_dedicated_mask leaves')
-    needs = {hostmap.MASK} if unreserved else set()
-    if topology is not None:
-        needs.add(hostmap.NUMA)
+    needs = {hostmap.MASK: bool(unreserved),
+             hostmap.NUMA: topology is not None,
+             hostmap.CORE: smt.needs_core(flavor.extra_specs)}
     return Split(flavor.vcpus - len(unreserved), unreserved,
-                 frozenset(needs))
+                 frozenset(name for name, is_needed in needs.items()
+                           if is_needed))
 
 
 def _dedicated(topology: Any) -> set[int]:

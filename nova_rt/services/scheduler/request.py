@@ -21,6 +21,8 @@ CONF = nova.conf.CONF
 
 _FLAVOR_KEYS = tuple(reservation.FLAVOR_PREFIX + key
                      for key in reservation.KEYS)
+#: The keys that ask for a reservation, or make no sense without one.
+_ASKING = (*_FLAVOR_KEYS, reservation.MASK_KEY, reservation.SMT_KEY)
 
 
 def hints(spec: Any) -> Mapping[str, Any]:
@@ -32,8 +34,7 @@ def hints(spec: Any) -> Mapping[str, Any]:
 def asks(spec: Any) -> bool:
     """Checks, at little cost, whether a request mentions a reservation."""
     specs = spec.flavor.extra_specs
-    return (reservation.MASK_KEY in specs
-            or any(key in specs for key in _FLAVOR_KEYS)
+    return (any(key in specs for key in _ASKING)
             or any(key.startswith(reservation.HINT_PREFIX)
                    for key in hints(spec)))
 

@@ -13,6 +13,7 @@ from rt_operate.doctor import view as doctor_view
 
 _CPUS = '/sys/devices/system/cpu'
 _SMT = f'{_CPUS}/smt/active'
+_SIBLINGS = _CPUS + '/cpu{}/topology/thread_siblings_list'
 _GOVERNOR = _CPUS + '/cpu{}/cpufreq/scaling_governor'
 #: The files that tell whether the clock may exceed its nominal frequency,
 #: with the values for yes and no.
@@ -26,14 +27,32 @@ def smt(view: doctor_view.View) -> Iterator[findings.Finding]:
     active = view.host.optional(_SMT)
     if active == '1':
         yield findings.warning(
-            name, 'SMT is on: a share is a share of a hardware thread, which '
-            'runs slower while its sibling is busy.',
-            f'echo off > {_CPUS}/smt/control (before any server runs), or '
-            f'keep the siblings of rt_cpus idle.')
+            name, f'SMT is on{_shared(view)}: a share is a share of the time '
+            f'of a hardware thread, and worth only the work that the thread '
+            f'does while its siblings are busy.',
+            f'echo off > {_CPUS}/smt/control (before any server runs); or '
+            f'set [nova_rt] smt = core, so that the reservations on all '
+            f'threads of a core count as one, and keep ordinary servers off '
+            f'the siblings.')
     elif active == '0':
         yield findings.ok(name, 'SMT is off.')
     else:
         yield findings.ok(name, 'The kernel does not report SMT.')
+
+
+def _shared(view: doctor_view.View) -> str:
+    """Returns the pCPUs that are the first, second ... thread of a core."""
+    threads: dict[int, list[int]] = {}
+    for cpu in view.host.online:
+        text = view.host.optional(_SIBLINGS.format(cpu))
+        ids = cpulist.parse_ids(text) if text else ()
+        if len(ids) > 1 and cpu in ids:
+            threads.setdefault(ids.index(cpu), []).append(cpu)
+    if len(threads) < 2:
+        return ''
+    ranges = ' with '.join(cpulist.format_ids(ids)
+                           for _, ids in sorted(threads.items()))
+    return f' (pCPUs {ranges} share cores)'
 
 
 def governor(view: doctor_view.View) -> Iterator[findings.Finding]:

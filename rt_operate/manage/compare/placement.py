@@ -4,7 +4,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from nova_rt.rules import cpus
 from nova_rt.rules import hostmap
 from rt_operate.manage.compare import remedies
 from rt_operate.manage import snapshot
@@ -140,8 +139,7 @@ def _inventories(host: snapshot.HostSnapshot) -> Iterator[snapshot.Difference]:
 def _offered(published: hostmap.HostMap
              ) -> dict[str, dict[str, int | float]]:
     state = published.state
-    return hostmap.inventories(cpus.CpuBandwidth.empty(
-        state.cpus, state.cap, state.replicated), published.strangers)
+    return hostmap.inventories(state, published.strangers)
 
 
 def _sizes(inventory: Mapping[str, float]) -> dict[str, float]:

@@ -2,6 +2,8 @@
 
 """What is tested here: the accounting per pCPU and the fit function."""
 
+import collections
+import dataclasses
 import fractions
 
 import hypothesis
@@ -274,6 +276,101 @@ class InvariantTest(base.BaseTestCase):
                         policies.worst_fit)
         self.assertEqual(sum(runtimes) <= cap, made == [
             ((0,), wanted) for _, wanted in requests])
+
+
+def siblings(state, smt, width=2):
+    """The same host with cores of *width* neighbouring pCPUs."""
+    return dataclasses.replace(
+        state, smt=smt, cores=tuple(cpu // width for cpu in state.cpus))
+
+
+def core_sums(state):
+    sums = collections.Counter()
+    for core, used in zip(state.cores, state.used, strict=True):
+        sums[core] += used
+    return sums
+
+
+class SiblingsTest(base.BaseTestCase):
+
+    EMPTY = siblings(cpus.CpuBandwidth.empty(range(4), 950_000),
+                     cpus.Smt.CORE)
+    HALF = unit.share(500_000)
+
+    def test_siblings_have_one_sum(self):
+        self.assertEqual((1_900_000, 2), (self.EMPTY.total, self.EMPTY.pools))
+        self.assertTrue(cpus.fits(self.EMPTY, 2, self.HALF))
+        self.assertFalse(cpus.fits(self.EMPTY, 3, self.HALF))
+        self.assertEqual((0, 2), cpus.fit(
+            self.EMPTY, 2, self.HALF, policies.first_fit))
+        busy = self.EMPTY.claim((0,), unit.share(600_000))
+        self.assertEqual([(2, 0)], [*cpus.room(busy, self.HALF)])
+        self.assertEqual(
+            [(1, 600_000), (2, 0), (3, 300_000)],
+            [*cpus.room(busy, unit.share(300_000))])
+
+    def test_ignored_siblings_change_nothing(self):
+        plain = siblings(self.EMPTY, cpus.Smt.IGNORE)
+        self.assertTrue(cpus.fits(plain, 4, self.HALF))
+        self.assertEqual(3_800_000, plain.total)
+
+    def test_the_policy_takes_the_emptiest_core(self):
+        busy = self.EMPTY.claim((0,), unit.share(200_000))
+        for policy, chosen in ((policies.worst_fit, 2),
+                               (policies.best_fit, 0)):
+            self.assertEqual((chosen,), cpus.fit(
+                busy, 1, unit.share(300_000), policy))
+
+    def test_cores_without_a_claim_come_first(self):
+        state = siblings(self.EMPTY, cpus.Smt.PREFER)
+        for policy in POLICIES:
+            busy = state.claim((0,), self.HALF)
+            self.assertEqual((2,), cpus.fit(busy, 1, self.HALF, policy))
+            self.assertEqual({0, 2}, {*cpus.fit(
+                state, 2, self.HALF, policy)})
+            self.assertEqual(4, len({*cpus.fit(state, 4, self.HALF, policy)}))
+
+    @hypothesis.given(
+        _STATES, st.sampled_from(cpus.Smt), st.integers(1, 3),
+        st.lists(_REQUESTS, max_size=6), st.sampled_from(POLICIES))
+    @unit.PROPERTY
+    def test_no_core_beyond_the_cap(self, state, smt, width, requests,
+                                    policy):
+        state = siblings(state, smt, width)
+        before = core_sums(state)
+        after, made = admit(state, requests, policy)
+        for chosen, _ in made:
+            self.assertEqual(len(chosen), len(set(chosen)))
+        if state.counts_cores:
+            for core, used in core_sums(after).items():
+                self.assertLessEqual(used, max(state.cap, before[core]))
+        for used, first in zip(after.used, state.used, strict=True):
+            self.assertLessEqual(used, max(state.cap, first))
+
+    @hypothesis.given(_STATES, st.integers(1, 3), _REQUESTS)
+    @unit.PROPERTY
+    def test_what_fits_on_cores_is_found(self, state, width, request):
+        """An exact count: each core alone decides how many vCPUs it takes."""
+        vcpus, wanted = request
+        state = siblings(state, cpus.Smt.CORE, width)
+        threads = collections.Counter(state.cores)
+        most = sum(max(0, min(
+            threads[core], (state.cap - used) // wanted.bandwidth))
+            for core, used in core_sums(state).items())
+        if state.replicated and state.charged + wanted.bandwidth > state.cap:
+            most = 0
+        self.assertEqual(most >= vcpus, cpus.fits(state, vcpus, wanted))
+        for policy in POLICIES:
+            self.assertEqual(most >= vcpus, cpus.fit(
+                state, vcpus, wanted, policy) is not None)
+
+    @hypothesis.given(_STATES, _REQUESTS)
+    @unit.PROPERTY
+    def test_a_preference_refuses_nothing(self, state, request):
+        self.assertEqual(
+            cpus.fits(state, *request),
+            cpus.fit(siblings(state, cpus.Smt.PREFER), *request,
+                     policies.worst_fit) is not None)
 
 
 class IdsTest(base.BaseTestCase):

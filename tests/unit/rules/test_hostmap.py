@@ -100,6 +100,27 @@ class HostMapTest(base.BaseTestCase):
         self.assertEqual(frozenset(), hostmap.from_stats(
             {'rt_map': GOOD}).takes)
 
+    def test_siblings(self):
+        state = dataclasses.replace(
+            cpus.CpuBandwidth.empty(range(4), 950_000),
+            cores=(0, 0, 2, 2), smt=cpus.Smt.CORE)
+        stats = hostmap.to_stats(hostmap.HostMap(state, 'worst_fit'))
+        self.assertIn('"smt":"core","cores":[0,0,2,2]', stats['rt_map'])
+        self.assertEqual('1.900', stats['rt_share'])
+        self.assertEqual(state, hostmap.from_stats(stats).state)
+        for bad in ({'cores': [0]}, {'smt': 'x'}, {'cores': 'ab'}):
+            self.assertIsNone(hostmap.from_stats({'rt_map': json.dumps(
+                json.loads(stats['rt_map']) | bad)}))
+        for offered in hostmap.inventories(state).values():
+            self.assertEqual((2_000_000, 100_000), (
+                offered['total'], offered['reserved']))
+
+    def test_siblings_that_are_ignored_are_not_published(self):
+        state = dataclasses.replace(
+            cpus.CpuBandwidth.empty(range(2), 1), cores=(0, 0))
+        self.assertNotIn('cores', hostmap.to_stats(
+            hostmap.HostMap(state, 'worst_fit'))['rt_map'])
+
     def test_the_release(self):
         """It is there to be read by people, and changes nothing else."""
         state = cpus.CpuBandwidth.empty((0, 1), 950_000)

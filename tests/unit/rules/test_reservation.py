@@ -63,9 +63,8 @@ class MaskTest(base.BaseTestCase):
             {reservation.MASK_KEY: '^0'})
         self.assertEqual(
             "Invalid flavor extra spec hw:cpu.rt_mask='^0': there is no "
-            'reservation that the mask could be for; give '
-            'hw:cpu.rt_runtime_us and hw:cpu.rt_period_us, too, or remove '
-            'the mask.', str(error))
+            'reservation that it could be for; give hw:cpu.rt_runtime_us '
+            'and hw:cpu.rt_period_us, too, or remove it.', str(error))
 
 
 class ReservationTest(base.BaseTestCase):

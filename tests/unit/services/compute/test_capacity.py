@@ -2,6 +2,8 @@
 
 """What is tested here: what a host offers, from options and kernel."""
 
+import fixtures
+
 from nova_rt.machine.kernel import base as kernel_base
 from nova_rt.rules import cpus
 from nova_rt.rules import exception
@@ -37,6 +39,8 @@ class MeasureTest(base.TestCase):
     def setUp(self):
         super().setUp()
         self.config('libvirt', virt_type='lxc')
+        self.cores = self.useFixture(fixtures.MockPatchObject(
+            capacity.siblings, 'cores', side_effect=tuple)).mock
 
     def measure(self, kernel=None, shared=(2, 0, 1), trouble=''):
         return capacity.measure(base.CONF, kernel, shared, trouble)
@@ -69,7 +73,22 @@ class MeasureTest(base.TestCase):
                       'containers; use hosts with',
                       everywhere.lack(frozenset(['mask'])))
         self.config('libvirt', virt_type='lxc')
-        self.assertEqual(frozenset(), self.measure(Kernel()).takes)
+        self.assertNotIn('mask', self.measure(Kernel()).takes)
+
+    def test_siblings(self):
+        self.cores.side_effect = lambda ids: tuple(cpu // 2 for cpu in ids)
+        plain = self.measure(Kernel())
+        self.assertNotIn('core', plain.takes)
+        self.assertIn('hw:cpu.rt_smt=core', plain.lack(frozenset(['core'])))
+        self.assertEqual(2_850_000, plain.empty.total)
+        self.config(smt='core')
+        counted = self.measure(Kernel())
+        self.assertIn('core', counted.takes)
+        self.assertEqual((1_900_000, (0, 0, 1)), (
+            counted.empty.total, counted.empty.cores))
+        self.assertIn('the threads of a core counted as one', str(counted))
+        self.config(smt='prefer')
+        self.assertEqual(cpus.Smt.PREFER, self.measure(Kernel()).empty.smt)
 
     def test_numa_cells_need_pinned_vcpus(self):
         self.config('libvirt', virt_type='kvm')

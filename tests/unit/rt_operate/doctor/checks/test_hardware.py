@@ -15,6 +15,16 @@ def governors(*names):
 
 class HardwareTest(base.DoctorTest):
 
+    def test_siblings_as_ranges(self):
+        """Of a host of 128 pCPUs, too."""
+        files = {f'{_CPU}/smt/active': '1', f'{_CPU}/online': '0-127'}
+        for cpu in range(128):
+            first = cpu % 64
+            files[f'{_CPU}/cpu{cpu}/topology/thread_siblings_list'] = (
+                f'{first},{first + 64}')
+        self.assert_warns(self.examine(base.F1, files),
+                          'hardware.smt', '(pCPUs 0-63 with 64-127 share')
+
     def test_smt(self):
         path = f'{_CPU}/smt/active'
         for value, word in (('0', 'off'), ('', 'not report SMT')):

@@ -2,6 +2,7 @@
 
 """What is tested here: which hosts pass, and what is said if none does."""
 
+import dataclasses
 import logging
 
 import fixtures
@@ -11,6 +12,7 @@ from nova import exception as nova_exception
 from nova.scheduler import host_manager
 from nova.scheduler import request_filter
 
+from nova_rt.rules import cpus
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
 from nova_rt.scheduler import filters
@@ -84,6 +86,21 @@ class RTShareFilterTest(base.TestCase):
         self.assertIn('or without hw:cpu.rt_mask', told)
         self.assertIn('host0 does not take mask (an older nova-rt, or',
                       logged)
+
+    def test_siblings_as_the_claim_counts_them(self):
+        """And as cores_of each host and the flavor want it."""
+        ignored = base.host_map([0] * 4)
+        counted = dataclasses.replace(
+            ignored, takes=frozenset(['core']), state=dataclasses.replace(
+                ignored.state, smt=cpus.Smt.CORE, cores=(0, 0, 2, 2)))
+        hosts = self.hosts(ignored, counted)
+        self.assertEqual(['host0'], self.passing(hosts, HALF, vcpus=3))
+        self.assertEqual(['host0', 'host1'],
+                         self.passing(hosts, HALF, vcpus=2))
+        self.assertEqual(['host1'], self.passing(
+            hosts, HALF | {'hw:cpu.rt_smt': 'core'}, vcpus=2))
+        hosts[1].consume_from_request(base.request_spec(HALF))
+        self.assertEqual(['host0'], self.passing(hosts, HALF, vcpus=2))
 
     def test_consumed_with_a_mask(self):
         masked = HALF | {'hw:cpu.rt_mask': '^0'}

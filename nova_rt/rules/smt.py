@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Says what a flavor asks of hosts whose cores have several threads.
+
+A host counts siblings in one way for all servers (``[nova_rt] smt``), because
+a server that came later could otherwise take what an earlier one relies on.
+So a flavor chooses among hosts: with ``core`` its servers only go to hosts
+where no two reservations together take more of a core than of a pCPU.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from nova_rt.rules import cpus
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+
+#: The values of the extra spec.
+VALUES = (cpus.Smt.IGNORE, cpus.Smt.CORE)
+
+
+def needs_core(extra_specs: Mapping[str, Any]) -> bool:
+    """Checks whether a flavor needs hosts where siblings have one sum.
+
+    :raises InvalidReservation: when the value is unknown
+    """
+    value = extra_specs.get(reservation.SMT_KEY, cpus.Smt.IGNORE)
+    if value not in VALUES:
+        raise exception.InvalidReservation(
+            source=reservation.FLAVOR, key=reservation.SMT_KEY,
+            value=repr(value)[:80], rule='it is not one of '
+            + ', '.join(VALUES), advice='give core for hosts where the '
+            'reservations on the threads of a core count as one')
+    return bool(value == cpus.Smt.CORE)
