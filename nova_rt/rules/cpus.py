@@ -208,9 +208,7 @@ def _by_core(state: CpuBandwidth, wanted: reservation.Reservation,
              ) -> Iterator[tuple[int, int]]:
     """Yields those of *pairs* for which their cores have room together."""
     core_of = dict(zip(state.cpus, state.cores, strict=True))
-    sums: dict[int, int] = collections.Counter()
-    for cpu, used in zip(state.cpus, state.used, strict=True):
-        sums[core_of[cpu]] += used
+    sums = _sums(state)
     for cpu, _ in sorted(pairs, key=lambda pair: (pair[1], pair[0])):
         used = sums[core_of[cpu]]
         if used + wanted.bandwidth <= state.cap:
@@ -218,12 +216,31 @@ def _by_core(state: CpuBandwidth, wanted: reservation.Reservation,
             sums[core_of[cpu]] += wanted.bandwidth
 
 
+def _sums(state: CpuBandwidth) -> dict[int, int]:
+    """Returns the ppm used on the pCPUs of each core."""
+    sums: dict[int, int] = dict.fromkeys(state.cores, 0)
+    for core, used in zip(state.cores, state.used, strict=True):
+        sums[core] += used
+    return sums
+
+
+def _count_on_cores(state: CpuBandwidth, wanted: reservation.Reservation
+                    ) -> int:
+    """Returns how many vCPUs have room where siblings have one sum."""
+    threads = collections.Counter(state.cores)
+    return sum(
+        min(threads[core], (state.cap - used) // wanted.bandwidth)
+        for core, used in _sums(state).items() if used <= state.cap)
+
+
 def fits(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation
          ) -> bool:
     """Checks whether :func:`fit` finds pCPUs, whatever the policy."""
     limit = _limit(state, wanted)
     if state.counts_cores:
-        return sum(1 for _ in room(state, wanted)) >= vcpus
+        return limit >= 0 and vcpus <= (
+            _count_on_cores(state, wanted) if state.rule is None
+            else sum(1 for _ in room(state, wanted)))
     if state.rule is None:
         return len([ppm for ppm in state.used if ppm <= limit]) >= vcpus
     idle = len(state.cpus) - len(state.servers)

@@ -239,4 +239,6 @@ def _error(vdu: descriptor.Vdu, rule: str, advice: str
 
 
 def _numbers(vdu: descriptor.Vdu) -> str:
-    return '_'.join(str(value) for value in vdu.hints.values())
+    mask = vdu.extra_specs.get(reservation.MASK_KEY, '')
+    return '_'.join([*map(str, vdu.hints.values()), *(
+        [mask.replace('^', 'not').replace(',', '_')] if mask else ())])

@@ -52,7 +52,8 @@ class Vdu:
         or none, if the VDU names a flavor
     :ivar source: the strongest place that says anything
     :ivar flavor: the name of a flavor of the cloud; None without one
-    :ivar extra_specs: other extra specs; they never have the reservation
+    :ivar extra_specs: other extra specs; they may have the mask of the
+        reservation, but never its runtime and period
     :ivar workload: hints about the workload (see nova_rt.rules.workload),
         which are not a reservation
     """
@@ -148,7 +149,9 @@ def _combine(part: topology.Part, own: node.Node,
     :param stack: the statements, the strongest first
     """
     hints: dict[str, int | Input] = {}
-    carrier = Carrier.HINTS
+    carrier = (Carrier.FLAVOR
+               if nova_reservation.MASK_KEY in own.extra_specs
+               else Carrier.HINTS)
     for statement in reversed(stack):
         hints |= statement.values
         carrier = statement.carrier or carrier

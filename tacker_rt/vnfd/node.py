@@ -13,6 +13,7 @@ from tacker_rt import problem
 from tacker_rt.vnfd import allocation
 from tacker_rt.vnfd import conflicts
 from tacker_rt.vnfd import inputs as tosca_inputs
+from tacker_rt.vnfd import mask
 from tacker_rt.vnfd import statements
 from tacker_rt.vnfd import topology
 
@@ -57,8 +58,10 @@ def read(part: topology.Part, inputs: tosca_inputs.Inputs) -> Node:
             statements.read(place, form, values, inputs.resolve)
             for form, values in forms) if statement is not None]
     _check_equal(place, stated)
-    return Node(stated, _flavor(part, capabilities, inputs),
-                allocation.extra_specs(place, raw, inputs))
+    specs = allocation.extra_specs(place, raw, inputs)
+    for _, values in forms:
+        specs |= mask.extra_specs(place, capabilities, values, inputs)
+    return Node(stated, _flavor(part, capabilities, inputs), specs)
 
 
 def _parameters(place: problem.Place, capabilities: dict[Any, Any]
@@ -119,6 +122,9 @@ def check(part: topology.Part, hints: Hints, node: Node,
         first; problems are reported at its place
     """
     conflicts.check_specs(part)
+    carried = next((statement for statement in said if statement.carrier),
+                   None)
+    mask.check(part.place, node.extra_specs, hints, node.flavor, carried)
     if not hints:
         return
     place = next((statement.place for statement in said
@@ -130,8 +136,6 @@ def check(part: topology.Part, hints: Hints, node: Node,
         place.say('the key is missing', 'give both '
                   + ' and '.join(nova_reservation.KEYS)
                   + ', or name a flavor that has the key', key=missing[0])
-    carried = next((statement for statement in said if statement.carrier),
-                   None)
     if (node.flavor and carried
             and carried.carrier is not statements.Carrier.HINTS):
         (carried.place or part.place).add(

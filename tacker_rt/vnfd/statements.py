@@ -19,6 +19,8 @@ from tacker_rt import problem
 
 RUNTIME, PERIOD = reservation.RUNTIME_KEY, reservation.PERIOD_KEY
 CARRIER_KEY = 'cpu.rt_carrier'
+#: The vCPUs of a VDU that its reservation is for, see vnfd.mask.
+MASK = reservation.MASK_KEY.removeprefix(reservation.FLAVOR_PREFIX)
 #: The key of the carrier in a descriptor, and in a policy.
 _CARRIER_KEYS = (CARRIER_KEY, 'carrier')
 
@@ -73,19 +75,22 @@ class Form:
     :ivar open: whether the mapping may have other keys, unless they look
         like one of these
     :ivar strings: whether the TOSCA type only takes numbers in quotes
+    :ivar more: other keys, which are read elsewhere
     """
 
     source: StatementSource
     names: Mapping[str, str]
     open: bool = True
     strings: bool = False
+    more: tuple[str, ...] = ()
 
 
 _HINTS = {key: key for key in reservation.KEYS}
 REQUEST = Form(StatementSource.REQUEST, {**_HINTS, CARRIER_KEY: CARRIER_KEY})
-REQUIREMENTS = Form(StatementSource.REQUIREMENTS, _HINTS, strings=True)
+REQUIREMENTS = Form(StatementSource.REQUIREMENTS, _HINTS, strings=True,
+                    more=(MASK,))
 CAPABILITY = Form(StatementSource.CAPABILITY, _HINTS, strings=True)
-ALLOCATION = Form(StatementSource.ALLOCATION, _HINTS)
+ALLOCATION = Form(StatementSource.ALLOCATION, _HINTS, more=(MASK,))
 POLICY = Form(StatementSource.POLICY,
               {RUNTIME: 'runtime_us', PERIOD: 'period_us'}, open=False)
 
@@ -101,7 +106,7 @@ def read(place: problem.Place, form: Form, raw: Mapping[Any, Any],
         problems in *place*
     """
     before = len(place.found)
-    check_names(place, form, raw)
+    check_names(place, form, raw, form.more)
     values: dict[str, int | Input] = {}
     for key in reservation.KEYS:
         if form.names[key] in raw:

@@ -35,15 +35,19 @@ class Pins:
 
     :param spare: returns the CPUs of guests that reservations may not use
     :param cells: returns the CPUs of each NUMA cell
+    :param shared: returns the CPUs that guests share; ordinary threads that
+        Nova put on none of them stay where they are, for example on a CPU
+        that Nova dedicates to the emulator (hw:emulator_threads_policy)
     """
 
     def __init__(self, tasks: kernel_tasks.Tasks,
                  spare: Callable[[], Collection[int]],
-                 cells: Callable[[], Sequence[Collection[int]]] = list
-                 ) -> None:
+                 cells: Callable[[], Sequence[Collection[int]]] = list,
+                 shared: Callable[[], Collection[int]] = tuple) -> None:
         self._tasks = tasks
         self._spare = spare
         self._cells = cells
+        self._shared = shared
 
     def confine(self, thread: int, cpus: tuple[int, ...]) -> tuple[int, ...]:
         """Keeps a vCPU on *cpus*; () leaves the vCPU where it is.
@@ -103,8 +107,11 @@ class Pins:
         near = self._spare_near(claimed)
         if not near:
             return
+        shared = self._shared()
         for group in self._beside(process):
-            yield group, near
+            now = self._tasks.cpus_of(group)
+            if not (now and shared) or _common(now, shared):
+                yield group, near
         for group in self._vcpus(process, ordinary):
             now = self._tasks.cpus_of(group)
             cpus = (_common(now, near) or _common(now, self._spare())

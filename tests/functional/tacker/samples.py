@@ -21,6 +21,7 @@ FLAVORS = {
 #: Legacy VNFDs, with runtime and period of each VDU.
 LEGACY: dict[str, dict[str, list[int] | None]] = {
     'inputs': {'VDU_A': [60000, 100000]},
+    'mask': {'VDU_A': [30000, 100000]},
     'named-flavor': {'VDU_A': [60000, 100000]},
     'override': {'VDU_A': [80000, 100000]},
     'paper-5.1': {'VDU_A': [60000, 100000]},

@@ -120,7 +120,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                         ) -> enforcer.Enforcer:
         pins = None
         if not containers and _can_pin(files, tasks):
-            pins = kernel_pins.Pins(tasks, self._rt_spare, nodes.cells)
+            pins = kernel_pins.Pins(tasks, self._rt_spare, nodes.cells,
+                                    self._get_vcpu_available)
         return deadline.DeadlineEnforcer(
             files, tasks, containers, self._get_vcpu_available, pins)
 

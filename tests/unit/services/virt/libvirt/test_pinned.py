@@ -62,11 +62,13 @@ class Host:
         self.tasks = emulated.EmulatedTasks(self.kernel)
         self.spare: set[int] = set()
         self.cells: list[set[int]] = []
+        self.shared: set[int] = set()
         self.fails: dict[int, int] = {}
         self.kernel.intercept = self._before
         self.enforcer = deadline.DeadlineEnforcer(
             self.kernel, self.tasks, False, lambda: range(CPUS),
-            pins.Pins(self.tasks, lambda: self.spare, lambda: self.cells))
+            pins.Pins(self.tasks, lambda: self.spare, lambda: self.cells,
+                      lambda: self.shared))
         self.claims: dict[int, object] = {}
         self._numbers = itertools.count(1)
 
@@ -176,6 +178,19 @@ class PinnedTest(unittest.TestCase):
             self.enforcer.apply(pid, claim)
             self.assertEqual([(home, 0), ({2}, 100)], self.host.grants(pid))
             self.assertTrue(self.enforcer.holds(pid, claim))
+            self.host.guests.stop(pid)
+
+    def test_an_emulator_on_a_dedicated_cpu_stays_there(self) -> None:
+        """Nova put it there: hw:emulator_threads_policy=isolate."""
+        self.host.spare, self.host.shared = {1}, {1, 2}
+        for own, home in (('0', {0}), ('0-2', {1}), ('', {1})):
+            pid = self.start_wide('2')
+            group = self.host.guests.group(pid)
+            self.host.kernel.write(self.host.guests.cpus_of(
+                f'{group}/emulator'), own or '0-2')
+            self.enforcer.apply(pid, self.claim(100, 2))
+            self.assertEqual(home, self.host.emulator(pid))
+            self.assertTrue(self.enforcer.holds(pid, self.claim(100, 2)))
             self.host.guests.stop(pid)
 
     def test_an_audit_makes_a_vcpu_ordinary_again(self) -> None:
