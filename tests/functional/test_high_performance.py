@@ -5,17 +5,20 @@
 import pathlib
 import re
 from typing import Any
+import unittest
 
 import fixtures
 from lxml import etree
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.libvirt import base as libvirt_base
 from oslo_serialization import jsonutils
+import yaml
 
 from tests.functional import test_numa
 
-_PAGE = (pathlib.Path(__file__).parents[2]
-         / 'doc/source/admin/high-performance.rst').read_text()
+_ROOT = pathlib.Path(__file__).parents[2]
+_PAGE = (_ROOT / 'doc/source/admin/high-performance.rst').read_text()
+_HEAT = _ROOT / 'tosca-samples/sol001-high-performance/heat.yaml'
 _CREATE = re.compile(
     r'flavor create (\S+) --vcpus (\d+) --ram (\d+) --disk (\d+)\n'
     r'((?:   .*\n)*)')
@@ -64,6 +67,20 @@ class TestCase(test_numa.TestCase):
         return [(page.get('size'), page.get('unit'))
                 for page in etree.fromstring(self.domain(server).rt_xml).
                 findall('memoryBacking/hugepages/page')]
+
+
+class SampleTest(unittest.TestCase):
+
+    def test_heat(self) -> None:
+        template = yaml.safe_load(_HEAT.read_text())
+        found = template['resources']['flavor']['properties']
+        size, specs = FLAVORS['hv.rt']
+        self.assertEqual(size, (found['vcpus'], found['ram'], found['disk']))
+        self.assertEqual(specs, found['extra_specs'])
+
+    def test_the_page_has_each_profile(self) -> None:
+        self.assertEqual({'hv.rt', 'hd.rt', 'hs.rt', 'mixed.rt'},
+                         FLAVORS.keys())
 
 
 class PageTest(TestCase):
