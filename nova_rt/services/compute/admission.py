@@ -16,10 +16,12 @@ from typing import Any
 from nova import exception as nova_exception
 from nova import objects
 from nova.scheduler import utils as scheduler_utils
+from nova.virt import hardware
 
 from nova_rt.rules import conflicts
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
+from nova_rt.services.compute import vcpus
 
 
 def holds(instance: Any) -> bool:
@@ -33,8 +35,8 @@ def check(flavor: Any, image_meta: Any = None) -> None:
 
     :param flavor: an objects.Flavor
     :param image_meta: an objects.ImageMeta; None for no image
-    :raises InvalidReservation: when there is a conflict; the message names
-        the key if it is a known one
+    :raises InvalidReservation: when there is a conflict, or no vCPU for the
+        reservation; the message names the key if it is a known one
     """
     conflicts.check(flavor.extra_specs,
                     conflicts.image_properties_of(image_meta))
@@ -42,6 +44,7 @@ def check(flavor: Any, image_meta: Any = None) -> None:
         raise exception.InvalidReservation(
             source='flavor or image', key='flavor', value=repr(flavor.name),
             rule=conflicts.BOUND, advice=conflicts.ADVICE)
+    vcpus.split(flavor, _topology(flavor, image_meta or image({})))
 
 
 def check_image(flavor: Any, image_meta: Any) -> None:
@@ -76,6 +79,14 @@ def _is_all_dedicated(flavor: Any, image_meta: Any) -> bool:
         return 'PCPU' in amounts and 'VCPU' not in amounts
     except (nova_exception.NovaException, ValueError):
         return False  # Nova's API refuses the server, with its own reason.
+
+
+def _topology(flavor: Any, image_meta: Any) -> Any:
+    """Returns the topology that Nova gives the server; None for none."""
+    try:
+        return hardware.numa_get_constraints(flavor, image_meta)
+    except (nova_exception.NovaException, ValueError):
+        return None  # Nova's API refuses the server, with its own reason.
 
 
 def _placement_amounts(flavor: Any, image_meta: Any) -> Any:

@@ -44,6 +44,15 @@ class AdmissionTest(base.TestCase):
         self.refused([f"flavor extra spec {key}='{value}'"],
                      base.flavor(SPECS | {key: value}))
 
+    def test_mixed(self):
+        specs = SPECS | {'hw:cpu_policy': 'mixed',
+                         'hw:cpu_dedicated_mask': '0-1'}
+        self.assertIsNone(admission.check(base.flavor(specs, vcpus=3)))
+        # The mask names only vCPUs with dedicated pCPUs.
+        self.refused(["hw:cpu.rt_mask='0'", 'has a dedicated pCPU',
+                      'that hw:cpu_dedicated_mask leaves'],
+                     base.flavor(specs | {'hw:cpu.rt_mask': '0'}, vcpus=3))
+
     def test_the_property_is_named(self):
         for check in (admission.check, admission.check_image):
             self.refused(['image property hw_cpu_policy='],

@@ -9,8 +9,10 @@ import fixtures
 import hypothesis
 from hypothesis import strategies as st
 from nova import exception as nova_exception
+from nova import objects
 from nova.scheduler import host_manager
 from nova.scheduler import request_filter
+from nova.virt import hardware
 
 from nova_rt.rules import cpus
 from nova_rt.rules import exception
@@ -18,11 +20,13 @@ from nova_rt.rules import reservation
 from nova_rt.scheduler import filters
 from nova_rt.services.scheduler import host_state
 from tests.unit import base
+from tests.unit.services.compute import test_numa
 
 HALF = base.extra_specs(100_000, 200_000)
+_ASK = hardware.numa_fit_instance_to_host
 
 
-class RTShareFilterTest(base.TestCase):
+class _Case(base.TestCase):
 
     def setUp(self):
         super().setUp()
@@ -32,6 +36,9 @@ class RTShareFilterTest(base.TestCase):
         self.useFixture(fixtures.MockPatchObject(
             request_filter, 'ALL_REQUEST_FILTERS', []))
         self.filter = filters.RTShareFilter()
+
+
+class RTShareFilterTest(_Case):
 
     def passing(self, hosts, specs=None, hints=None, **kwargs):
         spec = base.request_spec(specs, hints, **kwargs)
@@ -237,3 +244,82 @@ class RTShareFilterTest(base.TestCase):
         spec.scheduler_hints = None
         hosts = self.hosts(base.host_map([0]))
         self.assertEqual(hosts, list(self.filter.filter_all(hosts, spec)))
+
+
+class NumaTest(_Case):
+    """Servers with a NUMA topology, on hosts of two cells."""
+
+    def setUp(self):
+        super().setUp()
+        self.asked = self.useFixture(fixtures.MockPatch(
+            'nova.virt.hardware.numa_fit_instance_to_host',
+            side_effect=_ASK)).mock
+
+    def host(self, *used, takes=('numa',), seen=True):
+        host = base.host_state(base.host_map(list(used), takes=takes),
+                               host_state.RTHostState)
+        host.numa_topology = test_numa.two_cells()
+        host.allocation_candidates = [{'mappings': {}}]
+        if seen:  # by NUMATopologyFilter
+            host.limits['numa_topology'] = objects.NUMATopologyLimits(
+                cpu_allocation_ratio=16.0, ram_allocation_ratio=1.0)
+        return host
+
+    def spec(self):
+        spec = base.request_spec(HALF, vcpus=2, num_instances=2)
+        spec.numa_topology = test_numa.server((0, 1))
+        return spec
+
+    def passes(self, host):
+        return bool(list(self.filter.filter_all([host], self.spec())))
+
+    def test_room_everywhere(self):
+        self.assertTrue(self.passes(self.host(0, 0, 0, 0)))
+        self.asked.assert_not_called()
+
+    def test_room_in_one_cell(self):
+        self.assertTrue(self.passes(self.host(500_000, 0, 0, 0)))
+        self.asked.assert_called_once()
+
+    def test_room_in_no_cell(self):
+        self.assertFalse(self.passes(self.host(500_000, 0, 0, 500_000)))
+
+    def test_a_host_that_novas_filter_has_not_seen(self):
+        host = self.host(0, 0, 0, 0, seen=False)
+        self.assertTrue(self.passes(host))
+        for cell in host.numa_topology.cells:
+            cell.mempages[0].used = cell.mempages[0].total
+            cell.memory = 32
+        self.assertFalse(self.passes(host))
+
+    def test_an_older_host(self):
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        self.assertFalse(self.passes(self.host(0, 0, 0, 0, takes=())))
+        self.assertIn('does not take numa (an older nova-rt', log.output)
+
+    def test_a_host_without_cells(self):
+        host = self.host(0, 0, 0, 0)
+        host.numa_topology = None
+        self.assertFalse(self.passes(host))
+
+    def test_candidates_that_do_not_fit(self):
+        """Placement's device is in the cell that has no room."""
+        host = self.host(500_000, 0, 0, 0)
+        good, bad = {'mappings': {'good': []}}, {'mappings': {'bad': []}}
+        host.allocation_candidates = [bad, good]
+        self.asked.side_effect = lambda *args, **kwargs: (
+            None if 'bad' in kwargs['provider_mapping']
+            else _ASK(*args, **kwargs))
+        self.assertTrue(self.passes(host))
+        self.assertEqual([good], host.allocation_candidates)
+
+    def test_consumed_in_the_cell_of_the_claim(self):
+        host = self.host(500_000, 0, 0, 0)
+        spec = self.spec()
+        spec.requested_resources = []
+        host.consume_from_request(spec)
+        self.assertIsNotNone(host.updated)
+        self.assertEqual((500_000, 0, 500_000, 500_000),
+                         host.rt_map.state.used)
+        self.assertEqual([0, 2], [
+            cell.cpu_usage for cell in host.numa_topology.cells])
