@@ -13,7 +13,7 @@ import random
 import subprocess
 import time
 
-from nova_rt.machine.host import sched
+from nova_rt.machine import sched_setattr
 from nova_rt.machine.kernel import two_files
 from tests.functional.kernel.monitor import base
 from tests import seeds
@@ -72,7 +72,7 @@ class MixesTest(base.WatchedTest):
         child = self.python(WORKER, str(task.work_ms), str(task.rest_ms))
         child.stdout.readline()
         if task.policy == 'deadline':
-            sched.start(child.pid, 2_000, 20_000)
+            sched_setattr.start(child.pid, 2_000, 20_000)
             return child
         if task.cpu is not None:
             os.sched_setaffinity(child.pid, {task.cpu})
@@ -84,7 +84,7 @@ class MixesTest(base.WatchedTest):
 
     def end(self, children: list[subprocess.Popen[str]]) -> None:
         for child in children:
-            sched.stop(child.pid)
+            sched_setattr.stop(child.pid)
         for child in children:
             self.stop(child)
 
