@@ -17,8 +17,8 @@ from rt_monitor import transactions
 #: The methods in the order of ``programs/http.h``.
 METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH',
            'TRACE')
-#: The template for paths beyond the bounds, and for targets that are not
-#: paths.
+#: The template for targets that are not paths, and the method, path and status
+#: of requests for which the server has no place.
 OTHER = 'other'
 
 #: ``struct exchange_key``: server, role, method, class of status, path.
@@ -41,54 +41,74 @@ class Request:
     status: str
 
 
-@dataclasses.dataclass(frozen=True)
-class ServerRequests:
-    """The requests of a server, with the times that their answers took."""
-
-    requests: Mapping[Request, histogram.Histogram] = dataclasses.field(
-        default_factory=dict)
-
-    def __add__(self, other: 'ServerRequests') -> 'ServerRequests':
-        return collect([*self.requests.items(), *other.requests.items()])
-
-    def since(self, before: 'ServerRequests') -> 'ServerRequests':
-        """Returns the requests that came after an earlier look."""
-        none = histogram.Histogram()
-        return ServerRequests({
-            request: took.since(before.requests.get(request, none))
-            for request, took in self.requests.items()})
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class HttpStats:
-    """How many requests are missing or not told apart.
+    """How many requests of a server are not told apart.
 
-    :ivar beyond: requests whose path is beyond the bounds
-    :ivar full: requests that are missing, because the map is full
+    :ivar beyond: requests for which the server had no place
     :ivar unclear: connections that are no longer counted, because a request
         came before the answer to the previous one
     """
 
     beyond: int = 0
-    full: int = 0
     unclear: int = 0
 
+    def __add__(self, other: 'HttpStats') -> 'HttpStats':
+        return HttpStats(self.beyond + other.beyond,
+                         self.unclear + other.unclear)
 
-def collect(items: Iterable[tuple[Request, histogram.Histogram]]
-            ) -> ServerRequests:
+    def since(self, before: 'HttpStats') -> 'HttpStats':
+        """Returns the counts since an earlier look."""
+        return HttpStats(self.beyond - before.beyond,
+                         self.unclear - before.unclear)
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerRequests:
+    """The requests of a server.
+
+    :ivar requests: the times that their answers took
+    :ivar begun: a number for each kind, which differs once its counts have
+        started again
+    """
+
+    requests: Mapping[Request, histogram.Histogram] = dataclasses.field(
+        default_factory=dict)
+    stats: HttpStats = HttpStats()
+    begun: Mapping[Request, int] = dataclasses.field(
+        default_factory=dict, compare=False)
+
+    def __add__(self, other: 'ServerRequests') -> 'ServerRequests':
+        return collect([*self.requests.items(), *other.requests.items()],
+                       self.stats + other.stats)
+
+    def since(self, before: 'ServerRequests') -> 'ServerRequests':
+        """Returns the requests that came after an earlier look."""
+        return ServerRequests({
+            request: took.since(before.requests[request])
+            if request in before.requests
+            and self.begun.get(request) == before.begun.get(request)
+            else took for request, took in self.requests.items()},
+            self.stats.since(before.stats))
+
+
+def collect(items: Iterable[tuple[Request, histogram.Histogram]],
+            stats: HttpStats | None = None,
+            begun: Mapping[Request, int] | None = None) -> ServerRequests:
     """Collects requests; the times of equal requests are added."""
     requests: dict[Request, histogram.Histogram] = {}
     for request, took in items:
         before = requests.get(request)
         requests[request] = took if before is None else before + took
-    return ServerRequests(requests)
+    return ServerRequests(requests, stats or HttpStats(), begun or {})
 
 
 def decode(key: bytes) -> tuple[int, Request]:
     """Returns the number of the server and the request of a map's key."""
     server, role, method, status, path = _KEY.unpack(key)
-    return server, Request(transactions.Role(role), METHODS[method - 1],
-                           readable(path), f'{status}xx')
+    return server, Request(
+        transactions.Role(role), METHODS[method - 1] if method else OTHER,
+        readable(path), f'{status}xx' if status else OTHER)
 
 
 def readable(path: bytes) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 
 from rt_monitor import exposition
 from rt_monitor import histogram
-from rt_monitor import http
 from rt_monitor import power
 from rt_monitor import snapshot as monitor_snapshot
 from rt_monitor import transactions
@@ -74,23 +73,10 @@ def _monitor(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
         'Switches of tasks for which the kernel sent no event.')
     unseen.add(look.missed_switches, {})
     yield from (sources, watched, beyond, unseen)
-    if look.request_stats is not None:
-        yield from _http(look.request_stats)
     if look.failed_pushes is not None:
         yield from _counters(('failed_pushes_total', 'Pushes of metrics that '
                               'the endpoint did not accept.',
                               look.failed_pushes))
-
-
-def _http(stats: http.HttpStats) -> Iterator[exposition.Family]:
-    return _counters(
-        ('paths_beyond_total', 'HTTP requests whose path is beyond the '
-         'bounds.', stats.beyond),
-        ('missing_requests_total', 'HTTP requests that are missing because '
-         'there was no room for them.', stats.full),
-        ('unclear_connections_total', 'HTTP connections that are no longer '
-         'counted, because a request came before the answer to the previous '
-         'one.', stats.unclear))
 
 
 def _counters(*counters: tuple[str, str, int]) -> Iterator[exposition.Family]:
@@ -222,13 +208,22 @@ def _requests(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
     took = _Times('http', 'Time from the sending (client) or the arrival '
                   '(server) of an HTTP/1 request to the last byte of its '
                   'answer.')
+    beyond = exposition.Family(
+        f'{_SERVER}http_beyond_total', 'counter', 'HTTP requests beyond the '
+        'places of the server.')
+    unclear = exposition.Family(
+        f'{_SERVER}unclear_http_connections_total', 'counter', 'HTTP '
+        'connections that are no longer counted, because a request came '
+        'before the answer to the previous one.')
     for uuid, seen in look.requests.items():
+        beyond.add(seen.stats.beyond, _labels(uuid))
+        unclear.add(seen.stats.unclear, _labels(uuid))
         for request, times in seen.requests.items():
             took.add(times, {
                 **_labels(uuid), 'role': request.role.name.lower(),
                 'method': request.method, 'path': request.path,
                 'status': request.status})
-    return iter(took.families)
+    yield from (beyond, unclear, *took.families)
 
 
 def _datagrams(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:

@@ -17,7 +17,10 @@ from rt_monitor import tap
 
 _TAP = struct.Struct('=I')
 _SERVER = struct.Struct('=I')
-_STATS = struct.Struct('=QQQ')
+#: ``struct stats``: beyond, unclear.
+_STATS = struct.Struct('=QQ')
+#: ``struct exchange`` before its times: begun, place.
+_EXCHANGE = struct.Struct('=QQ')
 
 
 def is_read(server: monitor_servers.Watched) -> bool:
@@ -39,18 +42,17 @@ class Paths(objects.ProgramSource):
         tap.probe(self)
         self._taps = tap.Owners(self.object.map('taps'))
         self._exchanges = self.object.map('exchanges')
-        self._paths = self.object.map('paths')
-        self._known = self.object.map('known')
+        self._kinds = self.object.map('kinds')
         self._stats = self.object.map('stats')
 
     def forget(self, change: monitor_servers.Change) -> None:
         started = {*change.servers}
-        for keyed in (self._exchanges, self._paths) if started else ():
-            for key in [*keyed.keys()]:
-                if _SERVER.unpack_from(key)[0] in started:
-                    keyed.remove(key)
+        for key in [*self._exchanges.keys()] if started else ():
+            if _SERVER.unpack_from(key)[0] in started:
+                self._exchanges.remove(key)
         for server in started:
-            self._known.clear(objects.key(server))
+            self._kinds.clear(objects.key(server))
+            self._stats.clear(objects.key(server))
 
     def point(self, register: monitor_servers.Register) -> None:
         """Tells the programs which server each interface belongs to."""
@@ -65,15 +67,21 @@ class Paths(objects.ProgramSource):
         """Returns the requests of all servers that are read, by UUID."""
         by_index: dict[
             int, list[tuple[http.Request, histogram.Histogram]]] = {}
+        begun: dict[int, dict[http.Request, int]] = {}
         for key, data in self._exchanges.items():
             server, request = http.decode(key)
-            by_index.setdefault(server, []).append(
-                (request, histogram.Histogram.decode(data)))
-        return {uuid: http.collect(by_index.get(place.index, ()))
-                for uuid, place in register.places.items()
-                if is_read(register.servers[uuid])}
+            by_index.setdefault(server, []).append((
+                request, histogram.Histogram.decode(data[_EXCHANGE.size:])))
+            started = begun.setdefault(server, {})
+            # Different keys may look the same.
+            started[request] = (started.get(request, 0)
+                                + _EXCHANGE.unpack_from(data)[0])
+        return {uuid: http.collect(
+            by_index.get(place.index, ()), self._stats_of(place.index),
+            begun.get(place.index))
+            for uuid, place in register.places.items()
+            if is_read(register.servers[uuid])}
 
-    def stats(self) -> http.HttpStats:
-        """Returns how many requests are missing or not told apart."""
-        data = self._stats.get(objects.key(0))
+    def _stats_of(self, server: int) -> http.HttpStats:
+        data = self._stats.get(objects.key(server))
         return http.HttpStats(*(_STATS.unpack(data) if data else ()))

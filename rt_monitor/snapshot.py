@@ -76,8 +76,6 @@ class Snapshot:
     :ivar counted: counters by the same keys and by CPU, always since the
         start; empty without counters
     :ivar requests: requests of HTTP, by UUID; empty unless they are enabled
-    :ivar request_stats: how many requests of HTTP are missing or not told
-        apart; None without that source
     :ivar failed_pushes: the number of failed pushes; None where metrics are
         not pushed
     :ivar group_budgets: whether the programs see when the budget of a group
@@ -102,7 +100,6 @@ class Snapshot:
         default_factory=dict)
     requests: Mapping[str, http.ServerRequests] = dataclasses.field(
         default_factory=dict)
-    request_stats: http.HttpStats | None = None
     failed_pushes: int | None = None
     begun: Mapping[str, int] = dataclasses.field(default_factory=dict)
     group_budgets: bool = True
@@ -223,8 +220,7 @@ class Monitor:
                 result, datagrams=self._taps.datagrams(register))
         if self._paths:
             result = dataclasses.replace(
-                result, requests=self._paths.read(register),
-                request_stats=self._paths.stats())
+                result, requests=self._paths.read(register))
         for source in (self._network, self._taps):
             if source:
                 result = _with_network(

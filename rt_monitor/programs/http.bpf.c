@@ -12,9 +12,12 @@
 #include "http.h"
 #include "lanes.h"
 #include "packet.h"
+#include "places.h"
 
-#define PATHS 20
-#define EXCHANGES 4096
+/* Beside its places, a server has one key for the rest in each role. */
+#define EXCHANGES (SERVERS * (PLACES + 2))
+/* In ns: a kind of exchanges that came more recently keeps its place. */
+#define IDLE_EXCHANGE 60000000000ULL
 /* The bytes of a packet in which the end of a request's header is searched. */
 #define HEADER 2048
 #define END_OF_HEADER 0x0d0a0d0a
@@ -37,17 +40,24 @@ struct talk {
 struct exchange_key {
 	u32 server;
 	u8 role, method, class, spare;
-	u8 path[LINE];	/* zeros for all paths beyond the bounds */
+	u8 path[LINE];	/* zeros: not a path */
 };
 
-struct path_key {
-	u32 server;
-	u8 path[LINE];
+/* Exchanges of one kind; place: NO_PLACE for the rest of a role. */
+struct exchange {
+	u64 begun;
+	u64 place;
+	struct histogram took;
+};
+
+/* The places of a server, and the keys of the exchanges that have them. */
+struct kinds {
+	u64 used[PLACES];
+	struct exchange_key keys[PLACES];
 };
 
 struct stats {
-	u64 beyond;	/* exchanges with paths beyond the bounds */
-	u64 full;	/* exchanges for which there was no room */
+	u64 beyond;	/* exchanges for which the server had no place */
 	u64 unclear;	/* connections whose answers cannot be told apart */
 };
 
@@ -70,35 +80,26 @@ struct {
 	__uint(map_flags, NO_PREALLOC);
 	__uint(max_entries, EXCHANGES);
 	__type(key, struct exchange_key);
-	__type(value, struct histogram);
+	__type(value, struct exchange);
 } exchanges SEC(".maps");
 
-struct {
-	__uint(type, MAP_HASH);
-	__uint(map_flags, NO_PREALLOC);
-	__uint(max_entries, SERVERS * PATHS);
-	__type(key, struct path_key);
-	__type(value, u32);
-} paths SEC(".maps");
-
-/* The number of paths of each server. */
 struct {
 	__uint(type, MAP_ARRAY);
 	__uint(max_entries, SERVERS);
 	__type(key, u32);
-	__type(value, u64);
-} known SEC(".maps");
+	__type(value, struct kinds);
+} kinds SEC(".maps");
 
 struct {
 	__uint(type, MAP_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, SERVERS);
 	__type(key, u32);
 	__type(value, struct stats);
 } stats SEC(".maps");
 
 /* Empty values that are too large for the stack; they are only read. */
 struct blank {
-	struct histogram histogram;
+	struct exchange exchange;
 	struct talk talk;
 };
 
@@ -109,11 +110,9 @@ struct {
 	__type(value, struct blank);
 } blank SEC(".maps");
 
-static __always_inline struct stats *counted(void)
+static __always_inline struct stats *stats_of(u32 server)
 {
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&stats, &zero);
+	return bpf_map_lookup_elem(&stats, &server);
 }
 
 static __always_inline struct blank *nothing(void)
@@ -123,46 +122,66 @@ static __always_inline struct blank *nothing(void)
 	return bpf_map_lookup_elem(&blank, &zero);
 }
 
-/* Returns whether a path of a server is counted or there is room for it. */
-static __always_inline bool knows(struct exchange_key *of)
+/* Returns the exchanges of a key, which may be new, or 0. */
+static __always_inline struct exchange *
+exchange_of(struct exchange_key *key, u64 place)
 {
-	struct path_key key;
-	u32 server = of->server, one = 1;
-	u64 *count = bpf_map_lookup_elem(&known, &server);
+	struct exchange *found = bpf_map_lookup_elem(&exchanges, key);
+	struct blank *empty = nothing();
 
-	__builtin_memset(&key, 0, sizeof(key));
-	key.server = server;
-	__builtin_memcpy(key.path, of->path, sizeof(key.path));
-	if (bpf_map_lookup_elem(&paths, &key))
-		return 1;
-	if (!count || *count >= PATHS)
+	if (found || !empty)
+		return found;
+	bpf_map_update_elem(&exchanges, key, &empty->exchange, NEW);
+	found = bpf_map_lookup_elem(&exchanges, key);
+	if (found && !found->begun) {
+		found->begun = bpf_ktime_get_ns();
+		found->place = place;
+	}
+	return found;
+}
+
+/* Returns exchanges that have a place, or 0 if there is none for them. */
+static __always_inline struct exchange *placed(struct exchange_key *key)
+{
+	struct exchange *found = bpf_map_lookup_elem(&exchanges, key);
+	u32 server = key->server;
+	struct kinds *of = bpf_map_lookup_elem(&kinds, &server);
+	u64 now = bpf_ktime_get_ns(), place;
+	bool was = 0;
+
+	if (!of)
 		return 0;
-	if (__sync_fetch_and_add(count, 1) < PATHS)
-		return !bpf_map_update_elem(&paths, &key, &one, ANY);
-	return 0;
+	if (found) {
+		place = found->place;
+		BOUND(place, 63);
+		of->used[place] = now;
+		return found;
+	}
+	place = take_place(of->used, IDLE_EXCHANGE, now, &was);
+	if (place >= PLACES)
+		return 0;
+	if (was)
+		bpf_map_delete_elem(&exchanges, &of->keys[place]);
+	of->keys[place] = *key;
+	found = exchange_of(key, place);
+	if (!found || found->place != place)
+		of->used[place] = 0;
+	return found;
 }
 
 static __always_inline void count(struct exchange_key *key, u64 took)
 {
-	struct histogram *found;
-	struct stats *stats_of = counted();
-	struct blank *empty = nothing();
+	struct stats *into = stats_of(key->server);
+	struct exchange *found = placed(key);
 
-	if (!stats_of || !empty)
-		return;
-	if (key->path[0] && !knows(key)) {
-		__sync_fetch_and_add(&stats_of->beyond, 1);
+	if (!found && into) {
+		__sync_fetch_and_add(&into->beyond, 1);
+		key->method = key->class = 0;
 		__builtin_memset(key->path, 0, sizeof(key->path));
-	}
-	found = bpf_map_lookup_elem(&exchanges, key);
-	if (!found) {
-		bpf_map_update_elem(&exchanges, key, &empty->histogram, NEW);
-		found = bpf_map_lookup_elem(&exchanges, key);
+		found = exchange_of(key, NO_PLACE);
 	}
 	if (found)
-		record(found, took);
-	else
-		__sync_fetch_and_add(&stats_of->full, 1);
+		record(&found->took, took);
 }
 
 /* Ends an exchange that was answered. */
@@ -188,12 +207,12 @@ static __always_inline void finish(struct talk *talk, u32 server)
 	count(&key, talk->last > talk->begun ? talk->last - talk->begun : 0);
 }
 
-static __always_inline void give_up(struct talk *talk)
+static __always_inline void give_up(struct talk *talk, u32 server)
 {
-	struct stats *stats_of = counted();
+	struct stats *into = stats_of(server);
 
-	if (stats_of)
-		__sync_fetch_and_add(&stats_of->unclear, 1);
+	if (into)
+		__sync_fetch_and_add(&into->unclear, 1);
 	talk->phase = GIVEN_UP;
 }
 
@@ -297,7 +316,7 @@ static __always_inline void ask(struct __sk_buff *skb, struct talk *talk,
 		__builtin_memset(talk->line, 0, LINE);
 	} else if (has_ended(talk->line, talk->filled) &&
 		   asks_at(skb, at)) {
-		give_up(talk);
+		give_up(talk, server);
 		return;
 	}
 	if (!has_ended(talk->line, talk->filled)) {
@@ -308,7 +327,7 @@ static __always_inline void ask(struct __sk_buff *skb, struct talk *talk,
 	}
 	if (!talk->headed && method_of(talk->line, &length) != NONE &&
 	    followed(skb, talk, at, bytes))
-		give_up(talk);
+		give_up(talk, server);
 }
 
 static __always_inline void answer(struct __sk_buff *skb, struct talk *talk,

@@ -56,8 +56,8 @@ def look_at(**seen):
          for uuid in (*seen, power.HOST)},
         requests=dict.fromkeys(seen, http.ServerRequests({http.Request(
             transactions.Role.SERVER, 'GET', '/a"\\b/:n',
-            '2xx'): usage().waits})),
-        request_stats=http.HttpStats(7, 8, 9), failed_pushes=6)
+            '2xx'): usage().waits}, http.HttpStats(7, 8))),
+        failed_pushes=6)
 
 
 def full():
@@ -141,9 +141,9 @@ class ExpositionTest(unittest.TestCase):
         labels = (('method', 'GET'), ('path', '/a"\\b/:n'),
                   ('role', 'server'), ('server', 'u1'), ('status', '2xx'))
         self.assertEqual(5, self.value('server_http_seconds_count', *labels))
-        self.assertEqual([7, 8, 9], [self.value(f'monitor_{name}_total')
-                                     for name in (
-            'paths_beyond', 'missing_requests', 'unclear_connections')])
+        self.assertEqual([7, 8], [
+            self.value(f'server_{name}_total', ('server', 'u1'))
+            for name in ('http_beyond', 'unclear_http_connections')])
 
     def test_pushes(self):
         self.assertEqual(6, self.value('monitor_failed_pushes_total'))

@@ -11,6 +11,7 @@ from rt_monitor import counters
 from rt_monitor import histogram
 from rt_monitor import http
 from rt_monitor import objects
+from rt_monitor import paths
 from rt_monitor import sched
 from rt_monitor import servers
 from rt_monitor import tap
@@ -33,9 +34,11 @@ STRUCTS = (
     ('tap', 'tap', tap._TAP, ('server', 'machine')),
     ('tap', 'datagrams', tap._DATAGRAMS, ('count', 'bytes')),
     ('http', 'exchange_key', http._KEY, (
-        'server', 'role', 'method', 'class', 'spare', 'path')))
+        'server', 'role', 'method', 'class', 'spare', 'path')),
+    ('http', 'stats', paths._STATS, ('beyond', 'unclear')))
 #: Structs that end with parts that other code reads.
 BEGINNINGS = (
+    ('http', 'exchange', paths._EXCHANGE, ('begun', 'place')),
     ('tcp', 'edge', transactions._EDGE, ('begun', 'place')),
     ('tcp', 'traffic', transactions._TRAFFIC, ('in', 'out', 'unclear')))
 

@@ -86,9 +86,6 @@ class Paths:
             transactions.Role.CLIENT, 'GET', '/x/:n', '2xx'):
                 times(*[2_000_000] * self.looks)})}
 
-    def stats(self):
-        return http.HttpStats()
-
     def close(self):
         """Does nothing: this source holds nothing."""
 
