@@ -43,14 +43,14 @@ sys.stdin.read()
 
 class SumsTest(base.WatchedTest):
 
-    def usage(self):
+    def accounted(self):
         return int((self.accounts / 'cpuacct.usage').read_text())
 
     def test_cpu_time_of_a_thousand_short_tasks(self):
         child = self.inside('sh', '-c', SHORT)
         child.wait()
         ours = self.usage().whole
-        golden = self.usage()
+        golden = self.accounted()
         self.assertAlmostEqual(golden, ours.totals.ran, delta=golden / 1000)
         # By the switches, all but those that the kernel has no event for.
         self.assertAlmostEqual(golden, ours.counts.ran, delta=golden / 50)

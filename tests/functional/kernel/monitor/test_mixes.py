@@ -13,8 +13,8 @@ import random
 import subprocess
 import time
 
-from nova_rt.machine import sched_setattr
 from nova_rt.machine.kernel import two_files
+from nova_rt.machine import sched_setattr
 from tests.functional.kernel.monitor import base
 from tests import seeds
 
