@@ -20,9 +20,12 @@ from nova_rt.rules import cpulist
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
 
-#: How often a starving vCPU is made SCHED_DEADLINE anew before an audit gives
-#: up.
-_REVIVALS = 2
+#: The seconds that a starving vCPU stays ordinary at least, in each attempt to
+#: revive it before an audit gives up.  Its 0-lag time is its overrun, divided
+#: by its share, after its deadline, and the deadline is ahead by the last
+#: period of the vCPU at most, which nobody knows any more.  So the last
+#: attempt waits for longer than any period.
+_REVIVALS = (0.0, 5.0)
 _LONGEST_SECONDS = 5.0
 #: How many periods the kernel may take to find room again: the 0-lag time of
 #: a thread comes after the end of its period.
@@ -193,26 +196,29 @@ class Threads:
     def _revive(self, watch: starving.Watch, vcpu: VCPU,
                 wanted: reservation.Reservation, cpu: int,
                 undo: contextlib.ExitStack) -> bool:
-        for _ in range(_REVIVALS):
+        for seconds in _REVIVALS:
             if not watch.starves(vcpu.thread, wanted.period_us):
                 return True
-            if not self._begin_anew(vcpu, wanted, cpu, undo):
+            if not self._begin_anew(vcpu, wanted, cpu, seconds, undo):
                 return False
             watch.forget()  # CPU time as an ordinary thread does not count.
         return not watch.starves(vcpu.thread, wanted.period_us)
 
     def _begin_anew(self, vcpu: VCPU, wanted: reservation.Reservation,
-                    cpu: int, undo: contextlib.ExitStack) -> bool:
+                    cpu: int, seconds: float, undo: contextlib.ExitStack
+                    ) -> bool:
         """Makes a vCPU ordinary and reserves again.
 
+        :param seconds: how long the vCPU stays ordinary at least
         :returns: whether the kernel accepted the reservation again
         """
         with self._explained(vcpu):
             overrun = threads.overrun_ns(vcpu.thread)
         self._free(vcpu, undo)
         self._owe_little(vcpu)
-        time.sleep(min(_LONGEST_SECONDS, overrun * _LITTLE.period_us
-                       / _LITTLE.runtime_us / 1_000_000_000))
+        time.sleep(max(seconds, min(
+            _LONGEST_SECONDS, overrun * _LITTLE.period_us
+            / _LITTLE.runtime_us / 1_000_000_000)))
         try:
             return self._start_within(
                 _PERIODS * wanted.period_us / 1_000_000 + _GRACE_SECONDS,

@@ -8,6 +8,7 @@ everywhere, EBUSY by one sum, and bandwidth lost with a sleeping thread.
 
 import errno
 import itertools
+import time
 import unittest
 from unittest import mock
 
@@ -33,10 +34,12 @@ from tests.emulation import tasks as emulated
 from tests.unit.services.virt.libvirt import fakes
 
 CPUS = 3
+_REVIVALS = vcpus._REVIVALS
 _LISTED = {
     'nova_rt.machine.kernel.tasks._belongs': emulated.belongs,
     'nova_rt.machine.kernel.starving._GRACE_SECONDS': 0.0,
     'nova_rt.services.virt.libvirt.vcpus._PERIODS': 0,
+    'nova_rt.services.virt.libvirt.vcpus._REVIVALS': (0.0, 0.0),
     'nova_rt.services.virt.libvirt.vcpus._GRACE_SECONDS': 0.0,
     'nova_rt.services.virt.libvirt.deadline._RETURN_SECONDS': 0.0,
     'nova_rt.services.virt.libvirt.deadline._RETURN_PERIODS': 0,
@@ -368,6 +371,29 @@ class PinnedTest(unittest.TestCase):
                         groups.UNIT // 50)
         self.host.kernel.hopeless.clear()
         self.enforcer.apply(pid, claim)
+        self.assertTrue(self.enforcer.holds(pid, claim))
+
+    def test_a_vcpu_is_cured_whose_last_period_was_long(self) -> None:
+        """Its deadline is ahead by that period, whatever it overran."""
+        pid, claim = self.host.start(1), self.claim(300, 1)
+        self.host.run(pid)
+        self.enforcer.apply(pid, claim)
+        thread, = self.host.vcpus(pid)
+        self.host.kernel.hopeless.add(thread)
+        self.host.kernel.stuck.add(thread)
+        slept = []
+
+        def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            if sum(slept) > reservation.MAX_PERIOD_US / 1_000_000:
+                self.host.kernel.hopeless.clear()
+
+        clock = mock.Mock(wraps=time, sleep=sleep)
+        with mock.patch.object(vcpus, 'time', clock), \
+                mock.patch.object(vcpus, '_REVIVALS', _REVIVALS), mock.patch(
+                'nova_rt.machine.host.thread.overrun_ns', return_value=1000):
+            self.enforcer.apply(pid, claim)
+        self.assertEqual([({1}, 300)], self.host.grants(pid))
         self.assertTrue(self.enforcer.holds(pid, claim))
 
     def test_a_vcpu_whose_own_share_is_still_counted_is_given_up(self) -> None:
