@@ -73,7 +73,7 @@ def _library() -> ctypes.CDLL:
     for name in ('object__open_file', 'object__next_program',
                  'object__find_map_by_name', 'object__find_program_by_name',
                  'program__attach', 'program__attach_iter',
-                 'program__attach_cgroup', 'program__section_name'):
+                 'program__section_name'):
         getattr(library, f'bpf_{name}').restype = ctypes.c_void_p
     library.bpf_program__section_name.restype = ctypes.c_char_p
     for name in ('key_size', 'value_size', 'max_entries'):
@@ -215,15 +215,6 @@ class Object:
             elif section.startswith('iter/'):
                 self._link(program, section, lambda pointer: (
                     library.bpf_program__attach_iter(pointer, None)))
-
-    def attach_to_group(self, name: str, group: int) -> None:
-        """Attaches a program to a control group.
-
-        :param group: an open descriptor of the group's directory
-        :raises CannotMonitor: when the program cannot be attached
-        """
-        self._link(self._program(name), name, lambda program: (
-            _library().bpf_program__attach_cgroup(program, group)))
 
     def attach_to_interface(self, name: str, index: int, way: Way) -> int:
         """Attaches a program to a network interface of this host.

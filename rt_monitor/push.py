@@ -66,5 +66,5 @@ def prepare(options: PushOptions,
         raise exception.CannotMonitor(
             what='with a push', reason='OpenTelemetry is not installed; '
             'run "pip install nova-rt[otlp]"') from error
-    exporter: Exporter = pusher.Push(options, families)
+    exporter: Exporter = pusher.OtlpExporter(options, families)
     return exporter

@@ -34,8 +34,8 @@ class MoveTests:
 
     @proof.proves(
         'Cold migration, confirmed',
-        'The reservation follows the server. Both hosts hold it until the '
-        'migration is confirmed.')
+        'The reservation follows the server. Both hosts keep the '
+        'reservation until the migration is confirmed.')
     def test_cold_migration(self) -> None:
         server = self.reserved()
         self.act(server, 'migrate', None, 'VERIFY_RESIZE')
@@ -178,8 +178,8 @@ class MoveTests:
 
     @proof.proves(
         'Evacuation without room',
-        'The evacuation is refused, and no claim is held. It succeeds later,'
-        ' when there is room.')
+        'The evacuation is refused, and no claim is held. A later evacuation'
+        ' succeeds when there is room.')
     def test_evacuate_refused(self) -> None:
         server = self.reserved()
         other = self.reserved('host2', 600, vcpus=4)

@@ -276,8 +276,8 @@ class FromBeforeTest(TestCase):
 
     @proof.proves(
         'nova-rt is installed: a server whose flavor has the keys',
-        'The server runs on. It is reported, and not started again until it '
-        'is resized.')
+        'The server runs on. The log of nova-compute names the server, and '
+        'nova-compute does not start the server again until it is resized.')
     def test_flavor_with_the_keys(self) -> None:
         self.restart_with(PLAIN)
         server = self.boot_on('host1', self.flavor(300))

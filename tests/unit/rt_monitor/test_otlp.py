@@ -31,6 +31,10 @@ class OtlpTest(unittest.TestCase):
                                      r'nova-rt\[otlp\]')):
             self.prepare()
 
+    def test_the_exporter_is_found_by_its_name(self):
+        with mock.patch.object(otlp, 'OtlpExporter') as exporter:
+            self.assertIs(exporter.return_value, self.prepare())
+
     @hypothesis.given(st.dictionaries(
         st.sampled_from('abcdef'), st.text(max_size=20).map(
             exposition.clean), max_size=4),
