@@ -29,7 +29,7 @@ from tests.functional.soak import plan
 from tests import seeds
 from tests.unit import base
 
-COUNT = int(os.environ.get('NOVA_RT_SOAK', '1000'))
+COUNT = int(os.environ.get('NOVA_RT_SOAK', '400'))
 HOSTS = 20
 SCHEDULERS = 3
 #: To shrink a list that fails.

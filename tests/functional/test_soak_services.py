@@ -15,7 +15,7 @@ from tests.functional import operations
 from tests.functional import repairs
 from tests import seeds
 
-COUNT = int(os.environ.get('NOVA_RT_SOAK_SERVICES', '25'))
+COUNT = int(os.environ.get('NOVA_RT_SOAK_SERVICES', '12'))
 SHARES = (950, 475, 300, 190, 100)
 
 

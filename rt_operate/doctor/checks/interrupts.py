@@ -56,9 +56,9 @@ def threads(view: doctor_view.View) -> Iterator[findings.Finding]:
                                 for interrupt in waiting])
     yield findings.problem(
         THREADS, f'Interrupts are threads here (PREEMPT_RT or threadirqs), '
-        f'and every vCPU with a reservation runs before them.  The threads may run '
-        f'on the pCPUs {where} of reservations: {names}. A vCPU with 0.9 of '
-        f'a pCPU can delay them there for some 100 ms.',
+        f'and every vCPU with a reservation runs before them.  These '
+        f'threads may run on the pCPUs {where} of reservations: {names}. A '
+        f'vCPU with 0.9 of a pCPU can delay them there for some 100 ms.',
         _move(waiting, free_cpus, where) if free_cpus else _leave_one(view))
 
 

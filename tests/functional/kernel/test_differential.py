@@ -19,7 +19,7 @@ from tests.emulation import rt_group_sched as emulation
 from tests.functional.kernel import base
 from tests import seeds
 
-SEQUENCES = 200
+SEQUENCES = int(os.environ.get('NOVA_RT_SEQUENCES', '100'))
 CALLS = 40
 
 GROUPS = ('/a', '/a/b', '/a/b/c', '/d', '/d/e')
