@@ -117,7 +117,9 @@ class SoakTest(CloudTest):
         return run
 
     def test_soak(self) -> None:
-        self.soak(seeds.of_the_day())
+        run = self.soak(seeds.of_the_day())
+        self.assertGreaterEqual(sum(run.done.values()),
+                                self.COUNT * 2 // 3)
 
     def soak(self, seed: int) -> plan.Run:
         """One sequence of operations."""
@@ -130,8 +132,6 @@ class SoakTest(CloudTest):
         self.say(f'NOVA_RT_SEED={seed}: {sum(run.done.values())} '
                  f'operations in {time.monotonic() - started:.0f} s: '
                  f'{run.done}, built at attempt {run.cloud.attempts}')
-        self.assertGreaterEqual(sum(run.done.values()),
-                                self.COUNT * 2 // 3)
         return run
 
     def _story(self, seed: int, operations: list[plan.Operation],

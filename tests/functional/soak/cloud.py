@@ -109,6 +109,7 @@ class Cloud:
     :ivar cells: NUMA cells of each host; 0 for hosts that publish none
     :ivar pending: builds under way, in the order they were scheduled
     :ivar lost: builds that failed wherever they were tried
+    :ivar fitting: how many of them would have fitted on a host then
     :ivar audits: there is one between a claim and what follows
     :ivar refusals: what the schedulers refused
     :ivar attempts: how often a server was placed at which attempt; 0: never
@@ -126,6 +127,7 @@ class Cloud:
         self.pending: list[Build] = []
         self.refusals: list[Refusal] = []
         self.lost: list[Build] = []
+        self.fitting = 0
         self.audits = False
         self.attempts: dict[int, int] = dict.fromkeys(range(ATTEMPTS + 1), 0)
         self.hosts = {
@@ -188,10 +190,13 @@ class Cloud:
     def room(self, scheduler: scheduling.Scheduler, wish: Wish,
              ignore: Iterable[str]) -> list[str]:
         """Where one such server fits, as far as can be known."""
+        return self._with_room(scheduler.host_manager.view, wish, ignore)
+
+    def _with_room(self, view: Mapping[str, Any], wish: Wish,
+                   ignore: Iterable[str]) -> list[str]:
         amounts = {'CUSTOM_RT_BANDWIDTH': wish.ppm * wish.vcpus,
                    'CUSTOM_RT_SHARE': wish.ppm, 'VCPU': wish.vcpus}
-        return [node.host for node
-                in scheduler.host_manager.view.values()
+        return [node.host for node in view.values()
                 if node.host not in ignore
                 and fits(node.stats, wish)
                 and (not wish.cells
@@ -258,6 +263,8 @@ class Cloud:
         self.attempts[attempt] += 1
         if not attempt:
             self.lost.append(build)
+            self.fitting += bool(self._with_room(
+                self.store.nodes, self.wishes[build.uuid], self.down()))
             del self.store.instances[build.uuid]
 
     def _next(self, build: Build, first: bool) -> Any:

@@ -69,6 +69,7 @@ class NumaTest(base.BaseTestCase):
             state(0, 0, 0, 0), HALF, policies.first_fit,
             [CELLS[1], CELLS[0]], [set(), {1}]))
 
+    @hypothesis.settings(deadline=None, database=None)
     @hypothesis.given(
         used=st.lists(st.integers(0, 10), min_size=8, max_size=8),
         needs=st.lists(st.integers(0, 3), min_size=1, max_size=4),
