@@ -3,8 +3,10 @@
 """Checks the options of nova-compute that decide on reservations."""
 
 from collections.abc import Iterator
+import contextlib
 
 from nova_rt.machine.host import guests
+from nova_rt.machine.host import nodes
 from nova_rt.rules import cpulist
 from rt_operate.doctor.checks import kernel
 from rt_operate.doctor import findings
@@ -95,6 +97,49 @@ def cpus(view: doctor_view.View) -> Iterator[findings.Finding]:
             'online.')
 
 
+def spare(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether each NUMA cell has CPUs that reservations may not use.
+
+    Emulator, I/O and vhost threads, and vCPUs that a mask leaves out, then run
+    there.
+    """
+    options = view.options
+    if not (options.rt_cpus and view.detection.deadline):
+        return
+    reserved, shared = chosen(view), frozenset(view.host.online)
+    with contextlib.suppress(ValueError):
+        shared &= parse(options.cpu_shared_set or '') or shared
+    free = shared - reserved
+    short = [cell for cell in _cells(view)
+             if cell & reserved and not cell & free]
+    if short:
+        lists = ' and '.join(cpulist.format_ids(sorted(cell))
+                             for cell in short)
+        yield findings.warning(
+            'config.spare', f'No CPU of the NUMA cells with the CPUs {lists} '
+            f'is in cpu_shared_set and outside of rt_cpus: the emulator, I/O '
+            f'and vhost threads of servers there run in another cell, or in '
+            f'the time that reservations leave.',
+            'Leave one or two CPUs of each cell out of [nova_rt] rt_cpus.')
+    else:
+        yield findings.ok(
+            'config.spare', f'The emulator, I/O and vhost threads of reserved '
+            f'servers run on the CPUs {cpulist.format_ids(sorted(free))}, '
+            f'which reservations may not use.')
+
+
+def _cells(view: doctor_view.View) -> list[frozenset[int]]:
+    """Returns the CPUs of each NUMA cell; one cell on a kernel without."""
+    try:
+        names = view.host.names(nodes.DIRECTORY)
+    except OSError:
+        names = []
+    lists = [view.host.optional(f'{nodes.DIRECTORY}/{name}/cpulist')
+             for name in names if name.startswith('node')]
+    return [frozenset(cpulist.parse_ids(text)) for text in lists if text] or [
+        frozenset(view.host.online)]
+
+
 def parse(spec: str) -> frozenset[int]:
     """Returns the CPUs of a list as Nova reads it.
 
@@ -123,4 +168,5 @@ CHECKS: dict[str, doctor_view.Check] = {
     'config.offered': offered,
     'config.guest_policy': policy,
     'config.rt_cpus': cpus,
+    'config.spare': spare,
 }

@@ -8,6 +8,7 @@ import tempfile
 from unittest import mock
 
 from rt_operate.doctor.checks import config
+from rt_operate.doctor import findings
 from rt_operate.doctor import options
 from tests.unit.rt_operate.doctor import base
 
@@ -121,6 +122,26 @@ class ConfigTest(base.DoctorTest):
                             'config.rt_cpus', '2-3', 'not start')
         self.assert_problem(self.examine(base.F1, rt_cpus='one'),
                             'config.rt_cpus', 'is one', '2-15,^8')
+
+    def test_spare_cpus_of_each_cell(self):
+        """Told in ranges, also on a host of 128 pCPUs in 8 cells."""
+        files = {'/sys/devices/system/cpu/online': '0-127'} | {
+            f'/sys/devices/system/node/node{cell}/cpulist':
+                f'{16 * cell}-{16 * cell + 15}' for cell in range(8)}
+        for rt_cpus, shared, words in (
+                ('1-127', '', 'cells with the CPUs 16-31 and 32-47 and'),
+                ('0-127,^0,^16,^32,^48,^64,^80,^96,^112', '', ''),
+                ('2-15', '0-15', 'run on the CPUs 0-1,'),
+                ('0-15', '0-15', 'cells with the CPUs 0-15 is')):
+            view = self.view(
+                base.MAINLINE, files, rt_cpus=rt_cpus, virt_type='kvm',
+                cpu_shared_set=shared, kernel_interface='sched_deadline')
+            finding, = config.spare(view)
+            self.assertEqual('config.spare', finding.id)
+            self.assertIn(words, finding.text)
+            self.assertEqual('cells' in words,
+                             finding.level is findings.Level.WARNING)
+        self.assertEqual([], [*config.spare(self.view(base.MAINLINE))])
 
     def test_parse(self):
         for spec, wanted in (('2-5,^3', {2, 4, 5}), (' 1 , 2 ', {1, 2}),
