@@ -7,6 +7,7 @@
 #include "histogram.h"
 #include "lanes.h"
 #include "places.h"
+#include "protocols.h"
 
 #define EDGES (SERVERS * PLACES)
 /* In ns: an edge that was used more recently keeps its place. */
@@ -72,6 +73,18 @@ struct {
 	__type(key, u32);
 	__type(value, struct sums);
 } sums SEC(".maps");
+
+/* The beginning of a request, in which a second one is searched. */
+struct piece {
+	u8 bytes[PIECE];
+};
+
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct piece);
+} pieces SEC(".maps");
 
 /* An empty edge, from which new edges are copied; too large for the stack. */
 struct {

@@ -10,7 +10,6 @@
 #include "kernel.h"
 #include "edges.h"
 #include "packet.h"
-#include "protocols.h"
 
 /* The server of an interface. */
 struct tap {
@@ -52,17 +51,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct datagrams);
 } datagrams SEC(".maps");
-
-struct piece {
-	u8 bytes[PIECE];
-};
-
-struct {
-	__uint(type, MAP_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct piece);
-} pieces SEC(".maps");
 
 static __always_inline void finish(struct flow *flow, struct connection *of)
 {

@@ -12,7 +12,6 @@
  */
 #include "kernel.h"
 #include "edges.h"
-#include "protocols.h"
 
 /*
  * The offset of the byte of a TCP header whose upper half is the length of the
@@ -60,17 +59,6 @@ struct {
 	__type(key, struct listener);
 	__type(value, u32);
 } listeners SEC(".maps");
-
-struct piece {
-	u8 bytes[PIECE];
-};
-
-struct {
-	__uint(type, MAP_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct piece);
-} pieces SEC(".maps");
 
 static __always_inline struct flow *flow_of(struct sock *sk)
 {

@@ -114,6 +114,36 @@ class GraphTest(unittest.TestCase):
         self.assertEqual(['192.0.2.7', 'u1', 'u2', 'u3'],
                          graph.critical_path(self.graph, 0.9))
 
+    def test_unclear_exchanges(self):
+        """No number is built on requests that cannot be told apart."""
+        unclear = transactions.Edge(10, 20, unclear=5)
+        found = graph.build(dataclasses.replace(CHAIN, answered={
+            **CHAIN.answered, 'u3': transactions.ServerTransactions({
+                peer(SERVER, '192.0.2.9'): unclear})}), 4)
+        self.assertEqual({'u3': 5}, found.unclear)
+        self.assertIsNone(found.arrival_rate_hz)
+        self.assertEqual({'cores': None, 'reservation': None},
+                         found.saturation)
+        self.assertEqual([], graph.critical_path(found, 0.9))
+        text = drawing.text(found, 0.9)
+        self.assertIn('tier"3: 5 exchanges are unclear', text)
+        self.assertIn('192.0.2.9 -> tier"3:80: 5 unclear exchanges', text)
+        self.assertIsNone(found.vertices['u3'].own_s)
+
+    def test_peers_beyond_the_places(self):
+        """They have neither an address nor a port."""
+        seen_of = transactions.ServerTransactions(
+            {peer(SERVER, '192.0.2.9'): took(3, 1)},
+            sums={SERVER: took(3, 1) + took(4, 9)},
+            stats=transactions.TransactionStats(0, 4))
+        rest = seen_of.peers[transactions.Peer(SERVER, None, None)]
+        self.assertEqual(took(4, 9), rest)
+        found = graph.build(dataclasses.replace(
+            CHAIN, answered={'u1': seen_of}), 4)
+        self.assertIn(('others', 'u1', None), found.edges)
+        self.assertIn('others -> tier"1: 4 requests',
+                      drawing.text(found, 0.9))
+
     def test_slowest_edge_of_a_pair(self):
         directed = self.graph.directed(0.9)
         self.assertAlmostEqual(19e6, directed['u1']['u2']['took'],
