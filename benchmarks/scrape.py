@@ -37,7 +37,7 @@ def _fill(monitor: snapshot.Monitor, index: int) -> None:
         exchanges.put(struct.pack('=IBBBx64s', index, 1, 1, 2, path),
                       struct.pack('=QQ', 1, place) + _TIMES)
         edges.put(struct.pack('=IHH16s', index, 1, 80, bytes([place] * 16)),
-                  struct.pack('=5Q', 1, place, 1, 1, 0) + _TIMES)
+                  struct.pack('=6Q', 1, place, 0, 1, 1, 0) + _TIMES)
     for role in (1, 2):
         exchanges.put(struct.pack('=IBBBx64s', index, role, 0, 0, b''),
                       struct.pack('=QQ', 1, _PLACES) + _TIMES)

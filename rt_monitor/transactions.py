@@ -21,8 +21,8 @@ from rt_monitor import servers as monitor_servers
 _Key = TypeVar('_Key')
 #: ``struct edge_key``: server, role, port, peer.
 _KEY = struct.Struct('=IHH16s')
-#: ``struct edge`` before its traffic: begun, place.
-_EDGE = struct.Struct('=QQ')
+#: ``struct edge`` before its traffic: begun, place, used.
+_EDGE = struct.Struct('=QQQ')
 #: ``struct traffic`` before its times: in, out, unclear.
 _TRAFFIC = struct.Struct('=QQQ')
 #: The end of ``struct sums``: late, beyond.
@@ -219,7 +219,7 @@ class Edges(objects.ProgramSource):
         for key, data in self._edges.items():
             server, role, port, peer = _KEY.unpack(key)
             if role:
-                begun, _ = _EDGE.unpack_from(data)
+                begun, *_ = _EDGE.unpack_from(data)
                 yield server, Peer(Role(role), _address(peer), port), _edge(
                     data[_EDGE.size:], begun)
 

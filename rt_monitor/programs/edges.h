@@ -12,6 +12,8 @@
 #define EDGES (SERVERS * PLACES)
 /* In ns: an edge that was used more recently keeps its place. */
 #define IDLE_EDGE 10000000000ULL
+/* In ns: how often a place is marked as used. */
+#define MARK 1000000000ULL
 
 enum role { UNKNOWN, SERVER, CLIENT };
 enum phase { IDLE, REQUEST, ANSWER };
@@ -33,6 +35,7 @@ struct traffic {
 struct edge {
 	u64 begun;
 	u64 place;
+	u64 used;	/* when its place was last marked as used */
 	struct traffic traffic;
 };
 
@@ -131,13 +134,17 @@ static __always_inline struct edge *edge_of(struct edge_key *key)
 {
 	struct edge *found = bpf_map_lookup_elem(&edges, key);
 	u32 server = key->server;
-	struct peers *of = bpf_map_lookup_elem(&peers, &server);
 	u64 now = bpf_ktime_get_ns(), place;
+	struct peers *of;
 
+	if (found && now < found->used + MARK)
+		return found;
+	of = bpf_map_lookup_elem(&peers, &server);
 	if (!of)
 		return 0;
 	if (!found)
 		return new_edge(key, of, now);
+	found->used = now;
 	place = found->place;
 	asm volatile("%0 &= 63" : "+r"(place));
 	of->used[place] = now;

@@ -80,6 +80,12 @@ static __always_inline bool is_searched(u32 turns)
 	return turns < 8 || !(turns & 15);
 }
 
+/* Counts requests; after 255 comes a number that is searched, too. */
+static __always_inline u32 next_turn(u32 turns)
+{
+	return turns < 255 ? turns + 1 : 16;
+}
+
 /*
  * Judges how a request begins, or how it goes on if it has begun already.  A
  * request that comes before the answer to the last one makes it unclear.

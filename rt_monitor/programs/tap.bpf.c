@@ -71,8 +71,7 @@ static __always_inline void finish(struct flow *flow, struct connection *of)
 	key.port = flow->role == SERVER ? of->inside : of->outside;
 	__builtin_memcpy(key.peer, of->peer, sizeof(key.peer));
 	flow->bytes[FROM_GUEST] = flow->bytes[TO_GUEST] = 0;
-	if (flow->turns < 255)
-		flow->turns++;
+	flow->turns = next_turn(flow->turns);
 	if (flow->phase == ANSWER)
 		flow->phase = IDLE;
 	sums_of = count(&key, &exchange);
@@ -112,7 +111,8 @@ static __always_inline bool judge(struct __sk_buff *skb, struct flow *flow,
 
 static __always_inline bool is_judged(struct flow *flow, bool asks)
 {
-	if (flow->speech == UNCLEAR)
+	if (flow->speech == UNCLEAR ||
+	    (flow->speech == OTHER && !is_searched(flow->turns)))
 		return 0;
 	return asks ? flow->phase != REQUEST || flow->speech == HTTP :
 	       flow->phase != IDLE && flow->speech == HTTP;

@@ -111,8 +111,7 @@ static __always_inline void finish(struct sock *sk, struct flow *flow)
 		return;
 	key_of(sk, flow, &key);
 	flow->in = flow->out = 0;
-	if (flow->turns < 255)
-		flow->turns++;
+	flow->turns = next_turn(flow->turns);
 	of = count(&key, &exchange);
 	if (!of || !exchange.whole || exchange.unclear ||
 	    flow->role != SERVER)
@@ -189,9 +188,36 @@ static __always_inline void know(struct tcp_sock *tcp, struct flow *flow)
 		tcp->rcv_nxt - (u32)tcp->bytes_received;
 }
 
+/*
+ * Adds the bytes that were read since the last time; told: those of a call
+ * that reads, and the others were spliced, at an unknown time.
+ */
+static __always_inline void read_until(struct sock *sk, struct tcp_sock *tcp,
+				       struct flow *flow, u32 told)
+{
+	u32 copied = tcp->copied_seq;
+	s32 spliced = copied - flow->copied - told;
+
+	if ((s32)(copied - flow->copied) <= 0)
+		return;
+	flow->copied = copied;
+	flow->in += told;
+	/* The end of the data has a number of its own. */
+	if (spliced > 0 && copied == tcp->rcv_nxt &&
+	    (sk->sk_shutdown & SHUT_IN || spliced == 1))
+		spliced--;
+	if (spliced <= 0)
+		return;
+	flow->in += spliced;
+	if (flow->role == SERVER && flow->phase == REQUEST && !flow->read)
+		flow->read = SOME_TIME;
+}
+
+/* Whether the data of a socket is read, because it tells something. */
 static __always_inline bool is_read(struct flow *flow, u8 asks)
 {
-	if (flow->speech == UNCLEAR)
+	if (flow->speech == UNCLEAR ||
+	    (flow->speech == OTHER && !is_searched(flow->turns)))
 		return 0;
 	return flow->role == asks ?
 	       flow->phase != REQUEST || flow->speech == HTTP :
@@ -253,6 +279,7 @@ int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
 	if ((s32)(end - flow->arrived) <= 0)
 		return 0;	/* it has arrived before */
 	flow->arrived = end;
+	read_until(sk, tcp, flow, 0);
 	now = bpf_ktime_get_ns();
 	if (flow->role == CLIENT)
 		pause_of(flow, now, PAUSE + (tcp->srtt_us >> 3) * 4000ULL);
@@ -291,6 +318,7 @@ int BPF_PROG(on_send, struct sock *sk, const struct msghdr *message)
 
 	if (!tcp || !flow)
 		return 0;
+	read_until(sk, tcp, flow, 0);
 	now = bpf_ktime_get_ns();
 	/* An answer also stops until the peer has made room. */
 	if (flow->role == SERVER && tcp->write_seq == tcp->snd_una)
@@ -320,23 +348,6 @@ int BPF_PROG(on_sent, struct sock *sk, int length)
 	return 0;
 }
 
-/* Returns how many bytes were read since the last time, and remembers it. */
-static __always_inline u32 read_since(struct sock *sk, struct tcp_sock *tcp,
-				      struct flow *flow)
-{
-	u32 copied = tcp->copied_seq;
-	s32 bytes = copied - flow->copied;
-
-	if (bytes <= 0)
-		return 0;
-	flow->copied = copied;
-	/* The end of the data has a number of its own, which splice reads. */
-	if (copied == tcp->rcv_nxt && sk->sk_shutdown & SHUT_IN &&
-	    (sk->__sk_common.skc_state != CLOSED || bytes == 1))
-		bytes--;
-	return bytes;
-}
-
 /*
  * Handles data for which there was no event when it arrived, as there is none
  * before a connection is established and after its end was sent.  The first
@@ -353,24 +364,22 @@ static __always_inline void arrive_unseen(struct sock *sk, struct flow *flow,
 		flow->read = SOME_TIME;
 }
 
-/* Data was read from a socket, in whatever way. */
-SEC("tp_btf/tcp_rcv_space_adjust")
-int BPF_PROG(on_read, struct sock *sk)
+/* A call has read from a socket. */
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(on_read, struct sock *sk, int length, int flags)
 {
-	struct flow *flow = flow_of(sk);
+	struct flow *flow = length > 0 && !(flags & PEEK) ? flow_of(sk) : 0;
 	struct tcp_sock *tcp = flow ? bpf_skc_to_tcp_sock(sk) : 0;
-	u32 bytes;
 	u64 now;
 
 	if (!tcp || !flow)
 		return 0;
 	know(tcp, flow);
-	bytes = read_since(sk, tcp, flow);
-	if (!bytes)
-		return 0;
-	flow->in += bytes;
+	read_until(sk, tcp, flow, length);
 	now = bpf_ktime_get_ns();
-	if ((s32)(flow->copied - flow->arrived) > 0) {
+	if ((s32)(flow->copied - flow->arrived) > 0 &&
+	    !(sk->sk_shutdown & SHUT_IN && flow->copied == tcp->rcv_nxt &&
+	      flow->copied - flow->arrived == 1)) {
 		flow->arrived = flow->copied;
 		arrive_unseen(sk, flow, now);
 	}
@@ -379,17 +388,6 @@ int BPF_PROG(on_read, struct sock *sk)
 	else if (flow->role == SERVER && flow->phase == REQUEST &&
 		 !flow->read)
 		flow->read = now;
-	return 0;
-}
-
-/* A call that reads returns; it may have acknowledged the data before. */
-SEC("tp_btf/sock_recv_length")
-int BPF_PROG(on_returned, struct sock *sk, int length, int flags)
-{
-	struct flow *flow = length > 0 && !(flags & PEEK) ? flow_of(sk) : 0;
-
-	if (flow && flow->role == CLIENT && flow->phase == ANSWER)
-		flow->last = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -444,6 +442,7 @@ int BPF_PROG(on_state, struct sock *sk, int before, int after)
 		establish(sk, tcp, flow);
 	} else if (tcp->rcv_nxt - tcp->copied_seq <= 1) {
 		/* More than the end of the data may still be read. */
+		read_until(sk, tcp, flow, 0);
 		finish(sk, flow);
 		flow->phase = IDLE;
 	}

@@ -39,7 +39,7 @@ STRUCTS = (
 #: Structs that end with parts that other code reads.
 BEGINNINGS = (
     ('http', 'exchange', paths._EXCHANGE, ('begun', 'place')),
-    ('tcp', 'edge', transactions._EDGE, ('begun', 'place')),
+    ('tcp', 'edge', transactions._EDGE, ('begun', 'place', 'used')),
     ('tcp', 'traffic', transactions._TRAFFIC, ('in', 'out', 'unclear')))
 
 
