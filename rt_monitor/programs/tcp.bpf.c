@@ -270,19 +270,27 @@ int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
 
 	/* An acknowledgement or a FIN without payload does not count. */
 	flow = bytes ? flow_of(sk) : 0;
-	tcp = flow ? bpf_skc_to_tcp_sock(sk) : 0;
-	if (!tcp || !flow)
+	if (!flow)
 		return 0;
-	know(tcp, flow);
+	if (!flow->known) {
+		tcp = bpf_skc_to_tcp_sock(sk);
+		if (!tcp)
+			return 0;
+		know(tcp, flow);
+	}
 	bpf_core_read(&end, sizeof(end), &segment->seq);
 	end += bytes;
 	if ((s32)(end - flow->arrived) <= 0)
 		return 0;	/* it has arrived before */
 	flow->arrived = end;
-	read_until(sk, tcp, flow, 0);
 	now = bpf_ktime_get_ns();
-	if (flow->role == CLIENT)
-		pause_of(flow, now, PAUSE + (tcp->srtt_us >> 3) * 4000ULL);
+	if (flow->role == CLIENT && flow->phase == ANSWER &&
+	    now > flow->last + PAUSE) {
+		tcp = bpf_skc_to_tcp_sock(sk);
+		if (tcp)
+			pause_of(flow, now, PAUSE +
+				 (tcp->srtt_us >> 3) * 4000ULL);
+	}
 	if (is_read(flow, SERVER) && judge_segment(flow, skb, header, bytes))
 		return 0;
 	pass_on(sk, flow, SERVER, now);
