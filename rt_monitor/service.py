@@ -13,6 +13,7 @@ import gc
 import http.server
 import pwd
 import signal
+import socket
 import ssl
 import sys
 import threading
@@ -95,6 +96,8 @@ class MetricsServer(http.server.ThreadingHTTPServer):
         self._monitor = monitor
         self._lock = threading.Lock()
         self._push: push.Exporter | None = None
+        if ':' in options.address:
+            self.address_family = socket.AF_INET6
         try:
             super().__init__((options.address, options.port), _Handler)
             if options.certificate:

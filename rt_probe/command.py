@@ -150,7 +150,7 @@ def _address(text: str) -> tuple[str, int]:
         raise argparse.ArgumentTypeError(
             f'{text!r} is not of the form [ADDRESS:]PORT, for example '
             f'{_LOCAL}:9105')
-    return host or _LOCAL, int(port)
+    return host.removeprefix('[').removesuffix(']') or _LOCAL, int(port)
 
 
 def _textfile(text: str) -> str:

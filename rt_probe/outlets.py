@@ -41,8 +41,16 @@ class Lines(_Sleeping):
     """Lines of JSON on standard output, one for each report."""
 
     def put(self, latest: report.Report) -> None:
-        sys.stdout.write(f'{latest.as_json()}\n')
-        sys.stdout.flush()
+        try:
+            sys.stdout.write(f'{latest.as_json()}\n')
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            # Python would try once more at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise errors.ProbeError('standard output cannot be written: '
+                                    f'{error.strerror}') from error
 
 
 class Textfile(_Sleeping):
@@ -76,7 +84,8 @@ class Listener:
     def __init__(self, host: str, port: int) -> None:
         self._text = ''
         try:
-            self._socket = socket.create_server((host, port))
+            self._socket = socket.create_server((host, port), family=(
+                socket.AF_INET6 if ':' in host else socket.AF_INET))
         except OSError as error:
             # Python adds the address and the failed step to the text of
             # the error.

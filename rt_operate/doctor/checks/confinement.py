@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks whether root of a container can change the shares of others."""
+"""Checks what a container can reach of the host and of other servers."""
 
 from collections.abc import Callable, Iterator
 import contextlib
@@ -44,6 +44,27 @@ def capabilities(view: doctor_view.View) -> Iterator[findings.Finding]:
             name, 'No container can raise its priority by itself.')
 
 
+def network(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether a container reaches services on loopback addresses."""
+    name = 'containers.network'
+    sharing = _those(view, _shares_network)
+    if sharing:
+        yield findings.warning(
+            name, f'The network is that of the host in {_some(sharing)}: '
+            f'what listens on a loopback address of the host, such as '
+            f'nova-rt-monitor, answers them.',
+            'Reboot these servers (hard) by a nova-compute with nova-rt, '
+            'which gives each container a network of its own.')
+    else:
+        yield findings.ok(name, 'No container shares the network of the '
+                                'host.')
+
+
+def _shares_network(host: host_files.Host, init: proc.Task) -> bool:
+    return host.inode(f'/proc/{init.pid}/ns/net') == host.inode(
+        '/proc/self/ns/net')
+
+
 def _some(containers: list[guests.Guest]) -> str:
     return (f'{findings.count(len(containers), "container")}, '
             f'{findings.first_few(containers)}')
@@ -71,4 +92,5 @@ def _can_outrank(host: host_files.Host, init: proc.Task) -> bool:
 CHECKS: dict[str, doctor_view.Check] = {
     'containers.user_namespace': user_namespace,
     'containers.capabilities': capabilities,
+    'containers.network': network,
 }

@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -34,6 +36,28 @@ class TextfileTest(base.BaseTestCase):
                                   test_report.REPORT)
         self.assertEqual('/proc/no/a.prom cannot be written: No such file or '
                          'directory', str(error))
+
+
+class LinesTest(base.BaseTestCase):
+
+    def test_device_is_full(self):
+        with open('/dev/full', 'w', encoding='ascii') as full:
+            done = subprocess.run(
+                [sys.executable, '-m', 'rt_probe', 'run', '--interval',
+                 '0.05'], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(
+            (1, 'rt-probe: standard output cannot be written: No space left '
+             'on device\n'), (done.returncode, done.stderr))
+
+
+class SixthVersionTest(base.BaseTestCase):
+
+    def test_listens(self):
+        if not socket.has_ipv6:
+            self.skipTest('needs IPv6')
+        listener = outlets.Listener('::1', 0)
+        with socket.create_connection(('::1', listener.port), timeout=30):
+            pass
 
 
 class ListenerTest(base.BaseTestCase):

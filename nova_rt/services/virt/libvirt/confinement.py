@@ -2,7 +2,8 @@
 
 """Limits what root in a container may do to the host and its neighbours.
 
-This module takes capabilities from a container in the XML of its domain.  The
+This module takes capabilities, and the network of the host, from a container
+in the XML of its domain.  The
 user namespace of a container is Nova's own (``[libvirt] uid_maps`` and
 ``gid_maps``); this module only changes the form of the maps.
 """
@@ -56,6 +57,19 @@ def without(xml: str, capabilities: Sequence[str]) -> str:
     kept.set('policy', 'default')
     for name in capabilities:
         _child(kept, name).set('state', 'off')
+    return str(etree.tostring(root, encoding='unicode'))
+
+
+def apart(xml: str) -> str:
+    """Returns the XML of a domain, a container with a network of its own.
+
+    libvirt gives a container without interfaces the network of the host,
+    and so all services that listen on the loopback address of the host.
+    """
+    root = etree.fromstring(xml)
+    if root.get('type') != 'lxc':
+        return xml
+    _child(_child(root, 'features'), 'privnet')
     return str(etree.tostring(root, encoding='unicode'))
 
 

@@ -35,6 +35,7 @@ class RTHost(libvirt_host.Host):
 
     def _rt_confined(self, xml: str) -> str:
         xml = confinement.without(xml, self.rt_dropped_capabilities)
+        xml = confinement.apart(xml)
         claim = self.rt_reservations.claim(pinning.uuid_of(xml))
         if claim is None or not self.rt_reservations.pins():
             return xml

@@ -3,12 +3,15 @@
 """operate.doctor.checks.confinement: what root of a container can change."""
 
 import errno
+from unittest import mock
 
+from nova_rt.machine.host import files as host_files
 from tests.unit.rt_operate.doctor import base
 from tests.unit.rt_operate.doctor import kernels
 
 _NAMESPACE = 'containers.user_namespace'
 _CAPABILITIES = 'containers.capabilities'
+_NETWORK = 'containers.network'
 _INIT = '/proc/71/task/71/'
 
 
@@ -43,6 +46,14 @@ class ConfinementTest(base.DoctorTest):
                 self.assert_warns(found, _CAPABILITIES)
             else:
                 self.assert_ok(found, _CAPABILITIES)
+
+    def test_network(self):
+        """Two files are one namespace if their inode is the same."""
+        own = {'/proc/self/ns/net': '', '/proc/71/ns/net': ''}
+        self.assert_ok(self.examine(kernels.F1, own), _NETWORK)
+        with mock.patch.object(host_files.Host, 'inode', return_value=7):
+            found = self.examine(kernels.F1, own)
+        self.assert_warns(found, _NETWORK, '1 container', 'loopback')
 
     def test_ended_meanwhile(self):
         found = self.examine(kernels.F1, refused={

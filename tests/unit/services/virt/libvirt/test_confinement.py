@@ -48,6 +48,23 @@ class CapabilitiesTest(base.BaseTestCase):
         self.assertEqual(xml, confinement.without(xml, ('sys_nice',)))
 
 
+class NetworkTest(base.BaseTestCase):
+
+    def found(self, xml):
+        root = etree.fromstring(confinement.apart(xml))
+        return len(root.findall('features/privnet'))
+
+    def test_container_without_ports(self):
+        self.assertEqual(1, self.found(XML.format('')))
+
+    def test_only_once(self):
+        self.assertEqual(1, self.found(XML.format(
+            '<features><privnet/></features>')))
+
+    def test_virtual_machines_have_their_own(self):
+        self.assertEqual(0, self.found(XML.format('').replace('lxc', 'kvm')))
+
+
 class MapsTest(base.BaseTestCase):
 
     def maps(self, kind):
