@@ -10,12 +10,13 @@ import dataclasses
 import math
 import statistics
 
+from nova_rt.rules import defaults
 from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
-from rt_models.model import contended
 from rt_models.model import kernel as rt_kernel
 from rt_models.model import load as rt_load
 from rt_models.model import planner
+from rt_models.model import varied
 from rt_monitor import histogram
 
 #: Fewer requests above the percentile than this say little of it.
@@ -27,6 +28,9 @@ _CAUTION = 2.0
 _RANDOM = (0.5, 2.0)
 #: At least so many counts to tell it by.
 _COUNTS = 10
+#: At least so many requests in a part of the time, so that the CPU time of
+#: the part is that of these requests.
+_IN_PART = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,18 +39,41 @@ class MeasuredLoad:
 
     :ivar counts: requests in each of equal parts of the time
     :ivar span_s: of all of it
-    :ivar cpu_s: CPU time of all its tasks
+    :ivar cpu_parts_s: CPU time of all its tasks in each of these parts
     :ivar took: from the arrival of a request to the end of its answer
     :ivar exhausted: periods in which the budget ran out
+    :ivar unclear: exchanges that cannot be told apart as requests
     """
 
     counts: Sequence[int]
     span_s: float
-    cpu_s: float
+    cpu_parts_s: Sequence[float]
     vcpus: int
     took: histogram.Histogram
     reservation: rt_reservation.Reservation | None
     exhausted: int
+    unclear: int = 0
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time of all its tasks."""
+        return sum(self.cpu_parts_s)
+
+    @property
+    def variation(self) -> float:
+        """The most that the CPU times of requests may vary.
+
+        It is the squared coefficient of variation: the CPU time of a part of
+        the time differs from that of its requests at their mean by the sum
+        of what each differs.  1 where too little was seen.
+        """
+        pairs = [*zip(self.counts, self.cpu_parts_s, strict=False)]
+        if len(pairs) < _COUNTS or self.requests < _IN_PART * len(pairs):
+            return 1.0
+        mean = self.cpu_s / self.requests
+        seen = sum((cpu - count * mean) ** 2 for count, cpu in pairs)
+        known = math.sqrt(2 / (len(pairs) - 1))
+        return (1 + _CAUTION * known) * seen / (self.requests * mean ** 2)
 
     @property
     def requests(self) -> int:
@@ -68,6 +95,12 @@ class MeasuredLoad:
 
         :raises InvalidLoad: nothing was asked, or no CPU time used
         """
+        if self.unclear:
+            raise exception.InvalidLoad(
+                name='number of unclear exchanges', value=self.unclear,
+                rule='the server speaks TLS, HTTP/2 or a protocol in which '
+                     'requests are not answered one after another, so '
+                     'nothing is known of its requests; there must be none')
         if not self.requests:
             raise exception.InvalidLoad(
                 name='number of requests', value=0,
@@ -80,16 +113,16 @@ class MeasuredLoad:
     def most(self) -> rt_load.Load:
         """The load of each vCPU as it may be, since few requests were seen.
 
-        Of *n* random requests of exponential length, rate and length are
-        each known to 1 / sqrt(n), and so their product, the utilisation, to
-        sqrt(2 / n).
+        Of *n* random requests the rate is known to 1 / sqrt(n), the length
+        to sqrt(c / n) with the variation c, and so their product, the
+        utilisation, to sqrt((1 + c) / n).
 
         :raises InvalidLoad: as :attr:`load`
         """
-        load = self.load
-        more = 1 + _CAUTION / math.sqrt(2 * self.requests)
-        return rt_load.Load(load.arrival_rate_hz * more,
-                            load.service_rate_hz / more)
+        load, variation = self.load, self.variation
+        one = _CAUTION / math.sqrt((1 + variation) * self.requests)
+        return rt_load.Load(load.arrival_rate_hz * (1 + one),
+                            load.service_rate_hz / (1 + variation * one))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +130,8 @@ class ReservationAdvice:
     """What to reserve, and how far to trust that.
 
     :ivar measured_us: the percentile as it is
+    :ivar met: whether that meets the target now
+    :ivar variation: of the CPU times of requests, squared, to their mean
     :ivar predicted_us: as the model has it, with the reservation that the
         server has; None without one, or where that serves fewer requests
         than come
@@ -106,6 +141,8 @@ class ReservationAdvice:
     """
 
     measured_us: float
+    met: bool
+    variation: float
     predicted_us: float | None
     wanted: rt_reservation.Reservation
     promised_us: float
@@ -124,24 +161,30 @@ def advise(measured: MeasuredLoad, target: rt_load.Target,
     """
     load = measured.load
     part = target.percentile or 0.99
-    most = measured.most
-    wanted = planner.plan(planner.Question(most, target, kernel=kernel))
+    most, variation = measured.most, measured.variation
+    wanted = varied.plan(most, target, variation, kernel,
+                         defaults.MAX_SHARE)
+    measured_us = measured.took.quantile_ns(part) / 1000
     return ReservationAdvice(
-        measured.took.quantile_ns(part) / 1000,
-        _predicted_us(load, measured.reservation, kernel, part),
-        wanted, contended.predict(most, wanted, kernel=kernel
-                                  ).percentile_us(part),
+        measured_us, measured_us <= target.time_us, variation,
+        _predicted_us(load, measured.reservation, variation, kernel, part),
+        wanted, varied.RoundTrip(
+            most, wanted.runtime_us, wanted.period_us, variation, kernel
+            ).percentile_us(part),
         tuple(_doubts(measured, part)))
 
 
 def _predicted_us(load: rt_load.Load,
                   reservation: rt_reservation.Reservation | None,
-                  kernel: rt_kernel.Kernel, part: float) -> float | None:
+                  variation: float, kernel: rt_kernel.Kernel, part: float
+                  ) -> float | None:
     if reservation is None:
         return None
     try:
-        return contended.predict(load, reservation, kernel=kernel
-                                 ).percentile_us(part)
+        kernel.check(reservation.runtime_us, reservation.period_us)
+        return varied.RoundTrip(
+            load, reservation.runtime_us, reservation.period_us, variation,
+            kernel).percentile_us(part)
     except exception.RTError:
         return None  # it serves fewer than come
 

@@ -20,7 +20,7 @@ from rt_models.model import simulated
 PERIODS_US = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 #: The least cost of a period, two switches and a timer, which counts when a
 #: period is chosen.
-_LEAST_OVERHEAD_US = 5.0
+LEAST_OVERHEAD_US = 5.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def choose_period_us(question: Question) -> int:
     no period meets the target, the shortest one is returned.
     """
     costly = dataclasses.replace(question, overhead_us=max(
-        question.overhead_us, _LEAST_OVERHEAD_US))
+        question.overhead_us, LEAST_OVERHEAD_US))
     periods = [period for period in PERIODS_US
                if period >= question.kernel.shortest_period_us]
     return min(periods or [question.kernel.shortest_period_us],

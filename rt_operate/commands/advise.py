@@ -96,28 +96,34 @@ def seen(looks: Sequence[monitor_snapshot.Snapshot], uuid: str
     :param looks: each counts from the look before it
     """
     server = looks[-1].servers[uuid]
-    totals = [look.answered[uuid].total(transactions.Role.SERVER).took
-              for look in looks if uuid in look.answered]
-    usages = [look.usages[uuid].whole for look in looks if uuid in look.usages]
+    edges = [look.answered[uuid].total(transactions.Role.SERVER)
+             if uuid in look.answered else transactions.Edge()
+             for look in looks]
+    totals = [edge.took for edge in edges]
+    usages = [look.usages[uuid].whole if uuid in look.usages else None
+              for look in looks]
     granted = server.reservation
     return rt_advice.MeasuredLoad(
         [total.count for total in totals],
         sum(look.span_s for look in looks),
-        sum(usage.totals.ran for usage in usages) / 1e9,
+        [usage.totals.ran / 1e9 if usage else 0.0 for usage in usages],
         server.vcpus or max(1, len(server.groups) - 1),
-        sum(totals[1:], totals[0]) if totals else transactions.Edge().took,
+        sum(totals[1:], totals[0]),
         rt_reservation.Reservation(granted.runtime_us, granted.period_us)
         if granted else None,
-        sum(usage.counts.exhausted for usage in usages))
+        sum(usage.counts.exhausted for usage in usages if usage),
+        sum(edge.unclear for edge in edges))
 
 
 def _lines(measured: rt_advice.MeasuredLoad,
            advice: rt_advice.ReservationAdvice, part: float) -> list[str]:
     name = rt_answer.percent(part)
+    met = 'is met' if advice.met else 'is missed'
     lines = [f'Requests: {measured.rate_hz:.1f} a second, '
              f'{measured.cpu_us / _US_PER_MS:.3f} ms of CPU time each.',
              f'Now: {measured.reservation or "no reservation"}; {name} is '
-             f'{advice.measured_us / _US_PER_MS:.3f} ms (measured).']
+             f'{advice.measured_us / _US_PER_MS:.3f} ms (measured), so the '
+             f'target {met} now.']
     if advice.predicted_us is not None:
         lines.append(f'The model predicts at most '
                      f'{advice.predicted_us / _US_PER_MS:.3f} ms for {name}, '
@@ -126,4 +132,9 @@ def _lines(measured: rt_advice.MeasuredLoad,
         lines.append('The reservation serves fewer requests than arrive.')
     lines.append(f'Advice: {advice.wanted}; {name} is then at most '
                  f'{advice.promised_us / _US_PER_MS:.3f} ms.')
+    has = measured.reservation
+    if advice.met and has and has.share < advice.wanted.share:
+        lines.append('The server has less than that and meets the target '
+                     'beside what runs there now; the advice holds beside '
+                     'any other servers.')
     return [*lines, *advice.doubts]

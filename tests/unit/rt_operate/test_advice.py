@@ -3,15 +3,18 @@
 """rt_operate.advice: from measured numbers to a reservation."""
 
 import dataclasses
+import functools
+import random
 import unittest
 
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
-from rt_models.model import contended
 from rt_models.model import kernel
 from rt_models.model import load as rt_load
+from rt_models.model import varied
 from rt_monitor import histogram
 from rt_operate import advice
+from tests import seeds
 
 TARGET = rt_load.Target(20_000, 0.99)
 
@@ -23,9 +26,10 @@ def times(count, ms):
 
 
 #: 100 requests a second of 1 ms each.
+COUNTS = [90, 110, 95, 105, 100, 88, 112, 100, 93, 107, 86, 114]
 PLAIN = advice.MeasuredLoad(
-    [90, 110, 95, 105, 100, 88, 112, 100, 93, 107, 86, 114], 12.0, 1.2, 1,
-    times(1200, 40), reservation.Reservation(20_000, 100_000), 0)
+    COUNTS, 12.0, [count / 1000 for count in COUNTS], 1, times(1200, 40),
+    reservation.Reservation(20_000, 100_000), 0)
 
 
 class AdviceTest(unittest.TestCase):
@@ -37,25 +41,48 @@ class AdviceTest(unittest.TestCase):
     def test_plain(self):
         found = self.advise()
         self.assertAlmostEqual(40_000, found.measured_us, delta=40_000 / 60)
-        load = rt_load.Load(100, 1000)
-        self.assertAlmostEqual(contended.predict(
-            load, PLAIN.reservation).percentile_us(0.99), found.predicted_us)
+        self.assertFalse(found.met)
         self.assertLessEqual(found.promised_us, 20_000)
         self.assertEqual((), found.doubts)
         # The smallest: with a little less the target is missed.
-        less = reservation.Reservation(
-            found.wanted.runtime_us - 1, found.wanted.period_us)
-        self.assertGreater(contended.predict(
-            PLAIN.most, less).percentile_us(0.99), 20_000)
+        wanted = found.wanted
+        self.assertGreater(varied.RoundTrip(
+            PLAIN.most, wanted.runtime_us - wanted.period_us // 500,
+            wanted.period_us, 0, kernel.CBS).percentile_us(0.99), 20_000)
+
+    def test_met(self):
+        self.assertTrue(self.advise(rt_load.Target(50_000, 0.99)).met)
+
+    def test_equal_requests_need_less_than_others(self):
+        different = [count / 1000 + (-1) ** part * 0.01 for part, count
+                     in enumerate(COUNTS)]
+        found = self.advise(cpu_parts_s=different)
+        self.assertGreater(found.variation, 1)
+        self.assertGreater(found.wanted.share, self.advise().wanted.share)
+
+    def test_variation(self):
+        """Of 300 parts of 100 requests with random CPU times."""
+        rng = random.Random(seeds.seed())  # noqa: S311
+        for shape in (1.0, 4.0):
+            work = functools.partial(rng.gammavariate, shape, 1e-3 / shape)
+            parts = [sum(work() for _ in range(100)) for _ in range(300)]
+            found = dataclasses.replace(PLAIN, counts=[100] * 300,
+                                        cpu_parts_s=parts).variation
+            self.assertGreater(found, 0.9 / shape)
+            self.assertLess(found, 1.6 / shape)
+
+    def test_unclear(self):
+        with self.assertRaisesRegex(exception.InvalidLoad, 'HTTP/2'):
+            self.advise(unclear=3)
 
     def test_few_requests_are_taken_with_caution(self):
         few = dataclasses.replace(PLAIN, counts=[100] * 2, span_s=2.0,
-                                  cpu_s=0.2)
+                                  cpu_parts_s=[0.1] * 2)
         # 200 requests: the rate and the length may be 10 % more.
         self.assertAlmostEqual(110, few.most.arrival_rate_hz)
         self.assertAlmostEqual(1000 / 1.1, few.most.service_rate_hz)
         many = dataclasses.replace(PLAIN, counts=[10_000] * 2, span_s=200.0,
-                                   cpu_s=20.0)
+                                   cpu_parts_s=[10.0] * 2)
         target = rt_load.Target(20_000, 0.99)
         self.assertGreater(
             advice.advise(few, target, kernel.CBS).wanted.share,
@@ -70,11 +97,13 @@ class AdviceTest(unittest.TestCase):
         self.assertIsNone(found.predicted_us)
 
     def test_doubts(self):
-        few = self.advise(counts=[9, 11] * 6, cpu_s=0.12).doubts
+        few = self.advise(counts=[9, 11] * 6,
+                          cpu_parts_s=[0.009, 0.011] * 6).doubts
         self.assertIn('120 requests were seen', few[0])
         regular = self.advise(counts=[100] * 12).doubts
         self.assertIn('regular ones need less', regular[0])
-        bursts = self.advise(counts=[0, 200] * 6).doubts
+        bursts = self.advise(counts=[0, 200] * 6,
+                             cpu_parts_s=[0.0, 0.2] * 6).doubts
         self.assertIn('bursts need more', bursts[0])
         self.assertIn('2 vCPUs', self.advise(vcpus=2).doubts[0])
         self.assertIn('ran out 7 times', self.advise(exhausted=7).doubts[0])
