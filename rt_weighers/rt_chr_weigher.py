@@ -15,6 +15,8 @@ from nova_rt.services.scheduler import request
 from rt_models.pinning import core_ratio
 
 CONF = nova.conf.CONF
+#: What libvirt calls itself where Nova runs containers.
+_CONTAINERS = 'lxc'
 
 
 class RTCHRWeigher(weights.BaseHostWeigher):
@@ -22,6 +24,8 @@ class RTCHRWeigher(weights.BaseHostWeigher):
 
     A server with a reservation is bound to as many pCPUs as it has vCPUs,
     whatever the size of the host, so that all hosts get the same weight.
+    Hosts of virtual machines get no weight, because the loss is specific to
+    containers (paper 001, section IV.A).
     """
 
     minval = 0
@@ -46,16 +50,20 @@ class RTCHRWeigher(weights.BaseHostWeigher):
         app_class = _class_of(weight_properties)
         if app_class is None:
             return [0.0] * len(weighed_obj_list)
-        nearness = core_ratio.RANGES[app_class].nearness
+        relief = core_ratio.RANGES[app_class].relief
         vcpus = weight_properties.flavor.vcpus
-        return [nearness(vcpus, host.obj.vcpus_total)
-                if host.obj.vcpus_total else 0.0
+        return [relief(vcpus, host.obj.vcpus_total)
+                if host.obj.vcpus_total and _has_containers(host.obj) else 0.0
                 for host in weighed_obj_list]
 
     def _weigh_object(self, host_state: Any, weight_properties: Any
                       ) -> float:
         return self.weigh_objects([weights.WeighedHost(host_state, 0.0)],
                                   weight_properties)[0]
+
+
+def _has_containers(host_state: Any) -> bool:
+    return str(host_state.hypervisor_type).lower() == _CONTAINERS
 
 
 def _class_of(spec: Any) -> workload.AppClass | None:

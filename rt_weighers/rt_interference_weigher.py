@@ -42,6 +42,12 @@ class RTInterferenceWeigher(weights.BaseHostWeigher):
             self._model = matrices.model(CONF)
         except exception.RTError as error:
             LOG.error('RTInterferenceWeigher does not weigh hosts: %s', error)
+            return
+        if not CONF.nova_rt.interference_matrix_reserved:
+            LOG.info('RTInterferenceWeigher places servers with a reservation '
+                     'as if they did not disturb each other, because '
+                     '[nova_rt] interference_matrix_reserved is not set.  No '
+                     'matrix covers what servers lose at a network device.')
 
     def weight_multiplier(self, host_state: Any) -> float:
         """Returns interference_weight_multiplier.

@@ -125,8 +125,9 @@ for the hosts of an aggregate.
         'chr_weight_multiplier', default=1.0,
         help="""
 Multiplier of RTCHRWeigher (nova-scheduler).  For servers with a class
-(``hw:cpu.app_class``) and no reservation, RTCHRWeigher prefers the hosts whose
-number of CPUs suits the class.  If the value is 0, it does not weigh hosts.
+(``hw:cpu.app_class``) and no reservation, RTCHRWeigher prefers hosts of
+containers that have few CPUs more than the server.  If the value is 0, it does
+not weigh hosts.
 The aggregate metadata ``chr_weight_multiplier`` overrides this option for the
 hosts of an aggregate.
 """),
@@ -144,8 +145,9 @@ used, RTInterferenceWeigher does not weigh hosts.
         'interference_matrix_reserved',
         help="""
 Path of the file with the interference matrix for servers with a reservation
-(nova-scheduler).  If this option is unset, RTInterferenceWeigher assumes that
-these servers lose no throughput beside others.
+(nova-scheduler).  If this option is unset, RTInterferenceWeigher knows nothing
+of what these servers lose beside others, says so in the log, and places them as
+if they lost nothing.
 """),
 ]
 

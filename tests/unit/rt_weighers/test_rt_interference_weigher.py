@@ -3,6 +3,7 @@
 """What is tested here: which host disturbs and is disturbed least."""
 
 import os
+import pathlib
 
 import ddt
 import fixtures
@@ -170,6 +171,23 @@ class RTInterferenceWeigherTest(_Case):
             metadata={'interference_weight_multiplier': '5'})]
         found = self.weights(hosts, typed('unknown'))
         self.assertEqual({'a': 5.0, 'b': 1.0}, found)
+
+
+class ReservedTest(_Case):
+
+    def test_says_what_it_does_not_know(self):
+        logged = self.useFixture(fixtures.FakeLogger())
+        weights.RTInterferenceWeigher()
+        self.assertEqual(1, logged.output.count(
+            'interference_matrix_reserved is not set'))
+
+    def test_says_nothing_with_a_matrix(self):
+        self.config(interference_matrix_reserved=str(
+            pathlib.Path(document.SHIPPED).with_name(
+                'vnfs-reserved-2026.yaml')))
+        logged = self.useFixture(fixtures.FakeLogger())
+        weights.RTInterferenceWeigher()
+        self.assertEqual('', logged.output)
 
 
 class BadFileTest(_Case):

@@ -24,7 +24,7 @@ class CoreRatioTest(base.BaseTestCase):
         """8, 16, 32, 64 of 112 cores: the edges of the three ranges."""
         found = core_ratio.RANGES[app_class]
         self.assertTrue(found.holds(vcpus, 112))
-        self.assertEqual(1.0, found.nearness(vcpus, 112))
+        self.assertGreaterEqual(found.relief(vcpus, 112), 0.9)
 
     @ddt.data((CPU, 69, 1000, False), (CPU, 70, 1000, True),
               (CPU, 149, 1000, True), (CPU, 150, 1000, False),
@@ -42,17 +42,16 @@ class CoreRatioTest(base.BaseTestCase):
 
     def test_whole_hosts_and_more(self):
         self.assertEqual(100, core_ratio.percent(4, 4))
-        self.assertAlmostEqual(
-            0.14, core_ratio.RANGES[CPU].nearness(4, 4))
-        self.assertAlmostEqual(
-            0.07, core_ratio.RANGES[CPU].nearness(8, 4))
+        self.assertEqual(1.0, core_ratio.RANGES[CPU].relief(4, 4))
+        self.assertEqual(1.0, core_ratio.RANGES[CPU].relief(8, 4))
 
     @unit.PROPERTY
     @hypothesis.given(st.sampled_from(workload.AppClass),
                       st.integers(1, 1024), st.integers(1, 1024))
-    def test_nearness(self, app_class, vcpus, cores):
+    def test_relief(self, app_class, vcpus, cores):
+        """A greater CHR never loses more, up to that of the whole host."""
         found = core_ratio.RANGES[app_class]
-        near = found.nearness(vcpus, cores)
-        self.assertTrue(0 < near <= 1)
-        if not found.holds(vcpus, cores):
-            self.assertLess(near, 1.0)
+        relief = found.relief(vcpus, cores)
+        self.assertTrue(0 < relief <= 1)
+        if vcpus < cores:
+            self.assertLess(relief, found.relief(vcpus + 1, cores))
