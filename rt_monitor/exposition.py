@@ -28,7 +28,7 @@ _QUANTILES = '\n'.join(f'{_START}{part!r}"}} %r' for part in QUANTILES)
 class Family:
     """A metric with its samples.
 
-    :ivar kind: counter, gauge, or histogram
+    :ivar kind: counter, gauge, histogram, or summary without sum and count
     :ivar help: the sentence that describes the metric
     :ivar lines: the samples as text, one or more in each string
     """

@@ -284,7 +284,7 @@ class _Times:
         self._coarse = exposition.Family(f'{_SERVER}{name}_seconds',
                                          'histogram', about)
         self._fine = exposition.Family(
-            f'{_SERVER}{name}_quantile_seconds', 'gauge',
+            f'{_SERVER}{name}_quantile_seconds', 'summary',
             f'{about}  A quantile of all times until now.')
 
     def add(self, times: histogram.Histogram, labels: dict[str, str]

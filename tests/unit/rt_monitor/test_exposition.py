@@ -210,3 +210,13 @@ class ExpositionTest(unittest.TestCase):
         self.assertEqual(value, found)
         self.assertEqual(('name', exposition.clean(text)), key[1])
         self.assertLessEqual(len(key[1][1]), exposition.LONGEST)
+
+
+class ConventionTest(unittest.TestCase):
+
+    def test_only_summaries_have_quantiles(self):
+        """As ``promtool check metrics`` has it."""
+        for family in metrics.families(full()):
+            quantiles = any('quantile="' in line for line in family.lines)
+            self.assertEqual(family.kind == 'summary', quantiles,
+                             family.name)
