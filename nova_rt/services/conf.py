@@ -146,8 +146,8 @@ used, RTInterferenceWeigher does not weigh hosts.
         help="""
 Path of the file with the interference matrix for servers with a reservation
 (nova-scheduler).  If this option is unset, RTInterferenceWeigher knows nothing
-of what these servers lose beside others, says so in the log, and places them as
-if they lost nothing.
+of what these servers lose beside others, says so in the log, and places them
+as if they lost nothing.
 """),
 ]
 

@@ -13,11 +13,11 @@ from nova_rt.rules import reservation
 from nova_rt.rules import workload
 from rt_models.pinning import core_ratio
 from rt_models.pinning import rules
+from rt_models.pinning import topology
 
 #: The most vCPUs of a small container: "one or two cores" in best practice 1
 #: of paper 001.
 SMALL = 2
-_MOST = 100_000
 #: Runtime and period in us of the largest reservation, max_share of a pCPU.
 _WHOLE = (95_000, 100_000)
 
@@ -30,41 +30,44 @@ CAVEAT = ('The ranges of CHR come from one host with 112 cores, in steps of '
 class PinningQuestion:
     """The server to be placed, and the hosts.
 
-    :ivar host_cores: the number of cores of each kind of host
+    :ivar hosts: each kind of host
     :ivar vm: whether the server is a virtual machine; if not, a container
     :ivar reservations: whether the hosts accept CPU reservations
     :ivar dedicated: whether the hosts have CPUs that they can dedicate
-    :raises InvalidPinning: when a number is not possible for a server or host
+    :raises InvalidPinning: when the number of vCPUs is not possible, or no
+        host has as many pCPUs
     """
 
     app_class: workload.AppClass
     vcpus: int
-    host_cores: tuple[int, ...]
+    hosts: tuple[topology.Host, ...]
     vm: bool = False
     reservations: bool = True
     dedicated: bool = True
 
     def __post_init__(self) -> None:
-        for name, values in (('--vcpus', (self.vcpus,)),
-                             ('--host-cores', self.host_cores)):
-            for value in values:
-                if not 1 <= value <= _MOST:
-                    raise exception.InvalidPinning(
-                        name=name, value=value, rule=f'it must be 1 to '
-                        f'{_MOST}')
+        most = max(host.pcpus for host in self.hosts)
+        if not 1 <= self.vcpus <= most:
+            raise exception.InvalidPinning(
+                name='--vcpus', value=self.vcpus, rule=f'it must be 1 to '
+                f'{most}, the pCPUs of the largest host')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostSize:
-    """The CHR of the server on hosts of one size.
+    """The server on hosts of one kind.
 
-    :ivar advice: what to change; '' where the CHR is in the range
+    :ivar fits: whether the host has as many pCPUs as the server has vCPUs
+    :ivar chr: its CHR; None unless it is a container that shares CPUs
+    :ivar advice: what to change; '' where the CHR is not below the range
+    :ivar notes: sentences on the sockets, caches and cores of the host
     """
 
-    cores: int
-    chr: float
-    in_range: bool
+    host: topology.Host
+    fits: bool
+    chr: float | None
     advice: str
+    notes: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,8 +87,9 @@ def advise(question: PinningQuestion) -> Advice:
     return Advice(
         placement, reasons, tuple(_warnings(question, placement)),
         core_ratio.RANGES[question.app_class],
-        tuple(_size(question, cores)
-              for cores in sorted(set(question.host_cores))))
+        tuple(_size(question, placement, host)
+              for host in sorted({host.name: host for host in question.hosts
+                                  }.values(), key=lambda host: host.pcpus)))
 
 
 def _placement(question: PinningQuestion
@@ -124,21 +128,45 @@ def _warnings(question: PinningQuestion, placement: rules.CpuPlacement
         yield rules.NO_QUOTA
     if question.vm or placement is rules.CpuPlacement.NESTED:
         yield rules.HEADROOM
+    if question.vm and placement is rules.CpuPlacement.RESERVED:
+        yield rules.IO_NESTED
 
 
-def _size(question: PinningQuestion, cores: int) -> HostSize:
+def _size(question: PinningQuestion, placement: rules.CpuPlacement,
+          host: topology.Host) -> HostSize:
+    vcpus, fits = question.vcpus, question.vcpus <= host.pcpus
+    notes = tuple(_notes(vcpus, placement, host)) if fits else (
+        f'It cannot take the server: it has {host.pcpus} pCPUs.',)
+    if question.vm or placement is not rules.CpuPlacement.SHARED or not fits:
+        return HostSize(host, fits, None, '', notes)
     wanted = core_ratio.RANGES[question.app_class]
-    vcpus = question.vcpus
-    percent = core_ratio.percent(vcpus, cores)
-    if percent < wanted.low:
-        least = -(-wanted.low * cores // 100)
-        advice = f'give it {least} vCPUs, or take smaller hosts'
-    elif percent > wanted.high:
-        advice = ('it has more vCPUs than it needs; let others share these '
-                  'CPUs')
-    else:
-        advice = ''
-    return HostSize(cores, vcpus / cores, not advice, advice)
+    least = -(-wanted.low * host.pcpus // 100)
+    advice = ('' if core_ratio.percent(vcpus, host.pcpus) >= wanted.low else
+              f'give it {least} vCPUs, or take smaller hosts')
+    return HostSize(host, fits, vcpus / host.pcpus, advice, notes)
+
+
+def _notes(vcpus: int, placement: rules.CpuPlacement, host: topology.Host
+           ) -> Iterator[str]:
+    """Yields what the server meets on a host that can take it."""
+    own = placement in (rules.CpuPlacement.RESERVED,
+                        rules.CpuPlacement.DEDICATED)
+    if vcpus > host.in_socket:
+        nodes = -(-vcpus // host.in_socket)
+        yield (f'The server needs {nodes} sockets: give the flavor '
+               f'hw:numa_nodes={nodes}, or at most {host.in_socket} vCPUs.')
+    elif vcpus > host.in_cache:
+        yield (f'At most {host.in_cache} pCPUs share a last-level cache, so '
+               'data goes between the vCPUs by way of several caches.')
+    if host.has_smt and own:
+        yield ('A vCPU gets a hardware thread: what runs on the other thread '
+               'of the core slows it down, but takes none of its CPU time.')
+    if len(host.kinds) > 1 and own:
+        yield ('Its kinds of cores differ in speed, and CPU time does not: '
+               'name the CPUs of one kind in [compute] cpu_dedicated_set or '
+               'cpu_shared_set.')
+        if vcpus > host.kinds[0]:
+            yield (f'Only {host.kinds[0]} pCPUs are of the fastest kind.')
 
 
 def extra_specs(question: PinningQuestion, placement: rules.CpuPlacement

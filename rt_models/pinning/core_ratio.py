@@ -34,10 +34,6 @@ class Range:
     def __str__(self) -> str:
         return f'{self.low / _HUNDRED:.2f} to {self.high / _HUNDRED:.2f}'
 
-    def holds(self, vcpus: int, cores: int) -> bool:
-        """Returns whether the CHR of a container on a host is in the range."""
-        return self.low <= percent(vcpus, cores) <= self.high
-
     def relief(self, vcpus: int, cores: int) -> float:
         """Returns the part of the loss that has vanished.
 

@@ -10,7 +10,9 @@ from typing import Any
 from nova_rt.cli import base
 from nova_rt.rules import workload
 from rt_models.pinning import advice
+from rt_models.pinning import hosts
 from rt_models.pinning import rules
+from rt_models.pinning import topology
 from rt_operate.commands import flavors
 
 
@@ -29,8 +31,13 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     parser.add_argument('--vcpus', required=True, type=int, metavar='N',
                         help='the number of vCPUs')
     parser.add_argument(
-        '--host-cores', required=True, type=int, nargs='+', metavar='N',
+        '--host-cores', type=int, nargs='+', default=[], metavar='N',
         help='the number of cores of each kind of host in the cloud')
+    parser.add_argument(
+        '--host', nargs='+', default=[], metavar='PATH',
+        help='each kind of host, as a folder with a copy of '
+             '/sys/devices/system/cpu or a file that "lstopo FILE.xml" wrote '
+             '(default: this host, unless --host-cores is given)')
     parser.add_argument(
         '--vm', action='store_true',
         help='the workload runs in a virtual machine (default: in a '
@@ -51,8 +58,8 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs the subcommand and returns its exit status."""
     question = advice.PinningQuestion(
-        workload.AppClass(args.app_class), args.vcpus,
-        tuple(args.host_cores), args.vm, args.reservations, args.dedicated)
+        workload.AppClass(args.app_class), args.vcpus, _hosts(args), args.vm,
+        args.reservations, args.dedicated)
     advised = advice.advise(question)
     flavor = flavors.command(
         f'{question.app_class}-{question.vcpus}', question.vcpus, args.ram,
@@ -64,16 +71,26 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _hosts(args: argparse.Namespace) -> tuple[topology.Host, ...]:
+    paths = args.host or ([] if args.host_cores else ['/'])
+    return (*map(hosts.read, paths),
+            *map(topology.plain, args.host_cores))
+
+
 def _lines(advised: advice.Advice, flavor: str) -> Iterator[str]:
     yield f'Placement: {advised.placement}'
     yield from _named('Because', advised.reasons)
     yield from _named('Beware', advised.warnings)
     yield ''
-    yield f'CHR, which should be {advised.range} where CPUs are shared:'
     for size in advised.sizes:
-        yield (f'  {size.chr:.3f} on {size.cores} cores: '
-               f'{size.advice or "in the range"}')
-    yield advice.CAVEAT
+        yield str(size.host)
+        if size.chr is not None:
+            yield (f'  CHR {size.chr:.3f}, which should be {advised.range} '
+                   f'or more'
+                   + (f': {size.advice}' if size.advice else ''))
+        yield from (f'  {note}' for note in size.notes)
+    if any(size.chr is not None for size in advised.sizes):
+        yield advice.CAVEAT
     yield ''
     yield flavor
 
@@ -89,10 +106,17 @@ def _data(advised: advice.Advice, flavor: str) -> dict[str, Any]:
         'reasons': [_rule(rule) for rule in advised.reasons],
         'warnings': [_rule(rule) for rule in advised.warnings],
         'chr_range': [advised.range.low / 100, advised.range.high / 100],
-        'hosts': [{'cores': size.cores, 'chr': size.chr,
-                   'in_range': size.in_range, 'advice': size.advice}
-                  for size in advised.sizes],
+        'hosts': [_host(size) for size in advised.sizes],
         'caveat': advice.CAVEAT, 'flavor': flavor}
+
+
+def _host(size: advice.HostSize) -> dict[str, Any]:
+    host = size.host
+    known = {'cores': host.cores, 'sockets': host.sockets,
+             'caches': host.caches, 'kinds': host.kinds} if host.known else {}
+    return {'name': host.name, 'pcpus': host.pcpus, **known,
+            'fits': size.fits, 'chr': size.chr, 'advice': size.advice,
+            'notes': size.notes}
 
 
 def _rule(rule: rules.PinningRule) -> dict[str, str]:

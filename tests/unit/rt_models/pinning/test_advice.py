@@ -11,6 +11,7 @@ from nova_rt.rules import exception
 from nova_rt.rules import workload
 from rt_models.pinning import advice
 from rt_models.pinning import rules
+from rt_models.pinning import topology
 
 CPU, IO, ULTRA_IO = workload.AppClass
 RESERVED, DEDICATED, SHARED, NESTED = rules.CpuPlacement
@@ -21,8 +22,15 @@ CASES = tuple(itertools.product(
 
 
 def ask(app_class, vcpus=8, **more):
-    return advice.advise(
-        advice.PinningQuestion(app_class, vcpus, (112,), **more))
+    return advice.advise(advice.PinningQuestion(
+        app_class, vcpus, (topology.plain(112),), **more))
+
+
+def sharing(app_class, vcpus, cores=112):
+    """The size of a container that shares the CPUs of a host."""
+    question = advice.PinningQuestion(
+        app_class, vcpus, (topology.plain(cores),))
+    return advice._size(question, SHARED, question.hosts[0])
 
 
 @ddt.ddt
@@ -78,23 +86,18 @@ class RulesTest(base.BaseTestCase):
     def test_five_ranges(self, app_class, low, high):
         for vcpus, advised in (
                 (low - 1, f'give it {low} vCPUs, or take smaller hosts'),
-                (low, ''), (high, ''),
-                (high + 1, 'it has more vCPUs than it needs; let others '
-                           'share these CPUs')):
-            size, = ask(app_class, vcpus).sizes
-            self.assertEqual((advised, not advised, vcpus / 112),
-                             (size.advice, size.in_range, size.chr))
+                (low, ''), (high, ''), (high + 1, '')):
+            size = sharing(app_class, vcpus)
+            self.assertEqual((advised, vcpus / 112),
+                             (size.advice, size.chr))
 
     def test_what_is_advised_is_in_the_range(self):
         for app_class, cores in itertools.product(workload.AppClass,
                                                   range(1, 300)):
-            size, = advice.advise(advice.PinningQuestion(
-                app_class, 1, (cores,))).sizes
+            size = sharing(app_class, 1, cores)
             if size.advice.startswith('give'):
                 vcpus = int(size.advice.split()[2])
-                size, = advice.advise(advice.PinningQuestion(
-                    app_class, vcpus, (cores,))).sizes
-                self.assertNotIn('give', size.advice)
+                self.assertEqual('', sharing(app_class, vcpus, cores).advice)
 
 
 class AdviceTest(base.BaseTestCase):
@@ -127,7 +130,7 @@ class AdviceTest(base.BaseTestCase):
             self.assertTrue(rule.source)
 
     def test_extra_specs(self):
-        question = advice.PinningQuestion(IO, 2, (8,))
+        question = advice.PinningQuestion(IO, 2, (topology.plain(8),))
         self.assertEqual(
             {'hw:cpu.app_class': 'io', 'hw:cpu.rt_runtime_us': '95000',
              'hw:cpu.rt_period_us': '100000'},
@@ -139,10 +142,48 @@ class AdviceTest(base.BaseTestCase):
                          advice.extra_specs(question, SHARED))
 
     def test_sizes_in_order(self):
-        found = advice.advise(advice.PinningQuestion(CPU, 4, (64, 16, 64)))
-        self.assertEqual([16, 64], [size.cores for size in found.sizes])
+        found = advice.advise(advice.PinningQuestion(CPU, 4, tuple(
+            map(topology.plain, (64, 16, 64)))))
+        self.assertEqual([16, 64], [size.host.pcpus for size in found.sizes])
 
     def test_no_such_numbers(self):
-        for vcpus, cores in ((0, 8), (-1, 8), (4, 0), (4, 100_001)):
+        hosts = topology.plain(8), topology.plain(4)
+        for vcpus in (0, -1, 9):
             self.assertRaises(exception.InvalidPinning, advice.PinningQuestion,
-                              CPU, vcpus, (8, cores))
+                              CPU, vcpus, hosts)
+        for cores in (0, 100_001):
+            self.assertRaises(exception.InvalidPinning, topology.plain,
+                              cores)
+
+    def test_host_that_is_too_small(self):
+        found = advice.advise(advice.PinningQuestion(CPU, 8, (
+            topology.plain(4), topology.plain(8))))
+        self.assertEqual([False, True], [size.fits for size in found.sizes])
+        self.assertIn('cannot take the server', found.sizes[0].notes[0])
+
+    def test_core_ratio_is_for_containers_that_share(self):
+        for case in CASES:
+            app_class, vcpus, vm, reservations, dedicated = case
+            found = ask(app_class, vcpus, vm=vm, reservations=reservations,
+                        dedicated=dedicated)
+            size, = found.sizes
+            self.assertEqual(found.placement is SHARED and not vm,
+                             size.chr is not None, case)
+
+    def notes(self, vcpus, *kinds, smt=1):
+        """On a host with two sockets of two caches of four cores each."""
+        cpus = tuple(topology.CPU(
+            number, number // (8 * smt), number // smt,
+            number // (4 * smt), kinds[number // smt % 4] if kinds else 0)
+            for number in range(16 * smt))
+        found = advice.advise(advice.PinningQuestion(
+            CPU, vcpus, (topology.Host('x', cpus),)))
+        return ' '.join(found.sizes[0].notes)
+
+    def test_notes(self):
+        self.assertEqual('', self.notes(4))
+        self.assertIn('4 pCPUs share a last-level cache', self.notes(5))
+        self.assertIn('hw:numa_nodes=2', self.notes(9))
+        self.assertIn('hardware thread', self.notes(2, smt=2))
+        self.assertIn('differ in speed', self.notes(2, 1, 1, 2, 2))
+        self.assertIn('Only 8 pCPUs', self.notes(9, 1, 1, 2, 2))

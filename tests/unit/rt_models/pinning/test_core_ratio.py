@@ -23,7 +23,8 @@ class CoreRatioTest(base.BaseTestCase):
     def test_the_sizes_of_the_paper(self, app_class, vcpus):
         """8, 16, 32, 64 of 112 cores: the edges of the three ranges."""
         found = core_ratio.RANGES[app_class]
-        self.assertTrue(found.holds(vcpus, 112))
+        self.assertIn(core_ratio.percent(vcpus, 112),
+                      range(found.low, found.high + 1))
         self.assertGreaterEqual(found.relief(vcpus, 112), 0.9)
 
     @ddt.data((CPU, 69, 1000, False), (CPU, 70, 1000, True),
@@ -34,8 +35,9 @@ class CoreRatioTest(base.BaseTestCase):
               (ULTRA_IO, 579, 1000, True), (ULTRA_IO, 580, 1000, False))
     @ddt.unpack
     def test_edges(self, app_class, vcpus, cores, within):
-        self.assertIs(within,
-                      core_ratio.RANGES[app_class].holds(vcpus, cores))
+        found = core_ratio.RANGES[app_class]
+        self.assertIs(within, found.low <= core_ratio.percent(vcpus, cores)
+                      <= found.high)
 
     def test_text(self):
         self.assertEqual('0.07 to 0.14', str(core_ratio.RANGES[CPU]))
