@@ -49,6 +49,9 @@ def start(follow: Callable[[list[servers.Watched]], None],
         _write(writer, follow)
     except (BrokenPipeError, KeyboardInterrupt):
         status = 0
+    except OSError as error:
+        print(f'nova-rt-monitor: cannot find the servers any more: {error}',
+              file=sys.stderr, flush=True)
     finally:
         os._exit(status)
 

@@ -32,5 +32,21 @@ class FindingTest(unittest.TestCase):
         self.assertEqual([[ONE], [], [ONE]],
                          self.told([ONE], [ONE], [], [], [ONE]))
 
+    def test_says_why_it_ends(self):
+        """os._exit would swallow the error."""
+        reader, writer = os.pipe()
+        stderr = os.dup(2)
+        os.dup2(writer, 2)
+        try:
+            self.told(PermissionError(13, 'Permission denied', '/x'))
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            os.close(writer)
+        with os.fdopen(reader) as pipe:
+            self.assertEqual('nova-rt-monitor: cannot find the servers any '
+                             "more: [Errno 13] Permission denied: '/x'\n",
+                             pipe.read())
+
     def test_tells_that_there_is_none(self):
         self.assertEqual([[]], self.told([], []))
