@@ -30,6 +30,7 @@ _PATIENCE = 10
 _SCOPE = 'rt_monitor'
 _LINE = re.compile(r'(\w+)(?:\{(.*)\})? (\S+)')
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_UNITS = {'_seconds': 's', '_bytes': 'By', '_joules': 'J'}
 _ESCAPE = re.compile(r'\\(.)')
 
 #: The minimum and the maximum of a histogram, which OTLP does not require.
@@ -116,13 +117,21 @@ def metrics(families: Iterable[exposition.Family], begun_ns: int,
     :param begun_ns: the time at which the counters began, in ns since 1970
     :param now_ns: the time of the samples, in ns since 1970
     """
-    converted = [export.Metric(family.name, family.help, '', _data(
-        family, begun_ns, now_ns)) for family in families if family.lines]
+    converted = [export.Metric(family.name, family.help, _unit(family.name),
+                               _data(family, begun_ns, now_ns))
+                 for family in families if family.lines]
     scope = export.ScopeMetrics(
         instrumentation.InstrumentationScope(_SCOPE), converted, '')
     return export.MetricsData([export.ResourceMetrics(
         resources.Resource({'service.name': 'nova-rt-monitor'}), [scope],
         '')])
+
+
+def _unit(name: str) -> str:
+    """Returns the unit (UCUM) that the end of a name says; '1': a number."""
+    base = name.removesuffix('_total')
+    return next((unit for end, unit in _UNITS.items() if base.endswith(end)),
+                '1')
 
 
 def _data(family: exposition.Family, begun_ns: int, now_ns: int) -> _Data:

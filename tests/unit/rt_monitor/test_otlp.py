@@ -35,6 +35,16 @@ class OtlpTest(unittest.TestCase):
         with mock.patch.object(otlp, 'OtlpExporter') as exporter:
             self.assertIs(exporter.return_value, self.prepare())
 
+    def test_units(self):
+        families = [exposition.Family(f'nova_rt_{name}', 'counter', 'X.')
+                    for name in ('cpu_seconds_total', 'sent_bytes_total',
+                                 'energy_joules_total', 'switches_total')]
+        for family in families:
+            family.add(1, {})
+        [resource] = otlp.metrics(families, 0, 1).resource_metrics
+        self.assertEqual(['s', 'By', 'J', '1'], [
+            metric.unit for metric in resource.scope_metrics[0].metrics])
+
     @hypothesis.given(st.dictionaries(
         st.sampled_from('abcdef'), st.text(max_size=20).map(
             exposition.clean), max_size=4),
