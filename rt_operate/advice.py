@@ -7,6 +7,7 @@ Nothing of the kernel: numbers in, numbers and doubts out.
 
 from collections.abc import Iterator, Sequence
 import dataclasses
+import itertools
 import math
 import statistics
 
@@ -65,13 +66,18 @@ class MeasuredLoad:
 
         It is the squared coefficient of variation: the CPU time of a part of
         the time differs from that of its requests at their mean by the sum
-        of what each differs.  1 where too little was seen.
+        of what each differs.  The counts and the CPU time of a part are read
+        at slightly different moments; what one part has too much for that
+        reason the next one lacks, and so the covariance of neighbours takes
+        that error off.  1 where too little was seen.
         """
         pairs = [*zip(self.counts, self.cpu_parts_s, strict=False)]
         if len(pairs) < _COUNTS or self.requests < _IN_PART * len(pairs):
             return 1.0
         mean = self.cpu_s / self.requests
-        seen = sum((cpu - count * mean) ** 2 for count, cpu in pairs)
+        off = [cpu - count * mean for count, cpu in pairs]
+        seen = max(0.0, sum(each * each for each in off) + 2 * sum(
+            one * other for one, other in itertools.pairwise(off)))
         known = math.sqrt(2 / (len(pairs) - 1))
         return (1 + _CAUTION * known) * seen / (self.requests * mean ** 2)
 

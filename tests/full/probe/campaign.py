@@ -2,8 +2,10 @@
 
 """Runs rt-probe in a place, and compares its report with the truth."""
 
+import bisect
 from collections.abc import Sequence
 import json
+import os
 import random
 import subprocess
 import threading
@@ -54,6 +56,8 @@ def _once(place: places.Place, bundle: str
     ended = threading.Event()
 
     def follow() -> None:
+        # Of this thread alone, so that the truth is read often.
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), -20)
         while not ended.wait(_EVERY_S):
             readings.append((time.time_ns(), place.used_ns()))
     thread = threading.Thread(target=follow)
@@ -78,15 +82,29 @@ def _truth(readings: Sequence[tuple[int, int]], at: float
     wall, end = SECONDS * 1e9, 1e9 * at
     found = [_used(readings, end - back - wall, end - back) for back in range(
         -_EDGE_NS, _EDGE_NS + 1, 5_000_000)]
-    return min(found), max(found)
+    return (max(0.0, min(least for least, _ in found)),
+            max(most for _, most in found))
 
 
 def _used(readings: Sequence[tuple[int, int]], since: float, until: float
-          ) -> float:
-    (begin, first), (end, last) = (
-        min(readings, key=lambda one: abs(one[0] - wanted))
-        for wanted in (since, until))
-    return (last - first) / max(1, end - begin)
+          ) -> tuple[float, float]:
+    """Returns the least and the most that was used between two times.
+
+    The counter only grows, so at any time it lies between the readings around
+    that time.
+    """
+    (first_low, first_high), (last_low, last_high) = (
+        _around(readings, at) for at in (since, until))
+    wall = until - since
+    return (last_low - first_high) / wall, (last_high - first_low) / wall
+
+
+def _around(readings: Sequence[tuple[int, int]], at: float
+            ) -> tuple[int, int]:
+    """Returns the reading before a time, and the one after."""
+    after = bisect.bisect_left(readings, (at, 0))
+    last = len(readings) - 1
+    return (readings[max(0, after - 1)][1], readings[min(last, after)][1])
 
 
 def _lie(said: dict[str, Any], least: float, most: float,

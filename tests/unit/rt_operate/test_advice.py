@@ -4,6 +4,7 @@
 
 import dataclasses
 import functools
+import itertools
 import random
 import unittest
 
@@ -54,8 +55,8 @@ class AdviceTest(unittest.TestCase):
         self.assertTrue(self.advise(rt_load.Target(50_000, 0.99)).met)
 
     def test_equal_requests_need_less_than_others(self):
-        different = [count / 1000 + (-1) ** part * 0.01 for part, count
-                     in enumerate(COUNTS)]
+        different = [count / 1000 + (-1) ** (part // 3) * 0.01
+                     for part, count in enumerate(COUNTS)]
         found = self.advise(cpu_parts_s=different)
         self.assertGreater(found.variation, 1)
         self.assertGreater(found.wanted.share, self.advise().wanted.share)
@@ -70,6 +71,14 @@ class AdviceTest(unittest.TestCase):
                                         cpu_parts_s=parts).variation
             self.assertGreater(found, 0.9 / shape)
             self.assertLess(found, 1.6 / shape)
+
+    def test_moments_of_reading_differ(self):
+        """What is read too late in one part is missing in the next."""
+        rng = random.Random(seeds.seed())  # noqa: S311
+        late = [rng.uniform(-0.01, 0.01) for _ in range(301)]
+        found = dataclasses.replace(PLAIN, counts=[100] * 300, cpu_parts_s=[
+            0.1 + end - begin for begin, end in itertools.pairwise(late)])
+        self.assertLess(found.variation, 0.15)
 
     def test_unclear(self):
         with self.assertRaisesRegex(exception.InvalidLoad, 'HTTP/2'):
