@@ -65,10 +65,24 @@ class Place:
 def groups(*names: str) -> Iterator[None]:
     """Makes groups in both hierarchies; the outermost first."""
     paths = [_MOUNT / tree / name for name in names for tree in _TREES]
-    with temporary.reaped(paths):
+    # The reaper removes the innermost groups first.
+    with temporary.reaped(paths[::-1]):
         for path in paths:
             path.mkdir(parents=True, exist_ok=True)
-        yield
+        try:
+            yield
+        finally:
+            for name in names:
+                _remove_inner(name)
+
+
+def _remove_inner(name: str) -> None:
+    """Removes the groups that podman left in a group, in all hierarchies."""
+    for top in _MOUNT.glob(f'*/{name}'):
+        inner = sorted(top.rglob('*/'), reverse=True)
+        for path in inner if top.parent.name in _TREES else [*inner, top]:
+            with contextlib.suppress(OSError):
+                path.rmdir()
 
 
 def put(name: str, pid: int, trees: Sequence[str] = _TREES) -> None:
