@@ -62,12 +62,14 @@ def watched(load: rt_load.Load, seed: int) -> advice.MeasuredLoad:
     requests = traffic.poisson(load, REQUESTS, seed)
     span_us = float(requests.arrivals_us[-1])
     counts = np.histogram(requests.arrivals_us, PARTS, (0, span_us))[0]
+    cpu_us = np.histogram(requests.arrivals_us, PARTS, (0, span_us),
+                          weights=requests.works_us)[0]
     took = [0] * histogram.BUCKETS
     for response_us in lone.responses_us(requests, 1.0, 1.0):
         took[histogram.bucket_of(int(response_us * 1000))] += 1
     return advice.MeasuredLoad(
         counts.tolist(), span_us / rt_load.US_PER_S,
-        float(requests.works_us.sum()) / rt_load.US_PER_S, 1,
+        (cpu_us / rt_load.US_PER_S).tolist(), 1,
         histogram.Histogram.of(took, 0), None, 0)
 
 
