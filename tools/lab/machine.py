@@ -93,7 +93,11 @@ class Machine:
 
     def _root(self, root: pathlib.Path) -> list[str]:
         if self.shares_root:
-            return _share(_ROOT, root, ',readonly=on')
+            # Not -virtfs, which makes an id of the tag.
+            return ['-fsdev', f'local,id=root,path={_value(root)},'
+                              'security_model=none,multidevs=remap,'
+                              'readonly=on',
+                    '-device', f'virtio-9p-pci,fsdev=root,mount_tag={_ROOT}']
         return ['-drive', f'file={_value(root)},format=raw,if=virtio,'
                           'snapshot=on,cache=unsafe']
 
@@ -129,9 +133,9 @@ class Machine:
         return line
 
 
-def _share(tag: str, directory: pathlib.Path, more: str = '') -> list[str]:
+def _share(tag: str, directory: pathlib.Path) -> list[str]:
     return ['-virtfs', f'local,path={_value(directory)},mount_tag={tag},'
-                       f'security_model=none,multidevs=remap{more}']
+                       'security_model=none,multidevs=remap']
 
 
 def _value(path: pathlib.Path) -> str:

@@ -64,8 +64,9 @@ class CommandTest(unittest.TestCase):
         found = words(machine.Machine(shares_root=True))
         self.assertNotIn('-drive', found)
         for part in ('root=/dev/root ro rootfstype=9p',
-                     'mount_tag=/dev/root,security_model=none,'
-                     'multidevs=remap,readonly=on', 'path=/a,,b'):
+                     'local,id=root,path=/a,,b,security_model=none,'
+                     'multidevs=remap,readonly=on',
+                     'virtio-9p-pci,fsdev=root,mount_tag=/dev/root'):
             self.assertIn(part, found)
         self.assertNotIn('readonly', words(machine.Machine()))
 
