@@ -78,6 +78,8 @@ def tree(disk: pathlib.Path) -> pathlib.Path:
         programs.run(['rm', '-rf', work])
         work.mkdir()
         programs.run(['debugfs', '-R', f'rdump / {work}', disk])
+        # The machine cannot make directories there.
+        (work / 'usr/lib/modules').mkdir(exist_ok=True)
         work.rename(directory)
     return directory
 
