@@ -79,7 +79,7 @@ class VersionTest(base.BaseTestCase):
                              _run('-I', '-S', path, '--version'))
 
     def test_the_doctor(self):
-        found = json.loads(doctor_report.as_json([], None, None))
+        found = json.loads(doctor_report.as_json([], None, None, False))
         self.assertEqual(version.get(), found['version'])
 
 

@@ -3,9 +3,9 @@
 """Limits what root in a container may do to the host and its neighbours.
 
 This module takes capabilities, and the network of the host, from a container
-in the XML of its domain.  The
-user namespace of a container is Nova's own (``[libvirt] uid_maps`` and
-``gid_maps``); this module only changes the form of the maps.
+in the XML of its domain.  The user namespace of a container is Nova's own
+(``[libvirt] uid_maps`` and ``gid_maps``); this module only changes the form of
+the maps.
 """
 
 from collections.abc import Iterable, Sequence

@@ -15,6 +15,10 @@ MACHINE = (f'<domain type="kvm"><uuid>{uuids.server}</uuid><name>n</name>'
 XML = (f'<domain type="lxc"><uuid>{uuids.server}</uuid><name>n</name>'
        '<vcpu cpuset="0-7">2</vcpu></domain>')
 
+#: The same container as nova-rt defines it.
+OWN_NETWORK = XML.replace(
+    '</domain>', '<features><privnet/></features></domain>')
+
 
 class Host(host.RTHost):
     """RTHost on a connection that keeps the last definition."""
@@ -81,10 +85,11 @@ class RTHostTest(base.BaseTestCase):
                 for pin in root.findall('cputune/vcpupin')})
 
     def test_no_pins_where_the_enforcer_needs_none(self):
-        self.assertEqual(XML, self.defined(fakes.claim(), pins=False))
+        self.assertEqual(OWN_NETWORK,
+                         self.defined(fakes.claim(), pins=False))
 
     def test_no_reservation(self):
-        self.assertEqual(XML, self.defined(None))
+        self.assertEqual(OWN_NETWORK, self.defined(None))
 
     def test_capabilities_are_given_up_by_all(self):
         for held in (None, fakes.claim()):
