@@ -39,7 +39,8 @@ _PASSED = 'passed'
 _FAILED = '*'
 #: The kernels in the order of the table: known ones, then the others.
 _DEBIAN = re.compile(r'debian:(.*)')
-_DETAILS = re.compile(r' \([^)]*\)')
+#: What the names of kernels say of patches and builds.
+_DETAILS = re.compile(r' \([^)]*\)|, with BTF$')
 _VERSION = re.compile(r'[0-9]+\.[0-9]+')
 
 
@@ -58,14 +59,26 @@ def page(text: str, rows: Iterable[table.Row]) -> str:
 
 
 def lines(rows: Iterable[table.Row]) -> Iterator[tuple[str, ...]]:
-    """Returns the lines of the table, one for each kernel and cgroups."""
+    """Returns the lines of the table, one for each kernel.
+
+    A kernel has two lines where the version of control groups matters.
+    """
+    merged: dict[tuple[str, ...], list[str]] = {}
+    for kernel, cgroup, *cells in _lines(rows):
+        merged.setdefault((kernel, *cells), []).append(cgroup)
+    for (kernel, *cells), cgroups in merged.items():
+        yield kernel, ', '.join(cgroups), *cells
+
+
+def _lines(rows: Iterable[table.Row]) -> Iterator[tuple[str, ...]]:
+    """Returns one line for each kernel and version of control groups."""
     groups: dict[tuple[str, str, str], list[table.Row]] = {}
     failed = set()
     for row in rows:
         if row.outcome != _PASSED:
-            failed.add((row.kernel, row.cgroup))
+            failed.add((_short(row.kernel), row.cgroup))
         if row.guests != _NONE:
-            groups.setdefault((row.kernel, row.cgroup, row.interface),
+            groups.setdefault((_short(row.kernel), row.cgroup, row.interface),
                               []).append(row)
     for (kernel, cgroup, interface), group in sorted(
             groups.items(), key=lambda pair: (
@@ -82,8 +95,12 @@ def _name(kernel: str, release: str) -> str:
     debian = _DEBIAN.match(kernel)
     version = _VERSION.match(release)
     if debian is None or version is None:
-        return _DETAILS.sub('', kernel)
+        return kernel
     return f'Debian {debian[1]}, {version[0]}'
+
+
+def _short(kernel: str) -> str:
+    return _DETAILS.sub('', kernel)
 
 
 def _sells(rows: Iterable[table.Row]) -> str:

@@ -52,6 +52,18 @@ class LinesTest(unittest.TestCase):
         line, = readme.lines([row(interface='none')])
         self.assertEqual(('no', 'no', '0.90 of each', 'none'), line[2:6])
 
+    def test_cgroups_are_named_together_where_nothing_differs(self):
+        rows = [row(), row()._replace(cgroup='v1')]
+        self.assertEqual(['v1, v2'], [line[1] for line in readme.lines(rows)])
+        worse = row(within='0.0200')._replace(cgroup='v1')
+        self.assertEqual(['v1', 'v2'], [
+            line[1] for line in readme.lines([row(), worse])])
+
+    def test_builds_with_type_information_are_no_kernel_of_their_own(self):
+        line, = readme.lines([row('HCBS', interface='rt_max'), row(
+            'HCBS, with BTF', within='0.0200', interface='rt_max')])
+        self.assertEqual(('HCBS', '0.0200'), (line[0], line[-2]))
+
     def test_what_it_sells_is_the_least(self):
         line, = readme.lines([row(sells='-'), row(), row(
             sells='0.85 of each')])
