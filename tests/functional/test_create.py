@@ -248,10 +248,13 @@ class WithoutMiddlewareTest(base.TestCase):
         # Nova itself has real-time vCPUs with dedicated pCPUs only.
         for extra in (
                 {'hw__cpu_policy': 'dedicated'},
-                {'hw__cpu_policy': 'mixed', 'hw__cpu_dedicated_mask': '^0'},
                 {'hw__cpu_policy': 'dedicated', 'hw__cpu_realtime': 'yes',
                  'hw__cpu_realtime_mask': '^0'}):
             self.refused(self.rt_flavor(None, None, 2, **extra), hints,
                          'hw:cpu_policy', 'shared pCPUs')
+        # Containers have no dedicated pCPUs.
+        self.refused(self.rt_flavor(
+            None, None, 2, hw__cpu_policy='mixed',
+            hw__cpu_dedicated_mask='^0'), hints)
         self.assert_no_traceback()
         self.assert_nothing_left()

@@ -6,12 +6,16 @@ import contextlib
 import math
 import os
 import pathlib
+import subprocess
+import sys
 import tempfile
 
 from tests.functional.kernel.monitor import base
 from tests.functional.kernel.monitor import events
 
 WORKERS, CPU = 4, 0
+#: Tasks of others, for which the tasks of the server wait.
+RIVALS = 2
 PARTS = (0.5, 0.75, 0.9, 0.99)
 #: Of the percentile; and, in ns, what the clock of a run queue may be late: a
 #: task that is switched to where it was woken has waited 0 by it.
@@ -40,7 +44,8 @@ class WaitsTest(base.WatchedTest):
         """Tasks that compete on one CPU; what was seen, and the events."""
         children = [self.python(WORKER, str(seed))
                     for seed in range(WORKERS)]
-        for child in children:
+        workers = [*children, *(self.rival(seed) for seed in range(RIVALS))]
+        for child in workers:
             child.stdout.readline()
             os.sched_setaffinity(child.pid, {CPU})
             self.wait_for(lambda child=child: base.sleeps(child.pid))
@@ -48,16 +53,25 @@ class WaitsTest(base.WatchedTest):
                 events.Recorder(pathlib.Path(folder), [
                     child.pid for child in children])) as recorder:
             before = self.monitor.read()
-            for child in children:
+            for child in workers:
                 child.stdin.write(f'{seconds}\n')
                 child.stdin.flush()
-            for child in children:
+            for child in workers:
                 child.stdout.readline()
                 self.wait_for(lambda child=child: base.sleeps(child.pid))
             found = self.monitor.read().since(before)
             golden, unsent = recorder.waits_ns()
             return (found.usages[base.UUID].whole.waits,
                     found.missed_switches + unsent, golden)
+
+    def rival(self, seed):
+        """A task that competes, but is not of the server."""
+        child = subprocess.Popen(
+            [sys.executable, '-c', WORKER, str(WORKERS + seed)], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            start_new_session=True)
+        self.addCleanup(self.stop, child)
+        return child
 
     def test_percentiles(self):
         waits, unseen, golden = self.work(2)
