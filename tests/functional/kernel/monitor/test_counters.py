@@ -22,6 +22,7 @@ from tests.functional.kernel.monitor import base
 
 #: PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK.
 CLOCK = dict.fromkeys(counters.HARDWARE, (1, 0))
+ATTEMPTS = 3
 
 #: Joins the groups of its arguments and works on, with no call that sleeps.
 JOINING = '''
@@ -78,6 +79,20 @@ class CountersTest(base.WatchedTest):
         self.assertAlmostEqual(ours, misses, delta=ours / 100)
 
     def test_a_task_that_joins_while_it_runs(self):
+        """Its work counts from then on.
+
+        Where more tasks than CPUs compete, some slices are missing in about
+        one of seven attempts, whether a task joins or not: see the limits of
+        the monitor.
+        """
+        for _ in range(ATTEMPTS):
+            golden, ours = self.joined()
+            if ours > golden * 0.98:
+                return
+        self.fail(f'{ours} ns of {golden} ns were counted')
+
+    def joined(self):
+        """The CPU time of a task after it joined, and what was counted."""
         child = subprocess.Popen(
             [sys.executable, '-c', JOINING, *(
                 str(group / 'cgroup.procs')
@@ -90,9 +105,8 @@ class CountersTest(base.WatchedTest):
         child.stdin.flush()
         golden = int(child.stdout.readline())
         after = self.counters.read(self.register)
-        ours = sum(work.cycles - before[base.UUID][cpu].cycles
-                   for cpu, work in after[base.UUID].items())
-        self.assertGreater(ours, golden * 0.98)
+        return golden, sum(work.cycles - before[base.UUID][cpu].cycles
+                           for cpu, work in after[base.UUID].items())
 
     def test_beside_a_busy_thread(self):
         siblings = self.counters.object.map('siblings')
