@@ -82,7 +82,7 @@ class CountersTest(base.WatchedTest):
         """Its work counts from then on.
 
         Where more tasks than CPUs compete, some slices are missing in about
-        one of seven attempts, whether a task joins or not: see the limits of
+        one of five attempts, whether a task joins or not: see the limits of
         the monitor.
         """
         for _ in range(ATTEMPTS):
