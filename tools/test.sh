@@ -187,7 +187,6 @@ full() {
         'test_(kill|audits|soak|differential|load|fuzz|wishes|mixes)|functional.test_deadline'
     check "Nova's own tests, with the plugin" python -m tests.full.nova_own
     check 'rt-probe, the truth or "bound"' python -m tests.full.probe
-    check 'advise, foreign servers' python -m tests.full.advice
     experiments
     NOVA_RT_SETS=20 NOVA_RT_SETS_QEMU=5 NOVA_RT_STOCK=1 NOVA_RT_LIFE=1 \
         tests cloud --serial 'random_sets|reserved_deadline|test_lifecycle'

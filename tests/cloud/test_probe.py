@@ -17,20 +17,12 @@ from paper.probe import stage as rt_stage
 from rt_probe import bundle
 from tests.full.probe import campaign
 from tests.full.probe import cells
+from tests.full.probe import places
 from tests import seeds
 
-#: As container runtimes do it: only the own part of the tree is mounted.
-_INSIDE = '''\
-set -e
-mount -t tmpfs none /sys/fs/cgroup
-for tree in cpu cpuacct; do
-    mkdir /sys/fs/cgroup/$tree
-    mount -t cgroup -o $tree none /sys/fs/cgroup/$tree
-done
-exec "$@"
-'''
 #: It shares the PID namespace of the VNF, as a container of a pod may.
-_CONTAINER = ('unshare', '--mount', '--cgroup', 'sh', '-c', _INSIDE, 'sh')
+_CONTAINER = ('unshare', '--mount', '--cgroup', 'sh', '-c', places.INSIDE,
+              'sh')
 SHARE, PERIOD_US = 0.2, 50_000
 _SECONDS = 30
 

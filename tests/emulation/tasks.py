@@ -340,7 +340,7 @@ def overrun_ns(thread: int) -> int:
 
 
 def look(controller: str) -> list[deadline.Other]:
-    """Replaces ``machine.kernel.deadline.look``: there is nobody else."""
+    """Replaces ``deadline.read_other_threads``: there are none."""
     return []
 
 

@@ -254,7 +254,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     def _rt_keep(self, context: Any, before: set[Any],
                  known: dict[str, Any]
                  ) -> tuple[list[Any], dict[str, Any]]:
-        """Counts claims that Nova's audit has not seen, by the rule of kept.
+        """Counts claims that the audit of Nova has not seen (see counting).
 
         :param before: the claims that counted until now
         :param known: the servers that Nova counts, by uuid; other servers of

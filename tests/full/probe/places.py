@@ -21,7 +21,7 @@ from paper.probe import stage as rt_stage
 _MOUNT = pathlib.Path('/sys/fs/cgroup')
 _TREES = ('cpu', 'cpuacct')
 #: Only the own part of each hierarchy is mounted, as in a container.
-_INSIDE = '''\
+INSIDE = '''\
 set -e
 mount -t tmpfs none /sys/fs/cgroup
 for tree in cpu cpuacct; do
@@ -31,7 +31,7 @@ done
 exec "$@"
 '''
 CONTAINER = ('unshare', '--mount', '--cgroup', '--pid', '--fork',
-             '--mount-proc', '--kill-child', 'sh', '-c', _INSIDE, 'sh')
+             '--mount-proc', '--kill-child', 'sh', '-c', INSIDE, 'sh')
 # Less than root may ask for by itself, where a machine has low limits.
 _LIMITS = ('nofile=1024:1024', 'nproc=1024:1024')
 _PODMAN = ('podman', '--cgroup-manager', 'cgroupfs', 'run', '--rm', '--quiet',
