@@ -7,9 +7,11 @@ Tests that take a sample of something large take another one each day:
 NOVA_RT_DAY, as in 2026-01-31, repeats that of a day.
 """
 
+from collections.abc import Iterable
 import datetime
 import os
 import random
+import unittest
 
 
 def seeds(count: int) -> list[int]:
@@ -47,3 +49,17 @@ def of_the_day() -> int:
 def sample(name: str) -> random.Random:
     """What chooses from the points of *name*: the same for a whole day."""
     return random.Random(f'{day()} {name}')  # noqa: S311
+
+
+def tests_of_the_day(name: str, suite: Iterable[unittest.TestSuite],
+                     count: int, whole: str) -> unittest.TestSuite:
+    """Chooses tests of a module, other ones each day, for ``load_tests``.
+
+    :param name: the name of the module
+    :param suite: a suite for each class of the module
+    :param whole: a variable of the environment that asks for all tests
+    """
+    tests = [test for case in suite for test in case]
+    if os.environ.get(whole):
+        return unittest.TestSuite(tests)
+    return unittest.TestSuite(sample(name).sample(tests, count))

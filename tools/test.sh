@@ -189,7 +189,8 @@ full() {
     check 'rt-probe, the truth or "bound"' python -m tests.full.probe
     experiments
     NOVA_RT_SETS=20 NOVA_RT_SETS_QEMU=5 NOVA_RT_STOCK=1 NOVA_RT_LIFE=1 \
-        tests cloud --serial 'random_sets|reserved_deadline|test_lifecycle'
+        tests cloud --serial \
+        'test_company|reserved_deadline|test_lifecycle|test_hostile'
     tests full --serial
     check 'demo, a VNF package' tools/demo.sh --full
     hosts

@@ -9,13 +9,11 @@ import fcntl
 import os
 import pathlib
 import signal
-import unittest
 
 import openstack
 
 from tests.cloud import base
 from tests import proof
-from tests import seeds
 
 BUDGET = {'runtime_us': 100_000, 'period_us': 200_000}
 
@@ -28,13 +26,6 @@ def is_free(lock: pathlib.Path) -> bool:
         except OSError:
             return False
     return True
-
-
-def of_the_day(loader: unittest.TestLoader, case: type['LifecycleTests'],
-               count: int) -> list[unittest.TestCase]:
-    """So many tests of a life cycle, others each day."""
-    tests = list(loader.loadTestsFromTestCase(case))
-    return seeds.sample(case.__module__).sample(tests, count)
 
 
 class LifecycleTests(base.CloudTestCase):

@@ -8,6 +8,7 @@ NOVA_RT_SETS_QEMU of virtual machines, NOVA_RT_SETS_SEED where they begin.
 
 import os
 import time
+import unittest
 
 import openstack
 
@@ -16,6 +17,7 @@ from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
 from tests.cloud import base
 from tests.cloud import company
+from tests import seeds
 
 SETS = int(os.environ.get('NOVA_RT_SETS', '2'))
 QEMU_SETS = int(os.environ.get('NOVA_RT_SETS_QEMU', '1'))
@@ -161,3 +163,9 @@ class MachinesTest(TestCase):
 
     def test_random_sets(self) -> None:
         self.random_sets(QEMU_SETS)
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """Two of the tests a day; all of them with NOVA_RT_SETS."""
+    return seeds.tests_of_the_day(__name__, standard, 2, 'NOVA_RT_SETS')

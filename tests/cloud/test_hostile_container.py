@@ -14,6 +14,7 @@ import unittest
 from nova_rt.machine.kernel import tasks
 from tests.cloud import base
 from tests.cloud import tenants
+from tests import seeds
 
 SYSCTLS = pathlib.Path('/proc/sys/kernel')
 #: Eight of the longest period.
@@ -167,3 +168,9 @@ class HostileContainerTestCase(base.CloudTestCase):
 
     def test_no_reservation_and_disk_and_network(self):
         self.attack('io', by=self.stranger)
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """Six of the attacks a day; all of them with NOVA_RT_LIFE."""
+    return seeds.tests_of_the_day(__name__, standard, 6, 'NOVA_RT_LIFE')

@@ -10,6 +10,7 @@ import unittest
 from tests.cloud import base
 from tests.cloud import lifecycle
 from tests import proof
+from tests import seeds
 
 MACHINE = base.host.MACHINE
 #: The tests of a day, unless all are asked for.
@@ -87,7 +88,4 @@ class ContainerTestCase(lifecycle.LifecycleTests):
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
     """A half of the life cycle a day; all of it with NOVA_RT_LIFE."""
-    if 'NOVA_RT_LIFE' in os.environ:
-        return standard
-    return unittest.TestSuite(
-        lifecycle.of_the_day(loader, ContainerTestCase, A_DAY))
+    return seeds.tests_of_the_day(__name__, standard, A_DAY, 'NOVA_RT_LIFE')

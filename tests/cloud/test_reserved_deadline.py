@@ -13,6 +13,7 @@ from tests.cloud import base
 from tests.cloud import lifecycle
 from tests.cloud import pinned
 from tests import proof
+from tests import seeds
 
 TOLERANCE = 0.005
 SECONDS = 10
@@ -106,7 +107,8 @@ class LifecycleTestCase(pinned.PinnedTests, lifecycle.LifecycleTests):
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
     """One test of the life cycle a day; all of them with NOVA_RT_STOCK."""
-    life = (loader.loadTestsFromTestCase(LifecycleTestCase) if _WHOLE
-            else lifecycle.of_the_day(loader, LifecycleTestCase, 1))
+    life = seeds.tests_of_the_day(
+        __name__, [loader.loadTestsFromTestCase(LifecycleTestCase)], 1,
+        'NOVA_RT_STOCK')
     return unittest.TestSuite(
         [*loader.loadTestsFromTestCase(DeadlineTestCase), *life])

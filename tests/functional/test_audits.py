@@ -2,10 +2,13 @@
 
 """Audits at the seams of all operations; see audits."""
 
+import unittest
+
 from tests.functional import audits
 from tests.functional import live
 from tests.functional import operations
 from tests import proof
+from tests import seeds
 
 
 class OperationTests(audits.Audits):
@@ -119,3 +122,9 @@ class MachineTest(OperationTests, operations.TestCase):
                 name=f'live migration to {host}')
             self.assertEqual(host, self.host_of(server))
             self.ends(server)
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """Half of the operations a day; all of them with NOVA_RT_AUDIT."""
+    return seeds.tests_of_the_day(__name__, standard, 5, 'NOVA_RT_AUDIT')

@@ -3,6 +3,7 @@
 """nova-compute is killed at each step of what it does; see kill_matrix."""
 
 from collections.abc import Callable
+import unittest
 
 from nova_rt.rules import hostmap
 from tests.functional import kill_live
@@ -11,6 +12,7 @@ from tests.functional import kill_moves
 from tests.functional import live
 from tests.functional import operations
 from tests import proof
+from tests import seeds
 
 
 class ContainerTest(kill_moves.MoveKillTests, operations.TestCase):
@@ -90,3 +92,9 @@ class MachineTest(kill_live.LiveKillTests, operations.TestCase):
         self.assertLessEqual({'VCPU', *hostmap.CLASSES}, set(held))
         self.assertEqual(1, self.operator.heal())
         self.assert_nothing_left(*self.computes)
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """Half of the operations a day; all of them with NOVA_RT_KILL."""
+    return seeds.tests_of_the_day(__name__, standard, 10, 'NOVA_RT_KILL')

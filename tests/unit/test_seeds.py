@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import unittest
+
 import fixtures
 from oslotest import base
 
@@ -10,7 +12,8 @@ class SeedsTest(base.BaseTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        for name in ('NOVA_RT_SEED', 'NOVA_RT_SEQUENCES', 'NOVA_RT_DAY'):
+        for name in ('NOVA_RT_SEED', 'NOVA_RT_SEQUENCES', 'NOVA_RT_DAY',
+                     'NOVA_RT_KILL'):
             self.useFixture(fixtures.EnvironmentVariable(name))
 
     def set(self, name: str, value: str) -> None:
@@ -38,6 +41,22 @@ class SeedsTest(base.BaseTestCase):
     def test_what_is_no_day(self) -> None:
         self.set('NOVA_RT_DAY', 'monday')
         self.assertRaises(ValueError, seeds.of_the_day)
+
+    def chosen(self) -> list[str]:
+        suite = unittest.TestLoader().loadTestsFromTestCase(SeedsTest)
+        chosen = seeds.tests_of_the_day('kill', [suite], 3, 'NOVA_RT_KILL')
+        return [test.id() for test in chosen]
+
+    def test_a_day_has_some_tests(self) -> None:
+        self.set('NOVA_RT_DAY', '2026-01-31')
+        self.assertEqual(3, len(set(self.chosen())))
+        self.assertEqual(self.chosen(), self.chosen())
+        days = set()
+        for day in range(1, 30):
+            self.set('NOVA_RT_DAY', f'2026-01-{day:02}')
+            days |= set(self.chosen())
+        self.set('NOVA_RT_KILL', '1')
+        self.assertEqual(set(self.chosen()), days)
 
     def test_fixed(self) -> None:
         self.assertEqual([0, 1, 2], seeds.seeds(3))
