@@ -31,7 +31,8 @@ from tests.cloud import forked
 
 PROJECT = pathlib.Path(__file__).parents[2]
 PATIENCE = int(settings.patience(60))
-RAM_MIB = {'lxc': 64, 'qemu': 96}
+RAM_MIB = {'lxc': 64, 'qemu': 96, 'kvm': 96}
+_KVM = pathlib.Path('/dev/kvm')
 
 
 def cloud(*arguments: str) -> None:
@@ -76,6 +77,8 @@ def lacking(guest: str, budgets: bool = True) -> str:
         return 'the kernel has no budgets for groups'
     if guest == 'qemu' and not qemu_images.KERNEL.exists():
         return 'there is no kernel for virtual machines here'
+    if guest == 'kvm' and not _KVM.exists():
+        return 'there is no /dev/kvm here'
     return ''
 
 

@@ -15,12 +15,14 @@ from tests.cloud import pinned
 from tests import proof
 from tests import seeds
 
-TOLERANCE = 0.005
 SECONDS = 10
 _WHOLE = 'NOVA_RT_STOCK' in os.environ
 
 
 class DeadlineTestCase(pinned.PinnedTests):
+
+    #: of a CPU
+    TOLERANCE = 0.005
 
     def reserved(self) -> base.host.Server:
         """A server that is busy, as the host has it."""
@@ -41,7 +43,8 @@ class DeadlineTestCase(pinned.PinnedTests):
         print('shares of two of 0.45 on one pCPU:', sorted(shares.values()))
         for each in pair:
             self.assert_pinned(each)
-            self.assertAlmostEqual(0.45, shares[each.name], delta=TOLERANCE)
+            self.assertAlmostEqual(0.45, shares[each.name],
+                                   delta=self.TOLERANCE)
         self.assert_in_step()
 
     @unittest.skipUnless(_WHOLE, 'takes a minute: set NOVA_RT_STOCK')

@@ -28,6 +28,8 @@ NAMED = {
             f'--report /lab/out/demo.json{_LOGS}',
     'demo-kvm': 'tools/demo.sh --guest kvm --tolerance '
                 f'"$NOVA_RT_LAB_TOLERANCE" --report /lab/out/demo.json{_LOGS}',
+    'life-kvm': 'stestr --test-path tests/cloud run --serial '
+                f'reserved_kvm{_LOGS}',
     'conformance': 'nova-rt conformance --this-host-may-crash -f json '
                    '--log /lab/out/conformance.log '
                    '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
@@ -54,13 +56,13 @@ GUESTS = {**dict.fromkeys(('conformance', 'pinned', 'budgets', 'soak',
                            'releases'), 'processes'),
           'domains': 'containers, TCG', 'tcg': 'TCG',
           **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs', 'kvm-boot',
-                           'demo-kvm'), 'KVM'),
+                           'demo-kvm', 'life-kvm'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo'), 'containers')}
 #: The place in which a job that passes proves reservations.
 PROVES = {**dict.fromkeys(('conformance', 'pinned', 'domains', 'tcg'), 'lab'),
           **dict.fromkeys(('kvm', 'kvm-plain'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo'), 'cloud'),
-          'demo-kvm': 'cloud with KVM'}
+          **dict.fromkeys(('demo-kvm', 'life-kvm'), 'cloud with KVM')}
 #: The job that runs the words after ``--``.
 COMMAND = 'command'
 _TOTAL = re.compile(r'^ - (Passed|Failed|Skipped|Unexpected \w+): (\d+)$',

@@ -4,6 +4,7 @@
 
 from collections.abc import Sequence
 import dataclasses
+import os
 import pathlib
 import shlex
 import shutil
@@ -23,6 +24,8 @@ GUEST = pathlib.Path(__file__).with_name('guest.sh')
 _LEFT_OUT = ('.git', '.venv', '.cloud', '.stestr*', '.tox', '.hypothesis',
              '.mypy_cache', '.ruff_cache', 'build')
 _CONSOLE = 'console.log'
+#: Variables of this environment that choose the tests of a job.
+_CHOICES = ('NOVA_RT_DAY', 'NOVA_RT_STOCK')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,13 +75,7 @@ class Session:
         if self.kernel.config is not None:
             shutil.copy(self.kernel.config, shared / 'config')
         shutil.copy(GUEST, shared / GUEST.name)
-        (shared / 'settings.sh').write_text(
-            f'PROJECT={shlex.quote(str(image.PROJECT))}\n'
-            f'CGROUP={self.machine.cgroup}\n'
-            f'KVM={self.machine.kvm:d}\n'
-            f'export NOVA_RT_LAB_TOLERANCE={self.machine.tolerance}\n'
-            'export NOVA_RT_LAB_CLOCK='
-            f'{"--deterministic" if self.machine.icount else ""}\n')
+        (shared / 'settings.sh').write_text(settings(self.machine))
         programs.run(['tar', '-c', '-f', shared / 'project.tar', '-C',
                       image.PROJECT,
                       *(f'--exclude=./{name}' for name in _LEFT_OUT), '.'])
@@ -107,6 +104,20 @@ class Session:
     def _keep(shared: pathlib.Path, output: pathlib.Path) -> None:
         shutil.copytree(shared / 'out', output, dirs_exist_ok=True)
         shutil.copy(shared / _CONSOLE, output / _CONSOLE)
+
+
+def settings(wanted: machine.Machine) -> str:
+    """Returns what guest.sh and the jobs are told, for a shell."""
+    exported = {
+        'NOVA_RT_LAB_TOLERANCE': str(wanted.tolerance),
+        'NOVA_RT_LAB_CLOCK': '--deterministic' if wanted.icount else '',
+        **{name: os.environ[name] for name in _CHOICES
+           if name in os.environ}}
+    return ''.join([
+        f'PROJECT={shlex.quote(str(image.PROJECT))}\n',
+        f'CGROUP={wanted.cgroup}\n', f'KVM={wanted.kvm:d}\n',
+        *(f'export {name}={shlex.quote(value)}\n'
+          for name, value in exported.items())])
 
 
 def _text(path: pathlib.Path) -> str:

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""KVM guests by SCHED_DEADLINE on their pCPUs: the same tests, with KVM.
+
+The lab has a /dev/kvm on any machine: ``tools/lab.sh debian:13 --kvm --memory
+4096 --timeout 7200 life-kvm``.
+"""
+
+import os
+import unittest
+
+from tests.cloud import lifecycle
+from tests.cloud import test_reserved_deadline
+
+#: The tests of a day, unless all are asked for.
+A_DAY = 4
+
+
+class KvmTestCase(test_reserved_deadline.DeadlineTestCase):
+
+    GUEST = 'kvm'
+    # The clock of the lab is not deterministic with two CPUs.
+    TOLERANCE = float(os.environ.get('NOVA_RT_LAB_TOLERANCE') or 0.005)
+
+
+class KvmLifecycleTestCase(test_reserved_deadline.LifecycleTestCase):
+
+    GUEST = 'kvm'
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """A few tests of the life cycle a day; all of them with NOVA_RT_STOCK."""
+    life = (loader.loadTestsFromTestCase(KvmLifecycleTestCase)
+            if 'NOVA_RT_STOCK' in os.environ else
+            lifecycle.of_the_day(loader, KvmLifecycleTestCase, A_DAY))
+    return unittest.TestSuite(
+        [*loader.loadTestsFromTestCase(KvmTestCase), *life])

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""lab.session: what the machine is told."""
+
+import os
+import subprocess
+import unittest
+from unittest import mock
+
+from lab import machine
+from lab import session
+
+
+class SettingsTest(unittest.TestCase):
+
+    @staticmethod
+    def told(wanted: machine.Machine) -> str:
+        """What a shell in the machine makes of it."""
+        return subprocess.run(
+            ['/bin/sh', '-c', session.settings(wanted) + (
+                'echo $KVM $CGROUP "$NOVA_RT_LAB_CLOCK" '
+                '$NOVA_RT_LAB_TOLERANCE '
+                '"${NOVA_RT_DAY-no day}" "${NOVA_RT_STOCK-a sample}"')],
+            env={}, text=True, check=True, stdout=subprocess.PIPE).stdout
+
+    def test_clock_and_tolerance(self):
+        with mock.patch.dict(os.environ, clear=True):
+            self.assertEqual(
+                '1 v2 --deterministic 0.005 no day a sample\n',
+                self.told(machine.Machine(cgroup='v2', icount=True,
+                                          kvm=True)))
+
+    def test_choice_of_tests(self):
+        with mock.patch.dict(os.environ, NOVA_RT_DAY='2026-01-31',
+                             NOVA_RT_STOCK='1'):
+            self.assertEqual('0 v1  0.05 2026-01-31 1\n',
+                             self.told(machine.Machine()))
