@@ -182,8 +182,8 @@ def others(host: pinned.Host) -> None:
         now = readings(host)
         pinned.expect(len(now) == 1 and 99_990 < before.copy().pop()
                       - now.copy().pop() < 100_010, f'{before}, {now}')
-        pinned.expect('taken from each pCPU' in str(host.enforcer.warnings()),
-                      'no warning')
+        pinned.expect('subtracted from each pCPU'
+                      in str(host.enforcer.warnings()), 'no warning')
     _eventually(lambda: readings(host) == before, 'it does not come back')
     with foreign.thread(host.cpus, 100_000, 1_000_000, reclaim=True):
         summary, text = doctor()
