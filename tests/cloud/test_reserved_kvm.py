@@ -9,8 +9,8 @@ The lab has a /dev/kvm on any machine: ``tools/lab.sh debian:13 --kvm --memory
 import os
 import unittest
 
-from tests.cloud import lifecycle
 from tests.cloud import test_reserved_deadline
+from tests import seeds
 
 #: The tests of a day, unless all are asked for.
 A_DAY = 4
@@ -31,8 +31,8 @@ class KvmLifecycleTestCase(test_reserved_deadline.LifecycleTestCase):
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
     """A few tests of the life cycle a day; all of them with NOVA_RT_STOCK."""
-    life = (loader.loadTestsFromTestCase(KvmLifecycleTestCase)
-            if 'NOVA_RT_STOCK' in os.environ else
-            lifecycle.of_the_day(loader, KvmLifecycleTestCase, A_DAY))
+    life = seeds.tests_of_the_day(
+        __name__, [loader.loadTestsFromTestCase(KvmLifecycleTestCase)],
+        A_DAY, 'NOVA_RT_STOCK')
     return unittest.TestSuite(
         [*loader.loadTestsFromTestCase(KvmTestCase), *life])
