@@ -34,7 +34,9 @@ struct begun {
 	u64 counted[COUNTERS];
 	u64 at;
 	u64 sibling;
+	u64 ahead;	/* of the clock of the queue, to the clock of *at* */
 	u32 server;
+	int pid;
 	u32 known;
 };
 
@@ -104,45 +106,103 @@ static __always_inline u64 part_of(u64 count, u64 part, u64 whole)
 	return count * part / whole;
 }
 
-/* After a failed reading, the next reading counts from the last good one. */
-static __always_inline void count(struct begun *from, int which, void *map,
-				  struct work *into)
+/*
+ * Returns what a counter has counted since the last reading.  After a failed
+ * reading, the next reading counts from the last good one.
+ */
+static __always_inline u64 count(struct begun *from, int which, void *map)
 {
 	s64 now = bpf_perf_event_read(map, HERE);
+	u64 before = from->counted[which];
 
 	if (now < 0 && now > -4096)
-		return;
-	if (into && (u64)now > from->counted[which])
-		into->counted[which] += now - from->counted[which];
+		return 0;
 	from->counted[which] = now;
+	return (u64)now > before ? now - before : 0;
 }
 
-/* Charges the server whose task ran until now. */
-static __always_inline void charge(struct begun *from, u32 cpu, u64 now)
+/* Reads the counters, and starts to count again. */
+static __always_inline void take(struct begun *from, u32 cpu, u64 now,
+				 struct work *taken)
 {
-	u64 sibling = sibling_busy(cpu, now), before;
-	struct work *into = 0;
+	u64 sibling = sibling_busy(cpu, now);
 
-	if (from->known)
-		into = bpf_map_lookup_elem(&work, &from->server);
-	before = into ? into->counted[0] : 0;
-	count(from, 0, &cycles, into);
-	count(from, 1, &instructions, into);
-	count(from, 2, &references, into);
-	count(from, 3, &misses, into);
-	if (into)
-		into->beside += part_of(into->counted[0] - before,
-					sibling - from->sibling,
-					now - from->at);
+	taken->counted[0] = count(from, 0, &cycles);
+	taken->counted[1] = count(from, 1, &instructions);
+	taken->counted[2] = count(from, 2, &references);
+	taken->counted[3] = count(from, 3, &misses);
+	taken->beside = part_of(taken->counted[0], sibling - from->sibling,
+				now - from->at);
 	from->at = now;
 	from->sibling = sibling;
+}
+
+static __always_inline void add(u32 server, struct work *taken)
+{
+	struct work *into = bpf_map_lookup_elem(&work, &server);
+
+	if (!into)
+		return;
+	for (int which = 0; which < COUNTERS; which++)
+		into->counted[which] += taken->counted[which];
+	into->beside += taken->beside;
+}
+
+/* Moves the part of the work that was done in a part of the whole time. */
+static __always_inline void move(struct work *from, struct work *to, u64 part,
+				 u64 whole)
+{
+	for (int which = 0; which < COUNTERS; which++) {
+		to->counted[which] = part_of(from->counted[which], part, whole);
+		from->counted[which] -= to->counted[which];
+	}
+	to->beside = part_of(from->beside, part, whole);
+	from->beside -= to->beside;
+}
+
+static __always_inline u32 server_of(struct task_struct *task)
+{
+	return task->pid ? lane_of(task).server : IDLE_TASK;
+}
+
+/*
+ * Returns for how long a task has run whose switch had no event.  The kernel
+ * does not note when an idle task began.
+ */
+static __always_inline u64 ran_unseen(struct begun *from,
+				      struct task_struct *task, u64 now)
+{
+	u64 arrival = task->sched_info.last_arrival + from->ahead;
+
+	return task->pid && now > arrival ? now - arrival : 0;
+}
+
+/*
+ * Charges the server whose task ran until now.  If the kernel sent no event for
+ * the switch to this task, the server of the task before it did a part.
+ */
+static __always_inline void charge(struct begun *from,
+				   struct task_struct *task, u32 cpu, u64 now)
+{
+	u64 whole = now - from->at;
+	struct work taken = {}, unseen = {};
+
+	take(from, cpu, now, &taken);
+	if (!from->known)
+		return;
+	if (from->pid != task->pid) {
+		move(&taken, &unseen, ran_unseen(from, task, now), whole);
+		add(server_of(task), &unseen);
+	}
+	add(from->server, &taken);
 }
 
 static __always_inline void turn_to(struct begun *here,
 				    struct task_struct *task)
 {
 	here->known = 1;
-	here->server = task->pid ? lane_of(task).server : IDLE_TASK;
+	here->pid = task->pid;
+	here->server = server_of(task);
 }
 
 SEC("tp_btf/sched_switch")
@@ -156,8 +216,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev,
 
 	if (!here || !mine)
 		return 0;
-	charge(here, cpu, now);
+	charge(here, prev, cpu, now);
 	turn_to(here, next);
+	here->ahead = now - next->se.cfs_rq->rq->clock;
 	if (mine->since)
 		mine->whole += now - mine->since;
 	mine->since = next->pid ? now : 0;
@@ -172,7 +233,7 @@ static __always_inline void charge_current(struct task_struct *current)
 
 	if (!here)
 		return;
-	charge(here, bpf_get_smp_processor_id(), bpf_ktime_get_ns());
+	charge(here, current, bpf_get_smp_processor_id(), bpf_ktime_get_ns());
 	turn_to(here, current);
 }
 
