@@ -8,7 +8,8 @@ the host has the memory, the pages and the devices is decided elsewhere; this
 module knows which pCPUs have room for a reservation.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable, Collection, Hashable, Mapping, Sequence)
 
 from nova_rt.rules import cpus
 from nova_rt.rules import reservation
@@ -43,34 +44,93 @@ def able(free: Mapping[int, int], server: Server) -> list[list[int]]:
 
 
 def choose(candidates: Sequence[Sequence[int]],
-           accepts: Callable[[frozenset[int]], bool]
+           accepts: Callable[[frozenset[int]], bool],
+           alike: Mapping[int, Hashable] | None = None
            ) -> tuple[int, ...] | None:
     """Returns a different cell for each cell of a server; None for no way.
 
-    The search is complete: it tries all ways.
+    The search finds a way if there is one.  It leaves a branch as soon as a
+    cell of the server has no cell left, and tries cells that cannot be told
+    apart only once.  If *accepts* accepts all cells, the time grows with a
+    power of the number of cells.
 
     :param candidates: the cells that each cell of the server may get
     :param accepts: whether the server may have these cells, in any order;
         it is called at most once for the same cells
+    :param alike: the cells with the same value make no difference to
+        *accepts*; None if each cell may make a difference
     """
-    known: dict[frozenset[int], bool] = {}
-    for order in _orders(candidates, ()):
-        cells = frozenset(order)
-        if cells not in known:
-            known[cells] = accepts(cells)
-        if known[cells]:
-            return order
-    return None
+    return _Search(candidates, accepts, alike).extend(())
 
 
-def _orders(candidates: Sequence[Sequence[int]], chosen: tuple[int, ...]
-            ) -> Iterator[tuple[int, ...]]:
-    if len(chosen) == len(candidates):
-        yield chosen
-        return
-    for cell in candidates[len(chosen)]:
-        if cell not in chosen:
-            yield from _orders(candidates, (*chosen, cell))
+class _Search:
+    """The state of one search.
+
+    Cells are of one kind if *accepts* cannot tell them apart and the same
+    cells of the server may get them.
+    """
+
+    def __init__(self, candidates: Sequence[Sequence[int]],
+                 accepts: Callable[[frozenset[int]], bool],
+                 alike: Mapping[int, Hashable] | None) -> None:
+        self._candidates = candidates
+        self._accepts = accepts
+        cells = sorted(set().union(*candidates))
+        kinds = [(cell if alike is None else alike.get(cell),
+                  tuple(cell in some for some in candidates))
+                 for cell in cells]
+        numbers = {kind: number for number, kind in enumerate(
+            dict.fromkeys(kinds))}
+        self._kinds = {cell: numbers[kind]
+                       for cell, kind in zip(cells, kinds, strict=True)}
+        self._dead: set[tuple[int, ...]] = set()
+
+    def extend(self, chosen: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Returns a way that begins with *chosen*; None if there is none."""
+        rest = self._candidates[len(chosen):]
+        # Which of two cells of a kind is chosen, and for which cell of the
+        # server, makes no difference to what is left.
+        state = tuple(sorted(self._kinds[cell] for cell in chosen))
+        if state in self._dead:
+            return None
+        if not rest and self._accepts(frozenset(chosen)):
+            return chosen
+        if rest and has_way(rest, chosen):
+            tried = set()
+            for cell in rest[0]:
+                if cell in chosen or self._kinds[cell] in tried:
+                    continue
+                tried.add(self._kinds[cell])
+                found = self.extend((*chosen, cell))
+                if found is not None:
+                    return found
+        self._dead.add(state)
+        return None
+
+
+def has_way(candidates: Sequence[Sequence[int]],
+            taken: Collection[int] = ()) -> bool:
+    """Checks whether each cell of a server can get a cell of its own.
+
+    These are augmenting paths in a bipartite graph: Kuhn, The Hungarian
+    Method for the Assignment Problem (1955).
+
+    :param candidates: the cells that each cell of the server may get
+    :param taken: the cells that are no longer free
+    """
+    owners: dict[int, int] = {}
+
+    def place(own: int, seen: set[int]) -> bool:
+        for cell in candidates[own]:
+            if cell in taken or cell in seen:
+                continue
+            seen.add(cell)
+            if cell not in owners or place(owners[cell], seen):
+                owners[cell] = own
+                return True
+        return False
+
+    return all(place(own, set()) for own in range(len(candidates)))
 
 
 def fit(state: cpus.CpuBandwidth, wanted: reservation.Reservation,

@@ -27,6 +27,10 @@ _NUMA = (
     ('nova.virt.hardware.numa_fit_instance_to_host',
      'host_topology, instance_topology, provider_mapping, limits, '
      'pci_requests, pci_stats'),
+    ('nova.virt.hardware._numa_cells_support_network_metadata',
+     'host_topology, chosen_host_cells, network_metadata'),
+    ('nova.pci.stats.PciDeviceStats.support_requests',
+     'self, requests, provider_mapping, numa_cells'),
 )
 
 #: (method, parameters) in Nova 32 to 34, for nova-compute.  "..." stands for

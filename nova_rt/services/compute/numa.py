@@ -8,10 +8,11 @@ about the cells that have room, and then its own claim is shown the chosen
 cells only.  A cell is never chosen against Nova's answer.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 import contextlib
 import copy
 import dataclasses
+import math
 from typing import Any
 
 from nova import objects
@@ -27,6 +28,8 @@ from nova_rt.services.compute import vcpus
 #: Where a server with a NUMA topology does not fit, for the operator.
 IN_CELLS = (' in NUMA cells that have the memory, the pages and the devices '
             'of the server')
+#: How many orders of cells Nova is let try: those of 4 cells among 8 are 1680.
+_MOST_ORDERS = 2000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,6 +69,45 @@ class Question:
         """
         return [cell if cell.id in open_ids else _closed(cell)
                 for cell in self.host.cells]
+
+    def takes_together(self, ids: Collection[int]) -> bool:
+        """Checks the devices and the networks of a server in these cells.
+
+        Nova checks both for all cells of a server at once, whatever their
+        order.
+        """
+        if self.pci_requests and self.pci_stats and (
+                not self.pci_stats.support_requests(
+                    self.pci_requests, self.mapping,
+                    [objects.InstanceNUMACell(id=cell) for cell in ids])):
+            return False
+        networks = self._networks()
+        return networks is None or (
+            hardware._numa_cells_support_network_metadata(
+                self.host, [cell for cell in self.host.cells
+                            if cell.id in ids], networks))
+
+    def alike(self) -> dict[int, Hashable]:
+        """Returns what tells cells apart for :meth:`takes_together`."""
+        special: set[Any] = set()
+        if self.pci_requests and self.pci_stats:
+            special = {pool.get('numa_node')
+                       for pool in self.pci_stats.pools}
+        return {cell.id: cell.id if cell.id in special else (
+            _socket(cell), self._networks_of(cell))
+            for cell in self.host.cells}
+
+    def _networks(self) -> Any:
+        if self.limits and 'network_metadata' in self.limits:
+            return self.limits.network_metadata
+        return None
+
+    def _networks_of(self, cell: Any) -> Hashable:
+        if self._networks() is None or 'network_metadata' not in cell:
+            return None
+        found = cell.network_metadata
+        return (frozenset(found.physnets if 'physnets' in found else ()),
+                'tunneled' in found and found.tunneled)
 
     def takes(self, cell: Any, own: Any) -> bool:
         """Checks the memory, pages and CPUs of one cell for one of a server.
@@ -174,13 +216,7 @@ def choose(question: Question, wish: Wish) -> Chosen | None:
     if not question.host:
         return None
     server = wish.vcpus_of(question.server)
-    candidates = numa.able(wish.room(question.host), server)
-    ids = question.ids(question.only(set().union(*candidates)))
-    if ids is None:
-        return None
-    if any(cell not in able for cell, able in zip(
-            ids, candidates, strict=True)):
-        ids = _search(question, candidates)
+    ids = _cells(question, numa.able(wish.room(question.host), server))
     if ids is None:
         return None
     by_id = {cell.id: cell for cell in question.host.cells}
@@ -205,14 +241,52 @@ def show(node: Any, cells: Sequence[Any]) -> contextlib.ExitStack:
     return stack
 
 
+def _cells(question: Question, candidates: Sequence[Sequence[int]]
+           ) -> tuple[int, ...] | None:
+    """Returns the ids of cells that Nova accepts, for each of a server.
+
+    Nova tries all orders of cells.  It is asked only where these are few.
+
+    :param candidates: the cells with room for each cell of the server
+    """
+    if not numa.has_way(candidates):
+        return None
+    if math.perm(len(question.host), len(candidates)) <= _MOST_ORDERS:
+        ids = question.ids(question.only(set().union(*candidates)))
+        if ids is None or all(cell in able for cell, able in zip(
+                ids, candidates, strict=True)):
+            return ids
+    return _search(question, candidates)
+
+
 def _search(question: Question, candidates: Sequence[Sequence[int]]
             ) -> tuple[int, ...] | None:
     by_id = {cell.id: cell for cell in question.host.cells}
+    known: dict[tuple[int, Hashable], bool] = {}
+
+    def takes(cell: int, own: Any) -> bool:
+        key = cell, _size(question, own)
+        if key not in known:
+            known[key] = question.takes(by_id[cell], own)
+        return known[key]
+
     return numa.choose(
-        [[cell for cell in able if question.takes(by_id[cell], own)]
+        [[cell for cell in able if takes(cell, own)]
          for able, own in zip(candidates, question.server.cells,
                               strict=True)],
-        lambda ids: question.ids(question.only(ids)) is not None)
+        question.takes_together, question.alike())
+
+
+def _size(question: Question, own: Any) -> Hashable:
+    """Returns what Nova compares of a server's cell with a host's cell."""
+    return (own is question.server.cells[0], len(own.cpuset),
+            len(own.pcpuset), own.memory,
+            *(getattr(own, name) if name in own else None for name in (
+                'pagesize', 'cpu_policy', 'cpu_thread_policy')))
+
+
+def _socket(cell: Any) -> Any:
+    return cell.socket if 'socket' in cell else None
 
 
 def _emulator(server: Any) -> Any:
@@ -225,7 +299,7 @@ def _closed(cell: Any) -> Any:
     closed = objects.NUMACell(
         id=cell.id, cpuset=set(), pcpuset=set(), memory=0, cpu_usage=0,
         memory_usage=0, pinned_cpus=set(), siblings=[], mempages=[],
-        socket=cell.socket if 'socket' in cell else None)
+        socket=_socket(cell))
     if 'network_metadata' in cell:
         closed.network_metadata = cell.network_metadata
     return closed

@@ -55,6 +55,47 @@ class NumaTest(base.BaseTestCase):
         self.assertIsNone(numa.choose([[0], [0]], accepts))
         self.assertIsNone(numa.choose([[0, 1], []], accepts))
 
+    def test_a_way(self):
+        self.assertTrue(numa.has_way([[0, 1], [0]]))
+        self.assertFalse(numa.has_way([[0, 1], [0], [1]]))
+        self.assertFalse(numa.has_way([[0, 1], [0]], taken=(1,)))
+        self.assertTrue(numa.has_way([]))
+
+    def test_cells_that_are_alike_are_tried_once(self):
+        """There are 518,918,400 orders of 8 among 16 cells."""
+        asked = []
+
+        def accepts(cells):
+            asked.append(cells)
+            return False
+
+        every = [list(range(16))] * 8
+        self.assertIsNone(numa.choose(
+            every, accepts, {cell: cell == 3 for cell in range(16)}))
+        self.assertEqual([False, True], sorted(3 in cells
+                                               for cells in asked))
+        self.assertIsNone(numa.choose([list(range(7))] * 8, accepts))
+        self.assertEqual(2, len(asked))
+
+    @hypothesis.settings(deadline=None, database=None)
+    @hypothesis.given(
+        candidates=st.lists(st.lists(st.integers(0, 5), unique=True),
+                            min_size=1, max_size=4),
+        kinds=st.lists(st.integers(0, 2), min_size=6, max_size=6),
+        closed=st.sets(st.lists(st.integers(0, 2), max_size=4).map(
+            lambda some: tuple(sorted(some)))))
+    def test_a_way_is_found_if_there_is_one(self, candidates, kinds, closed):
+        def accepts(cells):
+            return tuple(sorted(kinds[cell] for cell in cells)) not in closed
+
+        found = numa.choose(candidates, accepts, dict(enumerate(kinds)))
+        ways = [order for order in itertools.product(*candidates)
+                if len(set(order)) == len(order)]
+        self.assertEqual(bool(ways), numa.has_way(candidates))
+        ways = [order for order in ways if accepts(order)]
+        self.assertEqual(bool(ways), found is not None)
+        self.assertTrue(found is None or found in ways)
+
     def test_fit(self):
         """The order is that of the vCPUs, not that of the cells."""
         found = numa.fit(state(0, 0, 500_000, 0), HALF, policies.first_fit,

@@ -4,8 +4,11 @@
 
 import itertools
 import random
+from unittest import mock
 
 from nova import objects
+from nova.pci import stats
+from nova.pci import whitelist
 
 from nova_rt.rules import cpus
 from nova_rt.rules.packing import policies
@@ -17,13 +20,13 @@ from tests.unit import base
 HALF = reservation.Reservation(50_000, 100_000)
 
 
-def host_cell(number, cpuset, memory=1024, physnets=(), pages=None):
+def host_cell(number, cpuset, memory=1024, physnets=(), socket=0):
     return objects.NUMACell(
         id=number, cpuset=set(cpuset), pcpuset=set(), memory=memory,
         cpu_usage=0, memory_usage=0, pinned_cpus=set(), siblings=[],
         mempages=[objects.NUMAPagesTopology(
             size_kb=4, total=memory * 256, used=0)],
-        socket=0, network_metadata=objects.NetworkMetadata(
+        socket=socket, network_metadata=objects.NetworkMetadata(
             physnets=set(physnets), tunneled=False))
 
 
@@ -36,6 +39,23 @@ def server(*vcpus, memory=64):
         objects.InstanceNUMACell(id=number, cpuset=set(own), pcpuset=set(),
                                  memory=memory)
         for number, own in enumerate(vcpus)])
+
+
+def devices(rng, cells):
+    """A request for devices, and free devices in some of the cells."""
+    count = rng.choice((0, 0, 1, 2))
+    if not count:
+        return [], None
+    request = objects.InstancePCIRequest(
+        count=count, spec=[{'vendor_id': '8086'}], numa_policy=rng.choice(
+            ('required', 'preferred', 'legacy', 'socket')))
+    pools = [objects.PciDevicePool(
+        vendor_id='8086', product_id='1520', count=rng.choice((1, 2)),
+        numa_node=rng.choice((None, *range(len(cells)))), tags={})
+        for _ in range(rng.choice((1, 2)))]
+    return [request], stats.PciDeviceStats(
+        cells, objects.PciDevicePoolList(objects=pools),
+        whitelist.Whitelist())
 
 
 def state(*used):
@@ -116,12 +136,29 @@ class ChooseTest(base.TestCase):
             with self.subTest(NOVA_RT_SEED=seed):
                 self._search(random.Random(seed))  # noqa: S311
 
+    def test_an_exact_search_of_many_orders(self):
+        """As on hosts with so many cells that Nova is asked about none."""
+        with mock.patch.object(numa, '_MOST_ORDERS', 0):
+            self.test_an_exact_search()
+
+    def test_many_cells(self):
+        """Nova would try 518,918,400 orders of these cells."""
+        cells = host(*(host_cell(number, (number,)) for number in range(16)))
+        question = numa.Question(cells, server(*((vcpu,)
+                                                 for vcpu in range(8))))
+        used = [0, 500_000] * 8
+        self.assertEqual((list(range(0, 16, 2)), tuple(range(0, 16, 2))),
+                         chosen(question, *used))
+        used[0] = 500_000
+        self.assertIsNone(chosen(question, *used))
+
     def _search(self, rng):
         count = rng.choice((2, 4))
         cells = host(*(host_cell(
             number, (2 * number, 2 * number + 1),
             memory=rng.choice((32, 1024)),
-            physnets=rng.choice(((), ('net',)))) for number in range(count)))
+            physnets=rng.choice(((), ('net',))), socket=rng.choice((0, 1)))
+            for number in range(count)))
         vcpus = iter(range(8))
         wanted = server(*(
             [next(vcpus) for _ in range(rng.choice((1, 1, 2)))]
@@ -130,7 +167,8 @@ class ChooseTest(base.TestCase):
             cpu_allocation_ratio=16.0, ram_allocation_ratio=1.0,
             network_metadata=objects.NetworkMetadata(
                 physnets=set(rng.choice(((), ('net',)))), tunneled=False))
-        question = numa.Question(cells, wanted, limits)
+        question = numa.Question(cells, wanted, limits,
+                                 *devices(rng, cells))
         used = [rng.choice((0, 0, 500_000)) for _ in range(2 * count)]
         found = chosen(question, *used)
         self.assertEqual(
