@@ -93,8 +93,8 @@ class LifecycleTests(base.CloudTestCase):
 
     @proof.proves(
         'Soft reboot of a real container or virtual machine',
-        'The reservation is kept. The budget ends with the old guest, and '
-        'the new guest gets it again.')
+        'The reservation is kept. The old guest loses the budget, and the '
+        'new guest gets the same budget.')
     def test_soft_reboot(self) -> None:
         # None of them listens when asked to end: Nova does it the hard way.
         self.compute.reboot_server(self.server, 'SOFT')
@@ -102,8 +102,8 @@ class LifecycleTests(base.CloudTestCase):
 
     @proof.proves(
         'Hard reboot of a real container or virtual machine',
-        'The server keeps its pCPUs. The budget ends with the old guest, and'
-        ' the new guest gets it again.')
+        'The server keeps its pCPUs. The old guest loses the budget, and the '
+        'new guest gets the same budget.')
     def test_hard_reboot(self) -> None:
         before = self.claim(self.server)
         self.compute.reboot_server(self.server, 'HARD')
@@ -145,8 +145,8 @@ class LifecycleTests(base.CloudTestCase):
 
     @proof.proves(
         'Rebuild of a real container or virtual machine',
-        'The server keeps its pCPUs. The budget ends with the old guest, and'
-        ' the new guest gets it again.')
+        'The server keeps its pCPUs. The old guest loses the budget, and the '
+        'new guest gets the same budget.')
     def test_rebuild(self) -> None:
         before = self.claim(self.server)
         image = self.cloud.image.find_image(

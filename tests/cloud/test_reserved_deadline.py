@@ -31,7 +31,7 @@ class DeadlineTestCase(pinned.PinnedTests):
     @proof.proves(
         'Two real virtual machines with 0.45 on one pCPU with '
         'SCHED_DEADLINE, beside a third without a reservation',
-        'Each gets its share, to 0.005 of a pCPU.')
+        'Each reserved server gets its share, within 0.005 of a pCPU.')
     def test_two_on_one_pcpu(self):
         pair = [self.reserved(), self.reserved()]
         self.assertEqual(1, len({each.claim.cpus for each in pair}))

@@ -20,8 +20,8 @@ class LifecycleTests:
 
     @proof.proves(
         'Soft reboot',
-        'The server keeps its pCPUs. The budget ends with the old guest, and'
-        ' the new guest gets it again.')
+        'The server keeps its pCPUs. The old guest loses the budget, and the '
+        'new guest gets the same budget.')
     def test_soft_reboot(self) -> None:
         server = self.reserved()
         before = self.claimed(server)
@@ -31,8 +31,8 @@ class LifecycleTests:
 
     @proof.proves(
         'Hard reboot',
-        'The server keeps its pCPUs. The budget ends with the old guest, and'
-        ' the new guest gets it again.')
+        'The server keeps its pCPUs. The old guest loses the budget, and the '
+        'new guest gets the same budget.')
     def test_hard_reboot(self) -> None:
         server = self.reserved()
         before = self.claimed(server)

@@ -162,8 +162,8 @@ class MoveTests:
 
     @proof.proves(
         'Evacuation, and the return of the old host',
-        'The new host holds the reservation. The old host releases it when '
-        'the host returns.')
+        'The new host holds the reservation. The old host releases its '
+        'claim when the host returns.')
     def test_evacuate(self) -> None:
         server = self.reserved()
         lost = self.lose('host1')

@@ -85,7 +85,7 @@ class OneHostTest(TestCase):
 
     @proof.proves(
         'Create with a NUMA topology and huge pages',
-        'The pCPUs of the claim are of the cell of the memory.')
+        'The pCPUs of the claim are in the NUMA cell of the memory.')
     def test_two_servers_fill_two_cells(self) -> None:
         servers = [self.boot_on('host1', self.bound(600, 2))
                    for _ in self.CELLS]
@@ -176,7 +176,7 @@ class PciTest(TestCase):
 
     @proof.proves(
         'Create with a PCI device, policies required and preferred',
-        'The pCPUs are of the cell of a device that is required. If that '
+        'The pCPUs are in the cell of a device that is required. If that '
         'cell has no room, the server is refused.')
     def test_in_the_cell_of_the_device(self) -> None:
         device = {'pci_passthrough__alias': 'required:1'}
@@ -210,7 +210,7 @@ class MovesTest(TestCase):
 
     @proof.proves(
         'Cold migration of a server with a NUMA topology',
-        'The pCPUs are of the cell of the memory on the new host.')
+        'On the new host, the pCPUs are in the cell of the memory.')
     def test_cold(self) -> None:
         server = self.boot_on('host1', self.bound(600, 2))
         self.act(server, 'migrate', None, 'VERIFY_RESIZE')
@@ -219,7 +219,7 @@ class MovesTest(TestCase):
 
     @proof.proves(
         'Resize to and from a flavor with a NUMA topology, revert',
-        'The pCPUs are of the cell of the memory; a revert gives the old '
+        'The pCPUs are in the cell of the memory; a revert gives the old '
         'claim back.')
     def test_resize(self) -> None:
         """To a flavor with a topology, and back to one without."""
@@ -242,7 +242,7 @@ class MovesTest(TestCase):
 
     @proof.proves(
         'Evacuation and unshelving of a server with a NUMA topology',
-        'The pCPUs are of the cell of the memory on the new host.')
+        'On the new host, the pCPUs are in the cell of the memory.')
     def test_evacuation_and_unshelving(self) -> None:
         self.flags(shelved_offload_time=0)
         server = self.boot_on('host1', self.bound(600, 2))
@@ -267,7 +267,7 @@ class LiveMigrationTest(TestCase, test_live_migration.TestCase):
 
     @proof.proves(
         'Live migration of a server with a NUMA topology',
-        'The pCPUs are of the cell of the memory on the new host.')
+        'On the new host, the pCPUs are in the cell of the memory.')
     def test_to_another_cell(self) -> None:
         self.boot_on('host2', self.flavor(600, 1))
         server = self.boot_on('host1', self.bound(600, 2))

@@ -44,8 +44,8 @@ class StrangerTests:
     @proof.proves(
         'A guest that the database does not have (a backup was restored): '
         'audits, restart of nova-compute',
-        'The guest keeps its budget, and the host does not offer it. The log'
-        ' says so once.')
+        'The guest keeps its budget, and the host does not offer this '
+        'bandwidth. The log of nova-compute names the guest once.')
     def test_counted(self) -> None:
         empty = self.free()
         server = self.reserved()
@@ -116,9 +116,10 @@ class MovedTests:
         'A server that moved after the backup that was restored: audits and '
         'restart of nova-compute where its guest runs; then the guest is '
         'ended there, and the server is hard rebooted',
-        'The guest keeps its budget, and the host does not offer it. The log'
-        ' says so once, with the host that Nova has. After the reboot, '
-        'everything is as in the backup.')
+        'The guest keeps its budget, and the host does not offer this '
+        'bandwidth. The log of nova-compute names the guest once, and the '
+        'host that Nova has. After the reboot, everything is as in the '
+        'backup.')
     def test_moved(self) -> None:
         server = self.reserved('host1')
         empty, backup = self.free('host2'), strangers.back_up(self, server)

@@ -181,7 +181,7 @@ class VolumeTest(TenantCase):
 
     @proof.proves(
         'Boot from volume, resize, confirm',
-        'The same happens as with an image.')
+        'The reservation is treated as with boot from an image.')
     def test_life(self) -> None:
         server = self.boot(self.flavor(400))
         self.assert_invariants()
