@@ -151,7 +151,7 @@ class DamagedTest(TestCase):
     @proof.proves(
         'A damaged claim',
         'The guest runs on unchanged. The host takes no more reservations '
-        'until the server is gone. The log names the server once.')
+        'until the server is gone. The log has one warning.')
     def test_damaged(self) -> None:
         server, other = self.reserved(share=300), self.reserved(share=300)
         instance = self.instance(server)
