@@ -30,16 +30,17 @@ resized, one host may have to hold both runtimes.
     cfg.BoolOpt(
         'evacuation', default=False,
         help="""
-Whether a host may be forced down to evacuate a server from it.  The claim of
-the server stays on that host until nova-compute there is restarted.  Nova may
-refuse to use the host again before that, so the host can stay forced down.
-The test needs ``[compute] min_compute_nodes`` of 2 or more, with hosts that
-run the same images.
+Lets the tests force a host down, to evacuate a server from this host.  The
+claim of the server stays on that host until nova-compute there is restarted.
+Nova may refuse to use the host again before that, so the host can stay forced
+down.  The test needs ``[compute] min_compute_nodes`` of 2 or more, with hosts
+that run the same images.
 """),
     cfg.StrOpt(
         'vnf_package',
         help="""
-The path of a VNF package (CSAR).  If this is unset, VNFs are not tested.
+The path of a VNF package (CSAR).  If this option is unset, the tests of VNFs
+are skipped.
 """),
     cfg.StrOpt(
         'vnf_request',

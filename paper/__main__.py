@@ -68,7 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _register(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument('--short', action='store_true',
-                        help='check that it works, without statistics')
+                        help='check that the experiment works; the results '
+                             'are no statistics')
     if name in ('fig8-sip', 'containers', 'chance'):
         parser.set_defaults(server='group')
     else:

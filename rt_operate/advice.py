@@ -105,13 +105,15 @@ class MeasuredLoad:
             raise exception.InvalidLoad(
                 name='number of unclear exchanges', value=self.unclear,
                 rule='the server speaks TLS, HTTP/2 or a protocol in which '
-                     'requests are not answered one after another, so '
-                     'nothing is known of its requests; there must be none')
+                     'requests are not answered one after another, so its '
+                     'requests cannot be measured; there must be no unclear '
+                     'exchange')
         if not self.requests:
             raise exception.InvalidLoad(
                 name='number of requests', value=0,
-                rule='the server answered none over TCP while it was '
-                     'watched; watch longer, or while it is used')
+                rule='the server answered no request over TCP while it was '
+                     'watched; watch longer, or at a time when the server is '
+                     'used')
         return planner.split(rt_load.Load(
             self.rate_hz, rt_load.US_PER_S / self.cpu_us), self.vcpus)
 
@@ -202,17 +204,18 @@ def _doubts(measured: MeasuredLoad, part: float) -> Iterator[str]:
                f'them above the percentile; watch longer.')
     spread = dispersion(measured.counts)
     if spread is not None and not _RANDOM[0] <= spread <= _RANDOM[1]:
-        yield (f'Requests do not come at random times, as the model has it: '
-               f'the variance of their number is {spread:.2f} of the mean, '
-               f'and not 1; ' + (
-                   'bursts need more.' if spread > 1
-                   else 'regular ones need less.'))
+        yield (f'Requests do not arrive at random times, as the model '
+               f'assumes: the variance of their number is {spread:.2f} of '
+               f'the mean instead of 1; ' + (
+                   'bursts need a larger reservation.' if spread > 1
+                   else 'regular requests need a smaller reservation.'))
     if measured.vcpus > 1:
-        yield (f'The server has {measured.vcpus} vCPUs; the requests are '
-               f'taken to be spread over them evenly.')
+        yield (f'The server has {measured.vcpus} vCPUs; the model assumes '
+               'that the requests are spread evenly over the vCPUs.')
     if measured.exhausted:
-        yield (f'The budget ran out {measured.exhausted} times meanwhile: '
-               f'clients that wait for answers would ask more with more.')
+        yield (f'The budget ran out {measured.exhausted} times while the '
+               'server was watched: clients that wait for answers would send '
+               'more requests if the server had a larger reservation.')
 
 
 def dispersion(counts: Sequence[int]) -> float | None:

@@ -21,7 +21,7 @@ _JUMP_NS = 100_000_000
 #: interval and this time, was disturbed.
 _LATE, _LATE_NS = 4, 1_000_000_000
 _NO_STEAL = ('the machine was never idle, but its hypervisor has reported no '
-             'steal, so what the hypervisor took cannot be seen')
+             'steal, so the CPU time that the hypervisor took cannot be seen')
 
 
 class Step(NamedTuple):

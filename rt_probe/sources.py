@@ -24,7 +24,7 @@ THROTTLING, SCHEDSTAT, STEAL, PRESSURE = (
 #: making the list is the most expensive step.
 _LISTED = 10
 _PART_OF_IT = ('steal is known only for the whole machine, and the probe '
-               'measures a part of it')
+               'measures a part of the machine')
 #: A reading that took longer than this is repeated, up to this many times in
 #: all.
 _SLOW_NS, _TRIES = 1_000_000, 3

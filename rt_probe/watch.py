@@ -23,8 +23,8 @@ from rt_probe import supply
 DEFAULT_PERIOD_NS = 100_000_000
 #: The time between two runs of the reference tasks.
 _SPEED_NS = 60_000_000_000
-_NOT_ITS_OWN = ('more than the limit of the group was counted, so the '
-                'counters are not those of the group')
+_NOT_ITS_OWN = ('the counters show more CPU time than the limit of the group '
+                'allows, so they do not count this group')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -47,7 +47,8 @@ class RTInterferenceWeigher(weights.BaseHostWeigher):
             LOG.info('RTInterferenceWeigher places servers with a reservation '
                      'as if they did not disturb each other, because '
                      '[nova_rt] interference_matrix_reserved is not set.  No '
-                     'matrix covers what servers lose at a network device.')
+                     'matrix covers the throughput that servers lose at a '
+                     'network device.')
 
     def weight_multiplier(self, host_state: Any) -> float:
         """Returns interference_weight_multiplier.

@@ -27,9 +27,10 @@ _PMEM = 'persistent memory was not tried with a CPU reservation'
 #: The rule of a conflict whose key is not known.
 BOUND = ('with this value Nova dedicates pCPUs to the server, but a CPU '
          'reservation takes shared pCPUs')
-ADVICE = 'remove it, or the reservation'
+ADVICE = 'remove this key, or the reservation'
 _MIXED = ('give only some of the vCPUs dedicated pCPUs (hw:cpu_policy=mixed '
-          'and hw:cpu_dedicated_mask): the others have the reservation; or '
+          'and hw:cpu_dedicated_mask): the other vCPUs then have the '
+          'reservation; or '
           + ADVICE)
 
 _DEDICATED_POLICY = 'dedicated'

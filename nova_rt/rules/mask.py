@@ -70,7 +70,8 @@ def _parse(value: Any, vcpus: int) -> set[int]:
         if last >= vcpus:
             raise _error(
                 value, f'the flavor has no vCPU {last}: its vCPUs are '
-                f'{cpulist.format_ids(range(vcpus))}', 'name only these')
+                f'{cpulist.format_ids(range(vcpus))}', 'name only vCPUs of '
+                                                       'the flavor')
         (excluded if match[1] else named).update(range(first, last + 1))
     return named - excluded
 

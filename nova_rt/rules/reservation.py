@@ -231,9 +231,10 @@ def from_flavor_and_hints(
     for key in () if values else (MASK_KEY, SMT_KEY):
         if key in extra_specs:
             raise _error(FLAVOR, key, extra_specs[key],
-                         'there is no reservation that it could be for',
+                         'the flavor and the hints ask for no reservation',
                          f'give {FLAVOR_PREFIX}{RUNTIME_KEY} and '
-                         f'{FLAVOR_PREFIX}{PERIOD_KEY}, too, or remove it')
+                         f'{FLAVOR_PREFIX}{PERIOD_KEY}, too, or remove this '
+                         'key')
     hint = next(iter(from_hints.values()), None)
     if limits is None or hint is None:
         return _combine(values, limits or _NO_LIMITS) if values else None
@@ -287,14 +288,15 @@ def _combine(values: Mapping[str, _Value], limits: Limits) -> Reservation:
 def _check_runtime(runtime: _Value, limits: Limits) -> None:
     if runtime.number < limits.min_runtime_us:
         raise runtime.error(
-            f'the shortest runtime here is {limits.min_runtime_us} us',
+            f'the shortest runtime in this cloud is {limits.min_runtime_us} '
+            'us',
             'give a longer runtime, and a longer period to keep the share')
 
 
 def _check_period(period: _Value, limits: Limits) -> None:
     if not limits.min_period_us <= period.number <= limits.max_period_us:
         raise period.error(
-            f'a period here must be {limits.min_period_us} to '
+            f'a period in this cloud must be {limits.min_period_us} to '
             f'{limits.max_period_us} us', 'give a period in that range')
 
 
@@ -356,7 +358,7 @@ def _ceiling(extra_specs: Mapping[str, Any],
     bandwidth = Reservation(from_flavor[RUNTIME_KEY].number,
                             from_flavor[PERIOD_KEY].number).bandwidth
     return _Ceiling(bandwidth, f'the share of {_exact(bandwidth)} of the '
-                    'flavor', 'a hint may only lower the share here')
+                    'flavor', 'in this cloud a hint may only lower the share')
 
 
 def hint_share(value: Any) -> int:

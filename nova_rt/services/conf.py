@@ -72,8 +72,8 @@ hints.  With ``none``, hints are refused on every flavor.
     cfg.BoolOpt(
         'hints_on_plain_flavors', default=False,
         help="""
-Whether a hint may ask for a reservation on a flavor that has none.  If true,
-any tenant can reserve up to ``max_share`` for each vCPU with any flavor whose
+Allows hints to ask for a reservation on a flavor that has none.  If true, any
+tenant can reserve up to ``max_share`` for each vCPU with any flavor whose
 extra spec ``hw:cpu.rt_hint_max_share`` does not forbid that.
 """),
     cfg.FloatOpt(
@@ -114,22 +114,22 @@ an aggregate.
     cfg.FloatOpt(
         'interference_weight_multiplier', default=10.0,
         help="""
-Multiplier of RTInterferenceWeigher (nova-scheduler): the weight of the
-throughput of one undisturbed server, where each of Nova's own weighers gives a
-host a weight of 0 to 1.  RTInterferenceWeigher weighs hosts only for servers
-with a type (``hw:cpu.vnf_type``).  If the value is 0, it does not weigh hosts.
-The aggregate metadata ``interference_weight_multiplier`` overrides this option
-for the hosts of an aggregate.
+Multiplier of RTInterferenceWeigher (nova-scheduler).  With a multiplier of 1,
+the throughput of one undisturbed server counts as much as the difference
+between the worst and the best host for one of Nova's own weighers.
+RTInterferenceWeigher weighs hosts only for servers with a type
+(``hw:cpu.vnf_type``).  If the value is 0, RTInterferenceWeigher does not weigh
+hosts.  The aggregate metadata ``interference_weight_multiplier`` overrides
+this option for the hosts of an aggregate.
 """),
     cfg.FloatOpt(
         'chr_weight_multiplier', default=1.0,
         help="""
 Multiplier of RTCHRWeigher (nova-scheduler).  For servers with a class
 (``hw:cpu.app_class``) and no reservation, RTCHRWeigher prefers hosts of
-containers that have few CPUs more than the server.  If the value is 0, it does
-not weigh hosts.
-The aggregate metadata ``chr_weight_multiplier`` overrides this option for the
-hosts of an aggregate.
+containers that have only a few CPUs more than the server.  If the value is 0,
+RTCHRWeigher does not weigh hosts.  The aggregate metadata
+``chr_weight_multiplier`` overrides this option for the hosts of an aggregate.
 """),
     cfg.StrOpt(
         'interference_matrix',
@@ -145,9 +145,9 @@ used, RTInterferenceWeigher does not weigh hosts.
         'interference_matrix_reserved',
         help="""
 Path of the file with the interference matrix for servers with a reservation
-(nova-scheduler).  If this option is unset, RTInterferenceWeigher knows nothing
-of what these servers lose beside others, says so in the log, and places them
-as if they lost nothing.
+(nova-scheduler).  If this option is unset, RTInterferenceWeigher does not know
+how much throughput these servers lose beside others.  It logs this, and places
+the servers as if they lost nothing.
 """),
 ]
 
@@ -156,9 +156,9 @@ COMPUTE_OPTS = [
         'hcbs_scheduler_available',
         default=defaults.HCBS_SCHEDULER_AVAILABLE,
         help="""
-Whether this compute node offers reservations (nova-compute).  If false, the
-node advertises a total ``rt_share`` of 0 and gets no new server with a
-reservation.  Servers that already run on the node keep their reservations.
+Offers reservations on this compute node (nova-compute).  If false, the node
+advertises a total ``rt_share`` of 0 and gets no new server with a reservation.
+Servers that already run on the node keep their reservations.
 """),
     cfg.FloatOpt(
         'cpu_cap', default=defaults.CPU_CAP, min=0.001, max=1.0,
@@ -179,7 +179,7 @@ room (nova-compute).  The value may be the name of any entry point of group
         'rt_cpus',
         help="""
 The pCPUs that reservations may use, for example ``2-15,^8`` (nova-compute).
-They must be among the CPUs that Nova gives to unpinned servers
+These pCPUs must be among the CPUs that Nova gives to unpinned servers
 (``[compute] cpu_shared_set``).  If this option is unset, reservations may use
 all CPUs that Nova gives to unpinned servers.
 """),
@@ -187,29 +187,31 @@ all CPUs that Nova gives to unpinned servers.
         'smt', default='ignore',
         choices=[
             ('ignore', 'each thread of a core is a pCPU like any other'),
-            ('prefer', 'reservations go first to cores that have none'),
+            ('prefer', 'a reservation goes first to cores without a '
+                       'reservation'),
             ('core', 'the reservations on all threads of a core together '
              'stay within cpu_cap')],
         help="""
 What the threads of one core (SMT, hyper-threads) mean for reservations
 (nova-compute).  A reservation is a share of the *time* of a thread, and a busy
-sibling makes the thread slower.  With ``core`` a host sells no more of a core
-than of one pCPU: with two threads in each core, half as much as with
-``ignore``.  Ordinary servers may still run on the sibling: take one thread of
-each core out of ``[compute] cpu_shared_set``, or switch SMT off, to rule that
-out, too.  Servers that already run keep their reservations when this option
-changes.
+sibling makes the thread slower.  With ``core`` a host offers no more of a core
+than of one pCPU: with two threads in each core, that is half as much as with
+``ignore``.  Servers without a reservation may still run on the sibling.  To
+prevent that, take one thread of each core out of ``[compute] cpu_shared_set``,
+or switch SMT off.  Servers that already run keep their reservations when this
+option changes.
 """),
     cfg.StrOpt(
         'kernel_interface',
         help="""
 The kernel interface by which reservations are enforced (nova-compute): the
 name of an entry point of group ``nova_rt.kernel``, or ``sched_deadline``.  If
-this option is unset, nova-compute probes the kernel at start and uses an
-interface that gives budgets to control groups if the kernel has one, else
-``sched_deadline``.  ``sched_deadline`` makes the vCPU threads of virtual
-machines SCHED_DEADLINE and keeps each vCPU thread on its pCPU where the kernel
-allows that.  With ``sched_deadline``, containers cannot have a reservation.
+this option is unset, nova-compute probes the kernel at its start.  It uses the
+interface by which the kernel gives budgets to control groups, or
+``sched_deadline`` if the kernel has no such interface.  ``sched_deadline``
+makes the vCPU threads of virtual machines SCHED_DEADLINE and keeps each vCPU
+thread on its pCPU where the kernel allows that.  With ``sched_deadline``,
+containers cannot have a reservation.
 """),
     cfg.StrOpt(
         'guest_policy', default=defaults.GUEST_POLICY,
@@ -237,29 +239,29 @@ every other real-time task that may run on the reserved pCPUs.
         min=1, max=99,
         help="""
 The highest real-time priority of a server (nova-compute).  Only mainline
-RT_GROUP_SCHED, which has no deadlines, uses this option.  There the server
-with the shorter period must have the higher priority, or servers on one pCPU
-take each other's share.  The periods of 1 ms to 4.2 s are spread over the
-priorities from ``guest_priority`` to ``guest_priority_max``.  With fewer
-priorities, more servers have the same priority and fewer servers fit on a
-pCPU.
+RT_GROUP_SCHED, which has no deadlines, uses this option.  On this kernel
+interface the server with the shorter period must have the higher priority, or
+servers on one pCPU take each other's share.  The periods of 1 ms to 4.2 s are
+spread over the priorities from ``guest_priority`` to ``guest_priority_max``.
+With fewer priorities, more servers have the same priority and fewer servers
+fit on a pCPU.
 """),
     cfg.ListOpt(
         'drop_capabilities', default=['sys_nice', 'sys_resource'],
         item_type=types.String(choices=_CAPABILITIES),
         help="""
 The capabilities that are taken from every container, with or without a
-reservation (nova-compute).  They are given by libvirt's names: in lower case,
-without ``cap_``.  With ``sys_nice``, root in a container could raise its
-real-time priority above the priority of its neighbours, or make itself
-SCHED_DEADLINE.  With ``sys_resource``, root in a container could raise its
-limit on real-time priorities (RLIMIT_RTPRIO).  Without these two capabilities,
-no process of a container can make itself real-time, raise its priority, use a
-negative nice value (``chrt``, ``CPUSchedulingPolicy=`` and ``Nice=`` of
-systemd), change the scheduling or the CPUs of processes of other users, or
-raise hard limits (``ulimit -H``).  If the list is empty, containers keep the
-capabilities that libvirt leaves them.  A container gets a changed value when
-the container is next started.
+reservation (nova-compute).  The list uses libvirt's names of capabilities: in
+lower case, without ``cap_``.  With ``sys_nice``, root in a container could
+raise its real-time priority above the priority of its neighbours, or make
+itself SCHED_DEADLINE.  With ``sys_resource``, root in a container could raise
+its limit on real-time priorities (RLIMIT_RTPRIO).  Without these two
+capabilities, no process of a container can make itself real-time, raise its
+priority, use a negative nice value (``chrt``, ``CPUSchedulingPolicy=`` and
+``Nice=`` of systemd), change the scheduling or the CPUs of processes of other
+users, or raise hard limits (``ulimit -H``).  If the list is empty, containers
+keep the capabilities that libvirt leaves them.  A container gets a changed
+value when the container is next started.
 """),
 ]
 

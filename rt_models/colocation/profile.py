@@ -134,7 +134,7 @@ class _Reader:
             raise self._bad(
                 'format', f'{yamlfile.shown(self._data["format"])} is not '
                 'the format of a profile' if 'format' in self._data
-                else 'it is missing', f'give {FORMAT}')
+                else 'the key is missing', f'give {FORMAT}')
         name = self._data.get('type')
         if not isinstance(name, str) or not workload.is_type(name):
             raise self._bad('type', 'the name of a type has 1 to 32 letters, '
@@ -171,7 +171,7 @@ class _Reader:
             *others, last = Namespace
             raise self._bad(
                 f'{where}.in', f'{yamlfile.shown(command["in"])} is not a '
-                'namespace' if 'in' in command else 'it is missing',
+                'namespace' if 'in' in command else 'the key is missing',
                 f'give {", ".join(others)} or {last}') from None
         words = command.get('run')
         if not isinstance(words, list) or not words:

@@ -48,7 +48,8 @@ class Records:
         for record in self.all:
             if record.setting != setting:
                 raise self._bad(
-                    f'they were measured {record.setting}, and not {setting}',
+                    f'the results were measured {record.setting}, and not '
+                    f'{setting}',
                     'give the same options again, or name another output')
 
     def of(self, target: str, competitor: str) -> list[float]:

@@ -53,9 +53,9 @@ class _Quantity:
     def broken_rule(self, value: Any) -> str:
         """Returns the rule that a value breaks; '' if it breaks none."""
         if value is _MISSING:
-            return 'it is missing'
+            return 'the key is missing'
         if value is None:
-            return 'it has no value'
+            return 'the key has no value'
         if isinstance(value, bool) or not isinstance(value, int | float):
             return f'{yamlfile.shown(value)} is not a number'
         if self.least is None:
@@ -114,7 +114,7 @@ class _Reader:
         if value not in words:
             raise self._bad(
                 key, f'{yamlfile.shown(value)} is not allowed'
-                if key in self._data else 'it is missing',
+                if key in self._data else 'the key is missing',
                 f'give {" or ".join(words)}')
         return str(value)
 
@@ -238,7 +238,7 @@ class _Reader:
         if type(value) is int and value >= 1:
             return value
         raise self._bad(
-            where, 'it is missing' if value is _MISSING
+            where, 'the key is missing' if value is _MISSING
             else f'{yamlfile.shown(value)} is not a whole number from 1 on',
             'give the number of runs, for example 5')
 

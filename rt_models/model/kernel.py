@@ -94,9 +94,9 @@ class Kernel:
         if period_us < self.shortest_period_us:
             raise exception.InvalidLoad(
                 name='period in us', value=period_us,
-                rule=f'with ticks of {self.tick_us} us, {self.rule} keeps no '
-                f'period below {self.shortest_period_us} us; give a longer '
-                'period')
+                rule=f'with ticks of {self.tick_us} us, {self.rule} cannot '
+                f'keep a period below {self.shortest_period_us} us; give a '
+                'longer period')
 
     def check(self, runtime_us: int, period_us: int) -> None:
         """Checks that the kernel keeps a reservation.

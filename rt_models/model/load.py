@@ -92,8 +92,8 @@ class Target:
         left = self.time_us - 2 * network.delay_us
         if left <= 0:
             raise exception.NoAnswer(
-                target=self, reason='the way there and back alone takes '
-                f'{2 * network.delay_us:g} us')
+                target=self, reason='the network alone takes '
+                f'{2 * network.delay_us:g} us in both directions')
         return left
 
 

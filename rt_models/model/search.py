@@ -40,7 +40,7 @@ def bounds_us(load: rt_load.Load, target: rt_load.Target, period_us: int,
     smallest = max(math.ceil(least), rt_reservation.MIN_RUNTIME_US)
     if smallest > largest:
         raise exception.NoAnswer(
-            target=target, reason='to serve these requests at all takes a '
+            target=target, reason='serving these requests at all needs a '
             f'share of {smallest / period_us:.3f}, and the largest share is '
             f'{largest / period_us:.3f}')
     return smallest, largest

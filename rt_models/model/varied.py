@@ -78,7 +78,7 @@ def plan(load: rt_load.Load, target: rt_load.Target, variation: float,
                if period >= kernel.shortest_period_us]
     found: list[rt_reservation.Reservation] = []
     refusal = exception.NoAnswer(
-        target=target, reason='the kernel keeps none of the periods')
+        target=target, reason='the kernel cannot keep any of the periods')
     for period_us in periods or [kernel.shortest_period_us]:
         try:
             found.append(rt_reservation.Reservation(

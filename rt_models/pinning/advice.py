@@ -136,13 +136,13 @@ def _size(question: PinningQuestion, placement: rules.CpuPlacement,
           host: topology.Host) -> HostSize:
     vcpus, fits = question.vcpus, question.vcpus <= host.pcpus
     notes = tuple(_notes(vcpus, placement, host)) if fits else (
-        f'It cannot take the server: it has {host.pcpus} pCPUs.',)
+        f'This host cannot take the server: the host has {host.pcpus} pCPUs.',)
     if question.vm or placement is not rules.CpuPlacement.SHARED or not fits:
         return HostSize(host, fits, None, '', notes)
     wanted = core_ratio.RANGES[question.app_class]
     least = -(-wanted.low * host.pcpus // 100)
     advice = ('' if core_ratio.percent(vcpus, host.pcpus) >= wanted.low else
-              f'give it {least} vCPUs, or take smaller hosts')
+              f'give the server {least} vCPUs, or take smaller hosts')
     return HostSize(host, fits, vcpus / host.pcpus, advice, notes)
 
 
@@ -157,14 +157,14 @@ def _notes(vcpus: int, placement: rules.CpuPlacement, host: topology.Host
                f'hw:numa_nodes={nodes}, or at most {host.in_socket} vCPUs.')
     elif vcpus > host.in_cache:
         yield (f'At most {host.in_cache} pCPUs share a last-level cache, so '
-               'data goes between the vCPUs by way of several caches.')
+               'data that vCPUs exchange passes through several caches.')
     if host.has_smt and own:
-        yield ('A vCPU gets a hardware thread: what runs on the other thread '
-               'of the core slows it down, but takes none of its CPU time.')
+        yield ('A vCPU gets a hardware thread: a task on the other thread of '
+               'the core slows the vCPU down, but takes none of its CPU time.')
     if len(host.kinds) > 1 and own:
-        yield ('Its kinds of cores differ in speed, and CPU time does not: '
-               'name the CPUs of one kind in [compute] cpu_dedicated_set or '
-               'cpu_shared_set.')
+        yield ('The kinds of cores of this host differ in speed, but a server '
+               'gets CPU time on either kind: name the CPUs of one kind in '
+               '[compute] cpu_dedicated_set or cpu_shared_set.')
         if vcpus > host.kinds[0]:
             yield (f'Only {host.kinds[0]} pCPUs are of the fastest kind.')
 

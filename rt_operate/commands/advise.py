@@ -134,7 +134,8 @@ def _lines(measured: rt_advice.MeasuredLoad,
                  f'{advice.promised_us / _US_PER_MS:.3f} ms.')
     has = measured.reservation
     if advice.met and has and has.share < advice.wanted.share:
-        lines.append('The server has less than that and meets the target '
-                     'beside what runs there now; the advice holds beside '
-                     'any other servers.')
+        lines.append('The server meets the target with a smaller reservation, '
+                     'beside the servers that share its pCPUs now; with the '
+                     'advised reservation it meets the target beside any '
+                     'servers.')
     return [*lines, *advice.doubts]

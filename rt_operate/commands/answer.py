@@ -52,7 +52,7 @@ class Answer:
         predictions = {ALONE: self.alone,
                        f'at most, with {others}': self.bound}
         if self.beside is not None:
-            predictions['beside those named'] = self.beside
+            predictions['beside neighbours'] = self.beside
         return predictions
 
 

@@ -58,16 +58,17 @@ def _parser() -> argparse.ArgumentParser:
         'heal', help='repair allocations in Placement',
         description='Makes the allocations of servers in Placement equal to '
         'their claims, and removes the allocations of consumers that no '
-        'longer exist.  Without --apply only prints what it would change.',
+        'longer exist.  Without --apply, the command only prints what it '
+        'would change.',
         epilog='Exit status: 0 nothing is left to heal, 1 something is left '
         'to heal, 2 not everything could be checked, 3 wrong usage.'))
     _add_hint(commands.add_parser(
         'hint', help='show or change the hints of a server',
-        description='Shows the hints about its reservation that a server '
-        'was created with, or replaces them.  New hints take effect at the '
-        'next resize, migration or unshelve.',
-        epilog='Exit status: 0 the hints were shown or changed, 2 they could '
-        'not be, 3 wrong usage.'))
+        description='Shows the reservation hints that a server was created '
+        'with, or replaces these hints.  New hints take effect at the next '
+        'resize, migration or unshelve.',
+        epilog='Exit status: 0 the hints were shown or changed, 2 the hints '
+        'could not be shown or changed, 3 wrong usage.'))
     return parser
 
 
@@ -94,10 +95,10 @@ def _add_hint(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('server', metavar='UUID', help='the server')
     change = parser.add_mutually_exclusive_group()
     change.add_argument('--clear', action='store_true',
-                        help='remove all hints about its reservation')
+                        help='remove all reservation hints of the server')
     change.add_argument(
         '--set', metavar='KEY=VALUE', action='append', type=_pair,
-        help='replace all hints about its reservation by this one; may be '
+        help='replace all reservation hints of the server by this one; may be '
              'repeated')
     base.add_format(parser)
 

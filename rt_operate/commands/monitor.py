@@ -46,8 +46,8 @@ def register_top(commands: 'argparse._SubParsersAction[Any]') -> None:
     """Adds the subcommand ``top``."""
     parser = commands.add_parser(
         'top', help='the same as monitor, again and again',
-        description='Watches the servers of this host from outside until '
-                    'it is interrupted.  Needs root; changes nothing.',
+        description='Watches the servers of this host from outside until the '
+                    'command is interrupted.  Needs root; changes nothing.',
         epilog=EPILOG)
     add_seconds(parser, 2.0)
     add_by(parser)
@@ -76,8 +76,8 @@ def add_http(parser: argparse.ArgumentParser) -> None:
     """Adds the option ``--http``."""
     parser.add_argument(
         '--http', action='store_true',
-        help='read the HTTP/1 requests in clear text of servers with a '
-             'reservation: methods, paths and statuses; these are data of '
+        help='read the unencrypted HTTP/1 requests of servers with a '
+             'reservation (methods, paths and statuses); these are data of '
              'tenants')
 
 

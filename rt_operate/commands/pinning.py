@@ -22,7 +22,7 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         'pinning', help='advise whether to reserve, dedicate or share CPUs',
         description='Advises how a workload should get its CPUs, names the '
                     'rules behind the advice, and prints a flavor for it.',
-        epilog='Exit status: 0 done, 1 the numbers are not those of a server '
+        epilog='Exit status: 0 done, 1 the numbers do not describe a server '
                'or a host, 3 wrong usage.')
     parser.add_argument(
         '--app-class', required=True, metavar='CLASS',

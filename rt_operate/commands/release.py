@@ -32,10 +32,11 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     """Adds the subcommand ``release``."""
     parser = commands.add_parser(
         'release', help='take back the budgets of guests that have ended',
-        description='Takes back the budgets of groups in which no task is '
-                    'left, and the room above them, as nova-compute does in '
-                    'each audit.  Use it on a host on which nova-compute no '
-                    'longer runs.  Run it as root.',
+        description='Takes back the budgets of groups that have no task left, '
+                    'and the bandwidth that the groups above then hold beyond '
+                    'the groups below them, as nova-compute does in each '
+                    'audit. Use this command on a host on which nova-compute '
+                    'no longer runs. Run it as root.',
         epilog='Exit status: 0 done, 1 it is not known which guests have '
                'ended, or the kernel refused, 3 wrong usage.')
     parser.add_argument(

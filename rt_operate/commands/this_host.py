@@ -44,9 +44,9 @@ def _here() -> tuple[rt_kernel.Kernel, str]:
     name = view.detection.name
     if name is None:
         reason = (view.detection.trouble
-                  or 'it has no kernel interface for reservations')
+                  or 'the kernel has no interface for reservations')
         return rt_kernel.CBS, (
-            f'This host does not tell how it would enforce reservations '
+            'It is not known how this host would enforce reservations '
             f'({reason}), so the answer is for {rt_kernel.CBS}.')
     if name == rt_kernel.Rule.RT_GROUP_SCHED:
         return _with_tick(rt_kernel.Rule.RT_GROUP_SCHED), ''
@@ -54,8 +54,8 @@ def _here() -> tuple[rt_kernel.Kernel, str]:
     fine = ticks.high_resolution(view.host)
     if fine is None:
         return rt_kernel.CBS, (
-            'This host does not tell whether HRTICK is on, so the answer is '
-            f'for {rt_kernel.CBS}.')
+            'It is not known whether HRTICK is on, so the answer is for '
+            f'{rt_kernel.CBS}.')
     if fine:
         return rt_kernel.CBS, ''
     return _with_tick(rt_kernel.Rule.SCHED_DEADLINE), ''

@@ -47,20 +47,22 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     parser = commands.add_parser(
         'conformance', help='try on a spare host whether its kernel keeps '
                             'its promises',
-        description='Reserves, resizes, overloads, moves and releases busy '
-                    'tasks of its own, and compares what they get with what '
-                    'the kernel interface promises.  ' + _WARNING.replace(
+        description='Starts busy tasks, and reserves CPU time for them. '
+                    'Resizes, overloads, moves and releases these '
+                    'reservations, and compares the CPU time that the tasks '
+                    'get with the promises of the kernel '
+                    'interface.  ' + _WARNING.replace(
                         '\n', ' '),
         epilog='Exit status: 0 every promise is kept (or the interface is '
-               'known not to make it), 1 a promise is broken or could not be '
-               'tried, 3 wrong usage.')
+               'known not to make this promise), 1 a promise is broken or '
+               'could not be tried, 3 wrong usage.')
     base.add_format(parser)
     parser.add_argument(_FLAG, action='store_true', dest='consent',
                         help='confirm that this host may crash')
     parser.add_argument(
         '--sched-deadline', action='store_true',
-        help='try SCHED_DEADLINE threads, which vCPUs of virtual machines '
-             'are, even if the kernel has budgets for groups')
+        help='try SCHED_DEADLINE threads, as for the vCPUs of virtual '
+             'machines, even if the kernel has budgets for groups')
     parser.add_argument('--case', action='append', choices=tuple(cases.CASES),
                         help='try only this case; may be repeated')
     parser.add_argument(

@@ -141,7 +141,8 @@ def check_spare(needed_ppm: int, ppm: int) -> None:
         raise exception.KernelError(
             interface=deadline.NAME, group='/',
             reason=f'threads are SCHED_DEADLINE ({", ".join(threads[:3])}), '
-                   f'so this host has guests; use a spare host, or end them')
+                   'so this host has guests; use a spare host, or end the '
+                   'guests')
     if ppm < needed_ppm:
         raise exception.KernelError(
             interface=deadline.NAME, group='/',

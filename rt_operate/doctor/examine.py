@@ -53,6 +53,7 @@ def _guarded(name: str, check: doctor_view.Check, view: doctor_view.View
         # An operator in trouble has no use for a traceback, whatever the
         # error is.
         yield findings.problem(
-            name, f'This could not be checked: {findings.reason(error)}.',
+            name, 'This check could not be completed: '
+                  f'{findings.reason(error)}.',
             'Look at the file or value that the message names; if it is '
             'correct, report a bug.')

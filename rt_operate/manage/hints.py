@@ -43,7 +43,7 @@ def change(instance: Any, hints: Mapping[str, Any]) -> None:
     :raises InvalidReservation: when the hints are not valid with the flavor
         or the image of the server
     :raises CannotChangeHints: when the server could not be started any more
-        with these hints, or when Nova is at work on it
+        with these hints, or when Nova is working on the server
     """
     values = {key: value.number
               for key, value in reservation.hint_values(hints).items()}
@@ -60,7 +60,7 @@ def change(instance: Any, hints: Mapping[str, Any]) -> None:
         # under way.
         instance.save(expected_task_state=[None])
     except nova_exception.UnexpectedTaskStateError:
-        raise _refused(instance, 'Nova is at work on it') from None
+        raise _refused(instance, 'Nova is working on the server') from None
     _store(instance, values)
 
 

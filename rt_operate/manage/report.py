@@ -135,8 +135,8 @@ def _counts(result: Report) -> str:
         parts.append(_some(len(result.suspects), 'flavor') + ' to look at')
     if result.moving:
         parts.append(
-            _some(len(result.moving), 'server') + ' left out: Nova is at '
-            'work on ' + ('it' if len(result.moving) == 1 else 'them'))
+            _some(len(result.moving), 'server') + ' left out because Nova is '
+            'working on ' + ('it' if len(result.moving) == 1 else 'them'))
     return ', '.join(parts) + '.'
 
 

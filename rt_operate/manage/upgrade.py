@@ -69,7 +69,7 @@ def _guarded(check: _Check) -> _Check:
         try:
             return check(self)
         except errors.ERRORS as error:
-            return Result(Code.FAILURE, f'This could not be checked: '
+            return Result(Code.FAILURE, 'This check could not be completed: '
                                         f'{errors.sentence(error)}.')
     return guarded
 

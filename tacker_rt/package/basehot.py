@@ -214,4 +214,4 @@ def _check_literal(place: problem.Place, vdu: descriptor.Vdu, key: str,
                   'add the reservation to the VNFD, or remove the hint here')
     elif isinstance(wanted, int) and wanted != number:
         place.add(key, value, f'the VNFD says {wanted}',
-                  'remove the hint here; tacker_rt sets it')
+                  'remove the hint here; tacker_rt sets the hint')

@@ -76,8 +76,8 @@ def check(place: problem.Place, specs: Mapping[str, str], hints: Any,
                   f'set {reservation.MASK_KEY} in that flavor, and remove '
                   f'the key')
     elif not hints:
-        place.add(statements.MASK, value, 'the VDU has no reservation that '
-                  'the mask could be for', 'give both '
+        place.add(statements.MASK, value, 'the VDU has a mask but no '
+                  'reservation', 'give both '
                   + ' and '.join(reservation.KEYS) + ', or remove the key')
     elif carrier and carrier.carrier is statements.Carrier.HINTS:
         (carrier.place or place).add(

@@ -56,6 +56,6 @@ def read(place: problem.Place, properties: dict[Any, Any],
             place.add(name, value, error.kwargs['rule'],
                       error.kwargs['advice'])
     if not hints and len(place.found) == before:
-        place.say('the policy says nothing',
+        place.say('the policy sets nothing',
                   'give ' + ' or '.join(_PROPERTIES))
     return hints if len(place.found) == before else None

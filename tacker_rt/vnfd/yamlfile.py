@@ -124,8 +124,8 @@ class _Check:
         strange = spaces.strange(text, self._scalars)
         if strange:
             line, character = strange
-            raise _Refused(line, f'{character} stands outside of quotes, '
-                           'which other readers of YAML refuse',
+            raise _Refused(line, f'{character} is outside of quotes, and '
+                           'other readers of YAML refuse that',
                            'write spaces instead')
 
     def size(self, node: yaml.Node) -> int:
@@ -134,8 +134,8 @@ class _Check:
         if counted is not None:
             return counted
         if id(node) in self._open:
-            raise _Refused(node.start_mark.line, 'an alias stands within '
-                           'the value that it names', 'write the value out')
+            raise _Refused(node.start_mark.line, 'an alias is inside the '
+                           'value that it refers to', 'write the value out')
         self._open.add(id(node))
         size = 1 + sum(map(self.size, self._inner(node)))
         self._open.remove(id(node))

@@ -97,7 +97,7 @@ class ReservedContainerTestCase(base.CloudTestCase):
         for specs, words in (
                 ({'runtime': 300_000}, 'more than the period of 200000'),
                 ({'period': 5_000_000},
-                 'a period here must be 1000 to 1000000'),
+                 'a period in this cloud must be 1000 to 1000000'),
                 ({'hw:cpu_policy': 'dedicated'}, 'shared pCPUs')):
             error = self.assertRaises(
                 exceptions.BadRequestException, self.flavor, **specs)

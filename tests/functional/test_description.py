@@ -82,8 +82,9 @@ class DescriptionTest(operations.TestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nova.tests.fixtures.libvirt.Domain.setMetadata', self.refuse))
         self.changed(server)
-        self.assertIn(f'Monitoring has old addresses of server '
-                      f'{server["id"]}: it is busy', self.stdlog.logger.output)
+        self.assertIn('nova-rt-monitor does not know the new addresses of '
+                      f'server {server["id"]}: it is '
+                      'busy', self.stdlog.logger.output)
         self.assert_invariants()
 
     def test_no_guest_to_tell_of(self) -> None:
@@ -96,7 +97,7 @@ class DescriptionTest(operations.TestCase):
         connection = self.driver._host.get_connection()
         connection.lookupByUUIDString(server['id']).undefine()
         self.changed(server)
-        self.assertNotIn('Monitoring has old addresses',
+        self.assertNotIn('nova-rt-monitor does not know the new addresses',
                          self.stdlog.logger.output)
 
     def refuse(self, *args: Any) -> None:

@@ -83,7 +83,7 @@ class EighthTest(test_manage.ManageTestCase):
         self.assertIn('OK F8 guarantee: cpu.guarantee',
                       found['kernel.interface'])
         for name, text in found.items():
-            self.assertNotIn('could not be checked', text, name)
+            self.assertNotIn('could not be completed', text, name)
             self.assertNotIn('cpu.rt', text, name)
 
     def test_check_finds_what_is_lost(self) -> None:

@@ -37,7 +37,7 @@ class DefaultTest(operations.TestCase):
     def test_create(self) -> None:
         plain = self.rt_flavor(None, None)
         self.assert_refused(PLAIN, plain, HINTS)
-        self.assert_refused('a hint may only lower the share here',
+        self.assert_refused('in this cloud a hint may only lower the share',
                             self.flavor(100), HINTS)
         own = self.rt_flavor(None, None, **{
             reservation.HINT_SHARE_KEY.replace(':', '__'): '0.2'})
@@ -78,7 +78,7 @@ class DefaultTest(operations.TestCase):
         said = self.refused(
             server, 'resize', {'flavorRef': self.flavor(100)})
         self.assertIn('400', said)
-        self.assertIn('a hint may only lower the share here', said)
+        self.assertIn('in this cloud a hint may only lower the share', said)
         self.assertEqual('ACTIVE', self.api.get_server(
             server['id'])['status'])
 

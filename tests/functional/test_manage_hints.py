@@ -83,6 +83,6 @@ class HintTest(test_manage.ManageTestCase):
         instance = self.instance(server)
         instance.task_state = 'resize_prep'
         instance.save()
-        self.refused('Nova is at work on it', uuid, '--clear')
+        self.refused('Nova is working on the server', uuid, '--clear')
         self.assertIn(f'hints: {base.HINT_RUNTIME}=20000',
                       self.hint(server))

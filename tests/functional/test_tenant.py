@@ -56,7 +56,8 @@ class StrangerTest(TenantCase):
         self.assert_refused(
             404, 'Item not found',
             self.member('stranger').post_server_action, server['id'], body)
-        self.assert_refused(400, 'a hint may only lower the share here',
+        self.assert_refused(400, 'in this cloud a hint may only lower the '
+                                 'share',
                             self.api.post_server_action, server['id'], body)
 
 

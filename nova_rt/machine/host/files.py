@@ -21,10 +21,10 @@ _CHUNK = 1 << 20
 def why(error: OSError) -> str:
     """Returns a clause that says why a file of the kernel cannot be read."""
     return {
-        errno.EPERM: 'the kernel refuses to show it (EPERM), as a '
+        errno.EPERM: 'the kernel refuses to show this file (EPERM), as a '
                      'locked-down kernel does',
-        errno.EACCES: 'only root may read it (EACCES)',
-        errno.ENOENT: 'it does not exist',
+        errno.EACCES: 'only root may read this file (EACCES)',
+        errno.ENOENT: 'this file does not exist',
     }.get(error.errno or 0, error.strerror or str(error))
 
 
@@ -189,4 +189,5 @@ class Host:
 
 
 def _untouched(path: str) -> OSError:
-    return OSError(errno.EROFS, 'files of the host are only read here', path)
+    return OSError(errno.EROFS, 'this command only reads files of the '
+                                'host', path)

@@ -50,20 +50,21 @@ def trouble(host: host_files.Host) -> str:
     except OSError as error:
         return f'{error.filename}: {host_files.why(error)}'
     except (ValueError, IndexError) as error:
-        return f'that cannot be checked: {exception.clause(error)}'
+        return f'the check failed: {exception.clause(error)}'
 
 
 def _of_tasks(host: host_files.Host) -> str:
     if not _is_own_proc(host):
-        return ('/proc is that of another PID namespace than its own (mount '
-                'a /proc in the PID namespace of the host)')
+        return ('/proc belongs to another PID namespace than the process '
+                '(mount a /proc in the PID namespace of the host)')
     try:
         kthreadd = proc.task(host, KTHREADD)
     except (FileNotFoundError, PermissionError):
         kthreadd = None
     if kthreadd is None or not kthreadd.kernel:
-        return ('/proc shows no thread of the kernel, as in a PID namespace '
-                'of its own (containers: pid_mode host) or behind hidepid')
+        return ('/proc shows no kernel thread, so the process has a PID '
+                'namespace of its own (containers: set pid_mode host), or '
+                '/proc is mounted with hidepid')
     return ''
 
 
@@ -80,14 +81,14 @@ def _of_groups(host: host_files.Host) -> str:
     mounts = _mounts(host)
     for controller, group in _roots(host):
         if group != '/' and not _beside_libvirt(host):
-            return ('it has a cgroup namespace of its own (containers: '
-                    'cgroupns_mode host)')
+            return ('the process has a cgroup namespace of its own '
+                    '(containers: set cgroupns_mode host)')
         name = f'controller {controller}' if controller else 'version 2'
         point, root = mounts.get(controller, ('', ''))
         if host.optional(posixpath.join(point, 'cgroup.procs')) is None:
             return f'cgroup {name} is not mounted here ({_ADVICE})'
         if root != '/':
-            return (f'{point} is only the part {root} of cgroup {name} '
+            return (f'{point} shows only the part {root} of cgroup {name} '
                     f'({_ADVICE})')
     return ''
 

@@ -155,9 +155,9 @@ class Pins:
         group = self._tasks.cpuset_group_of(thread)
         if not posixpath.basename(group).startswith(kind):
             raise LookupError(
-                f'it is in the cpuset {group}, not in a cpuset of libvirt '
-                f'for {kind}; let libvirt manage cpusets '
-                f'(cgroup_controllers in qemu.conf)')
+                f'the thread is in the cpuset {group}, not in a cpuset of '
+                f'libvirt for {kind}; let libvirt manage cpusets '
+                '(cgroup_controllers in qemu.conf)')
         return group
 
 

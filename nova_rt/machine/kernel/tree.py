@@ -370,12 +370,12 @@ class TreeInterface(base.KernelInterface):
             rule = 'a runtime cannot exceed its period'
         elif not self.replicated and not set(budget.runtime_us) <= set(
                 self._cpus):
-            rule = f'the host has the CPUs {cpulist.format_ids(self._cpus)}'
+            rule = f'the CPUs of the host are {cpulist.format_ids(self._cpus)}'
         if rule:
             raise exception.KernelError(
                 interface=self.name, group=group,
-                reason=f'it cannot hold {dict(budget.runtime_us)} us every '
-                       f'{budget.period_us} us: {rule}')
+                reason=f'the group cannot hold {dict(budget.runtime_us)} us '
+                       f'every {budget.period_us} us: {rule}')
 
     def _path(self, group: str) -> str:
         return posixpath.join(self._root, group.strip('/')).rstrip('/')

@@ -24,9 +24,9 @@ def register() -> list[base.ExtraSpecValidator]:
         base.ExtraSpecValidator(
             name=reservation.FLAVOR_PREFIX + reservation.RUNTIME_KEY,
             description=(
-                'The CPU time, in microseconds, reserved for each vCPU of '
-                'the server in every ``hw:cpu.rt_period_us``. It is at most '
-                'the period.'),
+                'The CPU time, in microseconds, that each vCPU of the server '
+                'gets in every period (``hw:cpu.rt_period_us``). The runtime '
+                'is at most the period.'),
             value={'type': int, 'min': reservation.MIN_RUNTIME_US,
                    'max': reservation.MAX_PERIOD_US}),
         base.ExtraSpecValidator(
@@ -46,18 +46,18 @@ def register() -> list[base.ExtraSpecValidator]:
         base.ExtraSpecValidator(
             name=reservation.MASK_KEY,
             description=(
-                'The vCPUs that the CPU reservation of the flavor is for, '
-                'for example ``^0`` for every vCPU but the first one, or '
-                '``1-3``. The other vCPUs are ordinary. Without this extra '
-                'spec the reservation is for every vCPU.'),
+                'The vCPUs that the CPU reservation of the flavor is for, for '
+                'example ``^0`` for every vCPU but the first one, or ``1-3``. '
+                'The other vCPUs have no reservation. Without this extra spec '
+                'the reservation is for every vCPU.'),
             value={'type': str, 'pattern': mask.PATTERN}),
         base.ExtraSpecValidator(
             name=reservation.SMT_KEY,
             description=(
                 'With ``core``, servers with the CPU reservation of the '
-                'flavor only go to hosts where the reservations on all '
-                'threads of a core count as one sum, or where cores have '
-                'one thread.'),
+                'flavor only go to hosts that count the reservations on all '
+                'threads of a core as one sum, or whose cores have one '
+                'thread.'),
             value={'type': str, 'enum': [*map(str, smt.VALUES)]}),
         base.ExtraSpecValidator(
             name=reservation.FLAVOR_PREFIX + workload.TYPE_KEY,
@@ -69,9 +69,9 @@ def register() -> list[base.ExtraSpecValidator]:
         base.ExtraSpecValidator(
             name=reservation.FLAVOR_PREFIX + workload.CLASS_KEY,
             description=(
-                'How the server uses its CPUs. nova-scheduler prefers hosts '
-                'whose size suits the class if the server has no '
-                'reservation.'),
+                'How the server uses its CPUs. If the server has no '
+                'reservation, nova-scheduler prefers hosts whose size suits '
+                'the class.'),
             value={'type': str, 'enum': [
                 str(app_class) for app_class in workload.AppClass]}),
     ]

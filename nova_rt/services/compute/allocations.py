@@ -33,7 +33,7 @@ def by_consumer(client: Any, context: Any, provider: str
             context, provider)
     except (exception.ResourceProviderAllocationRetrievalFailed,
             ks_exceptions.ClientException) as error:
-        LOG.debug('Placement does not tell the allocations: %s', str(error))
+        LOG.debug('Cannot read the allocations in Placement: %s', str(error))
         return None
     return dict(answer.allocations)
 

@@ -32,12 +32,14 @@ LACKS = {
     hostmap.NUMA:
         'the server has a NUMA topology, but this host keeps no vCPU on the '
         'pCPU of its claim, or its servers are containers; use hosts with '
-        'virtual machines whose vCPUs are pinned (nova-rt doctor says '
-        'which), or a flavor without NUMA cells and page size',
+        'virtual machines whose vCPUs are pinned (nova-rt doctor shows '
+        'whether a host pins them), or a flavor without NUMA cells and page '
+        'size',
     hostmap.CORE:
-        f'the flavor wants the threads of a core to count as one '
-        f'({reservation.SMT_KEY}=core), but they do not here; set [nova_rt] '
-        f'smt = core on hosts for such servers, or use another flavor'}
+        'the flavor wants the threads of a core to count as one '
+        f'({reservation.SMT_KEY}=core), but on this host they do not; set '
+        '[nova_rt] smt = core on hosts for such servers, or use another '
+        'flavor'}
 
 
 class CapacitySource(Protocol):
@@ -114,13 +116,13 @@ class HostCapacity:
         """
         shortest_us = self.empty.min_runtime_us
         if wanted.runtime_us < shortest_us:
-            return (f'this kernel can keep no runtime below {shortest_us} us '
-                    f'(its tick, or 100 us with HRTICK), but the server asks '
-                    f'for {wanted}')
+            return (f'this kernel cannot keep a runtime below {shortest_us} '
+                    'us (its tick, or 100 us with HRTICK), but the server '
+                    f'asks for {wanted}')
         rule = self.empty.rule
         if rule is not None and wanted.period_us < rule.min_period_us:
-            return (f'this kernel, with its tick of {self.tick_us} us, keeps '
-                    f'no period below {rule.min_period_us} us, but the '
+            return (f'this kernel, with its tick of {self.tick_us} us, cannot '
+                    f'keep a period below {rule.min_period_us} us, but the '
                     f'server asks for {wanted}')
         late = (f': {cpus.LATE}' if cpus.is_late(state, vcpus, wanted)
                 else '')

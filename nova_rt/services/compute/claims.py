@@ -89,8 +89,8 @@ class RTClaim:
         places = match['c'].split(',') if match else []
         if match is None or set(places) == {_NOWHERE}:
             raise exception.InvalidClaim(
-                identifier=identifier, reason='it is not of the form '
-                'that this version of nova-rt knows')
+                identifier=identifier, reason='this version of nova-rt does '
+                'not know the form of the claim')
         hints = zip(reservation.KEYS, (match['hr'], match['hp']), strict=True)
         return cls(
             match['uuid'], int(match['move']),

@@ -78,7 +78,7 @@ def read_note(instance: Any, flavor: Any) -> dict[str, Any] | None:
     except (TypeError, ValueError) as error:
         raise exception.InvalidReservation(
             source='note with the server', key=HINTS_KEY, value=text,
-            rule='it is not of the form that this version of nova-rt knows',
+            rule='this version of nova-rt does not know the form of the note',
             advice='run the version that wrote it on this host') from error
 
 

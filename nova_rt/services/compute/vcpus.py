@@ -46,7 +46,8 @@ def split(flavor: Any, topology: Any = None) -> Split:
             source=reservation.FLAVOR, key=reservation.MASK_KEY,
             value=repr(flavor.extra_specs.get(reservation.MASK_KEY)),
             rule='every vCPU that the reservation is for has a dedicated '
-            'pCPU', advice='name vCPUs that hw:cpu_dedicated_mask leaves')
+            'pCPU', advice='name vCPUs that hw:cpu_dedicated_mask leaves '
+                           'without a dedicated pCPU')
     needs = {hostmap.MASK: bool(unreserved),
              hostmap.NUMA: topology is not None,
              hostmap.CORE: smt.needs_core(flavor.extra_specs)}

@@ -68,7 +68,7 @@ class RefusalsTest(base.ReservationTest):
                           'This cloud lets hints raise a share.')
     def test_raised(self) -> None:
         self.refused_hints(
-            'a hint may only lower the share here',
+            'in this cloud a hint may only lower the share',
             self.rt_flavor(CONF.nova_rt.runtime_us),
             rt_runtime_us=str(CONF.nova_rt.larger_runtime_us))
 

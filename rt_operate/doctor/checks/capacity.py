@@ -62,7 +62,7 @@ def total(view: doctor_view.View) -> Iterator[findings.Finding]:
     if offer.trouble:
         yield findings.problem(
             name, f'Nothing can be reserved: {offer.trouble}.',
-            'Correct what the message names.')
+            'Correct the cause that this message names.')
         return
     if ppm is None:
         return
@@ -83,8 +83,8 @@ def total(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.problem(
             name, 'Nothing can be reserved: other groups or threads hold all '
             'of the bandwidth.',
-            'Take back what they do not need; capacity.others and '
-            'deadline.others name them.')
+            'Take back bandwidth that these groups or threads do not need; '
+            'capacity.others and deadline.others name them.')
 
 
 def of_each_pcpu(view: doctor_view.View) -> bool:
@@ -146,7 +146,7 @@ def others(view: doctor_view.View) -> Iterator[findings.Finding]:
                    view.groups.partition + '/')]
     if not holders:
         yield findings.ok('capacity.others',
-                          'No group besides that of the servers holds a '
+                          'No group besides the group of the servers holds a '
                           'share.')
         return
     text = findings.first_few([f'{group.path} {_shares(view, group)}'
@@ -158,9 +158,10 @@ def others(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def release(view: doctor_view.View, interface: base.KernelInterface) -> str:
     """Returns a remedy that takes the share of another group back."""
-    wait = (f', wait until {timers.PATH} no longer shows any dl_task_timer '
-            f'that it shows at that moment (the kernel may panic if the '
-            f'budget is set to zero earlier)' if interface.fragile else '')
+    wait = (f', note the dl_task_timer entries that {timers.PATH} then shows, '
+            'wait until all of these entries are gone (if the budget is set '
+            'to zero earlier, the kernel may '
+            'panic)' if interface.fragile else '')
     value = 'max 0' if interface.inherits else '0'
     return (f'If these groups should not hold a share, end their real-time '
             f'tasks{wait}, then write {value} to their '

@@ -18,10 +18,10 @@ def user_namespace(view: doctor_view.View) -> Iterator[findings.Finding]:
     unconfined = _those(view, _is_host_root)
     if unconfined:
         yield findings.warning(
-            name, f'Root is the root of the host in {_some(unconfined)}: it '
-            f'can mount the cgroup hierarchy and change any budget.',
+            name, f'In {_some(unconfined)}, root is the root of the host, and '
+            'can mount the cgroup hierarchy and change any budget.',
             'Set uid_maps and gid_maps in [libvirt] of nova.conf, restart '
-            'nova-compute, then reboot these servers (hard).')
+            'nova-compute, then hard-reboot these servers.')
     else:
         yield findings.ok(
             name, 'No container runs in the user namespace of the host.')
@@ -33,12 +33,11 @@ def capabilities(view: doctor_view.View) -> Iterator[findings.Finding]:
     unconfined = _those(view, _can_outrank)
     if unconfined:
         yield findings.warning(
-            name, f'Root can raise its priority above that of all servers '
-            f'in {_some(unconfined)}: it keeps CAP_SYS_NICE or '
-            f'CAP_SYS_RESOURCE, which are effective without a user '
-            f'namespace.',
+            name, f'In {_some(unconfined)}, root can raise its priority above '
+            'the priority of all servers, because root has CAP_SYS_NICE or '
+            'CAP_SYS_RESOURCE and no user namespace.',
             'Add sys_nice and sys_resource to [nova_rt] drop_capabilities, '
-            'restart nova-compute, then reboot these servers (hard).')
+            'restart nova-compute, then hard-reboot these servers.')
     else:
         yield findings.ok(
             name, 'No container can raise its priority by itself.')
@@ -50,10 +49,10 @@ def network(view: doctor_view.View) -> Iterator[findings.Finding]:
     sharing = _those(view, _shares_network)
     if sharing:
         yield findings.warning(
-            name, f'The network is that of the host in {_some(sharing)}: '
-            f'what listens on a loopback address of the host, such as '
-            f'nova-rt-monitor, answers them.',
-            'Reboot these servers (hard) by a nova-compute with nova-rt, '
+            name, f'In {_some(sharing)}, the network is the network of the '
+            'host: services that listen on a loopback address of the host, '
+            'such as nova-rt-monitor, can be reached from there.',
+            'Hard-reboot these servers with a nova-compute that has nova-rt, '
             'which gives each container a network of its own.')
     else:
         yield findings.ok(name, 'No container shares the network of the '

@@ -119,7 +119,7 @@ def polling(view: doctor_view.View) -> Iterator[findings.Finding]:
     else:
         yield findings.warning(
             name, f'KVM polls for up to {value} ns before a vCPU sleeps '
-            f'(halt_poll_ns), and the vCPU spends its runtime on it.',
+            '(halt_poll_ns), and the polling uses up runtime of the vCPU.',
             f'echo 0 > {_HALT_POLL}')
 
 

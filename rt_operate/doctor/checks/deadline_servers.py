@@ -54,7 +54,8 @@ def unseen(view: doctor_view.View, name: str, what: str, why: str
             'if the kernel is locked down, boot without '
             'lockdown=confidentiality.')
     return findings.ok(
-        name, f'{text}; reservations on this host do not depend on it.')
+        name, f'{text}; reservations on this host do not depend on this '
+              'value.')
 
 
 def blind(host: host_files.Host, path: str) -> str:
@@ -88,11 +89,11 @@ def _server(view: doctor_view.View, kind: str) -> findings.Finding:
     path = f'{_SERVERS}/{kind}'
     why = blind(view.host, path)
     if why:
-        return unseen(view, name, f'What the {kind} takes', why)
+        return unseen(view, name, f'The share of the {kind}', why)
     try:
         ppm = _taken(view.host, path)
     except OSError as error:
-        return unseen(view, name, f'What the {kind} takes',
+        return unseen(view, name, f'The share of the {kind}',
                       f'{error.filename}: {host_files.why(error)}')
     text = (f'The {kind} takes up to {findings.share(ppm)} of each pCPU'
             if ppm else f'There is no {kind}')

@@ -84,8 +84,8 @@ def turbo(view: doctor_view.View) -> Iterator[findings.Finding]:
         value = view.host.optional(path)
         if value == yes:
             yield findings.warning(
-                'hardware.turbo', 'Turbo is on: how much work is done in a '
-                'runtime depends on how busy the other pCPUs are.',
+                'hardware.turbo', 'Turbo is on: the amount of work that is '
+                'done in a runtime depends on how busy the other pCPUs are.',
                 f'echo {no} > {path}')
             return
         if value is not None:
@@ -120,9 +120,9 @@ def _bound(ids: list[int]) -> findings.Finding:
             f'to other pCPUs when somebody writes it again.',
             f'echo 1 > {_CPUS}/cpuN/online, then restart nova-compute.')
     return findings.ok(
-        name, 'All pCPUs are online.  Keep them online: on this kernel, '
-        'taking a pCPU offline does not end while a real-time task of a '
-        'server runs there.')
+        name, 'All pCPUs are online.  Keep them online: on this kernel, the '
+        'command that takes a pCPU offline does not end while a real-time '
+        'task of a server runs there.')
 
 
 CHECKS: dict[str, doctor_view.Check] = {

@@ -55,10 +55,10 @@ def threads(view: doctor_view.View) -> Iterator[findings.Finding]:
     names = findings.first_few([f'{interrupt.thread} {interrupt.name}'
                                 for interrupt in waiting])
     yield findings.problem(
-        THREADS, f'Interrupts are threads here (PREEMPT_RT or threadirqs), '
-        f'and every vCPU with a reservation runs before them.  These '
-        f'threads may run on the pCPUs {where} of reservations: {names}. A '
-        f'vCPU with 0.9 of a pCPU can delay them there for some 100 ms.',
+        THREADS, 'Interrupts are threads here (PREEMPT_RT or threadirqs), and '
+        'every vCPU with a reservation runs before them.  These threads may '
+        f'run on the pCPUs {where} of reservations: {names}. A vCPU with 0.9 '
+        'of a pCPU can delay such a thread for some 100 ms.',
         _move(waiting, free_cpus, where) if free_cpus else _leave_one(view))
 
 

@@ -47,7 +47,7 @@ def interface(view: doctor_view.View) -> Iterator[findings.Finding]:
     if detection.trouble:
         yield findings.problem(
             _ID, f'The kernel interface is not known: {detection.trouble}.',
-            'Correct what the message names, or set [nova_rt] '
+            'Correct the cause that this message names, or set [nova_rt] '
             'kernel_interface.')
     elif detection.deadline:
         why = ('forced by [nova_rt] kernel_interface'

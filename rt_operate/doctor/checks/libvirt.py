@@ -69,9 +69,9 @@ def systemd(view: doctor_view.View) -> Iterator[findings.Finding]:
     first = view.host.read(_PID_1)
     if first == 'systemd':
         yield findings.ok(
-            name, 'PID 1 is systemd: it gives its groups no budget, and a '
-            'group that it creates again has no budget until the next audit '
-            'of nova-compute.')
+            name, 'PID 1 is systemd, which gives groups no budget: a group '
+            'that systemd creates again has no budget until the next audit of '
+            'nova-compute.')
     else:
         yield findings.ok(
             name, f'PID 1 is {first}, not systemd: no other program creates '

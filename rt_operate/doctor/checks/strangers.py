@@ -36,7 +36,7 @@ def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
             'which of them the database has on another host.')
     else:
         yield findings.ok(
-            name, 'nova-compute has marked no guest with a reservation as '
+            name, 'nova-compute reports no guest with a reservation that is '
             "missing on this host in Nova's database.")
 
 

@@ -33,8 +33,8 @@ def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
             'audit.')
     else:
         yield findings.ok(
-            _ID, 'nova-compute has marked no guest as one that it could not '
-            'give its reservation.')
+            _ID, 'nova-compute reports no guest that runs without the '
+            'reservation of its server.')
 
 
 CHECKS: dict[str, doctor_view.Check] = {_ID: guests}

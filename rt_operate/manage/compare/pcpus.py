@@ -47,8 +47,8 @@ def _over(host: str, state: cpus.CpuBandwidth
         if state.rule is not None and not state.rule.holds(servers):
             yield snapshot.Difference(
                 'pcpu.unschedulable', host, '', f'pCPU {cpu} has '
-                f'{", ".join(map(str, servers))}', 'servers to all of which '
-                'the kernel can give their runtime in each of their periods',
+                f'{", ".join(map(str, servers))}', 'only servers that can all '
+                'get their runtime in each of their periods from the kernel',
                 remedies.LOWER)
     if state.replicated:
         if state.charged > state.cap:

@@ -122,8 +122,9 @@ def _inventories(host: snapshot.HostSnapshot) -> Iterator[snapshot.Difference]:
         if host.inventories:
             yield snapshot.Difference(
                 'inventory.stale', host.name, '', 'Placement has inventories '
-                'of its share, but the host publishes no map of its pCPUs',
-                'both or none', remedies.PLUGIN)
+                'of the share of the host, but the host publishes no map of '
+                'its pCPUs',
+                'both inventories and a map, or neither', remedies.PLUGIN)
         return
     state = host.published.state
     wanted = _offered(host.published)

@@ -99,7 +99,7 @@ def running_guests() -> list[tuple[str, int]]:
                 in connection.listAllDomains(
                     libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)]
     except (libvirt.libvirtError, OSError, ValueError) as error:
-        raise Unreadable(reason=f'libvirt does not tell which guests run: '
+        raise Unreadable(reason='libvirt cannot be asked which guests run: '
                          f'{error}') from error
 
 

@@ -129,7 +129,8 @@ def _changed(current: Mapping[str, Any], provider: str,
     if provider not in allocations:
         raise PlacementError(
             what=f'the provider {provider}',
-            reason='the consumer no longer holds anything there')
+            reason='the consumer no longer holds an allocation at this '
+                   'provider')
     resources = allocations[provider]['resources'] | dict(amounts)
     resources = {name: amount for name, amount in resources.items()
                  if amount}

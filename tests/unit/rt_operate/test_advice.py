@@ -110,10 +110,10 @@ class AdviceTest(unittest.TestCase):
                           cpu_parts_s=[0.009, 0.011] * 6).doubts
         self.assertIn('120 requests were seen', few[0])
         regular = self.advise(counts=[100] * 12).doubts
-        self.assertIn('regular ones need less', regular[0])
+        self.assertIn('need a smaller reservation', regular[0])
         bursts = self.advise(counts=[0, 200] * 6,
                              cpu_parts_s=[0.0, 0.2] * 6).doubts
-        self.assertIn('bursts need more', bursts[0])
+        self.assertIn('bursts need a larger reservation', bursts[0])
         self.assertIn('2 vCPUs', self.advise(vcpus=2).doubts[0])
         self.assertIn('ran out 7 times', self.advise(exhausted=7).doubts[0])
 

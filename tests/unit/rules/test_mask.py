@@ -80,8 +80,8 @@ class MaskTest(base.BaseTestCase):
                 ('0-3', 4, 'it names every vCPU of the flavor (4); remove '
                  'the key: without it the reservation is for every vCPU.'),
                 ('0', 1, 'it names every vCPU of the flavor (1)'),
-                ('1-4', 4, 'the flavor has no vCPU 4: its vCPUs are 0-3; '
-                 'name only these.'),
+                ('1-4', 4, 'the flavor has no vCPU 4: its vCPUs are 0-3; name '
+                 'only vCPUs of the flavor.'),
                 ('^7', 4, 'the flavor has no vCPU 7'),
                 ('3-1', 4, 'the range 3-1 ends before it begins; give'),
                 ('0-99999999999', 4, 'it is not a list of vCPUs; give'),

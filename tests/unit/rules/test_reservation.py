@@ -62,9 +62,9 @@ class MaskTest(base.BaseTestCase):
             exception.InvalidReservation, parse,
             {reservation.MASK_KEY: '^0'})
         self.assertEqual(
-            "Invalid flavor extra spec hw:cpu.rt_mask='^0': there is no "
-            'reservation that it could be for; give hw:cpu.rt_runtime_us '
-            'and hw:cpu.rt_period_us, too, or remove it.', str(error))
+            "Invalid flavor extra spec hw:cpu.rt_mask='^0': the flavor and "
+            'the hints ask for no reservation; give hw:cpu.rt_runtime_us '
+            'and hw:cpu.rt_period_us, too, or remove this key.', str(error))
 
 
 class ReservationTest(base.BaseTestCase):
@@ -383,11 +383,12 @@ class ValueTest(base.BaseTestCase):
 
     def test_limits_of_one(self):
         self.refused('Invalid VDU A cpu.rt_runtime_us=1: the shortest runtime '
-                     'here is 2 us; give a longer runtime, and a longer '
-                     'period to keep the share.',
+                     'in this cloud is 2 us; give a longer runtime, and a '
+                     'longer period to keep the share.',
                      reservation.parse, 'VDU A', RUNTIME, 1)
-        self.refused('Invalid VDU A cpu.rt_period_us=4194305: a period here '
-                     'must be 2 to 4194304 us; give a period in that range.',
+        self.refused('Invalid VDU A cpu.rt_period_us=4194305: a period in '
+                     'this cloud must be 2 to 4194304 us; give a period in '
+                     'that range.',
                      reservation.parse, 'VDU A', PERIOD, '4194305')
 
     def test_combine(self):

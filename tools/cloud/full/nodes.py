@@ -137,8 +137,8 @@ def _fill(pool: pathlib.Path, node: computes.Node) -> None:
     try:
         pool.write_text(f'{node.pool_us}\n')
     except OSError as error:
-        raise NoNode(f'cannot have {node.pool_us} us of each second, other '
-                     f'groups hold too much: {error}') from error
+        raise NoNode(f'cannot have {node.pool_us} us of each second, because '
+                     f'other groups hold too much: {error}') from error
 
 
 def _joined(node: computes.Node) -> list[str]:

@@ -238,9 +238,9 @@ def can_pin(fs: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
 
 
 _STARVES = ('the kernel gives the threads {} no CPU time while they are '
-            'SCHED_DEADLINE, because somebody changed them by hand; the '
-            'threads stay ordinary until a later audit of nova-compute '
-            'succeeds, or hard-reboot the server')
+            'SCHED_DEADLINE, because somebody changed them by hand; wait '
+            'until a later audit of nova-compute succeeds (until then the '
+            'threads are ordinary), or hard-reboot the server')
 _CONTAINERS = ('SCHED_DEADLINE is for the vCPU threads of virtual machines; '
                'a container needs a kernel with budgets for groups')
 
@@ -248,8 +248,9 @@ _CONTAINERS = ('SCHED_DEADLINE is for the vCPU threads of virtual machines; '
 def _hierarchy(fs: cgroup.CgroupFS) -> cgroup.Hierarchy:
     hierarchy = survey.hierarchy_of(fs)
     if hierarchy is None:
-        raise vcpus.error('/', 'the cgroup controller cpu, by which vCPU '
-                          'threads are found, is mounted nowhere; mount it')
+        raise vcpus.error('/', 'the cgroup controller cpu is not mounted, and '
+                          'nova-rt needs it to find vCPU threads; mount this '
+                          'controller')
     return hierarchy
 
 

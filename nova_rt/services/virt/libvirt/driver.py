@@ -168,7 +168,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             pass
         except Exception as error:
             # Only monitoring uses the description.
-            LOG.warning('Monitoring has old addresses of server %s: %s',
+            LOG.warning('nova-rt-monitor does not know the new addresses of '
+                        'server %s: %s',
                         instance.uuid, str(error))
 
     # The following methods are for the tracker.

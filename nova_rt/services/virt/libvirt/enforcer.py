@@ -308,7 +308,7 @@ class GroupEnforcer(Enforcer):
         if not self._has(group, budget):
             raise exception.KernelError(
                 interface=self.name, group=group,
-                reason=f'it reads back {self._interface.read(group)} '
+                reason=f'the group reads back {self._interface.read(group)} '
                        f'instead of {budget}')
 
     def _has(self, group: str, wanted: base.Budget) -> bool:

@@ -90,7 +90,8 @@ class Reconciler:
         left = len(self._failed)
         if self._corrected or left != self._left:
             LOG.warning('Servers whose CPU reservation this audit corrected: '
-                        '%d; servers that are still without theirs: %d.',
+                        '%d; servers that are still without their '
+                        'reservation: %d.',
                         self._corrected, left)
         self._left = left
 

@@ -61,8 +61,8 @@ class Reservations:
         ) or claims.instance_claim(instance)
         if claim is None and request.reservation_of(instance) is not None:
             raise exception.ReservationNotApplied(
-                uuid=uuid, reason='it asks for a CPU reservation but holds '
-                'no claim; resize or migrate the server')
+                uuid=uuid, reason='the server asks for a CPU reservation but '
+                'holds no claim; resize or migrate the server')
         return claim
 
     def known(self, uuid: str) -> claims.RTClaim | None:
@@ -179,7 +179,8 @@ class Reservations:
             if self.enforcer is not None:
                 self.enforcer.settle()
         except exception.KernelError as error:
-            LOG.info('The next audit releases a budget that is left: %s',
+            LOG.info('Cannot take back what an ended guest left in the groups '
+                     'above it; the next audit tries again: %s',
                      str(error))
 
     # The following methods know the guests.

@@ -35,7 +35,7 @@ class TroubleTest(base.DoctorTest):
 
     def test_proc_of_another_namespace(self) -> None:
         text = self.trouble(V2, status='Name:\tx\nNSpid:\t70\t1')
-        self.assertIn('/proc is that of another PID namespace', text)
+        self.assertIn('/proc belongs to another PID namespace', text)
 
     def test_no_kernel_threads(self) -> None:
         for files in (base.process(2, 'bash'), {
@@ -96,7 +96,7 @@ class TroubleTest(base.DoctorTest):
                      'cgroup2 none rw',
                      '1 1 0:3 /.. /sys/fs/cgroup rw - cgroup2 none rw'):
             text = self.trouble(V2, mountinfo=line)
-            self.assertIn('/sys/fs/cgroup is only the part', text)
+            self.assertIn('/sys/fs/cgroup shows only the part', text)
 
     def test_what_was_mounted_last_counts(self) -> None:
         first = '30 20 0:3 / /sys/fs/cgroup rw - cgroup2 none rw'

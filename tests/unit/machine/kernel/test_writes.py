@@ -103,7 +103,7 @@ class SyntaxTest(testscenarios.WithScenarios, base.KernelTest):
                 (20_000, 10_000, (1, 3)), (0, 10_000, (1, 3)),
                 (1_000, 4_194_305, (1, 3)), (1, 0, (1, 3))):
             with self.assertRaisesRegex(
-                    exception.KernelError, f'{LEAF}: it cannot hold'):
+                    exception.KernelError, f'{LEAF}: the group cannot hold'):
                 self.interface.reserve(
                     {LEAF: base.budget(runtime, period, *cpus)})
         for budget in (base.budget(1_000, 10_000, 4),

@@ -70,7 +70,8 @@ class CampaignTest(base.BaseTestCase):
         self._fill(1)
         error = self.assertRaises(
             exception.InvalidMatrix, self._open, trial.Setting((1, 1)))
-        self.assertIn('they were measured 30000/100000 us on 1 and 1 for 4 '
+        self.assertIn('the results were measured 30000/100000 us on 1 '
+                      'and 1 for 4 '
                       's, and not shared on 1 and 1 for 4 s; give the same '
                       'options', str(error))
         (self.folder / 'x.csv').write_text('a,b\n')

@@ -64,7 +64,8 @@ class ProfileTest(base.BaseTestCase):
         ('start: [{in: space, run: [x]}]',
          "start[0].in: 'space' is not a namespace; give client, function or "
          'server.'),
-        ('start: [{run: [x]}]', 'start[0].in: it is missing; give client'),
+        ('start: [{run: [x]}]', 'start[0].in: the key is missing; give '
+         'client'),
         ('start: [{in: server, run: x}]', 'start[0].run: this is not a list'),
         ('start: [{in: server, run: [1]}]', 'start[0].run: this is not text'),
         ('start: x', 'start: this is not a list'),

@@ -135,7 +135,8 @@ class BadTest(FileTest):
     @ddt.data(
         ('format', 'x', "format: 'x' is not allowed; give "
          'nova-rt-interference/1.'),
-        ('metric', None, 'metric: it is missing; give normalised-throughput '
+        ('metric', None, 'metric: the key is missing; give '
+         'normalised-throughput '
          'or work-per-cpu-second.'),
         ('applies_to', 'all', "applies_to: 'all' is not allowed; give shared "
          'or reserved.'),
@@ -163,7 +164,7 @@ class BadTest(FileTest):
          f'{_THROUGHPUT}.'),
         ('cells.a.b', True, "cells.a.b: 'true' is not a number; "
          f'{_THROUGHPUT}.'),
-        ('cells.a', {'a': None, 'b': 1}, 'cells.a.a: it has no value; '
+        ('cells.a', {'a': None, 'b': 1}, 'cells.a.a: the key has no value; '
          f'{_THROUGHPUT}.'),
         ('row_means', {'a': 0.844}, 'row_means.a: it is 0.8440, but the mean '
          'of cells.a is 0.8500; correct one of them, so that they differ by '
@@ -180,7 +181,8 @@ class BadTest(FileTest):
          'types; use a, b.'),
         ('stdev', {'default': -1}, 'stdev.default: -1 is not from 0 to 1.2; '
          'give the standard deviation of a cell, for example 0.05.'),
-        ('measured', {'a': {'b': {'cv': 0}}}, 'measured.a.b.n: it is missing; '
+        ('measured', {'a': {'b': {'cv': 0}}},
+         'measured.a.b.n: the key is missing; '
          'give the number of runs, for example 5.'),
         ('measured', {'a': {'b': {'n': 0, 'cv': 0}}}, "measured.a.b.n: '0' is "
          'not a whole number from 1 on; give the number of runs, for example '
@@ -188,7 +190,8 @@ class BadTest(FileTest):
         ('measured', {'a': {'b': {'n': True, 'cv': 0}}}, 'measured.a.b.n: '
          "'true' is not a whole number from 1 on; give the number of runs, "
          'for example 5.'),
-        ('measured', {'a': {'b': {'n': 1}}}, 'measured.a.b.cv: it is missing; '
+        ('measured', {'a': {'b': {'n': 1}}},
+         'measured.a.b.cv: the key is missing; '
          f'{_VARIATION}.'),
         ('measured', {'a': {'b': {'n': 1, 'cv': -0.1}}}, 'measured.a.b.cv: '
          f'-0.1 is not from 0 to 100; {_VARIATION}.'))

@@ -160,11 +160,11 @@ class InverseTest(base.BaseTestCase):
                  'that is allowed, the response time is 1000 us'),
                 ({'target_us': 2000, 'max_share': 0.73}, 'with 730 us every '
                  '1000 us, the most that is allowed, the response time is 20'),
-                ({'target_us': 2000, 'max_share': 0.5}, 'to serve these '
-                 'requests at all takes a share of 0.511, and the largest '
+                ({'target_us': 2000, 'max_share': 0.5}, 'serving these '
+                 'requests at all needs a share of 0.511, and the largest '
                  'share is 0.500'),
                 ({'target_us': 2000, 'network_delay_us': 1000},
-                 'the way there and back alone takes 2000 us')):
+                 'the network alone takes 2000 us in both directions')):
             error = self.assertRaises(
                 exception.NoAnswer, exact.runtime_for_mean, period_us=1000,
                 arrival_rate_hz=1000, service_rate_hz=2000, **keywords)

@@ -71,7 +71,7 @@ class PeriodTest(base.BaseTestCase):
         GROUPS.check(6_000, 10_000)
         error = self.assertRaises(exception.InvalidLoad, GROUPS.check, 1,
                                   9_999)
-        self.assertIn('rt_group_sched keeps no period below 10000 us',
+        self.assertIn('rt_group_sched cannot keep a period below 10000 us',
                       str(error))
         DEADLINE.check(100, 100)
         kernel.CBS.check(100, 100)

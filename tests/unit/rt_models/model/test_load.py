@@ -54,8 +54,8 @@ class LoadTest(base.BaseTestCase):
         self.assertEqual(40, target.left_us(rt_load.Network(30)))
         error = self.assertRaises(exception.NoAnswer, target.left_us,
                                   rt_load.Network(50))
-        self.assertEqual('No reservation gives a mean of 100 us: the way '
-                         'there and back alone takes 100 us.', str(error))
+        self.assertEqual('No reservation gives a mean of 100 us: the '
+                         'network alone takes 100 us in both directions.', str(error))
 
     def test_largest_runtime(self):
         self.assertEqual(7, rt_load.largest_runtime_us(10, 0.7))

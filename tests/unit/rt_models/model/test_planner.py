@@ -59,7 +59,7 @@ class PlanTest(base.BaseTestCase):
             error = self.assertRaises(
                 exception.InvalidLoad, planner.plan,
                 planner.Question(LOAD, TARGET, kernel=GROUPS), 9_000, fluid)
-            self.assertIn('keeps no period below 10000 us', str(error))
+            self.assertIn('cannot keep a period below 10000 us', str(error))
 
     def test_paper_has_no_overhead(self):
         question = planner.Question(LOAD, TARGET, overhead_us=1)

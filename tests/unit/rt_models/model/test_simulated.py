@@ -78,7 +78,7 @@ class PredictTest(base.BaseTestCase):
     @ddt.data(
         ({'load': rt_load.Load(99, 250)}, 'the model gives no result'),
         ({'reservation': rt_reservation.Reservation(8_000, 9_000)},
-         'keeps no period below'),
+         'cannot keep a period below'),
         ({'reservation': rt_reservation.Reservation(17_000, 20_000)},
          'keeps at most 16000 us every 20000 us'),
         ({'beside': [rt_reservation.Reservation(600, 1000)]},

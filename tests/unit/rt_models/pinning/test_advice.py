@@ -85,7 +85,8 @@ class RulesTest(base.BaseTestCase):
     @ddt.unpack
     def test_five_ranges(self, app_class, low, high):
         for vcpus, advised in (
-                (low - 1, f'give it {low} vCPUs, or take smaller hosts'),
+                (low - 1, f'give the server {low} vCPUs, '
+                          'or take smaller hosts'),
                 (low, ''), (high, ''), (high + 1, '')):
             size = sharing(app_class, vcpus)
             self.assertEqual((advised, vcpus / 112),
@@ -96,7 +97,7 @@ class RulesTest(base.BaseTestCase):
                                                   range(1, 300)):
             size = sharing(app_class, 1, cores)
             if size.advice.startswith('give'):
-                vcpus = int(size.advice.split()[2])
+                vcpus = int(size.advice.split()[3])
                 self.assertEqual('', sharing(app_class, vcpus, cores).advice)
 
 

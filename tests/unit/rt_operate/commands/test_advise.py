@@ -77,7 +77,7 @@ class AdviseTest(commands.CommandTest):
     def test_nothing_was_asked(self):
         status, out, err = self.advise('web', answered=False)
         self.assertEqual((1, ''), (status, out))
-        self.assertIn('the server answered none over TCP', err)
+        self.assertIn('the server answered no request over TCP', err)
 
     def test_graph(self):
         for form, word in (('text', 'Requests from outside: 90.0'),

@@ -138,7 +138,7 @@ class PredictTest(CommandTest):
         self.assertAlmostEqual(trip.mean_us / 1000, seen['mean_ms'], 5)
         out = self.run_main(*argv)[1]
         self.assertIn('Neighbours, always busy: 100 us every 1000 us', out)
-        self.assertIn('beside those named', out)
+        self.assertIn('beside neighbours', out)
 
     def test_a_few_neighbours_where_each_delays(self):
         out = self.run_main(*PREDICT, '--kernel', 'sched_deadline',
@@ -156,9 +156,10 @@ class PredictTest(CommandTest):
         (('--kernel', 'rt_group_sched', '--tick-us', '0'),
          'rt_group_sched needs a tick above 0'),
         (('--kernel', 'rt_group_sched', '--tick-us', '1000'),
-         'keeps no period below 2500 us'),
+         'cannot keep a period below 2500 us'),
         (('--runtime-us', '3000'), 'more than the period of 2000'),
-        (('--period-us', '9999999'), 'a period here must be 2 to 4194304'),
+        (('--period-us', '9999999'), 'a period in this cloud must be 2 to '
+                                     '4194304'),
         (('--arrival-rate', '1600'), 'the reservation serves 1600 requests'),
         (('--arrival-rate', '1600', '--model', 'paper'),
          'the reservation takes 1600 requests'),
@@ -249,7 +250,7 @@ class PlanTest(CommandTest):
          'with 1400 us every 2000 us, the most that is allowed'),
         (('--mean-ms', '2', '--max-share', '1.5'), 'Invalid maximum share'),
         (('--mean-ms', '2', '--network-delay-us', '1000'),
-         'the way there and back alone takes 2000 us'),
+         'the network alone takes 2000 us in both directions'),
         (('--mean-ms', '0'), 'Invalid target in us 0.0'),
         (('--target-ms', 'nan'), 'Invalid target in us nan'),
         (('--target-ms', '9', '--percentile', '0'), 'Invalid percentile'),
@@ -257,7 +258,7 @@ class PlanTest(CommandTest):
         (('--mean-ms', '9', '--vcpus', '0'), 'Invalid number of vCPUs 0'),
         (('--mean-ms', '9', '--period-us', '0'), 'Invalid period in us 0'),
         (('--mean-ms', '9', '--arrival-rate', '2000'),
-         'to serve these requests at all takes a share of 1.020'))
+         'serving these requests at all needs a share of 1.020'))
     @ddt.unpack
     def test_refused(self, argv, reason):
         status, out, err = self.run_main(*PLAN, *argv)
@@ -300,7 +301,7 @@ class ThisHostTest(CommandTest):
                          self.seen('hcbs', fine=False))
 
     def test_not_told(self):
-        for name, fine, reason in ((None, True, 'it has no kernel interface'),
+        for name, fine, reason in ((None, True, 'the kernel has no interface'),
                                    ('rt_max', None, 'whether HRTICK is on')):
             found = self.seen(name, fine)
             self.assertEqual(('cbs', 0), found[:2])

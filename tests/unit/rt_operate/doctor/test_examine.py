@@ -43,7 +43,7 @@ class ExamineTest(base.DoctorTest):
             found = self.examine(base.F1)
         self.assert_ok(found, 'before')
         self.assert_problem(found, 'config.crash',
-                            'This could not be checked: a b.')
+                            'This check could not be completed: a b.')
         self.assert_ok(found, 'containers.chrt')
 
     def test_an_empty_host(self):

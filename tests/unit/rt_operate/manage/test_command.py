@@ -112,7 +112,7 @@ class CommandTest(unit_base.TestCase):
 
     def test_a_moving_server_is_counted(self):
         self.looks(base.host(base.holding(moving=True)))
-        self.assertIn('1 server left out: Nova is at work on it',
+        self.assertIn('1 server left out because Nova is working on it',
                       self.manage('check')[1])
 
     def test_no_tracebacks(self):

@@ -129,7 +129,7 @@ class MaskTest(_Case):
     def test_a_mask_without_a_reservation(self):
         self.config(hints_on_plain_flavors=True)
         self.flavors['masked'] = {'hw:cpu.rt_mask': '^0'}
-        self.refused(["hw:cpu.rt_mask='^0': there is no reservation that"],
+        self.refused(["hw:cpu.rt_mask='^0': the flavor and the hints ask"],
                      '/servers', server(flavor='masked'))
         self.accepted('/servers', server(
             {RUNTIME: 1000, PERIOD: 10_000}, 'masked'))

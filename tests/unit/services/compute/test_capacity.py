@@ -56,7 +56,7 @@ class MeasureTest(base.TestCase):
         found = self.measure(Kernel(min_runtime_us=4_000))
         short = reservation.Reservation(3_999, 100_000)
         self.assertFalse(cpus.fits(found.empty, 1, short))
-        self.assertIn('no runtime below 4000 us',
+        self.assertIn('cannot keep a runtime below 4000 us',
                       found.refusal(found.empty, 1, short))
         self.assertTrue(cpus.fits(
             found.empty, 1, reservation.Reservation(4_000, 100_000)))
@@ -146,7 +146,8 @@ class MeasureTest(base.TestCase):
         def refusal(vcpus, *args, on=found.empty):
             return found.refusal(on, vcpus, reservation.Reservation(*args))
 
-        self.assertIn('no period below 10000 us', refusal(1, 900, 1000))
+        self.assertIn('cannot keep a period below 10000 us',
+                      refusal(1, 900, 1000))
         many = refusal(len(found.empty.cpus) + 1, 900, 10_000)
         self.assertIn('fewer than 4 pCPUs have room', many)
         self.assertNotIn('fixed priorities', many)

@@ -50,7 +50,7 @@ class RequestFilterTest(base.TestCase):
         spec = base.request_spec({'hw:cpu.rt_mask': '^0'}, vcpus=4)
         error = self.assertRaises(nova_exception.RequestFilterFailed,
                                   self.ask, spec)
-        self.assertIn('there is no reservation', str(error))
+        self.assertIn('ask for no reservation', str(error))
 
     def test_nova_understands_it(self):
         spec = base.request_spec(base.extra_specs(1000, 2000), vcpus=2)

@@ -61,7 +61,7 @@ class MaskTest(test_descriptor.VnfdTest):
                  'remove the key: without it the reservation is for every '
                  'vCPU.'),
                 ('4', 4, "='4': the flavor has no vCPU 4: its vCPUs are 0-3; "
-                 'name only these.'),
+                 'name only vCPUs of the flavor.'),
                 ('one', {'get_input': 'n'}, "='one': it is not a list of "
                  'vCPUs; give for example ^0 for every vCPU but the first '
                  'one, or 1-3.')):
@@ -71,7 +71,7 @@ class MaskTest(test_descriptor.VnfdTest):
     def test_a_mask_without_a_reservation(self):
         self.refused(
             self.sol001('^0', values={}), "f: VDU VDU1: cpu.rt_mask='^0': the "
-            'VDU has no reservation that the mask could be for; give both '
+            'VDU has a mask but no reservation; give both '
             'cpu.rt_runtime_us and cpu.rt_period_us, or remove the key.')
 
     def test_a_flavor_of_the_cloud(self):

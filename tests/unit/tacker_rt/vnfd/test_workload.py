@@ -68,7 +68,7 @@ class WorkloadTest(base.BaseTestCase):
          'ultra-io; the nearest is io.'),
         (policy(vnf_type=5), "vnf_type=5: it must be 1 to 32 letters, "
          'digits, _, . or -; give for example 5.'),
-        (policy(), 'the policy says nothing; give vnf_type or app_class.'),
+        (policy(), 'the policy sets nothing; give vnf_type or app_class.'),
         (policy(vnf_typ='II'), "vnf_typ='II': the policy has no such key; "
          "did you "
          'mean vnf_type?'))

@@ -66,8 +66,8 @@ class LoadTest(base.BaseTestCase):
 
     def test_aliases_without_end(self):
         for data in (b'a: &a [*a]', b'&a {x: *a}', b'a: &a {<<: *a}'):
-            self.refused(data, 'line 1: an alias stands within the value '
-                         'that it names; write the value out.')
+            self.refused(data, 'line 1: an alias is inside the value that it '
+                         'refers to; write the value out.')
         self.refused(_LAUGHS, 'line 7: the file has more than 1000000 '
                      'values; use fewer aliases.')
 
@@ -105,12 +105,12 @@ class LoadTest(base.BaseTestCase):
                 (b'a: b\tc', 1), (b'x:\n  a:\tb', 2), (b'a: b\t', 1),
                 (b'a: "\t"\nb: c\td', 2), (b'a: &x\t"b"', 1),
                 (b'\xef\xbb\xbf"a":\tb', 1), (b'a: |\n  x\t\nb: c\t# d', 3)):
-            self.refused(data, f'line {line}: a tab stands outside of '
-                         'quotes, which other readers of YAML refuse; write '
-                         'spaces instead.')
-        self.refused(b'\n\xef\xbb\xbfc: d', 'line 2: a byte order mark '
-                     'stands outside of quotes, which other readers of YAML '
-                     'refuse; write spaces instead.')
+            self.refused(data, f'line {line}: a tab is outside of quotes, and '
+                         'other readers of YAML refuse that; write spaces '
+                         'instead.')
+        self.refused(b'\n\xef\xbb\xbfc: d', 'line 2: a byte order mark is '
+                     'outside of quotes, and other readers of YAML refuse '
+                     'that; write spaces instead.')
         for data in (b'a: "b\tc"', b"a: 'b\t'", b'a: |\n  b\tc\n',
                      b'a: >\r\n  b\tc\r\nd: e # \tf\r\n', b'#\t\na: b'):
             self.assertEqual((yaml.safe_load(data), []), self.load(data))

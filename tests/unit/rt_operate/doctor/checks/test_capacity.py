@@ -117,7 +117,7 @@ class CapacityTest(base.DoctorTest):
         found = self.examine(
             base.F1, {f'{base.V1}/{base.RUNTIME}': 'garbage'})
         self.assert_problem(found, 'capacity.offered', 'cannot read')
-        self.assert_problem(found, 'capacity.root', 'could not be checked',
+        self.assert_problem(found, 'capacity.root', 'could not be completed',
                             "'garbage'")
 
     def test_a_group_with_garbage(self):

@@ -63,4 +63,4 @@ class ConfinementTest(base.DoctorTest):
 
     def test_garbage(self):
         found = self.examine(kernels.F1, {_INIT + 'status': 'CapBnd:\tzz'})
-        self.assert_problem(found, _CAPABILITIES, 'could not be checked')
+        self.assert_problem(found, _CAPABILITIES, 'could not be completed')

@@ -86,4 +86,4 @@ class ContainersTest(base.DoctorTest):
                            ('limits', 'Max realtime priority x x')):
             found = self.examine(kernels.F1, {_INIT + name: text},
                                  guest_policy='none')
-            self.assert_problem(found, _ID, 'could not be checked')
+            self.assert_problem(found, _ID, 'could not be completed')

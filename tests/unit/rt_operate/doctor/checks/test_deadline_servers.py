@@ -42,7 +42,8 @@ class ServersTest(base.DoctorTest):
         found = self.examine(kernels.F4, fair, refused={path: base.EPERM})
         self.assert_warns(found, 'servers.fair', path, 'EPERM', 'locked-down')
         found = self.examine(kernels.F1, fair, refused={path: base.EPERM})
-        self.assert_ok(found, 'servers.fair', 'EPERM', 'do not depend on it')
+        self.assert_ok(found, 'servers.fair', 'EPERM',
+                       'do not depend on this value')
 
     def test_not_root(self):
         found = self.examine(kernels.F4,

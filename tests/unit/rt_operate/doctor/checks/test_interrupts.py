@@ -102,7 +102,7 @@ class InterruptsTest(base.DoctorTest):
         self.assert_problem(self.look({path: '3'}, rt_cpus=None),
                             'interrupts.default', 'Leave a CPU')
         self.assert_problem(self.look({path: 'much'}), 'interrupts.default',
-                            'could not be checked')
+                            'could not be completed')
 
     def test_balancer(self):
         for banned, check in (('', self.assert_problem),

@@ -56,7 +56,7 @@ class LibvirtTest(base.DoctorTest):
 
     def test_pid_1(self):
         self.assert_ok(self.examine(base.F1), 'systemd.present',
-                       'is systemd:')
+                       'is systemd,')
         self.assert_ok(self.examine(base.F1, {'/proc/1/comm': 'init'}),
                        'systemd.present', 'is init, not')
 

@@ -49,7 +49,7 @@ class OrphansTest(base.DoctorTest):
         found = self.examine(kernels.F3, refused={path: 95})
         self.assert_warns(found, _BUDGET, base.LXC)
         self.assert_problem(self.examine(kernels.F3, refused={path: 5}),
-                            _BUDGET, 'could not be checked')
+                            _BUDGET, 'could not be completed')
 
     def test_room(self):
         found = self.examine(kernels.F2, base.put(
@@ -63,7 +63,7 @@ class OrphansTest(base.DoctorTest):
             '/machine holds more than the servers')
         for files in (kernels.F2, base.F1):
             self.assert_ok(self.examine(files), _ROOM,
-                           'hold as much as the servers')
+                           'holds more than the groups below it')
         self.assert_warns(self.examine(
             base.F1, base.f1_group('/machine', 950_000)), _ROOM, '/machine')
 

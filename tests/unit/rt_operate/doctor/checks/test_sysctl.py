@@ -53,7 +53,7 @@ class SysctlsTest(base.DoctorTest):
 
     def test_garbage(self):
         found = self.examine(base.F1, {base.SYSCTL: 'x' * 99})
-        self.assert_problem(found, _RUNTIME, 'could not be checked',
+        self.assert_problem(found, _RUNTIME, 'could not be completed',
                             f"{base.SYSCTL} reads '{'x' * 40}', which is not")
 
     def test_timeslice(self):

@@ -122,7 +122,7 @@ class LibvirtTest(unit_base.TestCase):
     def test_no_libvirt(self):
         self.config(group='libvirt', connection_uri='nonsense:///')
         error = self.assertRaises(kernel.Unreadable, kernel.running_guests)
-        self.assertIn('does not tell', str(error))
+        self.assertIn('cannot be asked', str(error))
 
 
 class ModelTest(unit_base.TestCase):

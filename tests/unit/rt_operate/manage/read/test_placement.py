@@ -92,7 +92,7 @@ class SetAmountsTest(unit_base.TestCase):
             'allocations': {}}
         error = self.assertRaises(placement.PlacementError, self.set,
                                   CUSTOM_RT_SHARE=7)
-        self.assertIn('no longer holds anything there', str(error))
+        self.assertIn('no longer holds an allocation', str(error))
 
     def test_what_is_not_there_and_what_fails(self):
         self.client.get.return_value = answer(404)

@@ -381,7 +381,7 @@ class CapacityTest(_Case):
     def test_no_controller(self):
         self.files.mounted = []
         error = self.assertRaises(exception.KernelError, self.made)
-        self.assertIn('mounted nowhere', str(error))
+        self.assertIn('not mounted', str(error))
 
 
 class SelectionTest(tests_base.TestCase):
