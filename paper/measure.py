@@ -24,7 +24,7 @@ _US_PER_S = 1e6
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Effort:
-    """How long to measure each point.
+    """The effort spent on each point.
 
     :param seeds: number of runs that count, each with requests of its own
     :param requests: number of requests of each run

@@ -22,7 +22,7 @@ _TIMES = 4000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a run may be disturbed and still count.
+    """The disturbance that a run may have and still count.
 
     The limits do not look at response times, so the rules cannot choose runs
     by their results.

@@ -30,7 +30,7 @@ class NotReady(exception.RTError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a server listens.
+    """The address at which a server listens.
 
     :param prefix: a command that runs another command where clients are
     """

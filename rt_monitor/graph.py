@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Who talks to whom, which server saturates first, and the critical path.
+"""Computes which servers talk to each other, and which one saturates first.
 
-The vertices are servers, and the addresses of other peers.  An edge leads
-from the client to the server of a connection, on a port, and has what each
-end saw of the transactions.
+The vertices are servers, and the addresses of other peers.  An edge leads from
+the client to the server of a connection, on a port, and has the transactions
+as each end saw them.  The graph also has the critical path.
 """
 
 from collections.abc import Mapping

@@ -43,7 +43,7 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HttpStats:
-    """How many requests of a server are not told apart.
+    """The numbers of requests and connections that are not counted in full.
 
     :ivar beyond: requests for which the server had no place
     :ivar unclear: connections that are no longer counted, because a request

@@ -16,7 +16,7 @@ _PUSHER = 'rt_monitor.otlp'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PushOptions:
-    """Where metrics are pushed to, and how often.
+    """The endpoint to which metrics are pushed, and the interval.
 
     :ivar endpoint: the URL with its path, for example
         ``https://host:4318/v1/metrics``

@@ -24,7 +24,7 @@ _VALUE = struct.Struct('=II')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Granted:
-    """What the kernel grants each vCPU of a server, in us.
+    """The runtime and period that the kernel grants each vCPU, in us.
 
     :ivar of_group: whether a control group holds the budget; if not, each
         thread holds one

@@ -28,7 +28,7 @@ _LOOPBACK = 1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Datagrams:
-    """What a server sent and received over UDP; bytes without headers."""
+    """The UDP traffic of a server; bytes are without headers."""
 
     sent: int = 0
     received: int = 0

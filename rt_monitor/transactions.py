@@ -88,7 +88,7 @@ class Edge:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TransactionStats:
-    """How many transactions are not told apart.
+    """The numbers of transactions that are not counted in full.
 
     :ivar late: connections that were open before their server was watched
     :ivar beyond: transactions with peers beyond the bounds

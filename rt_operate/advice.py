@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""From what was measured of a server to the reservation that it should have.
+"""Derives the reservation that a server should have from measurements.
 
-Nothing of the kernel: numbers in, numbers and doubts out.
+This module knows nothing of the kernel: it takes numbers, and returns numbers
+and doubts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,12 +37,13 @@ _IN_PART = 5
 
 @dataclasses.dataclass(frozen=True)
 class MeasuredLoad:
-    """What was seen of a server.
+    """The load of a server, as measured.
 
     :ivar counts: requests in each of equal parts of the time
-    :ivar span_s: of all of it
-    :ivar cpu_parts_s: CPU time of all its tasks in each of these parts
-    :ivar took: from the arrival of a request to the end of its answer
+    :ivar span_s: the length of the whole measurement
+    :ivar cpu_parts_s: CPU time of all tasks of the server in each part
+    :ivar took: the times from the arrival of a request to the end of its
+        answer
     :ivar exhausted: periods in which the budget ran out
     :ivar unclear: exchanges that cannot be told apart as requests
     """
@@ -57,19 +59,20 @@ class MeasuredLoad:
 
     @property
     def cpu_s(self) -> float:
-        """CPU time of all its tasks."""
+        """Returns the CPU time of all tasks of the server."""
         return sum(self.cpu_parts_s)
 
     @property
     def variation(self) -> float:
-        """The most that the CPU times of requests may vary.
+        """Returns an upper bound for the variation of requests' CPU times.
 
-        It is the squared coefficient of variation: the CPU time of a part of
-        the time differs from that of its requests at their mean by the sum
-        of what each differs.  The counts and the CPU time of a part are read
-        at slightly different moments; what one part has too much for that
-        reason the next one lacks, and so the covariance of neighbours takes
-        that error off.  1 where too little was seen.
+        The variation is the squared coefficient of variation. In each part of
+        the measurement, the CPU time minus the number of requests times their
+        mean CPU time is the sum of the deviations of these requests. The
+        number of requests and the CPU time of a part are read at slightly
+        different moments: an excess of one part is missing in the next part,
+        so the covariance of neighbouring parts corrects this error. The result
+        is 1 where too few requests were seen.
         """
         pairs = [*zip(self.counts, self.cpu_parts_s, strict=False)]
         if len(pairs) < _COUNTS or self.requests < _IN_PART * len(pairs):
@@ -87,19 +90,20 @@ class MeasuredLoad:
 
     @property
     def rate_hz(self) -> float:
-        """Lambda, of all vCPUs together."""
+        """Returns the arrival rate (lambda) of all vCPUs together."""
         return self.requests / self.span_s
 
     @property
     def cpu_us(self) -> float:
-        """CPU time of each request."""
+        """Returns the mean CPU time of a request."""
         return self.cpu_s * rt_load.US_PER_S / self.requests
 
     @property
     def load(self) -> rt_load.Load:
-        """That of each vCPU.
+        """Returns the load of each vCPU.
 
-        :raises InvalidLoad: nothing was asked, or no CPU time used
+        :raises InvalidLoad: when there were no requests, or no CPU time was
+            used
         """
         if self.unclear:
             raise exception.InvalidLoad(
@@ -119,13 +123,14 @@ class MeasuredLoad:
 
     @property
     def most(self) -> rt_load.Load:
-        """The load of each vCPU as it may be, since few requests were seen.
+        """Returns the largest load that each vCPU may have.
 
-        Of *n* random requests the rate is known to 1 / sqrt(n), the length
-        to sqrt(c / n) with the variation c, and so their product, the
-        utilisation, to sqrt((1 + c) / n).
+        Only some requests were seen: after *n* random requests, the relative
+        error of their rate is 1 / sqrt(n), and that of their length is sqrt(c
+        / n) with the variation c. So the relative error of the product, the
+        utilisation, is sqrt((1 + c) / n).
 
-        :raises InvalidLoad: as :attr:`load`
+        :raises InvalidLoad: when :attr:`load` raises it
         """
         load, variation = self.load, self.variation
         one = _CAUTION / math.sqrt((1 + variation) * self.requests)
@@ -135,17 +140,18 @@ class MeasuredLoad:
 
 @dataclasses.dataclass(frozen=True)
 class ReservationAdvice:
-    """What to reserve, and how far to trust that.
+    """The advised reservation, and how far to trust this advice.
 
-    :ivar measured_us: the percentile as it is
-    :ivar met: whether that meets the target now
-    :ivar variation: of the CPU times of requests, squared, to their mean
-    :ivar predicted_us: as the model has it, with the reservation that the
-        server has; None without one, or where that serves fewer requests
-        than come
+    :ivar measured_us: the percentile as measured
+    :ivar met: whether the measured percentile meets the target
+    :ivar variation: the squared coefficient of variation of the CPU times of
+        requests
+    :ivar predicted_us: the percentile that the model predicts for the current
+        reservation; None without a reservation, or if the reservation serves
+        fewer requests than arrive
     :ivar wanted: the smallest reservation that meets the target
-    :ivar promised_us: the percentile that it would give
-    :ivar doubts: sentences
+    :ivar promised_us: the percentile that the model predicts for *wanted*
+    :ivar doubts: sentences that say why the advice may be wrong
     """
 
     measured_us: float
@@ -159,13 +165,14 @@ class ReservationAdvice:
 
 def advise(measured: MeasuredLoad, target: rt_load.Target,
            kernel: rt_kernel.Kernel) -> ReservationAdvice:
-    """The smallest reservation that meets a target, whatever runs beside.
+    """Returns the smallest reservation that meets a target.
 
-    It is for the most that the load may be, by what was seen of it.
+    The reservation meets the target whatever runs on the same pCPUs, up to the
+    largest load that the measurement allows.
 
-    :param target: of a percentile
-    :raises InvalidLoad: nothing was asked of the server
-    :raises NoAnswer: no reservation meets the target
+    :param target: the target for a percentile
+    :raises InvalidLoad: when the server got no requests
+    :raises NoAnswer: when no reservation meets the target
     """
     load = measured.load
     part = target.percentile or 0.99
@@ -219,7 +226,7 @@ def _doubts(measured: MeasuredLoad, part: float) -> Iterator[str]:
 
 
 def dispersion(counts: Sequence[int]) -> float | None:
-    """Variance of counts over their mean; None for too few of them."""
+    """Returns variance over mean of the counts; None for too few counts."""
     if len(counts) < _COUNTS or not any(counts):
         return None
     return statistics.variance(counts) / statistics.mean(counts)

@@ -29,7 +29,7 @@ class Closer:
 
     @property
     def begun(self) -> bool:
-        """Whether a thread that waits now may just have begun to wait."""
+        """True if a thread that waits now may just have begun to wait."""
         return not self._waited or self._left > 0
 
     def pause_ns(self, period_ns: int) -> int:

@@ -48,7 +48,7 @@ class Step(NamedTuple):
 
     @property
     def used(self) -> float | None:
-        """What was used, in CPUs; None: unknown."""
+        """The CPU time that was used, in CPUs; None if unknown."""
         return self.used_ns / self.wall_ns if self.accounted else None
 
 

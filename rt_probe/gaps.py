@@ -37,7 +37,7 @@ class Gap:
 
     @property
     def still(self) -> bool:
-        """Whether no thread of the group ran for most of the gap."""
+        """True if no thread of the group ran for most of the gap."""
         return 2 * self.others_ns < self.end_ns - self.begin_ns
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Where reports go: to standard output, a file or a TCP port."""
+"""Sends reports to standard output, a file or a TCP port."""
 
 import os
 import select

@@ -16,10 +16,11 @@ _PREFIX = 'rt_probe'
 
 
 class Report(NamedTuple):
-    """What the probe knows at one moment; ratios are CPU time per wall time.
+    """The findings of the probe at one moment, as CPU time per wall time.
 
     :ivar at: the time of the report, in seconds since 1970
-    :ivar method: how the probe knows; with ``bound``, *available* is None
+    :ivar method: the method of the estimate; with ``bound``, *available* is
+        None
     :ivar lower: the least that is available; None: unknown
     :ivar upper: the most that is available; None: unknown
     :ivar used: what the VNF used since the last report

@@ -213,7 +213,7 @@ class Sources:
 
     @property
     def accounted(self) -> bool:
-        """Whether the CPU time of the group, or the machine, is known."""
+        """True if the CPU time of the group, or the machine, is known."""
         if self.group is not None and self.group.accounted:
             return True
         return (self._steal is not None

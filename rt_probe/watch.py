@@ -29,7 +29,7 @@ _NOT_ITS_OWN = ('the counters show more CPU time than the limit of the group '
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """What the probe measures, and how.
+    """The options of a measurement.
 
     :ivar interval_ns: the time between two readings
     :ivar processes: the processes of the VNF; without any, the probe measures

@@ -81,7 +81,7 @@ _NOVA = ('nova', 'libvirt-python')
 
 
 class Failure(Exception):
-    """What is wrong with a role."""
+    """The failure of a role."""
 
 
 def main(path: str, version: str = '') -> int:
@@ -109,7 +109,10 @@ def main(path: str, version: str = '') -> int:
 
 
 def _beside_nova(folder: pathlib.Path, path: str) -> None:
-    """:raises Failure: pip changes a package, or the driver cannot start"""
+    """Installs the wheel beside Nova.
+
+    :raises Failure: when pip changes a package, or the driver cannot start
+    """
     venv.create(folder, with_pip=True)
     _run(folder, f'{_INSTALL} -c {_CONSTRAINTS} {" ".join(_NOVA)}')
     before = _freeze(folder)
@@ -173,7 +176,10 @@ def _megabytes(folder: pathlib.Path) -> int:
 
 
 def _files(folder: pathlib.Path) -> None:
-    """:raises Failure: a file is missing, or where an operator has one"""
+    """Checks the files that the wheel installs.
+
+    :raises Failure: when a file is missing, or is in etc
+    """
     for name in ('nova-rt.conf', 'rootwrap.d/nova-rt.filters',
                  'systemd/nova-rt-monitor.service'):
         if not (folder / 'share/nova-rt' / name).is_file():

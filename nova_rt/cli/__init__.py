@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the commands of all packages share.
+"""The code that the commands of all packages share.
 
 The parser, the output formats, the exit statuses, and the sentence about a
 package that is not installed.  No command lives here.

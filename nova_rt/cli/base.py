@@ -48,7 +48,7 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 
 def installed(name: str, module: str, register: str = 'register',
               extra: str = '') -> Register:
-    """Returns what registers a subcommand of a module.
+    """Returns a function that registers a subcommand of a module.
 
     Where a package that the module imports is not installed, the subcommand
     is listed all the same, and says which extra has the package.

@@ -59,9 +59,9 @@ def sentence(error: ModuleNotFoundError, extra: str = '') -> str:
 
 
 def short(error: ModuleNotFoundError, extra: str = '') -> str:
-    """Returns the same in a few words, for a list of commands.
+    """Returns this sentence in a few words, for a list of commands.
 
-    :raises ModuleNotFoundError: as :func:`sentence`
+    :raises ModuleNotFoundError: when :func:`sentence` raises it
     """
     package = _package(error)
     name, known = _KNOWN.get(package, (_HOSTS.get(package, package), ''))

@@ -31,7 +31,7 @@ Policy = Callable[[Sequence[tuple[int, int]], int], tuple[int, ...]]
 
 
 class Smt(enum.StrEnum):
-    """What reservations on the sibling of a pCPU mean for the pCPU.
+    """The effect that reservations on a sibling of a pCPU have on the pCPU.
 
     Siblings are the hardware threads of one core.
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which types of network function run on a host.
+"""Counts the types of network function that run on a host.
 
-Pure code: the counts, and the text form in which nova-compute publishes them
-in ``ComputeNode.stats``.
+This is pure code: the counts, and the text form in which nova-compute
+publishes them in ``ComputeNode.stats``.
 """
 
 import collections
@@ -29,7 +29,7 @@ _MAX_COUNT = 100_000
 
 
 class Kind(enum.StrEnum):
-    """How a server has its CPU time."""
+    """The way in which a server gets its CPU time."""
 
     SHARED = 'shared'
     RESERVED = 'reserved'
@@ -39,7 +39,7 @@ class Kind(enum.StrEnum):
 
 
 class Typed(NamedTuple):
-    """What counts of one server."""
+    """The properties of one server that are counted."""
 
     kind: Kind
     type: str
@@ -47,17 +47,17 @@ class Typed(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Neighbours:
-    """How many servers of each sort there are, sorted."""
+    """The number of servers of each sort, sorted."""
 
     counts: tuple[tuple[Typed, int], ...] = ()
 
     @classmethod
     def of(cls, servers: Iterable[Typed]) -> Self:
-        """The counts of *servers*, in any order."""
+        """Returns the counts of *servers*, which may be in any order."""
         return cls(tuple(sorted(collections.Counter(servers).items())))
 
     def plus(self, server: Typed) -> 'Neighbours':
-        """These and one server more."""
+        """Returns these counts with one more server."""
         counts = dict(self.counts)
         counts[server] = counts.get(server, 0) + 1
         return Neighbours(tuple(sorted(counts.items())))
@@ -67,7 +67,7 @@ NONE = Neighbours()
 
 
 def to_text(neighbours: Neighbours) -> str:
-    """JSON; '' where so many types would not fit the column."""
+    """Returns the counts as JSON; '' if they do not fit the column."""
     data: dict[str, Any] = {'version': VERSION} | {
         str(kind): {} for kind in Kind}
     for server, count in neighbours.counts:
@@ -77,10 +77,10 @@ def to_text(neighbours: Neighbours) -> str:
 
 
 def from_stats(stats: Mapping[str, Any]) -> Neighbours | None:
-    """The inverse of :func:`to_text`.
+    """Returns the counts in *stats*; the inverse of :func:`to_text`.
 
     :returns: None for a host without the plugin, with garbled text or with
-        another version: nothing is known of it
+        another version: the neighbours there are not known
     """
     text = stats.get(KEY)
     return _decode(text) if isinstance(text, str) else None
@@ -103,7 +103,10 @@ def _decode(text: str) -> Neighbours | None:
 
 
 def _is_count(name: str, count: Any) -> bool:
-    """:raises ValueError: it is none of a type, or of more than a host runs"""
+    """Checks that *count* is a number of servers of a type on one host.
+
+    :raises ValueError: when the name is not a type, or the number is too large
+    """
     if (not workload.is_type(name) or not isinstance(count, int)
             or isinstance(count, bool) or not 0 < count <= _MAX_COUNT):
         raise ValueError(f'{name}: {count}')

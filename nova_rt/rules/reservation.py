@@ -46,7 +46,7 @@ _CHOOSE = 'choose a flavor with the reservation you need'
 
 
 class HintOverride(enum.StrEnum):
-    """How far a tenant's hint may change the reservation of a flavor."""
+    """The extent to which a tenant's hint may change a reservation."""
 
     ANY = 'any'
     LOWER = 'lower'

@@ -46,7 +46,7 @@ def level(period_us: int, levels: int) -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FixedPriorities:
-    """How a kernel without EDF runs the servers of a pCPU.
+    """The rule by which a kernel without EDF runs the servers of a pCPU.
 
     :ivar levels: the number of priorities that servers are spread over
     :ivar tick_us: the time that a server may run beyond its runtime before

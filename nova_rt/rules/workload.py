@@ -32,7 +32,7 @@ _ALIKE = 0.2
 
 
 class AppClass(enum.StrEnum):
-    """How a workload uses its CPUs (paper 001, section III)."""
+    """The way in which a workload uses its CPUs (paper 001, section III)."""
 
     CPU = 'cpu'
     IO = 'io'

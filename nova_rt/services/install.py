@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How the code of this floor gets into an unmodified nova-compute.
+"""Brings the code of this floor into an unmodified nova-compute.
 
 *The loader's trick.*  Nova imports its driver from the package ``nova.virt``
 and from nowhere else.  nova-compute loads all os-vif plug-ins before its

@@ -30,7 +30,7 @@ _COUNTER, _CAPTURE = '.work', '.capture'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Point:
-    """How much work a function has done at some time.
+    """The work that a function has done until some time.
 
     :ivar work: the work, in the unit of the function
     :ivar at_ns: the time by the monotonic clock

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How much network functions on a host disturb each other (paper 002).
+"""Predicts how much network functions on a host disturb each other (paper
+002).
 
-This package reads the file with the measured numbers, and predicts from them
-the throughput of a host.  It measures nothing.
+This package reads the file with the measured numbers, and predicts the
+throughput of a host from these numbers.  It measures nothing.
 """

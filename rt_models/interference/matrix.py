@@ -10,7 +10,7 @@ from nova_rt.rules import neighbours
 
 
 class Origin(enum.StrEnum):
-    """Where the value of a cell comes from."""
+    """The origin of the value of a cell."""
 
     PUBLISHED = 'published'
     MEASURED = 'measured'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How kernels give a server its runtime, and how late they may be.
+"""The rules by which kernels give a server its runtime, and their delays.
 
 Each kernel interface of nova-rt follows one of three rules; ``simulator``
 implements them event by event.  *Late* means later than in the fluid queue,
@@ -66,7 +66,7 @@ class Kernel:
 
     @property
     def at_ticks(self) -> bool:
-        """Whether run time is charged at ticks."""
+        """True if run time is charged at ticks."""
         return self.tick_us > 0
 
     @property

@@ -121,7 +121,7 @@ def check_positive(name: str, value: float) -> None:
     """Checks that a number is positive and in the range of the models.
 
     :param name: the quantity with its unit, for the message
-    :raises InvalidLoad: when it is not
+    :raises InvalidLoad: when the number or the percentile is out of range
     """
     if not (math.isfinite(value) and value > 0):
         raise exception.InvalidLoad(name=name, value=value,
@@ -152,7 +152,7 @@ def largest_runtime_us(period_us: int, max_share: float) -> int:
 def check_percentile(percentile: float) -> None:
     """Checks that a percentile is between 0 and 1.
 
-    :raises InvalidLoad: when it is not
+    :raises InvalidLoad: when the number or the percentile is out of range
     """
     if not 0 < percentile < 1:
         raise exception.InvalidLoad(

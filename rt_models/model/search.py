@@ -91,7 +91,7 @@ def smallest_runtime_us(trip: Callable[[float], rt_load.Prediction],
 def check_overhead(overhead_us: float, limit_us: float) -> None:
     """Checks that an overhead is between 0 and a limit.
 
-    :raises InvalidLoad: when it is not
+    :raises InvalidLoad: when the overhead is out of range
     """
     if not 0 <= overhead_us < limit_us:
         raise exception.InvalidLoad(

@@ -120,7 +120,7 @@ def _of_hwloc(path: pathlib.Path) -> Iterator[topology.CPU]:
 
 
 class _Above:
-    """What encloses an object of hwloc."""
+    """The objects that enclose an object of hwloc."""
 
     def __init__(self, socket: int = 0, core: int | None = None,
                  cache: tuple[int, str] | None = None) -> None:

@@ -21,7 +21,7 @@ class CPU:
 
     :ivar socket: its package
     :ivar core: its core; not unique between packages
-    :ivar cache: what identifies its last-level cache
+    :ivar cache: the identity of its last-level cache
     :ivar kind: how fast its kind of core is, relative to other kinds
     """
 
@@ -66,7 +66,7 @@ class Host:
 
     @property
     def has_smt(self) -> bool:
-        """Whether a core has several pCPUs."""
+        """True if a core has several pCPUs."""
         return self.pcpus > self.cores
 
     @property

@@ -93,7 +93,7 @@ def seen(looks: Sequence[monitor_snapshot.Snapshot], uuid: str
          ) -> rt_advice.MeasuredLoad:
     """Returns what was measured of a server over consecutive looks.
 
-    :param looks: each counts from the look before it
+    :param looks: each look counts from the look before it
     """
     server = looks[-1].servers[uuid]
     edges = [look.answered[uuid].total(transactions.Role.SERVER)

@@ -115,7 +115,7 @@ def _profiles(paths: Sequence[str]) -> 'list[rt_profile.Profile]':
 def _check_output(path: pathlib.Path) -> None:
     """Checks that the results can be written.
 
-    :raises CannotMeasure: when they cannot
+    :raises CannotMeasure: when the results cannot be written
     """
     if path.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
         raise exception.CannotMeasure(

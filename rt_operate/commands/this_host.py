@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def kernel(args: argparse.Namespace) -> tuple[rt_kernel.Kernel, str]:
-    """Returns the kernel, and a sentence if this host does not tell it.
+    """Returns the kernel, and a sentence if this host's kernel is unknown.
 
     :raises InvalidLoad: when the tick is not possible with the kernel
     """
@@ -62,6 +62,6 @@ def _here() -> tuple[rt_kernel.Kernel, str]:
 
 
 def _with_tick(rule: rt_kernel.Rule) -> rt_kernel.Kernel:
-    """Returns the kernel with this rule and with the tick of this host."""
+    """Returns a kernel with this rule and the tick of this host."""
     return rt_kernel.Kernel(
         rule, 0 if rule is rt_kernel.Rule.CBS else ticks.tick_us())

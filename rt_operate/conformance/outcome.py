@@ -11,7 +11,7 @@ TOLERANCE = 0.02
 
 
 class Verdict(enum.Enum):
-    """Whether a promise was kept."""
+    """A verdict on a promise."""
 
     KEPT = 'kept'
     #: This interface is documented not to make the promise.
@@ -43,7 +43,7 @@ def of_shares(case: str, wanted: dict[str, float], found: dict[str, float],
     :param found: the measured shares, by name
     :param tolerance: how far each share may differ, in CPUs
     :param known: why this interface does not promise the shares; '' if it
-        does
+        promises them
     """
     off = max(abs(found[name] - share) for name, share in wanted.items())
     texts = [f'{name} {found[name]:.4f} of {share:.3f}'

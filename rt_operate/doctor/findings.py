@@ -17,7 +17,7 @@ _SHOWN = 3
 
 
 class Level(enum.Enum):
-    """How bad a finding is; the values are part of the JSON output."""
+    """The severity of a finding; the values are part of the JSON output."""
 
     PROBLEM = 'problem'
     WARNING = 'warning'

@@ -45,14 +45,15 @@ class View:
     def by_timer(self) -> bool:
         """Tells whether deadline servers enforce the reservations.
 
-        They share the bandwidth of a pCPU with other deadline servers.
+        Such reservations share the bandwidth of a pCPU with other deadline
+        servers.
         """
         return self.detection.deadline or (
             self.interface is not None and self.interface.deadline_servers)
 
     @functools.cached_property
     def outside(self) -> str:
-        """Why this process does not see the host; '' if it does."""
+        """Says why this process does not see the host; '' if it does."""
         return namespaces.trouble(self.host)
 
     @functools.cached_property

@@ -41,7 +41,7 @@ def noted(sentences: list[str], what: str) -> Iterator[None]:
     """Catches a known error and adds a sentence, so that the rest goes on.
 
     :param sentences: the list to which the sentence is added
-    :param what: what was read or done, as the begin of the sentence
+    :param what: what was read or done, as the beginning of the sentence
     """
     try:
         yield

@@ -103,7 +103,7 @@ def sentence(instance: Any) -> str:
 
 
 def as_json(instance: Any) -> str:
-    """Returns the same as ``sentence`` for programs.
+    """Returns the content of ``sentence`` as JSON, for programs.
 
     :raises InvalidClaim: when its claim cannot be read
     :raises InvalidReservation: when the hints that are stored with it cannot

@@ -20,7 +20,7 @@ class Pipelines:
     """The pipelines of the compute API, by the names of their sections.
 
     :ivar having: the pipelines that have the middleware and check hints
-    :ivar lacking: the pipelines that do not
+    :ivar lacking: the pipelines that do not have the middleware
     """
 
     having: tuple[str, ...]

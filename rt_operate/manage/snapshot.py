@@ -18,7 +18,7 @@ from nova_rt.services.compute import claims as rt_claims
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Holding:
-    """What a server asks for on a host, and what it holds there.
+    """The reservation that a server asks for and the claims that it holds.
 
     A server that was resized and not confirmed has two holdings: the new
     one, and the old one that a revert would need.
@@ -30,7 +30,7 @@ class Holding:
     :ivar providers: the resource providers that the claims name
     :ivar unreadable: texts of claims that cannot be read
     :ivar trouble: why the request is not valid; '' if it is
-    :ivar moving: Nova is at work on the server, so it is not compared
+    :ivar moving: Nova is working on the server, so the holding is not compared
     :ivar unreserved: the vCPUs that the flavor leaves without a reservation
     """
 
@@ -57,7 +57,7 @@ class Holding:
 
 
 class Fate(enum.Enum):
-    """What became of a consumer with an allocation on a host it is not on."""
+    """The fate of a consumer with an allocation on a host it is not on."""
 
     EXPECTED = 'its allocation is in order'
     GONE = 'the server or migration no longer exists'
@@ -66,7 +66,7 @@ class Fate(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Leaf:
-    """A group of a running guest that holds its budget, or should.
+    """A group of a running guest that holds its budget, or should hold it.
 
     :ivar wanted: the budget by the claim; None for no budget
     :ivar budget: the budget in the kernel; None for no budget
@@ -158,7 +158,7 @@ class Repair:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference between two of claims, Placement and kernel.
+    """A difference between claims and Placement or the kernel.
 
     :ivar kind: what differs, for programs
     :ivar server: the server, or another consumer, or ''

@@ -2,8 +2,8 @@
 
 """Makes a command line tool a client of Nova's databases, as nova-manage is.
 
-There is no eventlet and no RPC: a tool does not wait for any service of Nova
-but Placement.
+There is no eventlet and no RPC: the tool waits for no service except
+Placement.
 """
 
 import argparse

@@ -2,8 +2,9 @@
 
 """The checks of ``nova-rt-status upgrade check``.
 
-They check the configuration of this host and the whole cloud.  Run the
-command on each host before nova-rt, or a new version of it, is used there.
+The checks cover the configuration of this host and the whole cloud. Run the
+command on each host before you start to use nova-rt, or a new version of
+nova-rt, there.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,8 +50,8 @@ _Check = Callable[['Checks'], Result]
 def _with_database(check: _Check) -> _Check:
     """Skips a check with a warning where no database is configured.
 
-    Hosts that only run nova-compute have none.  Run on a host with a
-    database, the check tells of all hosts.
+    Hosts that only run nova-compute have no database. On a host with a
+    database, the check covers all hosts.
     """
     @functools.wraps(check)
     def checked(self: 'Checks') -> Result:

@@ -24,7 +24,7 @@ _TACKER = (15, 16)
 
 
 class Status(enum.StrEnum):
-    """Whether a package uses the plugin."""
+    """The support of a package for the plugin."""
 
     OK = 'ok'
     #: The package is not installed here, and may not be needed here.

@@ -70,7 +70,7 @@ def _check(source: Path, target: Path) -> None:
 
     The next CSAR would contain it.
 
-    :raises InvalidVnfd: when it does
+    :raises InvalidVnfd: when the CSAR lies in the directory
     """
     if target.resolve().is_relative_to(source.resolve()):
         raise exception.InvalidVnfd(problem=problem.Problem(

@@ -33,8 +33,8 @@ class ScalingAspects(
         tosca_policies_nfv_scalingaspects.ToscaNfvScalingAspects):
     """Gives the members of a scaling group the flavor that a VDU names.
 
-    heat-translator would give them a flavor that it takes for a resource of
-    the template.
+    heat-translator would take the name of the flavor for a resource of the
+    template.
     """
 
     def __init__(self, policy: Any, csar_dir: str | None = None,

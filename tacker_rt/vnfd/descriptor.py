@@ -46,7 +46,7 @@ Source = statements.StatementSource
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Vdu:
-    """What a VDU asks for.
+    """The requirements of a VDU.
 
     :ivar hints: the reservation in us, by the keys of Nova's hints; one key,
         or none, if the VDU names a flavor

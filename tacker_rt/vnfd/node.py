@@ -32,7 +32,7 @@ Hints = Mapping[str, int | statements.Input]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Node:
-    """What a node template says.
+    """The content of a node template.
 
     :ivar statements: the statements, the strongest first
     :ivar flavor: the name of a flavor; None without one

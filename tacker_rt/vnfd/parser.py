@@ -38,7 +38,7 @@ def stage(template: Mapping[Any, Any], name: str, directory: Path) -> Path:
 def quiet() -> Iterator[None]:
     """Turns the logs of the libraries off within the block.
 
-    Their errors say the same, and the rest is of no use.
+    The errors that the libraries raise say the same as their logs.
     """
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     before = [logger.disabled for logger in loggers]

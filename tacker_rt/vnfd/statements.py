@@ -37,7 +37,7 @@ class StatementSource(enum.StrEnum):
 
 
 class Carrier(enum.StrEnum):
-    """How a reservation travels to Nova."""
+    """The way in which a reservation travels to Nova."""
 
     HINTS = 'hints'
     FLAVOR = 'flavor'
@@ -53,7 +53,7 @@ class Input:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Statement:
-    """What one place says about a reservation.
+    """The values of a reservation that one place gives.
 
     :ivar values: the values by the keys of Nova's hints
     :ivar place: the place, for messages
@@ -68,7 +68,7 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Form:
-    """How a reservation is written in a place.
+    """The form in which a place has a reservation.
 
     :ivar names: the keys there for RUNTIME and PERIOD, and in a request for
         CARRIER_KEY

@@ -28,7 +28,7 @@ _IN_TACKER = 'tests/unit/vnfm/infra_drivers/openstack/data/etsi_nfv'
 def load(path: Path) -> dict[Any, Any]:
     """Returns the content of a YAML file, which must be a mapping.
 
-    :raises InvalidVnfd: when it is not, or when the file cannot be read
+    :raises InvalidVnfd: when the file is not a mapping, or cannot be read
     """
     place = problem.Place([], path.name)
     content = yamlfile.load(place, files.read(path, path.name))

@@ -17,7 +17,7 @@ _LINES = 12
 
 
 class Outcome(enum.IntEnum):
-    """How a boot ended; the number is the lab's exit status (2: bad input)."""
+    """The outcome of a boot; its number is the exit status (2: bad input)."""
 
     PASSED = 0
     FAILED = 1

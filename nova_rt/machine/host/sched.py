@@ -44,7 +44,7 @@ SIZE = Attributes.util_min.offset
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Policy:
-    """How a thread is scheduled.
+    """The way in which a thread is scheduled.
 
     :ivar runtime: in ns; 0 unless *number* is SCHED_DEADLINE
     :ivar deadline: as *runtime*

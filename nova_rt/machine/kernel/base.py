@@ -50,7 +50,7 @@ class Budget:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupState:
-    """What a group holds: a runtime for each lane and a period, in us."""
+    """The budget of a group: a runtime for each lane, and a period, in us."""
 
     runtimes: Lanes
     period_us: int
@@ -65,7 +65,7 @@ class GroupState:
 
     @property
     def none(self) -> 'GroupState':
-        """The same period with a runtime of 0."""
+        """Returns this period with a runtime of 0."""
         return GroupState((0,) * len(self.runtimes), self.period_us)
 
 

@@ -121,7 +121,7 @@ class Admission:
                 int(self._fs.read(PERIOD_SYSCTL.format('max'))))
 
     def recount(self) -> None:
-        """Has the kernel sum up again what all threads have.
+        """Makes the kernel add up the bandwidth of all threads again.
 
         Linux 6.12 and newer does so (rebuild_sched_domains) whenever somebody
         reads or writes the number that this method reads

@@ -15,7 +15,7 @@ from nova_rt.machine.kernel import two_files
 
 
 class Hcbs(two_files.TwoFiles):
-    """F2 as a kernel interface; see KernelInterface."""
+    """The kernel interface F2 (``hcbs``); see KernelInterface."""
 
     name = 'hcbs'
     label = 'F2'

@@ -67,7 +67,7 @@ class MultiRuntime:
 
 
 class HcbsMulti(two_files.TwoFiles):
-    """F2m as a kernel interface; see KernelInterface."""
+    """The kernel interface F2m (``hcbs_multi``); see KernelInterface."""
 
     name = 'hcbs_multi'
     label = 'F2m'

@@ -13,7 +13,7 @@ from nova_rt.machine.kernel import two_files
 
 
 class HcbsRfc(two_files.TwoFiles):
-    """F3 as a kernel interface; see KernelInterface."""
+    """The kernel interface F3 (``hcbs_rfc``); see KernelInterface."""
 
     name = 'hcbs_rfc'
     label = 'F3'

@@ -67,7 +67,7 @@ class ListPeriod(two_files.Period):
 
 
 class HcbsRfcMulti(two_files.TwoFiles):
-    """F3m as a kernel interface; see KernelInterface."""
+    """The kernel interface F3m (``hcbs_rfc_multi``); see KernelInterface."""
 
     name = 'hcbs_rfc_multi'
     label = 'F3m'

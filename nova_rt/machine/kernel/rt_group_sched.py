@@ -28,7 +28,7 @@ _LEAST_HALF_TICKS = 5
 
 
 class RtGroupSched(two_files.TwoFiles):
-    """F1 as a kernel interface; see KernelInterface."""
+    """The kernel interface F1 (``rt_group_sched``); see KernelInterface."""
 
     name = 'rt_group_sched'
     label = 'F1'

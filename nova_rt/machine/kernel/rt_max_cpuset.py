@@ -29,7 +29,7 @@ _LINE = re.compile(r'(\d+) runtime=(\d+|max) period=(\d+)')
 
 
 class RtMaxCpuset(rt_max.RtMax):
-    """F5 as a kernel interface; see KernelInterface."""
+    """The kernel interface F5 (``rt_max_cpuset``); see KernelInterface."""
 
     name = 'rt_max_cpuset'
     label = 'F5'

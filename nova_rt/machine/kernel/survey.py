@@ -23,7 +23,7 @@ SUBTREE = 'cgroup.subtree_control'
 
 
 class Outcome(enum.Enum):
-    """How the kernel took a write."""
+    """The answer of the kernel to a write."""
 
     ACCEPTED = 'accepted'
     REFUSED = 'refused'

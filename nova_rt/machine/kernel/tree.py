@@ -357,7 +357,10 @@ class TreeInterface(base.KernelInterface):
             held.period_us)
 
     def _check(self, group: str, budget: base.Budget) -> None:
-        """:raises KernelError: when the kernel would refuse the budget"""
+        """Checks that the kernel would take the budget.
+
+        :raises KernelError: when the kernel would refuse the budget
+        """
         runtimes = budget.runtime_us.values()
         rule = ''
         if not self.min_period_us <= budget.period_us <= self.max_period_us:

@@ -34,7 +34,7 @@ _MOST_ORDERS = 2000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Question:
-    """What a claim of Nova, or a filter, asks about the cells of a host.
+    """The question of a claim or a filter about the NUMA cells of a host.
 
     :ivar host: the objects.NUMATopology of the host
     :ivar server: the objects.InstanceNUMATopology that the server asks for;

@@ -36,7 +36,7 @@ def split(flavor: Any, topology: Any = None) -> Split:
     :param topology: the objects.InstanceNUMATopology of the server, or None;
         vCPUs to which Nova dedicates pCPUs have no reservation
     :raises InvalidReservation: when the mask of the flavor is bad, or leaves
-        no vCPU on shared pCPUs, or when what it asks about siblings is bad
+        no vCPU on shared pCPUs, or when its value for siblings is bad
     """
     masked = mask.unreserved(flavor.extra_specs, flavor.vcpus)
     dedicated = _dedicated(topology)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Asks for a server and a HostState what Nova's claim will ask."""
+"""Builds the question that Nova's claim will ask about a host."""
 
 import contextlib
 from typing import Any

@@ -94,13 +94,13 @@ class Process(abc.ABC):
 
     @property
     def waiting(self) -> bool:
-        """Whether the server has a request to serve."""
+        """True if the server has a request to serve."""
         return self._arrived > self._done
 
     @property
     @abc.abstractmethod
     def ready(self) -> bool:
-        """Whether the server would run if no other server did."""
+        """True if the server would run if no other server did."""
 
     def pass_events(self, now: float) -> None:
         """Handles the events until *now*: first a refill, then arrivals."""

@@ -125,7 +125,7 @@ class _Process(cpu.Process):
 
     @property
     def queued(self) -> bool:
-        """Whether the group counts for the groups above it."""
+        """True if the group counts for the groups above it."""
         return self._arrived > self._done and not self._budget.throttled
 
     @property

@@ -88,7 +88,7 @@ def total(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def of_each_pcpu(view: doctor_view.View) -> bool:
-    """Tells whether the offer is of each pCPU, and not of all together."""
+    """Checks whether the offer is for each pCPU, not for all together."""
     return not (view.interface and view.interface.replicated)
 
 

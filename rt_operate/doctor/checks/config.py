@@ -129,7 +129,7 @@ def spare(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def _cells(view: doctor_view.View) -> list[frozenset[int]]:
-    """Returns the CPUs of each NUMA cell; one cell on a kernel without."""
+    """Returns the CPUs of each NUMA cell; without NUMA, of one cell."""
     try:
         names = view.host.names(nodes.DIRECTORY)
     except OSError:

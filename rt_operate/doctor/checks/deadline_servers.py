@@ -2,8 +2,8 @@
 
 """Checks the deadline servers of the fair and the ext class.
 
-They share the bandwidth of a pCPU with the groups of HCBS kernels, and each
-takes 5 % by default.
+Deadline servers share the bandwidth of a pCPU with the groups of HCBS kernels,
+and each takes 5 % by default.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def ext(view: doctor_view.View) -> Iterator[findings.Finding]:
 def fair_share(host: host_files.Host) -> int:
     """Returns the ppm of each pCPU that ordinary tasks are sure to get.
 
-    :returns: 0 also where it cannot be read
+    :returns: the share; 0 also where the share cannot be read
     """
     path = f'{_SERVERS}/{_FAIR}'
     try:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks what changes the work that a pCPU does in a microsecond.
-
-That is SMT, the clock frequency and CPU hotplug.
+"""Checks SMT, the clock frequency and CPU hotplug. They change the work that a
+pCPU does in a microsecond.
 """
 
 from collections.abc import Iterator

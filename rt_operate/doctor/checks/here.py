@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks whether this process, or nova-compute here, sees the host."""
+"""Checks whether this process, or nova-compute in the same place, sees the
+host.
+"""
 
 from collections.abc import Iterator
 

@@ -45,7 +45,8 @@ def vcpus(view: doctor_view.View) -> list[proc.Task]:
 def _starving(reserved: list[proc.Task]) -> Iterator[proc.Task]:
     """Yields the vCPUs that starve.
 
-    All vCPUs are noted first, so that few of them need a wait of their own.
+    The CPU times of all vCPUs are noted first, so that only few vCPUs need a
+    wait of their own.
     """
     watch = starving.Watch()
     watch.note(task.thread for task in reserved)

@@ -2,8 +2,8 @@
 
 """Finds the differences between claims, Placement and kernel on a host.
 
-This is pure code.  A server on which Nova is at work is left out, because a
-difference meanwhile may be right.  Its claims count in the sums.
+This is pure code. A server that Nova is working on is left out, because it may
+differ meanwhile. The claims of the server still count in the sums.
 """
 
 from collections.abc import Iterator

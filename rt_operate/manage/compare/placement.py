@@ -69,7 +69,7 @@ def _holding(host: snapshot.HostSnapshot, holding: snapshot.Holding
 
 
 def _wanted(holding: snapshot.Holding) -> dict[str, int]:
-    """Returns what claims of a holding take, or what its claim would take."""
+    """Returns the amounts that the claims of a holding take, or would take."""
     amounts: dict[str, int] = {}
     pairs = [(len(claim.cpus), claim.reservation.bandwidth)
              for claim in holding.claims]

@@ -83,7 +83,7 @@ def is_moving(instance: Any) -> bool:
 
 
 def holdings(node: Node) -> list[snapshot.Holding]:
-    """Returns what servers hold on a node, both ends of a move included."""
+    """Returns the holdings of servers on a node, with both ends of moves."""
     compute = node.compute
     instances = {
         instance.uuid: instance for instance

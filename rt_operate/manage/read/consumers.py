@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds out why a consumer holds an allocation on a host where it is not.
+"""Finds out why a consumer that is not on a host holds an allocation there.
 
 Mostly the allocation is right: a server is being scheduled or moved, or it
 was evacuated and keeps both allocations until its old host returns.
@@ -89,7 +89,7 @@ def _keeps(migration: Any, node: cells.Node) -> bool:
 
 
 def _goes_on(migration: Any) -> bool:
-    """Tells whether Nova may be at work on a migration of an idle server.
+    """Checks whether Nova may be working on a migration of an idle server.
 
     A live migration that is only prepared does not go on: otherwise its
     server would be in the task state of a migration.  The migration keeps

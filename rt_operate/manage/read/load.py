@@ -39,7 +39,7 @@ class Scope:
 
 @dataclasses.dataclass
 class CloudView:
-    """What was read of a cloud.
+    """The parts of a cloud that were read.
 
     :ivar flavors: empty if only one host is read
     :ivar unchecked: a sentence for each part that could not be read but must

@@ -194,8 +194,8 @@ class GroupEnforcer(Enforcer):
     def withhold(self, pid: int) -> None:
         """Keeps the tasks of a container without a claim from real time.
 
-        Where groups inherit, they could run in the room that the group of
-        all guests has on a pCPU.  Where that group has nothing left, the
+        Where groups inherit, these tasks could run in the room that the group
+        of all guests has on a pCPU.  Where that group has nothing left, the
         kernel takes a real-time task all the same, never runs it, and cannot
         kill it.  A virtual machine cannot change the policies of its threads.
         """

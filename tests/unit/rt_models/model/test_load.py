@@ -55,7 +55,8 @@ class LoadTest(base.BaseTestCase):
         error = self.assertRaises(exception.NoAnswer, target.left_us,
                                   rt_load.Network(50))
         self.assertEqual('No reservation gives a mean of 100 us: the '
-                         'network alone takes 100 us in both directions.', str(error))
+                         'network alone takes 100 us in both '
+                         'directions.', str(error))
 
     def test_largest_runtime(self):
         self.assertEqual(7, rt_load.largest_runtime_us(10, 0.7))
