@@ -82,10 +82,11 @@ class Meter(Protocol):
     """Measures the CPU time that is used while a burst runs."""
 
     def read(self, gone_ns: int) -> tuple[int, int]:
-        """Returns two CPU times, in ns.
+        """Returns the CPU time of all and of other threads, in ns.
 
-        The first is that of all threads since the burst began; the second
-        that of the other threads since the last look.
+        The CPU time of all threads counts from the beginning of the burst;
+        that of the other threads, which are not of the burst, from the last
+        reading.
 
         :param gone_ns: how long the burst has not run
         """

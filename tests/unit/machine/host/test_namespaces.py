@@ -131,6 +131,6 @@ class TroubleTest(base.DoctorTest):
     def test_verify(self) -> None:
         namespaces.verify(self.host(V2))
         with self.assertRaisesRegex(
-                exception.OutsideHost, 'does not see the host: .*/status: this '
-                'file does not exist'):
+                exception.OutsideHost, 'does not see the host: .*/status: '
+                'this file does not exist'):
             namespaces.verify(self.host())

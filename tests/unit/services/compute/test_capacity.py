@@ -6,6 +6,7 @@ import fixtures
 
 from nova_rt.machine.kernel import base as kernel_base
 from nova_rt.rules import cpus
+from nova_rt.rules import defaults
 from nova_rt.rules import exception
 from nova_rt.rules.packing import policies
 from nova_rt.rules import reservation
@@ -13,6 +14,8 @@ from nova_rt.rules import schedulability
 from nova_rt.services.compute import capacity
 from nova_rt import version
 from tests.unit import base
+
+CAP = round(defaults.CPU_CAP * reservation.PPM)
 
 
 class Kernel:
@@ -109,7 +112,7 @@ class MeasureTest(base.TestCase):
     def test_all_shared_pcpus_up_to_the_cap(self):
         found = self.measure(Kernel())
         self.assertTrue(found.available)
-        self.assertEqual(cpus.CpuBandwidth.empty((0, 1, 2), 950_000),
+        self.assertEqual(cpus.CpuBandwidth.empty((0, 1, 2), CAP),
                          found.empty)
         self.assertEqual((0, 1, 2), found.empty.cpus)
         self.assertEqual(('worst_fit', policies.worst_fit),
@@ -190,7 +193,7 @@ class MeasureTest(base.TestCase):
     def test_replicated(self):
         found = self.measure(Kernel(replicated=True))
         self.assertTrue(found.empty.replicated)
-        self.assertEqual('950000 ppm of all of the pCPUs 0-2, chosen by '
+        self.assertEqual(f'{CAP} ppm of all of the pCPUs 0-2, chosen by '
                          'worst_fit', str(found))
 
     def test_why_it_takes_none(self):
