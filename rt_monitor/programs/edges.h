@@ -130,11 +130,11 @@ static __always_inline struct edge *new_edge(struct edge_key *key,
 }
 
 /* Returns the edge of a key, or 0 if the server has no place for it. */
-static __always_inline struct edge *edge_of(struct edge_key *key)
+static __always_inline struct edge *edge_of(struct edge_key *key, u64 now)
 {
 	struct edge *found = bpf_map_lookup_elem(&edges, key);
 	u32 server = key->server;
-	u64 now = bpf_ktime_get_ns(), place;
+	u64 place;
 	struct peers *of;
 
 	if (found && now < found->used + MARK)
@@ -172,7 +172,7 @@ static __always_inline void add_to(struct traffic *to, struct exchange *of)
  * reads them the other way round, so that no edge has more than the sums.
  */
 static __always_inline struct sums *count(struct edge_key *key,
-					  struct exchange *of)
+					  struct exchange *of, u64 now)
 {
 	u32 server = key->server;
 	struct sums *into = bpf_map_lookup_elem(&sums, &server);
@@ -181,7 +181,7 @@ static __always_inline struct sums *count(struct edge_key *key,
 	if (!into)
 		return 0;
 	add_to(key->role == CLIENT ? &into->client : &into->server, of);
-	edge = edge_of(key);
+	edge = edge_of(key, now);
 	if (edge)
 		add_to(&edge->traffic, of);
 	else if (of->whole)

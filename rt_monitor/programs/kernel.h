@@ -228,7 +228,8 @@ struct sk_buff {
 };
 
 struct tcp_skb_cb {
-	u32 seq;
+	u32 seq, end_seq;
+	u8 tcp_flags;
 };
 
 #pragma clang attribute pop

@@ -74,7 +74,7 @@ static __always_inline void finish(struct flow *flow, struct connection *of)
 	flow->turns = next_turn(flow->turns);
 	if (flow->phase == ANSWER)
 		flow->phase = IDLE;
-	sums_of = count(&key, &exchange);
+	sums_of = count(&key, &exchange, bpf_ktime_get_ns());
 	if (sums_of && exchange.whole && !exchange.unclear &&
 	    flow->role == SERVER)
 		record(&sums_of->first, between(flow->begun, flow->first));

@@ -13,11 +13,8 @@
 #include "kernel.h"
 #include "edges.h"
 
-/*
- * The offset of the byte of a TCP header whose upper half is the length of the
- * header in words.
- */
-#define DATA_OFFSET 12
+/* The flag in a TCP header for the end of the data, which has a number. */
+#define FIN 1
 /* An answer that stops so often for so many ns is several answers. */
 #define PAUSES 4
 #define PAUSE 10000000ULL
@@ -96,7 +93,7 @@ static __always_inline void key_of(struct sock *sk, struct flow *flow,
 }
 
 /* Adds the bytes of a connection, and a finished transaction. */
-static __always_inline void finish(struct sock *sk, struct flow *flow)
+static __always_inline void finish(struct sock *sk, struct flow *flow, u64 now)
 {
 	struct exchange exchange = {
 		.in = flow->in, .out = flow->out,
@@ -112,7 +109,7 @@ static __always_inline void finish(struct sock *sk, struct flow *flow)
 	key_of(sk, flow, &key);
 	flow->in = flow->out = 0;
 	flow->turns = next_turn(flow->turns);
-	of = count(&key, &exchange);
+	of = count(&key, &exchange, now);
 	if (!of || !exchange.whole || exchange.unclear ||
 	    flow->role != SERVER)
 		return;
@@ -141,7 +138,7 @@ static __always_inline void pass_on(struct sock *sk, struct flow *flow,
 {
 	if (flow->role == asks) {
 		if (flow->phase == ANSWER)
-			finish(sk, flow);
+			finish(sk, flow, now);
 		if (flow->phase != REQUEST)
 			begin(sk, flow, now);
 	} else if (flow->phase == REQUEST) {
@@ -164,18 +161,12 @@ static __always_inline void pause_of(struct flow *flow, u64 now, u64 least)
 		flow->speech = UNCLEAR;
 }
 
-/* Returns the bytes after the TCP header, with which the segment begins. */
-static __always_inline u32 payload(struct sk_buff *skb, u32 *header)
+/* Returns the bytes of a segment after its TCP header. */
+static __always_inline u32 payload(struct tcp_skb_cb *segment)
 {
-	unsigned char *data = 0;
-	u32 whole = 0;
-	u8 words = 0;
+	u32 whole = segment->end_seq - segment->seq;
 
-	bpf_core_read(&whole, sizeof(whole), &skb->len);
-	bpf_core_read(&data, sizeof(data), &skb->data);
-	bpf_probe_read_kernel(&words, sizeof(words), data + DATA_OFFSET);
-	*header = (words >> 4) * 4;
-	return whole > *header ? whole - *header : 0;
+	return whole - (segment->tcp_flags & FIN);
 }
 
 /* Reads the numbers of a connection of which nothing was seen yet. */
@@ -226,9 +217,9 @@ static __always_inline bool is_read(struct flow *flow, u8 asks)
 
 /* Reads a segment; returns whether it is an interim answer. */
 static __always_inline bool judge_segment(struct flow *flow,
-					  struct sk_buff *skb, u32 header,
-					  u32 bytes)
+					  struct sk_buff *skb, u32 bytes)
 {
+	u32 header = skb->len - bytes;
 	struct bpf_dynptr data;
 	struct piece *piece;
 	u8 head[HEAD] = {};
@@ -262,8 +253,8 @@ static __always_inline bool judge_segment(struct flow *flow,
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
 {
-	u32 header, bytes = payload(skb, &header), end = 0;
 	struct tcp_skb_cb *segment = (void *)skb->cb;
+	u32 bytes = payload(segment), end;
 	struct tcp_sock *tcp;
 	struct flow *flow;
 	u64 now;
@@ -278,8 +269,7 @@ int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
 			return 0;
 		know(tcp, flow);
 	}
-	bpf_core_read(&end, sizeof(end), &segment->seq);
-	end += bytes;
+	end = segment->seq + bytes;
 	if ((s32)(end - flow->arrived) <= 0)
 		return 0;	/* it has arrived before */
 	flow->arrived = end;
@@ -291,7 +281,7 @@ int BPF_PROG(on_arrival, struct sock *sk, struct sk_buff *skb)
 			pause_of(flow, now, PAUSE +
 				 (tcp->srtt_us >> 3) * 4000ULL);
 	}
-	if (is_read(flow, SERVER) && judge_segment(flow, skb, header, bytes))
+	if (is_read(flow, SERVER) && judge_segment(flow, skb, bytes))
 		return 0;
 	pass_on(sk, flow, SERVER, now);
 	/* Data that is spliced is never read by the client itself. */
@@ -451,7 +441,7 @@ int BPF_PROG(on_state, struct sock *sk, int before, int after)
 	} else if (tcp->rcv_nxt - tcp->copied_seq <= 1) {
 		/* More than the end of the data may still be read. */
 		read_until(sk, tcp, flow, 0);
-		finish(sk, flow);
+		finish(sk, flow, bpf_ktime_get_ns());
 		flow->phase = IDLE;
 	}
 	return 0;
@@ -463,7 +453,7 @@ int BPF_PROG(on_end, struct sock *sk)
 	struct flow *flow = flow_of(sk);
 
 	if (flow && flow->role != UNKNOWN) {
-		finish(sk, flow);
+		finish(sk, flow, bpf_ktime_get_ns());
 		flow->phase = IDLE;
 	}
 	return 0;
