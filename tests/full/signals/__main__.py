@@ -17,6 +17,7 @@ import pathlib
 import sys
 import tempfile
 
+from tests.full.signals import datagrams
 from tests.full.signals import programs
 from tests.full.signals import stage as signals_stage
 from tests.full.signals import stores
@@ -28,7 +29,10 @@ PARTS = {
     'web': (web.rows, [
         'nginx-light', 'apache2-bin', 'haproxy', 'nghttp2-client']),
     'stores': (stores.rows, ['redis-server', 'memcached', 'postgresql-15']),
-    'programs': (programs.rows, ['nginx-light'])}
+    'programs': (programs.rows, [
+        'nginx-light', 'liburing-dev', 'python3-grpcio']),
+    'datagrams': (datagrams.rows, [
+        'dnsmasq-base', 'dnsperf', 'sip-tester'])}
 
 
 def main() -> int:

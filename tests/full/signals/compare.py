@@ -7,6 +7,7 @@ import dataclasses
 import math
 
 from benchmarks import traffic
+from rt_monitor import tap
 from rt_monitor import transactions
 
 PARTS = (0.5, 0.99)
@@ -101,4 +102,64 @@ class Row:
             if not traffic.within(noted, told_ns, traffic.PART):
                 found.append(f'p{part * 100:g}: {told_ns / 1000:.1f} for '
                              f'{noted / 1000:.1f} us')
+            served_ns = self.server.took.quantile_ns(part)
+            if served_ns > noted and not traffic.within(
+                    noted, served_ns, traffic.PART):
+                found.append(f'p{part * 100:g} of the server: '
+                             f'{served_ns / 1000:.1f}, more than '
+                             f'{noted / 1000:.1f} us of the client')
         return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Passed:
+    """The datagrams that a client says it exchanged with a server.
+
+    :ivar received, sent: datagrams, seen from the server
+    :ivar received_bytes, sent_bytes: None: not known
+    """
+
+    received: int
+    sent: int
+    received_bytes: int | None = None
+    sent_bytes: int | None = None
+
+    def __str__(self) -> str:
+        words = [f'{self.received} datagrams in', f'{self.sent} out']
+        if self.received_bytes is not None:
+            words += [f'{self.received_bytes} B in',
+                      f'{self.sent_bytes} B out']
+        return ', '.join(words)
+
+
+@dataclasses.dataclass(frozen=True)
+class Counted:
+    """A line of the table, of a server over UDP."""
+
+    name: str
+    traffic: str
+    truth: Passed
+    found: tap.Datagrams
+
+    @property
+    def told(self) -> str:
+        return str(self._passed)
+
+    @property
+    def _passed(self) -> Passed:
+        """What the monitor tells, of what the truth has."""
+        found = Passed(self.found.received, self.found.sent)
+        if self.truth.received_bytes is None:
+            return found
+        return dataclasses.replace(
+            found, received_bytes=self.found.received_bytes,
+            sent_bytes=self.found.sent_bytes)
+
+    @property
+    def verdict(self) -> str:
+        return 'wrong' if self.differences() else 'right'
+
+    def differences(self) -> list[str]:
+        """Returns what is told and not true."""
+        return [f'{self._passed} for {self.truth}'
+                ] if self._passed != self.truth else []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Small servers in Go, JavaScript and Python."""
+"""Small servers in C, Go, JavaScript and Python."""
 
 from collections.abc import Iterator
 import contextlib
@@ -61,6 +61,29 @@ with socket.create_server(('127.0.0.1', int(sys.argv[1]))) as listener:
                 time.sleep(0.02)
                 connection.sendall(b'data: x\\n\\n')
 '''
+#: A server of gRPC that answers with what it is asked, and its client.
+_GRPC = '''
+import sys
+from concurrent import futures
+import grpc
+class Echo(grpc.GenericRpcHandler):
+    def service(self, details):
+        return grpc.unary_unary_rpc_method_handler(
+            lambda asked, context: asked)
+server = grpc.server(futures.ThreadPoolExecutor(4))
+server.add_generic_rpc_handlers((Echo(),))
+server.add_insecure_port('127.0.0.1:' + sys.argv[1])
+server.start()
+server.wait_for_termination()
+'''
+_GRPC_CLIENT = '''
+import sys
+import grpc
+with grpc.insecure_channel('127.0.0.1:' + sys.argv[1]) as channel:
+    call = channel.unary_unary('/suite.Echo/Echo')
+    print(sum(call(b'hello') == b'hello' for _ in range(int(sys.argv[2]))))
+'''
+_ANSWER = 4_000
 
 
 @contextlib.contextmanager
@@ -101,6 +124,34 @@ def rows(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
                 port, web.GET, size, count))
     if shutil.which('go'):
         yield from _of_go(stage, count)
+    yield from _of_io_uring(stage, count)
+    yield from _of_grpc(stage, count)
+
+
+def _of_io_uring(stage: signals_stage.Stage, count: int
+                 ) -> Iterator[compare.Row]:
+    source = pathlib.Path(__file__).with_name('uring.c')
+    program = str(stage.folder / 'uring')
+    library = pathlib.Path(stage.packages.path('liburing.a'))
+    subprocess.run(['cc', '-O2', '-o', program, source, library, '-I',
+                    library.parents[2] / 'include'], check=True)
+    with _running(stage, program, '{port}', str(_ANSWER)) as port:
+        yield stage.watched(
+            'C', 'io_uring', lambda: stage.generate(
+                port, b'ask\r\n', _ANSWER, count))
+
+
+def _of_grpc(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
+    modules = stage.packages.path('dist-packages')
+    # The package is for the Python of Debian.
+    python = ('env', f'PYTHONPATH={modules}', '/usr/bin/python3')
+    server = stage.file('grpc_server.py', _GRPC)
+    client = stage.file('grpc_client.py', _GRPC_CLIENT)
+    with _running(stage, *python, server, '{port}') as port:
+        yield stage.watched('Python', 'gRPC (grpcio), one call at a time',
+                            lambda: compare.Truth(int(stage.run(
+                                *python, client, str(port),
+                                str(count // 4)))))
 
 
 def _of_go(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
