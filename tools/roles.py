@@ -72,6 +72,9 @@ _ROLES = (
         'nova-rt graph --help',)),
     Role('otlp', frozenset(('opentelemetry-sdk',)), starts=(
         'nova-rt-monitor --help',)),
+    Role('client', starts=('openstack rt host list --help',
+                           'openstack rt server list --help',
+                           'openstack rt map --help'), prints='usage'),
     Role('tempest', starts=('tempest list-plugins',), prints='nova_rt'),
 )
 

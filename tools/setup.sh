@@ -90,7 +90,7 @@ install_python() {
         --requirement doc/requirements.txt \
         --requirement test-requirements.txt \
         hacking mypy pre-commit ruff \
-        --editable '.[compute,tacker,models,plot,monitor,otlp,tempest]'
+        --editable '.[compute,tacker,models,plot,monitor,otlp,tempest,client]'
 }
 
 # Compiles with all CPUs; pip would use one.  The tests of other packages are

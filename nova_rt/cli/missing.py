@@ -15,6 +15,7 @@ _KNOWN = {
     'os_vif': ('os-vif', 'nova'),
     'oslo_config': ('oslo.config', 'nova'),
     'oslo_log': ('oslo.log', 'nova'),
+    'oslo_policy': ('oslo.policy', 'nova'),
     'oslo_privsep': ('oslo.privsep', 'compute'),
     'oslo_serialization': ('oslo.serialization', 'nova'),
     'oslo_upgradecheck': ('oslo.upgradecheck', 'nova'),

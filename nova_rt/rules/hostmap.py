@@ -55,6 +55,7 @@ _MAX_LENGTH = 60_000
 
 #: The greatest length of the name of a domain, which anybody may have given.
 _NAME_LENGTH = 80
+_REASON_LENGTH = 400
 
 _Servers = dict[int, tuple[reservation.Reservation, ...]]
 
@@ -92,16 +93,23 @@ class HostMap:
 
     :ivar strangers: the guests that *state* counts beside claims
     :ivar release: the version of nova-rt that published the map, for people;
-        '' where that version did not say.  Maps that differ in nothing else
-        are equal.
+        '' where that version did not say
+    :ivar interface: the kernel interface by which the host enforces
+        reservations; '' if there is none
+    :ivar reason: why the host takes no reservations; '' if it takes them
     :ivar takes: what the host takes besides reservations for all vCPUs of a
         server, for example MASK
+
+    The release, the interface and the reason are for people.  Maps that
+    differ in nothing else are equal.
     """
 
     state: cpus.CpuBandwidth
     policy: str
     strangers: tuple[Stranger, ...] = ()
     release: str = dataclasses.field(default='', compare=False)
+    interface: str = dataclasses.field(default='', compare=False)
+    reason: str = dataclasses.field(default='', compare=False)
     takes: frozenset[str] = frozenset()
 
     @functools.cached_property
@@ -176,8 +184,11 @@ def to_stats(host: HostMap) -> dict[str, str]:
     """
     state, text = host.state, _encode(host)
     if len(text) > _MAX_LENGTH:
-        text = _encode(HostMap(cpus.CpuBandwidth.empty((), 0), host.policy,
-                               release=host.release))
+        text = _encode(HostMap(
+            cpus.CpuBandwidth.empty((), 0), host.policy,
+            release=host.release, interface=host.interface,
+            reason='there are too many different reservations here for the '
+                   'map of the host'))
     return {SHARE: reservation.decimal(state.total),
             SHARE_USED: reservation.decimal(state.total_used), MAP: text}
 
@@ -202,8 +213,11 @@ def _encode(host: HostMap) -> str:
             for stranger in host.strangers]
     elsewhere = {stranger.uuid: stranger.elsewhere[:_NAME_LENGTH]
                  for stranger in host.strangers if stranger.elsewhere}
-    if host.release:
-        data['release'] = host.release[:_NAME_LENGTH]
+    for key, text in (('release', host.release[:_NAME_LENGTH]),
+                      ('interface', host.interface[:_NAME_LENGTH]),
+                      ('reason', host.reason[:_REASON_LENGTH])):
+        if text:
+            data[key] = text
     if elsewhere:
         data['elsewhere'] = elsewhere
     if host.takes:
@@ -314,6 +328,8 @@ def _decode(text: str) -> HostMap | None:
                        tuple(_strangers(data.get('strangers', []),
                                         data.get('elsewhere', {}))),
                        str(data.get('release', '')),
+                       str(data.get('interface', '')),
+                       str(data.get('reason', '')),
                        frozenset(map(str, data.get('takes', ()))))
     except (AttributeError, KeyError, TypeError, ValueError,
             RecursionError):

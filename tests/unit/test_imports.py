@@ -12,9 +12,9 @@ import unittest
 import ddt
 
 _ROOT = pathlib.Path(__file__).parents[2]
-_PACKAGES = ('nova_rt', 'nova_rt_tempest_plugin', 'paper', 'rt_models',
-             'rt_monitor', 'rt_operate', 'rt_probe', 'rt_weighers',
-             'tacker_rt')
+_PACKAGES = ('nova_rt', 'nova_rt_tempest_plugin', 'paper', 'rt_client',
+             'rt_models', 'rt_monitor', 'rt_operate', 'rt_probe',
+             'rt_weighers', 'tacker_rt')
 _HOST = 'nova_rt.machine.host'
 #: Makes threads SCHED_DEADLINE, for privsep and for commands of root.
 _WRITES = 'nova_rt.machine.sched_setattr'
@@ -61,6 +61,10 @@ _FLOORS = (
      'rt_monitor', 'oslo_config'),
     ('rt_operate', f'{_BELOW} nova_rt.cli nova_rt.services {_AROUND} '
      'rt_weighers', _ANY),
+    # On a computer of its user: no machine, no services.
+    ('rt_client', 'nova_rt.rules', 'cliff openstack osc_lib'),
+    ('rt_client.plan', 'nova_rt.rules rt_client rt_models.model',
+     'cliff osc_lib'),
     ('rt_models.model', 'nova_rt.rules', 'numpy'),
     ('rt_models.pinning', 'nova_rt.rules', ''),
     ('rt_models.interference', 'nova_rt.rules', 'yaml'),

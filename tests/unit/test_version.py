@@ -26,7 +26,7 @@ _START = """
 import importlib
 import sys
 
-OURS = ('nova_rt', 'rt_models', 'rt_monitor', 'rt_operate',
+OURS = ('nova_rt', 'rt_client', 'rt_models', 'rt_monitor', 'rt_operate',
         'rt_probe', 'tacker_rt')
 
 

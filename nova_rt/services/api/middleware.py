@@ -29,6 +29,7 @@ from nova_rt.rules import mask
 from nova_rt.rules import reservation
 from nova_rt.rules import workload
 from nova_rt.services import announce
+from nova_rt.services.api import resources
 from nova_rt.services.compute import admission
 from nova_rt.services.compute import request
 from nova_rt.services.compute import vcpus
@@ -54,15 +55,20 @@ class ReservationHints:
     """Checks requests that create, resize or rebuild a server.
 
     Requests that change the extra specs of a flavor are checked, too.
+    Requests to read reservations are answered (``services.api.resources``).
     """
 
     def __init__(self, app: Any) -> None:
         self._app = app
         rt_conf.register_opts(CONF)
+        self._resources = resources.Resources(CONF)
         announce.log_version('reservation_hints of nova-api')
 
     @webob.dec.wsgify(RequestClass=wsgi.Request)
     def __call__(self, req: wsgi.Request) -> Any:
+        answer = self._answer(req)
+        if answer is not None:
+            return answer
         try:
             self._check(req)
         except (exception.InvalidReservation,
@@ -71,6 +77,13 @@ class ReservationHints:
             return wsgi.Fault(webob.exc.HTTPBadRequest(
                 explanation=str(error)))
         return req.get_response(self._app)
+
+    def _answer(self, req: wsgi.Request) -> Any:
+        """Returns the answer of nova-rt; None if Nova answers."""
+        try:
+            return self._resources.answer(req)
+        except UnicodeDecodeError:
+            return None  # The path is not one of nova-rt.
 
     def _check(self, req: wsgi.Request) -> None:
         if req.method not in ('POST', 'PUT'):

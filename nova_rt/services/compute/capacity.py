@@ -45,6 +45,9 @@ LACKS = {
 class CapacitySource(Protocol):
     """The part of an Enforcer that :func:`measure` uses."""
 
+    #: the name of the kernel interface
+    name: str
+
     @property
     def replicated(self) -> bool:
         """True if a share is charged on every pCPU."""
@@ -69,6 +72,7 @@ class HostCapacity:
         exactly
     :ivar before_interrupts: see nova_rt.machine.kernel.base.Capacity
     :ivar takes: see nova_rt.rules.hostmap.HostMap
+    :ivar interface: the name of the kernel interface; '' without one
     """
 
     empty: cpus.CpuBandwidth
@@ -78,6 +82,7 @@ class HostCapacity:
     tick_us: int = 0
     before_interrupts: bool = False
     takes: frozenset[str] = frozenset()
+    interface: str = ''
 
     def __str__(self) -> str:
         if self.reason:
@@ -140,12 +145,18 @@ class HostCapacity:
         if not self.available:
             return self.nothing()
         return hostmap.HostMap(state, self.policy_name, strangers,
-                               version.get(), self.takes)
+                               version.get(), self.interface,
+                               takes=self.takes)
 
-    def nothing(self) -> hostmap.HostMap:
-        """Returns the map that a host without reservations publishes."""
-        return hostmap.HostMap(cpus.CpuBandwidth.empty((), 0),
-                               self.policy_name, release=version.get())
+    def nothing(self, reason: str = '') -> hostmap.HostMap:
+        """Returns the map that a host without reservations publishes.
+
+        :param reason: why, where the capacity of the host is not the reason
+        """
+        return hostmap.HostMap(
+            cpus.CpuBandwidth.empty((), 0), self.policy_name,
+            release=version.get(), interface=self.interface,
+            reason=reason or self.reason)
 
 
 def load_policy(name: str) -> cpus.Policy:
@@ -190,7 +201,8 @@ def measure(conf: Any, kernel: CapacitySource | None, shared: Collection[int],
                                 cores=_shared_cores(empty.cpus))
     return HostCapacity(empty, group.packing_policy, policy, reason,
                         limit.tick_us, limit.before_interrupts,
-                        _takes(conf, kernel, empty))
+                        _takes(conf, kernel, empty),
+                        '' if kernel is None else kernel.name)
 
 
 def _shared_cores(ids: Sequence[int]) -> tuple[int, ...]:

@@ -413,8 +413,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         try:
             published = capacity.published(self.rt_state(),
                                            self.rt_strangers)
-        except exception.InvalidClaim:
-            published = capacity.nothing()
+        except exception.InvalidClaim as error:
+            published = capacity.nothing(exception.clause(error))
         compute_node.stats = (dict(compute_node.stats or {})
                               | hostmap.to_stats(published)
                               | self.rt_neighbour_stats())

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``openstack rt fit``: how many more servers, and on which hosts."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from osc_lib import exceptions
+
+from nova_rt.rules import exception
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
+from nova_rt.rules import room
+from rt_client import base
+from rt_client import cloud as rt_cloud
+from rt_client import wish as rt_wish
+
+_COLUMNS = ('Host', 'Servers', 'Reason')
+_MORE = 'the pCPUs have no more room'
+
+
+class Fit(base.Lister):
+    """Show how many more servers fit on each host, and why no more do"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--share', metavar='<share>',
+                            help='Share of a pCPU of each vCPU, as in 0.4')
+        parser.add_argument('--vcpus', metavar='<n>', type=int,
+                            help='vCPUs of the server (default: 1)')
+        parser.add_argument(
+            '--period-us', metavar='<us>', type=int, default=100_000,
+            help='Period of the reservation (default: %(default)s)')
+        parser.add_argument(
+            '--flavor', metavar='<flavor>',
+            help='Take all that --share and --vcpus do not say from this '
+                 'flavor, with its memory and disk')
+        parser.add_argument('--all', action='store_true',
+                            help='List the hosts without room, too, as is '
+                                 'done where no host has room')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        wish = self._wish(parsed_args)
+        offered = self.cloud.candidates(wish.amounts, hostmap.TRAIT)
+        rows = [(host.name, *how_many(host, wish, offered))
+                for host in self.cloud.hosts()]
+        everything = parsed_args.all or not any(row[1] for row in rows)
+        return _COLUMNS, sorted(
+            (row for row in rows if row[1] or everything),
+            key=lambda row: (-row[1], row[0]))
+
+    def _wish(self, args: argparse.Namespace) -> rt_wish.Wish:
+        flavor = self.cloud.flavor(args.flavor) if args.flavor else None
+        specs = flavor.extra_specs or {} if flavor else {}
+        vcpus = args.vcpus or (flavor.vcpus if flavor else 1)
+        if vcpus < 1:
+            raise exceptions.CommandError(
+                f'--vcpus {vcpus} is not a number of vCPUs: give 1 or more.')
+        wanted = self._wanted(args, flavor)
+        try:
+            return rt_wish.of_flavor(
+                specs, vcpus, wanted, flavor.ram if flavor else 0,
+                flavor.disk + flavor.ephemeral if flavor else 0)
+        except exception.InvalidReservation as error:
+            raise exceptions.CommandError(
+                f'Flavor {args.flavor}: {error}') from None
+
+    @staticmethod
+    def _wanted(args: argparse.Namespace, flavor: Any
+                ) -> reservation.Reservation:
+        if args.share:
+            return base.of_share(args.share, args.period_us)
+        if flavor is None:
+            raise exceptions.CommandError('Give --share or --flavor.')
+        found = base.reserved_by(flavor)
+        if found is None:
+            raise exceptions.CommandError(
+                f'Flavor {args.flavor} has no reservation; give --share.')
+        return found
+
+
+def how_many(host: rt_cloud.Host, wish: rt_wish.Wish,
+             offered: Mapping[str, Mapping[str, Mapping[str, int]]]
+             ) -> tuple[int, str]:
+    """Returns how many more servers fit on a host, and what ends them.
+
+    :param offered: the providers that Placement offers, with capacities
+    """
+    found = host.published
+    if nothing := rt_wish.offers_nothing(found):
+        return 0, nothing
+    assert found is not None  # noqa: S101 - or it offered nothing.
+    if refusals := list(rt_wish.refusals(found, wish)):
+        return 0, '; '.join(refusals)
+    if host.provider not in offered:
+        return 0, 'Placement does not offer the host'
+    limits = {'': room.count(found.state, wish.vcpus, wish.reservation)}
+    for name, amount in wish.amounts.items():
+        has = offered[host.provider].get(name)
+        if has is not None:
+            limits[name] = (has['capacity'] - has['used']) // amount
+    name, least = min(limits.items(), key=lambda each: each[1])
+    return least, f'Placement has no more {name}' if name else _MORE

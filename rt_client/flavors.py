@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``openstack rt flavor create``."""
+
+import argparse
+
+from nova_rt.rules import reservation
+from rt_client import base
+from rt_client import columns
+
+_COLUMNS = ('ID', 'Name', 'vCPUs', 'Memory (MB)', 'Disk (GB)',
+            'Runtime (us)', 'Period (us)', 'Share (pCPU)')
+
+
+class CreateFlavor(base.ShowOne):
+    """Create a flavor with a reservation; all of it, or nothing"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('name', metavar='<name>',
+                            help='Name of the new flavor')
+        parser.add_argument('--share', metavar='<share>', required=True,
+                            help='Share of a pCPU of each vCPU, as in 0.4')
+        parser.add_argument(
+            '--period-us', metavar='<us>', type=int, default=100_000,
+            help='Period of the reservation (default: %(default)s)')
+        parser.add_argument('--vcpus', metavar='<n>', type=int, default=1,
+                            help='vCPUs (default: %(default)s)')
+        parser.add_argument('--ram', metavar='<MB>', type=int, default=512,
+                            help='Memory (default: %(default)s)')
+        parser.add_argument('--disk', metavar='<GB>', type=int, default=0,
+                            help='Disk (default: %(default)s)')
+        parser.add_argument('--private', action='store_true',
+                            help='Not visible to other projects')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace
+                    ) -> tuple[tuple[str, ...], base.Row]:
+        held = base.of_share(parsed_args.share, parsed_args.period_us)
+        made = self.cloud.make_flavor(
+            {reservation.FLAVOR_PREFIX + reservation.RUNTIME_KEY:
+             str(held.runtime_us),
+             reservation.FLAVOR_PREFIX + reservation.PERIOD_KEY:
+             str(held.period_us)},
+            name=parsed_args.name, vcpus=parsed_args.vcpus,
+            ram=parsed_args.ram, disk=parsed_args.disk,
+            is_public=not parsed_args.private)
+        return _COLUMNS, (made.id, made.name, made.vcpus, made.ram, made.disk,
+                          held.runtime_us, held.period_us,
+                          columns.Share(held.bandwidth))

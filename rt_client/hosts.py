@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""``openstack rt host list`` and ``openstack rt host show``."""
+
+import argparse
+from collections.abc import Iterator, Mapping
+
+from osc_lib import exceptions
+
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
+from rt_client import base
+from rt_client import cloud as rt_cloud
+from rt_client import columns
+from rt_client import trouble
+
+_LIST = ('Host', 'pCPUs', 'Offered (pCPUs)', 'Reserved (pCPUs)',
+         'Free (pCPUs)', 'Largest free share (pCPU)', 'Kernel interface',
+         'Version', 'Trouble')
+_SHOW = ('pCPU', 'Cap (pCPU)', 'Reserved (pCPU)', 'Free (pCPU)', 'Claimed by')
+
+
+class ListHosts(base.Lister):
+    """List hosts with what they offer, what is reserved, and their trouble"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--trouble', action='store_true',
+            help='List only hosts on which something is wrong')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace
+                    ) -> base.Table:
+        cloud = self.cloud
+        services = cloud.services()
+        rows = [_row(host, services) for host in cloud.hosts()]
+        if parsed_args.trouble:
+            rows = [row for row in rows if row[-1]._value]
+        return _LIST, rows
+
+
+def _row(host: rt_cloud.Host, services: Mapping[str, tuple[str, str]]
+         ) -> base.Row:
+    found = host.published
+    wrong = columns.Lines(list(trouble.of_host(
+        found, services.get(host.name))))
+    if found is None:
+        return (host.name, 0, *map(columns.Share, (0, 0, 0, 0)), '', '',
+                wrong)
+    state = found.state
+    free = [max(0, state.free(cpu)) for cpu in state.cpus]
+    return (host.name, len(state.cpus), *map(columns.Share, (
+        state.total, state.total_used, sum(free), max(free, default=0))),
+        found.interface, found.release, wrong)
+
+
+class ShowHost(base.Lister):
+    """Show who has claimed which share of each pCPU of a host"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('host', metavar='<host>',
+                            help='Name of the host, as Nova has it')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace
+                    ) -> base.Table:
+        cloud = self.cloud
+        hosts = cloud.hosts(parsed_args.host)
+        if not hosts:
+            raise exceptions.CommandError(
+                f'There is no host {parsed_args.host} with nova-compute.')
+        servers = list(cloud.servers(all_projects='1'))
+        return _SHOW, [row for host in hosts for row in _pcpus(host, servers)]
+
+
+def _pcpus(host: rt_cloud.Host, servers: list[rt_cloud.Server]
+           ) -> Iterator[base.Row]:
+    found = host.published
+    if found is None:
+        return
+    holders = holders_of(host, servers)
+    for cpu, used in zip(found.state.cpus, found.state.used, strict=True):
+        yield (cpu, *map(columns.Share, (
+            found.state.cap, used, max(0, found.state.free(cpu)))),
+            columns.Lines(holders.get(cpu, [])))
+
+
+def holders_of(host: rt_cloud.Host, servers: list[rt_cloud.Server]
+               ) -> dict[int, list[str]]:
+    """Returns who holds how much, by pCPU of a host."""
+    found: dict[int, list[str]] = {}
+    for server in servers:
+        for claim in server.claims:
+            if claim.provider == host.provider:
+                for cpu in claim.pcpus:
+                    found.setdefault(cpu, []).append(
+                        f'{_share(claim.reservation)} {server.name} '
+                        f'({server.id})')
+    for stranger in strangers_of(host):
+        for ids, share in stranger.shares:
+            for cpu in ids:
+                found.setdefault(cpu, []).append(
+                    f'{_share(share)} {stranger}, unknown to Nova here')
+    return found
+
+
+def strangers_of(host: rt_cloud.Host) -> tuple[hostmap.Stranger, ...]:
+    """Returns the guests of a host that Nova does not have there."""
+    return host.published.strangers if host.published else ()
+
+
+def _share(held: reservation.Reservation) -> str:
+    return reservation.decimal(held.bandwidth)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Says what is wrong with a host, by what the host published."""
+
+from collections.abc import Iterator
+
+from nova_rt.rules import cpulist
+from nova_rt.rules import hostmap
+
+
+def of_host(found: hostmap.HostMap | None, service: tuple[str, str] | None
+            ) -> Iterator[str]:
+    """Yields a sentence for each trouble of a host.
+
+    :param found: the map of the host; None if it published none
+    :param service: state and status of nova-compute; None if Nova has no
+        such service
+    """
+    if service is None or service[0] != 'up':
+        yield 'nova-compute does not answer'
+    elif service[1] != 'enabled':
+        yield 'nova-compute is disabled'
+    if found is None:
+        yield 'nova-rt publishes nothing that this client can read'
+        return
+    if not found.state.total:
+        yield ('offers no reservations'
+               + (f': {found.reason}' if found.reason else ''))
+        return
+    over = [cpu for cpu in found.state.cpus if found.state.free(cpu) < 0]
+    if over:
+        yield (f'more is claimed than the cap allows on pCPUs '
+               f'{cpulist.format_ids(over)}')
+    for stranger in found.strangers:
+        yield (f'{stranger} holds {stranger.holds}, but Nova has no such '
+               f'server here')

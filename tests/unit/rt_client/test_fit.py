@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import types
+
+from osc_lib import exceptions
+
+from rt_client import fit
+from tests.unit.rt_client import base
+
+
+def room(vcpus=64, used=0, **more):
+    return {'resources': {'VCPU': {'capacity': vcpus, 'used': used}, **more}}
+
+
+class FitTest(base.TestCase):
+
+    hosts = (base.host('a', [0, 0, 900_000]), base.host('b', [0, 0]),
+             base.host('c', [900_000, 0]), base.host('d', []))
+
+    def setUp(self):
+        super().setUp()
+        self.summaries = {f'uuid-of-{name}': room() for name in 'abc'}
+        self.placement.answers['/allocation_candidates'] = (
+            200, {'provider_summaries': self.summaries})
+
+    def test_how_many(self):
+        self.assertEqual([
+            ['a', '2', 'the pCPUs have no more room'],
+            ['b', '2', 'the pCPUs have no more room']],
+            self.rows(fit.Fit, '--share', '0.4', '--vcpus', '2'))
+        self.assertEqual(1, len(self.compute.asked))
+        self.assertEqual(1, len(self.placement.asked))
+
+    def test_why_not(self):
+        self.assertEqual(
+            [['c', '0', 'fewer than 2 pCPUs have room; the emptiest has '
+              '0.950 free'],
+             ['d', '0', 'the host offers no reservations']],
+            self.rows(fit.Fit, '--share', '0.4', '--vcpus', '2', '--all')[2:])
+
+    def test_where_no_host_has_room_each_says_why(self):
+        rows = self.rows(fit.Fit, '--share', '0.4', '--vcpus', '4')
+        self.assertEqual(
+            ['a', '0', 'the server reserves for 4 vCPUs, the host has 3 '
+             'pCPUs for reservations'], rows[0])
+        self.assertEqual(4, len(rows))
+
+    def test_above_the_cap(self):
+        self.assertEqual('the share is above the cap of 0.950',
+                         self.rows(fit.Fit, '--share', '1')[0][2])
+
+    def test_placement_has_less(self):
+        self.summaries['uuid-of-a'] = room(vcpus=4, used=2)
+        del self.summaries['uuid-of-b']
+        self.assertEqual([
+            ['a', '1', 'Placement has no more VCPU'],
+            ['b', '0', 'Placement does not offer the host']],
+            self.rows(fit.Fit, '--share', '0.4', '--vcpus', '2', '--all')[:2])
+
+    def flavor(self, vcpus=2, **specs):
+        self.compute.named['f'] = types.SimpleNamespace(
+            name='f', vcpus=vcpus, ram=64, disk=1, ephemeral=0,
+            extra_specs={f'hw:cpu.rt_{key}': value
+                         for key, value in specs.items()})
+
+    def test_a_flavor_has_memory(self):
+        self.flavor(runtime_us='40000', period_us='100000')
+        self.summaries['uuid-of-a'] = room(
+            MEMORY_MB={'capacity': 100, 'used': 30})
+        self.assertEqual(['a', '1', 'Placement has no more MEMORY_MB'],
+                         self.rows(fit.Fit, '--flavor', 'f')[1])
+        self.assertIn('MEMORY_MB%3A64%2CDISK_GB%3A1%2C'
+                      'CUSTOM_RT_BANDWIDTH%3A800000%2C'
+                      'CUSTOM_RT_SHARE%3A400000', self.placement.asked[0])
+
+    def test_options_replace_what_the_flavor_says(self):
+        self.flavor(runtime_us='40000', period_us='100000')
+        self.assertEqual(
+            [['a', '2'], ['b', '2'], ['c', '1']],
+            [row[:2] for row in self.rows(
+                fit.Fit, '--flavor', 'f', '--share', '0.5', '--vcpus', '1')])
+
+    def test_a_flavor_that_hosts_do_not_take(self):
+        self.flavor(runtime_us='40000', period_us='100000', mask='^0',
+                    smt='core')
+        self.assertEqual(
+            ['a', '0', 'the host takes no flavor with hw:cpu.rt_smt=core; '
+             'the host takes no flavor with hw:cpu.rt_mask'],
+            self.rows(fit.Fit, '--flavor', 'f')[0])
+
+    def test_bad_flavors(self):
+        for specs, sentence in (
+                ({}, 'Flavor f has no reservation; give --share.'),
+                ({'runtime_us': '5'}, 'Flavor f: Invalid flavor extra spec '
+                 'hw:cpu.rt_runtime_us=5'),
+                ({'runtime_us': '5', 'period_us': '9', 'mask': 'x'},
+                 "Flavor f: Invalid flavor extra spec hw:cpu.rt_mask='x'")):
+            self.flavor(**specs)
+            with self.assertRaises(exceptions.CommandError) as found:
+                self.rows(fit.Fit, '--flavor', 'f')
+            self.assertIn(sentence, str(found.exception))
+
+    def test_bad_values(self):
+        for words, sentence in (
+                (('--share', '2'), '--share 2 in a period of 100000 us is '
+                 'not a reservation'),
+                (('--share', '0'), '--share 0 in a period'),
+                (('--vcpus', '2'), 'Give --share or --flavor.'),
+                (('--share', '0.1', '--vcpus', '-1'),
+                 '--vcpus -1 is not a number of vCPUs: give 1 or more.'),
+                (('--share', '0.1', '--period-us', '0'),
+                 '--share 0.1 in a period of 0 us is not a reservation'),
+                (('--flavor', 'no'), 'There is no flavor no.')):
+            with self.assertRaises(exceptions.CommandError) as found:
+                self.rows(fit.Fit, *words)
+            self.assertIn(sentence, str(found.exception))
