@@ -17,7 +17,8 @@ from paper import chance
 from paper import containers
 from paper import fig6
 from paper import fig7
-from paper import fig8
+from paper.fig8 import campaign as fig8
+from paper import figures
 from paper.interference import campaign as interference
 from paper import measure
 from paper.pinning import campaign as pinning
@@ -31,10 +32,10 @@ from paper import walk
 
 #: Experiments with many points, which several commands can share.
 CAMPAIGNS = {'table3': table3, 'fig6': fig6, 'fig7': fig7}
-EXPERIMENTS = {'fig8': fig8, 'fig8-sip': sip_fig8, 'containers': containers,
+EXPERIMENTS = {'fig8-sip': sip_fig8, 'containers': containers,
                'chance': chance}
 #: Commands with options of their own.
-TOOLS = {'walk': walk, 'probe': probe, 'pinning': pinning,
+TOOLS = {'walk': walk, 'fig8': fig8, 'probe': probe, 'pinning': pinning,
          'interference': interference, 'placing': placing}
 #: The kernel objects that can hold the reservation of a server.
 PLACES = {'deadline': scheduling.reserved, 'group': scheduling.grouped}
@@ -43,7 +44,9 @@ RESULTS = pathlib.Path(__file__).parent / 'build'
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit status."""
-    parser = argparse.ArgumentParser(prog='run.sh', description=__doc__)
+    parser = argparse.ArgumentParser(prog='run.sh', description=__doc__,
+                                     epilog='PAPER FIGURE names a figure of a '
+                                     'paper; "figures" lists them.')
     commands = parser.add_subparsers(dest='command', required=True)
     for name, module in (CAMPAIGNS | EXPERIMENTS).items():
         about = (module.__doc__ or '').strip()
@@ -53,7 +56,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         about = (module.__doc__ or '').partition(':')[0]
         module.register(commands.add_parser(name, help=about,
                                             description=about))
-    options = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    if given == [figures.LIST]:
+        print(figures.text())
+        return 0
+    try:
+        options = parser.parse_args(figures.words(given))
+    except figures.NoFigure as error:
+        parser.error(str(error))
     # So no process, namespace or group is left behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:

@@ -12,7 +12,7 @@ import dataclasses
 
 from nova_rt.rules import reservation as rt_reservation
 from paper import bench
-from paper import fig8
+from paper.fig8 import pairs
 from paper import isolation
 from paper import measure
 from paper import measured
@@ -32,10 +32,6 @@ FEWER = 10
 #: The interval in us; Table 3 has several.
 INTERVAL_US = 400
 HEADER = ('LD', 'Q/P', 'Measured us', 'Paper', 'Exact', 'Replay')
-
-
-def _slower(one: rt_workload.Distribution) -> rt_workload.Distribution:
-    return dataclasses.replace(one, mean=one.mean * SCALE)
 
 
 def _reservation(share: float) -> rt_reservation.Reservation:
@@ -59,7 +55,7 @@ class Containers:
 
     @contextlib.contextmanager
     def running(self, scheduler: str) -> Iterator[Sequence[str]]:
-        share = fig8.RESERVATION.runtime_us / fig8.RESERVATION.period_us
+        share = pairs.RESERVATION.runtime_us / pairs.RESERVATION.period_us
         reservation = None if scheduler == 'fair' else _reservation(share)
         with self.reserved(reservation) as client:
             yield client
@@ -82,18 +78,15 @@ class Containers:
 
     def measure(self, client: Sequence[str], title: str
                 ) -> list[samples.Floats]:
-        workload = dataclasses.replace(
-            fig8.WORKLOAD, intervals=_slower(fig8.WORKLOAD.intervals),
-            service=_slower(fig8.WORKLOAD.service))
         return measure.counted(self.ask(
-            client, points.Point(title, workload)))
+            client, points.Point(title, pairs.PAIRS['slower'].workload)))
 
 
 def run(settings: bench.Settings) -> str:
     """Measures everything; returns two tables."""
     with nova.up() as cloud:
         containers = Containers(cloud, settings)
-        cases = isolation.run(containers, cloud.noise)
+        cases = isolation.run(containers, lambda _: cloud.noise())
         rows = [_row(containers, row) for row in published.TABLE3[:3]]
     records.write(settings.directory / 'containers.csv', containers.records)
     isolation.plot(cases, settings.directory / 'containers.png')

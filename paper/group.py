@@ -20,40 +20,49 @@ from nova_rt.rules import exception
 from nova_rt.rules import reservation as rt_reservation
 
 GROUP = '/nova-rt-experiments'
-#: The priority of SCHED_RR, above that of the noise.
-PRIORITY = 30
+#: The group of a neighbour with a reservation of its own.
+NEIGHBOUR = f'{GROUP}-neighbour'
+#: Priorities of SCHED_RR: of the server, and of a neighbour whose period is
+#: longer.
+PRIORITY, LOWER = 30, 20
 
 
 @contextlib.contextmanager
-def reserved(reservation: rt_reservation.Reservation, cpu: int
+def reserved(reservation: rt_reservation.Reservation, cpu: int,
+             group: str = GROUP, priority: int = PRIORITY
              ) -> Iterator[Callable[[int], None]]:
     """Yields a function that puts processes in; all must end in the block.
 
+    :param group: GROUP or NEIGHBOUR
+    :param priority: of SCHED_RR; where priorities decide, the server with
+        the shorter period has the higher one
     :raises KernelError: when the host has no interface or not enough room
     """
     privsep.cgroup_pctxt.set_client_mode(False)
-    privsep.TOPS = frozenset((GROUP.strip('/'),))
+    privsep.TOPS = frozenset(
+        name.strip('/') for name in (GROUP, NEIGHBOUR))
     files = fs.RealFS()
     interface, hierarchy = detect.detect(files), survey.hierarchy_of(files)
     if interface is None or hierarchy is None:
         raise exception.KernelError(
-            interface='any', group=GROUP,
+            interface='any', group=group,
             reason='this kernel has no interface for control groups')
-    path = pathlib.Path(hierarchy.mount, GROUP.strip('/'))
+    path = pathlib.Path(hierarchy.mount, group.strip('/'))
     path.mkdir(exist_ok=True)
     try:
-        interface.reserve({GROUP: base.Budget(
+        interface.reserve({group: base.Budget(
             {cpu: reservation.runtime_us}, reservation.period_us)})
         try:
             yield functools.partial(_enter, files, path,
-                                    hierarchy.controller)
+                                    hierarchy.controller, priority)
         finally:
-            interface.release([GROUP])
+            interface.release([group])
     finally:
         path.rmdir()
 
 
 def _enter(files: fs.RealFS, path: pathlib.Path, controller: str,
-           process: int) -> None:
+           priority: int, process: int) -> None:
     (path / 'cgroup.procs').write_text(str(process))
-    tasks.Tasks(files).make_real_time(GROUP, controller, 0, 'rr', PRIORITY)
+    tasks.Tasks(files).make_real_time(f'/{path.name}', controller, 0, 'rr',
+                                      priority)

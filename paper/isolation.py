@@ -13,7 +13,6 @@ from paper import measured
 from paper import published
 from paper import report
 from paper import samples
-from paper import scheduling
 
 #: us.  In the paper, with the fair scheduler and noise, less than 70 % of the
 #: requests are below this.
@@ -21,8 +20,8 @@ GOOD_US = 2000
 
 #: The response times of each run, by (scheduler, with noise).
 Cases = Mapping[tuple[str, bool], Sequence[samples.Floats]]
-#: A context during which neighbours run.
-Noise = Callable[[], contextlib.AbstractContextManager[None]]
+#: Returns a context during which neighbours run under a scheduler.
+Noise = Callable[[str], contextlib.AbstractContextManager[None]]
 
 
 class Server(Protocol):
@@ -40,7 +39,7 @@ class Server(Protocol):
         """Returns the response times of each run in us."""
 
 
-def run(server: Server, noise: Noise = scheduling.noise) -> Cases:
+def run(server: Server, noise: Noise) -> Cases:
     """Measures all cases, one after the other."""
     return {(scheduler, noisy): _case(server, scheduler,
                                       noise if noisy else None)
@@ -53,7 +52,7 @@ def _case(server: Server, scheduler: str, noise: Noise | None
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(server.running(scheduler))
         if noise:
-            stack.enter_context(noise())
+            stack.enter_context(noise(scheduler))
         times = server.measure(client, title)
     print(f'{title}: p99 {p99_us(times).value:.0f} us', flush=True)
     return times

@@ -2,7 +2,7 @@
 
 """Runs ``rt-walk``: its server, its client and its noise."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import dataclasses
 import pathlib
@@ -89,8 +89,34 @@ def ask(endpoint: Endpoint, workload: rt_workload.Workload, requests: int,
     done = subprocess.run(
         [*endpoint.prefix, *prefix, str(PROGRAM), 'client', endpoint.address,
          str(endpoint.port), workload.transport, str(workload.clients)],
-        input='\n'.join(' '.join(map(str, row))
-                        for row in schedule.tolist()),
-        stdout=subprocess.PIPE, text=True, check=True)
-    table = np.array(done.stdout.split(), np.int64).reshape(-1, 3)
-    return samples.Samples(schedule, table)
+        input=_lines(schedule), stdout=subprocess.PIPE, text=True, check=True)
+    return _samples(schedule, done.stdout)
+
+
+def paced(workload: rt_workload.Workload, requests: int, seed: int,
+          enter: Callable[[int], None]) -> samples.Samples:
+    """Runs a server whose requests come by its own clock, without a client.
+
+    :param enter: is called with the process id before the first request
+    :raises NotReady: when the server fails
+    """
+    schedule = workload.schedule(requests, seed)
+    with subprocess.Popen([str(PROGRAM), 'paced'], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        try:
+            enter(process.pid)
+            said, _ = process.communicate(_lines(schedule))
+        finally:
+            process.kill()
+    if process.returncode:
+        raise NotReady(name='the paced server of rt-walk')
+    return _samples(schedule, said)
+
+
+def _lines(schedule: rt_workload.Integers) -> str:
+    return '\n'.join(' '.join(map(str, row)) for row in schedule.tolist())
+
+
+def _samples(schedule: rt_workload.Integers, said: str) -> samples.Samples:
+    return samples.Samples(
+        schedule, np.array(said.split(), np.int64).reshape(-1, 3))

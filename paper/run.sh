@@ -3,7 +3,8 @@
 #
 # Runs an experiment of the paper: sets everything up, measures, plots and
 # makes tables.
-# usage: paper/run.sh table3|fig6|fig7|fig8|fig8-sip|containers|chance|probe|
+# usage: paper/run.sh PAPER FIGURE [--data], paper/run.sh figures, or
+#        paper/run.sh table3|fig6|fig7|fig8|fig8-sip|containers|chance|probe|
 #        pinning|interference|placing [--short]
 #        (--help)
 # This needs root for SCHED_DEADLINE, network namespaces and control groups.
@@ -11,9 +12,11 @@ set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 project=$here/..
 "$project/tools/setup.sh" >&2
-case "${1:-}" in
-    fig8-sip) profile=sip ;;
-    pinning | interference) profile=$1 ;;
+case "${*:-}" in
+    fig8-sip* | '004 kamailio'*) profile=sip ;;
+    *--data | figures) profile= ;;
+    pinning* | '001 '*) profile=pinning ;;
+    interference* | '002 '*) profile=interference ;;
     *) profile= ;;
 esac
 if [ "$profile" ]; then

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Runs servers of rt-walk on this host, and schedules client and noise.
+"""Runs servers of rt-walk on this host, and schedules their clients.
 
 Each context manager runs a server and yields a command for a client that
 neither the server nor ordinary tasks delay.
@@ -61,21 +61,3 @@ def grouped(endpoint: rtwalk.Endpoint,
         os.sched_setaffinity(process, {SERVER_CPU})
         enter(process)
         yield (*BESIDE, str(CLIENT_CPU))
-
-
-@contextlib.contextmanager
-def noise(tasks: int = 4, busy_us: int = 6000, period_us: int = 100_000
-          ) -> Iterator[None]:
-    """Runs the paper's real-time tasks, on each of the two CPUs.
-
-    They run on both, because a thread under SCHED_DEADLINE cannot be kept on
-    one CPU.
-    """
-    with contextlib.ExitStack() as stack:
-        for cpu in (SERVER_CPU, CLIENT_CPU):
-            for _ in range(tasks):
-                stack.enter_context(rtwalk.running((
-                    'chrt', '--rr', '1', 'taskset', '--cpu-list', str(cpu),
-                    str(rtwalk.PROGRAM), 'noise', str(busy_us),
-                    str(period_us))))
-        yield

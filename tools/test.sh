@@ -135,7 +135,9 @@ functional() {
 devstack() { tests devstack; }
 experiments() {
     local figure
-    for figure in table3 fig6 fig7 fig8 containers; do
+    check 'fig8, short' paper/run.sh fig8 --short --pair smaller \
+        --data "$results/fig8/fig8.csv"
+    for figure in table3 fig6 fig7 containers; do
         check "$figure, short" paper/run.sh "$figure" --short \
             --output "$results/$figure"
     done

@@ -2,9 +2,16 @@
 
 """Sphinx configuration."""
 
+import pathlib
+import sys
+
+# The pages of papers take their numbers from the data by paper.pages.
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
+
 extensions = [
     'openstackdocstheme',
     'oslo_config.sphinxext',
+    'paper.pages',
     'sphinx.ext.autodoc',
 ]
 project = 'nova-rt'

@@ -6,7 +6,6 @@
 
 #include "rt-walk.h"
 
-#include <inttypes.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,23 +13,14 @@
 #include <sys/socket.h>
 
 #include "message.h"
+#include "requests.h"
 #include "room.h"
 
 /* How long to wait for replies after the last request was sent. */
 #define PATIENCE_NS (5 * NS_PER_S)
 
-struct request {
-	int64_t at_ns;
-	int64_t sent_ns;
-	int64_t response_ns;
-	uint64_t cpu_ns;
-	uint32_t size;
-	int connection;
-};
-
 struct client {
-	struct request *requests;
-	uint32_t count;
+	struct requests requests;
 	uint32_t sent;
 	uint32_t answered;
 	struct stream *streams;
@@ -38,31 +28,6 @@ struct client {
 	int connections;
 	bool datagrams;
 };
-
-static void read_requests(struct client *client)
-{
-	uint32_t room = 0;
-	struct request one = { .response_ns = -1 };
-
-	while (scanf("%" SCNd64 " %" SCNu64 " %" SCNu32 " %d", &one.at_ns,
-		     &one.cpu_ns, &one.size, &one.connection) == 4) {
-		if (one.connection < 0 ||
-		    one.connection >= client->connections ||
-		    one.size < sizeof(struct header) || one.size > MAX_SIZE) {
-			fputs("rt-walk: a request has no such connection or "
-			      "size\n", stderr);
-			exit(1);
-		}
-		if (client->count == room) {
-			room = room ? 2 * room : 1024;
-			client->requests = realloc(client->requests,
-						   room * sizeof(one));
-			if (!client->requests)
-				fail("realloc");
-		}
-		client->requests[client->count++] = one;
-	}
-}
 
 static void open_connections(struct client *client, int type,
 			     const struct sockaddr_in *address)
@@ -106,7 +71,7 @@ static void take_replies(struct client *client, int64_t start,
 
 		if (reply.number >= client->sent)
 			continue;
-		request = &client->requests[reply.number];
+		request = &client->requests.all[reply.number];
 		if (request->response_ns < 0)
 			client->answered++;
 		request->response_ns = clock_ns(CLOCK_MONOTONIC) - start -
@@ -121,8 +86,8 @@ static void take_replies(struct client *client, int64_t start,
 
 static void send_due(struct client *client, int64_t start)
 {
-	while (client->sent < client->count) {
-		struct request *one = &client->requests[client->sent];
+	while (client->sent < client->requests.count) {
+		struct request *one = &client->requests.all[client->sent];
 		struct header header = { one->size, client->sent,
 					 one->cpu_ns };
 
@@ -141,16 +106,16 @@ static void run(struct client *client)
 	int64_t start = clock_ns(CLOCK_MONOTONIC);
 	int64_t last = start;
 
-	while (client->answered < client->count) {
+	while (client->answered < client->requests.count) {
 		struct timespec wait;
 		int64_t next;
 
 		send_due(client, start);
-		if (client->sent < client->count)
-			last = start + client->requests[client->sent].at_ns;
+		if (client->sent < client->requests.count)
+			last = start + client->requests.all[client->sent].at_ns;
 		next = last - clock_ns(CLOCK_MONOTONIC) +
-		       (client->sent < client->count ? 0 : PATIENCE_NS);
-		if (next < 0 && client->sent == client->count)
+		       (client->sent < client->requests.count ? 0 : PATIENCE_NS);
+		if (next < 0 && client->sent == client->requests.count)
 			break;
 		next = next < 0 ? 0 : next;
 		wait.tv_sec = next / NS_PER_S;
@@ -177,13 +142,8 @@ void run_client(const struct sockaddr_in *address, int type, int connections)
 
 	if (!client.streams || !client.polls)
 		fail("calloc");
-	read_requests(&client);
+	client.requests = requests_read(connections);
 	open_connections(&client, type, address);
 	run(&client);
-	for (uint32_t i = 0; i < client.count; i++) {
-		const struct request *one = &client.requests[i];
-
-		printf("%" PRId64 " %" PRId64 " %" PRIu64 "\n", one->sent_ns,
-		       one->response_ns, one->cpu_ns);
-	}
+	requests_print(&client.requests);
 }

@@ -16,6 +16,7 @@
 static const char usage[] =
 	"usage: rt-walk server ADDRESS PORT\n"
 	"       rt-walk client ADDRESS PORT udp|tcp CONNECTIONS\n"
+	"       rt-walk paced\n"
 	"       rt-walk noise BUSY_US PERIOD_US\n";
 
 static _Noreturn void bad_usage(void)
@@ -59,7 +60,7 @@ static int transport(const char *name)
 
 int main(int argc, char **argv)
 {
-	const char *mode = argc > 3 ? argv[1] : "";
+	const char *mode = argc > 1 ? argv[1] : "";
 
 	if (!strcmp(mode, "server") && argc == 4) {
 		struct sockaddr_in address = endpoint(argv[2], argv[3]);
@@ -69,6 +70,10 @@ int main(int argc, char **argv)
 	if (!strcmp(mode, "noise") && argc == 4)
 		run_noise(number(argv[2], 10000000) * 1000,
 			  number(argv[3], 10000000) * 1000);
+	if (!strcmp(mode, "paced") && argc == 2) {
+		run_paced();
+		return 0;
+	}
 	if (!strcmp(mode, "client") && argc == 6) {
 		struct sockaddr_in address = endpoint(argv[2], argv[3]);
 

@@ -19,6 +19,11 @@ _Noreturn void run_server(const struct sockaddr_in *address);
  * CPU time in ns that the server had used by then. */
 void run_client(const struct sockaddr_in *address, int type, int connections);
 
+/* Serves the requests that standard input lists, each when its time has come by
+ * the clock of this process: nothing is sent.  Input and output are those of
+ * run_client; the run begins at the end of the input. */
+void run_paced(void);
+
 /* Keeps a CPU busy for some CPU time at the start of every period. */
 _Noreturn void run_noise(int64_t busy_ns, int64_t period_ns);
 

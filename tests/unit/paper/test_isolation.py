@@ -18,6 +18,7 @@ class Server:
         self.scheduler = None
         self.noisy = False
         self.seen = []
+        self.reserved = []
 
     @contextlib.contextmanager
     def running(self, scheduler):
@@ -26,8 +27,9 @@ class Server:
         self.scheduler = None
 
     @contextlib.contextmanager
-    def noise(self):
+    def noise(self, scheduler):
         self.noisy = True
+        self.reserved.append(scheduler)
         yield
         self.noisy = False
 
@@ -50,6 +52,7 @@ class IsolationTest(unittest.TestCase):
              ('reservation-quiet', 'reservation', False, ['client']),
              ('reservation-noise', 'reservation', True, ['client'])],
             server.seen)
+        self.assertEqual(['fair', 'reservation'], server.reserved)
         self.assertEqual(100, len(np.concatenate(cases['fair', True])))
 
     def test_table(self):

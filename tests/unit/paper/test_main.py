@@ -20,7 +20,7 @@ class MainTest(unittest.TestCase):
         ['table3', '--server', 'fair'], ['table4'],
         ['fig6', '--seconds', '-1'], ['fig6', '--seconds', 'inf'],
         ['fig7', '--run-seconds', 'x'], ['table3', '--seeds', '0'],
-        ['fig8', '--seed-base', '0'])
+        ['fig8', '--pair', 'papers'])
     def test_bad_arguments(self, arguments):
         with (contextlib.redirect_stderr(io.StringIO()) as said,
               self.assertRaises(SystemExit) as ended):

@@ -3,13 +3,16 @@
 """The data that the documentation's tables are made from."""
 
 import pathlib
+import re
 import unittest
 
 import ddt
 
+from paper import facts
 from paper import fig6
 from paper import fig7
 from paper import measured
+from paper import pages
 from paper import points
 from paper import published
 from paper import records
@@ -24,6 +27,38 @@ CURVES = {
              for plot in fig6.PLOTS],
     'fig7': [points.curve(fig7.INTERVALS_US, fig7.SIZE, fig7.LOAD, fig7.SHARE,
                           megabits) for megabits in fig7.BANDWIDTHS]}
+
+
+#: What a page of a paper may say in digits: parts of papers and of their
+#: titles, versions, papers by their number, and references.
+_ALLOWED = [re.compile(pattern) for pattern in (
+    r':(fact|doc|term|ref):`[^`]*`',
+    r'``[^`]*``',
+    r'\b(Fig|Figs|Table|Eq|Eqs|[Ss]ections?)\.? [\dIV.]+'
+    r'(( to |, | and )\d+)*',
+    r'\b(Debian|Linux) [\d.]+',
+    r'\b[Pp]aper 00[0-4]\b',
+    r'\b(SHA-256|H\.264|wrk2)\b',
+    r'\b99th percentiles?\b', r'\bticks of 4 ms\b')]
+_PAPERS = PAGES.parent / 'reference'
+
+
+def _typed(text):
+    """The lines of a page that have a digit of their own."""
+    lines = []
+    skipped = False
+    for line in text.splitlines():
+        if line and not line.startswith(' '):
+            skipped = line.startswith(('.. toctree', '.. facts-table'))
+        if skipped:
+            continue
+        rest = line
+        for allowed in _ALLOWED:
+            rest = allowed.sub('', rest)
+        if re.search(r'\d', rest) and ':widths:' not in rest and (
+                ':header-rows:' not in rest):
+            lines.append(line)
+    return lines
 
 
 @ddt.ddt
@@ -42,3 +77,55 @@ class PagesTest(unittest.TestCase):
             for statistic in measured.STATISTICS:
                 estimate = found.estimate(statistic)
                 self.assertLess(estimate.half, estimate.value, point.name)
+
+
+@ddt.ddt
+class PapersTest(unittest.TestCase):
+
+    def pages(self):
+        return [_PAPERS / 'papers.rst', *(_PAPERS / 'papers').glob('*.rst')]
+
+    def test_no_number_is_typed(self):
+        for page in self.pages():
+            self.assertEqual([], _typed(page.read_text()), page)
+
+    @ddt.data('it is 0.5 of the time', 'within 8 % each', '1.0, 3.3 and 4.6',
+              '20 of 20 pairs', 'a CPU of 70/100')
+    def test_a_typed_number_is_found(self, line):
+        self.assertEqual([line], _typed(f'A page\n\n{line}\n'))
+
+    @ddt.data('Figs. 8 to 11', 'Table IV', 'Eqs. 3 to 5', 'Linux 6.12',
+              ':fact:`a.1`', '``1400/2000`` us', 'section 5.1')
+    def test_a_part_of_a_paper_is_no_number(self, text):
+        self.assertEqual([], _typed(f'It is {text}.'))
+
+    def test_a_literal_has_no_measured_number(self):
+        """Literals are configurations, commands and names."""
+        for page in self.pages():
+            for text in re.findall(r'``([^`]*)``', page.read_text()):
+                self.assertTrue(
+                    re.search('[A-Za-z_]', text) or re.fullmatch(
+                        r'\d+/\d+|0\.8|0\.24', text), f'{page}: {text}')
+
+    def test_every_fact_exists(self):
+        names = facts.all_facts()
+        for page in self.pages():
+            for name in re.findall(':fact:`([^`]*)`', page.read_text()):
+                self.assertIn(name, names, page)
+
+    def test_every_published_number_has_a_source(self):
+        for row in facts.rows(facts.PUBLISHED):
+            self.assertTrue(row['source'] and row['value'], row)
+
+    def test_every_picture_has_data(self):
+        """Each is drawn from a file beside it."""
+        data = {'fig6.png': 'table3.csv'}
+        for picture in PAGES.glob('*.png'):
+            beside = data.get(picture.name, f'{picture.stem}.csv')
+            self.assertTrue((PAGES / beside).is_file(), picture)
+
+    @ddt.data(('pairs', 'pairs'), ('pinning', 'pinning'), ('probe', 'probe'))
+    @ddt.unpack
+    def test_tables_are_those_of_the_data(self, name, file):
+        self.assertEqual((PAGES / f'{file}.inc').read_text().strip(),
+                         pages.TABLES[name]().strip())

@@ -41,6 +41,22 @@ class RTWalkTest(base.ServerTestCase):
         self.assertGreaterEqual(found.cpu_us(), 1990)
         self.assertGreaterEqual(found.responses_us().min(), 1500)
 
+    def test_paced_requests_come_by_the_clock(self):
+        load = workload.Workload(Distribution(3000, fixed=True),
+                                 Distribution(500, fixed=True))
+        entered = []
+        found = rtwalk.paced(load, 5, 1, entered.append)
+        self.assertEqual(1, len(entered))
+        self.assertEqual([3000.0 * count for count in range(1, 6)],
+                         found.sent_us.tolist())
+        self.assertGreaterEqual(found.responses_us().min(), 400)
+        self.assertGreaterEqual(found.cpu_us(), 490)
+
+    def test_a_paced_server_that_cannot_enter_does_not_run(self):
+        with self.assertRaises(ZeroDivisionError):
+            rtwalk.paced(workload.Workload(Distribution(1), Distribution(1)),
+                         1, 1, lambda process: 1 // 0)
+
     def test_tcp_message_in_pieces(self):
         message = HEADER.pack(HEADER.size + 3, 7, 1000) + b'abc'
         with (rtwalk.server(self.endpoint), self.connected() as client,

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The numbers that the pages of papers show, by name.
+
+All of them come from files of the repository: what the papers published, and
+what was measured here.  No page has a number that somebody typed.
+"""
+
+from collections.abc import Iterator
+import csv
+import functools
+import pathlib
+import re
+
+from paper.fig8 import pairs
+from paper.fig8 import records as fig8_records
+from paper.fig8 import table as fig8_table
+from paper.interference import table as interference
+from paper.pinning import records as pinning_records
+from paper.pinning import table as pinning
+from paper.pinning import ways
+from paper.pinning import workloads
+from paper.probe import records as probe_records
+from paper.probe import table as probe
+from rt_models.interference import document
+from rt_models.interference import matrix
+
+_DOC = pathlib.Path(__file__).parents[1] / 'doc/source'
+DATA = _DOC / 'experiments'
+PUBLISHED = _DOC / 'reference/papers/published.csv'
+COSTS = _DOC / 'admin/monitoring-cost.csv'
+CHAIN = DATA / 'chain.csv'
+#: The line of table3.inc with the average of all rows, twice: for our list of
+#: intervals and for the paper's.
+_ALL = re.compile(r'^All .*$', re.MULTILINE)
+_PAIR = re.compile(r'([\d.]+ / [\d.]+ %)')
+
+Named = Iterator[tuple[str, str]]
+
+
+@functools.cache
+def all_facts() -> dict[str, str]:
+    """Returns each number as text, by its name."""
+    return dict((*_published(), *_probe(), *_pinning(), *_pairs(),
+                 *_matrix(), *_table3(), *_fig8(), *_monitor()))
+
+
+def rows(path: pathlib.Path) -> list[dict[str, str]]:
+    """Returns the lines of a CSV file by the names of its columns."""
+    with path.open(newline='', encoding='utf-8') as file:
+        return list(csv.DictReader(file))
+
+
+def fig8_runs() -> list[fig8_records.Run]:
+    """Returns the runs of Fig. 8 on all kernels."""
+    return fig8_records.read(DATA / 'fig8.csv')
+
+
+def _published() -> Named:
+    for row in rows(PUBLISHED):
+        yield row['name'], row['value']
+
+
+def _probe() -> Named:
+    for row, bar, number, measured, worst, met in probe.rows(
+            probe_records.Data(DATA / 'probe.csv')):
+        for what, value in (('bar', bar), ('n', number),
+                            ('measured', measured), ('worst', worst),
+                            ('met', met)):
+            yield f'probe.{row}.{what}', str(value)
+
+
+def _pinning() -> Named:
+    data = pinning_records.Data(DATA / 'pinning.csv')
+    for work in workloads.WORKLOADS:
+        for way in ways.WAYS:
+            for what, get in (('time', _wall_s), ('cpu', _cpu_s)):
+                yield (f'pinning.{work}.{way}.{what}',
+                       f'{pinning.ratio(data, work, way, get):.2f}')
+
+
+def _wall_s(one: pinning_records.Record) -> float:
+    return one.wall_s
+
+
+def _cpu_s(one: pinning_records.Record) -> float:
+    return one.cpu_s
+
+
+def _pairs() -> Named:
+    found = document.load(str(DATA / 'reserved.yaml'))
+    told = document.load(document.SHIPPED_RESERVED)
+    (cells, _), (prediction, _) = interference.judged(found, told)
+    yield 'pairs.cells', cells
+    yield 'pairs.prediction', prediction
+    noise = sorted((cell.stdev or 0) / cell.value
+                   for cell in interference.pairs(found))
+    yield 'pairs.noise-least', f'{100 * noise[0]:.0f} %'
+    yield 'pairs.noise-second', f'{100 * noise[-2]:.0f} %'
+    yield 'pairs.noise-most', f'{100 * noise[-1]:.0f} %'
+
+
+def _matrix() -> Named:
+    cells = list(document.load(document.SHIPPED).cells())
+    estimates = [cell for cell in cells
+                 if cell.origin is matrix.Origin.ESTIMATED]
+    yield 'matrix.cells', str(len(cells))
+    yield 'matrix.estimates', str(len(estimates))
+    yield 'matrix.published', str(len(cells) - len(estimates))
+
+
+def _table3() -> Named:
+    text = (DATA / 'table3.inc').read_text()
+    for name, line in zip(('ours', 'theirs'), _ALL.findall(text),
+                          strict=True):
+        errors = _PAIR.findall(line)
+        for column, value in zip(
+                ('published', 'paper', 'exact', 'paper-controlled',
+                 'exact-controlled'), errors, strict=False):
+            yield f'table3.{name}.{column}', value
+
+
+def _fig8() -> Named:
+    runs = fig8_runs()
+    for one in fig8_table.sets(runs):
+        name = f'fig8.{_slug(one.kernel)}.{one.pair}'
+        for noise in (pairs.PERIODIC, pairs.GREEDY):
+            yield f'{name}.{noise}', str(fig8_table.isolation(
+                runs, one, noise))
+        for scheduler, noise in pairs.CASES:
+            found = fig8_table.of(runs, one, scheduler, noise)
+            if found:
+                mean = sum(run.p99_us for run in found) / len(found)
+                yield f'{name}.{scheduler}-{noise}.p99', f'{mean:.0f} us'
+
+
+def _slug(kernel: str) -> str:
+    return re.sub(r'[^a-z0-9.]+', '-', kernel.lower())
+
+
+def _monitor() -> Named:
+    for name, row in zip(('switch', 'request', 'ep', 'cg', 'mg'),
+                         rows(COSTS), strict=True):
+        yield f'monitor.{name}.least', row['Difference of the minimums']
+        yield f'monitor.{name}.median', row['Median']

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The figures and tables of the papers, by paper and by their name there."""
+
+from collections.abc import Iterator, Sequence
+import dataclasses
+import pathlib
+
+from nova_rt.rules import exception
+
+_STORED = pathlib.Path(__file__).parents[1] / 'doc/source/experiments'
+#: Makes the figure from the stored data instead of measuring.
+DATA = '--data'
+LIST = 'figures'
+
+
+class NoFigure(exception.RTError):
+    """The papers, or this project, have no such figure."""
+
+    msg_fmt = ('%(paper)s %(figure)s is not a figure that this project '
+               'repeats: "run.sh figures" lists them.')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure that can be made again.
+
+    :ivar command: the words of the command that measures it
+    :ivar stored: the words that make it from *file* without measuring
+    :ivar file: the stored data; '' if none are stored
+    """
+
+    paper: str
+    name: str
+    about: str
+    command: tuple[str, ...]
+    stored: tuple[str, ...] = ()
+    file: str = ''
+
+
+_NOTHING = ('--seconds', '0')
+FIGURES = (
+    Figure('000', 'table4', 'rt-probe against the truth; row pod is Table IV',
+           ('probe',), _NOTHING, 'probe.csv'),
+    Figure('001', 'beside', 'vanilla, pinned and reserved beside neighbours',
+           ('pinning',), _NOTHING, 'pinning.csv'),
+    Figure('002', '3', 'pairs of functions, here with reservations',
+           ('interference',), _NOTHING, 'reserved.yaml'),
+    Figure('004', 'table3', 'the errors of the models',
+           ('table3',), _NOTHING, 'table3.csv'),
+    Figure('004', '6', 'response times, network negligible',
+           ('fig6',), _NOTHING, 'table3.csv'),
+    Figure('004', '7', 'response times, limited bandwidth',
+           ('fig7',), _NOTHING, 'fig7.csv'),
+    Figure('004', '8', 'two reservations on one CPU',
+           ('fig8',), ('--runs', '0'), 'fig8.csv'),
+    Figure('004', 'kamailio', 'Fig. 8 with Kamailio and MariaDB',
+           ('fig8-sip',)),
+    Figure('004', 'containers', 'Fig. 8 in containers of Nova',
+           ('containers',)),
+)
+
+
+def words(arguments: Sequence[str]) -> list[str]:
+    """Returns the words of a command; "PAPER FIGURE" becomes its command.
+
+    :raises NoFigure: when there is no such figure, or no data of it
+    """
+    if len(arguments) < 2 or not arguments[0].isdigit():
+        return list(arguments)
+    paper, name, *rest = arguments
+    found = [one for one in FIGURES if (one.paper, one.name) == (paper, name)]
+    if not found or (rest == [DATA] and not found[0].file):
+        raise NoFigure(paper=paper, figure=' '.join((name, *rest)))
+    one = found[0]
+    if rest != [DATA]:
+        return [*one.command, *rest]
+    return [*one.command, *one.stored, DATA, str(_STORED / one.file)]
+
+
+def text() -> str:
+    """Returns a line for each figure."""
+    return '\n'.join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    for one in FIGURES:
+        yield (f'{one.paper} {one.name:<10} {one.about}'
+               + ('' if one.file else ' (no data are stored)'))

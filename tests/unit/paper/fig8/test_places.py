@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What nova-rt sells, on made-up kernels."""
+
+import unittest
+from unittest import mock
+
+import ddt
+
+from nova_rt.machine.host import cgroup
+from nova_rt.machine.kernel import base
+from paper.fig8 import pairs
+from paper.fig8 import places
+
+
+@ddt.ddt
+class CheckTest(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.ppm = 950_000
+        for target, value in (
+                ('survey.hierarchy_of', cgroup.Hierarchy('/x', 'cpu')),
+                ('privsep.cgroup_pctxt', mock.Mock()),
+                ('deadline.read_other_threads', [])):
+            self.replace(target, mock.Mock(return_value=value))
+        self.replace('deadline.Admission', lambda *_: mock.Mock(
+            ppm=lambda _: self.ppm))
+
+    def replace(self, name, new):
+        patch = mock.patch(f'paper.fig8.places.{name}', new)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def deadline(self, name):
+        pair = pairs.PAIRS[name]
+        return places.Deadline().check(pair.server, pair.noise)
+
+    def groups(self, name, capacity):
+        interface = mock.Mock(spec=base.KernelInterface)
+        interface.name = 'x'
+        interface.capacity.return_value = capacity
+        self.replace('detect.detect', lambda _: interface)
+        pair = pairs.PAIRS[name]
+        return places.Groups().check(pair.server, pair.noise)
+
+    def test_a_pair_that_fits(self):
+        self.assertEqual(950_000, self.deadline('paper'))
+        self.ppm = 900_001
+        self.assertEqual(900_001, self.deadline('smaller'))
+
+    def test_a_pair_that_is_not_sold_is_not_measured(self):
+        self.ppm = 900_001
+        with self.assertRaisesRegex(
+                places.NotSold, r'1400/2000 us beside 24000/100000 us .*: '
+                'together they are 940000 ppm, and this kernel offers 9000'):
+            self.deadline('paper')
+
+    def test_fixed_priorities_keep_only_long_periods(self):
+        tick = base.Capacity(950_000, 4000, True, 10_000)
+        self.assertEqual(950_000, self.groups('slowest', tick))
+        for name in ('paper', 'slower'):
+            with self.assertRaisesRegex(places.NotSold, 'in time'):
+                self.groups(name, tick)
+
+    def test_groups_under_edf(self):
+        self.assertEqual(950_000, self.groups(
+            'paper', base.Capacity(950_000, 0)))
+        with self.assertRaisesRegex(places.NotSold, '900000 ppm'):
+            self.groups('paper', base.Capacity(900_000, 0))
+
+    def test_no_budgets_for_groups(self):
+        self.replace('detect.detect', lambda _: None)
+        with self.assertRaisesRegex(places.NotSold, 'no budgets'):
+            places.Groups().check(pairs.RESERVATION, pairs.RESERVATION)

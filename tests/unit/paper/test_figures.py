@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import pathlib
+import unittest
+
+import ddt
+
+from paper import __main__ as main
+from paper import figures
+
+
+@ddt.ddt
+class FiguresTest(unittest.TestCase):
+
+    def test_a_figure_becomes_its_command(self):
+        self.assertEqual(['fig8', '--runs', '2'],
+                         figures.words(['004', '8', '--runs', '2']))
+        self.assertEqual(['table3', '--short'],
+                         figures.words(['table3', '--short']))
+
+    @ddt.data(*(one for one in figures.FIGURES if one.file))
+    def test_stored_data_exist(self, one):
+        *_, path = figures.words([one.paper, one.name, '--data'])
+        self.assertTrue(pathlib.Path(path).is_file(), path)
+
+    @ddt.data(*figures.FIGURES)
+    def test_every_command_exists(self, one):
+        self.assertIn(one.command[0],
+                      main.CAMPAIGNS | main.EXPERIMENTS | main.TOOLS)
+        self.assertRegex(figures.text(), f'(?m)^{one.paper} {one.name} ')
+
+    @ddt.data(['004', '9'], ['005', '8'], ['004', 'kamailio', '--data'])
+    def test_no_such_figure(self, words):
+        with self.assertRaisesRegex(figures.NoFigure, words[1]):
+            figures.words(words)
