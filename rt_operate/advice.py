@@ -21,17 +21,18 @@ from rt_models.model import planner
 from rt_models.model import varied
 from rt_monitor import histogram
 
-#: Fewer requests above the percentile than this say little of it.
+#: If fewer requests than this are above the percentile, it is unreliable.
 _ENOUGH = 10
-#: Standard deviations of what few requests may be off by chance, so that one
-#: server of 40 is promised too much.
+#: The load may be this many standard deviations above the measured load. So
+#: about one server of 40 is promised too much.
 _CAUTION = 2.0
-#: Of the variance of counts to their mean, which is 1 at random times.
+#: Arrivals count as random if the variance of counts, divided by their mean,
+#: is within this range. For random arrivals the expected value is 1.
 _RANDOM = (0.5, 2.0)
-#: At least so many counts to tell it by.
+#: The least number of counts from which this value is computed.
 _COUNTS = 10
-#: At least so many requests in a part of the time, so that the CPU time of
-#: the part is that of these requests.
+#: The least number of requests in a part of the measurement. With fewer
+#: requests, the CPU time of the part may belong to other requests.
 _IN_PART = 5
 
 
@@ -201,7 +202,7 @@ def _predicted_us(load: rt_load.Load,
             load, reservation.runtime_us, reservation.period_us, variation,
             kernel).percentile_us(part)
     except exception.RTError:
-        return None  # it serves fewer than come
+        return None  # the reservation serves fewer requests than arrive
 
 
 def _doubts(measured: MeasuredLoad, part: float) -> Iterator[str]:

@@ -8,5 +8,6 @@ VNF_KEY = 'tacker_rt.vnf'
 NAMESPACE = 'urn:nova-rt:server:1'
 #: XML namespace of the mark of a guest that Nova's database does not have.
 UNKNOWN = 'urn:nova-rt:unknown:1'
-#: And of the mark of a guest that no audit could give its reservation.
+#: XML namespace of the mark of a guest that no audit could give its
+#: reservation.
 UNSERVED = 'urn:nova-rt:unserved:1'

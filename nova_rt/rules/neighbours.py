@@ -34,7 +34,7 @@ class Kind(enum.StrEnum):
     SHARED = 'shared'
     RESERVED = 'reserved'
 
-    # That of Enum is written in Python, and slow.
+    # The method of Enum is written in Python, and slow.
     __hash__ = str.__hash__
 
 

@@ -180,7 +180,7 @@ def try_out(fs: cgroup.CgroupFS, mount: str, v1: bool, cpus: Sequence[int]
         if not v1:
             _hand_on(fs, mount)
         with contextlib.suppress(FileNotFoundError):
-            fs.remove(group)  # A crash may have left it.
+            fs.remove(group)  # A crash may have left the group.
         fs.make(group)
         try:
             if v1:
