@@ -169,7 +169,8 @@ def advised(load: rt_load.Load, target: rt_load.Target,
                 looks.append(now.since(last))
                 last = now
             client.result()
-        return advice.advise(advise.seen(looks, 'server'), target, kernel)
+        return advice.advise(
+            advise.measured_load(looks, 'server'), target, kernel)
 
 
 def judged_us(load: rt_load.Load, wanted: rt_reservation.Reservation,

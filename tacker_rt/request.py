@@ -29,13 +29,13 @@ class Request:
     flavour: str | None = None
     parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
-    def of_flavour(self, flavour: str | None) -> Mapping[str, Any]:
+    def for_flavour(self, flavour: str | None) -> Mapping[str, Any]:
         """Returns the parameters for one deployment flavour of a package."""
         differs = None not in (flavour, self.flavour) and (
             flavour != self.flavour)
         return {} if differs else self.parameters
 
-    def of_vdu(self, name: str) -> Mapping[str, Any]:
+    def for_vdu(self, name: str) -> Mapping[str, Any]:
         """Returns the parameters of one VDU in the form of a request."""
         place = problem.Place([], '')
         vdus = place.section(dict(self.parameters), 'nfv', 'VDU')

@@ -70,7 +70,7 @@ def warnings(path: str, request: tacker_request.Request = _NO_REQUEST
                 for member in _used(entry, templates)}
         for flavour in _flavours(used):
             vdus, _ = descriptor.examine(
-                used, flavour=flavour, request=request.of_flavour(flavour))
+                used, flavour=flavour, request=request.for_flavour(flavour))
             basehot.warn(package, flavour, vdus, found)
     return found
 
@@ -129,7 +129,7 @@ def _check_vnfd(path: str, request: tacker_request.Request,
                 waiting.append(imported)
     for flavour in _flavours(templates) or (None,):
         found += descriptor.examine(templates, flavour=flavour,
-                                    request=request.of_flavour(flavour))[1]
+                                    request=request.for_flavour(flavour))[1]
 
 
 def _flavours(templates: Mapping[str, Any]) -> list[str]:
@@ -282,7 +282,7 @@ def _check_flavours(package: csar.Package, templates: Mapping[str, Any],
     basehot.check_folders(package, flavours, found)
     for flavour in flavours or (None,):
         vdus, problems = descriptor.examine(
-            templates, flavour=flavour, request=request.of_flavour(flavour))
+            templates, flavour=flavour, request=request.for_flavour(flavour))
         found += problems
         basehot.check_absent(package, vdus, found)
         if flavour is not None:

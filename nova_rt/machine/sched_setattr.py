@@ -60,6 +60,6 @@ def stop(thread: int) -> None:
         # thread first gets the smallest bandwidth.
         with contextlib.suppress(OSError):
             start(thread, *SMALLEST)
-            if thread_state.is_runnable(thread):  # The thread woke up meanwhile.
+            if thread_state.is_runnable(thread):  # It is awake.
                 start(thread, old.runtime // 1000, old.period // 1000)
     os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))

@@ -129,7 +129,7 @@ class _Reader:
 
         :raises InvalidMatrix: when a part of the document is not valid
         """
-        yamlfile.known(self._path, self._data, _KEYS)
+        yamlfile.check_keys(self._path, self._data, _KEYS)
         if self._data.get('format') != FORMAT:
             raise self._bad(
                 'format', f'{yamlfile.shown(self._data["format"])} is not '

@@ -96,7 +96,7 @@ class _Reader:
 
         :raises InvalidMatrix: when a part of the document is not valid
         """
-        yamlfile.known(self._path, self._data, _KEYS)
+        yamlfile.check_keys(self._path, self._data, _KEYS)
         self._one_of('format', (FORMAT,))
         self._one_of('metric', METRICS)
         kind = neighbours.Kind(

@@ -44,7 +44,8 @@ def load(path: str) -> dict[str, Any]:
     return document
 
 
-def known(path: str, data: Mapping[Any, Any], keys: Collection[str]) -> None:
+def check_keys(path: str, data: Mapping[Any, Any], keys: Collection[str]
+               ) -> None:
     """Checks that the top level of a file has only known keys.
 
     :raises InvalidMatrix: when a key is not known; its text is one sentence

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     kernel, note = this_host.kernel(args)
     looks = [*itertools.islice(
         monitor.looks(args.seconds / _PARTS), _PARTS)]
-    measured = seen(looks, _uuid(looks[-1], args.server))
+    measured = measured_load(looks, _uuid(looks[-1], args.server))
     advice = rt_advice.advise(measured, target, kernel)
     flavor = flavors.reserved(advice.wanted, measured.vcpus, args.ram)
     if args.format == 'json':
@@ -89,8 +89,8 @@ def _uuid(look: monitor_snapshot.Snapshot, wanted: str) -> str:
     return uuids[0]
 
 
-def seen(looks: Sequence[monitor_snapshot.Snapshot], uuid: str
-         ) -> rt_advice.MeasuredLoad:
+def measured_load(looks: Sequence[monitor_snapshot.Snapshot], uuid: str
+                  ) -> rt_advice.MeasuredLoad:
     """Returns what was measured of a server over consecutive looks.
 
     :param looks: each look counts from the look before it

@@ -6,7 +6,7 @@ This script is the documented fallback for ``nova_rt.services.install``: run it
 in place of nova-compute where the entry point of os-vif must not be used.
 """
 
-from nova.cmd import compute  # This import comes first, because the module patches others on import.
+from nova.cmd import compute  # first: it patches modules
 
 from nova_rt.services import install
 

@@ -36,14 +36,14 @@ def share(stage: stages.Stage, tolerance: float) -> Outcome:
     process = stage.group('a', 40_000, _PERIOD)
     stage.process()
     shares = {'a': busy.share(process, _SECONDS)}
-    return outcome.of_shares('share', {'a': 0.4}, shares, tolerance)
+    return outcome.judge_shares('share', {'a': 0.4}, shares, tolerance)
 
 
 def cap(stage: stages.Stage, tolerance: float) -> Outcome:
     """A group gets no more than its budget, even on an idle pCPU."""
     process = stage.group('a', 40_000, _PERIOD)
     shares = {'a': busy.share(process, _SECONDS)}
-    return outcome.of_shares('cap', {'a': 0.4}, shares, tolerance)
+    return outcome.judge_shares('cap', {'a': 0.4}, shares, tolerance)
 
 
 def company(stage: stages.Stage, tolerance: float) -> Outcome:
@@ -51,8 +51,8 @@ def company(stage: stages.Stage, tolerance: float) -> Outcome:
     processes = {'a': stage.group('a', 40_000, _PERIOD),
                  'b': stage.group('b', 45_000, _PERIOD)}
     shares = _together(processes)
-    return outcome.of_shares('company', {'a': 0.4, 'b': 0.45}, shares,
-                             tolerance)
+    return outcome.judge_shares('company', {'a': 0.4, 'b': 0.45}, shares,
+                                tolerance)
 
 
 def guarantee(stage: stages.Stage, tolerance: float) -> Outcome:
@@ -60,8 +60,8 @@ def guarantee(stage: stages.Stage, tolerance: float) -> Outcome:
     process = stage.group('a', 40_000, _PERIOD)
     stage.process(seconds=_SECONDS + 1).real_time(_HOG_PRIORITY)
     shares = {'a': busy.share(process, _SECONDS)}
-    return outcome.of_shares('guarantee', {'a': 0.4}, shares, tolerance,
-                             stage.known.get('guarantee', ''))
+    return outcome.judge_shares('guarantee', {'a': 0.4}, shares, tolerance,
+                                stage.known.get('guarantee', ''))
 
 
 def reclaim(stage: stages.Stage, tolerance: float) -> Outcome:
@@ -79,7 +79,7 @@ def reclaim(stage: stages.Stage, tolerance: float) -> Outcome:
     processes = {'a': stage.group('a', large, _PERIOD),
                  'b': stage.group('b', small, _PERIOD)}
     shares = _together({**processes, 'foreign': foreign})
-    judged = outcome.of_shares(
+    judged = outcome.judge_shares(
         'reclaim', {'a': large / _PERIOD, 'b': small / _PERIOD}, shares,
         tolerance, stage.known.get('reclaim', ''))
     return dataclasses.replace(
@@ -115,7 +115,7 @@ def resize(stage: stages.Stage, tolerance: float) -> Outcome:
         time.sleep(_SETTLE_SECONDS)
         wanted[name] = runtime / period
         shares[name] = busy.share(process, _SECONDS)
-    return outcome.of_shares('resize', wanted, shares, tolerance)
+    return outcome.judge_shares('resize', wanted, shares, tolerance)
 
 
 def release(stage: stages.Stage, tolerance: float) -> Outcome:
@@ -138,7 +138,7 @@ def again(stage: stages.Stage, tolerance: float) -> Outcome:
     process = stage.group('b', 80_000, _PERIOD)
     seconds = time.monotonic() - begin
     shares = {'b': busy.share(process, _SECONDS)}
-    judged = outcome.of_shares('re-use', {'b': 0.8}, shares, tolerance)
+    judged = outcome.judge_shares('re-use', {'b': 0.8}, shares, tolerance)
     return dataclasses.replace(
         judged, observed=f'{judged.observed}, {seconds:.2f} s after the first')
 

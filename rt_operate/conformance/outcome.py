@@ -35,8 +35,9 @@ class CaseOutcome:
     off: float | None = None
 
 
-def of_shares(case: str, wanted: dict[str, float], found: dict[str, float],
-              tolerance: float, known: str = '') -> CaseOutcome:
+def judge_shares(case: str, wanted: dict[str, float],
+                 found: dict[str, float], tolerance: float, known: str = ''
+                 ) -> CaseOutcome:
     """Compares measured shares with promised shares.
 
     :param wanted: the promised shares, by name

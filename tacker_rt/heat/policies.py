@@ -20,7 +20,7 @@ _OF_NODE: weakref.WeakKeyDictionary[Any, dict[str, dict[str, Any]]] = (
     weakref.WeakKeyDictionary())
 
 
-def of_node(node: Any) -> list[dict[str, dict[str, Any]]]:
+def targeting(node: Any) -> list[dict[str, dict[str, Any]]]:
     """Returns the policies on a node template, as a template lists them."""
     return [{name: policy} for name, policy in _OF_NODE.get(node, {}).items()]
 

@@ -46,15 +46,15 @@ def read(node: Any, node_type: str) -> descriptor.Vdu:
         template['properties'] = {'flavor': str(flavor.get(_INPUT))}
     topology = {'inputs': {name: {} for name in _inputs(template)},
                 'node_templates': {node.name: template},
-                'policies': policies.of_node(node)}
+                'policies': policies.targeting(node)}
     return descriptor.read_vdus(
         {'topology_template': topology}, where='VNFD',
-        request=_ASKED.get().of_vdu(node.name))[node.name]
+        request=_ASKED.get().for_vdu(node.name))[node.name]
 
 
 def has_reservation(node: Any) -> bool:
     """Tells whether a node template, or a policy on it, seems to reserve."""
-    return bool(policies.of_node(node)) or any(
+    return bool(policies.targeting(node)) or any(
         statements.is_like_ours(key)
         for key in _keys(node.templates[node.name]))
 

@@ -125,7 +125,7 @@ def examine(files: Mapping[str, Any], *, flavour: str | None = None,
     """Returns what :func:`read_package` returns, and all problems."""
     found: list[problem.Problem] = []
     if flavour is not None:
-        files = topology.of_flavour(files, flavour)
+        files = topology.select_flavour(files, flavour)
     parts = topology.gather(files, found)
     values = tosca_inputs.Inputs(parts.inputs, inputs or {})
     stated = policies.read(parts, values)

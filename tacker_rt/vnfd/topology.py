@@ -182,7 +182,7 @@ def flavours(files: Mapping[str, Any]) -> dict[str, str]:
             if isinstance(flavour, str)}
 
 
-def of_flavour(files: Mapping[str, Any], flavour: str) -> dict[str, Any]:
+def select_flavour(files: Mapping[str, Any], flavour: str) -> dict[str, Any]:
     """Returns the files that do not describe another deployment flavour."""
     flavour_by_file = flavours(files)
     return {file: template for file, template in files.items()

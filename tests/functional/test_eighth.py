@@ -67,7 +67,7 @@ class EighthTest(test_manage.ManageTestCase):
                 if each.id.startswith(('kernel.', 'capacity.', 'orphans.'))}
 
     def test_it_is_known(self) -> None:
-        self.assertIs(interface.Guarantee, detect.known()['guarantee'])
+        self.assertIs(interface.Guarantee, detect.installed()['guarantee'])
 
     def test_a_server(self) -> None:
         server = self.reserved_here()

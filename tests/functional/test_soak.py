@@ -79,8 +79,8 @@ class CloudTest(base.TestCase):
                 *emulated.THREADS.items(),
                 ('nova_rt.machine.privsep.cgroup_pctxt.client_mode', False),
                 ('nova_rt.machine.kernel.tree.time', self.clock),
-                ('nova_rt.machine.kernel.detect.known',
-                 functools.cache(detect.known)),
+                ('nova_rt.machine.kernel.detect.installed',
+                 functools.cache(detect.installed)),
                 ('nova_rt.machine.kernel.tasks.Tasks', emulated.EmulatedTasks),
                 ('nova_rt.machine.privsep.read_pid', guests.read_pid)):
             self.useFixture(fixtures.MonkeyPatch(name, new))

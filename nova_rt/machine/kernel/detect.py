@@ -27,7 +27,7 @@ def detect(fs: cgroup.CgroupFS, name: str | None = None,
     :raises KernelError: when the interface cannot be found out, or when
         several interfaces match the kernel
     """
-    entries = known()
+    entries = installed()
     if name is not None and name not in entries:
         raise LookupError(f'no interface has this name; use one of '
                           f'{", ".join(sorted(entries))}')
@@ -49,7 +49,7 @@ def detect(fs: cgroup.CgroupFS, name: str | None = None,
     return matches[0].on(survey) if matches else None
 
 
-def known() -> dict[str, type[base.KernelInterface]]:
+def installed() -> dict[str, type[base.KernelInterface]]:
     """Returns the interfaces that are installed, by name."""
     return {entry.name: entry.load() for entry
             in importlib.metadata.entry_points(group=GROUP)}

@@ -137,7 +137,7 @@ def find(fs: cgroup.CgroupFS, forced: str | None, machines: bool = False
 
 
 def _find(fs: cgroup.CgroupFS, forced: str | None) -> Detection:
-    if not detect.known():
+    if not detect.installed():
         return Detection(trouble='the entry points of nova-rt are missing, '
                          'because nova-rt is not installed')
     try:
@@ -163,7 +163,7 @@ def _root_file(fs: cgroup.CgroupFS, hierarchy: cgroup.Hierarchy | None) -> str:
         return ''
     look = survey.Survey(fs, hierarchy)
     files = dict.fromkeys(kind.file for _, kind
-                          in sorted(detect.known().items(), reverse=True))
+                          in sorted(detect.installed().items(), reverse=True))
     return next(filter(look.in_root, files), '')
 
 

@@ -133,7 +133,8 @@ class Survey:
               self.fs.locked(self.hierarchy.mount)):
             self._enable()
             with contextlib.suppress(FileNotFoundError):
-                self.fs.remove(self._scratch)  # A crash may have left the group.
+                # A crash may have left the group.
+                self.fs.remove(self._scratch)
             self.fs.make(self._scratch)
             try:
                 yield

@@ -12,7 +12,7 @@ from rt_operate.doctor import view as doctor_view
 _SEEN = 'host.seen'
 
 
-def seen(view: doctor_view.View) -> Iterator[findings.Finding]:
+def host_is_visible(view: doctor_view.View) -> Iterator[findings.Finding]:
     """Checks whether this process sees the tasks and groups of the host."""
     if view.outside:
         yield findings.problem(
@@ -42,6 +42,6 @@ def writable(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 CHECKS: dict[str, doctor_view.Check] = {
-    _SEEN: seen,
+    _SEEN: host_is_visible,
     'host.writable': writable,
 }

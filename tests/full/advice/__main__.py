@@ -67,7 +67,7 @@ class Bench:
                 now = monitor.read()
                 looks.append(now.since(before))
                 before = now
-        return advise.seen(looks, _UUID)
+        return advise.measured_load(looks, _UUID)
 
     @contextlib.contextmanager
     def _clients(self, rate_hz: float) -> Iterator[None]:

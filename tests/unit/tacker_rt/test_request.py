@@ -29,18 +29,18 @@ class RequestTest(base.BaseTestCase):
 
     def test_of_a_vdu(self):
         asked = request.load(_BOTH)
-        self.assertEqual(_ASKED, asked.of_vdu('VDU1'))
-        self.assertEqual({}, asked.of_vdu('VDU2'))
+        self.assertEqual(_ASKED, asked.for_vdu('VDU1'))
+        self.assertEqual({}, asked.for_vdu('VDU2'))
         for odd in ({}, {'nfv': 1}, {'nfv': {'VDU': []}}):
-            self.assertEqual({}, request.Request(parameters=odd).of_vdu('x'))
+            self.assertEqual({}, request.Request(parameters=odd).for_vdu('x'))
 
     def test_of_a_flavour(self):
         asked = request.load(_BOTH)
         for flavour in ('simple', None):
-            self.assertEqual(asked.parameters, asked.of_flavour(flavour))
-        self.assertEqual({}, asked.of_flavour('other'))
+            self.assertEqual(asked.parameters, asked.for_flavour(flavour))
+        self.assertEqual({}, asked.for_flavour('other'))
         self.assertEqual({'x': 1}, request.Request(
-            parameters={'x': 1}).of_flavour('other'))
+            parameters={'x': 1}).for_flavour('other'))
 
     def test_without_parameters(self):
         for text in ('{}', '{"additionalParams": null}'):

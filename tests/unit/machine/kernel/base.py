@@ -101,7 +101,7 @@ def refuse_nth(kernel: emulation.Kernel, nth: int, number: int) -> None:
     kernel.intercept = intercept
 
 
-_known = detect.known()
+_known = detect.installed()
 
 
 def _class(name: str) -> type[base.KernelInterface]:

@@ -41,7 +41,7 @@ class DetectTest(base.EveryKernelTest):
 
     def _by_names(self, kernel: emulation.Kernel) -> bool:
         """Whether the names of the kernel's files tell its interface."""
-        evidence = detect.known()[self.interface_name].evidence
+        evidence = detect.installed()[self.interface_name].evidence
         return evidence(kernel.version) is rt_base.Evidence.NAMES
 
     def test_claimed_once(self) -> None:
@@ -50,7 +50,7 @@ class DetectTest(base.EveryKernelTest):
         assert hierarchy is not None
         look = survey.Survey(self.kernel, hierarchy)
         with look.open():
-            for name, kind in detect.known().items():
+            for name, kind in detect.installed().items():
                 if kind.detect(look):
                     claimed.append(name)
         self.assertEqual([self.interface_name], claimed)
@@ -87,7 +87,7 @@ class DetectTest(base.EveryKernelTest):
 
     def test_by_name(self) -> None:
         """Nothing is tried then."""
-        for name, kind in detect.known().items():
+        for name, kind in detect.installed().items():
             found = detect.detect(self.kernel, name)
             self.assertIs(kind, type(found))
         self.assertEqual([], self.kernel.written)
@@ -97,7 +97,7 @@ class DetectTest(base.EveryKernelTest):
             detect.detect(self.kernel, 'nothing')
 
     def test_two_claims(self) -> None:
-        both = [kind for kind in detect.known().values()
+        both = [kind for kind in detect.installed().values()
                 if kind.name != self.interface_name][:1]
         with mock.patch.object(both[0], 'detect', return_value=True):
             with self.assertRaisesRegex(

@@ -22,8 +22,8 @@ FOUND = [outcome.CaseOutcome('share', Level.KEPT, 'a 0.4010 of 0.400'),
 
 
 def judge(found: float, known: str = '') -> outcome.CaseOutcome:
-    return outcome.of_shares('c', {'a': 0.4, 'b': 0.1},
-                             {'a': found, 'b': 0.1}, 0.02, known)
+    return outcome.judge_shares('c', {'a': 0.4, 'b': 0.1},
+                                {'a': found, 'b': 0.1}, 0.02, known)
 
 
 class JudgeTest(unittest.TestCase):

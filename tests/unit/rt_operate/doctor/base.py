@@ -159,7 +159,7 @@ class Refusing(host_files.Host):
 @functools.cache
 def _known() -> dict[str, type[kernel_base.KernelInterface]]:
     # To go through all that is installed takes longer than most tests.
-    return detect.known()
+    return detect.installed()
 
 
 class DoctorTest(unittest.TestCase):

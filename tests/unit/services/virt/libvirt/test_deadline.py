@@ -420,7 +420,7 @@ class SelectionTest(tests_base.TestCase):
         self.assertIn('a container needs', str(error))
 
     def test_never_detected(self):
-        self.assertNotIn('sched_deadline', detect.known())
+        self.assertNotIn('sched_deadline', detect.installed())
 
 
 class ServerTest(base.BaseTestCase):
