@@ -27,7 +27,7 @@ _TURN = 5
 
 
 class Incomplete(exception.RTError):
-    """There is no table, because some points were not measured yet."""
+    """Some points were not measured yet, so there is no table."""
 
     msg_fmt = ('%(missing)d of %(all)d points have no run yet (%(first)s); '
                'run the same command again to continue.')

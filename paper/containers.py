@@ -40,7 +40,7 @@ def _reservation(share: float) -> rt_reservation.Reservation:
 
 
 class Containers:
-    """See isolation.Server."""
+    """A server in a container of Nova; see isolation.Server."""
 
     def __init__(self, cloud: nova.Cloud, settings: bench.Settings) -> None:
         self._cloud = cloud

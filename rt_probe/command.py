@@ -98,8 +98,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         'the probe refuses this in a container')
     parser.add_argument(
         '--burst', choices=('never', 'idle'), default='never',
-        help='whether the probe may use up the reservation now and then, '
-        'while the VNF is idle, to see where the reservation ends (default: '
+        help='when the probe may use up the reservation, to measure how large '
+        'it is: never, or now and then while the VNF is idle (default: '
         '%(default)s)')
     parser.add_argument(
         '--max-load', type=_load, default=watch.Options().max_load,

@@ -159,7 +159,7 @@ class Place:
                 return {}
             if not isinstance(value, dict):
                 self.add(key, value, 'the value must be a mapping',
-                         'indent the keys that belong to it below it')
+                         'indent the keys of the mapping below its name')
                 return {}
             parent = value
         return parent

@@ -60,14 +60,14 @@ TENANT_OPTS = [
             ('lower', 'a hint may only lower the share of the flavor'),
             ('none', 'hints that ask for a reservation are refused')],
         help="""
-How far a scheduler hint (``cpu.rt_runtime_us``, ``cpu.rt_period_us``) may
-change the reservation of the flavor.  Hints are tenant input.  With ``lower``,
-a tenant may choose another period, or a smaller share than the flavor has.
-With ``any``, a tenant can reserve up to ``max_share`` for each vCPU, whatever
-the flavor has.  The extra spec ``hw:cpu.rt_hint_max_share`` of a flavor
-replaces the rule of ``lower`` and ``any`` for that flavor: it gives the
-largest share that a hint may ask for, where 0 means that the flavor takes no
-hints.  With ``none``, hints are refused on every flavor.
+Limits how far a scheduler hint (``cpu.rt_runtime_us``, ``cpu.rt_period_us``)
+may change the reservation of the flavor.  Hints are tenant input.  With
+``lower``, a tenant may choose another period, or a smaller share than the
+flavor has.  With ``any``, a tenant can reserve up to ``max_share`` for each
+vCPU, whatever the flavor has.  The extra spec ``hw:cpu.rt_hint_max_share`` of
+a flavor replaces the rule of ``lower`` and ``any`` for that flavor: it gives
+the largest share that a hint may ask for, where 0 means that the flavor takes
+no hints.  With ``none``, hints are refused on every flavor.
 """),
     cfg.BoolOpt(
         'hints_on_plain_flavors', default=False,

@@ -30,7 +30,7 @@ PAIR = pairs.PAIRS['slowest']
 
 
 class Registrar:
-    """See isolation.Server.
+    """The SIP registrar; see isolation.Server.
 
     Several processes share the reservation, so a group holds it.
     """

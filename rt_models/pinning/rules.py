@@ -43,8 +43,8 @@ VM_UNPINNED = PinningRule(
     'cpu-vm-unpinned', 'A VM with a CPU-bound workload gains nothing from '
     'pinning.', PAPER.format(3))
 PINNED_IO = PinningRule(
-    'io-pinned-container', 'An IO-bound workload is best off in a container '
-    'with CPUs of its own, where it can have one.', PAPER.format(4))
+    'io-pinned-container', 'An IO-bound workload runs best in a container '
+    'with CPUs of its own, if it can have one.', PAPER.format(4))
 IO_NESTED = PinningRule(
     'io-container-in-vm', 'An IO-bound workload that cannot have a container '
     'with CPUs of its own is better off in a container within a VM than in '

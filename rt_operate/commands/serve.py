@@ -41,8 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--certificate', default='', metavar='FILE',
                         help='the certificate of this host; turns on TLS')
     parser.add_argument('--key', default='', metavar='FILE',
-                        help='the private key of the certificate, if it is '
-                             'not in the same file')
+                        help='the private key of the certificate, if the key '
+                             'is in a file of its own')
     parser.add_argument('--clients', default='', metavar='FILE',
                         help='the authorities that must have signed the '
                              'certificates of clients')
@@ -64,8 +64,8 @@ def _add_push(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--otlp-certificate', metavar='FILE',
                         help='the certificate to present to the endpoint')
     parser.add_argument('--otlp-key', metavar='FILE',
-                        help='the private key of --otlp-certificate, if it '
-                             'is not in the same file')
+                        help='the private key of --otlp-certificate, if the '
+                             'key is in a file of its own')
 
 
 def _url(text: str) -> str:

@@ -100,7 +100,7 @@ def _summary(healing: Healing) -> str:
     if not (healed or left):
         return 'Nothing to heal.'
     healable = len([difference for difference in left if difference.repair])
-    unhealable = f'{len(left) - healable} cannot be healed here'
+    unhealable = f'{len(left) - healable} cannot be healed by this command'
     if not healing.apply:
         return f'{healable} to heal with --apply, {unhealable}.'
     return f'{len(healed)} healed, {healable} left to try again, {unhealable}.'

@@ -164,7 +164,7 @@ def _resources(place: problem.Place, template: dict[Any, Any]
     for key, resource in place.section(template, 'resources').items():
         if not isinstance(resource, dict):
             place.add(key, resource, 'the value must be a mapping',
-                      'indent the keys that belong to it below it')
+                      'indent the keys of the mapping below its name')
             continue
         yield str(key), resource
         member = syntax.GROUPS.get(str(resource.get('type')))

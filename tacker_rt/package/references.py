@@ -82,8 +82,8 @@ def _mapping(place: problem.Place, name: str, parent: dict[Any, Any],
         yield from value.items()
     elif value or value is None:
         place.add(f'{name}.{key}', value, 'the value must be a mapping',
-                  'remove the key, or indent the keys that belong to it '
-                  'below it')
+                  'remove the key, or indent the keys of the mapping below '
+                  'its name')
 
 
 def _implementations(body: Any) -> Iterator[Any]:

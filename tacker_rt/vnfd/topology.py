@@ -142,7 +142,8 @@ def _gather_inputs(topology: Topology, place: problem.Place,
             declarations[name] = declared or {}
         else:
             place.add(f'inputs.{name}', declared, 'an input must be a '
-                      'mapping', 'indent its type and default below it')
+                      'mapping', 'indent the type and the default of the '
+                                 'input below its name')
 
 
 def _parts(place: problem.Place, entries: dict[Any, Any]) -> Iterator[Part]:
@@ -154,7 +155,7 @@ def _parts(place: problem.Place, entries: dict[Any, Any]) -> Iterator[Part]:
             yield Part(name, body['type'], body, place)
         else:
             place.add(name, body, 'the value must be a mapping with a type',
-                      'indent the keys that belong to it below it')
+                      'indent the keys of the mapping below its name')
 
 
 def _policies(place: problem.Place, value: Any) -> list[dict[Any, Any]]:

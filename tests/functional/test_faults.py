@@ -78,7 +78,7 @@ class RefusalTest(base.TestCase):
         kernel.write = rounding  # type: ignore[method-assign]
         self.boot(self.rt_flavor(100_001, 200_000), status='ERROR')
         self.assertEqual({}, self.guests.hosts['host1'].running)
-        self.assertIn('reads 100000 after writing 100001',
+        self.assertIn('reads 100000 after 100001 was written',
                       self.stdlog.logger.output)
         self.assert_nothing_left()
         self.boot(self.rt_flavor(100_000, 200_000))

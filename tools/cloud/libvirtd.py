@@ -165,7 +165,7 @@ def domain_names(cloud: settings.Settings) -> list[str]:
 
 
 def remove_domains(cloud: settings.Settings) -> int:
-    """Destroys and undefine every domain of this cloud."""
+    """Destroys and undefines every domain of this cloud."""
     connection = libvirt.open(cloud.kind.uri)
     try:
         domains = _domains(connection, cloud)

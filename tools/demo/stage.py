@@ -122,7 +122,7 @@ class Demo:
                 self._wait_booted(name, deadline)
 
     def _wait_booted(self, name: str, deadline: float) -> None:
-        """Waits until the console says so: a booting machine also sleeps."""
+        """Waits for the console to show that a guest has booted."""
         if name in self._booted:
             return
         self._booted.add(name)

@@ -50,8 +50,8 @@ class Journal:
         cell.set(value)
         stored = cell.get()
         if stored != value:
-            raise OSError(f'{cell.path} reads {_shown(stored)} after writing '
-                          f'{_shown(value)}')
+            raise OSError(f'{cell.path} reads {_shown(stored)} after '
+                          f'{_shown(value)} was written')
 
     def undo(self) -> None:
         """Puts the old values back, the last one first.

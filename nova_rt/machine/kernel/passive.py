@@ -175,8 +175,8 @@ def _how(fs: cgroup.CgroupFS, interface: base.KernelInterface,
         release = fs.read('/proc/sys/kernel/osrelease')
         mark = 'has' if HCBS in release else 'lacks'
         return (f'likely, because the release {release} {mark} "{HCBS}"; '
-                'nova-compute makes sure with a scratch group')
+                'nova-compute verifies this with a scratch group')
     if evidence is base.Evidence.VALUES:
-        return (f'likely, judging by {evidence.value}; nova-compute makes '
-                'sure with a scratch group')
+        return (f'likely, judging by {evidence.value}; nova-compute verifies '
+                'this with a scratch group')
     return f'sure, by {evidence.value}'

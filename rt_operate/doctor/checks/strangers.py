@@ -36,8 +36,8 @@ def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
             'which of them the database has on another host.')
     else:
         yield findings.ok(
-            name, 'nova-compute reports no guest with a reservation that is '
-            "missing on this host in Nova's database.")
+            name, 'nova-compute reports no guest with a reservation that '
+            "Nova's database lacks on this host.")
 
 
 CHECKS: dict[str, doctor_view.Check] = {'strangers.guests': guests}

@@ -357,9 +357,9 @@ resources:
                 ('{]', 'line 1: this is not YAML (did not find expected node '
                  'content); check the indentation and the quotes.'),
                 ('resources: [1]', 'resources=[1]: the value must be a '
-                 'mapping; indent the keys that belong to it below it.'),
+                 'mapping; indent the keys of the mapping below its name.'),
                 ('resources: {VDU1: 5}', 'VDU1=5: the value must be a '
-                 'mapping; indent the keys that belong to it below it.')):
+                 'mapping; indent the keys of the mapping below its name.')):
             self.write('BaseHOT/simple/nested/VDU1.yaml', text)
             self.assertEqual(
                 [f'BaseHOT/simple/nested/VDU1.yaml: {problem}',

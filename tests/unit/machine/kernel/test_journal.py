@@ -91,7 +91,7 @@ class JournalTest(unittest.TestCase):
         """That write is undone too."""
         self.one.rounds = {10: 9}
         with self.assertRaisesRegex(
-                OSError, 'one reads 9 after writing 10'), journal.journal(
+                OSError, 'one reads 9 after 10 was written'), journal.journal(
                 self.watch) as entries:
             entries.set(self.one, 10)
         self.assertEqual(['one=10', 'one=1'], self.events)

@@ -157,7 +157,7 @@ class ReserveTest(base.KernelTest):
         kernel.write = lambda path, text: write(  # type: ignore[method-assign]
             path, '9999' if text == '10000' else text)
         with self.assertRaisesRegex(exception.KernelError,
-                                    'reads 9999 after writing 10000'):
+                                    'reads 9999 after 10000 was written'):
             interface.reserve({base.LEAF: budget(10_000, 100_000)})
         self.assertEqual(before, kernel.snapshot())
 

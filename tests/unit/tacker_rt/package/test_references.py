@@ -64,7 +64,7 @@ class ReferencesTest(base.BaseTestCase):
 
     def test_empty_keys(self):
         rule = ('the value must be a mapping; remove the key, or indent the '
-                'keys that belong to it below it.')
+                'keys of the mapping below its name.')
         self.assertEqual([f'n0.artifacts=None: {rule}'],
                          self.problems({'artifacts': None}))
         self.assertEqual([f"n0.interfaces.Vnflcm=None: {rule}"],

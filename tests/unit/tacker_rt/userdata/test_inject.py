@@ -67,8 +67,8 @@ class BrokenTest(base.BaseTestCase):
 
     def test_no_mappings(self):
         """A template that nobody has validated."""
-        advice = ('the value must be a mapping; indent the keys that belong '
-                  'to it below it.')
+        advice = ('the value must be a mapping; indent the keys of the '
+                  'mapping below its name.')
         for key, hot in (
                 ('resources=True', {'resources': True}),
                 ("resources=['x']", {'resources': ['x']}),

@@ -394,7 +394,8 @@ class NameTest(VnfdTest):
     def test_input_that_is_no_mapping(self):
         _, found = self.examine(samples.sol001(inputs={'rt': [1]}))
         self.assertEqual(['f: inputs.rt=[1]: an input must be a mapping; '
-                          'indent its type and default below it.'], found)
+                          'indent the type and the default of the input below '
+                          'its name.'], found)
 
 
 class AllocationTest(VnfdTest):
