@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the commands share: their cloud, and how they name columns."""
+"""The base of the commands: their cloud, and the names of columns."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How a value is shown: text for people, a number for programs."""
+"""Shows values: as text for people, as numbers for programs."""
 
 from cliff import columns
 

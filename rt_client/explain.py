@@ -2,8 +2,8 @@
 
 """``openstack rt explain``: which rule refuses a server, on which host.
 
-Who may not see hosts reads what the server asks for and what Nova told its
-owner.
+A user who may not see hosts reads what the server asks for and what Nova told
+its owner.
 """
 
 import argparse
@@ -24,7 +24,7 @@ _COLUMNS = ('Where', 'Room', 'Reason')
 
 
 class Explain(base.Lister):
-    """Say why a server has no place: per host, which rule refuses it now"""
+    """Say why a server has no place, and which rule of each host refuses it"""
 
     need_sort_by_cliff = True
 
@@ -89,8 +89,8 @@ def _asked(server: Mapping[str, Any]
         return None, [str(error)]
     if wish is None:
         return None, ['The server asks for no reservation.']
-    return wish, [f'It asks for {wish.reservation} on each of {wish.vcpus} '
-                  f'vCPUs.']
+    return wish, [f'The server asks for {wish.reservation} on each of '
+                  f'{wish.vcpus} vCPUs.']
 
 
 def _fault(server: Mapping[str, Any]) -> list[str]:

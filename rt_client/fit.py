@@ -34,11 +34,11 @@ class Fit(base.Lister):
             help='Period of the reservation (default: %(default)s)')
         parser.add_argument(
             '--flavor', metavar='<flavor>',
-            help='Take all that --share and --vcpus do not say from this '
-                 'flavor, with its memory and disk')
+            help='Take what --share and --vcpus do not give from this flavor, '
+                 'and also its memory and disk')
         parser.add_argument('--all', action='store_true',
-                            help='List the hosts without room, too, as is '
-                                 'done where no host has room')
+                            help='Also list hosts without room (the default '
+                                 'if no host has room)')
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:

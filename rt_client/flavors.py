@@ -31,7 +31,7 @@ class CreateFlavor(base.ShowOne):
         parser.add_argument('--disk', metavar='<GB>', type=int, default=0,
                             help='Disk (default: %(default)s)')
         parser.add_argument('--private', action='store_true',
-                            help='Not visible to other projects')
+                            help='Hide the flavor from other projects')
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace

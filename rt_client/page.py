@@ -26,7 +26,7 @@ class Map(base.Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('-o', '--output', metavar='<file>', required=True,
-                            help='File to write; it needs no other file')
+                            help='File to write; the page needs no other file')
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:

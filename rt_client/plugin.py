@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What python-openstackclient asks of a plug-in.
+"""The functions that python-openstackclient requires of a plug-in.
 
 The page "Plugins" of its contributor documentation has the contract.
 """

@@ -80,7 +80,7 @@ def refusals(published: hostmap.HostMap, wish: Wish) -> Iterator[str]:
 
 def _no_room(state: cpus.CpuBandwidth, wish: Wish) -> str:
     if wish.reservation.runtime_us < state.min_runtime_us:
-        return (f'the kernel keeps no runtime below '
+        return ('the kernel cannot keep a runtime below '
                 f'{state.min_runtime_us} us')
     if wish.reservation.bandwidth > state.cap:
         return (f'the share is above the cap of '

@@ -56,7 +56,8 @@ def register(parser: argparse.ArgumentParser) -> None:
                         help='runs of each case (%(default)s; 0: no run, '
                         'only the table)')
     parser.add_argument('--short', action='store_true',
-                        help='check that it works, without statistics')
+                        help='check that the experiment works; the results '
+                             'are no statistics')
 
 
 def run(options: argparse.Namespace) -> str:

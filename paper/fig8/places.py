@@ -59,7 +59,7 @@ class Place(Protocol):
 
     def server(self, reservation: Reservation
                ) -> contextlib.AbstractContextManager[Enter]:
-        """Yields how a server gets its reservation."""
+        """Yields a function that gives a server its reservation."""
 
     def noise(self, reservation: Reservation, tasks: Tasks
               ) -> contextlib.AbstractContextManager[None]:
@@ -71,7 +71,7 @@ class Fair:
 
     @contextlib.contextmanager
     def server(self) -> Iterator[Enter]:
-        """Yields how a server gets to its pCPU."""
+        """Yields a function that brings a server to its pCPU."""
         yield _keep
 
     @contextlib.contextmanager
@@ -197,7 +197,7 @@ def _deadline(reservation: Reservation, confine: Enter, process: int) -> None:
 
 @contextlib.contextmanager
 def _cpuset(name: str) -> Iterator[Enter]:
-    """Yields how a SCHED_DEADLINE thread is kept on the pCPU.
+    """Yields a function that keeps a SCHED_DEADLINE thread on the pCPU.
 
     The policy comes first and the cpuset shrinks afterwards, as in
     ``nova_rt.machine.kernel.pins``.  With one CPU there is nothing to do.

@@ -167,7 +167,7 @@ class ReadingTest(base.PerCpuTestCase):
         _, rows = self.run_command(self.ours, explain.Explain, refused['id'])
         (row,) = rows
         text = ' '.join(map(str, row))
-        self.assertIn('It asks for 90000 us every 100000 us', text)
+        self.assertIn('The server asks for 90000 us every 100000 us', text)
         self.assertNotIn('host1', text)
 
     def check_an_operator(self, name: str) -> None:

@@ -25,7 +25,7 @@ _ATTRIBUTES = ['flavor', 'migration_context', 'resources']
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Page:
-    """What was read.
+    """One page of the hosts or servers that were read.
 
     :ivar unreachable: uuids of the cells that did not answer
     :ivar last: the server that the next page begins after; '' at the end

@@ -5,8 +5,8 @@ import types
 from rt_client import explain
 from tests.unit.rt_client import base
 
-ASKS = ('It asks for 40000 us every 100000 us (share 0.400) on each of 2 '
-        'vCPUs.')
+ASKS = ('The server asks for 40000 us every 100000 us (share 0.400) on each '
+        'of 2 vCPUs.')
 #: What Placement is asked for, one class or trait in each request.
 QUESTIONS = ('VCPU%3A2', 'MEMORY_MB%3A64', 'DISK_GB%3A1',
              'CUSTOM_RT_BANDWIDTH%3A800000', 'CUSTOM_RT_SHARE%3A400000')
@@ -77,7 +77,7 @@ class ExplainTest(base.TestCase):
 
     def test_hints_count(self):
         self.server(hints={'cpu.rt_runtime_us': '98000'})
-        self.assertIn('It asks for 98000 us', self.explain()[0][2])
+        self.assertIn('The server asks for 98000 us', self.explain()[0][2])
         self.assertEqual('the share is above the cap of 0.950',
                          self.explain()[1][2])
 
