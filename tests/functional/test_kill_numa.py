@@ -18,6 +18,7 @@ from tests.functional import test_kill
 from tests.functional import test_numa
 from tests import seeds
 
+_RUNS = ('ACTIVE', 'VERIFY_RESIZE')
 _WHOLE = {'NOVA_RT_KILL', 'NOVA_RT_KILL_POINT', 'NOVA_RT_AUDIT'}
 
 
@@ -35,7 +36,7 @@ class CellsTestCase(test_numa.TestCase):
         """Each server that runs has its pCPUs where its memory is."""
         for server in self.api.get_servers():
             host = server['OS-EXT-SRV-ATTR:host']
-            if server['status'] == 'ACTIVE' and host in self.computes and (
+            if server['status'] in _RUNS and host in self.computes and (
                     not server['OS-EXT-STS:task_state']
                     and server['id'] in self._running(host)
                     and self.topology(server) is not None):
@@ -61,7 +62,12 @@ class KillTest(CellsTestCase, test_kill.MachineTest):
             self.killer.wait()
             return operation.prepare()
 
-        super().matrix(dataclasses.replace(operation, prepare=prepare))
+        def after() -> None:
+            self.assert_all_in_cells()
+            operation.after()
+
+        super().matrix(dataclasses.replace(
+            operation, prepare=prepare, after=after))
 
     def check(self) -> None:
         super().check()

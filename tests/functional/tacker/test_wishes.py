@@ -220,6 +220,34 @@ class WishesTest(unittest.TestCase):
             self.assertEqual([{}, [_WEB_A] * count],
                              [one['kept'], one['servers']['web']])
 
+    def test_a_mask_stays(self):
+        """Servers that Tacker makes anew, and those of a changed package."""
+        lives = [Life(form, 'plain', operation, _NO)
+                 for form in ('group', 'individual')
+                 for operation in ('heal', 'heal all', 'scale out',
+                                   'change of package')]
+        with tempfile.TemporaryDirectory() as folder:
+            packages = {form: {version: str(vnfs.make(
+                form, version, pathlib.Path(folder), '^0'))
+                for version in vnfs.VERSIONS} for form in vnfs.FORMS}
+            told = layers.run('lives', [life.case(packages)
+                                        for life in lives])
+        for life, steps in zip(lives, told, strict=True):
+            with self.subTest(life=life):
+                self.compare_masks(life.operation, *steps)
+
+    def compare_masks(self, operation, first, last):
+        for one in (first, last):
+            self.assertEqual('COMPLETED', one['state'], one)
+        self.assertEqual({'web': ['^0'] * 2}, first['masks'])
+        count = 3 if operation == 'scale out' else 2
+        changed = operation == 'change of package'
+        self.assertEqual({'web': ['^0'] * count}, last['masks'])
+        self.assertEqual([_WEB_B if changed else _WEB_A] * count,
+                         last['servers']['web'])
+        if operation.startswith('heal'):
+            self.assertGreater(last['made'], 0)
+
     def lived(self, lives):
         """What each is told; each is compared with the tables."""
         told = layers.run('lives', [life.case(self.packages)

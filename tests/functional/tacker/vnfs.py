@@ -28,17 +28,21 @@ _SAMPLE = samples.SAMPLES / 'sol001-scaling' / 'package'
 Json = dict[str, Any]
 
 
-def make(form: str, version: str, folder: pathlib.Path) -> pathlib.Path:
-    """The CSAR of a version of the VNF."""
+def make(form: str, version: str, folder: pathlib.Path, mask: str = ''
+         ) -> pathlib.Path:
+    """The CSAR of a version of the VNF.
+
+    :param mask: the vCPUs of web that the reservation is for
+    """
     members = pack.directory(_SAMPLE)
-    members['Definitions/vnfd.yaml'] = _dumped(_vnfd(form, version))
+    members['Definitions/vnfd.yaml'] = _dumped(_vnfd(form, version, mask))
     nested = 'BaseHOT/simple/nested/'
     hot = members.pop(f'{nested}VDU1.yaml')
     assert isinstance(hot, pathlib.Path)
     for vdu in COUNTS:
         members[f'{nested}{vdu}.yaml'] = _dumped(_nested(vdu))
     members['BaseHOT/simple/hot.yaml'] = _dumped(_top(form))
-    path = folder / f'{form}-{version}.csar'
+    path = folder / f'{form}-{version}{"-masked" if mask else ""}.csar'
     pack.write(members, path)
     return path
 
@@ -47,7 +51,7 @@ def _dumped(content: Json) -> bytes:
     return yaml.safe_dump(content, sort_keys=False).encode()
 
 
-def _vnfd(form: str, version: str) -> Json:
+def _vnfd(form: str, version: str, mask: str) -> Json:
     content: Json = yaml.safe_load(
         (_SAMPLE / 'Definitions' / 'vnfd.yaml').read_text())
     known = str(uuid.uuid5(uuid.NAMESPACE_URL, f'{form} {version}'))
@@ -62,6 +66,13 @@ def _vnfd(form: str, version: str) -> Json:
         node['capabilities']['virtual_compute']['properties']['virtual_cpu'][
             'vdu_cpu_requirements'] = {'cpu.rt_runtime_us': str(runtime),
                                        'cpu.rt_period_us': str(period)}
+    if mask:
+        compute = nodes['web']['capabilities']['virtual_compute']['properties']
+        # A mask needs a flavor that is made for the VDU.
+        del compute['requested_additional_capabilities']
+        cpu = compute['virtual_cpu']
+        cpu['num_virtual_cpu'] = 2
+        cpu['vdu_cpu_requirements']['cpu.rt_mask'] = mask
     topology['policies'] = _policies(topology['policies'], form)
     return content
 

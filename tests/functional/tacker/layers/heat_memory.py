@@ -23,6 +23,7 @@ from heat.common import exception as heat_exception
 from heat.common import grouputils
 from heat.common import template_format
 from heat.engine import constraints
+from heat.engine import resource as heat_resource
 from heat.engine.resources.openstack.heat import autoscaling_group
 from heat.engine.resources.openstack.nova import server as heat_server
 from heat.engine import template as heat_template
@@ -81,6 +82,8 @@ def patched():
         mock.patch.object(heat_server.Server, 'validate', return_value=None),
         mock.patch.object(constraints.CustomConstraint, 'validate',
                           return_value=None),
+        mock.patch.object(heat_resource.Resource, 'is_service_available',
+                          return_value=(True, None)),
         mock.patch.object(grouputils, 'get_member_definitions',
                           return_value=[]))
 

@@ -8,8 +8,9 @@ fail, then}, in which *fail* is the number of the step of Heat that fails and
 *then* what is done about it.  In a body ``{"vnfd": NAME}`` is the descriptor
 of a package and ``{"vnfc": VDU}`` the newest server of a VDU.
 
-JSON out: for each step {refused, state, then, error, servers, kept, stack,
-made, heat}: reservations of all servers by VDU; what the database of Tacker
+JSON out: for each step {refused, state, then, error, servers, masks, kept,
+stack, made, heat}: reservations of all servers by VDU; the masks of their
+flavors, by VDU, where there are any; what the database of Tacker
 and the stack keep of what was asked for, by VDU; how many servers were made
 since; and the steps of Heat.
 """
@@ -82,24 +83,29 @@ class _Life:
         kept = info.get('metadata', {}).get('nfv', {})
         for one in self.heat.stacks.values():
             stack = one.parameters.get('nfv', {})
-        servers = {}
+        servers, masks = {}, {}
         new = 0
         for server in self.heat.servers():
             servers.setdefault(server.name, []).append(
                 self._reservation(server))
+            if mask := self._specs(server).get('hw:cpu.rt_mask'):
+                masks.setdefault(server.name, []).append(mask)
             new += server.id not in self.seen
             self.seen.add(server.id)
         return {'servers': {vdu: sorted(found, key=str)
                             for vdu, found in servers.items()},
+                'masks': masks,
                 'kept': _ours(kept), 'stack': _ours(stack), 'made': new,
                 'heat': self.heat.steps}
 
     def _reservation(self, server):
         """As Nova takes it: hints win over the flavor, key by key."""
-        properties = server.properties
-        specs = self.heat.flavors.get(properties['flavor']) or {}
-        hints = properties['scheduler_hints'] or {}
+        specs = self._specs(server)
+        hints = server.properties['scheduler_hints'] or {}
         return [hints.get(key, specs.get(f'hw:{key}')) for key in _KEYS]
+
+    def _specs(self, server):
+        return self.heat.flavors.get(server.properties['flavor']) or {}
 
 
 def _ours(nfv):
