@@ -127,6 +127,8 @@ TESTED_BY_SCHEDULER = (
      'self, host_state, filter_func'),
     ('nova.objects.request_spec.RequestSpec.get_request_group_mapping',
      'self'),
+    ('nova.scheduler.client.report.SchedulerReportClient'
+     '.get_allocation_candidates', 'self, context, resources'),
     *_NUMA,
 )
 

@@ -15,6 +15,7 @@ from typing import Any
 import fixtures
 from nova import context as nova_context
 from nova import objects
+from nova.scheduler.client import report
 from nova.scheduler import host_manager
 from nova.scheduler import request_filter
 from nova.tests import fixtures as nova_fixtures
@@ -87,6 +88,10 @@ class TestCase(waits.Waits, base.ServersTestBase):
         self.useFixture(fixtures.MonkeyPatch(
             'nova.scheduler.host_manager.HostManager.host_state_cls',
             host_manager.HostManager.host_state_cls))
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.scheduler.client.report.SchedulerReportClient'
+            '.get_allocation_candidates',
+            report.SchedulerReportClient.get_allocation_candidates))
         self._one_cell()
         rt_conf.register_opts(base.CONF)
         self.flags(group='nova_rt', **self.TENANTS)

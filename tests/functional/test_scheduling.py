@@ -35,7 +35,13 @@ class MultiCreateTest(base.TestCase):
             if 'CPU reservation refused' in line
             and '[nova_rt.services.scheduler.' not in line])
         last = self.boot(flavor, status='ERROR')
-        self.assertIn('No valid host', self.fault(last))
+        self.assertEqual(
+            'No valid host was found. 95000 us every 200000 us (share 0.475) '
+            'does not fit on 1 pCPU of any host; choose a flavor with a '
+            'smaller share (runtime / period) or fewer vCPUs',
+            self.fault(last))
+        self.assertIn('any host: no host has anything free of '
+                      'CUSTOM_RT_SHARE', self.stdlog.logger.output)
         for server in (*servers, last):
             self._delete_server(server)
         self.assert_nothing_left(*self.computes)
@@ -161,7 +167,9 @@ class PlacementTests:
         """No host was chosen that had to refuse then."""
         self.assertEqual(set(), self.offered(self.wanted))
         server = self.boot(self.flavor, status='ERROR')
-        self.assertIn('No valid host', self.fault(server))
+        self.assertIn('No valid host was found. 60000 us every 100000 us '
+                      '(share 0.600) does not fit on 1 pCPU of any host',
+                      self.fault(server))
         self.assertNotIn('CPU reservation refused',
                          self.stdlog.logger.output)
 
@@ -208,6 +216,8 @@ class ReplicatedPlacementTest(PlacementTests, base.TestCase):
         self.start_host()
         self.boot(self.flavor)
         self.assert_not_offered()
+        self.assertIn('the largest free CUSTOM_RT_SHARE is 0.350 pCPUs '
+                      '(host1)', self.stdlog.logger.output)
 
 
 class PerCpuPlacementTest(PlacementTests, base.PerCpuTestCase):

@@ -15,6 +15,7 @@ from oslo_log import log as logging
 
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
+from nova_rt.services.scheduler import candidates
 from nova_rt.services.scheduler import request
 
 LOG = logging.getLogger(__name__)
@@ -29,6 +30,7 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
     :raises RequestFilterFailed: when the reservation makes no sense or is
         not allowed; Nova turns the error into NoValidHost with its reason
     """
+    candidates.forget()
     if not request.asks(spec):
         return False
     try:
@@ -54,6 +56,7 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
              ', '.join(f'{amount} free of {name}'
                        for name, amount in amounts.items()),
              hostmap.TRAIT, instance_uuid=spec.instance_uuid)
+    candidates.expect(spec, wanted, vcpus)
     return True
 
 

@@ -19,8 +19,10 @@ from nova_rt.services import announce
 from nova_rt.services.compute import numa
 from nova_rt.services.compute import vcpus
 from nova_rt.services import conf as rt_conf
+from nova_rt.services.scheduler import candidates
 from nova_rt.services.scheduler import host_state as rt_host_state
 from nova_rt.services.scheduler import numa as numa_request
+from nova_rt.services.scheduler import refusal
 from nova_rt.services.scheduler import request
 from nova_rt.services.scheduler import request_filter
 from nova_rt.services import selfcheck
@@ -46,6 +48,7 @@ class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
         rt_conf.register_opts(CONF)
         rt_host_state.install()
         request_filter.install()
+        candidates.install()
         announce.log_version('RTShareFilter of nova-scheduler')
 
     def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any
@@ -106,22 +109,15 @@ class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
             shows in the fault of the server, so that it names neither hosts
             nor what is free there
         """
-        refusal = (f'{wanted} does not fit on {_count(split.reserved)} of '
-                   f'any host')
-        LOG.info('CPU reservation refused: %s%s: %s', refusal,
+        LOG.info('CPU reservation refused: %s%s: %s',
+                 refusal.does_not_fit(wanted, split.reserved),
                  numa.IN_CELLS if hostmap.NUMA in split.needs else '',
                  _room_by_host(hosts, wanted, split))
         if spec.num_instances == 1:
             # With several servers Nova has to clean up claims of the others
             # first, which an exception would prevent.
             raise nova_exception.NoValidHost(
-                reason=f'{refusal}; choose a flavor with a smaller share '
-                f'(runtime / period) or fewer vCPUs{_without(spec)}')
-
-
-def _without(spec: Any) -> str:
-    return (f', or without {reservation.MASK_KEY}'
-            if reservation.MASK_KEY in spec.flavor.extra_specs else '')
+                reason=refusal.reason(spec, wanted, split.reserved))
 
 
 def _is_rebuild(spec: Any) -> bool:
@@ -154,12 +150,8 @@ def _free(state: cpus.CpuBandwidth) -> str:
     if not state.cpus:
         return 'no pCPU for reservations'
     best = max(map(state.free, state.cpus))
-    return (f'{_count(len(state.cpus))}, the emptiest with '
+    return (f'{refusal.pcpus(len(state.cpus))}, the emptiest with '
             f'{reservation.decimal(max(0, best))} free')
-
-
-def _count(pcpus: int) -> str:
-    return f'{pcpus} pCPU{"s" * (pcpus != 1)}'
 
 
 def _late(state: cpus.CpuBandwidth, count: int,

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Says what does not fit where Placement offers no host.
+
+Nova calls no filter then, and refuses the server without a reason.  So the
+Placement client of nova-scheduler asks Placement what is free, but only then:
+a request that Placement offers hosts for costs nothing more.
+"""
+
+from collections.abc import Callable, Mapping
+import dataclasses
+import functools
+import threading
+from typing import Any
+from urllib import parse
+
+import nova.conf
+from nova import exception as nova_exception
+from nova.scheduler.client import report
+from oslo_log import log as logging
+
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
+from nova_rt.services.scheduler import refusal
+
+CONF = nova.conf.CONF
+LOG = logging.getLogger(__name__)
+
+#: Summaries of providers have all resource classes, and roots are known.
+_VERSION = '1.36'
+_OK = 200
+_METHOD = 'get_allocation_candidates'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Wish:
+    """A server that this thread is about to ask Placement for."""
+
+    spec: Any
+    reservation: reservation.Reservation
+    vcpus: int
+
+    @property
+    def amounts(self) -> dict[str, int]:
+        return hostmap.amounts(self.vcpus, self.reservation.bandwidth)
+
+
+class _Pending(threading.local):
+    wish: _Wish | None = None
+
+
+_pending = _Pending()
+
+
+def expect(spec: Any, wanted: reservation.Reservation, vcpus: int) -> None:
+    """Notes what the next question to Placement in this thread is for.
+
+    :param vcpus: the number of vCPUs with the reservation
+    """
+    _pending.wish = _Wish(spec, wanted, vcpus)
+
+
+def forget() -> None:
+    """Notes that the next question concerns no reservation."""
+    _pending.wish = None
+
+
+def install() -> None:
+    """Makes Nova's Placement client explain; may be called repeatedly."""
+    client = report.SchedulerReportClient
+    if not hasattr(getattr(client, _METHOD), 'nova_rt'):
+        setattr(client, _METHOD, _explained(getattr(client, _METHOD)))
+
+
+def _explained(ask: Callable[..., Any]) -> Any:
+    @functools.wraps(ask)
+    def get_allocation_candidates(client: Any, context: Any, resources: Any
+                                  ) -> Any:
+        answer = ask(client, context, resources)
+        wish = _pending.wish
+        forget()
+        # (None, None, None), or None, if Placement did not answer.
+        if wish is None or not answer or answer[0] is None or answer[0]:
+            return answer
+        if _asks_again(resources):
+            _pending.wish = wish
+            return answer
+        _refuse(client, context, wish, resources)
+        return answer
+
+    get_allocation_candidates.nova_rt = True  # type: ignore[attr-defined]
+    return get_allocation_candidates
+
+
+def _asks_again(resources: Any) -> bool:
+    """Checks whether Nova goes on to ask for VCPU in the place of PCPU."""
+    return bool(resources.cpu_pinning_requested and not
+                CONF.workarounds.disable_fallback_pcpu_query)
+
+
+def _refuse(client: Any, context: Any, wish: _Wish, resources: Any) -> None:
+    """Logs for the operator what is free, and tells the tenant what is not.
+
+    :raises NoValidHost: always, with a reason that names no host and nothing
+        that is free
+    """
+    able = _ask(client, context, 'resource_providers', wish.amounts,
+                'resource_providers')
+    what = refusal.does_not_fit(wish.reservation, wish.vcpus)
+    reason = refusal.reason(wish.spec, wish.reservation, wish.vcpus)
+    if able:
+        what = (f'{len(able)} hosts have room for {wish.reservation} on '
+                f'{refusal.pcpus(wish.vcpus)}, but not for all else that the '
+                f'server asks for')
+        reason = (f'no host has room for {wish.reservation} on '
+                  f'{refusal.pcpus(wish.vcpus)} together with all else that '
+                  f'the flavor and the request ask for')
+    LOG.info('Placement offers no host for a CPU reservation: %s: %s', what,
+             ', '.join(f'{amount} of {name}' for name, amount
+                       in resources.merged_resources().items())
+             if able else _largest(client, context),
+             instance_uuid=wish.spec.instance_uuid)
+    raise nova_exception.NoValidHost(reason=reason)
+
+
+def _largest(client: Any, context: Any) -> str:
+    """Returns the largest free amount of each resource class, as text."""
+    found = _ask(client, context, 'allocation_candidates',
+                 {hostmap.SHARE_CLASS: 1}, 'provider_summaries',
+                 limit=CONF.scheduler.max_placement_results)
+    if not found:
+        return (f'no host has anything free of {hostmap.SHARE_CLASS} and the '
+                f'trait {hostmap.TRAIT}')
+    return ', '.join(_of_class(client, context, found, name)
+                     for name in hostmap.CLASSES)
+
+
+def _of_class(client: Any, context: Any, summaries: Mapping[str, Any],
+              name: str) -> str:
+    free = {provider: has['resources'][name]['capacity']
+            - has['resources'][name]['used']
+            for provider, has in summaries.items()
+            if name in has['resources']}
+    most = max(free, key=lambda provider: (free[provider], provider))
+    answer = client.get(f'/resource_providers/{most}', version=_VERSION,
+                        global_request_id=context.global_id)
+    host = answer.json()['name'] if answer else most
+    return (f'the largest free {name} is {reservation.decimal(free[most])} '
+            f'pCPUs ({host})')
+
+
+def _ask(client: Any, context: Any, path: str, amounts: Mapping[str, int],
+         part: str, **query: Any) -> Any:
+    """Returns a part of what Placement answers; () without an answer."""
+    text = parse.urlencode({
+        'resources': ','.join(f'{name}:{amount}'
+                              for name, amount in amounts.items()),
+        'required': hostmap.TRAIT, **query})
+    answer = client.get(f'/{path}?{text}', version=_VERSION,
+                        global_request_id=context.global_id)
+    if not answer or answer.status_code != _OK:
+        return ()
+    return answer.json()[part]

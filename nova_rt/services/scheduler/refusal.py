@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Words for a server that no host has room for.
+
+What a tenant reads names neither hosts nor what is free there.
+"""
+
+from typing import Any
+
+from nova_rt.rules import reservation
+
+
+def does_not_fit(wanted: reservation.Reservation, vcpus: int) -> str:
+    """Returns that a reservation fits nowhere.
+
+    :param vcpus: the number of vCPUs with the reservation
+    """
+    return f'{wanted} does not fit on {pcpus(vcpus)} of any host'
+
+
+def reason(spec: Any, wanted: reservation.Reservation, vcpus: int) -> str:
+    """Returns the same for the tenant, with what may fit."""
+    without = (f', or without {reservation.MASK_KEY}'
+               if reservation.MASK_KEY in spec.flavor.extra_specs else '')
+    return (f'{does_not_fit(wanted, vcpus)}; choose a flavor with a smaller '
+            f'share (runtime / period) or fewer vCPUs{without}')
+
+
+def pcpus(count: int) -> str:
+    """Returns a number of pCPUs with the right noun."""
+    return f'{count} pCPU{"s" * (count != 1)}'
