@@ -29,6 +29,7 @@ from nova_rt.rules import mask
 from nova_rt.rules import reservation
 from nova_rt.rules import workload
 from nova_rt.services import announce
+from nova_rt.services.api import policies
 from nova_rt.services.api import resources
 from nova_rt.services.compute import admission
 from nova_rt.services.compute import request
@@ -61,7 +62,8 @@ class ReservationHints:
     def __init__(self, app: Any) -> None:
         self._app = app
         rt_conf.register_opts(CONF)
-        self._resources = resources.Resources(CONF)
+        self._rules = policies.Enforcer(CONF)
+        self._resources = resources.Resources(self._rules)
         announce.log_version('reservation_hints of nova-api')
 
     @webob.dec.wsgify(RequestClass=wsgi.Request)
@@ -76,6 +78,9 @@ class ReservationHints:
             LOG.info('CPU reservation refused: %s', error)
             return wsgi.Fault(webob.exc.HTTPBadRequest(
                 explanation=str(error)))
+        except nova_exception.PolicyNotAuthorized as error:
+            return wsgi.Fault(webob.exc.HTTPForbidden(
+                explanation=error.format_message()))
         return req.get_response(self._app)
 
     def _answer(self, req: wsgi.Request) -> Any:
@@ -95,12 +100,12 @@ class ReservationHints:
         if match := _SPECS.fullmatch(path):
             _check_extra_specs(req, match['flavor'])
         elif req.method == 'POST' and _SERVERS.fullmatch(path):
-            _check_server(req)
+            _check_server(req, self._rules)
         elif req.method == 'POST' and (match := _ACTION.fullmatch(path)):
             _check_action(req, match['server'])
 
 
-def _check_server(req: wsgi.Request) -> None:
+def _check_server(req: wsgi.Request, rules: policies.Enforcer) -> None:
     body = _body(req)
     server = _mapping(body, 'server')
     # If a request has hints under both keys, Nova reads only the first.
@@ -111,10 +116,31 @@ def _check_server(req: wsgi.Request) -> None:
     if flavor is None:
         # Nova refuses the flavor; only the hints can be checked here.
         reservation.hint_values(hints)
-    elif reservation.from_flavor_and_hints(
-            flavor.extra_specs, hints, rt_conf.limits(CONF)) is not None:
-        vcpus.split(flavor)
-        admission.check(flavor, _image(req, server.get('imageRef')))
+        return
+    wanted = reservation.from_flavor_and_hints(
+        flavor.extra_specs, hints, rt_conf.limits(CONF))
+    if wanted is None:
+        return
+    if reservation.hint_values(hints):
+        _check_rules(req, rules, flavor, wanted)
+    vcpus.split(flavor)
+    admission.check(flavor, _image(req, server.get('imageRef')))
+
+
+def _check_rules(req: wsgi.Request, rules: policies.Enforcer, flavor: Any,
+                 wanted: reservation.Reservation) -> None:
+    """Refuses a reservation in hints that the policy file does not allow.
+
+    :raises PolicyNotAuthorized: when it does not allow the reservation
+    """
+    context = req.environ['nova.context']
+    rules.check(context, policies.HINT)
+    specs = flavor.extra_specs
+    own = (reservation.from_flavor_and_hints(specs)
+           if len(reservation.flavor_values(specs)) == len(reservation.KEYS)
+           else None)
+    if own is None or wanted.bandwidth > own.bandwidth:
+        rules.check(context, policies.RAISE)
 
 
 def _check_action(req: wsgi.Request, uuid: str) -> None:

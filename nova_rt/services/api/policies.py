@@ -17,11 +17,16 @@ HOSTS = 'nova_rt:hosts:list'
 SERVERS = 'nova_rt:servers:list'
 EVERYWHERE = 'nova_rt:servers:list:all_projects'
 PLACES = 'nova_rt:servers:list:places'
+HINT = 'nova_rt:servers:create:hint'
+RAISE = 'nova_rt:servers:create:hint:raise'
 
-_HOSTS_URL = '/nova-rt/hosts'
-_SERVERS_URL = '/nova-rt/servers'
+_HOSTS_URL = {'path': '/nova-rt/hosts', 'method': 'GET'}
+_SERVERS_URL = {'path': '/nova-rt/servers', 'method': 'GET'}
+_CREATE = {'path': '/servers', 'method': 'POST'}
+#: Nova decides who creates servers.
+_WHO_CREATES = '@'
 
-_RULES = (
+_RULES: tuple[tuple[str, str, str, Any], ...] = (
     (HOSTS, base.ADMIN,
      'List the hosts with the reservations on each of their pCPUs.',
      _HOSTS_URL),
@@ -33,6 +38,12 @@ _RULES = (
     (PLACES, base.ADMIN,
      'Show the host and the pCPUs of a server with its reservation.',
      _SERVERS_URL),
+    (HINT, _WHO_CREATES,
+     'Create a server with a reservation in scheduler hints.', _CREATE),
+    (RAISE, _WHO_CREATES,
+     'Create a server with a larger share in scheduler hints than its flavor '
+     'has, as far as [nova_rt] hint_override and the flavor allow that.',
+     _CREATE),
 )
 
 
@@ -40,8 +51,8 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
     """Returns the rules, as oslo.policy's generators need them."""
     return [policy.DocumentedRuleDefault(
         name=name, check_str=check, description=description,
-        operations=[{'path': url, 'method': 'GET'}], scope_types=['project'])
-        for name, check, description, url in _RULES]
+        operations=[operation], scope_types=['project'])
+        for name, check, description, operation in _RULES]
 
 
 class Enforcer:

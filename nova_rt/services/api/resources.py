@@ -28,8 +28,8 @@ _PAGE = 1000
 class Resources:
     """Reads what the user of a request may see."""
 
-    def __init__(self, conf: Any) -> None:
-        self._rules = policies.Enforcer(conf)
+    def __init__(self, rules: policies.Enforcer) -> None:
+        self._rules = rules
         self._answers: Mapping[
             str, Callable[[wsgi.Request], dict[str, Any]]] = {
                 'hosts': self._hosts, 'servers': self._servers}

@@ -7,6 +7,7 @@ Only the databases and Glance are replaced, where they are asked.
 
 import json
 import logging
+import os
 
 import fixtures
 
@@ -91,6 +92,54 @@ class _Case(base.TestCase):
 
 def server(hints=None, flavor='1', key=HINTS):
     return {'server': {'name': 's', 'flavorRef': flavor}, key: hints or {}}
+
+
+class PolicyTest(_Case):
+    """The policy file of nova-api limits who may reserve by hint."""
+
+    RULES = {'nova_rt:servers:create:hint': 'not user_id:u',
+             'nova_rt:servers:create:hint:raise': 'role:vnf'}
+
+    def setUp(self):
+        folder = self.useFixture(fixtures.TempDir()).path
+        path = os.path.join(folder, 'policy.json')
+        with open(path, 'w') as target:
+            json.dump(self.RULES, target)
+        middleware.CONF.set_override('policy_file', path, 'oslo_policy')
+        self.addCleanup(middleware.CONF.clear_override, 'policy_file',
+                        'oslo_policy')
+        super().setUp()
+        self.config(hint_override='any', hints_on_plain_flavors=True)
+
+    def forbidden(self, rule, body):
+        response = self.send('/servers', body)
+        self.assertEqual(403, response.status_int)
+        self.assertEqual([], self.passed)
+        self.assertEqual(f"Policy doesn't allow {rule} to be performed.",
+                         response.json['forbidden']['message'])
+
+    def test_who_may_not_reserve_by_hint(self):
+        self.forbidden('nova_rt:servers:create:hint',
+                       server({RUNTIME: 50_000}))
+        self.accepted('/servers', server())
+        self.accepted('/servers', server({'group': 'g'}))
+
+    def test_a_bad_hint_is_a_bad_request(self):
+        self.refused(['it must be a positive'], '/servers',
+                     server({RUNTIME: 'abc'}))
+
+
+class RaisePolicyTest(PolicyTest):
+
+    RULES = {'nova_rt:servers:create:hint:raise': 'role:vnf'}
+
+    def test_who_may_not_reserve_by_hint(self):
+        """Who may lower the share of a flavor, but not raise it."""
+        self.accepted('/servers', server({RUNTIME: 100_000}))
+        for hints, flavor in (({RUNTIME: 100_001}, '1'),
+                              ({RUNTIME: 900, PERIOD: 9_000}, 'plain')):
+            self.forbidden('nova_rt:servers:create:hint:raise',
+                           server(hints, flavor))
 
 
 class MaskTest(_Case):
