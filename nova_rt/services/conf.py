@@ -106,10 +106,10 @@ SCHEDULER_OPTS = [
         help="""
 Multiplier of RTShareWeigher (nova-scheduler).  If the value is positive,
 servers with a reservation go to the host with the most free share (spread).
-If the value is negative, they go to the host with the least free share
-(pack).  If the value is 0, RTShareWeigher does not weigh hosts.  The aggregate
-metadata ``rt_share_weight_multiplier`` overrides this option for the hosts of
-an aggregate.
+If the value is negative, servers with a reservation go to the host with the
+least free share (pack).  If the value is 0, RTShareWeigher does not weigh
+hosts.  The aggregate metadata ``rt_share_weight_multiplier`` overrides this
+option for the hosts of an aggregate.
 """),
     cfg.FloatOpt(
         'interference_weight_multiplier', default=10.0,
@@ -146,8 +146,8 @@ used, RTInterferenceWeigher does not weigh hosts.
         help="""
 Path of the file with the interference matrix for servers with a reservation
 (nova-scheduler).  If this option is unset, RTInterferenceWeigher does not know
-how much throughput these servers lose beside others.  It logs this, and places
-the servers as if they lost nothing.
+how much throughput these servers lose beside others.  RTInterferenceWeigher
+logs this, and places the servers as if they lost nothing.
 """),
 ]
 
@@ -206,12 +206,12 @@ option changes.
         help="""
 The kernel interface by which reservations are enforced (nova-compute): the
 name of an entry point of group ``nova_rt.kernel``, or ``sched_deadline``.  If
-this option is unset, nova-compute probes the kernel at its start.  It uses the
-interface by which the kernel gives budgets to control groups, or
-``sched_deadline`` if the kernel has no such interface.  ``sched_deadline``
-makes the vCPU threads of virtual machines SCHED_DEADLINE and keeps each vCPU
-thread on its pCPU where the kernel allows that.  With ``sched_deadline``,
-containers cannot have a reservation.
+this option is unset, nova-compute probes the kernel at its start.
+nova-compute uses the interface by which the kernel gives budgets to control
+groups, or ``sched_deadline`` if the kernel has no such interface.
+``sched_deadline`` makes the vCPU threads of virtual machines SCHED_DEADLINE
+and keeps each vCPU thread on its pCPU where the kernel allows that.  With
+``sched_deadline``, containers cannot have a reservation.
 """),
     cfg.StrOpt(
         'guest_policy', default=defaults.GUEST_POLICY,

@@ -95,7 +95,8 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(
                 Code.WARNING if driver else Code.SUCCESS,
                 f'compute_driver is {driver}: if this host runs nova-compute, '
-                f'it offers no CPU reservations; set it to {_DRIVER}.')
+                'nova-compute offers no CPU reservations; set compute_driver '
+                f'to {_DRIVER}.')
         names = [entry.name for entry
                  in importlib.metadata.entry_points(group='os_vif')]
         if 'nova_rt' not in names:
@@ -213,10 +214,10 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(Code.SUCCESS, 'Every server with a reservation '
                           'would be admitted today, too.')
         return Result(
-            Code.WARNING, f'These servers have a reservation that would be '
+            Code.WARNING, 'These servers have a reservation that would be '
             f'refused today: {_some([uuid for uuid, _ in refused])}; reason '
-            f'for the first: {refused[0][1]}.  They run and can be moved as '
-            f'before; resize them to a flavor that is admitted.')
+            f'for the first: {refused[0][1]}.  These servers run and can be '
+            'moved as before; resize them to a flavor that is admitted.')
 
     def _of_kind(self, kind: str) -> str:
         return _some([difference.server for difference in self._differences

@@ -20,8 +20,8 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     parser = commands.add_parser(
         'pack', help='make a CSAR of a directory or of a legacy VNFD',
         description='Makes a CSAR of the directory of a package, or a SOL001 '
-        'package of a legacy VNFD.  Adds TOSCA.meta and the type files that '
-        'are imported, where they are missing.', epilog='Exit status: 0 '
+        'package of a legacy VNFD.  Adds TOSCA.meta and the imported type '
+        'files if they are missing.', epilog='Exit status: 0 '
         'done, 1 the source cannot be packed, 3 wrong usage.')
     parser.add_argument('source', type=Path, metavar='SOURCE',
                         help='the directory of a package, or a legacy VNFD')
@@ -74,5 +74,5 @@ def _check(source: Path, target: Path) -> None:
     """
     if target.resolve().is_relative_to(source.resolve()):
         raise exception.InvalidVnfd(problem=problem.Problem(
-            str(target), f'the CSAR must not be the source, or lie in it '
-            f'({source})', 'give a path outside of the source'))
+            str(target), 'the CSAR must not be the source, or lie in the '
+            f'source ({source})', 'give a path outside of the source'))

@@ -79,7 +79,8 @@ def read_note(instance: Any, flavor: Any) -> dict[str, Any] | None:
         raise exception.InvalidReservation(
             source='note with the server', key=HINTS_KEY, value=text,
             rule='this version of nova-rt does not know the form of the note',
-            advice='run the version that wrote it on this host') from error
+            advice='run the version that wrote the note on this '
+                   'host') from error
 
 
 def is_plain(instance: Any) -> bool:

@@ -101,8 +101,8 @@ def pinned(view: doctor_view.View) -> Iterator[findings.Finding]:
             name, f'vCPUs with a reservation may run on several pCPUs '
             f'(global EDF), where the kernel guarantees less: '
             f'{findings.first_few(unpinned)}.',
-            'See the log of nova-compute for the reason why it cannot pin '
-            'them.')
+            'See the log of nova-compute for the reason why nova-compute '
+            'cannot pin these vCPUs.')
     elif vcpus:
         yield findings.ok(name, f'{findings.count(len(vcpus), "vCPU")} with '
                           f'a reservation: each is pinned to one pCPU.')

@@ -58,7 +58,7 @@ def threads(view: doctor_view.View) -> Iterator[findings.Finding]:
         THREADS, 'Interrupts are threads here (PREEMPT_RT or threadirqs), and '
         'every vCPU with a reservation runs before them.  These threads may '
         f'run on the pCPUs {where} of reservations: {names}. A vCPU with 0.9 '
-        'of a pCPU can delay such a thread for some 100 ms.',
+        'of a pCPU can delay the thread of an interrupt for some 100 ms.',
         _move(waiting, free_cpus, where) if free_cpus else _leave_one(view))
 
 

@@ -33,7 +33,7 @@ def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
             'See "Backup and restore" in the administrator guide: restore '
             'their servers, or end the guests with virsh destroy; leave '
             'guests of another cloud alone. The log of nova-compute says '
-            'which of them the database has on another host.')
+            'which of these guests the database has on another host.')
     else:
         yield findings.ok(
             name, 'nova-compute reports no guest with a reservation that '

@@ -163,7 +163,8 @@ class PackTest(Base):
             before = sorted(self.folder.rglob('*')), vnfd.read_bytes()
             self.assertEqual(
                 (1, '', f'{target}: the CSAR must not be the source, or lie '
-                 f'in it ({source}); give a path outside of the source.\n'),
+                 f'in the source ({source}); give a path outside of the '
+                 'source.\n'),
                 self.run_command('pack', '--image', 'i', source, target))
             self.assertEqual(before, (sorted(self.folder.rglob('*')),
                                       vnfd.read_bytes()))
