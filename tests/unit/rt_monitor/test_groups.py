@@ -46,7 +46,7 @@ class FinderTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        kinds = mock.patch.object(detect, 'known', return_value={})
+        kinds = mock.patch.object(detect, 'installed', return_value={})
         kinds.start()
         self.addCleanup(kinds.stop)
 

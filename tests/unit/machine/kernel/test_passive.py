@@ -82,7 +82,7 @@ class PassiveTest(base.DoctorTest):
             self.assertIn('cannot find out', found.trouble)
 
     def test_not_installed(self):
-        with mock.patch.object(detect, 'known', return_value={}):
+        with mock.patch.object(detect, 'installed', return_value={}):
             self.assertIn('not installed', self.found(base.F1).trouble)
 
     def test_only_the_root_has_the_file(self):

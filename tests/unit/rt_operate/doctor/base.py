@@ -168,7 +168,7 @@ class DoctorTest(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
         for module, name, value in ((ticks, 'tick_us', 4_000),
-                                    (detect, 'known', _known())):
+                                    (detect, 'installed', _known())):
             patch = mock.patch.object(module, name, return_value=value)
             patch.start()
             self.addCleanup(patch.stop)
