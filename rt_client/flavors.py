@@ -4,6 +4,7 @@
 
 import argparse
 
+from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
 from rt_client import base
 from rt_client import columns
@@ -30,6 +31,10 @@ class CreateFlavor(base.ShowOne):
                             help='Memory (default: %(default)s)')
         parser.add_argument('--disk', metavar='<GB>', type=int, default=0,
                             help='Disk (default: %(default)s)')
+        parser.add_argument(
+            '--unified-limits', action='store_true',
+            help='Name the amounts of ' + ' and '.join(hostmap.CLASSES)
+            + ' in the flavor, so that unified limits of Nova count them')
         parser.add_argument('--private', action='store_true',
                             help='Hide the flavor from other projects')
         return parser
@@ -37,12 +42,15 @@ class CreateFlavor(base.ShowOne):
     def take_action(self, parsed_args: argparse.Namespace
                     ) -> tuple[tuple[str, ...], base.Row]:
         held = base.of_share(parsed_args.share, parsed_args.period_us)
+        specs = {reservation.FLAVOR_PREFIX + key: str(value)
+                 for key, value in zip(reservation.KEYS, (
+                     held.runtime_us, held.period_us), strict=True)}
+        if parsed_args.unified_limits:
+            specs |= {f'resources:{name}': str(amount) for name, amount
+                      in hostmap.amounts(parsed_args.vcpus,
+                                         held.bandwidth).items()}
         made = self.cloud.make_flavor(
-            {reservation.FLAVOR_PREFIX + reservation.RUNTIME_KEY:
-             str(held.runtime_us),
-             reservation.FLAVOR_PREFIX + reservation.PERIOD_KEY:
-             str(held.period_us)},
-            name=parsed_args.name, vcpus=parsed_args.vcpus,
+            specs, name=parsed_args.name, vcpus=parsed_args.vcpus,
             ram=parsed_args.ram, disk=parsed_args.disk,
             is_public=not parsed_args.private)
         return _COLUMNS, (made.id, made.name, made.vcpus, made.ram, made.disk,

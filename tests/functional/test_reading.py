@@ -8,9 +8,11 @@ The commands of ``openstack rt`` read by openstacksdk, from the same nova-api.
 import types
 from typing import Any
 
+from nova.limit import local as local_limit
 from nova.tests.functional.api import client
 from openstack import connection
 from osc_lib import exceptions
+from oslo_limit import fixture
 
 from nova_rt.rules import hostmap
 from rt_client import cloud
@@ -19,8 +21,12 @@ from rt_client import fit
 from rt_client import flavors
 from rt_client import hosts
 from rt_client import servers
+from rt_client import usage
 from tests.functional import base
 
+#: Nova's own limits.
+_NOVA = ('servers', 'class:VCPU', 'class:MEMORY_MB', 'class:DISK_GB',
+         *local_limit.API_LIMITS, *local_limit.DB_LIMITS)
 _MEMBER = ('reader', 'member')
 _REFUSED = 403
 _BAD = 400
@@ -115,6 +121,37 @@ class ReadingTest(base.PerCpuTestCase):
                          [each['id'] for each in one['servers']])
         # The plain server is the only one of the administrator.
         self.assertEqual([], self.read(self.admin, 'servers')['servers'])
+
+    def test_unified_limits_count_what_a_flavor_names(self) -> None:
+        _, row = self.run_command(
+            self.admin, flavors.CreateFlavor, 'counted', '--share', '0.2',
+            '--ram', '64', '--disk', '1', '--unified-limits')
+        self.use_unified_limits({
+            'class:CUSTOM_RT_BANDWIDTH': 700_000,
+            'class:CUSTOM_RT_SHARE': 700_000})
+        limited = self.user('limited')
+        body = self.request(str(row[0]))
+        body['server'] |= {'min_count': 1, 'max_count': 9}
+        limited.post_server(body)
+        made = limited.get_servers()
+        self.assertEqual(3, len(made))
+        for server in made:
+            self._wait_for_state_change(server, 'ACTIVE')
+        error = self.assertRaises(
+            client.OpenStackApiException, limited.post_server,
+            self.request(str(row[0])))
+        self.assertEqual(_REFUSED, error.response.status_code)
+        self.assertIn('class:CUSTOM_RT_BANDWIDTH', str(error))
+        self.assertEqual(3, len(limited.get_servers()))
+        _, rows = self.run_command(self.admin, usage.Usage, '--project',
+                                   'limited')
+        self.assertEqual(['limited', '0.600', '0.600'],
+                         list(map(str, rows[0])))
+
+    def use_unified_limits(self, limits: dict[str, int]) -> None:
+        self.flags(driver='nova.quota.UnifiedLimitsDriver', group='quota')
+        self.useFixture(fixture.LimitFixture(
+            dict.fromkeys(_NOVA, 10_000) | limits, {}))
 
     # The commands.
 

@@ -26,6 +26,14 @@ class FlavorTest(base.TestCase):
         _, row = self.create('--share', '0.333333', '--period-us', '1000')
         self.assertEqual(334, row[5])
 
+    def test_amounts_for_unified_limits(self):
+        self.create('--share', '0.25', '--vcpus', '2', '--unified-limits')
+        self.assertEqual({'hw:cpu.rt_runtime_us': '25000',
+                          'hw:cpu.rt_period_us': '100000',
+                          'resources:CUSTOM_RT_BANDWIDTH': '500000',
+                          'resources:CUSTOM_RT_SHARE': '250000'},
+                         self.compute.made['new'].specs)
+
     def test_a_refused_extra_spec_leaves_no_flavor(self):
         self.compute.refused = sdk_exceptions.SDKException('no')
         with self.assertRaisesRegex(sdk_exceptions.SDKException, 'no'):
