@@ -11,6 +11,7 @@ import csv
 import functools
 import pathlib
 import re
+import statistics
 
 from paper.fig8 import pairs
 from paper.fig8 import records as fig8_records
@@ -143,3 +144,17 @@ def _monitor() -> Named:
                          rows(COSTS), strict=True):
         yield f'monitor.{name}.least', row['Difference of the minimums']
         yield f'monitor.{name}.median', row['Median']
+    yield from _chain(rows(CHAIN))
+
+
+def _chain(runs: list[dict[str, str]]) -> Named:
+    """Yields by how much the saturation of a chain was overestimated."""
+    yield 'chain.runs', str(len(runs))
+    loads = sorted(float(run['load_average']) for run in runs)
+    yield 'chain.load', f'{loads[0]:.0f} to {loads[-1]:.0f}'
+    for name, column in (('eq5', 'most_hz'), ('beside', 'beside_hz')):
+        off = sorted(100 * (float(run[column]) / float(run['reached_hz']) - 1)
+                     for run in runs)
+        yield f'chain.{name}.least', f'{off[0]:.0f} %'
+        yield f'chain.{name}.median', f'{statistics.median(off):.0f} %'
+        yield f'chain.{name}.most', f'{off[-1]:.0f} %'

@@ -10,6 +10,8 @@ from rt_monitor import graph as monitor_graph
 from rt_monitor import page
 from rt_monitor import transactions
 
+#: How a rate is known, if not by a resource of the server alone.
+_HOW = {'neighbours': 'Beside the present neighbours'}
 _MS_NS = 1e6
 
 
@@ -63,7 +65,8 @@ def text(graph: monitor_graph.Graph, percentile: float) -> str:
     for name, first in graph.saturation.items():
         if first:
             rate_hz, uuid = first
-            lines.append(f'By {name}, {names[uuid]} saturates first, at '
+            how = _HOW.get(name, f'By {name}')
+            lines.append(f'{how}, {names[uuid]} saturates first, at '
                          f'{rate_hz:.1f} requests a second.')
     path = monitor_graph.critical_path(graph, percentile)
     if path:

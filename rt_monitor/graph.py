@@ -48,8 +48,9 @@ class Graph:
     :ivar arrival_rate_hz: lambda, the requests per second from outside; None
         where some exchanges are unclear
     :ivar saturation: the rate at which the first server saturates, and its
-        UUID: by the cores that servers can use, and by the reservation where
-        that is tighter; None where no server saturates, and where some
+        UUID: by the cores that servers can use, by the reservation where that
+        is tighter, and beside the present neighbours, to which servers lose
+        time; None where no server saturates, and where some
         exchanges are unclear
     :ivar unclear: the exchanges of servers that cannot be told apart as
         requests, by UUID; where there are any, no number that needs all
@@ -117,7 +118,9 @@ def build(look: monitor_snapshot.Snapshot, cores: int) -> Graph:
         'cores': _saturation({uuid: centre.utilization
                               for uuid, centre in centres.items()}, rate),
         'reservation': _saturation({uuid: centre.tightest for uuid, centre
-                                    in centres.items()}, rate)}, unclear)
+                                    in centres.items()}, rate),
+        'neighbours': _saturation({uuid: centre.beside for uuid, centre
+                                   in centres.items()}, rate)}, unclear)
 
 
 def _saturation(used: Mapping[str, float], rate: float | None
@@ -139,10 +142,14 @@ def _outside(look: monitor_snapshot.Snapshot,
 def _centre(look: monitor_snapshot.Snapshot, uuid: str, cores: int
             ) -> operational.Centre:
     server = look.servers.get(uuid)
+    whole = look.usages[uuid].whole
+    # The vCPUs of a container do not limit how many of its threads run.
+    is_vm = server is not None and not server.sockets
     return operational.Centre(
-        look.usages[uuid].whole.totals.ran / 1e9 / look.span_s, cores,
-        server.vcpus if server else 0,
-        server.reserved_cpus if server else None)
+        whole.totals.ran / 1e9 / look.span_s, cores,
+        server.vcpus if server and is_vm else 0,
+        server.reserved_cpus if server else None,
+        whole.lost_ns / 1e9 / look.span_s)
 
 
 def _name(server: servers.Watched | None, uuid: str) -> str:

@@ -17,19 +17,23 @@ class Centre:
     :ivar used_cpus: the CPU time that the server uses per second
     :ivar cores: the number of cores of the host
     :ivar threads: how many threads can run at once, which is the number of
-        vCPUs; 0: unknown
+        vCPUs of a virtual machine; 0: unknown, or not limited, as in a
+        container
     :ivar reserved_cpus: the CPUs that are reserved; None: no reservation
+    :ivar lost_cpus: the time per second in which the server could have run,
+        but its neighbours ran
     """
 
     used_cpus: float
     cores: int
     threads: int = 0
     reserved_cpus: float | None = None
+    lost_cpus: float = 0.0
 
     @property
     def utilization(self) -> float:
         """U by the cores that the server could use at most (Eq. 3)."""
-        return self.used_cpus / min(self.cores, self.threads or self.cores)
+        return self.used_cpus / self._limit
 
     @property
     def of_reservation(self) -> float | None:
@@ -44,6 +48,20 @@ class Centre:
         reserved = self.of_reservation
         return self.utilization if reserved is None else max(
             self.utilization, reserved)
+
+    @property
+    def beside(self) -> float:
+        """U beside the present neighbours.
+
+        The time that the server loses to its neighbours counts as used: a
+        server that could always run would get used / (used + lost) of it.
+        """
+        return max(self.tightest,
+                   (self.used_cpus + self.lost_cpus) / self._limit)
+
+    @property
+    def _limit(self) -> int:
+        return min(self.cores, self.threads or self.cores)
 
 
 def demand_s(utilization: float, arrival_rate_hz: float) -> float:

@@ -11,7 +11,7 @@ import dataclasses
 import enum
 
 PAPER = 'paper 001, best practice {}'
-HERE = 'measured here: doc/source/reference/papers'
+HERE = 'measured here: doc/source/reference/papers/001'
 _UPSTREAM = 'Kubernetes issues 67577 and 51135'
 
 

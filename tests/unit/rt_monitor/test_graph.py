@@ -41,12 +41,13 @@ def server(number, share=None):
     granted = servers.Granted(int(share * 1e5), 100_000) if share else None
     return servers.Watched(f'u{number}', {servers.WHOLE: number}, 1,
                            f'tier"{number}', reservation=granted,
-                           addresses=(f'10.0.0.{number}',))
+                           addresses=(f'10.0.0.{number}',), sockets=False)
 
 
-def seen(cpus):
-    return sched.ServerUsage(
-        waits.Usage(waits.Totals(ran=int(cpus * 1e10))), {})
+def seen(cpus, lost=0.0):
+    return sched.ServerUsage(waits.Usage(
+        waits.Totals(ran=int(cpus * 1e10)),
+        {0: waits.Counts(lost=int(lost * 1e10))}), {})
 
 
 #: From outside to u1, 100 requests a second; to u2 and u3 from there.
@@ -109,6 +110,28 @@ class GraphTest(unittest.TestCase):
         self.assertAlmostEqual(0.006, self.graph.vertices['u3'].demand_s)
         self.assertAlmostEqual(0.004, self.graph.vertices['u3'].own_s)
 
+    def test_time_that_neighbours_take_counts_as_used(self):
+        """A server that loses as much as it uses gets half of its cores."""
+        rate, first = self.graph.saturation['neighbours']
+        self.assertEqual(('u2', 125), (first, round(rate)))
+        found = graph.build(dataclasses.replace(CHAIN, usages={
+            **CHAIN.usages, 'u1': seen(0.2, 0.7)}), 4)
+        rate, first = found.saturation['neighbours']
+        self.assertEqual('u1', first)
+        self.assertAlmostEqual(100 / 0.9, rate)
+        self.assertAlmostEqual(125, found.saturation['reservation'][0])
+        self.assertIn('Beside the present neighbours, tier"1 saturates first',
+                      drawing.text(found, 0.9))
+
+    def test_the_vcpus_of_a_container_do_not_limit_its_threads(self):
+        """One that uses 3.8 of 4 cores is not saturated yet."""
+        for sockets, wanted in ((True, 0.95), (False, 3.8)):
+            one = dataclasses.replace(server(1), sockets=sockets)
+            found = graph.build(dataclasses.replace(
+                CHAIN, servers={'u1': one}, usages={'u1': seen(3.8)}), 4)
+            self.assertAlmostEqual(
+                wanted, found.vertices['u1'].centre.utilization)
+
     def test_critical_path(self):
         # 8 ms is the fastest edge by u2, 4 ms on the direct way.
         self.assertEqual(['192.0.2.7', 'u1', 'u2', 'u3'],
@@ -122,7 +145,7 @@ class GraphTest(unittest.TestCase):
                 peer(SERVER, '192.0.2.9'): unclear})}), 4)
         self.assertEqual({'u3': 5}, found.unclear)
         self.assertIsNone(found.arrival_rate_hz)
-        self.assertEqual({'cores': None, 'reservation': None},
+        self.assertEqual(dict.fromkeys(('cores', 'reservation', 'neighbours')),
                          found.saturation)
         self.assertEqual([], graph.critical_path(found, 0.9))
         text = drawing.text(found, 0.9)
@@ -152,7 +175,7 @@ class GraphTest(unittest.TestCase):
     def test_nothing_is_said(self):
         found = graph.build(snapshot.Snapshot(1.0, 1.0, (), {}), 4)
         self.assertEqual([], graph.critical_path(found, 0.9))
-        self.assertEqual({'cores': None, 'reservation': None},
+        self.assertEqual(dict.fromkeys(('cores', 'reservation', 'neighbours')),
                          found.saturation)
         self.assertIn('0.0 a second', drawing.text(found, 0.9))
 
