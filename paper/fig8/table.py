@@ -61,12 +61,16 @@ def of(runs: Sequence[records.Run], wanted: Set, scheduler: str, noise: str
 
 def ratio(above: Sequence[records.Run], below: Sequence[records.Run]
           ) -> Ratio:
-    """Returns the mean p99 of some runs over that of others."""
+    """Returns the median p99 of some runs over that of others.
+
+    A stall of the machine in one run would decide a mean; the ratios of
+    single runs show the stall.
+    """
     each = [one.p99_us / other.p99_us
             for one, other in zip(above, below, strict=False)]
-    means = [np.mean([run.p99_us for run in some])
-             for some in (above, below)]
-    return Ratio(float(means[0] / means[1]), min(each), max(each))
+    medians = [np.median([run.p99_us for run in some])
+               for some in (above, below)]
+    return Ratio(float(medians[0] / medians[1]), min(each), max(each))
 
 
 def isolation(runs: Sequence[records.Run], one: Set, noise: str) -> Ratio:
@@ -96,10 +100,12 @@ def _ratios(runs: Sequence[records.Run]) -> Iterator[Sequence[object]]:
         quiet = of(runs, one, pairs.RESERVED, pairs.NOBODY)
         noisy = of(runs, one, pairs.RESERVED, pairs.PERIODIC)
         found = [isolation(runs, one, noise)
-                 for noise in (pairs.PERIODIC, pairs.GREEDY)]
+                 for noise in (pairs.PERIODIC, pairs.GREEDY)
+                 if of(runs, one, pairs.RESERVED, noise)]
         fair = of(runs, one, pairs.FAIR, pairs.PERIODIC)
         yield (one.kernel, one.place, *map(_budget, (pair.server, pair.noise)),
-               f'{quiet[0].offered_ppm / 1e6:.2f}', len(quiet), *found,
+               f'{quiet[0].offered_ppm / 1e6:.2f}', len(quiet),
+               *[*found, '-'][:2],
                'yes' if max(each.value for each in found) <= BAR else 'no',
                f'{ratio(fair, noisy).value:.1f}' if fair else '-')
 

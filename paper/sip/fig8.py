@@ -8,14 +8,20 @@ paper's, so that kernels that charge budgets at ticks keep them.
 
 from collections.abc import Iterator, Sequence
 import contextlib
+import datetime
+import math
+import os
+import platform
 
 import numpy as np
 
 from paper import bench
 from paper.fig8 import pairs
 from paper.fig8 import places
+from paper.fig8 import records
 from paper import group
 from paper import isolation
+from paper import records as paper_records
 from paper import samples
 from paper import scheduling
 from paper.sip import client as sip_client
@@ -63,17 +69,31 @@ class Registrar:
 def run(settings: bench.Settings) -> str:
     """Measures the four cases; returns a table."""
     rate = calibrate(settings.effort.requests)
-    places.Groups().check(PAIR.server, PAIR.noise)
+    offered = places.Groups().check(PAIR.server, PAIR.noise)
     cases = isolation.run(Registrar(settings, rate), _noise)
+    data = settings.directory / 'fig8-sip.csv'
+    data.unlink(missing_ok=True)
     for case, runs in cases.items():
-        for number, times in enumerate(runs, 1):
-            np.savetxt(
-                settings.directory / f'{isolation.name(*case)}-{number}.csv',
-                times, fmt='%.0f', header='round_trip_us', comments='')
+        for number, times in enumerate(runs):
+            records.add(data, _record(case, number, times, offered, rate))
     isolation.plot(cases, settings.directory / 'fig8-sip.png')
     return (f'{isolation.table(cases)}\n{rate} registrations every '
             f'{sip_client.INTERVAL_MS} ms need {UTILISATION} of a CPU here; '
             f"the paper's machine did {PAPER_RATE}.\n")
+
+
+def _record(case: tuple[str, bool], number: int, times: samples.Floats,
+            offered: int, rate: int) -> records.Run:
+    scheduler, noisy = case
+    return records.Run(
+        f'Linux {platform.release()}', places.Groups.name, 'slowest',
+        scheduler, pairs.PERIODIC if noisy else pairs.NOBODY, number,
+        f'{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%MZ}', offered,
+        len(times),
+        UTILISATION * sip_client.INTERVAL_MS * _US_PER_MS / rate,
+        os.getloadavg()[0], math.nan,
+        float(np.mean(times < pairs.GOOD_US)),
+        paper_records.Summary.of(times))
 
 
 def _noise(scheduler: str) -> contextlib.AbstractContextManager[None]:

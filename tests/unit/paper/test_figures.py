@@ -29,7 +29,7 @@ class FiguresTest(unittest.TestCase):
                       main.CAMPAIGNS | main.EXPERIMENTS | main.TOOLS)
         self.assertRegex(figures.text(), f'(?m)^{one.paper} {one.name} ')
 
-    @ddt.data(['004', '9'], ['005', '8'], ['004', 'kamailio', '--data'])
+    @ddt.data(['004', '9'], ['005', '8'], ['004', 'containers', '--data'])
     def test_no_such_figure(self, words):
         with self.assertRaisesRegex(figures.NoFigure, words[1]):
             figures.words(words)

@@ -44,10 +44,19 @@ class TableTest(unittest.TestCase):
         self.runs[4] = run(('reservation', 'greedy'), factor=1.1)
         self.assertRegex(self.ratios(), r'1.092 \(1.040 to 1.144\) +no')
 
+    def test_a_stall_in_one_run_is_in_the_spread(self):
+        self.runs.extend(run(case, 2) for case in pairs.CASES)
+        self.runs[3] = run(('reservation', 'periodic'), factor=9)
+        self.assertRegex(self.ratios(), r'1.030 \(1.030 to 9.270\)')
+
     def test_without_the_fair_scheduler(self):
         self.runs = [one for one in self.runs if one.scheduler != 'fair']
         self.assertRegex(self.ratios(), 'yes +-')
         self.assertNotIn('fair', table.times(self.runs))
+
+    def test_without_a_greedy_neighbour(self):
+        self.runs = [one for one in self.runs if one.noise != 'greedy']
+        self.assertRegex(self.ratios(), r'1.030 .* +- +yes +43.7')
 
     def test_times(self):
         text = table.times(self.runs)
