@@ -12,7 +12,7 @@
 # "chain" is six tests on the full cloud.  "hosts" moves servers between two
 # computes.  "lab" boots the kernels of Debian
 # in virtual machines, with both versions of cgroups.  "signals" compares the
-# monitor with foreign servers of Debian packages.  "full" is what a change
+# monitor with foreign servers of Debian packages, and evaluates the alerts.  "full" is what a change
 # cannot wait for, and runs only when asked for: all points of the kill matrix,
 # all points of the audits, the long soak, the mutants, Nova's own tests, the
 # experiments, more random sets of servers on one pCPU, the whole life cycle
@@ -186,6 +186,7 @@ lab() {
 }
 signals() {
     check 'signals of foreign servers' python -m tests.full.signals
+    check 'alerts of foreign servers' python -m tests.full.signals.alerts
 }
 full() {
     NOVA_RT_KILL=1 NOVA_RT_AUDIT=1 NOVA_RT_SOAK=2700 \

@@ -24,6 +24,8 @@ _SECONDS = 30
 #: So many looks without a change are the end of what is counted.
 _QUIET = 4
 _ATTEMPTS = 4
+#: A state in ``/proc/net/tcp``.
+_TIME_WAIT = '06'
 
 
 def free_port() -> int:
@@ -137,15 +139,25 @@ class Stage:
                              len(times) * answered, times)
 
     def answer_to(self, port: int, request: bytes) -> int:
-        """Returns how many bytes answer a request; tries it outside."""
+        """Returns how many bytes answer a request; tries it outside.
+
+        It ends when the server has closed the connection, because the monitor
+        counts the request then.
+        """
         with socket.create_connection((HOST, port)) as connection:
+            own: int = connection.getsockname()[1]
             connection.sendall(request)
             connection.settimeout(0.5)
             size = 0
             with contextlib.suppress(TimeoutError):
                 while got := connection.recv(1 << 16):
                     size += len(got)
-            return size
+        end = time.monotonic() + _SECONDS
+        while _is_open(port, own):
+            if time.monotonic() > end:
+                raise TimeoutError(f'port {port} does not close {own}')
+            time.sleep(0.02)
+        return size
 
     def each(self, port: int, requests: Sequence[bytes], count: int,
              half: bool = False) -> compare.Truth:
@@ -157,6 +169,17 @@ class Stage:
                         str(int(half)))
         return compare.Truth(count * len(requests),
                              count * sum(map(len, requests)), int(size))
+
+
+def _is_open(port: int, peer: int) -> bool:
+    """Whether a server still has a connection to a port of a client."""
+    for name in ('tcp', 'tcp6'):
+        for line in pathlib.Path(f'/proc/net/{name}').open():
+            _, local, remote, state, *_ = line.split()
+            if local.endswith(f':{port:04X}') and state != _TIME_WAIT and (
+                    remote.endswith(f':{peer:04X}')):
+                return True
+    return False
 
 
 _EACH = '''
