@@ -305,22 +305,40 @@ static __always_inline bool first_of(const struct msghdr *message, u8 *head)
 					    message->msg_iter.iov_offset);
 }
 
+/*
+ * Notices what was spliced before data is sent, and whether an answer that goes
+ * on has stopped.
+ */
+static __always_inline bool notice(struct sock *sk, struct flow *flow,
+				   bool answers, u64 now)
+{
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+
+	if (!tcp)
+		return 0;
+	read_until(sk, tcp, flow, 0);
+	/* An answer also stops until the peer has made room. */
+	if (answers && tcp->write_seq == tcp->snd_una)
+		pause_of(flow, now, PAUSE);
+	return 1;
+}
+
 /* A socket is about to send data. */
 SEC("tp_btf/tcp_sendmsg_locked")
 int BPF_PROG(on_send, struct sock *sk, const struct msghdr *message)
 {
 	struct flow *flow = flow_of(sk);
-	struct tcp_sock *tcp = flow ? bpf_skc_to_tcp_sock(sk) : 0;
 	u8 head[HEAD] = {};
+	bool answers;
 	u64 now;
 
-	if (!tcp || !flow)
+	if (!flow)
 		return 0;
-	read_until(sk, tcp, flow, 0);
 	now = bpf_ktime_get_ns();
-	/* An answer also stops until the peer has made room. */
-	if (flow->role == SERVER && tcp->write_seq == tcp->snd_una)
-		pause_of(flow, now, PAUSE);
+	answers = flow->role == SERVER && flow->phase == ANSWER;
+	if ((answers || flow->copied != flow->arrived) &&
+	    !notice(sk, flow, answers, now))
+		return 0;
 	if (is_read(flow, CLIENT) && first_of(message, head)) {
 		if (flow->role == CLIENT)
 			judge_request(&flow->speech, flow->phase == REQUEST,
