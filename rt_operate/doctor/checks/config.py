@@ -37,8 +37,8 @@ def offered(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.warning(
             'config.offered', 'This host offers no reservations: [nova_rt] '
             'hcbs_scheduler_available is false.',
-            'Set it to true and restart nova-compute, unless this host is '
-            'meant to offer none.')
+            'Set hcbs_scheduler_available to true and restart nova-compute, '
+            'unless this host is meant to offer no reservations.')
     if options.virt_type not in guests.VIRT_TYPES:
         yield findings.problem(
             'config.virt_type',

@@ -71,17 +71,18 @@ def _strangers(threads: list[deadline.Other]) -> findings.Finding:
     reclaiming = [str(thread) for thread in threads if thread.reclaims]
     if reclaiming:
         return findings.problem(
-            name, f'Threads that are not vCPUs are SCHED_DEADLINE and '
-            f'reclaim unused bandwidth (SCHED_FLAG_RECLAIM): '
+            name, 'Threads that are not vCPUs are SCHED_DEADLINE and reclaim '
+            'unused bandwidth (SCHED_FLAG_RECLAIM): '
             f'{findings.first_few(reclaiming)}. Kernels such as 6.12 also '
-            f'give them bandwidth that is reserved, so nothing can be '
-            f'reserved here.',
-            'Configure their services not to use the flag, or end them.')
+            'give these threads bandwidth that is reserved, so nothing can be '
+            'reserved here.',
+            'Configure the services of these threads not to use the flag, or '
+            'end these services.')
     return findings.warning(
         name, f'Threads that are not vCPUs are SCHED_DEADLINE and may run on '
         f'any pCPU: {findings.first_few([*map(str, threads)])}.',
-        'Configure their services not to use SCHED_DEADLINE: the bandwidth '
-        'that they hold is subtracted from every pCPU.')
+        'Configure the services of these threads not to use SCHED_DEADLINE: '
+        'the bandwidth of the threads is subtracted from every pCPU.')
 
 
 def pinned(view: doctor_view.View) -> Iterator[findings.Finding]:

@@ -119,8 +119,8 @@ def _bound(ids: list[int]) -> findings.Finding:
             f'to other pCPUs when somebody writes it again.',
             f'echo 1 > {_CPUS}/cpuN/online, then restart nova-compute.')
     return findings.ok(
-        name, 'All pCPUs are online.  Keep them online: on this kernel, the '
-        'command that takes a pCPU offline does not end while a real-time '
+        name, 'All pCPUs are online.  Keep all pCPUs online: on this kernel, '
+        'the command that takes a pCPU offline does not end while a real-time '
         'task of a server runs there.')
 
 

@@ -180,8 +180,8 @@ class ChecksTest(unit_base.TestCase):
         for found, code, text in (
                 ([], SUCCESS, 'would be admitted today'),
                 ([('s1', 'too much')], WARNING,
-                 'refused today: s1; reason for the first: too much.  They '
-                 'run and'),
+                 'refused today: s1; reason for the first: too much.  '
+                 'These servers run and'),
                 ([(f's{n}', 'no') for n in range(7)], WARNING,
                  's4 and 2 more; reason for the first: no.')):
             self.patch('older.servers', lambda found=found: iter(found))

@@ -59,7 +59,7 @@ class HardwareTest(base.DoctorTest):
 
     def test_offline_where_budgets_are_bound_to_pcpus(self):
         name = 'hardware.offline'
-        self.assert_ok(self.examine(kernels.F5), name, 'Keep them online')
+        self.assert_ok(self.examine(kernels.F5), name, 'Keep all pCPUs online')
         self.assert_warns(
             self.examine(kernels.F5, {f'{_CPU}/present': '0-3'}), name,
             'pCPUs 2-3 are offline', 'restart nova-compute')
