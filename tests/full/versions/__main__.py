@@ -6,7 +6,9 @@ usage: python -m tests.full.versions [COMMIT]
 
 Each version publishes: maps of hosts, inventories, claims, notes of hints.
 Each reads what both published.  An upgrade and a downgrade lose nothing where
-a reader makes the same of both.
+a reader makes the same of both.  A host of a version without masks gets no
+server with a mask or with NUMA cells, and reads no masked claim: it refuses
+the claim whole.
 """
 
 import json
@@ -36,7 +38,21 @@ def main(commit: str = builds.FIRST) -> int:
                           for writer in (reader, *places.keys() - {reader}))
             for what in own:
                 failed |= _compare(reader, what, own[what], other[what])
+        failed |= _mixed(places, published)
     return int(failed)
+
+
+def _mixed(places: dict[str, pathlib.Path], published: dict[str, Any]
+           ) -> bool:
+    """Prints what becomes of cells and masks; returns whether it is wrong."""
+    sent = _work(places['new'], 'takes', published['old'])
+    back = _work(places['old'], 'takes', published['new'])
+    print(f'new sends the old host: {sent["cells and masks for the host"]}')
+    print(f'old reads a masked claim as {back["masked claim"]}', flush=True)
+    knows = published['old']['masked'] is not None
+    return bool(sent['cells and masks for the host']) or (
+        published['new']['masked'] is None) or not (
+        knows or 'InvalidClaim' in back['masked claim'])
 
 
 def _compare(reader: str, what: str, own: Any, other: Any) -> bool:

@@ -2,31 +2,45 @@
 
 """Runs with one version: publishes, or reads what a version published.
 
-usage: worker.py publish | read < what "publish" printed
+usage: worker.py publish | read | takes < what "publish" printed
 
 The names of modules are those of all versions since 17c51cb, so this file
 imports nothing of the tests.
 """
 
 from collections.abc import Callable
+import contextlib
 import dataclasses
 import importlib
 import json
+import pathlib
 import sys
 import types
 from typing import Any
+
+# An editable installation would add modules of this tree to a package of
+# another version that does not have them.
+sys.meta_path[:] = [finder for finder in sys.meta_path
+                    if 'Editable' not in getattr(finder, '__name__', '')]
 
 _SERVER = 'f70a4f8c-93b4-41c8-9430-162f44417eb0'
 
 
 def _module(*names: str) -> Any:
-    """The first of these modules that the version has."""
+    """The first of these modules that the version has.
+
+    :raises ImportError: when Python has found the module of another version
+    """
     for name in names[:-1]:
-        try:
-            return importlib.import_module(name)
-        except ModuleNotFoundError:
-            continue
-    return importlib.import_module(names[-1])
+        with contextlib.suppress(ModuleNotFoundError):
+            found = importlib.import_module(name)
+            break
+    else:
+        found = importlib.import_module(names[-1])
+    if not pathlib.Path(found.__file__ or '').is_relative_to(
+            pathlib.Path.cwd()):
+        raise ImportError(f'{found.__file__} is not of this version')
+    return found
 
 
 cpus = _module('nova_rt.rules.cpus', 'nova_rt.cpus')
@@ -96,7 +110,17 @@ def publish() -> dict[str, Any]:
             'inventories': {name: hostmap.inventories(
                 each.state, each.strangers)
                 for name, each in _maps().items()},
-            'claims': _claims(), 'notes': _notes()}
+            'claims': _claims(), 'notes': _notes(), 'masked': _masked()}
+
+
+def _masked() -> str | None:
+    """A claim with an ordinary vCPU, if this version knows such claims."""
+    if not any(field.name == 'unreserved'
+               for field in dataclasses.fields(claims.RTClaim)):
+        return None
+    return str(claims.RTClaim(
+        _SERVER, 9, reservation.Reservation(30_000, 100_000), (1, 2),
+        unreserved=(0,)).identifier)
 
 
 def _readable(read: Callable[[], Any]) -> str:
@@ -120,6 +144,20 @@ def read(published: dict[str, Any]) -> dict[str, Any]:
             types.SimpleNamespace(id=1)))}
 
 
+def takes(published: dict[str, Any]) -> dict[str, Any]:
+    """What this version sends to hosts that published this, beside others.
+
+    A host that names nothing in its map gets no server with NUMA cells or a
+    mask.  A masked claim must be refused whole, or read with its mask.
+    """
+    maps = map(hostmap.from_stats, published['maps'].values())
+    return {
+        'cells and masks for the host': sorted(
+            {name for each in maps for name in getattr(each, 'takes', ())}),
+        'masked claim': published['masked'] and _readable(
+            lambda: claims.RTClaim.parse(published['masked']).unreserved)}
+
+
 def _read_note(server: Any, flavor: Any) -> Any:
     """Reads a note by the function of this version, old or new."""
     read = getattr(request, 'read_note', None) or request.of_note
@@ -139,4 +177,5 @@ if __name__ == '__main__':
     if sys.argv[1] == 'publish':
         print(json.dumps(publish()))
     else:
-        print(json.dumps(read(json.load(sys.stdin))))
+        print(json.dumps({'read': read, 'takes': takes}[sys.argv[1]](
+            json.load(sys.stdin))))
