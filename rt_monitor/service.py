@@ -211,7 +211,7 @@ def _serve(server: MetricsServer, reader: int) -> int:
 
     def alone() -> None:
         print('nova-rt-monitor: the process that finds servers has ended; '
-              'the service ends, too',
+              'the service also ends',
               file=sys.stderr, flush=True)
         statuses.append(1)
         end()

@@ -232,9 +232,8 @@ def from_flavor_and_hints(
         if key in extra_specs:
             raise _error(FLAVOR, key, extra_specs[key],
                          'the flavor and the hints ask for no reservation',
-                         f'give {FLAVOR_PREFIX}{RUNTIME_KEY} and '
-                         f'{FLAVOR_PREFIX}{PERIOD_KEY}, too, or remove this '
-                         'key')
+                         f'also give {FLAVOR_PREFIX}{RUNTIME_KEY} and '
+                         f'{FLAVOR_PREFIX}{PERIOD_KEY}, or remove this key')
     hint = next(iter(from_hints.values()), None)
     if limits is None or hint is None:
         return _combine(values, limits or _NO_LIMITS) if values else None

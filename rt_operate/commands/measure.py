@@ -98,8 +98,8 @@ def _profiles(paths: Sequence[str]) -> 'list[rt_profile.Profile]':
     for path in paths:
         one = rt_profile.load(path)
         if one.type in profiles:
-            raise yamlfile.refused(path, 'type', f'an earlier profile has '
-                                   f'the type {one.type}, too',
+            raise yamlfile.refused(path, 'type', f'an earlier profile also '
+                                   f'has the type {one.type}',
                                    'rename one of them')
         if one.missing:
             print(f'nova-rt: {path} is left out: the program {one.missing} '

@@ -133,7 +133,7 @@ class Flavor:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Suspect:
-    """A flavor that seems meant to have a reservation but has none.
+    """A flavor whose reservation is wrong or seems to be missing.
 
     :ivar found: the reason
     :ivar remedy: what to do

@@ -179,11 +179,12 @@ class Checks(upgradecheck.UpgradeCommands):
         suspects = [f'{suspect.flavor} ({suspect.found})'
                     for suspect in self._cloud.suspects]
         if suspects:
-            return Result(Code.WARNING, f'These flavors seem meant to have a '
-                          f'reservation but have none: {_some(suspects)}; '
-                          f'nova-rt-manage check says what to do.')
-        return self._seen('All flavors that seem meant to have a reservation '
-                          'have one.')
+            return Result(Code.WARNING, f'The reservation of these flavors '
+                          f'is wrong or seems to be missing: '
+                          f'{_some(suspects)}; nova-rt-manage check says '
+                          f'what to do.')
+        return self._seen('No flavor was found whose reservation is wrong or '
+                          'seems to be missing.')
 
     @_guarded
     @_with_database
@@ -212,7 +213,7 @@ class Checks(upgradecheck.UpgradeCommands):
         refused = list(older.servers())
         if not refused:
             return Result(Code.SUCCESS, 'Every server with a reservation '
-                          'would be admitted today, too.')
+                          'would also be admitted today.')
         return Result(
             Code.WARNING, 'These servers have a reservation that would be '
             f'refused today: {_some([uuid for uuid, _ in refused])}; reason '

@@ -94,7 +94,7 @@ def _read(parts: topology.Topology, inputs: tosca_inputs.Inputs,
         for name in targets:
             if name in first:
                 policy.place.of(name).say(
-                    f'the policy {first[name]} targets this VDU, too',
+                    f'the policy {first[name]} also targets this VDU',
                     'keep one of the two policies')
             elif statement is not None:
                 statement_by_vdu[name] = statement

@@ -103,7 +103,7 @@ def _gather(topology: Topology, place: problem.Place,
         part = dataclasses.replace(part, place=place.of(part.name))
         if part.name in topology.vdus:
             first = topology.vdus[part.name].place.file
-            part.place.say(f'{first} has a VDU of this name, too',
+            part.place.say(f'{first} also has a VDU of this name',
                            'rename one of the two')
         else:
             topology.vdus[part.name] = part

@@ -35,7 +35,8 @@ class ContainerTestCase(lifecycle.LifecycleTests):
 
     @proof.proves(
         'Suspend of a real container',
-        'libvirt refuses. The guest runs on with its budget.')
+        'libvirt refuses to suspend the container. The guest runs on with its '
+        'budget.')
     def test_suspend(self):
         self.compute.suspend_server(self.server)
         self.reaches('ERROR')
@@ -60,7 +61,7 @@ class ContainerTestCase(lifecycle.LifecycleTests):
 
     @proof.proves(
         'Reboot from inside a real container',
-        'There is no guest, or the guest has its budget.')
+        'Afterwards, either no guest runs or the guest has its budget.')
     def test_reboot_from_inside(self):
         keeper = self.keeper(self.first)
         init = next(task for task in tasks(self.first.group)

@@ -29,7 +29,7 @@ class DeadlineTestCase(pinned.PinnedTests):
         return self.on_host(self.busy(self.flavor(45_000, 100_000)))
 
     @proof.proves(
-        'Two real virtual machines with 0.45 on one pCPU with '
+        'Two real virtual machines with 0.45 each on one pCPU with '
         'SCHED_DEADLINE, beside a third without a reservation',
         'Each reserved server gets its share, within 0.005 of a pCPU.')
     def test_two_on_one_pcpu(self):

@@ -18,7 +18,7 @@ class OperationTests(audits.Audits):
         'Audit, or start of nova-compute, at any step of create, delete, '
         'reboot, stop, start, rebuild, shelve, unshelve, soft delete, '
         'restore',
-        'No claim is forgotten, and no budget of a guest changes.')
+        'All claims are kept, and the budgets of guests do not change.')
     def test_life(self) -> None:
         self.flags(shelved_offload_time=-1, reclaim_instance_interval=600)
         with self.audited('create'):
@@ -49,7 +49,7 @@ class OperationTests(audits.Audits):
     @proof.proves(
         'Audit, or start of nova-compute, at any step of a resize or cold '
         'migration, confirmed or reverted',
-        'No claim is forgotten, and no budget of a guest changes.')
+        'All claims are kept, and the budgets of guests do not change.')
     def test_moves(self) -> None:
         for action, flavor in (('migrate', None), ('resize', self.large)):
             body = {'flavorRef': flavor} if flavor else None
@@ -62,7 +62,7 @@ class OperationTests(audits.Audits):
     @proof.proves(
         'Audit, or start of nova-compute, at any step of a resize on the '
         'same host',
-        'No claim is forgotten, and the guest that still runs keeps its '
+        'All claims are kept, and the guest that still runs keeps its '
         'pCPUs.')
     def test_resize_here(self) -> None:
         # By the name of its host Nova tells whether it stayed.
@@ -78,7 +78,7 @@ class OperationTests(audits.Audits):
     @proof.proves(
         'Audit, or start of nova-compute, at any step of an evacuation of a '
         'server in state active, stopped or error',
-        'No claim is forgotten, and no budget of a guest changes.')
+        'All claims are kept, and the budgets of guests do not change.')
     def test_evacuate(self) -> None:
         for state in ('active', 'stopped', 'error'):
             server = self.boot_on('host1', self.small)
@@ -108,7 +108,7 @@ class MachineTest(OperationTests, operations.TestCase):
     @proof.proves(
         'Audit, or start of nova-compute, at any step of a live migration, '
         'completed or failed',
-        'No claim is forgotten, and no budget of a guest changes.')
+        'All claims are kept, and the budgets of guests do not change.')
     def test_live_migration(self) -> None:
         libvirt = self.useFixture(live.Migrations(
             self.guests, lambda: self.computes[

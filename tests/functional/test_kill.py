@@ -66,10 +66,10 @@ class MachineTest(kill_live.LiveKillTests, operations.TestCase):
         self.check()
 
     @proof.proves(
-        'Live migration, nova-compute of the source is killed when it '
-        'begins, or while libvirt copies',
-        'Nova keeps the allocations of both hosts. The remedies that '
-        "'nova-rt-manage check' names repair them.")
+        'Live migration, nova-compute of the source is killed when the '
+        'migration begins, or while libvirt copies',
+        "Nova keeps the allocations of both hosts. 'nova-rt-manage check' "
+        'names the commands that repair them.')
     def test_left_by_a_live_migration(self) -> None:
         for at in ('RPC pre_live_migration', 'libvirt copies'):
             self.leave(self.migrate_live, at)

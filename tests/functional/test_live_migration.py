@@ -226,7 +226,7 @@ class LiveMigrationTest(TestCase):
 
     @proof.proves(
         'Live migration, the schedulers use a stale map',
-        'The claim of the destination refuses the migration. The server '
+        'The destination refuses the migration at the claim. The server '
         'stays on the source as before.')
     def test_no_room_for_the_claim(self) -> None:
         server = self.reserved()

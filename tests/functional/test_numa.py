@@ -115,7 +115,7 @@ class OneHostTest(TestCase):
         self.assert_in_cells(server)
 
     @proof.proves(
-        'Create with several NUMA cells, even or not',
+        'Create with several NUMA cells, of equal or different sizes',
         'Each vCPU has its pCPU in the cell of its memory.')
     def test_several_and_uneven_cells(self) -> None:
         self.boot_on('host1', self.flavor(600))
@@ -133,7 +133,8 @@ class OneHostTest(TestCase):
 
     @proof.proves(
         'Create of several servers with a NUMA topology at once',
-        'No claim refuses what the scheduler chose.')
+        'nova-compute accepts each server on the host that the scheduler '
+        'chose.')
     def test_servers_of_one_request(self) -> None:
         """The scheduler counts each of them in the cell of its claim."""
         self.boot_on('host1', self.flavor(900))
@@ -293,8 +294,8 @@ class MixedTest(TestCase):
 
     @proof.proves(
         'Create with hw:cpu_policy=mixed, and hard reboot',
-        'The vCPUs on shared pCPUs have the reservation, in the cell of '
-        'the dedicated ones.')
+        'The vCPUs on shared pCPUs have the reservation. These pCPUs are in '
+        'the cell of the dedicated pCPUs.')
     def test_life(self) -> None:
         plain = self.boot_on('host1', self.flavor(600))
         self.assertEqual((0,), self.claimed(plain).cpus)

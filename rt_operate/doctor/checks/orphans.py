@@ -64,7 +64,7 @@ def _as_it_should_be(view: doctor_view.View, groups: kernel_groups.Groups
     if (view.interface is not None and view.interface.keeps_room(top)
             and groups.charged(top)):
         return (f'{top} holds more than the servers, because this kernel '
-                f'throttles {top}, too; no group between {top} and the '
+                f'also throttles {top}; no group between {top} and the '
                 'servers holds more than the groups below it.')
     return 'No group above the servers holds more than the groups below it.'
 

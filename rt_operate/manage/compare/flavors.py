@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds flavors that seem meant to have a reservation but have none.
+"""Finds flavors whose reservation is wrong or seems to be missing.
 
 This is pure code.  ``openstack flavor create --property`` ends with status 0
 even when Nova refuses the properties (tried with python-openstackclient 5.8
@@ -79,7 +79,7 @@ def _missing(flavor: snapshot.Flavor) -> tuple[str, str] | None:
         return None
     if reservation.MASK_KEY in specs:
         return (f'it has {reservation.MASK_KEY} but reserves nothing',
-                f'set {_BOTH}, too, or remove the mask')
+                f'also set {_BOTH}, or remove the mask')
     for key, value in specs.items():
         if key.rpartition(':')[2] in _PLACEMENT and value != 'forbidden':
             return (f'it has {key} but reserves nothing',

@@ -63,8 +63,9 @@ class MaskTest(base.BaseTestCase):
             {reservation.MASK_KEY: '^0'})
         self.assertEqual(
             "Invalid flavor extra spec hw:cpu.rt_mask='^0': the flavor and "
-            'the hints ask for no reservation; give hw:cpu.rt_runtime_us '
-            'and hw:cpu.rt_period_us, too, or remove this key.', str(error))
+            'the hints ask for no reservation; also give '
+            'hw:cpu.rt_runtime_us and hw:cpu.rt_period_us, or remove this '
+            'key.', str(error))
 
 
 class ReservationTest(base.BaseTestCase):

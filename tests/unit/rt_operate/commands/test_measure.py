@@ -57,8 +57,8 @@ class MeasureTest(commands.CommandTest):
         paths = self._profile('p', 'sh'), self._profile('q', 'sh')
         status, _, err = self._run(*paths)
         self.assertEqual(1, status)
-        self.assertIn(f'{paths[1]}: type: an earlier profile has the type T, '
-                      'too; rename one of them.', err)
+        self.assertIn(f'{paths[1]}: type: an earlier profile also has the '
+                      'type T; rename one of them.', err)
 
     def test_bad_reservation(self):
         for text in ('0/100', '9', 'x/y', '200/100'):

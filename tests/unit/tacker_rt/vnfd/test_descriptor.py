@@ -359,7 +359,7 @@ class NameTest(VnfdTest):
             samples.policy(POLICY),
             samples.policy({**POLICY, 'runtime_us': 5})]))
         self.assertEqual(['f: VDU VDU1: policy reserved: the policy reserved '
-                          'targets this VDU, too; keep one of the two '
+                          'also targets this VDU; keep one of the two '
                           'policies.'], found)
 
     def test_policies_that_are_nearly_ours(self):
@@ -444,7 +444,7 @@ class PackageTest(base.BaseTestCase):
         files = {'a': samples.sol001(), 'b': samples.sol001()}
         error = self.assertRaises(
             exception.InvalidVnfd, descriptor.read_package, files)
-        self.assertEqual('b: VDU VDU1: a has a VDU of this name, too; rename '
+        self.assertEqual('b: VDU VDU1: a also has a VDU of this name; rename '
                          'one of the two.', str(error))
 
     def test_policy_in_another_file(self):

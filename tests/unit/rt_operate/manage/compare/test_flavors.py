@@ -50,8 +50,8 @@ class SuspectsTest(base.TestCase):
     def test_a_mask(self):
         for specs, words in (
                 (GOOD, 'every vCPU of the flavor (1)'),
-                ({}, 'it has hw:cpu.rt_mask but reserves nothing; to do: set '
-                     'hw:cpu.rt_runtime_us')):
+                ({}, 'it has hw:cpu.rt_mask but reserves nothing; to do: also '
+                     'set hw:cpu.rt_runtime_us')):
             self.assert_found(words, specs | {'hw:cpu.rt_mask': '0'})
 
     @ddt.data('cpu.rt_runtime_us', 'hw:cpu.rt_runtime', 'hw:cpu_rt_period_us',
