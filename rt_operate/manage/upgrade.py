@@ -192,10 +192,10 @@ class Checks(upgradecheck.UpgradeCommands):
         servers = self._of_kind('claim.missing')
         if servers:
             return Result(Code.WARNING, f'These servers ask for a '
-                          f'reservation but hold none: {servers}; resize or '
-                          f'migrate them.')
+                          f'reservation but hold no claim: {servers}; '
+                          f'resize or migrate these servers.')
         return self._seen('Every server that asks for a reservation holds '
-                          'one.')
+                          'a claim.')
 
     @_guarded
     @_with_database

@@ -196,7 +196,7 @@ def _directory(path: str, found: list[problem.Problem]) -> Package:
             real = os.path.realpath(file)
             if os.path.commonpath((root, real)) != root:
                 place.say('the link leads out of the package',
-                          'replace it by a copy of the file',
+                          'replace the link by a copy of the file',
                           key=problem.name(member))
             elif os.path.isfile(real):
                 members.append(member)

@@ -38,7 +38,7 @@ def check(package: csar.Package, member: str, template: Mapping[Any, Any],
     for key, file in named:
         if not isinstance(file, str):
             place.add(key, file, 'the value must be the name of one file',
-                      'write it as a string')
+                      'write the name as a string')
         elif not (_is_url(file) or files.below(
                 posixpath.dirname(member), file) in package.members):
             place.add(key, file, 'the package has no such file', _ADVICE)
@@ -60,7 +60,8 @@ def _named(place: problem.Place, name: str, node: dict[Any, Any]
         elif not isinstance(artifact, dict):
             place.add(f'{name}.artifacts.{key}', artifact,
                       'an artifact must be the name of a file, or a mapping '
-                      'with the key file', 'write file: NAME below it')
+                      'with the key file',
+                      'write the key file: NAME below its name')
         elif 'file' in artifact:
             yield f'artifacts.{key}.file', artifact['file']
     for key, interface in _mapping(place, name, node, 'interfaces'):

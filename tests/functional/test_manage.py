@@ -363,7 +363,7 @@ class DamageTest(ManageTestCase):
                                        base.PERIOD: '200000'}
         instance.save()
         self.assertEqual(['claim.missing'], self.kinds())
-        self.assertIn('asks for a reservation but holds none',
+        self.assertIn('asks for a reservation but holds no claim',
                       self.manage('check')[1])
 
     def test_budgets(self) -> None:

@@ -38,9 +38,9 @@ def chrt(view: doctor_view.View) -> Iterator[findings.Finding]:
 def _without(view: doctor_view.View) -> str:
     """Returns what chrt does in a group without a budget of its own."""
     if view.interface is not None and view.interface.inherits:
-        return ('fails with EPERM, for root too, unless a group above has a '
-                'budget that it can use')
-    return 'fails with EPERM, for root too'
+        return ('fails with EPERM, also for root, unless a group above has '
+                'a budget that the task can use')
+    return 'fails with EPERM, also for root'
 
 
 def _finding(name: str, policy: str, stopped: list[str], reserved: int,

@@ -68,7 +68,7 @@ def root_group(view: doctor_view.View) -> Iterator[findings.Finding]:
         yield findings.warning(
             name, f'The root group hands out {findings.share(own)}, and '
             f'kernel.sched_rt_runtime_us only allows '
-            f'{findings.share(allowed)}, which is the limit that counts.',
+            f'{findings.share(allowed)}, which is the limit in effect.',
             'Lower the budget of the root group to this share.')
     elif _deadline_servers(view):
         yield findings.ok(
@@ -80,7 +80,7 @@ def root_group(view: doctor_view.View) -> Iterator[findings.Finding]:
             name, f'The root group hands out {findings.share(own)}, less '
             f'than the {findings.share(allowed)} that '
             f'kernel.sched_rt_runtime_us allows.',
-            f'Raise {view.detection.file} of the root group too, or set the '
+            f'Also raise {view.detection.file} of the root group, or set the '
             f'sysctl back.')
 
 

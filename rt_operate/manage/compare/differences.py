@@ -74,7 +74,8 @@ def _mistakes(host: snapshot.HostSnapshot, holding: snapshot.Holding
     if not held_claims:
         if not holding.unreadable:
             yield ('claim.missing', 'it asks for a reservation but holds '
-                   'none', f'a claim of {wanted} on {holding.reserved} pCPU'
+                   'no claim',
+                   f'a claim of {wanted} on {holding.reserved} pCPU'
                    f'{"" if holding.reserved == 1 else "s"}', remedies.MOVE)
         return
     if len(held_claims) > 1:

@@ -147,7 +147,7 @@ class DirectoryTest(Base):
                              archive.read('copy'))
         (package / 'secret').symlink_to('/etc/passwd')
         self.refused(f'{package}: secret: the link leads out of the package; '
-                     'replace it by a copy of the '
+                     'replace the link by a copy of the '
                      'file.', pack.directory, package, self.etsi)
 
     def test_imports_that_lead_out(self):

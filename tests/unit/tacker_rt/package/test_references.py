@@ -73,12 +73,13 @@ class ReferencesTest(base.BaseTestCase):
     def test_odd_values(self):
         self.assertEqual(
             ['n0.artifacts.a=3: an artifact must be the name of a file, or a '
-             'mapping with the key file; write file: NAME below it.'],
+             'mapping with the key file; write the key file: NAME '
+             'below its name.'],
             self.problems({'artifacts': {'a': 3}}))
         self.assertEqual(
             ["n0.interfaces.Vnflcm.heal_start=['x']: the value must be the "
              "name of "
-             'one file; write it as a string.'],
+             'one file; write the name as a string.'],
             self.problems(self.interface({'implementation': ['x']})))
 
     def test_an_operation_that_names_an_artifact(self):

@@ -81,8 +81,8 @@ class WorkloadTest(base.BaseTestCase):
     def test_one_is_enough(self):
         other = {'other': GOOD['workload']}
         self.assertEqual(
-            ['f: VDU VDU1: policy other: the policy workload targets this '
-             'VDU, too; keep one of the two policies.'],
+            ['f: VDU VDU1: policy other: the policy workload also targets '
+             'this VDU; keep one of the two policies.'],
             self.examine(policies=[GOOD, other])[1])
 
     def test_in_a_base_hot(self):

@@ -29,7 +29,7 @@ class SysctlsTest(base.DoctorTest):
         found = self.examine(base.F1, {base.SYSCTL: '1000000'})
         self.assert_warns(found, _RUNTIME, 'leave no CPU time')
         self.assert_warns(found, _ROOT, '0.950', '1.000',
-                          'Raise cpu.rt_runtime_us')
+                          'Also raise cpu.rt_runtime_us')
 
     def test_all_is_how_late_hcbs_kernels_start(self):
         found = self.examine(kernels.F4, {base.SYSCTL: '1000000'})

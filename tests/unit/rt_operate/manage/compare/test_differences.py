@@ -41,7 +41,7 @@ class ServerTest(CompareTestCase):
     def test_a_server_from_before_the_plugin(self):
         one = base.holding(0, (), wanted=reservation.Reservation(10, 100))
         found = self.one(base.host(one), 'claim.missing')
-        self.assertIn('asks for a reservation but holds none', str(found))
+        self.assertIn('asks for a reservation but holds no claim', str(found))
         self.assertIn('to do: resize or migrate the server', str(found))
         self.assertIsNone(found.repair)
 
