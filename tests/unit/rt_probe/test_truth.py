@@ -179,7 +179,7 @@ class LimitTest(Case):
     def test_counters_of_somebody_else(self):
         found = self.told(1.99)
         self.assert_bound(found, None, 0.3)
-        self.assertIn('more than the limit', found.reason)
+        self.assertIn('more CPU time than the limit', found.reason)
 
     def test_the_limit_bounds_an_idle_group(self):
         self.assert_bound(self.told(0.1, 0), 0.1, 0.3)

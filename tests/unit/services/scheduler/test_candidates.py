@@ -37,9 +37,9 @@ class CandidatesTest(base.TestCase):
         super().setUp()
         self.offered, self.asked, self.log = NOTHING, [], None
         self.able, self.summaries, self.status = [], {}, 200
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.scheduler.client.report.SchedulerReportClient'
-            '.get_allocation_candidates',
+        # MonkeyPatch would copy the mark of a method that the filter replaced.
+        self.useFixture(fixtures.MockPatchObject(
+            report.SchedulerReportClient, 'get_allocation_candidates',
             lambda client, context, resources: self.offered))
         self.log = self.useFixture(fixtures.FakeLogger())
         candidates.install()
