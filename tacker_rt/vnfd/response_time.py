@@ -47,9 +47,11 @@ _PROPERTIES = {
     'percentile': _Property(rt_load.check_percentile,
                             'give for example 0.99', 0.99),
     'service_rate_hz': _Property(
-        _positive, 'give the requests a second that a whole CPU serves'),
+        _positive,
+        'give the number of requests that a whole CPU serves in a second'),
     'arrival_rate_hz': _Property(
-        _positive, 'give the requests a second to one vCPU'),
+        _positive,
+        'give the number of requests that one vCPU gets in a second'),
     'network_delay_us': _Property(
         lambda value: rt_load.Network(delay_us=value),
         'give the delay in one direction', 0.0),

@@ -99,8 +99,8 @@ def _load(place: problem.Place, text: str) -> Any:
         raise
     except Exception as error:
         # PyYAML raises errors of Python for !!int x, !!bool x, 2001-13-45.
-        raise _Refused(0, f'a value cannot be read as the type that its tag '
-                       f'or form asks for ({type(error).__name__})',
+        raise _Refused(0, f'a value is not valid for the type that its tag '
+                       f'names or that YAML infers ({type(error).__name__})',
                        'put the value in quotes') from error
     finally:
         loader.dispose()

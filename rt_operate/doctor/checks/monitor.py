@@ -65,7 +65,8 @@ def budgets(view: doctor_view.View) -> Iterator[findings.Finding]:
         return
     yield findings.ok('monitor.budgets', (
         f'nova-rt monitor can see when budgets of {name} run out, if its '
-        f'programs find the budgets in this kernel.'))
+        f'eBPF programs find the data of these budgets in the types (BTF) of '
+        f'this kernel.'))
 
 
 def packets(view: doctor_view.View) -> Iterator[findings.Finding]:

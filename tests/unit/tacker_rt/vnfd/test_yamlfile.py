@@ -76,9 +76,9 @@ class LoadTest(base.BaseTestCase):
                 (b'!!bool x', 'KeyError'), (b'!!int ""', 'IndexError'),
                 (b'2001-13-45', 'ValueError'),
                 (b'!!timestamp x', 'AttributeError')):
-            self.refused(data, 'line 1: a value cannot be read as the type '
-                         f'that its tag or form asks for ({name}); put the '
-                         'value in quotes.')
+            self.refused(data, 'line 1: a value is not valid for the type '
+                         f'that its tag names or that YAML infers ({name}); '
+                         'put the value in quotes.')
 
     def test_numbers_without_end(self):
         for data in (b'0x' + b'f' * 5_000, b'9' * 5_000):
