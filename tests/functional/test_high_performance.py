@@ -3,7 +3,6 @@
 """Runs the flavors of the page on high-performance flavors."""
 
 import pathlib
-import re
 from typing import Any
 import unittest
 
@@ -14,19 +13,12 @@ from nova.tests.functional.libvirt import base as libvirt_base
 from oslo_serialization import jsonutils
 import yaml
 
+from tests import flavors
 from tests.functional import test_numa
 
-_ROOT = pathlib.Path(__file__).parents[2]
-_PAGE = (_ROOT / 'doc/source/admin/high-performance.rst').read_text()
-_HEAT = _ROOT / 'tosca-samples/sol001-high-performance/heat.yaml'
-_CREATE = re.compile(
-    r'flavor create (\S+) --vcpus (\d+) --ram (\d+) --disk (\d+)\n'
-    r'((?:   .*\n)*)')
-_PROPERTY = re.compile(r'--property (\S+?)=(\S+)')
-#: Of each flavor on the page: size, properties.
-FLAVORS = {name: ((int(vcpus), int(ram), int(disk)),
-                  dict(_PROPERTY.findall(rest)))
-           for name, vcpus, ram, disk, rest in _CREATE.findall(_PAGE)}
+_HEAT = (pathlib.Path(__file__).parents[2]
+         / 'tosca-samples/sol001-high-performance/heat.yaml')
+FLAVORS = flavors.read()
 
 
 class TestCase(test_numa.TestCase):
@@ -53,10 +45,10 @@ class TestCase(test_numa.TestCase):
     def create(self, name: str, *ports: str, status: str = 'ACTIVE'
                ) -> dict[str, Any]:
         """A server with a flavor of the page."""
-        (vcpus, ram, disk), specs = FLAVORS[name]
+        flavor = FLAVORS[name]
         body = self.request(str(self._create_flavor(
-            vcpu=vcpus, memory_mb=ram, disk=disk, ephemeral=0,
-            extra_spec=specs)))
+            vcpu=flavor.vcpus, memory_mb=flavor.ram, disk=flavor.disk,
+            ephemeral=0, extra_spec=flavor.specs)))
         if ports:
             body['server']['networks'] = [{'port': port} for port in ports]
         return dict(self._wait_for_state_change(
@@ -74,9 +66,9 @@ class SampleTest(unittest.TestCase):
     def test_heat(self) -> None:
         template = yaml.safe_load(_HEAT.read_text())
         found = template['resources']['flavor']['properties']
-        size, specs = FLAVORS['hv.rt']
-        self.assertEqual(size, (found['vcpus'], found['ram'], found['disk']))
-        self.assertEqual(specs, found['extra_specs'])
+        self.assertEqual(FLAVORS['hv.rt'], flavors.Flavor(
+            found['vcpus'], found['ram'], found['disk'],
+            found['extra_specs']))
 
     def test_the_page_has_each_profile(self) -> None:
         self.assertEqual({'hv.rt', 'hd.rt', 'hs.rt', 'mixed.rt'},

@@ -30,6 +30,8 @@ NAMED = {
                 f'"$NOVA_RT_LAB_TOLERANCE" --report /lab/out/demo.json{_LOGS}',
     'life-kvm': 'stestr --test-path tests/cloud run --serial '
                 f'reserved_kvm{_LOGS}',
+    'profiles': 'python -W ignore -m tests.full.kernel.kvm.profiles '
+                f'--tolerance "$NOVA_RT_LAB_TOLERANCE"{_LOGS}',
     'conformance': 'nova-rt conformance --this-host-may-crash -f json '
                    '--log /lab/out/conformance.log '
                    '--tolerance "$NOVA_RT_LAB_TOLERANCE"',
@@ -56,13 +58,14 @@ GUESTS = {**dict.fromkeys(('conformance', 'pinned', 'budgets', 'soak',
                            'releases'), 'processes'),
           'domains': 'containers, TCG', 'tcg': 'TCG',
           **dict.fromkeys(('kvm', 'kvm-plain', 'kvm-costs', 'kvm-boot',
-                           'demo-kvm', 'life-kvm'), 'KVM'),
+                           'demo-kvm', 'life-kvm', 'profiles'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo'), 'containers')}
 #: The place in which a job that passes proves reservations.
 PROVES = {**dict.fromkeys(('conformance', 'pinned', 'domains', 'tcg'), 'lab'),
           **dict.fromkeys(('kvm', 'kvm-plain'), 'KVM'),
           **dict.fromkeys(('cloud', 'demo'), 'cloud'),
-          **dict.fromkeys(('demo-kvm', 'life-kvm'), 'cloud with KVM')}
+          **dict.fromkeys(('demo-kvm', 'life-kvm', 'profiles'),
+                          'cloud with KVM')}
 #: The job that runs the words after ``--``.
 COMMAND = 'command'
 _TOTAL = re.compile(r'^ - (Passed|Failed|Skipped|Unexpected \w+): (\d+)$',

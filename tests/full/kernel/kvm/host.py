@@ -107,16 +107,9 @@ class Host:
         finally:
             found.end()
 
-    @contextlib.contextmanager
-    def noise(self) -> Iterator[None]:
+    def noise(self) -> contextlib.AbstractContextManager[None]:
         """Busy ordinary tasks on each CPU."""
-        running = [busy.Busy({cpu}, 3600) for cpu in self.cpus
-                   for _ in range(_NOISE)]
-        try:
-            yield
-        finally:
-            for each in running:
-                each.kill()
+        return noise(self.cpus)
 
     def apply(self, guest: guests.Guest, runtime_us: int, period_us: int,
               *cpus: int, unreserved: tuple[int, ...] = ()
@@ -141,7 +134,7 @@ class Host:
         vcpus = [(guest, vcpu) for guest in wanted
                  for number, vcpu in enumerate(guest.vcpus)
                  if number not in unreserved]
-        self._wait_until_busy([vcpu for _, vcpu in vcpus])
+        wait_until_busy([vcpu for _, vcpu in vcpus])
         shares = idle.never(lambda: self.measure(
             [vcpu for _, vcpu in vcpus]))
         self.shares += [(name, wanted[guest], share) for (guest, _), share
@@ -150,32 +143,9 @@ class Host:
             pinned.expect(abs(share - wanted[guest]) <= self.tolerance,
                           f'{name}: {share} instead of {wanted[guest]}')
 
-    def _wait_until_busy(self, threads: Sequence[int]) -> None:
-        """Wait until QEMU has begun to run each vCPU.
-
-        Its main loop resumes them, which is an ordinary task and holds
-        QEMU's big lock: beside busy tasks, on what reservations leave of
-        a CPU, that may take seconds.
-        """
-        begun = {thread: guests.used_ns(thread) + _BEGUN_NS
-                 for thread in threads}
-        end = time.monotonic() + _PATIENCE_SECONDS
-        while any(guests.used_ns(thread) < least
-                  for thread, least in begun.items()):
-            pinned.expect(time.monotonic() < end, 'the guest does not run')
-            time.sleep(_POLL_SECONDS)
-
     def measure(self, threads: Sequence[int]) -> list[float]:
         """Parts of a CPU that threads use from now on."""
-        with punctual():
-            time.sleep(_SETTLE_SECONDS)
-            begin = time.monotonic_ns()
-            before = list(map(guests.used_ns, threads))
-            time.sleep(self._seconds)
-            after = list(map(guests.used_ns, threads))
-            length = time.monotonic_ns() - begin
-        return [round((new - old) / length, 4)
-                for old, new in zip(before, after, strict=True)]
+        return measure(threads, self._seconds)
 
     def rate(self, guest: guests.Guest, counter: str) -> float:
         """How much a counter of KVM's grows in a second."""
@@ -184,6 +154,46 @@ class Host:
             time.sleep(self._seconds)
             grown = guest.count(counter) - before
             return round(grown / (time.monotonic() - begin), 1)
+
+
+def measure(threads: Sequence[int], seconds: float) -> list[float]:
+    """Parts of a CPU that threads use for *seconds* from now on."""
+    with punctual():
+        time.sleep(_SETTLE_SECONDS)
+        begin = time.monotonic_ns()
+        before = list(map(guests.used_ns, threads))
+        time.sleep(seconds)
+        after = list(map(guests.used_ns, threads))
+        length = time.monotonic_ns() - begin
+    return [round((new - old) / length, 4)
+            for old, new in zip(before, after, strict=True)]
+
+
+def wait_until_busy(threads: Sequence[int]) -> None:
+    """Wait until QEMU has begun to run each vCPU.
+
+    Its main loop resumes them, which is an ordinary task and holds QEMU's big
+    lock: beside busy tasks, on what reservations leave of a CPU, that may
+    take seconds.
+    """
+    begun = {thread: guests.used_ns(thread) + _BEGUN_NS
+             for thread in threads}
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while any(guests.used_ns(thread) < least
+              for thread, least in begun.items()):
+        pinned.expect(time.monotonic() < end, 'the guest does not run')
+        time.sleep(_POLL_SECONDS)
+
+
+@contextlib.contextmanager
+def noise(cpus: Sequence[int]) -> Iterator[None]:
+    """Busy ordinary tasks on each of *cpus*."""
+    running = [busy.Busy({cpu}, 3600) for cpu in cpus for _ in range(_NOISE)]
+    try:
+        yield
+    finally:
+        for each in running:
+            each.kill()
 
 
 def cells_of(cpus: tuple[int, ...]) -> list[frozenset[int]]:

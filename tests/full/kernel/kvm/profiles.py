@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The flavors of the page on high-performance flavors, through Nova.
+
+Starts the embedded cloud with KVM on a host with NUMA cells and huge pages,
+creates servers with the flavors of the page, and looks at what the kernel has
+for them: the cell of their huge pages, where each thread may run, policies,
+and shares beside busy tasks.  As root, in the lab, whose CPUs are emulated::
+
+    tools/lab.sh debian:13 --kvm --cpus 6 --cells 2 --pages 96 \\
+        --memory 5120 profiles
+"""
+
+import argparse
+from collections.abc import Collection, Iterator
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import platform
+import re
+import sys
+import traceback
+from typing import Any
+
+from cloud import sdk
+from cloud import settings
+
+from demo import host as hosts_of_nova
+from openstack import exceptions
+
+from nova_rt.machine.host import nodes
+from nova_rt.machine.host import sched
+from nova_rt.rules import cpulist
+from nova_rt.services.compute import claims
+from tests.cloud import base
+from tests import flavors
+from tests.full.kernel.kvm import guest as guests
+from tests.full.kernel.kvm import host as hosts
+from tests.full.kernel import pinned
+
+_RUN = pathlib.Path('/run/libvirt/qemu')
+_NODES = pathlib.Path('/sys/devices/system/node')
+_FILTERS = ('ComputeFilter', 'ComputeCapabilitiesFilter',
+            'ImagePropertiesFilter', 'NUMATopologyFilter', 'RTShareFilter')
+_PATIENCE = settings.patience(60)
+_IMAGE = 'kvm-busy'
+_PAGE_KIB = 2048
+_HUGE = re.compile(rf'\bkernelpagesize_kB={_PAGE_KIB}\b')
+_ON_CELL = re.compile(r'\bN([0-9]+)=([0-9]+)')
+#: A server without cells of its own, which takes a pCPU of the first cell.
+_PLAIN = flavors.Flavor(1, 96, 1, {'hw:cpu.rt_runtime_us': '50000',
+                                   'hw:cpu.rt_period_us': '100000'})
+
+
+class Server(guests.Guest):
+    """A server of Nova, as a guest of this machine."""
+
+    def __init__(self, name: str, flavor: flavors.Flavor,
+                 found: hosts_of_nova.Server) -> None:
+        assert found.claim is not None
+        domain = re.search(r'(nova-rt-[0-9a-f]{8})', found.group)
+        assert domain is not None, found.group
+        self.name = name
+        self.flavor = flavor
+        self.claim: claims.RTClaim = found.claim
+        self.pid = int((_RUN / f'{domain[1]}.pid').read_text())
+        self.groups = guests.groups_of(self.pid)
+        self._cpusets = found.below('cpuset') / found.group
+
+    def resume(self) -> None:
+        """Nova has done it."""
+
+    def end(self) -> None:
+        """Nova does it."""
+
+    @property
+    def reserved(self) -> list[int]:
+        """The threads of the vCPUs with the reservation."""
+        return [thread for number, thread in enumerate(self.vcpus)
+                if number in self.claim.by_vcpu]
+
+    def cpuset(self, name: str) -> set[int]:
+        """The CPUs of one of the groups that libvirt made."""
+        return set(cpulist.parse_ids(
+            (self._cpusets / name / 'cpuset.cpus').read_text()))
+
+    def iothreads(self) -> list[str]:
+        """The groups of its I/O threads."""
+        return [path.name for path in self._cpusets.glob('iothread*')]
+
+    def pages(self) -> dict[int, int]:
+        """Its huge pages on each cell, as the kernel counts them."""
+        text = pathlib.Path(f'/proc/{self.pid}/numa_maps').read_text()
+        found: dict[int, int] = {}
+        for line in text.splitlines():
+            if _HUGE.search(line):
+                for cell, count in _ON_CELL.findall(line):
+                    found[int(cell)] = found.get(int(cell), 0) + int(count)
+        return found
+
+
+class Host:
+    """This machine with the cloud on it.
+
+    :ivar spare: the first CPU of each cell, which reservations do not use
+    :ivar shares: (what, wanted, found)
+    """
+
+    def __init__(self, tolerance: float, seconds: float) -> None:
+        self.cells = [frozenset(cell) for cell in nodes.cells()]
+        pinned.expect(len(self.cells) > 1 and min(map(
+            len, self.cells)) > 2, f'needs cells of three CPUs: {self.cells}')
+        self.spare = frozenset(map(min, self.cells))
+        self.cpus = sorted(frozenset().union(*self.cells) - self.spare)
+        self.tolerance = tolerance
+        self._seconds = seconds
+        self.shares: list[tuple[str, float, float]] = []
+        self.found: dict[str, Any] = {}
+        self._cloud: Any = None
+
+    @contextlib.contextmanager
+    def cloud(self) -> Iterator[None]:
+        """Runs the embedded cloud."""
+        every = sorted(self.spare.union(self.cpus))
+        options = [
+            f'filter_scheduler.enabled_filters={",".join(_FILTERS)}',
+            f'compute.cpu_shared_set={cpulist.format_ids(every)}',
+            f'nova_rt.rt_cpus={cpulist.format_ids(self.cpus)}']
+        base.cloud('up', '--guest', 'kvm',
+                   *(f'--set={one}' for one in options))
+        try:
+            self._cloud = sdk.connect(
+                settings.load(), compute_api_version='2.96')
+            yield
+        finally:
+            base.cloud('down', '--keep-logs')
+
+    @contextlib.contextmanager
+    def server(self, name: str, flavor: flavors.Flavor) -> Iterator[Server]:
+        """A server that runs."""
+        compute = self._cloud.compute
+        made = compute.create_flavor(name=name, ram=flavor.ram,
+                                     vcpus=flavor.vcpus, disk=flavor.disk)
+        compute.create_flavor_extra_specs(made, flavor.specs)
+        server = compute.create_server(
+            name=name, flavor_id=made.id, networks='none',
+            image_id=self._cloud.image.find_image(_IMAGE).id)
+        try:
+            self._wait(server)
+            found, = (each for each in hosts_of_nova.servers(settings.load())
+                      if each.name == name)
+            yield Server(name, flavor, found)
+        finally:
+            compute.delete_server(server)
+            compute.wait_for_delete(server, wait=_PATIENCE, interval=1)
+
+    def _wait(self, server: Any) -> None:
+        try:
+            self._cloud.compute.wait_for_server(server, wait=_PATIENCE,
+                                                interval=1)
+        except exceptions.SDKException as error:
+            fault = self._cloud.compute.get_server(server).fault
+            raise pinned.Wrong(f'{server.name}: {error}: {fault}') from error
+
+    def look(self, server: Server, cell: int) -> None:
+        """Looks at memory, CPUs and policies of a server in a cell."""
+        pages = server.pages()
+        cpus = {group: sorted(server.cpuset(group)) for group in (
+            'emulator', *server.iothreads(), *(
+                f'vcpu{number}' for number in range(server.flavor.vcpus)))}
+        self.found[server.name] = {
+            'claim': server.claim.by_vcpu, 'pages': pages, 'cpusets': cpus}
+        print(server.name, self.found[server.name], file=sys.stderr,
+              flush=True)
+        _same('the huge pages on each cell', pages, {
+            cell: server.flavor.ram * 1024 // _PAGE_KIB})
+        self._look_at_cpus(server, self.cells[cell], cpus)
+        for number, thread in enumerate(server.vcpus):
+            wanted = (sched.SCHED_DEADLINE if number in server.claim.by_vcpu
+                      else os.SCHED_OTHER)
+            _same(f'the policy of vCPU {number}', wanted,
+                  os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK)
+
+    def _look_at_cpus(self, server: Server, cell: Collection[int],
+                      cpus: dict[str, list[int]]) -> None:
+        spare = sorted(self.spare.intersection(cell))
+        for group, found in cpus.items():
+            number = int(group.removeprefix('vcpu')) if group.startswith(
+                'vcpu') else None
+            cpu = server.claim.by_vcpu.get(number)  # type: ignore[arg-type]
+            if cpu is None:
+                _same(f'the CPUs of {group}', found, spare)
+            else:
+                _same(f'the CPUs of {group}', found, [cpu])
+                pinned.expect(cpu in cell, f'{group} is outside the cell')
+        for thread, name in server.threads().items():
+            affinity = guests.affinity(thread)
+            pinned.expect(affinity <= set(cell) or not affinity,
+                          f'{name} may run on {sorted(affinity)}')
+
+    def check(self, *servers: Server) -> None:
+        """Measures the shares of these servers at the same time."""
+        vcpus = [(server, thread) for server in servers
+                 for thread in server.reserved]
+        threads = [thread for _, thread in vcpus]
+        hosts.wait_until_busy(threads)
+        with hosts.noise(self.cpus):
+            shares = hosts.measure(threads, self._seconds)
+        for (server, _), share in zip(vcpus, shares, strict=True):
+            wanted = server.claim.reservation.share
+            self.shares.append((server.name, wanted, share))
+            print(self.shares[-1], file=sys.stderr, flush=True)
+        for name, wanted, share in self.shares[-len(vcpus):]:
+            pinned.expect(abs(share - wanted) <= self.tolerance,
+                          f'{name}: {share} instead of {wanted}')
+
+
+def _same(name: str, found: object, wanted: object) -> None:
+    pinned.expect(found == wanted, f'{name}: {found} instead of {wanted}')
+
+
+def run(host: Host) -> None:
+    """All profiles: HV beside a server without cells, HD, then HS."""
+    page = flavors.read()
+    with contextlib.ExitStack() as stack:
+        with host.server('plain', _PLAIN) as plain:
+            _same('the pCPU of the first server',
+                  set(plain.claim.cpus) <= host.cells[0], True)
+            # Nova alone would take the first cell, which has one pCPU left.
+            virtio = stack.enter_context(
+                host.server('hv.rt', page['hv.rt']))
+            host.look(virtio, 1)
+            host.check(virtio)
+        planes = stack.enter_context(host.server('hd.rt', page['hd.rt']))
+        host.look(planes, 0)
+        host.check(virtio, planes)
+    with host.server('hs.rt', dataclasses.replace(page['hs.rt'])) as device:
+        host.look(device, 0)
+        host.check(device)
+    _same('what the kernel still holds', hosts_of_nova.budgets(), 0)
+    _same('free huge pages', _free(), _free('nr'))
+
+
+def _free(kind: str = 'free') -> list[int]:
+    return [int(path.read_text()) for path in sorted(_NODES.glob(
+        f'node*/hugepages/hugepages-{_PAGE_KIB}kB/{kind}_hugepages'))]
+
+
+def main() -> int:
+    """Runs all, prints what was found, and returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog='python -m tests.full.kernel.kvm.profiles')
+    parser.add_argument('--tolerance', type=float, default=0.02,
+                        help='of a share (default: %(default)s of a CPU)')
+    parser.add_argument('--seconds', type=float, default=8,
+                        help='for one share (default: %(default)s)')
+    args = parser.parse_args()
+    host = Host(args.tolerance, args.seconds)
+    problem = ''
+    try:
+        with host.cloud():
+            run(host)
+    except Exception as error:
+        traceback.print_exc()
+        problem = f'{type(error).__name__}: {error}'
+    worst = max((abs(share - wanted) for _, wanted, share in host.shares),
+                default=0.0)
+    print(json.dumps({
+        'release': platform.release(), 'cells': len(host.cells),
+        'shares': host.shares, 'worst': round(worst, 4),
+        'found': host.found, 'problem': problem}, indent=1))
+    return 1 if problem else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
