@@ -69,6 +69,12 @@ def _end_with_the_tests() -> None:
     atexit.register(cloud, 'down', '--keep-logs')
 
 
+def _has_kvm() -> bool:
+    """Returns whether KVM uses the CPU; libvirt cannot use other forms of KVM."""
+    flags = pathlib.Path('/proc/cpuinfo').read_text().split()
+    return _KVM.exists() and bool({'vmx', 'svm'}.intersection(flags))
+
+
 def lacking(guest: str, budgets: bool = True) -> str:
     """What this machine has not got, '' where nothing is missing."""
     if os.geteuid():
@@ -77,8 +83,9 @@ def lacking(guest: str, budgets: bool = True) -> str:
         return 'the kernel has no budgets for groups'
     if guest == 'qemu' and not qemu_images.KERNEL.exists():
         return 'there is no kernel for virtual machines here'
-    if guest == 'kvm' and not _KVM.exists():
-        return 'there is no /dev/kvm here'
+    if guest == 'kvm' and not _has_kvm():
+        return ('there is no KVM by VMX or SVM here; the lab has one: '
+                'tools/lab.sh debian:13 --kvm life-kvm')
     return ''
 
 

@@ -16,12 +16,6 @@ from tests import seeds
 A_DAY = 4
 
 
-needs_kvm = unittest.skipUnless(
-    os.path.exists('/dev/kvm'), 'needs /dev/kvm, which the lab has on any '
-    'machine: tools/lab.sh debian:13 --kvm life-kvm')
-
-
-@needs_kvm
 class KvmTestCase(test_reserved_deadline.DeadlineTestCase):
 
     GUEST = 'kvm'
@@ -29,7 +23,6 @@ class KvmTestCase(test_reserved_deadline.DeadlineTestCase):
     TOLERANCE = float(os.environ.get('NOVA_RT_LAB_TOLERANCE') or 0.005)
 
 
-@needs_kvm
 class KvmLifecycleTestCase(test_reserved_deadline.LifecycleTestCase):
 
     GUEST = 'kvm'
