@@ -23,7 +23,7 @@ from demo import stage
 from demo import vdu
 
 # The log has one of these when Placement knows no host.
-UNPLACED = ('The server asks for', 'no allocation candidates')
+UNPLACED = ('The server asks for', 'Placement offers no host')
 
 
 def describe(demo: stage.Demo) -> None:
@@ -94,6 +94,12 @@ def refuse(demo: stage.Demo) -> None:
     with demo.step('no_room', 'One more server, which does not fit'):
         with demo.filled():
             demo.no_room('rt4', *UNPLACED)
+    if demo.report.is_first_act:
+        refuse_any_guest(demo)
+
+
+def refuse_any_guest(demo: stage.Demo) -> None:
+    """Shows requests that are refused whatever the kind of guests is."""
     with demo.step('bad_input', 'Invalid reservations are refused at once'):
         demo.bad('flavor set flavor_rt1 '
                  '--property hw:cpu.rt_runtime_us=100ms')

@@ -44,6 +44,11 @@ class Report:
         self._skipped[act.guest] = reason
 
     @property
+    def is_first_act(self) -> bool:
+        """Returns whether no act came before the present one."""
+        return len(self._acts) == 1
+
+    @property
     def _guest(self) -> str:
         return self._acts[-1].guest
 

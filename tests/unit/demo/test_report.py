@@ -35,6 +35,7 @@ class ReportTest(unittest.TestCase):
     def test_each_entry_names_its_guests(self):
         for act in (_MACHINES, _CONTAINERS):
             self.report.begin(act)
+            self.assertEqual(act is _MACHINES, self.report.is_first_act)
             self.report.refused('openstack ...', 'no room')
             self.report.took('cloud', 1.25)
         self.report.close(7)
