@@ -70,7 +70,7 @@ def _end_with_the_tests() -> None:
 
 
 def _has_kvm() -> bool:
-    """Returns whether KVM uses the CPU; libvirt cannot use other forms of KVM."""
+    """Returns whether libvirt can use KVM: KVM needs VMX or SVM then."""
     flags = pathlib.Path('/proc/cpuinfo').read_text().split()
     return _KVM.exists() and bool({'vmx', 'svm'}.intersection(flags))
 

@@ -5,10 +5,11 @@
 Starts the embedded cloud with KVM on a host with NUMA cells and huge pages,
 creates servers with the flavors of the page, and looks at what the kernel has
 for them: the cell of their huge pages, where each thread may run, policies,
-and shares beside busy tasks.  As root, in the lab, whose CPUs are emulated::
+and shares beside busy tasks.  Runtimes and periods are ten times as long as
+those of the page.  As root, in the lab, whose CPUs are emulated::
 
     tools/lab.sh debian:13 --kvm --cpus 6 --cells 2 --pages 96 \\
-        --memory 5120 profiles
+        --memory 5120 --icount --timeout 3000 profiles
 """
 
 import argparse
@@ -46,6 +47,8 @@ _FILTERS = ('ComputeFilter', 'ComputeCapabilitiesFilter',
             'ImagePropertiesFilter', 'NUMATopologyFilter', 'RTShareFilter')
 _PATIENCE = settings.patience(60)
 _IMAGE = 'kvm-busy'
+#: by which runtimes and periods of the page are multiplied
+_LONGER = 10
 _PAGE_KIB = 2048
 _HUGE = re.compile(rf'\bkernelpagesize_kB={_PAGE_KIB}\b')
 _ON_CELL = re.compile(r'\bN([0-9]+)=([0-9]+)')
@@ -221,9 +224,20 @@ def _same(name: str, found: object, wanted: object) -> None:
     pinned.expect(found == wanted, f'{name}: {found} instead of {wanted}')
 
 
+def longer(flavor: flavors.Flavor) -> flavors.Flavor:
+    """Returns a flavor with the same share and a period that is longer.
+
+    CPUs that are emulated take turns, so that their timers are late by some
+    0.4 ms in each period.
+    """
+    return dataclasses.replace(flavor, specs={
+        name: str(int(value) * _LONGER) if name.endswith('_us') else value
+        for name, value in flavor.specs.items()})
+
+
 def run(host: Host) -> None:
     """All profiles: HV beside a server without cells, HD, then HS."""
-    page = flavors.read()
+    page = {name: longer(each) for name, each in flavors.read().items()}
     with contextlib.ExitStack() as stack:
         with host.server('plain', _PLAIN) as plain:
             _same('the pCPU of the first server',
@@ -236,7 +250,7 @@ def run(host: Host) -> None:
         planes = stack.enter_context(host.server('hd.rt', page['hd.rt']))
         host.look(planes, 0)
         host.check(virtio, planes)
-    with host.server('hs.rt', dataclasses.replace(page['hs.rt'])) as device:
+    with host.server('hs.rt', page['hs.rt']) as device:
         host.look(device, 0)
         host.check(device)
     _same('what the kernel still holds', hosts_of_nova.budgets(), 0)
