@@ -14,6 +14,7 @@ import fixtures
 from nova import context
 from nova import exception as nova_exception
 from nova import objects
+from oslo_policy import opts
 from oslo_utils.fixture import uuidsentinel as uuids
 import webob
 import webob.dec
@@ -105,6 +106,8 @@ class PolicyTest(_Case):
         path = os.path.join(folder, 'policy.json')
         with open(path, 'w') as target:
             json.dump(self.RULES, target)
+        # Registers the options of oslo.policy, as the first enforcer does.
+        opts.set_defaults(middleware.CONF)
         middleware.CONF.set_override('policy_file', path, 'oslo_policy')
         self.addCleanup(middleware.CONF.clear_override, 'policy_file',
                         'oslo_policy')
