@@ -181,6 +181,9 @@ lab() {
     check 'lab, guests of KVM by libvirt' tools/lab.sh debian:13 --kvm kvm
     check 'lab, guests of KVM in a NUMA cell' \
         tools/lab.sh debian:13 --kvm --cpus 4 --cells 2 --pages 64 kvm
+    check 'lab, profiles of Anuket with KVM' \
+        tools/lab.sh debian:13 --kvm --cpus 6 --cells 2 --pages 96 \
+        --memory 5120 --icount --timeout 3000 profiles
     check 'lab, what KVM costs' \
         tools/lab.sh debian:13 --kvm --icount kvm-costs
     check 'lab, Linux boots in a reserved guest of KVM' \

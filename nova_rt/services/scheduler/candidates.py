@@ -14,6 +14,7 @@ import threading
 from typing import Any
 from urllib import parse
 
+from keystoneauth1 import exceptions as ks_exceptions
 import nova.conf
 from nova import exception as nova_exception
 from nova.scheduler.client import report
@@ -109,7 +110,8 @@ def _refuse(client: Any, context: Any, wish: _Wish, resources: Any) -> None:
     what = refusal.does_not_fit(wish.reservation, wish.vcpus)
     reason = refusal.reason(wish.spec, wish.reservation, wish.vcpus)
     if able:
-        what = (f'{len(able)} hosts have room for {wish.reservation} on '
+        hosts = '1 host has' if len(able) == 1 else f'{len(able)} hosts have'
+        what = (f'{hosts} room for {wish.reservation} on '
                 f'{refusal.pcpus(wish.vcpus)}, but not for all else that the '
                 f'server asks for')
         reason = (f'no host has room for {wish.reservation} on '
@@ -128,6 +130,8 @@ def _largest(client: Any, context: Any) -> str:
     found = _ask(client, context, 'allocation_candidates',
                  {hostmap.SHARE_CLASS: 1}, 'provider_summaries',
                  limit=CONF.scheduler.max_placement_results)
+    if found is None:
+        return 'Placement did not answer what is free'
     if not found:
         return (f'no host has anything free of {hostmap.SHARE_CLASS} and the '
                 f'trait {hostmap.TRAIT}')
@@ -141,23 +145,32 @@ def _of_class(client: Any, context: Any, summaries: Mapping[str, Any],
             - has['resources'][name]['used']
             for provider, has in summaries.items()
             if name in has['resources']}
+    if not free:
+        return f'no host has {name}'
     most = max(free, key=lambda provider: (free[provider], provider))
-    answer = client.get(f'/resource_providers/{most}', version=_VERSION,
-                        global_request_id=context.global_id)
-    host = answer.json()['name'] if answer else most
+    host = _get(client, context, f'resource_providers/{most}').get(
+        'name', most)
     return (f'the largest free {name} is {reservation.decimal(free[most])} '
             f'pCPUs ({host})')
 
 
 def _ask(client: Any, context: Any, path: str, amounts: Mapping[str, int],
          part: str, **query: Any) -> Any:
-    """Returns a part of what Placement answers; () without an answer."""
+    """Returns a part of what Placement answers; None without an answer."""
     text = parse.urlencode({
         'resources': ','.join(f'{name}:{amount}'
                               for name, amount in amounts.items()),
         'required': hostmap.TRAIT, **query})
-    answer = client.get(f'/{path}?{text}', version=_VERSION,
-                        global_request_id=context.global_id)
-    if not answer or answer.status_code != _OK:
-        return ()
-    return answer.json()[part]
+    return _get(client, context, f'{path}?{text}').get(part)
+
+
+def _get(client: Any, context: Any, path: str) -> Mapping[str, Any]:
+    """Returns what Placement answers; {} without an answer."""
+    try:
+        answer = client.get(f'/{path}', version=_VERSION,
+                            global_request_id=context.global_id)
+    except ks_exceptions.ClientException:
+        return {}
+    answered: Mapping[str, Any] = (
+        answer.json() if answer.status_code == _OK else {})
+    return answered

@@ -183,8 +183,9 @@ class Host:
         for number, thread in enumerate(server.vcpus):
             wanted = (sched.SCHED_DEADLINE if number in server.claim.by_vcpu
                       else os.SCHED_OTHER)
-            _same(f'the policy of vCPU {number}', wanted,
-                  os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK)
+            policy = (os.sched_getscheduler(thread)
+                      & ~os.SCHED_RESET_ON_FORK)
+            _same(f'the policy of vCPU {number}', policy, wanted)
 
     def _look_at_cpus(self, server: Server, cell: Collection[int],
                       cpus: dict[str, list[int]]) -> None:

@@ -23,15 +23,20 @@ JOIN = ('groups=$1; shift; for each in $(echo $groups | tr , " "); do '
 
 
 #: What ends a program whose ``serve(connection)`` answers what comes to its
-#: ``listener``: it prints its ``log`` when it is asked to.
+#: ``listener`` and returns at the connection's end: when the program is asked
+#: to, and all clients have hung up, the program prints its ``log``.
 SERVING = '''
+serving = []
 def accept():
     while True:
         connection, _ = listener.accept()
-        threading.Thread(target=serve, args=(connection,), daemon=True
-                         ).start()
+        serving.append(threading.Thread(target=serve, args=(connection,),
+                                        daemon=True))
+        serving[-1].start()
 threading.Thread(target=accept, daemon=True).start()
 sys.stdin.readline()
+for thread in serving:
+    thread.join()
 print(json.dumps(log), flush=True)
 sys.stdin.read()
 '''

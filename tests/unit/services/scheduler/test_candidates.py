@@ -8,6 +8,7 @@ tests.functional.test_scheduling asks a real Placement.
 import types
 
 import fixtures
+from keystoneauth1 import exceptions as ks_exceptions
 from nova import context
 from nova import exception as nova_exception
 from nova.scheduler.client import report
@@ -37,6 +38,7 @@ class CandidatesTest(base.TestCase):
         super().setUp()
         self.offered, self.asked, self.log = NOTHING, [], None
         self.able, self.summaries, self.status = [], {}, 200
+        self.lost = None
         # MonkeyPatch would copy the mark of a method that the filter replaced.
         self.useFixture(fixtures.MockPatchObject(
             report.SchedulerReportClient, 'get_allocation_candidates',
@@ -47,6 +49,8 @@ class CandidatesTest(base.TestCase):
 
     def get(self, path, version, global_request_id):
         self.asked.append(path.partition('?')[0])
+        if self.lost == len(self.asked):
+            raise ks_exceptions.ConnectFailure('no route')
         body = {'resource_providers': self.able, 'name': 'host1',
                 'provider_summaries': self.summaries}
         answer = requests.Response()
@@ -91,6 +95,21 @@ class CandidatesTest(base.TestCase):
     def test_placement_that_does_not_answer_twice(self):
         self.status = 500
         self.assertEqual(TENANT, self.refused())
+        self.assertIn('Placement did not answer what is free',
+                      self.log.output)
+
+    def test_placement_that_is_lost_meanwhile(self):
+        self.summaries = {'u1': summary(900_000, 100_000)}
+        for self.lost in range(1, 5):
+            self.asked.clear()
+            self.assertEqual(TENANT, self.refused())
+            self.assertLessEqual(self.lost, len(self.asked))
+
+    def test_a_class_that_nobody_has(self):
+        self.summaries = {'u1': {'resources': {
+            hostmap.SHARE_CLASS: {'capacity': 5, 'used': 0}}}}
+        self.assertEqual(TENANT, self.refused())
+        self.assertIn('no host has CUSTOM_RT_BANDWIDTH', self.log.output)
 
     def test_something_else_does_not_fit(self):
         self.able = [{'uuid': 'u1'}]
@@ -98,7 +117,7 @@ class CandidatesTest(base.TestCase):
             'No valid host was found. no host has room for 1000 us every '
             '2000 us (share 0.500) on 2 pCPUs together with all else that '
             'the flavor and the request ask for', self.refused())
-        self.assertIn('1 hosts have room for 1000 us every 2000 us (share '
+        self.assertIn('1 host has room for 1000 us every 2000 us (share '
                       '0.500) on 2 pCPUs, but not for all else',
                       self.log.output)
         self.assertIn('2 of VCPU', self.log.output)
