@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Writes doc/source/admin/operations.rst from the tests that prove it.
+"""Writes doc/source/admin/operations.rst from the tests that prove it."""
 
-usage: tools/matrix.py [FILE]     (default: standard output)
-"""
-
+import argparse
 import ast
 from collections.abc import Iterator
 import pathlib
@@ -94,10 +92,12 @@ def _cell(start: str, text: str) -> str:
 
 def main() -> None:
     """Writes the page to a file or to standard output."""
-    if len(sys.argv) > 1:
-        pathlib.Path(sys.argv[1]).write_text(page(), encoding='utf-8')
-    else:
-        sys.stdout.write(page())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('file', nargs='?', default=sys.stdout,
+                        type=argparse.FileType('w', encoding='utf-8'),
+                        help='where to write the page; standard output if '
+                             'no file is named')
+    parser.parse_args().file.write(page())
 
 
 if __name__ == '__main__':

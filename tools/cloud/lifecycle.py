@@ -21,7 +21,7 @@ from cloud import processes
 from cloud import settings
 from cloud import web
 
-START_PATIENCE = 60
+START_PATIENCE = 180
 #: How often to check; a check is work, too, where everything is slow.
 _POLL_SECONDS = 0.2
 LIBVIRTD_PATIENCE = 20
