@@ -110,7 +110,7 @@ def settings(wanted: machine.Machine) -> str:
     """Returns what guest.sh and the jobs are told, for a shell."""
     exported = {
         'NOVA_RT_LAB_TOLERANCE': str(wanted.tolerance),
-        'NOVA_RT_LAB_CLOCK': '--deterministic' if wanted.icount else '',
+        'NOVA_RT_LAB_CLOCK': '--deterministic' if wanted.is_exact else '',
         **{name: os.environ[name] for name in _CHOICES
            if name in os.environ}}
     return ''.join([

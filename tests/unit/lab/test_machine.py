@@ -40,8 +40,14 @@ class CommandTest(unittest.TestCase):
     def test_tolerance(self):
         self.assertEqual(
             [0.05, 0.005, 0.02, 0.005],
-            [machine.Machine(kvm=kvm, icount=icount).tolerance
+            [machine.Machine(cpus=1, kvm=kvm, icount=icount).tolerance
              for kvm in (False, True) for icount in (False, True)])
+
+    def test_cpus_that_take_turns_are_not_exact(self):
+        """Timers of one CPU wait for the turn of the other."""
+        found = machine.Machine(cpus=2, kvm=True, icount=True)
+        self.assertFalse(found.is_exact)
+        self.assertEqual(0.02, found.tolerance)
 
     def test_cells(self):
         found = words(machine.Machine(cpus=4, memory=3072, cells=2, pages=64))

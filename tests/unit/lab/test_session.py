@@ -27,7 +27,11 @@ class SettingsTest(unittest.TestCase):
         with mock.patch.dict(os.environ, clear=True):
             self.assertEqual(
                 '1 v2 --deterministic 0.005 no day a sample\n',
-                self.told(machine.Machine(cgroup='v2', icount=True,
+                self.told(machine.Machine(cpus=1, cgroup='v2', icount=True,
+                                          kvm=True)))
+            self.assertEqual(
+                '1 v2  0.02 no day a sample\n',
+                self.told(machine.Machine(cpus=2, cgroup='v2', icount=True,
                                           kvm=True)))
 
     def test_choice_of_tests(self):
