@@ -187,7 +187,7 @@ lab() {
     check 'lab, what KVM costs' \
         tools/lab.sh debian:13 --kvm --icount kvm-costs
     check 'lab, Linux boots in a reserved guest of KVM' \
-        tools/lab.sh debian:13 --kvm --icount --instruction 16 kvm-boot
+        tools/lab.sh debian:13 --kvm --icount --instruction 32 kvm-boot
     check 'lab, the demonstration with KVM' tools/lab.sh debian:13 --kvm \
         --memory 4096 --timeout 4000 demo-kvm
     check 'lab, the life cycle of a server with KVM' tools/lab.sh debian:13 \
