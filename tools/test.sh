@@ -177,7 +177,7 @@ lab() {
             -- python -W ignore -m tests.full.kernel.capacity
     done
     check 'lab, waits of interrupts' tools/lab.sh debian:13-rt --cpus 2 \
-        -- python -W ignore -m tests.full.kernel.interrupts
+        --icount -- python -W ignore -m tests.full.kernel.interrupts --seconds 4
     check 'lab, guests of KVM by libvirt' tools/lab.sh debian:13 --kvm kvm
     check 'lab, guests of KVM in a NUMA cell' \
         tools/lab.sh debian:13 --kvm --cpus 4 --cells 2 --pages 64 kvm

@@ -6,9 +6,9 @@ On PREEMPT_RT the handlers of interrupts are tasks.  A file is read from a
 device whose interrupt comes to the pCPU of a reservation, then what
 ``nova-rt doctor`` advises is done, word for word, and it is read again, beside
 an ordinary task and beside a vCPU on the pCPU that the interrupt has left,
-and beside nothing: less than that the lab cannot measure.  Its CPUs take
-turns, so the thread waits for the other CPU to have its turn whatever runs
-there: the vCPU must not add to that.  As root, with two CPUs::
+and beside nothing: less than that the lab cannot measure.  CPUs of the lab
+take turns, so the thread sometimes waits until the other CPU has had its turn.
+As root, with two CPUs::
 
     tools/lab.sh debian:13-rt --cpus 2 --icount -- \\
         python -m tests.full.kernel.interrupts --seconds 4
@@ -36,7 +36,7 @@ from nova_rt.machine.trial import busy
 from rt_operate.commands import main as nova_rt_command
 from tests.full.kernel import pinned
 
-#: ms: what a vCPU may add to the mean wait with the advice followed.
+#: ms: the mean wait beside a vCPU with the advice followed.
 _MOST = 0.1
 _PERIOD = 100_000
 _BLOCK = 512
@@ -159,7 +159,7 @@ def main() -> int:
         with beside(host, what):
             found[_FOLLOWED.format(what)] = device.waits(args.seconds)
     host.machines.close()
-    wrong = _wrong(told, found)
+    wrong = faults(told, found)
     json.dump({'release': platform.release(), 'cpus': len(host.cpus),
                'interrupt': device.found.name, 'ms': found, 'doctor': told,
                'wrong': wrong}, sys.stdout, indent=1)
@@ -167,15 +167,19 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def _wrong(told: dict[str, Any], found: dict[str, Any]) -> list[str]:
+def faults(told: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """What is not as it should be.
+
+    :param told: the findings of the doctor, before and after its advice
+    :param found: times in ms, by what runs on the pCPU
+    """
     wrong = [f'{name} is {told[when][name]["level"]} {when}'
              for when, level in (('before', 'problem'), ('after', 'OK'))
              for name in _ADVICE if told[when][name]['level'] != level]
-    wait, control = (found[_FOLLOWED.format(what)]['mean wait']
-                     for what in ('0.9', 'ordinary'))
-    if wait - control > _MOST:
-        wrong.append(f'{wait} ms with the advice followed, {control} ms '
-                     f'beside an ordinary task')
+    wait = found[_FOLLOWED.format('0.9')]['mean wait']
+    if wait > _MOST:
+        wrong.append(f'the thread waits for {wait} ms with the advice '
+                     f'followed, and not for less than {_MOST} ms')
     return wrong
 
 
