@@ -116,7 +116,8 @@ def run(args: argparse.Namespace) -> int:
     outcomes = _try(args, chosen_stage)
     facts = report.Facts(
         interface.name if interface else deadline.NAME, os.uname().release,
-        1 if hierarchy.controller else 2, chosen_stage.ppm)
+        1 if hierarchy.controller else 2, chosen_stage.ppm,
+        not (interface and interface.replicated))
     print(report.as_json(facts, outcomes) if args.format == 'json'
           else report.as_text(facts, outcomes))
     return int(any(result.level is outcome.Verdict.BROKEN
@@ -162,9 +163,10 @@ def _prepare(interface: 'kernel_base.KernelInterface') -> int:
     if free_ppm < _NEEDED_PPM:
         raise exception.KernelError(
             interface=interface.name, group='/',
-            reason=f'{free_ppm} ppm of each pCPU are free, but the cases '
-                   f'need {_NEEDED_PPM}; nova-rt doctor shows what holds the '
-                   f'rest')
+            reason=f'{free_ppm} ppm '
+                   f'{"in all" if interface.replicated else "of each pCPU"} '
+                   f'are free, but the cases need {_NEEDED_PPM}; nova-rt '
+                   f'doctor shows what holds the rest')
     return free_ppm
 
 

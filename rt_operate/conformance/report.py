@@ -18,13 +18,16 @@ class Facts:
 
     :ivar release: the release of the kernel
     :ivar cgroup: the version of the hierarchy, 1 or 2
-    :ivar capacity_ppm: the bandwidth of each pCPU that could be reserved
+    :ivar capacity_ppm: the bandwidth that could be reserved
+    :ivar of_each_pcpu: whether this could be reserved of each pCPU, or of all
+        pCPUs together
     """
 
     interface: str
     release: str
     cgroup: int
     capacity_ppm: int
+    of_each_pcpu: bool
 
 
 class Log:
@@ -60,7 +63,8 @@ def as_text(facts: Facts, outcomes: Sequence[outcome.CaseOutcome]) -> str:
     """Returns a line for each case; the last line counts them."""
     width = max(len(result.case) for result in outcomes)
     lines = [f'{facts.interface} on Linux {facts.release}, cgroup '
-             f'v{facts.cgroup}, {facts.capacity_ppm} ppm of each pCPU', '']
+             f'v{facts.cgroup}, {facts.capacity_ppm} ppm '
+             f'{"of each pCPU" if facts.of_each_pcpu else "in all"}', '']
     lines += [f'{result.level.value:8}{result.case:{width}}  {result.observed}'
               for result in outcomes]
     counts = [

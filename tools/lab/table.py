@@ -93,7 +93,7 @@ def row(label: str, found: verdict.Verdict) -> Row:
     return Row(
         label, found.release or _NONE, found.cgroup, str(found.cpus),
         CLOCKS[found.icount], _list(jobs.GUESTS, found.results),
-        interface or 'none', _sells(doctor), _doctor(doctor),
+        interface or 'none', _sells(doctor, conformance), _doctor(doctor),
         _levels(conformance), _worst(contents.values()),
         _tests(found.results),
         _list(jobs.PROVES, [one for one in found.results if not one.status]),
@@ -120,13 +120,19 @@ def _json(result: jobs.Result) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _sells(content: dict[str, Any]) -> str:
-    """Returns how much of the CPUs of the machine may be reserved."""
-    ppm = content.get('capacity_ppm')
-    if ppm is None:
+def _sells(*contents: dict[str, Any]) -> str:
+    """Returns how much of the CPUs of the machine may be reserved.
+
+    doctor writes nothing, so on some kernels doctor cannot know this before
+    nova-compute has started; conformance prepares the kernel.
+    """
+    known = [content for content in contents
+             if content.get('capacity_ppm') is not None]
+    if not known:
         return _NONE
-    return (f'{ppm / 1_000_000:.2f} '
-            f'{"of each" if content.get("of_each_pcpu") else "in all"}')
+    best = max(known, key=lambda content: content['capacity_ppm'])
+    return (f'{best["capacity_ppm"] / 1_000_000:.2f} '
+            f'{"of each" if best.get("of_each_pcpu") else "in all"}')
 
 
 def _doctor(content: dict[str, Any]) -> str:

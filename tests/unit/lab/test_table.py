@@ -54,6 +54,19 @@ class RowTest(unittest.TestCase):
             'soak: 3 operations, 0 wrong; releases: failed; demo: passed; '
             'command: did not end', table.row('HCBS', found).tests)
 
+    def test_sold_by_a_kernel_that_conformance_prepares(self):
+        """doctor, which writes nothing, knows no or the wrong number."""
+        tried = jobs.Result('conformance', 0, 1, json.dumps({
+            'interface': 'rt_max_cpuset', 'capacity_ppm': 950_000,
+            'of_each_pcpu': True}, indent=2))
+        for ppm in (None, 0):
+            doctor = jobs.Result('doctor', 0, 1, json.dumps({
+                'interface': None, 'capacity_ppm': ppm,
+                'of_each_pcpu': True}, indent=2))
+            with self.subTest(ppm):
+                self.assertEqual('0.95 of each', table.row('k', booted(
+                    doctor, tried)).sells)
+
     def test_guests(self):
         """What was tried, what is proven, and the worst share of all."""
         found = booted(

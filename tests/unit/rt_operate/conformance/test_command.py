@@ -25,10 +25,11 @@ def run(*words: str) -> tuple[int, str]:
     return status, stderr.getvalue()
 
 
-def interface(ppm: int = 950_000, held: str = '') -> types.SimpleNamespace:
+def interface(ppm: int = 950_000, held: str = '', replicated: bool = False
+              ) -> types.SimpleNamespace:
     """An interface with only the methods that are called before a case."""
     return types.SimpleNamespace(
-        name='some', prepare=lambda share: None,
+        name='some', replicated=replicated, prepare=lambda share: None,
         read=lambda group: group == held, capacity=lambda ours: base.Capacity(
             ppm, 0))
 
@@ -59,6 +60,8 @@ class SpareTest(unittest.TestCase):
 
     def test_no_room(self):
         self.refused('100000 ppm of each pCPU are free', ppm=100_000)
+        self.refused('100000 ppm in all are free', ppm=100_000,
+                     replicated=True)
 
     def test_spare(self):
         self.assertEqual(950_000, command._prepare(interface()))

@@ -16,7 +16,7 @@ from rt_operate.conformance import report
 
 Level = outcome.Verdict
 
-FACTS = report.Facts('rt_group_sched', '6.18.0', 1, 950_000)
+FACTS = report.Facts('rt_group_sched', '6.18.0', 1, 950_000, False)
 FOUND = [outcome.CaseOutcome('share', Level.KEPT, 'a 0.4010 of 0.400'),
          outcome.CaseOutcome('re-use', Level.BROKEN, 'the kernel refused: x')]
 
@@ -68,7 +68,8 @@ class ReportTest(unittest.TestCase):
 
     def test_text(self):
         text = report.as_text(FACTS, FOUND)
-        self.assertIn('rt_group_sched on Linux 6.18.0, cgroup v1', text)
+        self.assertIn('rt_group_sched on Linux 6.18.0, cgroup v1, 950000 ppm '
+                      'in all\n', text)
         self.assertIn('broken  re-use  the kernel refused: x', text)
         self.assertTrue(text.endswith(
             '1 kept, 0 known, 1 broken, 0 skipped'))
