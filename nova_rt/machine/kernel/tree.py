@@ -23,12 +23,12 @@ from nova_rt.machine.host import cgroup
 from nova_rt.machine.host import ticks
 from nova_rt.machine.kernel import base
 from nova_rt.machine.kernel import journal as rt_journal
+from nova_rt.machine.kernel import refusals
+from nova_rt.machine.kernel import sysctl
 from nova_rt.machine.kernel import throttle
 from nova_rt.rules import cpulist
 from nova_rt.rules import exception
 from nova_rt.rules import reservation
-
-SYSCTL = '/proc/sys/kernel/sched_rt_{}_us'
 
 #: The period of parents.  No order of writes can change the period of a group
 #: with children safely.  With this period the runtime in us equals the
@@ -43,14 +43,6 @@ PARENT_PERIOD_US = reservation.PPM
 _PATIENCE_SECONDS = {False: 0.4, True: 10.0}
 _RETRY_SECONDS = 0.02
 _SECOND_US = 1_000_000
-
-_REASONS = {
-    errno.EINVAL: 'the kernel refuses the value or has no room (EINVAL)',
-    errno.EBUSY: 'the group still has real-time tasks, or SCHED_DEADLINE '
-                 'tasks hold the bandwidth (EBUSY)',
-    errno.EPERM: 'no permission (EPERM)',
-    errno.EACCES: 'no permission (EACCES)',
-}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -135,7 +127,7 @@ class TreeInterface(base.KernelInterface):
 
     def capacity(self, ours: str) -> base.Capacity:
         with self._explained(self._root):
-            self._check_sysctl()
+            sysctl.check(self._fs)
             top = self._path(ours.strip('/').split('/')[0])
             others = self._total(child for child in self._below(self._root)
                                  if child != top)
@@ -311,19 +303,7 @@ class TreeInterface(base.KernelInterface):
 
     def _limit(self) -> int:
         """Returns the ppm that the sysctls allow the root group."""
-        runtime, period = self._sysctl()
-        return (reservation.PPM if runtime < 0
-                else runtime * reservation.PPM // period)
-
-    def _sysctl(self) -> tuple[int, int]:
-        return (int(self._fs.read(SYSCTL.format('runtime'))),
-                int(self._fs.read(SYSCTL.format('period'))))
-
-    def _check_sysctl(self) -> None:
-        if self._sysctl()[0] < 0:
-            raise OSError(
-                'kernel.sched_rt_runtime_us is -1, which turns the '
-                'enforcement off; set it to 950000')
+        return sysctl.limit_ppm(self._fs)
 
     # The following methods convert budgets.
 
@@ -466,20 +446,10 @@ class TreeInterface(base.KernelInterface):
         try:
             yield
         except (OSError, ValueError) as error:
-            raise self._refusal(group, error) from error
-
-    def _refusal(self, group: str, error: OSError | ValueError
-                 ) -> exception.KernelError:
-        if isinstance(error, ValueError):
-            reason = f'cannot read the value that the kernel shows: {error}'
-        elif cgroup.is_short(error):
-            reason = ('the kernel has no room for the budget, and refused '
-                      'it by a short write')
-        else:
-            reason = _REASONS.get(error.errno or 0, str(error))
-        return exception.KernelError(
-            interface=self.name, group=group.removeprefix(self._root) or '/',
-            reason=reason)
+            raise exception.KernelError(
+                interface=self.name,
+                group=group.removeprefix(self._root) or '/',
+                reason=refusals.reason(error)) from error
 
 
 def _add(one: base.Lanes, other: base.Lanes) -> base.Lanes:

@@ -5,7 +5,7 @@
 from collections.abc import Iterator
 
 from nova_rt.machine.host import files as host_files
-from nova_rt.machine.kernel import tree
+from nova_rt.machine.kernel import sysctl
 from nova_rt.rules import reservation
 from rt_operate.doctor.checks import deadline_servers
 from rt_operate.doctor import findings
@@ -19,8 +19,8 @@ _NOISE_PPM = 2
 
 def limit(host: host_files.Host) -> tuple[int, int]:
     """Returns the runtime and the period of all real-time tasks, in us."""
-    return (host.number(tree.SYSCTL.format('runtime')),
-            host.number(tree.SYSCTL.format('period')))
+    return (host.number(sysctl.PATH.format('runtime')),
+            host.number(sysctl.PATH.format('period')))
 
 
 def rt_runtime(view: doctor_view.View) -> Iterator[findings.Finding]:

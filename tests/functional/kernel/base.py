@@ -22,6 +22,7 @@ import nova_rt.machine.kernel.fs
 from nova_rt.machine.kernel import rt_group_sched
 from nova_rt.machine.kernel import rt_max
 from nova_rt.machine.kernel import survey
+from nova_rt.machine.kernel import sysctl
 from nova_rt.machine.kernel import tree
 from nova_rt.machine.kernel import two_files
 from nova_rt.machine import privsep
@@ -229,7 +230,7 @@ class RealKernelTest(unittest.TestCase):
         """What nobody else changes while we run."""
         # The root group need not have a file.
         return (self.interface.group_state('/'), *(
-            pathlib.Path(tree.SYSCTL.format(name)).read_text()
+            pathlib.Path(sysctl.PATH.format(name)).read_text()
             for name in ('runtime', 'period')))
 
     def _end(self) -> None:
