@@ -12,6 +12,8 @@ from rt_operate.doctor import view as doctor_view
 
 _ID = 'kernel.interface'
 _PATCHED = 'or run a kernel with HCBS'
+_FIND_OUT = ('Start nova-compute, which finds out by a scratch group, or set '
+             '[nova_rt] kernel_interface.')
 _LEGACY = ('boot with systemd.unified_cgroup_hierarchy=0 (systemd 256 also '
            'needs SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1, systemd 258 cannot '
            'do this) and '
@@ -89,11 +91,15 @@ def _nothing(view: doctor_view.View) -> findings.Finding:
         return findings.warning(
             _ID, f'The kernel has {view.detection.file}, but no group below '
                  f'the root group shows which interface it belongs to'
-                 f'{_not_handed_on(view)}.',
-            'Start nova-compute, which finds out by a scratch group, or set '
-            '[nova_rt] kernel_interface.')
-    return _missing(*(_on_v1 if view.hierarchy.controller else _on_v2)(
-        view.host))
+                 f'{_not_handed_on(view)}.', _FIND_OUT)
+    if view.hierarchy.controller:
+        return _missing(*_on_v1(view.host))
+    if _not_handed_on(view) and rt_group_sched(view.host) is not False:
+        # Some kernels have the files of budgets only below the root group.
+        return findings.warning(
+            _ID, f'No group shows whether the kernel has budgets for groups'
+                 f'{_not_handed_on(view)}.', _FIND_OUT)
+    return _missing(*_on_v2(view.host))
 
 
 def _not_handed_on(view: doctor_view.View) -> str:

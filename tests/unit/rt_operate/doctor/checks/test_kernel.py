@@ -94,6 +94,20 @@ class KernelTest(base.DoctorTest):
         self.assert_warns(found, _ID, 'cgroup.subtree_control of the root '
                           'group lacks cpu')
 
+    def test_no_group_has_the_controller(self):
+        """A kernel may have its files only in groups below the root."""
+        found = self.containers(base.MAINLINE, base.put(
+            '/', base.V2, subtree='memory'))
+        self.assert_warns(
+            found, _ID, 'No group shows whether the kernel has budgets',
+            'cgroup.subtree_control of the root group lacks cpu',
+            'Start nova-compute')
+
+    def test_no_group_has_the_controller_but_the_build_is_known(self):
+        found = self.containers(base.MAINLINE, NO, base.put(
+            '/', base.V2, subtree='memory'))
+        self.assert_problem(found, _ID, 'built without')
+
     def test_cannot_be_told(self):
         found = self.examine(kernels.F1,
                              {f'{base.V1}/machine/{base.PERIOD}': 'x'})
