@@ -10,6 +10,7 @@ from nova_rt.rules import cpus
 from nova_rt.rules import hostmap
 from nova_rt.rules import mask
 from nova_rt.rules import reservation
+from nova_rt.rules import room
 from nova_rt.rules import smt
 
 _LACKS = {
@@ -90,6 +91,8 @@ def _no_room(state: cpus.CpuBandwidth, wish: Wish) -> str:
     if wish.vcpus > len(state.cpus):
         return (f'the server reserves for {wish.vcpus} vCPUs, the host has '
                 f'{len(state.cpus)} pCPUs for reservations')
+    if state.replicated:
+        return room.sold(state)
     best = reservation.decimal(max(0, *map(state.free, state.cpus)))
     if wish.vcpus == 1 and not state.counts_cores:
         return f'the emptiest pCPU has {best} free'

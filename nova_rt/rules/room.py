@@ -32,6 +32,16 @@ def count(state: cpus.CpuBandwidth, vcpus: int,
                     for free, threads in _pools(state)], vcpus)
 
 
+def sold(state: cpus.CpuBandwidth) -> str:
+    """Returns, for an operator, how much of the CPUs may be reserved."""
+    cap = reservation.decimal(state.cap)
+    if not state.replicated:
+        return f'reservations may use {cap} of each pCPU'
+    return (f'this kernel charges each server on every pCPU, so that servers '
+            f'may reserve {cap} of a CPU in all, and '
+            f'{reservation.decimal(state.charged)} is taken')
+
+
 def _pools(state: cpus.CpuBandwidth) -> Iterable[tuple[int, int]]:
     """Returns the free ppm and the number of pCPUs of each sum.
 

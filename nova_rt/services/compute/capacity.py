@@ -17,6 +17,7 @@ from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import packing
 from nova_rt.rules import reservation
+from nova_rt.rules import room
 from nova_rt.rules import schedulability
 from nova_rt.services import conf as rt_conf
 from nova_rt import version
@@ -95,8 +96,8 @@ class HostCapacity:
                       'interrupts: nova-rt doctor says whether these threads '
                       'stay off these pCPUs' if self.before_interrupts
                       else '')
-        return (f'{self.empty.cap} ppm of '
-                f'{"all" if self.empty.replicated else "each"} of the pCPUs '
+        scope = 'in all, on' if self.empty.replicated else 'of each of'
+        return (f'{self.empty.cap} ppm {scope} the pCPUs '
                 f'{cpulist.format_ids(self.empty.cpus)}, chosen by '
                 f'{self.policy_name}{cores}{tick}{interrupts}')
 
@@ -129,11 +130,11 @@ class HostCapacity:
             return (f'this kernel, with its tick of {self.tick_us} us, cannot '
                     f'keep a period below {rule.min_period_us} us, but the '
                     f'server asks for {wanted}')
-        late = (f': {cpus.LATE}' if cpus.is_late(state, vcpus, wanted)
-                else '')
+        why = (cpus.LATE if cpus.is_late(state, vcpus, wanted)
+               else room.sold(state))
         lack = ('no pCPU has' if vcpus == 1
                 else f'fewer than {vcpus} pCPUs have')
-        return f'{lack} room for {wanted}{late}'
+        return f'{lack} room for {wanted}: {why}'
 
     def published(self, state: cpus.CpuBandwidth,
                   strangers: tuple[hostmap.Stranger, ...] = ()

@@ -4,7 +4,11 @@ import types
 
 from osc_lib import exceptions
 
+from nova_rt.rules import cpus
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
 from rt_client import fit
+from rt_client import wish
 from tests.unit.rt_client import base
 
 
@@ -48,6 +52,17 @@ class FitTest(base.TestCase):
     def test_above_the_cap(self):
         self.assertEqual('the share is above the cap of 0.950',
                          self.rows(fit.Fit, '--share', '1')[0][2])
+
+    def test_a_kernel_that_charges_every_pcpu(self):
+        """Its servers have one sum, whichever pCPUs are empty."""
+        held = reservation.Reservation(60_000, 100_000)
+        state = cpus.CpuBandwidth.empty(
+            (0, 1, 2), 950_000, replicated=True).fold([((0,), held)])
+        self.assertEqual(
+            ['this kernel charges each server on every pCPU, so that servers '
+             'may reserve 0.950 of a CPU in all, and 0.600 is taken'],
+            list(wish.refusals(hostmap.HostMap(state, 'worst_fit'),
+                               wish.Wish(1, held))))
 
     def test_placement_has_less(self):
         self.summaries['uuid-of-a'] = room(vcpus=4, used=2)

@@ -160,6 +160,20 @@ class MeasureTest(base.TestCase):
                       'servers by fixed priorities',
                       refusal(1, 40_000, 100_000, on=held))
 
+    def test_refusal_says_what_is_sold(self):
+        wanted = reservation.Reservation(60_000, 100_000)
+        each, in_all = (self.measure(Kernel(replicated=replicated))
+                        for replicated in (False, True))
+        self.assertEqual(
+            f'no pCPU has room for {wanted}: reservations may use 0.950 of '
+            f'each pCPU', each.refusal(each.empty.fold(
+                [((0, 1, 2), wanted)]), 1, wanted))
+        self.assertEqual(
+            f'no pCPU has room for {wanted}: this kernel charges each server '
+            f'on every pCPU, so that servers may reserve 0.950 of a CPU in '
+            f'all, and 0.600 is taken',
+            in_all.refusal(in_all.empty.fold([((0,), wanted)]), 1, wanted))
+
     def test_some_pcpus(self):
         self.config(rt_cpus='0-2,^1')
         self.assertEqual((0, 2), self.measure(Kernel()).empty.cpus)
@@ -193,7 +207,7 @@ class MeasureTest(base.TestCase):
     def test_replicated(self):
         found = self.measure(Kernel(replicated=True))
         self.assertTrue(found.empty.replicated)
-        self.assertEqual(f'{CAP} ppm of all of the pCPUs 0-2, chosen by '
+        self.assertEqual(f'{CAP} ppm in all, on the pCPUs 0-2, chosen by '
                          'worst_fit', str(found))
 
     def test_why_it_takes_none(self):
