@@ -83,6 +83,27 @@ def forced(view: doctor_view.View) -> Iterator[findings.Finding]:
             'unless you are sure that the kernel has this interface.')
 
 
+def boost(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether a lent priority may stop a task for ever.
+
+    The authors of HCBS name this as not solved; with the first patches the
+    host panics.
+    """
+    if view.interface is None or not view.interface.deadline_servers:
+        return
+    build_options = config(view.host) or {}
+    lenders = [name for name in ('CONFIG_PREEMPT_RT', 'CONFIG_RCU_BOOST')
+               if build_options.get(name) == 'y']
+    if lenders:
+        yield findings.warning(
+            'kernel.boost', f'The kernel has {" and ".join(lenders)}: it '
+            f'makes an ordinary task real-time while a real-time task waits '
+            f'for it.  In a group without a runtime, such as a container '
+            f'without a reservation, the ordinary task then never runs, and '
+            f'the host may hang.',
+            'Run an HCBS kernel that was built without these options.')
+
+
 def _nothing(view: doctor_view.View) -> findings.Finding:
     if view.hierarchy is None:
         return _missing('the cgroup cpu controller is not mounted',
@@ -158,4 +179,5 @@ def _on_v1(host: host_files.Host) -> tuple[str, str]:
 CHECKS: dict[str, doctor_view.Check] = {
     _ID: interface,
     'kernel.forced': forced,
+    'kernel.boost': boost,
 }

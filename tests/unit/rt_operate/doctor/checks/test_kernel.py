@@ -123,6 +123,19 @@ class KernelTest(base.DoctorTest):
         found = self.examine(kernels.F1, kernel_interface='rt_group_sched')
         self.assertNotIn('kernel.forced', found)
 
+    def test_priorities_that_are_lent(self):
+        lends = {'/proc/config.gz': gzip.compress(
+            b'CONFIG_PREEMPT_RCU=y\nCONFIG_RCU_BOOST=y\n')}
+        for name, files in kernels.ALL.items():
+            with self.subTest(name):
+                self.assertNotIn('kernel.boost', self.examine(files, YES))
+                found = self.examine(files, lends)
+                if name == 'rt_group_sched':
+                    self.assertNotIn('kernel.boost', found)
+                else:
+                    self.assert_warns(found, 'kernel.boost',
+                                      'has CONFIG_RCU_BOOST:', 'may hang')
+
     def test_config_of_the_kernel(self):
         self.assertTrue(kernel.rt_group_sched(self.host(base.PLAIN, YES)))
         self.assertIs(False,
