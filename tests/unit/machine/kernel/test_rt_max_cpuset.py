@@ -301,3 +301,62 @@ class EveryCpuTest(CpusetTest):
         self.pin('/machine/lxc-x', '2')
         with self.assertRaises(exception.KernelError):
             self.reserve('/machine/lxc-x', 2, runtime=100)
+
+
+class Figure5Test(testscenarios.WithScenarios, base.KernelTest):
+    """Figure 5 of the paper: its containers are on more than one CPU."""
+
+    scenarios = [('with root file', {'rootless': False}),
+                 ('without root file', {'rootless': True})]
+    kind = 'F5'
+    rootless: bool
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kernel = rt_max_cpuset.Kernel(4, self.kernel.clock,
+                                           rootless=self.rootless)
+        self.interface = self.interface_on(self.kernel)
+        self.interface.settle(base.PLAIN)
+
+    def put(self, name: str, runtime: int, *cpus: int) -> None:
+        base.mkdirs(self.kernel, f'/machine/{name}')
+        self.kernel.write(base.cpus_of(self.kernel, f'/machine/{name}'),
+                          ','.join(map(str, cpus)))
+        self.interface.reserve({f'/machine/{name}': base.budget(
+            runtime, 100_000, *cpus)})
+
+    def test_the_sequence(self) -> None:
+        self.put('a', 50_000, 0, 1)
+        self.put('b', 30_000, 2)
+        self.put('c', 40_000, 3, 2, 0)
+        for cpu in range(4):
+            # 0.75 is free in all, but not on one CPU.
+            with self.assertRaises(exception.KernelError):
+                self.put('d', 75_000, cpu)
+        self.interface.release(['/machine/c'])
+        self.put('c', 40_000, 1, 2, 0)
+        self.put('d', 75_000, 3)
+        self.assertEqual(
+            {'/machine/a': {0, 1}, '/machine/b': {2}, '/machine/c': {0, 1, 2},
+             '/machine/d': {3}},
+            {group: {*held} for group, held in self.kernel.granted().items()
+             if group != base.PLAIN})
+        self.assertEqual([], self.kernel.over_cap(950_000))
+
+
+class Figure5InAllTest(base.KernelTest):
+    """The form before: the third container is refused."""
+
+    kind = 'F4'
+
+    def test_the_third(self) -> None:
+        self.interface.settle(base.PLAIN)
+        for name, runtime, cpus in (('a', 50_000, (0, 1)),
+                                    ('b', 30_000, (2,))):
+            base.mkdirs(self.kernel, f'/machine/{name}')
+            self.interface.reserve({f'/machine/{name}': base.budget(
+                runtime, 100_000, *cpus)})
+        base.mkdirs(self.kernel, '/machine/c')
+        with self.assertRaises(exception.KernelError):
+            self.interface.reserve({'/machine/c': base.budget(
+                40_000, 100_000, 0, 2, 3)})
