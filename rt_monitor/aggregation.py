@@ -74,8 +74,11 @@ def _merged(by_uuid: Mapping[str, _Each], group_of: Mapping[str, str],
 
 def _together(one: sched.ServerUsage, other: sched.ServerUsage
               ) -> sched.ServerUsage:
-    """Adds two servers, without their vCPUs, which cannot be matched."""
-    return sched.ServerUsage(one.whole + other.whole, {})
+    """Adds two servers; vCPUs get new numbers if both servers have vCPUs."""
+    vcpus = [*one.vcpus.values(), *other.vcpus.values()]
+    return sched.ServerUsage(
+        one.whole + other.whole,
+        dict(enumerate(vcpus)) if one.vcpus and other.vcpus else {})
 
 
 def _group(name: str, members: Sequence[monitor_servers.Watched]

@@ -142,14 +142,14 @@ def _outside(look: monitor_snapshot.Snapshot,
 def _centre(look: monitor_snapshot.Snapshot, uuid: str, cores: int
             ) -> operational.Centre:
     server = look.servers.get(uuid)
-    whole = look.usages[uuid].whole
+    seen = look.usages[uuid]
     # The vCPUs of a container do not limit how many of its threads run.
     is_vm = server is not None and not server.sockets
     return operational.Centre(
-        whole.totals.ran / 1e9 / look.span_s, cores,
+        seen.vcpus_ns / 1e9 / look.span_s, cores,
         server.vcpus if server and is_vm else 0,
         server.reserved_cpus if server else None,
-        whole.lost_ns / 1e9 / look.span_s)
+        seen.whole.lost_ns / 1e9 / look.span_s)
 
 
 def _name(server: servers.Watched | None, uuid: str) -> str:
@@ -162,7 +162,7 @@ def _own_s(look: monitor_snapshot.Snapshot, uuid: str) -> float | None:
     count = total.took.count if total and not total.unclear else 0
     if not count:
         return None
-    return look.usages[uuid].whole.totals.ran / 1e9 / count
+    return look.usages[uuid].vcpus_ns / 1e9 / count
 
 
 def critical_path(graph: Graph, percentile: float) -> list[str]:

@@ -123,6 +123,14 @@ def _sums(look: monitor_snapshot.Snapshot) -> Iterator[exposition.Family]:
             if name not in _OF_BUDGETS or look.shows_budget(uuid):
                 family.add(number(seen.whole), _labels(uuid))
         yield family
+    emulator = exposition.Family(
+        f'{_SERVER}emulator_cpu_seconds_total', 'counter',
+        'CPU time of the emulator, I/O, vhost and KVM threads of the server, '
+        'which run beside its vCPUs.')
+    for uuid, seen in look.usages.items():
+        if seen.emulator_ns is not None:
+            emulator.add(seen.emulator_ns / _NS, _labels(uuid))
+    yield emulator
     seen_for = exposition.Family(
         f'{_SERVER}seen_seconds', 'gauge',
         'Time from the first to the last moment at which a task of the '

@@ -32,6 +32,26 @@ class ServerUsage:
     whole: waits.Usage
     vcpus: Mapping[int, waits.Usage]
 
+    @property
+    def vcpus_ns(self) -> int:
+        """The CPU time of the vCPUs, which the reservation is for, in ns.
+
+        If the vCPUs have no control groups, this is the CPU time of all tasks.
+        """
+        if not self.vcpus:
+            return self.whole.totals.ran
+        return sum(usage.totals.ran for usage in self.vcpus.values())
+
+    @property
+    def emulator_ns(self) -> int | None:
+        """The CPU time of emulator, I/O, vhost and KVM threads, in ns.
+
+        None if the vCPUs have no control groups.
+        """
+        if not self.vcpus:
+            return None
+        return self.whole.totals.ran - self.vcpus_ns
+
     def since(self, before: 'ServerUsage') -> 'ServerUsage':
         """Returns the counts since an earlier look."""
         none = waits.Usage()

@@ -16,8 +16,9 @@ from rt_monitor import waits
 
 _NS = 1e9
 _MS_NS = 1e6
-_HEADINGS = ('SERVER', 'NAME', 'CPU', 'RESERVED', 'USED', 'EXHAUSTED',
-             'THROTTLED', 'LOST', 'WAIT p50', 'p99', 'REQUESTS', 'TOOK p99')
+_HEADINGS = ('SERVER', 'NAME', 'CPU', 'VCPUS', 'EMULATOR', 'RESERVED', 'USED',
+             'EXHAUSTED', 'THROTTLED', 'LOST', 'WAIT p50', 'p99', 'REQUESTS',
+             'TOOK p99')
 _QUANTILES = (0.5, 0.99)
 _NAME = 24
 #: Stands for the rate of a server where some exchanges are unclear.
@@ -45,13 +46,20 @@ def _row(look: monitor_snapshot.Snapshot, uuid: str, seen: sched.ServerUsage
          ) -> tuple[str, ...]:
     server = look.servers.get(uuid)
     usage = seen.whole
-    cpus = usage.totals.ran / _NS / look.span_s
+    vcpus = seen.vcpus_ns / _NS / look.span_s
     granted = server.reserved_cpus if server else None
     return (
-        uuid, (server.name if server else '')[:_NAME], f'{cpus:.3f}',
+        uuid, (server.name if server else '')[:_NAME],
+        _cpus(usage.totals.ran, look),
+        _cpus(seen.vcpus_ns if seen.vcpus else None, look),
+        _cpus(seen.emulator_ns, look),
         '-' if granted is None else f'{granted:.3f}',
-        '-' if not granted else f'{cpus / granted:.1%}',
+        '-' if not granted else f'{vcpus / granted:.1%}',
         *_budget(look, uuid, usage), *_answers(look, uuid))
+
+
+def _cpus(ns: int | None, look: monitor_snapshot.Snapshot) -> str:
+    return '-' if ns is None else f'{ns / _NS / look.span_s:.3f}'
 
 
 def _budget(look: monitor_snapshot.Snapshot, uuid: str, usage: waits.Usage
@@ -154,6 +162,7 @@ def _as_json(server: servers.Watched | None, seen: sched.ServerUsage,
                       'period_us': server.reservation.period_us}
     return {**about, 'reserved_cpus': server.reserved_cpus if server else None,
             **_usage(seen.whole, shows_budget),
+            'emulator_cpu_ns': seen.emulator_ns,
             'wait_ns': _times(seen.whole.waits) if shows_budget else None,
             'by_vcpu': {vcpu: _usage(usage, shows_budget)
                         for vcpu, usage in seen.vcpus.items()},

@@ -56,6 +56,12 @@ enum {
 
 	TASK_DEAD = 0x80,
 
+	/*
+	 * Flags of threads that the kernel runs, also in a process: PF_IO_WORKER,
+	 * PF_USER_WORKER and PF_KTHREAD.
+	 */
+	WORKER = 0x10 | 0x4000 | 0x200000,
+
 	SCHED_FIFO = 1,
 	SCHED_RR = 2,
 	SCHED_DEADLINE = 6,
@@ -143,6 +149,7 @@ struct sched_info {
 
 struct task_struct {
 	unsigned int __state;
+	unsigned int flags;
 	unsigned int policy;
 	int on_cpu, on_rq;
 	int pid;

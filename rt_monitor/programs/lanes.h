@@ -30,9 +30,14 @@ struct {
 	__type(value, struct lane);
 } groups SEC(".maps");
 
+/*
+ * KVM has workers in the group of the vCPU that made them.  They run none of
+ * the code of the vCPU, so they belong to the group of the whole server, as the
+ * emulator does.
+ */
 static __always_inline struct lane lane_of(struct task_struct *task)
 {
-	struct lane host = { HOST, HOST }, *found;
+	struct lane outer = { HOST, HOST }, *found;
 	struct cgroup_subsys_state *css, *parent;
 	u64 id;
 
@@ -44,11 +49,13 @@ static __always_inline struct lane lane_of(struct task_struct *task)
 			break;
 		id = css->cgroup->kn->id;
 		found = bpf_map_lookup_elem(&groups, &id);
-		if (found)
+		if (found && !(task->flags & WORKER))
 			return *found;
+		if (found)
+			outer = *found;
 		css = parent;
 	}
-	return host;
+	return outer;
 }
 
 #endif

@@ -468,6 +468,28 @@ static __always_inline u64 ran_since(struct cpu *here, struct task_struct *prev,
 	return arrival && rq->clock > arrival ? rq->clock - arrival : 0;
 }
 
+static __always_inline void begin(struct task_struct *task,
+				  struct task *state, struct lane lane)
+{
+	state->lane = lane;
+	state->seen.ran = task->se.sum_exec_runtime;
+	state->seen.waited = task->sched_info.run_delay;
+}
+
+/* The kernel sends no event when it makes a worker of KVM, vhost or io_uring. */
+static __always_inline void begin_worker(struct task_struct *task,
+					 struct lane lane)
+{
+	struct task *state;
+
+	if (!(task->flags & WORKER) || lane.server == HOST ||
+	    bpf_task_storage_get(&tasks, task, 0, 0))
+		return;
+	state = bpf_task_storage_get(&tasks, task, 0, STORAGE_CREATE);
+	if (state)
+		begin(task, state, lane);
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev,
 	     struct task_struct *next)
@@ -497,6 +519,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev,
 	if (!next->pid)
 		return 0;
 	here->lane = lane;
+	begin_worker(next, lane);
 	enter(next, lane, rq->clock, goes_on);
 	return 0;
 }
@@ -539,14 +562,6 @@ int flush(void *context)
 		here->budgets = has_servers() || has_timers();
 	charge(bpf_get_current_task_btf());
 	return 0;
-}
-
-static __always_inline void begin(struct task_struct *task,
-				  struct task *state, struct lane lane)
-{
-	state->lane = lane;
-	state->seen.ran = task->se.sum_exec_runtime;
-	state->seen.waited = task->sched_info.run_delay;
 }
 
 /*

@@ -100,18 +100,17 @@ def measured_load(looks: Sequence[monitor_snapshot.Snapshot], uuid: str
              if uuid in look.answered else transactions.Edge()
              for look in looks]
     totals = [edge.took for edge in edges]
-    usages = [look.usages[uuid].whole if uuid in look.usages else None
-              for look in looks]
+    usages = [look.usages.get(uuid) for look in looks]
     granted = server.reservation
     return rt_advice.MeasuredLoad(
         [total.count for total in totals],
         sum(look.span_s for look in looks),
-        [usage.totals.ran / 1e9 if usage else 0.0 for usage in usages],
+        [usage.vcpus_ns / 1e9 if usage else 0.0 for usage in usages],
         server.vcpus or max(1, len(server.groups) - 1),
         sum(totals[1:], totals[0]),
         rt_reservation.Reservation(granted.runtime_us, granted.period_us)
         if granted else None,
-        sum(usage.counts.exhausted for usage in usages if usage),
+        sum(usage.whole.counts.exhausted for usage in usages if usage),
         sum(edge.unclear for edge in edges))
 
 

@@ -62,7 +62,8 @@ def look_at(**seen):
 
 def full():
     """Returns a look with values for all metrics."""
-    return look_at(u1=sched.ServerUsage(usage(), {0: usage()}))
+    return look_at(u1=sched.ServerUsage(
+        usage() + waits.Usage(waits.Totals(500_000_000, 0)), {0: usage()}))
 
 
 def parsed(text):
@@ -81,7 +82,9 @@ class ExpositionTest(unittest.TestCase):
 
     def test_sums(self):
         labels = ('server', 'u1')
-        self.assertEqual(2.0, self.value('server_cpu_seconds_total', labels))
+        self.assertEqual(2.5, self.value('server_cpu_seconds_total', labels))
+        self.assertEqual(0.5, self.value('server_emulator_cpu_seconds_total',
+                                         labels))
         self.assertEqual(0.4, self.value('server_lost_seconds_total',
                                          labels))
         self.assertEqual(0.6, self.value('server_throttled_seconds_total',

@@ -24,6 +24,7 @@ from rt_monitor import rapl
 from rt_monitor import sched
 from rt_monitor import servers
 from rt_monitor import snapshot
+from rt_monitor import table
 from rt_monitor import tap
 from rt_monitor import transactions
 from rt_monitor import waits
@@ -34,10 +35,11 @@ from tests.unit import commands
 _HERE = pathlib.Path(__file__)
 
 
-def seen(ran=0, exhausted=0):
+def seen(ran=0, exhausted=0, emulator=0):
     usage = waits.Usage(waits.Totals(ran, 2 * ran), {0: waits.Counts(
         ran=ran, exhausted=exhausted, starved=ran, lost=ran, last=1)})
-    return sched.ServerUsage(usage, {0: usage})
+    return sched.ServerUsage(usage + waits.Usage(waits.Totals(emulator, 0)),
+                             {0: usage})
 
 
 class Scheduler:
@@ -187,9 +189,32 @@ class MonitorTest(commands.CommandTest):
                           'Without power: of a meter.'], notes)
         self.assertTrue(heading.startswith('SERVER'))
         # The one that uses more.
-        self.assertRegex(first, r'^u2 +reserved +\d\.\d+ +0\.400 +\d+\.\d%')
-        self.assertRegex(second, r'^u1 +plain +\d\.\d+ +- +- +0')
+        self.assertRegex(
+            first, r'^u2 +reserved( +\d\.\d+){3} +0\.400 +\d+\.\d%')
+        self.assertRegex(second, r'^u1 +plain( +\d\.\d+){3} +- +- +0')
         self.assertEqual(-1, self.scheduler.looks)
+
+    def test_emulator(self):
+        """The reservation is for the vCPUs, not for threads beside them."""
+        look = snapshot.Snapshot(1.0, 1.0, (), {'u': SERVERS[1]}, {
+            'u': seen(200_000_000, emulator=300_000_000)})
+        heading, row = table.text(look).splitlines()
+        self.assertEqual(('0.500', '0.200', '0.300', '0.400', '50.0%'), tuple(
+            row.split()[2:7]))
+        self.assertEqual(['CPU', 'VCPUS', 'EMULATOR'], heading.split()[2:5])
+        server = json.loads(table.as_json(look))['servers']['u']
+        self.assertEqual((500_000_000, 300_000_000), (
+            server['cpu_ns'], server['emulator_cpu_ns']))
+
+    def test_emulator_of_a_container(self):
+        """A container has no threads beside its own."""
+        usage = waits.Usage(waits.Totals(200_000_000, 0))
+        look = snapshot.Snapshot(1.0, 1.0, (), {'u': SERVERS[1]}, {
+            'u': sched.ServerUsage(usage, {})})
+        self.assertEqual(['0.200', '-', '-', '0.400', '50.0%'], table.text(
+            look).splitlines()[1].split()[2:7])
+        self.assertIsNone(json.loads(table.as_json(look))['servers']['u'][
+            'emulator_cpu_ns'])
 
     def test_json(self):
         status, out, _ = self.run_main('monitor', '--seconds', '0.1', '-f',
