@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 import fixtures
+from nova.compute import api as compute_api
 from nova import context as nova_context
 from nova import objects
 from nova.scheduler.client import report
@@ -92,6 +93,10 @@ class TestCase(waits.Waits, base.ServersTestBase):
             'nova.scheduler.client.report.SchedulerReportClient'
             '.get_allocation_candidates',
             report.SchedulerReportClient.get_allocation_candidates))
+        for name in ('_provision_instances', 'resize', 'unshelve'):
+            self.useFixture(fixtures.MonkeyPatch(
+                f'nova.compute.api.API.{name}',
+                getattr(compute_api.API, name)))
         self._one_cell()
         rt_conf.register_opts(base.CONF)
         self.flags(group='nova_rt', **self.TENANTS)

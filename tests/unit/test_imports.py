@@ -41,7 +41,8 @@ _FLOORS = (
     (_ANNOUNCE, '', 'oslo_log'),
     ('nova_rt.services.api',
      f'nova_rt.rules {_ANNOUNCE} nova_rt.services.compute '
-     'nova_rt.services.conf nova_rt.services.servers', _ANY),
+     'nova_rt.services.conf nova_rt.services.selfcheck '
+     'nova_rt.services.servers', _ANY),
     ('nova_rt.services.scheduler',
      f'nova_rt.rules {_ANNOUNCE} nova_rt.services.compute '
      'nova_rt.services.conf nova_rt.services.selfcheck '

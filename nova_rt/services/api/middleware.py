@@ -30,11 +30,13 @@ from nova_rt.rules import reservation
 from nova_rt.rules import workload
 from nova_rt.services import announce
 from nova_rt.services.api import policies
+from nova_rt.services.api import quotas
 from nova_rt.services.api import resources
 from nova_rt.services.compute import admission
 from nova_rt.services.compute import request
 from nova_rt.services.compute import vcpus
 from nova_rt.services import conf as rt_conf
+from nova_rt.services import selfcheck
 from nova_rt.services import servers
 
 CONF = nova.conf.CONF
@@ -64,6 +66,8 @@ class ReservationHints:
         rt_conf.register_opts(CONF)
         self._rules = policies.Enforcer(CONF)
         self._resources = resources.Resources(self._rules)
+        selfcheck.verify(selfcheck.TESTED_BY_API)
+        quotas.install()
         announce.log_version('reservation_hints of nova-api')
 
     @webob.dec.wsgify(RequestClass=wsgi.Request)

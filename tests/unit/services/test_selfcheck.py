@@ -26,6 +26,7 @@ class SelfCheckTest(base.BaseTestCase):
     def test_the_installed_nova(self):
         self.assertIsNone(selfcheck.verify())
         self.assertIsNone(selfcheck.verify(selfcheck.TESTED_BY_SCHEDULER))
+        self.assertIsNone(selfcheck.verify(selfcheck.TESTED_BY_API))
 
     def test_same(self):
         for wanted in ('self, first, second', 'self, first, ...',
