@@ -81,6 +81,8 @@ class Capacity:
     :ivar min_runtime_us: the shortest runtime that the kernel may be given
     :ivar before_interrupts: True if reservations run before the threads that
         handle interrupts
+    :ivar others: the groups beside that of the guests that hold bandwidth,
+        which *ppm* leaves out
     """
 
     ppm: int
@@ -89,6 +91,7 @@ class Capacity:
     min_period_us: int = 1
     min_runtime_us: int = 1
     before_interrupts: bool = False
+    others: tuple[str, ...] = ()
 
 
 class KernelInterface(abc.ABC):

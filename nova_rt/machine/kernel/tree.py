@@ -129,11 +129,15 @@ class TreeInterface(base.KernelInterface):
         with self._explained(self._root):
             sysctl.check(self._fs)
             top = self._path(ours.strip('/').split('/')[0])
-            others = self._total(child for child in self._below(self._root)
-                                 if child != top)
-            free = map(int.__sub__, self._limits(), others)
-            return base.Capacity(max(0, min(free)), self._tick_us(),
-                                 min_runtime_us=self.least_runtime_us())
+            others = {child: self._ppm(child) for child
+                      in self._below(self._root) if child != top}
+            free = map(int.__sub__, self._limits(),
+                       self._sum(others.values()))
+            return base.Capacity(
+                max(0, min(free)), self._tick_us(),
+                min_runtime_us=self.least_runtime_us(),
+                others=tuple(sorted(child.removeprefix(self._root) for child
+                                    in others if any(others[child]))))
 
     def least_runtime_us(self) -> int:
         """Returns the shortest runtime that a group of guests may have now.

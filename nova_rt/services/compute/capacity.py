@@ -74,6 +74,7 @@ class HostCapacity:
     :ivar before_interrupts: see nova_rt.machine.kernel.base.Capacity
     :ivar takes: see nova_rt.rules.hostmap.HostMap
     :ivar interface: the name of the kernel interface; '' without one
+    :ivar others: see nova_rt.machine.kernel.base.Capacity
     """
 
     empty: cpus.CpuBandwidth
@@ -84,6 +85,7 @@ class HostCapacity:
     before_interrupts: bool = False
     takes: frozenset[str] = frozenset()
     interface: str = ''
+    others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if self.reason:
@@ -97,9 +99,11 @@ class HostCapacity:
                       'stay off these pCPUs' if self.before_interrupts
                       else '')
         scope = 'in all, on' if self.empty.replicated else 'of each of'
+        others = (f', beside other groups with bandwidth: '
+                  f'{", ".join(self.others)}' if self.others else '')
         return (f'{self.empty.cap} ppm {scope} the pCPUs '
                 f'{cpulist.format_ids(self.empty.cpus)}, chosen by '
-                f'{self.policy_name}{cores}{tick}{interrupts}')
+                f'{self.policy_name}{cores}{tick}{interrupts}{others}')
 
     @property
     def available(self) -> bool:
@@ -194,7 +198,8 @@ def measure(conf: Any, kernel: CapacitySource | None, shared: Collection[int],
     cap = min(rt_conf.ppm(group.cpu_cap), limit.ppm)
     reason = _unavailable(conf, kernel, trouble, ids) or (
         '' if cap else 'other control groups hold all bandwidth that the '
-        'kernel gives to control groups')
+        'kernel gives to control groups'
+        + (f': {", ".join(limit.others)}' if limit.others else ''))
     empty = cpus.CpuBandwidth.empty(
         ids, cap, kernel is not None and kernel.replicated,
         _rule(conf, limit), limit.min_runtime_us)
@@ -203,7 +208,7 @@ def measure(conf: Any, kernel: CapacitySource | None, shared: Collection[int],
     return HostCapacity(empty, group.packing_policy, policy, reason,
                         limit.tick_us, limit.before_interrupts,
                         _takes(conf, kernel, empty),
-                        '' if kernel is None else kernel.name)
+                        '' if kernel is None else kernel.name, limit.others)
 
 
 def _shared_cores(ids: Sequence[int]) -> tuple[int, ...]:

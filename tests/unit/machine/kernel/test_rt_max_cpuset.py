@@ -282,6 +282,19 @@ class RootlessTest(testscenarios.WithScenarios, base.KernelTest):
 class EveryCpuTest(CpusetTest):
     """What a host sells: 0.95 of each of its CPUs."""
 
+    def test_a_foreign_group_takes_room(self):
+        """The rest is offered, and the group is named."""
+        self.assertEqual((), self.interface.capacity('/machine').others)
+        base.mkdirs(self.kernel, '/foreign')
+        self.pin('/foreign', '2')
+        self.write('/foreign', '50000 100000')
+        self.reserve(base.LEAF, 0, 1, 2, 3)
+        found = self.interface.capacity('/machine')
+        self.assertEqual((450_000, ('/foreign',)), (found.ppm, found.others))
+        self.pin(base.OTHER, '2')
+        with self.assertRaises(exception.KernelError):
+            self.reserve(base.OTHER, 2, runtime=10_000)
+
     def test_eight_containers(self) -> None:
         self.kernel.rmdir(base.LEAF)
         self.kernel.rmdir(base.OTHER)

@@ -25,11 +25,12 @@ class Kernel:
 
     def __init__(self, ppm=1_000_000, tick_us=0, replicated=False,
                  error=None, fixed=False, min_period_us=1,
-                 min_runtime_us=1, interrupts=False, pins=True):
+                 min_runtime_us=1, interrupts=False, pins=True, others=()):
         self.replicated = replicated
         self.pins = pins
         self._capacity = error or kernel_base.Capacity(
-            ppm, tick_us, fixed, min_period_us, min_runtime_us, interrupts)
+            ppm, tick_us, fixed, min_period_us, min_runtime_us, interrupts,
+            others)
 
     def capacity(self):
         if isinstance(self._capacity, Exception):
@@ -102,8 +103,17 @@ class MeasureTest(base.TestCase):
                       anywhere.lack(frozenset(['numa'])))
 
     def test_kernel_without_room(self):
-        self.assertIn('other control groups',
-                      self.measure(Kernel(ppm=0)).reason)
+        self.assertTrue(self.measure(Kernel(ppm=0)).reason.endswith(
+            'bandwidth that the kernel gives to control groups'))
+
+    def test_groups_that_hold_bandwidth_are_named(self):
+        others = ('/a.slice', '/b.slice')
+        self.assertTrue(self.measure(Kernel(ppm=0, others=others)).reason
+                        .endswith('to control groups: /a.slice, /b.slice'))
+        self.assertEqual(
+            '450000 ppm of each of the pCPUs 0-2, chosen by worst_fit, '
+            'beside other groups with bandwidth: /a.slice, /b.slice',
+            str(self.measure(Kernel(ppm=450_000, others=others))))
 
     def test_rt_cpus_that_select_nothing(self):
         self.config(rt_cpus='^0')
