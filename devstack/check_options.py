@@ -49,7 +49,7 @@ def check(name: str, value: str) -> Iterator[str]:
     setting = f'NOVA_RT_{name.upper()}={value}'
     try:
         OPTIONS[name].type(value)
-        if name == 'rt_cpus':
+        if name in ('rt_cpus', 'emulator_cpus'):
             doctor_config.parse(value)
         if name.startswith('interference_matrix'):
             document.load(value)

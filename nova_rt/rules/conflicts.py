@@ -24,6 +24,12 @@ _DEDICATED = 'a CPU reservation needs shared pCPUs, not dedicated ones'
 _REALTIME = ("Nova's real-time vCPUs run outside of any CPU reservation, and "
              'a vCPU with a reservation runs in real time without the key')
 _PMEM = 'persistent memory was not tried with a CPU reservation'
+_ISOLATE = ('Nova isolates the emulator only of a server with dedicated '
+            'pCPUs, because the emulator gets a dedicated pCPU, too')
+_ISOLATE_ADVICE = (
+    'use the value share, or give some of the vCPUs dedicated pCPUs '
+    '(hw:cpu_policy=mixed and hw:cpu_dedicated_mask), or remove this key: the '
+    'host then keeps the emulator off the pCPUs of reservations')
 #: The rule of a conflict whose key is not known.
 BOUND = ('with this value Nova dedicates pCPUs to the server, but a CPU '
          'reservation takes shared pCPUs')
@@ -33,7 +39,8 @@ _MIXED = ('give only some of the vCPUs dedicated pCPUs (hw:cpu_policy=mixed '
           'reservation; or '
           + ADVICE)
 
-_DEDICATED_POLICY = 'dedicated'
+_DEDICATED_POLICY, _MIXED_POLICY = 'dedicated', 'mixed'
+_EMULATOR_SPEC, _ISOLATED = 'hw:emulator_threads_policy', 'isolate'
 _TRUE = frozenset(('1', 't', 'true', 'on', 'y', 'yes'))
 _PMEM_SPEC = 'hw:pmem'
 _POLICY_SPEC, _REALTIME_SPEC = 'hw:cpu_policy', 'hw:cpu_realtime'
@@ -50,12 +57,14 @@ def check(extra_specs: Mapping[str, Any],
     """Refuses a flavor or an image that conflicts with a reservation.
 
     :param image_properties: values of IMAGE_PROPERTIES; a value of None
-        counts as not set
+        counts as not set; None if the image is not known, which may have what
+        the flavor needs
     :raises InvalidReservation: when a key conflicts; the message names the
         first key that does
     """
     for source, key, value, rule, advice in (
-            *_of_flavor(extra_specs), *_of_image(image_properties or {})):
+            *_of_flavor(extra_specs), *_of_image(image_properties or {}),
+            *_of_emulator(extra_specs, image_properties)):
         raise exception.InvalidReservation(
             source=source, key=key, value=repr(value)[:80], rule=rule,
             advice=advice)
@@ -88,3 +97,15 @@ def _of_image(properties: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     value = properties.get(_POLICY_PROPERTY)
     if value == _DEDICATED_POLICY:
         yield 'image property', _POLICY_PROPERTY, value, _DEDICATED, ADVICE
+
+
+def _of_emulator(specs: Mapping[str, Any],
+                 properties: Mapping[str, Any] | None
+                 ) -> Iterator[tuple[Any, ...]]:
+    if properties is None:
+        return
+    policies = specs.get(_POLICY_SPEC), properties.get(_POLICY_PROPERTY)
+    if (specs.get(_EMULATOR_SPEC) == _ISOLATED
+            and _MIXED_POLICY not in policies):
+        yield (reservation.FLAVOR, _EMULATOR_SPEC, _ISOLATED, _ISOLATE,
+               _ISOLATE_ADVICE)

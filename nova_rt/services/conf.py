@@ -20,6 +20,9 @@ from nova_rt.rules import reservation
 
 GROUP = 'nova_rt'
 
+_QUOTA_PERIOD_US, _LONG_QUOTA_PERIOD_US = 10_000, 100_000
+_LEAST_QUOTA_US = 1_000
+
 #: The capabilities that libvirt can take from a container.
 _CAPABILITIES = (
     'audit_control audit_write block_suspend chown dac_override '
@@ -184,6 +187,32 @@ These pCPUs must be among the CPUs that Nova gives to unpinned servers
 all CPUs that Nova gives to unpinned servers.
 """),
     cfg.StrOpt(
+        'emulator_cpus',
+        help="""
+The pCPUs on which the emulator, I/O and vhost threads of virtual machines with
+a reservation run, for example ``0,32`` (nova-compute).  A server gets those of
+its NUMA cells, or all of them if its cells have none.  These pCPUs must be
+online, and must be neither pCPUs that reservations may use (``rt_cpus``) nor
+pCPUs that Nova dedicates to servers (``[compute] cpu_dedicated_set``).  They
+need not be in ``[compute] cpu_shared_set``.  If this option is unset, these
+threads run on the pCPUs of ``cpu_shared_set`` that ``rt_cpus`` leaves out.
+Only the kernel interface ``sched_deadline`` uses this option, where it keeps
+each vCPU on its pCPU.  With ``hw:emulator_threads_policy = isolate`` the
+threads stay on the pCPU that Nova dedicates to them.
+"""),
+    cfg.FloatOpt(
+        'emulator_max_share', min=0.01,
+        help="""
+The largest share of a CPU that the emulator and vhost threads of one virtual
+machine with a reservation may use together (nova-compute).  The limit also
+holds for each of its I/O threads.  libvirt writes the limit
+(``emulator_quota``, ``iothread_quota``) when the server starts, so a server
+that runs gets a changed value when it is next started.  A vCPU that waits for
+the emulator waits longer while the emulator is at its limit: choose a share
+well above the use that ``nova-rt top`` shows (EMULATOR).  If this option is
+unset, there is no limit.
+"""),
+    cfg.StrOpt(
         'smt', default='ignore',
         choices=[
             ('ignore', 'each thread of a core is a pCPU like any other'),
@@ -292,6 +321,24 @@ def levels(conf: Any) -> int:
             option='guest_priority_max', value=highest,
             rule=f'it must be at least guest_priority, which is {lowest}')
     return int(highest - lowest + 1)
+
+
+def emulator_quota(conf: Any) -> tuple[int, int] | None:
+    """Returns the quota and the period of emulator threads, in us.
+
+    The period is short, because a vCPU may wait for these threads, and so
+    long that the quota is not below the kernel's least quota of 1 ms
+    (``min_cfs_quota_period`` in ``kernel/sched/core.c``).
+
+    :returns: None if there is no limit
+    """
+    share = conf.nova_rt.emulator_max_share
+    if share is None:
+        return None
+    period_us = (_QUOTA_PERIOD_US
+                 if share * _QUOTA_PERIOD_US >= _LEAST_QUOTA_US
+                 else _LONG_QUOTA_PERIOD_US)
+    return round(share * period_us), period_us
 
 
 def ppm(share: float) -> int:

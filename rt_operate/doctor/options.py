@@ -42,6 +42,9 @@ class Options:
     cpu_shared_set: str | None = None
     source: str = _NOWHERE
     trouble: str = ''
+    cpu_dedicated_set: str | None = None
+    emulator_cpus: str | None = None
+    emulator_max_share: float | None = None
 
     @property
     def from_file(self) -> bool:
@@ -55,7 +58,7 @@ class Options:
 
 
 #: The options that are not in [nova_rt].
-_NOVAS = frozenset(('virt_type', 'cpu_shared_set'))
+_NOVAS = frozenset(('virt_type', 'cpu_shared_set', 'cpu_dedicated_set'))
 _OURS = tuple(field.name for field in dataclasses.fields(Options)
               if field.name not in {*_NOVAS, 'source', 'trouble'})
 
@@ -86,11 +89,13 @@ def _read(cfg: Any, rt_conf: Any, files: Sequence[str]) -> Options:
     rt_conf.register_opts(conf)
     conf.register_opts([cfg.StrOpt('virt_type', default=_VIRT_TYPE)],
                        group='libvirt')
-    conf.register_opts([cfg.StrOpt('cpu_shared_set')], group='compute')
+    conf.register_opts([cfg.StrOpt('cpu_shared_set'),
+                        cfg.StrOpt('cpu_dedicated_set')], group='compute')
     conf(args=[word for path in files for word in ('--config-file', path)],
          project='nova', prog='nova-compute')
     values = {name: conf.nova_rt[name] for name in _OURS}
     used = ', '.join(conf.config_file or ())
     return Options(**values, virt_type=conf.libvirt.virt_type,
                    cpu_shared_set=conf.compute.cpu_shared_set,
+                   cpu_dedicated_set=conf.compute.cpu_dedicated_set,
                    source=used or Options().source)

@@ -35,19 +35,25 @@ class Pins:
 
     :param spare: returns the CPUs of guests that reservations may not use
     :param cells: returns the CPUs of each NUMA cell
-    :param shared: returns the CPUs that guests share; ordinary threads that
-        Nova put on none of them stay where they are, for example on a CPU
-        that Nova dedicates to the emulator (hw:emulator_threads_policy)
+    :param shared: returns the CPUs that Nova dedicates to no guest; ordinary
+        threads that Nova put on none of them stay where they are, for example
+        on a CPU that Nova dedicates to the emulator
+        (hw:emulator_threads_policy)
+    :param emulator: returns the CPUs for emulator, I/O and vhost threads;
+        None for the spare CPUs
     """
 
     def __init__(self, tasks: kernel_tasks.Tasks,
                  spare: Callable[[], Collection[int]],
                  cells: Callable[[], Sequence[Collection[int]]] = list,
-                 shared: Callable[[], Collection[int]] = tuple) -> None:
+                 shared: Callable[[], Collection[int]] = tuple,
+                 emulator: Callable[[], Collection[int]] | None = None
+                 ) -> None:
         self._tasks = tasks
         self._spare = spare
         self._cells = cells
         self._shared = shared
+        self._emulator = emulator or spare
 
     def confine(self, thread: int, cpus: tuple[int, ...]) -> tuple[int, ...]:
         """Keeps a vCPU on *cpus*; () leaves the vCPU where it is.
@@ -76,8 +82,8 @@ class Pins:
         reserved vCPUs leave.  The threads of the emulator and of vhost are in
         one group; each I/O thread is in a group of its own.
 
-        :param claimed: the pCPUs of the guest's reserved vCPUs; spare CPUs of
-            their NUMA cells are used if there are any
+        :param claimed: the pCPUs of the guest's reserved vCPUs; CPUs of their
+            NUMA cells are used if there are any
         :param ordinary: the indices of the vCPUs without a reservation; each
             of them stays within the CPUs that it has, or where it is if none
             of these is spare
@@ -103,31 +109,30 @@ class Pins:
     def _homes(self, process: int, claimed: Collection[int],
                ordinary: Collection[int]
                ) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Yields the spare CPUs of each cpuset with ordinary threads."""
-        near = self._spare_near(claimed)
-        if not near:
-            return
-        shared = self._shared()
-        for group in self._beside(process):
-            now = self._tasks.cpus_of(group)
-            if not (now and shared) or _common(now, shared):
-                yield group, near
-        for group in self._vcpus(process, ordinary):
-            now = self._tasks.cpus_of(group)
-            cpus = (_common(now, near) or _common(now, self._spare())
-                    if now else near)
-            if cpus:
-                yield group, cpus
+        """Yields the CPUs for each cpuset with ordinary threads."""
+        if near := self._near(claimed, self._emulator()):
+            shared = self._shared()
+            for group in self._beside(process):
+                now = self._tasks.cpus_of(group)
+                if not (now and shared) or _common(now, shared):
+                    yield group, near
+        if near := self._near(claimed, self._spare()):
+            for group in self._vcpus(process, ordinary):
+                now = self._tasks.cpus_of(group)
+                cpus = (_common(now, near) or _common(now, self._spare())
+                        if now else near)
+                if cpus:
+                    yield group, cpus
 
-    def _spare_near(self, claimed: Collection[int]) -> tuple[int, ...]:
-        """Returns the spare CPUs of the NUMA cells of *claimed*, ascending.
+    def _near(self, claimed: Collection[int], cpus: Collection[int]
+              ) -> tuple[int, ...]:
+        """Returns those of *cpus* in the NUMA cells of *claimed*, ascending.
 
-        If these cells have none, all spare CPUs are returned.
+        If these cells have none, all of *cpus* are returned.
         """
-        spare = frozenset(self._spare())
         near = {cpu for cell in self._cells() if set(claimed) & set(cell)
                 for cpu in cell}
-        return tuple(sorted(spare & near or spare))
+        return tuple(sorted(near.intersection(cpus) or cpus))
 
     def _beside(self, process: int) -> list[str]:
         """Returns the cpusets of a guest's threads that are not vCPUs."""

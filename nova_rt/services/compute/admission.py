@@ -38,7 +38,7 @@ def check(flavor: Any, image_meta: Any = None) -> None:
     :raises InvalidReservation: when there is a conflict, or no vCPU for the
         reservation; the message names the key if it is a known one
     """
-    conflicts.check(flavor.extra_specs,
+    conflicts.check(flavor.extra_specs, None if image_meta is None else
                     conflicts.image_properties_of(image_meta))
     if _is_all_dedicated(flavor, image_meta or image({})):
         raise exception.InvalidReservation(

@@ -104,7 +104,8 @@ def spare(view: doctor_view.View) -> Iterator[findings.Finding]:
     there.
     """
     options = view.options
-    if not (options.rt_cpus and view.detection.deadline):
+    if (not (options.rt_cpus and view.detection.deadline)
+            or options.emulator_cpus):
         return
     reserved, shared = chosen(view), frozenset(view.host.online)
     with contextlib.suppress(ValueError):
@@ -126,6 +127,66 @@ def spare(view: doctor_view.View) -> Iterator[findings.Finding]:
             'config.spare', f'The emulator, I/O and vhost threads of reserved '
             f'servers run on the CPUs {cpulist.format_ids(sorted(free))}, '
             f'which reservations may not use.')
+
+
+def emulator_cpus(view: doctor_view.View) -> Iterator[findings.Finding]:
+    """Checks whether emulator_cpus names CPUs that nova-compute accepts."""
+    name, spec = 'config.emulator_cpus', view.options.emulator_cpus
+    if not spec:
+        return
+    try:
+        ids = parse(spec)
+    except ValueError:
+        ids = frozenset()
+    wrong = _wrong(view, ids)
+    if wrong:
+        yield findings.problem(
+            name, f'[nova_rt] emulator_cpus is {spec}, which {wrong}: '
+            f'nova-compute will not start.', 'Name online CPUs that are '
+            'neither in rt_cpus nor in [compute] cpu_dedicated_set.')
+    elif not view.detection.deadline:
+        yield findings.warning(
+            name, '[nova_rt] emulator_cpus has no effect on this host: '
+            'emulator threads are moved only with sched_deadline.',
+            'Remove emulator_cpus from nova.conf.')
+    else:
+        yield _of_cells(view, ids)
+
+
+def _wrong(view: doctor_view.View, ids: frozenset[int]) -> str:
+    """Returns why nova-compute does not accept CPUs for emulators, or ''."""
+    if not ids:
+        return 'is not a list of CPUs'
+    dedicated: frozenset[int] = frozenset()
+    with contextlib.suppress(ValueError):
+        dedicated = parse(view.options.cpu_dedicated_set or '')
+    for what, wrong in (
+            ('that are not online', ids.difference(view.host.online)),
+            ('that reservations may use', ids & chosen(view)),
+            ('that Nova dedicates to servers', ids & dedicated)):
+        if wrong:
+            return f'has the CPUs {cpulist.format_ids(sorted(wrong))} {what}'
+    return ''
+
+
+def _of_cells(view: doctor_view.View, ids: frozenset[int]
+              ) -> findings.Finding:
+    """Says which NUMA cells have CPUs for emulators."""
+    name, reserved = 'config.emulator_cpus', chosen(view)
+    short = [cell for cell in _cells(view)
+             if cell & reserved and not cell & ids]
+    limit = view.options.emulator_max_share
+    bound = ('without a limit' if limit is None else
+             f'each server and each of its I/O threads with at most {limit:g} '
+             f'CPUs')
+    text = (f'The emulator, I/O and vhost threads of reserved servers run on '
+            f'the CPUs {cpulist.format_ids(sorted(ids))}, {bound}')
+    if not short:
+        return findings.ok(name, f'{text}.')
+    lists = ' and '.join(cpulist.format_ids(sorted(cell)) for cell in short)
+    return findings.warning(
+        name, f'{text}; none of these CPUs is in the NUMA cells with the CPUs '
+        f'{lists}.', 'Name one or two CPUs of each cell in emulator_cpus.')
 
 
 def _cells(view: doctor_view.View) -> list[frozenset[int]]:
@@ -169,4 +230,5 @@ CHECKS: dict[str, doctor_view.Check] = {
     'config.guest_policy': policy,
     'config.rt_cpus': cpus,
     'config.spare': spare,
+    'config.emulator_cpus': emulator_cpus,
 }

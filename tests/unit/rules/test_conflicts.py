@@ -31,6 +31,18 @@ class ConflictTest(base.BaseTestCase):
             self.refused([f"resources{group}:PCPU='1'"],
                          {f'resources{group}:PCPU': '1'})
 
+    def test_emulator_threads(self):
+        key = 'hw:emulator_threads_policy'
+        for more in ({}, {'hw:cpu_policy': 'shared'}):
+            self.refused([f"{key}='isolate'", 'dedicated pCPUs',
+                          'use the value share', 'hw:cpu_policy=mixed'],
+                         SPECS | more | {key: 'isolate'}, {})
+        for specs, image in (
+                ({key: 'share'}, {}), ({key: 'isolate'}, None),
+                ({key: 'isolate', 'hw:cpu_policy': 'mixed'}, {}),
+                ({key: 'isolate'}, {'hw_cpu_policy': 'mixed'})):
+            self.assertIsNone(conflicts.check(SPECS | specs, image))
+
     def test_realtime(self):
         for value in ('yes', 'True', ' 1 ', 'on'):
             self.refused([f'hw:cpu_realtime={value!r}'],

@@ -47,6 +47,15 @@ class ConfTest(base.BaseTestCase):
                                group='nova_rt')
         self.assertTrue(rt_conf.limits(self.conf).plain_hints)
 
+    def test_limit_of_emulators(self):
+        self.assertIsNone(rt_conf.emulator_quota(self.conf))
+        for share, quota in ((0.01, (1_000, 100_000)),
+                             (0.09, (9_000, 100_000)), (0.1, (1_000, 10_000)),
+                             (1, (10_000, 10_000)), (2.5, (25_000, 10_000))):
+            self.conf.set_override('emulator_max_share', share,
+                                   group='nova_rt')
+            self.assertEqual(quota, rt_conf.emulator_quota(self.conf))
+
     def test_every_choice_of_hints_has_a_meaning(self):
         option = next(opt for opt in rt_conf.ALL_OPTS
                       if opt.name == 'hint_override')
@@ -57,6 +66,7 @@ class ConfTest(base.BaseTestCase):
     def test_values_out_of_range(self):
         for name, value in (
                 ('max_share', 1.01), ('max_share', 0), ('cpu_cap', 1.01),
+                ('emulator_max_share', 0), ('emulator_max_share', 'x'),
                 ('min_runtime_us', 1), ('max_period_us', 4_194_305),
                 ('guest_priority', 0), ('guest_priority', 100),
                 ('guest_policy', 'deadline'), ('hint_override', 'all')):

@@ -33,6 +33,7 @@ from nova_rt.rules import schedulability
 from nova_rt.services import announce
 from nova_rt.services.compute import capacity
 from nova_rt.services.compute import claims
+from nova_rt.services.compute import emulators
 from nova_rt.services.compute import entitled
 from nova_rt.services.compute import manager as rt_manager
 from nova_rt.services.compute import tracker
@@ -59,6 +60,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
     rt_capacity: capacity.HostCapacity
     _rt_reconciler: reconcile.Reconciler | None = None
+    #: the pCPUs for emulator, I/O and vhost threads
+    _rt_emulator_cpus: frozenset[int] = frozenset()
     #: why this host has no enforcer
     _rt_trouble = ''
 
@@ -74,6 +77,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         install.become(self._host, rt_host.RTHost)
         self._host.rt_reservations = self.rt_reservations
         self._host.rt_dropped_capabilities = CONF.nova_rt.drop_capabilities
+        self._host.rt_emulator_quota = rt_conf.emulator_quota(CONF)
 
     def init_host(self, host: str) -> None:
         announce.log_version('RTLibvirtDriver of nova-compute')
@@ -92,6 +96,12 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         try:
             namespaces.verify(host_files.Host())
             target = self.rt_reservations.enforcer = self._rt_find()
+            if CONF.nova_rt.emulator_cpus and not _moves_emulators(target):
+                LOG.warning(
+                    '[nova_rt] emulator_cpus has no effect on this host: '
+                    'emulator threads are moved only with the kernel '
+                    'interface sched_deadline, where the kernel lets each '
+                    'vCPU stay on its pCPU.')
             if target is not None:
                 self._rt_reconciler = reconcile.Reconciler(target)
         except (exception.KernelError, exception.OutsideHost) as error:
@@ -120,15 +130,18 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                         ) -> enforcer.Enforcer:
         pins = None
         if not containers and _can_pin(files, tasks):
-            pins = kernel_pins.Pins(tasks, self._rt_spare, nodes.cells,
-                                    self._get_vcpu_available)
+            pins = kernel_pins.Pins(
+                tasks, lambda: self._rt_cpus().spare, nodes.cells,
+                lambda: self._rt_cpus().not_dedicated,
+                lambda: self._rt_emulator_cpus)
         return deadline.DeadlineEnforcer(
             files, tasks, containers, self._get_vcpu_available, pins)
 
-    def _rt_spare(self) -> frozenset[int]:
-        """Returns the pCPUs that Nova shares but reservations may not use."""
-        return frozenset(self._get_vcpu_available()).difference(
-            self.rt_capacity.empty.cpus)
+    def _rt_cpus(self) -> emulators.HostCPUs:
+        """Returns the pCPUs of this host, by their use."""
+        return emulators.HostCPUs(
+            self._host.get_online_cpus(), self._get_vcpu_available(),
+            self._get_pcpu_available(), self.rt_capacity.empty.cpus)
 
     def _rt_measure(self) -> None:
         """Measures the capacity again, which other tasks may have changed."""
@@ -138,6 +151,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         if measured != getattr(self, 'rt_capacity', None):
             LOG.info('CPU reservations: %s.', measured)
             self.rt_capacity = measured
+        self._rt_emulator_cpus = emulators.cpus(
+            CONF.nova_rt.emulator_cpus, self._rt_cpus())
 
     def _rt_files(self) -> cgroup.CgroupFS:
         """Returns the cgroup files; tests give each host its own kernel."""
@@ -334,6 +349,11 @@ def _claims(instance: Any) -> bool:
     except exception.InvalidClaim as error:
         raise nova_exception.MigrationPreCheckError(
             reason=str(error)) from error
+
+
+def _moves_emulators(target: enforcer.Enforcer | None) -> bool:
+    """Checks whether an enforcer moves the threads beside the vCPUs."""
+    return isinstance(target, deadline.DeadlineEnforcer) and target.pins
 
 
 def _makes_claims(checked: Any) -> bool:

@@ -22,6 +22,8 @@ class RTHost(libvirt_host.Host):
     rt_reservations: reservations.Reservations
     #: the capabilities that containers lose, by libvirt's names
     rt_dropped_capabilities: Sequence[str]
+    #: quota and period of emulator threads, in us; None: no limit
+    rt_emulator_quota: tuple[int, int] | None = None
 
     def write_instance_config(self, xml: str) -> guest.RTGuest:
         text = self._rt_confined(xml)
@@ -37,6 +39,9 @@ class RTHost(libvirt_host.Host):
         xml = confinement.without(xml, self.rt_dropped_capabilities)
         xml = confinement.apart(xml)
         claim = self.rt_reservations.claim(pinning.uuid_of(xml))
-        if claim is None or not self.rt_reservations.pins():
+        if claim is None:
+            return xml
+        xml = pinning.limited(xml, self.rt_emulator_quota)
+        if not self.rt_reservations.pins():
             return xml
         return pinning.pinned(xml, claim.by_vcpu)

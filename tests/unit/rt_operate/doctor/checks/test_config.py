@@ -29,10 +29,13 @@ class OptionsTest(base.DoctorTest):
             'hcbs_scheduler_available = false\nguest_priority = 20\n'
             'guest_priority_max = 30\n'
             'min_runtime_us = 500\nmin_period_us = 5000\n'
-            '[libvirt]\nvirt_type = lxc\n[compute]\ncpu_shared_set = 2-7\n')
+            'emulator_cpus = 0,1\nemulator_max_share = 0.5\n'
+            '[libvirt]\nvirt_type = lxc\n[compute]\ncpu_shared_set = 2-7\n'
+            'cpu_dedicated_set = 8-9\n')
         self.assertEqual(
             options.Options('hcbs', 0.8, '2-5', False, 'fifo', 20, 30, 500,
-                            5000, 'lxc', '2-7', path), options.load([path]))
+                            5000, 'lxc', '2-7', path, '', '8-9', '0,1', 0.5),
+            options.load([path]))
 
     def test_later_files_win(self):
         found = options.load([self.file('[nova_rt]\ncpu_cap = 0.8\n'),
@@ -142,6 +145,36 @@ class ConfigTest(base.DoctorTest):
             self.assertEqual('cells' in words,
                              finding.level is findings.Level.WARNING)
         self.assertEqual([], [*config.spare(self.view(base.MAINLINE))])
+
+    def emulators(self, spec, *files, **more):
+        view = self.view(base.MAINLINE, *files, {
+            '/sys/devices/system/cpu/online': '0-7',
+            '/sys/devices/system/node/node0/cpulist': '0-3',
+            '/sys/devices/system/node/node1/cpulist': '4-7'}, **{
+            'rt_cpus': '1-2,5-6', 'virt_type': 'kvm',
+            'cpu_dedicated_set': '7', 'emulator_cpus': spec,
+            'kernel_interface': 'sched_deadline', **more})
+        self.assertEqual([], [*config.spare(view)])
+        finding, = config.emulator_cpus(view)
+        self.assert_readable(finding)
+        return {finding.id: finding}
+
+    def test_cpus_for_emulators(self):
+        name = 'config.emulator_cpus'
+        self.assert_ok(self.emulators('0,4'), name, 'CPUs 0,4',
+                       'without a limit')
+        self.assert_ok(self.emulators('0,4', emulator_max_share=0.5), name,
+                       'at most 0.5 CPUs')
+        self.assert_warns(self.emulators('0'), name, 'CPUs 4-7')
+        for spec, words in (('x', 'is not a list'), ('0,9', 'CPUs 9 that'),
+                            ('0-1', 'CPUs 1 that reservations may use'),
+                            ('4,7', 'CPUs 7 that Nova dedicates')):
+            self.assert_problem(self.emulators(spec), name, words,
+                                'not start')
+        self.assert_warns(self.emulators('0,4', kernel_interface='hcbs'),
+                          name, 'no effect')
+        self.assertEqual([], [*config.emulator_cpus(
+            self.view(base.MAINLINE))])
 
     def test_parse(self):
         for spec, wanted in (('2-5,^3', {2, 4, 5}), (' 1 , 2 ', {1, 2}),

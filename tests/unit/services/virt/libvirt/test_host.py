@@ -71,6 +71,29 @@ class RTHostTest(base.BaseTestCase):
                     'cputune/emulatorpin').get('cpuset'))
                 self.assertEqual('5', root.findtext('cputune/shares'))
 
+    def test_emulator_threads_have_a_limit(self):
+        for pins in (True, False):
+            target = Host(fakes.claim(cpus=(5, 1)), pins)
+            target.rt_emulator_quota = 5000, 10_000
+            target.write_instance_config(MACHINE.replace(
+                '{}', '<cputune><emulator_quota>9</emulator_quota>'
+                '</cputune>'))
+            tune = etree.fromstring(target.defined).find('cputune')
+            self.assertEqual(['5000'], [
+                each.text for each in tune.findall('emulator_quota')])
+            self.assertEqual(['10000', '5000', '10000'], [
+                tune.findtext(name) for name in (
+                    'emulator_period', 'iothread_quota',
+                    'iothread_period')])
+
+    def test_no_limit_without_emulator_threads(self):
+        for held, xml in ((fakes.claim(), XML), (None, MACHINE.replace(
+                '{}', ''))):
+            target = Host(held)
+            target.rt_emulator_quota = 5000, 10_000
+            target.write_instance_config(xml)
+            self.assertNotIn('quota', target.defined)
+
     def test_vcpus_without_a_reservation_stay_where_nova_has_them(self):
         for tune, pins in (
                 ('', {'1': '5', '2': '1'}),

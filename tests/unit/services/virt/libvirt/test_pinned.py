@@ -51,6 +51,7 @@ class Host:
 
     :ivar spare: the pCPUs that no reservation may have
     :ivar cells: the pCPUs of each NUMA cell
+    :ivar own: the pCPUs for emulators; None for the spare ones
     :ivar fails: which of the next changes of a thread are refused, from 0
     """
 
@@ -66,12 +67,14 @@ class Host:
         self.spare: set[int] = set()
         self.cells: list[set[int]] = []
         self.shared: set[int] = set()
+        self.own: set[int] | None = None
         self.fails: dict[int, int] = {}
         self.kernel.intercept = self._before
         self.enforcer = deadline.DeadlineEnforcer(
             self.kernel, self.tasks, False, lambda: range(CPUS),
             pins.Pins(self.tasks, lambda: self.spare, lambda: self.cells,
-                      lambda: self.shared))
+                      lambda: self.shared, lambda: (
+                          self.spare if self.own is None else self.own)))
         self.claims: dict[int, object] = {}
         self._numbers = itertools.count(1)
 
@@ -479,6 +482,28 @@ class PinnedTest(unittest.TestCase):
         self.host.spare = {0}
         self.enforcer.apply(pid, self.claim(300, 1))
         self.assertEqual({0}, self.host.emulator(pid))
+
+    def test_cpus_for_emulators(self) -> None:
+        """They are not the spare CPUs, where other vCPUs go."""
+        self.host.spare, self.host.own = {1}, {0}
+        pid = self.start_wide('0-2', '2')
+        claim = self.masked(100, None, 2)
+        self.enforcer.apply(pid, claim)
+        self.assertEqual(({0}, {0}), (self.host.emulator(pid),
+                                      self.host.iothread(pid)))
+        self.assertEqual([({1}, 0), ({2}, 100)], self.host.grants(pid))
+        self.assertTrue(self.enforcer.holds(pid, claim))
+        self.host.own = {0, 1}
+        self.assertFalse(self.enforcer.holds(pid, claim))
+        self.enforcer.apply(pid, claim)
+        self.assertEqual({0, 1}, self.host.emulator(pid))
+
+    def test_cpus_for_emulators_without_spare_cpus(self) -> None:
+        self.host.own, self.host.cells = {0, 1}, [{0}, {1, 2}]
+        pid = self.start_wide('0-2', '2')
+        self.enforcer.apply(pid, self.masked(100, None, 2))
+        self.assertEqual({1}, self.host.emulator(pid))
+        self.assertEqual([({0, 1, 2}, 0), ({2}, 100)], self.host.grants(pid))
 
     def test_emulator_stays_after_a_refusal(self) -> None:
         self.host.spare = {0}

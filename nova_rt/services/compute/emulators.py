@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Finds the pCPUs for the threads of servers that are not vCPUs."""
+
+from collections.abc import Collection, Iterator
+import dataclasses
+
+from nova.virt import hardware
+
+from nova_rt.rules import cpulist
+from nova_rt.rules import exception
+
+_OPTION = 'emulator_cpus'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostCPUs:
+    """The pCPUs of a host, by their use.
+
+    :ivar online: those that are online
+    :ivar shared: those that Nova gives to unpinned servers
+    :ivar dedicated: those that Nova dedicates to servers
+    :ivar reserved: those that reservations may use
+    """
+
+    online: Collection[int]
+    shared: Collection[int]
+    dedicated: Collection[int]
+    reserved: Collection[int]
+
+    @property
+    def spare(self) -> frozenset[int]:
+        """The pCPUs that Nova shares but reservations may not use."""
+        return frozenset(self.shared).difference(self.reserved)
+
+    @property
+    def not_dedicated(self) -> frozenset[int]:
+        """The online pCPUs that Nova dedicates to no server."""
+        return frozenset(self.online).difference(self.dedicated)
+
+
+def cpus(spec: str | None, host: HostCPUs) -> frozenset[int]:
+    """Returns the pCPUs for emulator, I/O and vhost threads.
+
+    :param spec: the option ``emulator_cpus``
+    :raises InvalidConfiguration: when the option contradicts the host
+    """
+    if not spec:
+        return host.spare
+    try:
+        ids = frozenset(hardware.parse_cpu_spec(spec))
+    except Exception as error:
+        raise _invalid(spec, 'it is not a list of CPUs; write it like 0,32'
+                       ) from error
+    for rule in _broken(ids, host):
+        raise _invalid(spec, rule)
+    return ids
+
+
+def _broken(ids: frozenset[int], host: HostCPUs) -> Iterator[str]:
+    """Yields the rules that the pCPUs of the option do not keep."""
+    if not ids:
+        yield 'it names no CPU; name one or remove the option'
+    if offline := ids.difference(host.online):
+        yield f'the CPUs {_list(offline)} are not online'
+    if reserved := ids.intersection(host.reserved):
+        yield (f'reservations may use the CPUs {_list(reserved)}; leave them '
+               f'out of emulator_cpus, or out of rt_cpus')
+    if dedicated := ids.intersection(host.dedicated):
+        yield (f'Nova dedicates the CPUs {_list(dedicated)} to servers '
+               f'([compute] cpu_dedicated_set); leave them out of '
+               f'emulator_cpus')
+
+
+def _list(ids: Collection[int]) -> str:
+    return cpulist.format_ids(sorted(ids))
+
+
+def _invalid(spec: str, rule: str) -> exception.InvalidConfiguration:
+    return exception.InvalidConfiguration(
+        option=_OPTION, value=spec, rule=rule)
