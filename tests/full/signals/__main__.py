@@ -17,22 +17,9 @@ import pathlib
 import sys
 import tempfile
 
-from tests.full.signals import datagrams
-from tests.full.signals import programs
+from tests.full.signals import catalogue
 from tests.full.signals import stage as signals_stage
-from tests.full.signals import stores
 from tests.full.signals import web
-
-_TABLE = pathlib.Path(__file__).parents[3] / 'doc/source/admin/signals.csv'
-#: The parts of the suite, and the packages that they need.
-PARTS = {
-    'web': (web.rows, [
-        'nginx-light', 'apache2-bin', 'haproxy', 'nghttp2-client']),
-    'stores': (stores.rows, ['redis-server', 'memcached', 'postgresql-15']),
-    'programs': (programs.rows, [
-        'nginx-light', 'liburing-dev', 'python3-grpcio']),
-    'datagrams': (datagrams.rows, [
-        'dnsmasq-base', 'dnsperf', 'sip-tester'])}
 
 
 def main() -> int:
@@ -41,16 +28,17 @@ def main() -> int:
     parser.add_argument('--write', action='store_true')
     parser.add_argument('--count', type=int, default=2_000, metavar='N')
     parser.add_argument('names', nargs='*', metavar='NAME',
-                        help=f'some of {", ".join(PARTS)}')
+                        choices=[[], *catalogue.SERVERS],
+                        help=f'some of {", ".join(catalogue.SERVERS)}')
     args = parser.parse_args()
-    names = args.names or [*PARTS]
-    wanted = sorted({each for name in names for each in PARTS[name][1]})
+    names = [name for name in args.names or catalogue.SERVERS
+             if not catalogue.SERVERS[name].missing]
     lines, wrong = [], 0
     with tempfile.TemporaryDirectory() as folder, signals_stage.stage(
-            pathlib.Path(folder), wanted) as stage:
+            pathlib.Path(folder), catalogue.packages(names)) as stage:
         web.prepare(stage)
         for name in names:
-            for row in PARTS[name][0](stage, args.count):
+            for row in catalogue.SERVERS[name].rows(stage, args.count):
                 print(f'{row.verdict:8} {row.name}, {row.traffic}: truth '
                       f'{row.truth}; told {row.told}', *row.differences()
                       if row.verdict == 'wrong' else (), flush=True)
@@ -58,7 +46,7 @@ def main() -> int:
                 lines.append((row.name, row.traffic, str(row.truth),
                               row.told, row.verdict))
     if args.write:
-        with _TABLE.open('w', newline='') as file:
+        with catalogue.TABLE.open('w', newline='') as file:
             csv.writer(file, lineterminator='\n').writerows(
                 [('Server', 'Traffic', 'Truth', 'Told', 'Verdict'), *lines])
     print(f'{len(lines)} lines, {wrong} wrong without a word')

@@ -24,7 +24,7 @@ import time
 from rt_monitor import exposition
 from rt_monitor import metrics
 from rt_monitor import snapshot
-from tests.full.signals import __main__ as signals_main
+from tests.full.signals import catalogue
 from tests.full.signals import compare
 from tests.full.signals import sick
 from tests.full.signals import stage as signals_stage
@@ -32,7 +32,9 @@ from tests.full.signals import web
 
 _RULES = (pathlib.Path(__file__).parents[3]
           / 'etc/grafana/nova-rt-alerts.yaml')
-_PARTS = ('web', 'stores', 'programs')
+#: Servers over TCP that this machine can run.
+_NAMES = [name for name, server in catalogue.SERVERS.items()
+          if server.is_tcp and not server.missing]
 #: Prometheus reads each 15 s, and the alerts need up to 15 minutes.
 _STEP_S, _STEPS = 15, 120
 _TARGET = 'job="hosts",instance="host:9760"'
@@ -158,18 +160,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--count', type=int, default=1_000, metavar='N')
     parser.add_argument('names', nargs='*', metavar='NAME',
-                        help=f'some of {", ".join(_PARTS)}')
+                        help=f'some of {", ".join(_NAMES)}')
     args = parser.parse_args()
-    wanted = sorted({'prometheus', *(
-        each for name in _PARTS for each in signals_main.PARTS[name][1])})
+    names = args.names or _NAMES
+    wanted = [*catalogue.packages(names), 'prometheus']
     with tempfile.TemporaryDirectory() as folder, signals_stage.stage(
             pathlib.Path(folder), wanted) as plain, sick.reserved(plain):
         stage = ReservedStage(**{
             field.name: getattr(plain, field.name)
             for field in dataclasses.fields(plain)})
         web.prepare(stage)
-        for name in args.names or _PARTS:
-            for row in signals_main.PARTS[name][0](stage, args.count):
+        for name in names:
+            for row in catalogue.SERVERS[name].rows(stage, args.count):
                 print(f'{row.verdict:8} {row.name}, {row.traffic}',
                       flush=True)
         cases = [*stage.cases, *(

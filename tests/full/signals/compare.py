@@ -156,6 +156,16 @@ class Counted:
             sent_bytes=self.found.sent_bytes)
 
     @property
+    def is_unclear(self) -> bool:
+        """Whether the monitor says that it cannot tell: it always can."""
+        return False
+
+    @property
+    def has_right_counts(self) -> bool:
+        """Whether all that is told is true: there are no times."""
+        return not self.differences()
+
+    @property
     def verdict(self) -> str:
         return 'wrong' if self.differences() else 'right'
 

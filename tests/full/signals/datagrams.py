@@ -25,25 +25,33 @@ _SIZES = re.compile(r'request (\d+), response (\d+)')
 _AGAIN = 'Retrans'
 
 
-def rows(stage: signals_stage.Stage, count: int) -> Iterator[compare.Counted]:
-    """Yields a line for each protocol."""
-    with taps.namespace() as inside, contextlib.closing(
-            taps.Watched()) as watched:
-        with _server(stage, inside, _DNS, 'dnsmasq', '--no-daemon',
-                     '--no-resolv', '--no-hosts', '--conf-file=/dev/null',
-                     '--address=/x.example/192.0.2.1', '--user=root',
-                     '--port', str(_DNS), '--listen-address', str(taps.THERE),
-                     '--bind-interfaces'):
-            before = _datagrams(watched)
-            truth = _ask(stage, count)
-            yield compare.Counted('dnsmasq', 'DNS over UDP', truth,
-                                  _datagrams(watched).since(before))
-        with _server(stage, inside, _SIP, 'sipp', '-sn', 'uas', '-i',
-                     str(taps.THERE), '-p', str(_SIP), '-nostdin'):
-            before = _datagrams(watched)
-            truth = _call(stage, count // 10)
-            yield compare.Counted('sipp', 'SIP over UDP', truth,
-                                  _datagrams(watched).since(before))
+def of_dnsmasq(stage: signals_stage.Stage, count: int
+               ) -> Iterator[compare.Counted]:
+    """Yields a line."""
+    with (taps.namespace() as inside,
+          contextlib.closing(taps.Watched()) as watched,
+          _server(stage, inside, _DNS, 'dnsmasq', '--no-daemon',
+                  '--no-resolv', '--no-hosts', '--conf-file=/dev/null',
+                  '--address=/x.example/192.0.2.1', '--user=root',
+                  '--port', str(_DNS), '--listen-address', str(taps.THERE),
+                  '--bind-interfaces')):
+        before = _datagrams(watched)
+        truth = _ask(stage, count)
+        yield compare.Counted('dnsmasq', 'DNS over UDP', truth,
+                              _datagrams(watched).since(before))
+
+
+def of_sipp(stage: signals_stage.Stage, count: int
+            ) -> Iterator[compare.Counted]:
+    """Yields a line."""
+    with (taps.namespace() as inside,
+          contextlib.closing(taps.Watched()) as watched,
+          _server(stage, inside, _SIP, 'sipp', '-sn', 'uas', '-i',
+                  str(taps.THERE), '-p', str(_SIP), '-nostdin')):
+        before = _datagrams(watched)
+        truth = _call(stage, count // 10)
+        yield compare.Counted('sipp', 'SIP over UDP', truth,
+                              _datagrams(watched).since(before))
 
 
 def _datagrams(watched: taps.Watched) -> tap.Datagrams:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import contextlib
 import os
 import pathlib
-import shutil
 import subprocess
 
 from tests.full.signals import compare
@@ -102,8 +101,9 @@ def _go(stage: signals_stage.Stage) -> str:
     return str(stage.folder / 'server')
 
 
-def rows(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
-    """Yields a line for each server that this machine can run."""
+def of_python(stage: signals_stage.Stage, count: int
+              ) -> Iterator[compare.Row]:
+    """Yields a line for each server of the standard library."""
     python = [('Python', 'http.server, a header and a body', _PYTHON),
               ('Python', 'asyncio streams', _ASYNCIO)]
     for number, (name, what, source) in enumerate(python):
@@ -116,20 +116,20 @@ def rows(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
     with _running(stage, 'python3', path, '{port}') as port:
         yield stage.watched('Python', 'server-sent events',
                             lambda: stage.each(port, [web.GET], 3))
-    if shutil.which('node'):
-        path = stage.file('server.js', _NODE)
-        with _running(stage, 'node', path, '{port}') as port:
-            size = stage.answer_to(port, web.GET)
-            yield stage.watched('node', 'http', lambda: stage.generate(
-                port, web.GET, size, count))
-    if shutil.which('go'):
-        yield from _of_go(stage, count)
-    yield from _of_io_uring(stage, count)
-    yield from _of_grpc(stage, count)
 
 
-def _of_io_uring(stage: signals_stage.Stage, count: int
-                 ) -> Iterator[compare.Row]:
+def of_node(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
+    """Yields a line."""
+    path = stage.file('server.js', _NODE)
+    with _running(stage, 'node', path, '{port}') as port:
+        size = stage.answer_to(port, web.GET)
+        yield stage.watched('node', 'http', lambda: stage.generate(
+            port, web.GET, size, count))
+
+
+def of_io_uring(stage: signals_stage.Stage, count: int
+                ) -> Iterator[compare.Row]:
+    """Yields a line."""
     source = pathlib.Path(__file__).with_name('uring.c')
     program = str(stage.folder / 'uring')
     library = pathlib.Path(stage.packages.path('liburing.a'))
@@ -141,7 +141,8 @@ def _of_io_uring(stage: signals_stage.Stage, count: int
                 port, b'ask\r\n', _ANSWER, count))
 
 
-def _of_grpc(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
+def of_grpc(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
+    """Yields a line."""
     modules = stage.packages.path('dist-packages')
     # The package is for the Python of Debian.
     python = ('env', f'PYTHONPATH={modules}', '/usr/bin/python3')
@@ -154,7 +155,8 @@ def _of_grpc(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
                                 str(count // 4)))))
 
 
-def _of_go(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
+def of_go(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
+    """Yields a line for a server and for a proxy."""
     program = _go(stage)
     with _running(stage, program, 'http', '{port}') as port:
         size = stage.answer_to(port, web.GET)

@@ -59,7 +59,8 @@ def _postgres(stage: signals_stage.Stage) -> Iterator[int]:
         yield port
 
 
-def rows(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
+def of_redis(stage: signals_stage.Stage, count: int
+             ) -> Iterator[compare.Row]:
     """Yields a line for each kind of traffic."""
     port = signals_stage.free_port()
     with stage.serving(port, stage.packages.path('redis-server'), '--port',
@@ -72,6 +73,11 @@ def rows(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
         yield stage.watched(
             'redis', 'GET, 16 before the first answer',
             lambda: _at_once(stage, port, size, count))
+
+
+def of_memcached(stage: signals_stage.Stage, count: int
+                 ) -> Iterator[compare.Row]:
+    """Yields a line."""
     port = signals_stage.free_port()
     with stage.serving(port, stage.packages.path('memcached'), '-u', 'nobody',
                        '-l', '127.0.0.1', '-p', str(port)):
@@ -80,6 +86,11 @@ def rows(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
         size = stage.answer_to(port, get)
         yield stage.watched('memcached', 'get', lambda: stage.generate(
             port, get, size, count))
+
+
+def of_postgres(stage: signals_stage.Stage, count: int
+                ) -> Iterator[compare.Row]:
+    """Yields a line for each kind of query."""
     with _postgres(stage) as port:
         program = stage.file('postgres.py', _POSTGRES)
 

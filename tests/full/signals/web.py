@@ -108,14 +108,15 @@ def _haproxy(stage: signals_stage.Stage, behind: int, mode: str,
         yield port
 
 
-def rows(stage: signals_stage.Stage, count: int) -> Iterator[compare.Row]:
+def of_nginx(stage: signals_stage.Stage, count: int
+             ) -> Iterator[compare.Row]:
     """Yields a line for each kind of traffic."""
-    yield from _of_nginx(stage, count)
-    yield from _of_others(stage, count)
+    yield from _in_clear_text(stage, count)
+    yield from _encrypted(stage, count)
 
 
-def _of_nginx(stage: signals_stage.Stage, count: int
-              ) -> Iterator[compare.Row]:
+def _in_clear_text(stage: signals_stage.Stage, count: int
+                   ) -> Iterator[compare.Row]:
     with nginx(stage) as port:
         size = stage.answer_to(port, GET)
         yield stage.watched('nginx', 'HTTP/1.1, keep-alive',
@@ -140,6 +141,11 @@ def _of_nginx(stage: signals_stage.Stage, count: int
                             lambda: stage.generate(port, GET, size, count))
         yield stage.watched('nginx', 'listen deferred, a connection each',
                             lambda: stage.each(port, [CLOSE], count // 4))
+
+
+def _encrypted(stage: signals_stage.Stage, count: int
+               ) -> Iterator[compare.Row]:
+    """Yields the lines of TLS and of HTTP/2."""
     with nginx(stage, 'ssl') as port:
         yield stage.watched('nginx', 'TLS, a connection each',
                             lambda: _tls(stage, port, count // 20))
@@ -167,8 +173,9 @@ def _tls(stage: signals_stage.Stage, port: int, count: int) -> compare.Truth:
     return compare.Truth(count)
 
 
-def _of_others(stage: signals_stage.Stage, count: int
-               ) -> Iterator[compare.Row]:
+def of_apache(stage: signals_stage.Stage, count: int
+              ) -> Iterator[compare.Row]:
+    """Yields a line for each kind of traffic."""
     with _apache(stage) as port:
         size = stage.answer_to(port, GET)
         yield stage.watched(
@@ -177,6 +184,11 @@ def _of_others(stage: signals_stage.Stage, count: int
         yield stage.watched(
             'Apache', 'HTTP/1.0, a connection each (deferred by default)',
             lambda: stage.each(port, [CLOSE], count // 4))
+
+
+def of_haproxy(stage: signals_stage.Stage, count: int
+               ) -> Iterator[compare.Row]:
+    """Yields a line for each mode."""
     with nginx(stage, group='middle') as behind:
         with _haproxy(stage, behind, 'http') as port:
             size = stage.answer_to(port, GET)
