@@ -66,12 +66,30 @@ class Kernel(rt_max.Kernel):
         own = rt_max.after(group, changed, new)
         if own.runtimes[0] == MAX:
             return
-        below = list(rt_max.nearest(group, changed, new))
+        below = [child for child in rt_max.each_below(group)
+                 if rt_max.after(child, changed, new).runtimes[0] != MAX
+                 and self._context_above(child, changed, new) is group]
         for cpu in range(self.columns):
             total = sum(share(*_on(child, cpu, changed, new))
                         for child in below)
             if total > share(own.runtimes[cpu], own.periods[cpu]):
                 raise numbers.refusal(errno.EINVAL, path)
+
+    def _context_above(self, child: Group, changed: Group,
+                       new: Budget) -> Group:
+        """Returns the context that the kernel sees above a group.
+
+        While a group is being written, the kernel corrects the context of
+        its children, and not that of groups further down.
+        """
+        parent = child.parent
+        assert parent is not None
+        if parent is changed and new.runtimes[0] != MAX:
+            return parent
+        if parent is changed and rt_max.is_configured(parent):
+            assert parent.parent is not None
+            return self.context(parent.parent)
+        return self.context(parent)
 
     def admit_cpus(self, group: Group, path: str) -> None:
         """Refuses while numbers are in the group or below; 0 is a number.

@@ -10,7 +10,7 @@ switched off, cpusets change and servers stay where they are: what a group
 holds is read from its servers.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 import contextlib
 import posixpath
 import re
@@ -20,6 +20,7 @@ from nova_rt.machine.kernel import base
 from nova_rt.machine.kernel import journal as rt_journal
 from nova_rt.machine.kernel import rt_max
 from nova_rt.machine.kernel import survey
+from nova_rt.machine.kernel import tree
 from nova_rt.rules import cpulist
 
 LOCAL = 'cpu.rt.max.effective.local'
@@ -111,12 +112,42 @@ class RtMaxCpuset(rt_max.RtMax):
 
     def _settle(self, journal: rt_journal.Journal, paths: Iterable[str]
                 ) -> None:
+        tops = [path for path in paths if self._is_top(path)]
+        for path in tops:
+            with contextlib.suppress(FileNotFoundError):
+                self._bridge(journal, path)
         super()._settle(journal, paths)
-        for path in filter(self._is_top, paths):
+        for path in tops:
             file = rt_max.Max(self._fs, path)
             if file.get().runtime_us and (
                     self._pinned(path) - self._servers(path)):
                 file.set(file.get())  # A CPU is online again.
+
+    def _bridge(self, journal: rt_journal.Journal, path: str) -> None:
+        """Gives numbers to a group of all guests that somebody set to max.
+
+        While the kernel checks this write, it counts budgets for the group
+        only if they are directly below, and otherwise for the root group, a
+        second time.  So the groups in between have numbers meanwhile.  See
+        __tg_compute_children_runtime() of the branch.
+        """
+        if rt_max.Max(self._fs, path).get() != rt_max.INHERITED:
+            return
+        between = list(self._between(path))
+        for group in [*between, path] if between else ():
+            journal.set(rt_max.Max(self._fs, group), rt_max.Value(
+                max(self._total(self._below(group))), tree.PARENT_PERIOD_US))
+        for group in reversed(between):
+            self._clear(journal, group)
+
+    def _between(self, path: str) -> Iterator[str]:
+        """Yields groups of max above groups with numbers, deepest first."""
+        for child in self._fs.children(path):
+            with contextlib.suppress(FileNotFoundError):
+                if rt_max.Max(self._fs, child).get() == rt_max.INHERITED and (
+                        any(self._configured(child))):
+                    yield from self._between(child)
+                    yield child
 
     def _limits(self) -> base.Lanes:
         # A CPU that is offline has no servers, and no claim uses it.

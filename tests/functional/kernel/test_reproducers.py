@@ -68,6 +68,7 @@ class ReproducersTest(unittest.TestCase):
     def test_by_cpuset(self, options: dict[str, bool]) -> None:
         for name, status, words in (
                 ('sums', 0, 'as it should be'),
+                ('between', 1, 'defect: numbers are refused: the budget'),
                 ('frozen', 1, 'defect: no cpuset can be changed'),
                 ('toggled', 1, 'defect: the controller is off')):
             with self.subTest(name):
@@ -81,7 +82,7 @@ class ReproducersTest(unittest.TestCase):
             self.reproduce('sums', Published()))
 
     def test_without_cpusets(self) -> None:
-        for name in ('sums', 'toggled'):
+        for name in ('sums', 'toggled', 'between'):
             self.assertEqual(
                 (2, 'cannot be tried: groups have no cpu.rt.max by cpuset\n'),
                 self.reproduce(name, rt_max.Kernel()))

@@ -30,7 +30,7 @@ begin() {
 }
 
 end() {
-    for group in "$top"/*/ "$top"; do
+    for group in "$top"/*/*/ "$top"/*/ "$top"; do
         put "$group/cpu.rt.max" 'max 0'
         rmdir "$group" 2> /dev/null
     done

@@ -316,6 +316,31 @@ class EveryCpuTest(CpusetTest):
             self.reserve('/machine/lxc-x', 2, runtime=100)
 
 
+class NumbersTakenAwayTest(base.KernelTest):
+    """Somebody writes "max 0" to the group of all guests."""
+
+    kind = 'F5'
+
+    def heal(self, leaf: str) -> None:
+        top = f'/{leaf.split("/")[1]}'
+        self.interface.settle(top)
+        base.mkdirs(self.kernel, leaf)
+        self.interface.reserve({leaf: base.budget(60_000, 100_000,
+                                                  0, 1, 2, 3)})
+        before = self.kernel.budgets()
+        self.kernel.write(f'{base.mount(self.kernel)}{top}/cpu.rt.max',
+                          'max 0')
+        self.interface.settle(top)
+        self.assertEqual(before, self.kernel.budgets())
+
+    def test_plain(self) -> None:
+        self.heal(base.LEAF)
+
+    def test_with_groups_in_between(self) -> None:
+        """The kernel counts the guest beside the group until it is above."""
+        self.heal(base.DEEP)
+
+
 class Figure5Test(testscenarios.WithScenarios, base.KernelTest):
     """Figure 5 of the paper: its containers are on more than one CPU."""
 
