@@ -160,7 +160,7 @@ class Sequence:
         if pid in host.claims:
             kinds.append(self._halve)
         if isinstance(host.kernel, rt_max_cpuset.Kernel):
-            kinds += [self._switch_off, self._take_offline]
+            kinds += [self._switch_off, self._take_offline, self._free_all]
         self.chosen.choice(kinds)(pid)
         host.reconcile()
 
@@ -184,6 +184,13 @@ class Sequence:
         with contextlib.suppress(OSError):
             kernel.write(f'{base.mount(kernel)}/machine/'
                          f'cgroup.subtree_control', '-cpuset')
+
+    def _free_all(self, pid):
+        """Somebody takes the numbers of the group of all guests."""
+        kernel = self.host.kernel
+        # The kernel refuses this while real-time tasks count on the numbers.
+        with contextlib.suppress(OSError):
+            kernel.write(f'{base.mount(kernel)}/machine/cpu.rt.max', 'max 0')
 
     def _take_offline(self, pid):
         """Somebody writes the same numbers while a CPU is away."""
