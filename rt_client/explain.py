@@ -55,8 +55,9 @@ class Explain(base.Lister):
             {}, hostmap.TRAIT)
         for host in hosts:
             wrong = list(_refusals(host, wish, having))
+            unknown = [rt_wish.CELLS] * wish.has_topology
             yield (host.name, 'no' if wrong else 'yes',
-                   columns.Lines(wrong))
+                   columns.Lines(wrong or unknown))
 
 
 def _refusals(host: rt_cloud.Host, wish: rt_wish.Wish,

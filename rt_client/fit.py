@@ -102,4 +102,7 @@ def how_many(host: rt_cloud.Host, wish: rt_wish.Wish,
         if has is not None:
             limits[name] = (has['capacity'] - has['used']) // amount
     name, least = min(limits.items(), key=lambda each: each[1])
-    return least, f'Placement has no more {name}' if name else _MORE
+    reason = f'Placement has no more {name}' if name else _MORE
+    if least and wish.has_topology:
+        reason = f'{reason}; {rt_wish.CELLS}'
+    return least, reason

@@ -12,8 +12,13 @@ from nova_rt.rules import mask
 from nova_rt.rules import reservation
 from nova_rt.rules import room
 from nova_rt.rules import smt
+from nova_rt.rules import topology
 
+#: What the answers do not count, for a server with a NUMA topology.
+CELLS = ('NUMA cells, huge pages and devices are not counted here, so that '
+         'fewer servers may fit')
 _LACKS = {
+    hostmap.NUMA: 'the host takes no flavor with NUMA cells or a page size',
     hostmap.MASK: f'the host takes no flavor with {reservation.MASK_KEY}',
     hostmap.CORE: f'the host takes no flavor with {reservation.SMT_KEY}=core'}
 
@@ -31,6 +36,11 @@ class Wish:
     reservation: reservation.Reservation
     others: Mapping[str, int] = dataclasses.field(default_factory=dict)
     needs: frozenset[str] = frozenset()
+
+    @property
+    def has_topology(self) -> bool:
+        """True for a server with a NUMA topology."""
+        return hostmap.NUMA in self.needs
 
     @property
     def reserved(self) -> dict[str, int]:
@@ -53,9 +63,12 @@ def of_flavor(specs: Mapping[str, Any], vcpus: int,
     :raises InvalidReservation: when the mask is bad, or what the flavor asks
         about siblings
     """
-    unreserved = mask.unreserved(specs, vcpus)
-    others = {'VCPU': vcpus, 'MEMORY_MB': ram_mb, 'DISK_GB': disk_gb}
+    unreserved = topology.dedicated(specs, vcpus).union(
+        mask.unreserved(specs, vcpus))
+    others = {**topology.placement_amounts(specs, vcpus),
+              'MEMORY_MB': ram_mb, 'DISK_GB': disk_gb}
     needs = {hostmap.MASK: bool(unreserved),
+             hostmap.NUMA: topology.is_wanted(specs),
              hostmap.CORE: smt.needs_core(specs)}
     return Wish(
         vcpus - len(unreserved), wanted,

@@ -41,7 +41,7 @@ def unreserved(extra_specs: Mapping[str, Any], vcpus: int
     if reservation.MASK_KEY not in extra_specs:
         return ()
     value = extra_specs[reservation.MASK_KEY]
-    named = _parse(value, vcpus)
+    named = named_by(value, vcpus)
     if not named:
         raise _error(value, 'it leaves no vCPU with the reservation', _ADVICE)
     if len(named) == vcpus:
@@ -51,13 +51,18 @@ def unreserved(extra_specs: Mapping[str, Any], vcpus: int
     return tuple(vcpu for vcpu in range(vcpus) if vcpu not in named)
 
 
-def _parse(value: Any, vcpus: int) -> set[int]:
+def named_by(value: Any, vcpus: int, key: str = reservation.MASK_KEY
+             ) -> set[int]:
     """Returns the vCPUs that a mask names.
 
     A mask that begins with "^" names all vCPUs that it does not exclude.
+
+    :param key: the key of the mask in the flavor
+    :raises InvalidReservation: when the mask is not of the grammar, or names
+        a vCPU that the flavor does not have
     """
     if not isinstance(value, str) or not re.fullmatch(PATTERN, value):
-        raise _error(value, 'it is not a list of vCPUs', _ADVICE)
+        raise _error(value, 'it is not a list of vCPUs', _ADVICE, key)
     named = set(range(vcpus)) if value.startswith('^') else set()
     excluded: set[int] = set()
     for element in value.split(','):
@@ -66,18 +71,18 @@ def _parse(value: Any, vcpus: int) -> set[int]:
         first, last = int(match[2]), int(match[3] or match[2])
         if first > last:
             raise _error(value, f'the range {element} ends before it begins',
-                         _ADVICE)
+                         _ADVICE, key)
         if last >= vcpus:
             raise _error(
                 value, f'the flavor has no vCPU {last}: its vCPUs are '
-                f'{cpulist.format_ids(range(vcpus))}', 'name only vCPUs of '
-                                                       'the flavor')
+                f'{cpulist.format_ids(range(vcpus))}',
+                'name only vCPUs of the flavor', key)
         (excluded if match[1] else named).update(range(first, last + 1))
     return named - excluded
 
 
-def _error(value: Any, rule: str, advice: str
-           ) -> exception.InvalidReservation:
+def _error(value: Any, rule: str, advice: str,
+           key: str = reservation.MASK_KEY) -> exception.InvalidReservation:
     return exception.InvalidReservation(
-        source=reservation.FLAVOR, key=reservation.MASK_KEY,
+        source=reservation.FLAVOR, key=key,
         value=repr(value)[:80], rule=rule, advice=advice)

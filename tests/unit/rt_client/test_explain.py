@@ -14,7 +14,8 @@ QUESTIONS = ('VCPU%3A2', 'MEMORY_MB%3A64', 'DISK_GB%3A1',
 
 class ExplainTest(base.TestCase):
 
-    hosts = (base.host('a', [0, 0, 0]), base.host('b', [900_000, 0]),
+    hosts = (base.host('a', [0, 0, 0], takes=frozenset(('numa',))),
+             base.host('b', [900_000, 0]),
              base.host('c', [], reason='the kernel has no interface'))
 
     def setUp(self):
@@ -98,3 +99,13 @@ class ExplainTest(base.TestCase):
         self.server(runtime_us='5')
         self.assertIn("Invalid flavor extra spec hw:cpu.rt_runtime_us=5",
                       self.explain()[0][2])
+
+    def test_a_topology(self):
+        server = self.compute.answers['/servers/u'][1]['server']
+        server['flavor']['extra_specs']['hw:mem_page_size'] = 'large'
+        self.assertEqual([
+            ['a', 'yes', 'NUMA cells, huge pages and devices are not counted '
+             'here, so that fewer servers may fit'],
+            ['b', 'no', 'the host takes no flavor with NUMA cells or a page '
+             'size\nfewer than 2 pCPUs have room; the emptiest has 0.950 '
+             'free']], self.explain()[1:3])

@@ -103,6 +103,17 @@ class FitTest(base.TestCase):
              'the host takes no flavor with hw:cpu.rt_mask'],
             self.rows(fit.Fit, '--flavor', 'f')[0])
 
+    def test_a_flavor_with_a_topology(self):
+        self.flavor(runtime_us='40000', period_us='100000')
+        specs = self.compute.named['f'].extra_specs
+        for key, value in (('hw:numa_nodes', '1'),
+                           ('hw:mem_page_size', 'large')):
+            specs[key] = value
+            self.assertEqual(
+                ['a', '0', 'the host takes no flavor with NUMA cells or a '
+                 'page size'], self.rows(fit.Fit, '--flavor', 'f')[0])
+            del specs[key]
+
     def test_bad_flavors(self):
         for specs, sentence in (
                 ({}, 'Flavor f has no reservation; give --share.'),
@@ -129,3 +140,43 @@ class FitTest(base.TestCase):
             with self.assertRaises(exceptions.CommandError) as found:
                 self.rows(fit.Fit, *words)
             self.assertIn(sentence, str(found.exception))
+
+
+class TopologyTest(base.TestCase):
+    """A host that takes all flavors has room for three vCPUs of 0.4 each."""
+
+    hosts = (base.host('a', [0, 300_000, 900_000],
+                       takes=frozenset(('mask', 'numa'))),)
+
+    def fit(self, summary, **specs):
+        self.placement.answers['/allocation_candidates'] = (
+            200, {'provider_summaries': {'uuid-of-a': summary}})
+        self.compute.named['f'] = types.SimpleNamespace(
+            name='f', vcpus=2, ram=64, disk=1, ephemeral=0, extra_specs={
+                'hw:cpu.rt_runtime_us': '40000',
+                'hw:cpu.rt_period_us': '100000', **{
+                    f'hw:{key}': value for key, value in specs.items()}})
+        return self.rows(fit.Fit, '--flavor', 'f')
+
+    def test_the_answer_says_what_it_does_not_count(self):
+        self.assertEqual(
+            [['a', '1', 'the pCPUs have no more room; NUMA cells, huge pages '
+              'and devices are not counted here, so that fewer servers may '
+              'fit']], self.fit(room(), numa_nodes='1'))
+
+    def test_mixed(self):
+        """The reservation is for one vCPU; the other one has a pCPU."""
+        mixed = {'cpu_policy': 'mixed', 'cpu_dedicated_mask': '^1'}
+        self.assertEqual(['a', '3'], self.fit(room(), **mixed)[0][:2])
+        self.assertIn('VCPU%3A1%2CPCPU%3A1%2C', self.placement.asked[-1])
+        self.assertIn('CUSTOM_RT_SHARE%3A400000', self.placement.asked[-1])
+        few = room(PCPU={'capacity': 4, 'used': 0})
+        isolated = mixed | {'emulator_threads_policy': 'isolate'}
+        row, = self.fit(few, **isolated)
+        self.assertEqual(['a', '2'], row[:2])
+        self.assertIn('Placement has no more PCPU; NUMA cells', row[2])
+
+    def test_a_bad_mask(self):
+        with self.assertRaises(exceptions.CommandError) as found:
+            self.fit(room(), cpu_policy='mixed', cpu_dedicated_mask='9')
+        self.assertIn("hw:cpu_dedicated_mask='9'", str(found.exception))
