@@ -2,6 +2,7 @@
 
 """The base of the commands: their cloud, and the names of columns."""
 
+import argparse
 from typing import Any
 
 from osc_lib.command import command
@@ -33,6 +34,15 @@ class Lister(Command, command.Lister):
 
 class ShowOne(Command, command.ShowOne):
     """A command that shows one thing."""
+
+
+def add_share(parser: argparse.ArgumentParser, required: bool) -> None:
+    """Adds the options that :func:`of_share` takes."""
+    parser.add_argument('--share', metavar='<share>', required=required,
+                        help='Share of a pCPU of each vCPU, as in 0.4')
+    parser.add_argument(
+        '--period-us', metavar='<us>', type=int, default=100_000,
+        help='Period of the reservation (default: %(default)s)')
 
 
 def reserved_by(flavor: Any) -> reservation.Reservation | None:

@@ -25,13 +25,9 @@ class Fit(base.Lister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument('--share', metavar='<share>',
-                            help='Share of a pCPU of each vCPU, as in 0.4')
+        base.add_share(parser, required=False)
         parser.add_argument('--vcpus', metavar='<n>', type=int,
                             help='vCPUs of the server (default: 1)')
-        parser.add_argument(
-            '--period-us', metavar='<us>', type=int, default=100_000,
-            help='Period of the reservation (default: %(default)s)')
         parser.add_argument(
             '--flavor', metavar='<flavor>',
             help='Take what --share and --vcpus do not give from this flavor, '

@@ -20,11 +20,7 @@ class CreateFlavor(base.ShowOne):
         parser = super().get_parser(prog_name)
         parser.add_argument('name', metavar='<name>',
                             help='Name of the new flavor')
-        parser.add_argument('--share', metavar='<share>', required=True,
-                            help='Share of a pCPU of each vCPU, as in 0.4')
-        parser.add_argument(
-            '--period-us', metavar='<us>', type=int, default=100_000,
-            help='Period of the reservation (default: %(default)s)')
+        base.add_share(parser, required=True)
         parser.add_argument('--vcpus', metavar='<n>', type=int, default=1,
                             help='vCPUs (default: %(default)s)')
         parser.add_argument('--ram', metavar='<MB>', type=int, default=512,
@@ -34,7 +30,8 @@ class CreateFlavor(base.ShowOne):
         parser.add_argument(
             '--unified-limits', action='store_true',
             help='Name the amounts of ' + ' and '.join(hostmap.CLASSES)
-            + ' in the flavor, so that unified limits of Nova count them')
+            + ' in the flavor, for unified limits of a nova-api without the '
+              'middleware of nova-rt')
         parser.add_argument('--private', action='store_true',
                             help='Hide the flavor from other projects')
         return parser
