@@ -2,8 +2,9 @@
 
 """Builds the package, and the eBPF programs of the monitor.
 
-Without clang there is no wheel: one without the programs would have the name
-of one with them.  NOVA_RT_WITHOUT_BPF=1 says that this is meant.
+Without clang the build fails, because a wheel without the programs would have
+the same name as a wheel with the programs.  NOVA_RT_WITHOUT_BPF=1 builds a
+wheel without the programs on purpose.
 """
 
 import os
@@ -41,7 +42,7 @@ class BuildPrograms(build_py.build_py):
 
 
 class Distribution(setuptools.Distribution):
-    """Names that command, because pbr would replace ``cmdclass``."""
+    """Names the build command, because pbr would replace ``cmdclass``."""
 
     def get_command_class(self, command):
         if command == 'build_py':

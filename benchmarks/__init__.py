@@ -2,8 +2,9 @@
 
 """The benchmarks measure costs; see doc/source/admin/cost.rst.
 
-Each is a script, such as ``benchmarks/filter.py``, and a module, such as
-``python -m benchmarks.filter``.  Modules also import others by bare names.
+Each benchmark can be run as a script, such as ``benchmarks/filter.py``, and as
+a module, such as ``python -m benchmarks.filter``.  Therefore the modules
+import each other by names without a package.
 """
 
 import pathlib

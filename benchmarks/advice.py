@@ -4,11 +4,11 @@
 
 usage: .venv/bin/python -m benchmarks.advice [servers] [seed]
 
-The simulator runs each server for 10,000 requests, and the advice is made from
-what the monitor would have seen.  Of 20 servers, 19 must meet their targets
-with the advised runtime, which may be 10 % above the smallest runtime that
-meets the target with the same period.  Exits with 1 if a requirement is
-missed.
+The simulator runs each server for 10,000 requests.  The advice is made from
+the values that the monitor would have measured.  Of 20 servers, 19 must meet
+their targets with the advised runtime, which may be 10 % above the smallest
+runtime that meets the target with the same period.  Exits with 1 if a
+requirement is missed.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests advice for live servers: each must meet its target with it.
+"""Tests whether live servers meet their targets with the advice.
 
 usage: .venv/bin/python -m benchmarks.advice_live [servers] [seed]
 
@@ -8,10 +8,10 @@ Each server has three quarters of a CPU at first and answers requests that come
 at random times over TCP, each with work of random length.  The advice is made
 from what the monitor sees, as by ``nova-rt advise``.  Then the server gets the
 advised reservation, beside an ordinary busy task and a busy group with a
-reservation on the same CPU.  The percentile by the clock of the client, from
-when each request was due, must be within the target for 19 of 20 servers.
-Needs root, and kernel budgets for nine tenths of a CPU; exits with 1 if the
-requirement is missed.
+reservation on the same CPU.  For 19 of 20 servers, the percentile must be
+within the target.  The client measures from the time at which each request was
+due.  Needs root, and kernel budgets for nine tenths of a CPU; exits with 1 if
+the requirement is missed.
 """
 
 import argparse
@@ -98,7 +98,7 @@ def questions(count: int, seed: int, kernel: rt_kernel.Kernel
 
 
 def ask(port: int, load: rt_load.Load, count: int, seed: int) -> list[float]:
-    """Sends requests at random times; returns us from due to answer."""
+    """Sends requests at random times; returns the response times in us."""
     os.sched_setaffinity(0, {_CLIENT})
     draw = random.Random(seed)  # noqa: S311
     free: list[socket.socket] = []

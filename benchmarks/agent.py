@@ -8,13 +8,14 @@ The service watches 200 groups with one process each, and is scraped every
 15 s.  The process has a name like QEMU's and has sent and answered requests
 over TCP, so that all its metrics exist.  The service, with the process that
 finds servers, may use 0.5 % of a CPU and 60 MB of resident memory.  The median
-of 20 more answers must be within 50 ms; the CPU time of the answers is shown
-too, because the rest is waiting for a CPU and for the reader.
+of 20 more answers must be within 50 ms; the output also has the CPU time of
+the answers, because in the remaining time the service waits for a CPU and for
+the reader.
 
-Then 10,000 servers come, use CPU time and a TCP connection, and go.  The
-memory of maps, the resident memory and the descriptors must then be as they
-were after the first tenth.  Needs root and cgroup v1; exits with 1 if a
-requirement is missed.
+Then 10,000 servers start, use CPU time and a TCP connection, and end.
+Afterwards the memory of maps, the resident memory and the descriptors must be
+the same as after the first tenth of these servers.  Needs root and cgroup v1;
+exits with 1 if a requirement is missed.
 """
 
 from collections.abc import Iterator
@@ -77,7 +78,7 @@ def _empty(group: pathlib.Path) -> None:
 
 
 def _serve(port: int) -> int:
-    """Starts the service, which takes our groups for those of libvirt."""
+    """Starts a service that treats our groups as groups of libvirt."""
     child = os.fork()
     if child:
         return child
@@ -190,7 +191,7 @@ def _live_in(group: pathlib.Path) -> int:
 
 
 def generation(monitor: monitor_snapshot.Monitor, names: list[str]) -> int:
-    """Lets servers come and go; returns how many were seen to answer."""
+    """Starts and ends servers; returns how many of them the service saw."""
     with stand_ins.groups(*names) as groups:
         monitor.watch(stand_ins.server(name, group)
                       for name, group in groups.items())
@@ -214,7 +215,7 @@ def map_bytes() -> int:
 
 
 def soak(count: int) -> bool:
-    """Lets many servers come and go; returns whether nothing leaks."""
+    """Starts and ends many servers; returns whether nothing leaks."""
     rows, answered = [], 0
     with stand_ins.monitor() as monitor:
         for first in range(0, count, AT_ONCE):

@@ -51,7 +51,7 @@ def host_cells() -> str:
 
 
 def stats(full_cells: int) -> dict[str, str]:
-    """Returns a map on which so many cells have no room."""
+    """Returns a map in which *full* cells have no room."""
     state = cpus.CpuBandwidth.empty(range(hosts.PCPUS), 950_000).fold([
         (range(full_cells * _HALF), _FULL)])
     return hostmap.to_stats(hostmap.HostMap(
@@ -59,7 +59,7 @@ def stats(full_cells: int) -> dict[str, str]:
 
 
 def request(cells: int) -> Any:
-    """Returns a request for a server with so many cells, 0 for none."""
+    """Returns a request for a server with this many cells; 0: none."""
     spec = hosts.request(reserved=True)
     if cells:
         spec.numa_topology = objects.InstanceNUMATopology(cells=[

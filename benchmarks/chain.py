@@ -4,13 +4,13 @@
 
 usage: .venv/bin/python -m benchmarks.chain [--busy N] [--data FILE]
 
-Three servers have a limit of CPU time each, and each asks the next one for
-every request.  At a third of their load the monitor predicts the rate at which
-the first of them saturates (Eq. 5), and estimates the rate beside the present
-neighbours.  Then the load is raised in steps until no more requests are
-answered.  The rate that is reached must be at least the rate that was served
-before, and at most 5 % above that of Eq. 5.  Needs root, cc and cgroup v1;
-exits with 1 if it is not.
+Each of three servers has a limit of CPU time, and sends a request to the next
+server for every request that it gets.  At a third of their load the monitor
+predicts the rate at which the first of them saturates (Eq.  5), and estimates
+the rate beside the present neighbours.  Then the load is raised in steps until
+no more requests are answered.  The rate that is reached must be at least the
+rate that was served before, and at most 5 % above that of Eq.  5. Needs root,
+cc and cgroup v1; exits with 1 if the rate is outside of these limits.
 """
 
 import argparse
@@ -91,7 +91,7 @@ def chain(groups: dict[str, pathlib.Path]) -> Iterator[int]:
 
 def ask(program: str, folder: str, port: int, rate_hz: float, seconds: float
         ) -> float:
-    """Sends requests at a rate; returns how many a second were answered."""
+    """Sends requests at a rate; returns the rate of answers."""
     count = int(rate_hz * seconds)
     begun = time.monotonic()
     subprocess.run([program, 'client', *map(str, (

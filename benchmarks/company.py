@@ -42,7 +42,7 @@ _SHORTEST_US = 10_000
 def questions(draw: random.Random, kernel: rt_kernel.Kernel, count: int
               ) -> list[tuple[planner.Question,
                               rt_reservation.Reservation]]:
-    """Yields random loads and targets that have an answer, and the answer."""
+    """Yields random loads, targets that can be met, and their plans."""
     answered: list[tuple[planner.Question,
                          rt_reservation.Reservation]] = []
     while len(answered) < count:
@@ -80,7 +80,7 @@ def neighbours(draw: random.Random, kernel: rt_kernel.Kernel,
 
 def met(draw: random.Random, question: planner.Question,
         one: rt_reservation.Reservation, count: int) -> tuple[bool, float]:
-    """Returns if the target holds beside neighbours, and how full the pCPU is.
+    """Returns whether the target is met, and how full the pCPU is.
 
     Half of the neighbours are busy, half have random requests.
     """
@@ -108,7 +108,7 @@ def met(draw: random.Random, question: planner.Question,
 
 
 def targets(count: int, requests: int) -> bool:
-    """Tests plans beside others that fill the pCPU."""
+    """Tests plans beside neighbours that fill the pCPU."""
     good = True
     for kernel in KERNELS:
         draw = random.Random(1)  # noqa: S311

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Mean and percentiles of a server alone, with confidence intervals.
+"""Estimates mean and percentiles of a lone server, with intervals.
 
 Each of several independent runs also simulates the fluid queue with the same
 requests.  The fluid queue is an M/M/1 queue whose true values are known
-(paper, Eq. (4)).  Where this queue was slow by chance, so was the server, and
-the difference is subtracted (control variate).
+(paper, Eq.  (4)).  If the queue was slow by chance, the server was slow for
+the same reason.  So the error of the queue is subtracted from the result
+(control variate).
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Compares the transactions of a server in a QEMU guest with its own notes.
+"""Compares the monitor with the notes of a server in a QEMU guest.
 
 usage: PYTHONPATH=tools .venv/bin/python -m benchmarks.guest KERNEL MODULES
 

@@ -4,9 +4,10 @@
 
 usage: .venv/bin/python -m benchmarks.http_cost [requests]
 
-The kernel itself measures each run of a program (kernel.bpf_stats_enabled,
-which is restored afterwards); about 57 ns of a run are the measurement.  The
-server is in a network namespace.  Needs root, ip and nsenter.
+The kernel itself measures each run of a program, and this measurement takes
+about 57 ns of each run.  The benchmark sets kernel.bpf_stats_enabled, and
+restores its value afterwards.  The server is in a network namespace.  Needs
+root, ip and nsenter.
 """
 
 from collections.abc import Iterator
@@ -51,7 +52,7 @@ def _measuring() -> Iterator[None]:
 
 
 def _ran_ns(source: paths.Paths | tap.Taps) -> int:
-    """Returns how long its two programs have run until now."""
+    """Returns how long the two programs have run until now."""
     total = 0
     for name in ('from_guest', 'to_guest'):
         program = ctypes.c_void_p(source.object._program(name))

@@ -10,10 +10,10 @@ Network functions arrive in random order at 20 hosts that take two or four of
 them.  The weigher's own code chooses; ties are broken at random.  If hosts
 take two, a matching of maximum weight is the optimum.
 
-The details are of the first seed.  The cost of a matrix that is 10 % wrong is
-of the runs of all seeds, with the 95 % interval of its mean, because the cost
-differs by more than a point from seed to seed.  Exits with 1 if a goal is
-missed.
+The details are from the first seed.  The cost of a matrix that is 10 % wrong
+is the mean over the runs of all seeds, with its 95 % interval, because the
+cost differs by more than a percentage point from seed to seed.  Exits with 1
+if a goal is missed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -96,7 +96,7 @@ def model(rows: Mapping[str, Mapping[str, float]]) -> forecast.Model:
 
 def spread(hosts: list[Host], free: list[int], server: neighbours.Typed
            ) -> list[float]:
-    """Chooses like Nova's own weighers if all servers have one flavor."""
+    """Chooses as Nova's own weighers do if all servers have one flavor."""
     return [-_count(hosts[at]) for at in free]
 
 
@@ -115,7 +115,7 @@ def ours(known: forecast.Model, slots: int) -> Chooser:
 
 
 def both(known: forecast.Model, slots: int) -> Chooser:
-    """Chooses by it and Nova's weighers, each with its default multiplier."""
+    """Chooses by this and Nova's weighers, with the default multipliers."""
     alone = ours(known, slots)
 
     def choose(hosts: list[Host], free: list[int],
@@ -153,7 +153,7 @@ def throughput(truth: forecast.Model, hosts: list[Host]) -> float:
 
 
 def best(truth: Rows, arrivals: Sequence[str]) -> float:
-    """Returns the most that pairs can have: a matching of maximum weight."""
+    """Returns the largest throughput of pairs (maximum weight matching)."""
     graph = networkx.Graph()
     there = [*arrivals, *[''] * (2 * HOSTS - len(arrivals))]
     for one, name in enumerate(there):
@@ -188,8 +188,8 @@ def simulate(seed: str, count: int, slots: int, parts: Sequence[int],
 
     :param count: number of network functions that arrive
     :param parts: how frequent the types are
-    :param optimum: find the optimum for two on a host, which takes most of
-        the time
+    :param optimum: whether to find the optimum for two functions on a host,
+        which takes most of the time
     """
     rng = random.Random(seed)  # noqa: S311
     rows = drawn(rng)
@@ -235,7 +235,7 @@ def _show(title: str, runs: Sequence[Run]) -> None:
 
 
 def pairs(report: Report, runs: int, seed: str) -> list[Run]:
-    """Places two on a host; returns the runs of the paper's mix, 40 of 40."""
+    """Simulates two functions per host; returns the paper's mix."""
     shares, paper = [], []
     for count in (40, 30):
         for parts in MIXES:
@@ -257,7 +257,7 @@ def pairs(report: Report, runs: int, seed: str) -> list[Run]:
 
 def several(runs: int, seed: str, count: int, parts: Sequence[int] = PAPER,
             optimum: bool = True) -> list[Run]:
-    """Returns runs of one seed; 60 functions have four on a host."""
+    """Returns runs of one seed with four functions on a host."""
     if count == 60:
         return [simulate(f'{seed} 60 {number}', 60, 4, parts)
                 for number in range(runs)]

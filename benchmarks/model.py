@@ -135,8 +135,9 @@ def inverse(plan: estimate.Plan, count: int) -> bool:
         met += planned.value_us - planned.margin_us <= target.time_us
         below += planned.value_us <= 1.001 * target.time_us
         smaller += less.value_us <= target.time_us
-    print(f'plans: {met} of {count} meet their target, {below} of them by '
-          f'value to within 0.1 %; with a runtime 2 % smaller {smaller} do')
+    print(f'plans: {met} of {count} meet their target, {below} of them to '
+          'within 0.1 % of its value; with a runtime that is 2 % smaller, '
+          f'{smaller} plans meet their target')
     return met >= LEAST_MET * count and not smaller
 
 

@@ -6,13 +6,13 @@ usage: .venv/bin/python -m benchmarks.monitor [rounds]
 
 It measures the CPU time of a context switch (two processes that pass a byte to
 and fro on one CPU), of a request over loopback and its answer, and of the
-loads of loads.c, in a watched group.  Runs with and without the monitor's
-programs attached alternate at once, because disturbances come and go.  Each
-line has the difference of the minimums, the median of the differences of the
-rounds, and the 95 % interval of the true median.  If the limit is within the
-interval, the line says "too noisy".  Needs root, gcc and cgroup v1; exits with
-1 for a context switch above 300 ns, a request above 800 ns at each end, or a
-load 0.5 % slower, unless too noisy.
+loads of loads.c, in a watched group.  Runs with the monitor's programs and
+runs without them alternate, because disturbances come and go.  Each line has
+the difference of the minimums, the median of the differences of the rounds,
+and the 95 % interval of the true median.  If the limit is within the interval,
+the line says "too noisy".  Needs root, gcc and cgroup v1; exits with 1 for a
+context switch above 300 ns, a request above 800 ns at each end, or a load 0.5
+% slower, unless too noisy.
 """
 
 from collections.abc import Callable
@@ -101,8 +101,9 @@ def measure(load: Callable[[], float], rounds: int,
             ) -> tuple[list[float], list[float]]:
     """Returns CPU times without and with the programs, in s.
 
-    Each is the first of the two in every other round.  Both contain the
-    after-effects of attaching and detaching, because both follow on them.
+    The measurements without and with the programs take turns in being the
+    first of a round.  Both contain the after-effects of attaching and
+    detaching the programs.
     """
     without: list[float] = []
     under: list[float] = []
@@ -128,7 +129,7 @@ def interval(differences: list[float]) -> tuple[float, float]:
 
 def report(name: str, found: tuple[list[float], list[float]],
            unit: Callable[[float], float], shown: str, limit: float) -> bool:
-    """Prints a line; returns if it is within the limit or too noisy."""
+    """Prints a line; returns False if the cost is surely above the limit."""
     without, under = found
     differences = [unit(b - a) for a, b in zip(without, under, strict=True)]
     least = unit(min(under) - min(without))

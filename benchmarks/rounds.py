@@ -51,7 +51,7 @@ class Rounds:
         return statistics.median(one[name] for one in self._rounds)
 
     def ratio(self, name: str, to: str) -> float:
-        """Returns the median ratio of the rounds, which slow both alike."""
+        """Returns the median of the ratios that single rounds have."""
         return statistics.median(one[name] / one[to] for one in self._rounds)
 
 

@@ -22,7 +22,7 @@ _SECONDS = 30
 
 @contextlib.contextmanager
 def groups(*names: str) -> Iterator[dict[str, pathlib.Path]]:
-    """Makes groups by name below one of our own; removes empty ones."""
+    """Makes named groups below a group of ours, and removes empty groups."""
     TOP.mkdir()
     made = {name: TOP / name for name in names}
     try:

@@ -6,9 +6,9 @@ usage: .venv/bin/python -m benchmarks.taps [requests]
 
 The server (traffic.c) is in a network namespace, whose interface on this host
 is watched like the tap of a virtual machine.  Count and bytes must be equal,
-and p99 must be within 3 % of the server's notes, from the stamp on the
-request's packet to the time after the last byte is sent.  Needs root, cc, ip
-and nsenter; exits with 1 if a requirement is missed.
+and p99 must be within 3 % of the server's notes.  The notes measure from the
+stamp on the request's packet to the time after the last byte is sent.  Needs
+root, cc, ip and nsenter; exits with 1 if a requirement is missed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -88,7 +88,7 @@ class Watched:
 
     def edge(self, peer: ipaddress.IPv4Address, role: transactions.Role,
              port: int) -> transactions.Edge:
-        """Returns what was seen of the server with a peer."""
+        """Returns the monitor's exchanges of the server with a peer."""
         return self.source.read(self.register)[UUID].edges.get(
             transactions.Peer(role, peer, port), transactions.Edge())
 

@@ -6,11 +6,12 @@ usage: .venv/bin/python -m benchmarks.traffic [seconds of each case]
 
 A server and a client (traffic.c) note the times of each request.  Compared
 with the notes, the monitor's count and bytes must be equal, the mean within 1
-%, and p50, p75, p90, p99 and p99.9 within 2 %.  The client's times are from
-before it sends to after it has read everything; the server's times are from
-the kernel's stamp on the request's packet to after the last byte is sent.  An
-extra 2 us is allowed, because the clocks are not read at the same time.  Needs
-root, cc and cgroup v1; exits with 1 if a requirement is missed.
+%, and p50, p75, p90, p99 and p99.9 within 2 %.  The client's time begins
+before the client sends, and ends after the client has read everything.  The
+server's time begins with the kernel's stamp on the request's packet, and ends
+after the last byte is sent.  An extra 2 us is allowed, because the clocks are
+not read at the same time.  Needs root, cc and cgroup v1; exits with 1 if a
+requirement is missed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +66,7 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Side:
-    """The notes of one end, and what was seen of it; in ns, ascending."""
+    """The notes of one end, and the monitor's values; in ns, ascending."""
 
     role: transactions.Role
     noted_ns: Sequence[int]
@@ -127,7 +128,7 @@ def _side(role: transactions.Role, path: str, width: int,
 
 def compare(noted_ns: Sequence[int], seen: histogram.Histogram
             ) -> Iterator[tuple[str, float, float, float]]:
-    """Yields a name, noted and seen values in ns, and the allowed error."""
+    """Yields the name, both values in ns, and the allowed error."""
     mean = sum(noted_ns) / len(noted_ns)
     yield 'mean', mean, seen.mean_ns, MEAN
     for part in PARTS:

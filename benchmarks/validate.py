@@ -6,8 +6,8 @@ usage: benchmarks/validate.py [n_vdus]     (default 100)
 
 The package has a VNFD, a base HOT and a nested template for each VDU, as a
 CSAR.  Each figure is the median of RUNS (default 7) of CPU time.  "our part"
-is the time beyond that of PyYAML alone for the same texts.  Exits with 1 if a
-goal is missed.
+is the time that ``validate`` takes beyond the time of PyYAML alone for the
+same texts.  Exits with 1 if a goal is missed.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures how late a SCHED_FIFO task wakes up, with and without monitor.
+"""Measures how late a SCHED_FIFO task wakes up beside the monitor.
 
 usage: .venv/bin/python -m benchmarks.wakeups [rounds]
 

@@ -5,9 +5,10 @@
 usage: benchmarks/weigher.py [n_hosts ...]     (default 1000)
 
 Each line is the median over RUNS (default 7) of CPU time per host.  A typed
-host is a host in a request for a server with a type.  The scheduler has seen
-its neighbours before, or (worse than in any cloud) has not, and they are
-unlike those of all others.  Exits with 1 if a goal is missed.
+host is a host in a request for a server with a type.  In one case the
+scheduler has seen the neighbours of the host before.  In the other case, which
+is worse than in any cloud, each host has new neighbours that differ from those
+of all other hosts.  Exits with 1 if a goal is missed.
 """
 
 import random
@@ -27,7 +28,7 @@ TYPES = ('I', 'II', 'III', 'IV', 'V')
 
 
 def beside(states: int) -> str:
-    """Returns up to eight servers, in one of a number of ways."""
+    """Returns up to eight servers, in the combination of this number."""
     rng = random.Random(random.randrange(states))  # noqa: S311
     return neighbours.to_text(neighbours.Neighbours.of(
         neighbours.Typed(neighbours.Kind.SHARED, name) for name

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The name that files of rootwrap and sudo have; it stays as it is.
+"""The module name in files of rootwrap and sudo, kept for upgrades.
 
 The code is in ``nova_rt.machine.privsep``.
 """

@@ -2,8 +2,8 @@
 
 """The version of this package, and the option that shows it.
 
-The version comes from the metadata of the installed package, which a bundle
-of rt-probe carries along.
+The version comes from the metadata of the installed package, which a bundle of
+rt-probe also contains.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 
 
 class _Version(argparse.Action):
-    """Prints the version; argparse's own action wants it at each start."""
+    """Prints the version; argparse's action would need it at every start."""
 
     def __call__(self, parser: argparse.ArgumentParser,
                  namespace: argparse.Namespace,

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests for Tempest of reservations, as users of a cloud see them."""
+"""Tests of reservations for Tempest, as users of a cloud see them."""

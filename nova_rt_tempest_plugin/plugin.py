@@ -14,7 +14,7 @@ _PACKAGE = pathlib.Path(__file__).parent
 
 
 class NovaRtTempestPlugin(plugins.TempestPlugin):
-    """Adds tests of reservations; there are no clients, as there is no API."""
+    """Adds tests of reservations; the plugin has no clients."""
 
     def load_tests(self) -> tuple[str, str]:
         """Returns the directory of the tests, and the root of their names."""

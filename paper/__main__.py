@@ -78,8 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _register(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument('--short', action='store_true',
-                        help='check that the experiment works; the results '
-                             'are no statistics')
+                        help='only check that the experiment works; there are '
+                             'too few runs for statistics')
     if name in ('fig8-sip', 'containers', 'chance'):
         parser.set_defaults(server='group')
     else:
@@ -135,7 +135,7 @@ def run(options: argparse.Namespace) -> str:
 
 def _extended(settings: bench.Settings, options: argparse.Namespace
               ) -> tuple[bench.Settings, bench.Extent]:
-    """Returns which part of the points the options of CAMPAIGNS select."""
+    """Returns the part of the points that the options of CAMPAIGNS select."""
     if options.short:
         data = options.output / f'{options.command}-short.csv'
         data.unlink(missing_ok=True)

@@ -37,7 +37,7 @@ def mape(found: samples.Floats, predicted: samples.Floats) -> samples.Floats:
 class View:
     """The measured values with which models are compared.
 
-    :param controlled: without the chance of the requests, as
+    :param controlled: whether to remove the chance of the requests, see
         Measured.controlled
     """
 
@@ -77,7 +77,7 @@ class View:
 
     def ratio(self, statistic: str, weights: Weights | None = None
               ) -> samples.Floats:
-        """Returns the exact model's errors over the paper's, on average."""
+        """Returns the mean error of the exact model over the paper's."""
         exact, paper = (self.errors(model, statistic, weights).mean(axis=0)
                         for model in ('exact', 'paper'))
         return np.asarray(exact / paper)
@@ -86,8 +86,9 @@ class View:
         """Returns the ratio with a 95 % interval by bootstrap of the runs.
 
         The interval comes from the standard deviation of the samples, not
-        from their percentiles.  An error is a distance, and samples of the
-        runs scatter more than the runs, so their ratios lie nearer to 1.
+        from their percentiles.  Errors are never negative, and bootstrap
+        samples scatter more than the runs, so the ratios of samples lie nearer
+        to 1.
         """
         ratios = self.ratio(statistic, self._resampled())
         return samples.Estimate(float(self.ratio(statistic)[0]),

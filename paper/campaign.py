@@ -109,7 +109,7 @@ class Campaign:
 def run(settings: bench.Settings, extent: bench.Extent,
         curves: Sequence[Sequence[rt_points.Point]]
         ) -> list[list[measured.Measured]]:
-    """Measures what is missing; returns all measurements, by curve.
+    """Measures missing runs; returns all measurements, by curve.
 
     :raises Incomplete: when the time is over, and a point has no run yet
     :raises OSError: when a reservation does not fit (EBUSY)

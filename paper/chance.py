@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Calculates the errors of a perfect model on a perfect machine: chance."""
+"""Calculates the errors that a perfect model has by chance alone."""
 
 from collections.abc import Sequence
 
@@ -63,7 +63,7 @@ def _errors(curve: Sequence[points.Point], requests: int, seed: int
 
 
 def _run(point: points.Point, requests: int, seed: int) -> samples.Floats:
-    """Returns response times in us, from a queue in balance on."""
+    """Returns response times in us, of a queue in its steady state."""
     if point.reservation is None:
         raise ValueError(f'{point.name} has no reservation')
     start = point.workload.waiting(seed)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Fig. 8 and three rows of Table 3 in containers with flavors of Nova.
+"""Repeats Fig. 8 and rows of Table 3 in containers of Nova.
 
 All times are multiples of the paper's, so that a kernel that checks a budget
 only at its ticks can keep the period.
@@ -94,7 +94,7 @@ def run(settings: bench.Settings) -> str:
 
 
 def _row(containers: Containers, row: published.Row) -> Sequence[str]:
-    """Returns mean / p99 as measured, and the errors of the models."""
+    """Returns the measured mean and p99, and the errors of the models."""
     reservation = _reservation(row.share)
     interval = rt_workload.Distribution(INTERVAL_US * SCALE)
     point = points.Point(

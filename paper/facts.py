@@ -2,8 +2,9 @@
 
 """The numbers that the pages of papers show, by name.
 
-All of them come from files of the repository: what the papers published, and
-what was measured here.  No page has a number that somebody typed.
+All numbers come from files of the repository: the published values of the
+papers, and the values that this project measured.  The pages contain no
+numbers that were typed by hand.
 """
 
 from collections.abc import Iterator

@@ -53,7 +53,7 @@ def _cells(point: measured.Measured, statistic: str) -> list[str]:
 
 
 def draw(plot: axes.Axes, curve: Sequence[measured.Measured]) -> None:
-    """Draws the mean and the 99th percentile over the interval, log scales."""
+    """Draws mean and 99th percentile over the interval, on log scales."""
     for number, statistic in enumerate(measured.STATISTICS):
         draw_curve(plot, curve, statistic, f'C{number}', statistic)
     plot.loglog()
@@ -63,7 +63,7 @@ def draw(plot: axes.Axes, curve: Sequence[measured.Measured]) -> None:
 
 def draw_curve(plot: axes.Axes, curve: Sequence[measured.Measured],
                statistic: str, colour: str, label: str) -> None:
-    """Draws measured values as dots, controlled as crosses, and models."""
+    """Draws the models, measured values (dots), controlled ones (crosses)."""
     times = report.milliseconds(one.point.interval_us for one in curve)
     estimates = [one.estimate(statistic) for one in curve]
     plot.errorbar(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The figures and tables of the papers, by paper and by their name there."""
+"""The figures and tables of the papers, by paper and by name."""
 
 from collections.abc import Iterator, Sequence
 import dataclasses
@@ -15,7 +15,7 @@ LIST = 'figures'
 
 
 class NoFigure(exception.RTError):
-    """The papers, or this project, have no such figure."""
+    """This project repeats no figure of this name."""
 
     msg_fmt = ('%(paper)s %(figure)s is not a figure that this project '
                'repeats: "run.sh figures" lists them.')

@@ -2,7 +2,7 @@
 
 """Makes a control group with a reservation, as nova-compute does.
 
-It uses the kernel interface of the host.
+The module uses the kernel interface of the host.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,11 +31,12 @@ PRIORITY, LOWER = 30, 20
 def reserved(reservation: rt_reservation.Reservation, cpu: int,
              group: str = GROUP, priority: int = PRIORITY
              ) -> Iterator[Callable[[int], None]]:
-    """Yields a function that puts processes in; all must end in the block.
+    """Yields a function that puts processes in, which end with the block.
 
     :param group: GROUP or NEIGHBOUR
-    :param priority: of SCHED_RR; where priorities decide, the server with
-        the shorter period has the higher one
+    :param priority: the priority for SCHED_RR; if the kernel decides by
+        priorities, the server with the shorter period needs the higher
+        priority
     :raises KernelError: when the host has no interface or not enough room
     """
     privsep.cgroup_pctxt.set_client_mode(False)

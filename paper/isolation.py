@@ -72,7 +72,7 @@ def p99_us(runs: Sequence[samples.Floats]) -> samples.Estimate:
 def table(cases: Cases, scale: int = 1) -> str:
     """Returns a table with the paper's percentiles and two isolation ratios.
 
-    :param scale: the factor between all times and the paper's
+    :param scale: the factor by which all times exceed the paper's times
     """
     header = ('Scheduler', 'Noise', 'Mean us', 'Median us', 'p99 us',
               f'Below {scale * GOOD_US} us', 'Paper: p99 us')

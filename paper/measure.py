@@ -40,8 +40,8 @@ class Effort:
     def lasting(self, seconds: float, interval_us: float) -> 'Effort':
         """Returns the same effort with runs of about this length.
 
-        A run has at least LEAST requests, else it has no 99th percentile,
-        and not more requests than this effort.
+        A run has at least LEAST requests, because fewer requests give no 99th
+        percentile, and at most as many requests as this effort.
         """
         fit = round(seconds * _US_PER_S / interval_us)
         return dataclasses.replace(self, requests=min(
@@ -85,7 +85,7 @@ class Client:
     def _probed(self) -> float:
         """Measures 2 delta by requests without work.
 
-        They come as often as the requests of the runs, because a CPU that has
+        These requests are sent at the rate of the runs, because a CPU that has
         slept longer takes longer to wake up.  A disturbed measurement is
         repeated.
         """
@@ -107,7 +107,7 @@ class Client:
 
     def runs(self, seed: int, samples_to: pathlib.Path | None = None
              ) -> Iterator[Run]:
-        """Makes runs of the same requests until one is not disturbed.
+        """Repeats a run with the same requests until no disturbance occurs.
 
         :param samples_to: a file for the requests of the last run, or None
         """

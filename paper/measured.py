@@ -24,18 +24,19 @@ _TIMES = 4000
 class Limits:
     """The disturbance that a run may have and still count.
 
-    The limits do not look at response times, so the rules cannot choose runs
+    The limits do not depend on response times, so the rules cannot choose runs
     by their results.
 
     :param steal: a part of all CPU time.  If the hypervisor gave 0.5 % of a
-        run to others, this machine stood still for that time, and a loaded
-        queue takes many times as long to recover.
-    :param late_us: a client whose 99th percentile is later than this, a
-        quarter of the paper's period, was delayed itself, and measures its
-        own delay
-    :param latest_us: a client that is later than this even once stood still
-        in spite of its reservation, and so did most likely the whole machine;
-        the hypervisor's accounting does not show all such times
+        run to others, this machine stood still for this time, and a loaded
+        queue needs many times this time to recover.
+    :param late_us: a limit for the 99th percentile of how late the client
+        sends, a quarter of the paper's period.  A client above the limit
+        measures its own delay
+    :param latest_us: a limit for the latest request of the client.  A client
+        above the limit stood still in spite of its reservation, most likely
+        together with the whole machine; the hypervisor's accounting does not
+        show all these times
     """
 
     steal: float = 0.005
@@ -98,7 +99,7 @@ class Measured:
 
     @functools.cached_property
     def weights(self) -> samples.Floats:
-        """Returns one line with each run's part of all requests."""
+        """Returns a line of weights: the part of all requests in each run."""
         counts = np.array([[run.requests for run in self.counted]], float)
         return np.asarray(counts / counts.sum())
 
@@ -147,10 +148,10 @@ class Measured:
                    weights: samples.Floats | None = None) -> samples.Floats:
         """Returns the measured value in us without the chance of requests.
 
-        The simulator serves exactly the requests that were sent, and the
-        exact model those that are sent on average.  So their difference is
-        only the chance of the requests (a control variate), and has nothing
-        to do with the machine.
+        The simulator serves exactly the requests that were sent, and the exact
+        model assumes average requests.  So the difference of the two is due
+        only to chance in the requests (a control variate), and not to the
+        machine.
         """
         return np.asarray(
             self.value(statistic, weights)

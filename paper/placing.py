@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Shows all bars of probe, pinning and interference: ``run.sh placing``.
+"""Shows all goals of probe, pinning and interference: ``run.sh placing``.
 
 The values come from files of results; this command measures nothing and only
 runs the tests of the rules.  Each row names the command that measures it.

@@ -22,7 +22,7 @@ class Point:
     """One server under one load.
 
     :param name: the name of its runs in the data
-    :param reservation: that of the server; None if no model is used
+    :param reservation: the reservation of the server; None if no model is used
     :param megabits: Mb/s of the link to it
     """
 
@@ -38,7 +38,7 @@ class Point:
 
     @property
     def queueing_megabits(self) -> float:
-        """Returns the Mb/s of the link for models; infinite: neglected."""
+        """Returns the Mb/s of the link for models; infinite if neglected."""
         return math.inf if self.workload.size.fixed else self.megabits
 
 

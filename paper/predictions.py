@@ -27,7 +27,7 @@ class Prediction:
 
 
 def predict(point: points.Point, delay_us: float) -> dict[str, Prediction]:
-    """Returns predictions of the paper's equation (5) or (6) and our model.
+    """Returns the paper's prediction, by Eq. (5) or (6), and our model's.
 
     :param delay_us: the round trip (2 delta), which both models add
     :raises InvalidLoad: when more requests arrive than can be served or sent

@@ -23,10 +23,10 @@ _PERCENT = [f'p{100 * level:g}_us' for level in LEVELS]
 
 
 class BadData(exception.RTError):
-    """A file to be continued is not a file of runs."""
+    """The file that the command should continue is not a file of runs."""
 
     msg_fmt = ('%(path)s is not a file of runs: %(reason)s.  Name another '
-               'one with --data.')
+               'file with --data.')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Summary:
 
     def survival(self, times_us: samples.Floats, requests: int
                  ) -> samples.Floats:
-        """Returns the part of all requests that took longer than each time.
+        """Returns, for each time, the part of the requests that took longer.
 
         Between two quantiles the part falls exponentially, as in queues.
 
@@ -66,8 +66,9 @@ class Record:
     :ivar started: the date and minute in UTC
     :ivar point: the name of its point
     :ivar requests: the number of requests that count
-    :ivar late_p99_us: how late the client sent them, the 99th percentile
-    :ivar latest_us: how late the client sent the latest of all
+    :ivar late_p99_us: how late the client sent the requests, the 99th
+        percentile
+    :ivar latest_us: how late the client sent the latest request
     :ivar server_cpu_us: the average CPU time of the server for a request
     :ivar delay_us: the round trip (2 delta), measured just before
     :ivar load_average: of the machine, at the end

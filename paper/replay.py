@@ -2,8 +2,9 @@
 
 """Repeats the requests of a run in the simulator.
 
-Differences from the run are not chance, as with the models: they show where
-the kernel and the machine differ from the assumptions.
+Unlike the errors of the models, differences between the run and the simulator
+are not chance: they show where the kernel and the machine differ from the
+assumptions.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Shows how other rules for the runs that count would change the result."""
+"""Shows how the result changes if other rules choose the runs."""
 
 from collections.abc import Sequence
 import math

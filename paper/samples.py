@@ -34,7 +34,7 @@ class NoReplies(exception.RTError):
 class Samples:
     """The requests of one run, in order of time.
 
-    :param schedule: that of :meth:`workload.Workload.schedule`
+    :param schedule: the result of :meth:`workload.Workload.schedule`
     :param found: a row for each request: when it was sent, ns to the reply or
         -1, CPU time of the server so far
     :raises NoReplies: when no request has a reply
@@ -104,7 +104,7 @@ class Estimate:
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """Estimates from one value for each run; one run has the interval nan."""
+    """Estimates from a value of each run; the interval of one run is nan."""
     count = len(values)
     value = float(np.mean(values))
     if count < 2:

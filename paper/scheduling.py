@@ -2,8 +2,8 @@
 
 """Runs servers of rt-walk on this host, and schedules their clients.
 
-Each context manager runs a server and yields a command for a client that
-neither the server nor ordinary tasks delay.
+Each context manager runs a server, and yields a command that starts a client.
+Neither the server nor ordinary tasks delay this client.
 """
 
 from collections.abc import Iterator, Sequence

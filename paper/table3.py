@@ -97,7 +97,7 @@ def _lines(plain: accuracy.View, controlled: accuracy.View) -> Iterator[str]:
 
 
 def _lost(view: accuracy.View) -> Iterator[str]:
-    """Returns the cells in which the paper's model is nearer."""
+    """Returns the cells in which the paper's model has smaller errors."""
     for statistic in measured.STATISTICS:
         errors = zip(*(_errors(view, model, statistic)
                        for model in ('exact', 'paper')), strict=True)

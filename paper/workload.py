@@ -23,7 +23,7 @@ class Distribution:
 
     def draw(self, source: np.random.Generator, count: int
              ) -> npt.NDArray[np.float64]:
-        """Draws this many values, in the unit of the mean."""
+        """Draws this number of values, in the unit of the mean."""
         if self.fixed:
             return np.full(count, self.mean)
         return source.exponential(self.mean, count)
@@ -64,8 +64,9 @@ class Workload:
     def schedule(self, requests: int, seed: int) -> Integers:
         """Returns a row for each request: ns, CPU time in ns, bytes, client.
 
-        Each call returns the same rows; other intervals, CPU times and sizes
-        have other rows.  The first :meth:`waiting` requests are due at once.
+        Each call returns the same rows.  Workloads with other intervals, CPU
+        times or sizes have other rows.  The first :meth:`waiting` requests are
+        due at once.
         """
         sources = np.random.default_rng((seed, *self._scale)).spawn(3)
         draws = [one.draw(source, requests) for one, source in zip(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``openstack rt``: shows who has which reservation, and where there is room.
+"""``openstack rt``: shows reservations, and which hosts have room.
 
-A plug-in of python-openstackclient.  It talks to Nova and Placement, and
-decides by ``nova_rt.rules``.  Nothing here runs in a service or reads a host.
+A plug-in of python-openstackclient.  The plug-in asks Nova and Placement, and
+decides by ``nova_rt.rules``.  No code of this package runs in a service or
+reads a host.
 """

@@ -33,7 +33,7 @@ class Lister(Command, command.Lister):
 
 
 class ShowOne(Command, command.ShowOne):
-    """A command that shows one thing."""
+    """A command that shows one object."""
 
 
 def add_share(parser: argparse.ArgumentParser, required: bool) -> None:

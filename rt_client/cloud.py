@@ -112,7 +112,7 @@ class Cloud:
                 for each in body['services']}
 
     def usages(self, project_id: str) -> Mapping[str, int]:
-        """Returns what a project has of each resource class."""
+        """Returns how much of each resource class a project uses."""
         body = self._get(self._placement, '/usages?' + parse.urlencode(
             {'project_id': project_id}), microversion=_PLACEMENT)
         return dict(body['usages'])
@@ -188,7 +188,7 @@ class Cloud:
         """Returns the ppm of a pCPU that a server used since it started.
 
         :returns: the sum over the vCPUs; None if the user may not read it,
-            or if the server does not run or its host does not tell
+            or if the server does not run, or its host does not report it
         """
         answer = self._compute.get(f'/servers/{server_id}/diagnostics',
                                    microversion='2.48')

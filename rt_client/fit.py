@@ -30,8 +30,8 @@ class Fit(base.Lister):
                             help='vCPUs of the server (default: 1)')
         parser.add_argument(
             '--flavor', metavar='<flavor>',
-            help='Take what --share and --vcpus do not give from this flavor, '
-                 'and also its memory and disk')
+            help='Take the values of --share and --vcpus from this flavor if '
+                 'they are not given, and also its memory and disk')
         parser.add_argument('--all', action='store_true',
                             help='Also list hosts without room (the default '
                                  'if no host has room)')
@@ -80,7 +80,7 @@ class Fit(base.Lister):
 def how_many(host: rt_cloud.Host, wish: rt_wish.Wish,
              offered: Mapping[str, Mapping[str, Mapping[str, int]]]
              ) -> tuple[int, str]:
-    """Returns how many more servers fit on a host, and what ends them.
+    """Returns how many more servers fit on a host, and why no more do.
 
     :param offered: the providers that Placement offers, with capacities
     """

@@ -67,7 +67,7 @@ def render(hosts: Iterable[rt_cloud.Host],
 
 
 class _Numbers:
-    """Numbers equal values, so that the page has each of them once."""
+    """Gives equal values one number, so that the page has each value once."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
@@ -93,8 +93,8 @@ def _hosts(hosts: Iterable[rt_cloud.Host],
     """Yields each host as a list of six.
 
     The list has the name, the cap, the trouble, the ids of the pCPUs, the
-    numbers of the servers on each of them, and by the place of a pCPU the
-    ppm that none of these servers explains.
+    numbers of the servers on each pCPU, and the ppm of each pCPU that no
+    server explains, by the position of the pCPU in the list.
     """
     held: dict[tuple[str, int], list[int]] = {}
     for number, server in enumerate(servers):

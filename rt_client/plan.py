@@ -2,8 +2,8 @@
 
 """``openstack rt plan``: the smallest reservation that meets a target.
 
-The same model as ``nova-rt plan``, for users who have no host at hand. The
-command talks to no service.
+The command uses the model of ``nova-rt plan``, and is for users who have no
+access to a host. The command talks to no service.
 """
 
 import argparse

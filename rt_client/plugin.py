@@ -16,7 +16,7 @@ API_VERSIONS = ('1',)
 
 
 def make_client(instance: Any) -> cloud.Cloud:
-    """Returns what the commands use, on the session of the user."""
+    """Returns the client object of the commands, with the user's session."""
     connection = instance.sdk_connection
     return cloud.Cloud(connection.compute, connection.placement)
 

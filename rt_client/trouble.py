@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Says what is wrong with a host, by what the host published."""
+"""Says what is wrong with a host, from the data that the host published."""
 
 from collections.abc import Iterator
 

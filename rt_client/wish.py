@@ -59,9 +59,10 @@ def of_flavor(specs: Mapping[str, Any], vcpus: int,
     """Returns the server that a flavor makes.
 
     :param specs: the extra specs of the flavor
-    :param vcpus: of the flavor, with a reservation or without
-    :raises InvalidReservation: when the mask is bad, or what the flavor asks
-        about siblings
+    :param vcpus: the number of vCPUs of the flavor, with or without a
+        reservation
+    :raises InvalidReservation: when the mask, or the request about siblings,
+        is not valid
     """
     unreserved = topology.dedicated(specs, vcpus).union(
         mask.unreserved(specs, vcpus))
@@ -85,7 +86,7 @@ def offers_nothing(published: hostmap.HostMap | None) -> str:
 
 
 def refusals(published: hostmap.HostMap, wish: Wish) -> Iterator[str]:
-    """Yields why a server does not fit on a host that takes reservations."""
+    """Yields the reasons why a host that takes reservations has no room."""
     for name in sorted(wish.needs - published.takes):
         yield _LACKS[name]
     if not cpus.fits(published.state, wish.vcpus, wish.reservation):

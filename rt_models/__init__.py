@@ -2,5 +2,6 @@
 
 """Models of response times and interference, and advice on pinning.
 
-No reservation needs this package: without it, servers keep their share.
+Reservations do not need this package: without the package, servers keep their
+share.
 """

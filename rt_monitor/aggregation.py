@@ -44,10 +44,10 @@ def aggregate(look: monitor_snapshot.Snapshot, by: By
               ) -> monitor_snapshot.Snapshot:
     """Returns a look in which each group stands for a server.
 
-    The reservation of a group gives each vCPU the mean of the group, as CPU
-    time per second.  All vCPUs of the group together then have as much as its
-    servers have together.  The name of a group ends with the number of its
-    servers.
+    The reservation of a group is the mean CPU time per second of all vCPUs in
+    the group, given to each vCPU.  All vCPUs of the group together then have
+    as much CPU time as the servers of the group together.  The name of a group
+    ends with the number of its servers.
     """
     group_of = {uuid: by.of(look.servers.get(uuid))
                 for uuid in {**look.servers, **look.usages, **look.answered,

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds out which server a running guest belongs to, from libvirt's files.
+"""Finds the server of a running guest in libvirt's files.
 
-The monitor reads the files rather than calls libvirt, because libvirt may be
-what is broken.  The files belong to root, and a guest cannot write to them.
+The monitor reads the files and does not call libvirt, so that the monitor also
+works while libvirt does not.  The files belong to root, and a guest cannot
+write to them.
 """
 
 from collections.abc import Iterator

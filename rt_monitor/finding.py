@@ -4,7 +4,7 @@
 
 This process keeps the one privilege that it needs, has no socket, and reads
 no input.  Whenever the servers have changed, it writes a line into a pipe.
-It ends when the reader of the pipe ends.
+The process ends when the reader of the pipe ends.
 """
 
 from collections.abc import Callable, Iterable

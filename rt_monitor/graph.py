@@ -48,10 +48,10 @@ class Graph:
     :ivar arrival_rate_hz: lambda, the requests per second from outside; None
         where some exchanges are unclear
     :ivar saturation: the rate at which the first server saturates, and its
-        UUID: by the cores that servers can use, by the reservation where that
-        is tighter, and beside the present neighbours, to which servers lose
-        time; None where no server saturates, and where some
-        exchanges are unclear
+        UUID: three values: by the cores that servers can use, by the
+        reservation if it is the tighter limit, and with the time that servers
+        lose to their present neighbours; None where no server saturates, and
+        where some exchanges are unclear
     :ivar unclear: the exchanges of servers that cannot be told apart as
         requests, by UUID; where there are any, no number that needs all
         requests is computed
@@ -166,12 +166,13 @@ def _own_s(look: monitor_snapshot.Snapshot, uuid: str) -> float | None:
 
 
 def critical_path(graph: Graph, percentile: float) -> list[str]:
-    """Returns the path from an entry to an end whose fastest edge is slowest.
+    """Returns the path whose fastest edge is slowest.
 
-    This is the widest path, as in the paper, over all entries (vertices that
-    no other asks) and ends (vertices that ask no other).  Of equally wide
-    paths, the longest one is returned.  Where some exchanges are unclear, the
-    path is empty.
+    This is the widest path of the paper.  The path leads from an entry (a
+    vertex to which no other sends requests) to an end (a vertex that sends no
+    requests to others).  If several paths are equally wide, the function
+    returns the longest path.  Where some exchanges are unclear, the path is
+    empty.
 
     :param percentile: the quantile of the times at the edges, from 0 to 1
     """

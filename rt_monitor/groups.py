@@ -35,7 +35,7 @@ TURNS = 3
 
 
 class Finder:
-    """Finds the servers again and again, in full only after a change.
+    """Finds the servers repeatedly; reads everything only after a change.
 
     A guest or group that goes away in the meantime is left out.
     """
@@ -83,7 +83,7 @@ class Finder:
 
     def _signs(self, hierarchy: cgroup.Hierarchy
                ) -> Iterator[tuple[str, int]]:
-        """Yields what differs after a guest came, went or was replaced."""
+        """Yields values that change if a guest starts, ends or is replaced."""
         for partition in cgroup.GUEST_GROUPS:
             for path in self._host.children(hierarchy.mount + partition):
                 below = self._host.children(path)
@@ -145,7 +145,7 @@ class Finder:
 
     def _granted(self, guest: host_guests.Guest, server: servers.Watched
                  ) -> servers.Granted | None:
-        """Returns what the kernel grants to the group, or to the threads."""
+        """Returns the runtime and period that the kernel grants a server."""
         return self._budget(guest, server) or self._deadline(guest)
 
     def _budget(self, guest: host_guests.Guest, server: servers.Watched

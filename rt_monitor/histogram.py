@@ -56,8 +56,8 @@ class Histogram:
     """A histogram of times.
 
     :ivar data: the count of each bucket, with 64 bits, as the kernel stores
-        them.  The counts are unpacked as late as possible, and most of them
-        never.
+        them.  The counts are unpacked only when they are needed; most are
+        never needed.
     :ivar sum_ns: the exact sum of all times
     """
 
@@ -108,7 +108,7 @@ class Histogram:
         return self._joined(operator.add, other)
 
     def since(self, before: 'Histogram') -> 'Histogram':
-        """Returns the times that came after an earlier state of this one."""
+        """Returns the times that were added after an earlier state."""
         return self._joined(operator.sub, before)
 
     def _joined(self, how: Callable[[int, int], int], other: 'Histogram'
@@ -121,7 +121,7 @@ class Histogram:
                          how(self.sum_ns, other.sum_ns))
 
     def without(self, part: 'Histogram') -> 'Histogram':
-        """Returns the rest of the times; a bucket never has less than 0."""
+        """Returns the difference of the times; no bucket is less than 0."""
         whole, known = (_COUNTS.unpack(times.data) for times in (self, part))
         return Histogram.of(
             (max(0, count - of_part) for count, of_part in
@@ -133,7 +133,8 @@ class Histogram:
 
         The quantile is the middle of the bucket that it lies in.
 
-        :param part: the part of all times that are no longer, from 0 to 1
+        :param part: the part of all times that do not exceed the quantile,
+            from 0 to 1
         """
         if not self.count:
             return 0.0
@@ -144,7 +145,7 @@ class Histogram:
         return (floors[bucket] + floors[bucket + 1]) / 2
 
     def cumulative(self, bounds_s: tuple[float, ...] = BOUNDS) -> list[int]:
-        """Returns how many times are within each bound, to a bucket."""
+        """Returns how many times are within each bound, up to one bucket."""
         within, reached, begin = _within(bounds_s), self._reached, self._begin
         below = bisect.bisect_right(within, begin)
         above = bisect.bisect_left(within, begin + len(reached))
@@ -155,7 +156,7 @@ class Histogram:
 
 @functools.cache
 def _within(bounds_s: tuple[float, ...]) -> list[int]:
-    """Returns how many buckets have their middle within each bound."""
+    """Counts, for each bound, the buckets whose middle is within the bound."""
     middles = [(low + high) / 2 for low, high in
                itertools.pairwise(_floors())]
     return [bisect.bisect_right(middles, bound * 1e9) for bound in bounds_s]

@@ -3,7 +3,7 @@
 """Requests of HTTP/1 by method, template of the path, and class of status.
 
 The programs cut a path at 64 bytes and at the query, and replace digits with
-``:n``.  The rest comes from a tenant and may be anything.
+``:n``.  The rest of the path comes from a tenant and may have any content.
 """
 
 from collections.abc import Iterable, Mapping
@@ -68,8 +68,8 @@ class ServerRequests:
     """The requests of a server.
 
     :ivar requests: the times that their answers took
-    :ivar begun: a number for each kind, which differs once its counts have
-        started again
+    :ivar begun: a number for each kind, which changes whenever its counts
+        start again
     """
 
     requests: Mapping[Request, histogram.Histogram] = dataclasses.field(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The functions of libbpf that the monitor needs; knows no servers."""
+"""The functions of libbpf that the monitor needs."""
 
 from collections.abc import Callable, Iterator
 import ctypes

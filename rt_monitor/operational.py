@@ -32,26 +32,26 @@ class Centre:
 
     @property
     def utilization(self) -> float:
-        """U by the cores that the server could use at most (Eq. 3)."""
+        """The utilization of the cores that the server could use (Eq. 3)."""
         return self.used_cpus / self._limit
 
     @property
     def of_reservation(self) -> float | None:
-        """U by the reservation; None without a reservation."""
+        """The utilization of the reservation; None without a reservation."""
         if not self.reserved_cpus:
             return None
         return self.used_cpus / self.reserved_cpus
 
     @property
     def tightest(self) -> float:
-        """U by the resource that limits the server first."""
+        """The utilization of the resource that limits the server first."""
         reserved = self.of_reservation
         return self.utilization if reserved is None else max(
             self.utilization, reserved)
 
     @property
     def beside(self) -> float:
-        """U beside the present neighbours.
+        """The utilization beside the present neighbours.
 
         The time that the server loses to its neighbours counts as used: a
         server that could always run would get used / (used + lost) of it.

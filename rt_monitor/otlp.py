@@ -90,8 +90,8 @@ class OtlpExporter:
     def once(self) -> None:
         """Pushes all metrics once.
 
-        Each failure is counted.  Of several failures in a row, the first one
-        is reported.
+        Each failure is counted.  If several pushes fail in a row, only the
+        first failure is reported.
         """
         try:
             result = self._exporter.export(metrics(
@@ -128,7 +128,7 @@ def metrics(families: Iterable[exposition.Family], begun_ns: int,
 
 
 def _unit(name: str) -> str:
-    """Returns the unit (UCUM) that the end of a name says; '1': a number."""
+    """Returns the unit (UCUM) at the end of a name; '1' for plain numbers."""
     base = name.removesuffix('_total')
     return next((unit for end, unit in _UNITS.items() if base.endswith(end)),
                 '1')

@@ -4,8 +4,8 @@
 
 The formulas are equations 1 and 2 of Brondolin and Santambrogio.  The
 attributed energy and the idle energy add up to the measured energy, to the
-microjoule.  This was tested only with recorded and made-up numbers, not on
-hardware that has meters of energy.
+microjoule.  The module was tested only with recorded and invented numbers, not
+on hardware that has energy meters.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The source at the scheduler: loads its programs and reads their counts."""
+"""The source that watches the scheduler: loads programs, reads counts."""
 
 from collections.abc import Iterator, Mapping
 import contextlib
@@ -95,7 +95,7 @@ class Scheduler(objects.ProgramSource):
                 for uuid, place in register.shown.items()}
 
     def missed_switches(self) -> int:
-        """Returns how many switches the kernel sent no event for."""
+        """Returns the number of switches without an event of the kernel."""
         return sum(unseen for *_, unseen, _ in self._of_cpus())
 
     def sees_budgets(self) -> bool:

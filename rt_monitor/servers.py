@@ -120,8 +120,8 @@ class Change:
 class Register:
     """Assigns numbers to servers.
 
-    A number that was given back is reused as late as possible, because a task
-    that ends is counted a moment later.
+    A freed number is reused as late as possible, because the programs may
+    count a task a moment after its end.
     """
 
     def __init__(self) -> None:

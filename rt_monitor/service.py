@@ -2,8 +2,8 @@
 
 """The service: answers Prometheus with what the programs have counted.
 
-The process that listens has no privileges, and nothing but open maps.  The
-process that finds servers has no socket.
+The process that listens has no privileges; it only has open maps.  The process
+that finds servers has no socket.
 """
 
 from collections.abc import Iterator
@@ -78,7 +78,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Logs nothing, because nobody reads a line for each scrape."""
+        """Logs nothing: a log line for each scrape would be useless."""
 
 
 class MetricsServer(http.server.ThreadingHTTPServer):

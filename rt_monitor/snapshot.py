@@ -64,8 +64,8 @@ class Snapshot:
     :ivar usages: scheduling by UUID, and under ``other`` that of all servers
         beyond the bounds
     :ivar beyond: the number of servers beyond the bounds
-    :ivar begun: a number by UUID, which differs once the counts of the server
-        have started again, as they do when its vCPUs change
+    :ivar begun: a number by UUID, which changes whenever the counts of the
+        server start again, for example because its vCPUs change
     :ivar missed_switches: switches of tasks for which the kernel sent no event
     :ivar answered: transactions by UUID
     :ivar network: how many transactions of all servers are not told apart;
@@ -133,7 +133,7 @@ class Snapshot:
 
     def _after(self, before: 'Snapshot', now: Mapping[str, _Sum],
                then: Mapping[str, _Sum]) -> dict[str, _Sum]:
-        """Returns the counts since then, or since a server's new start."""
+        """Returns the counts since an earlier look, or since their restart."""
         return {uuid: counts.since(then[uuid])
                 if uuid in then
                 and self.begun.get(uuid) == before.begun.get(uuid) else counts

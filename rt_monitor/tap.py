@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The source at network interfaces: counts the packets of servers.
+"""The source that watches network interfaces: counts packets of servers.
 
-The sockets of a virtual machine are in the guest.  The transactions of a
-virtual machine are therefore counted from the packets at its tap, and so are
-the datagrams of all servers.
+The sockets of a virtual machine are in the guest.  Therefore the programs
+count the transactions of a virtual machine from the packets at its tap.  The
+programs count the datagrams of all servers in the same way.
 """
 
 from collections.abc import Callable, Iterable, Mapping

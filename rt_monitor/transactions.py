@@ -3,8 +3,9 @@
 """Requests and answers of servers over TCP, as in Figure 4 of the paper.
 
 A transaction is a request and its answer.  In the paper, the transaction of a
-server begins when the server reads the request.  Here it begins when the
-request arrives, because the reservation decides about the time in between.
+server begins when the server reads the request.  In this module, the
+transaction begins when the request arrives, because the time until the server
+reads the request depends on the reservation.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +32,7 @@ _TRAFFIC_SIZE = _TRAFFIC.size + histogram.SIZE
 
 
 class Role(enum.Enum):
-    """The end of a connection that a server is; values as in the programs."""
+    """The role of a server in a connection; values as in the programs."""
 
     SERVER = 1
     CLIENT = 2
@@ -64,7 +65,7 @@ class Edge:
         request after another, for example with TLS; they are not in *took*.
         Where this is not 0, the rate and the times are not those of all
         requests.
-    :ivar begun: a number that differs once the counts have started again
+    :ivar begun: a number that changes whenever the counts start again
     """
 
     received: int = 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The counts of a server at the scheduler, as the programs count them.
+"""The counts of the programs about how a server is scheduled.
 
 The sums of CPU time and waiting come from the kernel's own counters of each
 task.  Budgets and switches are counted at the switches of tasks.
@@ -66,7 +66,7 @@ class Counts:
 
     @property
     def seen_ns(self) -> int:
-        """The time from the first to the last; the paper's execution time."""
+        """The time from *first* to *last*, the paper's execution time."""
         return self.last - self.first
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Looks, compares and repairs, when a person asks for it.
+"""Tools that a person runs: they check, compare and repair.
 
-No service imports this package; it may import all the others.
+No service imports this package; this package may import all others.
 """

@@ -2,8 +2,8 @@
 
 """Derives the reservation that a server should have from measurements.
 
-This module knows nothing of the kernel: it takes numbers, and returns numbers
-and doubts.
+This module reads nothing from the kernel: its functions take numbers, and
+return numbers and doubts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -71,9 +71,9 @@ class MeasuredLoad:
         the measurement, the CPU time minus the number of requests times their
         mean CPU time is the sum of the deviations of these requests. The
         number of requests and the CPU time of a part are read at slightly
-        different moments: an excess of one part is missing in the next part,
-        so the covariance of neighbouring parts corrects this error. The result
-        is 1 where too few requests were seen.
+        different moments. CPU time that one part has too much is missing in
+        the next part, so the covariance of neighbouring parts corrects this
+        error. The result is 1 where too few requests were seen.
         """
         pairs = [*zip(self.counts, self.cpu_parts_s, strict=False)]
         if len(pairs) < _COUNTS or self.requests < _IN_PART * len(pairs):
@@ -126,10 +126,11 @@ class MeasuredLoad:
     def most(self) -> rt_load.Load:
         """Returns the largest load that each vCPU may have.
 
-        Only some requests were seen: after *n* random requests, the relative
-        error of their rate is 1 / sqrt(n), and that of their length is sqrt(c
-        / n) with the variation c. So the relative error of the product, the
-        utilisation, is sqrt((1 + c) / n).
+        The measurement sees only some requests. After *n* random requests, the
+        relative error of their rate is 1 / sqrt(n). The relative error of
+        their length is sqrt(c / n), where c is the variation. The utilisation
+        is the product of the rate and the length, so its relative error is
+        sqrt((1 + c) / n).
 
         :raises InvalidLoad: when :attr:`load` raises it
         """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``rt-probe``: how much CPU a virtual machine, container or pod has.
+"""``rt-probe`` measures how much CPU a machine, container or pod has.
 
-The probe runs inside the guest, as an ordinary user, with the standard
-library alone.  This package therefore imports nothing of OpenStack, and of
+The probe runs inside the guest as an ordinary user, and needs only the
+standard library.  This package therefore imports nothing of OpenStack, and of
 nova_rt only ``machine.host``.  A report is a statement of the tenant: no part
 of a cloud bases decisions on it.
 

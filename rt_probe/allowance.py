@@ -6,10 +6,10 @@ import math
 
 
 class Allowance:
-    """An account of the time that bursts used.
+    """An account of the time that bursts have used up.
 
-    Using the whole reservation for some time makes a debt, which the passing
-    time pays off.
+    When bursts use the whole reservation for some time, the account gets a
+    debt, which passing time pays off.
 
     :param part: the part of the reservation that may be used
     """

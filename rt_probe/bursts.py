@@ -47,7 +47,7 @@ class Bursts:
         self.reason = 'no burst has ended yet'
 
     def clear(self) -> None:
-        """Forgets all bursts, because the reservation may be another one."""
+        """Forgets all bursts, because the reservation may have changed."""
         self._estimates.clear()
         self.known = None
         self._check_ns = 0
@@ -60,7 +60,7 @@ class Bursts:
     def due(self, used: float) -> bool:
         """Returns whether a burst may begin now.
 
-        There must be load left to spend, and the VNF must be quiet.
+        The debt of earlier bursts must be paid off, and the VNF must be idle.
 
         :param used: what the VNF uses, in CPUs
         """

@@ -2,12 +2,13 @@
 
 """Checks by a burst of a few periods that the reservation has not fallen.
 
-This module is pure.  A check is a sequential test: the burst goes on until
-the group got too much for half of the known reservation, or too little for
-all of it.  Both limits come from the law of supply (``supply``), which holds
-wherever in a period the burst begins.  A check is therefore wrong about an
-unchanged budget only where somebody else had the CPU.  For that reason a
-check that finds too little is confirmed by a whole burst.
+This module is pure.  A check is a sequential test.  The burst goes on until
+the group has got more than half of the known reservation could supply, or less
+than the whole reservation must supply.  Both limits come from the law of
+supply (``supply``), which holds wherever in a period the burst begins.  If the
+budget has not changed, a check can therefore be wrong only because other tasks
+had the CPU.  For that reason a check that finds too little is confirmed by a
+whole burst.
 """
 
 import dataclasses

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Decides when readings come sooner than usual.
+"""Decides when the probe takes readings sooner than usual.
 
-This module is pure.  The first sign of a budget that has become too small is
-a thread that waits.  While the VNF still sleeps in between, nothing more can
-be seen.  The next few readings therefore come sooner.  They are few, so that
-a VNF that only waits now and then costs little.
+This module is pure.  If a budget becomes too small, the first sign is a thread
+that waits.  While the VNF still sleeps now and then, readings show no other
+sign.  The next few readings therefore come sooner.  The number of these
+readings is small, so that a VNF that only waits now and then costs little.
 """
 
 import dataclasses

@@ -95,7 +95,8 @@ def step(before: sources.Sample, after: sources.Sample,
 
     :param period_ns: the period of the limit, if that is known
     :param needed: how many threads must want to run all the time
-    :param since: an earlier reading from which on the threads wanted that
+    :param since: an earlier reading since which the threads have wanted to run
+        all the time
     :param begun: whether a thread waits that did not wait before this step
     """
     wall = after.at_ns - before.at_ns
@@ -145,7 +146,7 @@ def _asleep(before: sources.Sample, after: sources.Sample, pending_ns: int,
 
 def _slept(then: rt_threads.Thread, now: rt_threads.Thread, wall: int,
            pending_ns: int, begun: bool) -> int | None:
-    """Returns how long a thread slept, in ns; None: it does not want all.
+    """Returns how long a thread slept, in ns; None if it wants less than all.
 
     :param pending_ns: the longest single wait.  The kernel counts a wait
         only when the wait ends, so a thread that waits now may have waited
@@ -170,8 +171,8 @@ def _slept(then: rt_threads.Thread, now: rt_threads.Thread, wall: int,
 def waits(before: sources.Sample, after: sources.Sample) -> bool:
     """Returns whether a thread had to wait for a notable time.
 
-    This may be the first period of a budget that has become too small; the
-    next readings will tell.
+    The wait may be the first sign of a budget that has become too small; the
+    next readings show whether this is true.
     """
     wall = after.at_ns - before.at_ns
     return any(thread.wait_ns - before.threads[name].wait_ns > SLACK * wall

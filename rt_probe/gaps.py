@@ -2,10 +2,10 @@
 
 """Computes from the gaps of a burst how much CPU time was available.
 
-This module is pure.  A burst wants all CPU time.  A gap in which no thread of
-the group ran may be a throttling, and then ends when the kernel refills the
-budget.  The ends of throttlings are whole periods apart; the ends of other
-gaps are not.
+This module is pure.  A burst wants all CPU time.  If no thread of the group
+ran in a gap, the group may have been throttled; such a gap ends when the
+kernel refills the budget.  The ends of throttlings are whole periods apart;
+the ends of other gaps are not.
 """
 
 from collections.abc import Iterable, Sequence
@@ -61,7 +61,7 @@ def least_ns(period_ns: int, tick_ns: int) -> int:
 
 
 def on_grid(all_ends: Sequence[End], period_ns: int) -> list[End]:
-    """Returns the largest set of ends that are about whole periods apart."""
+    """Returns the largest set of ends that whole periods separate."""
     off = min(_OFF_NS, int(_OFF_PART * period_ns))
 
     def beside(origin: End) -> list[End]:

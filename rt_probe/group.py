@@ -49,7 +49,7 @@ class Group:
         return self._parse(self._usage.read())
 
     def throttling(self) -> tuple[int, int] | None:
-        """Returns how many periods of the quota began, and were throttled.
+        """Returns how many periods the quota has had, and how many throttled.
 
         The counters are those of ordinary tasks.
 

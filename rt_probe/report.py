@@ -16,18 +16,18 @@ _PREFIX = 'rt_probe'
 
 
 class Report(NamedTuple):
-    """The findings of the probe at one moment, as CPU time per wall time.
+    """The results of the probe at one moment, as CPU time per wall time.
 
     :ivar at: the time of the report, in seconds since 1970
     :ivar method: the method of the estimate; with ``bound``, *available* is
         None
-    :ivar lower: the least that is available; None: unknown
-    :ivar upper: the most that is available; None: unknown
+    :ivar lower: the lower bound of the available CPU time; None: unknown
+    :ivar upper: the upper bound; None: unknown
     :ivar used: what the VNF used since the last report
     :ivar speed: the speed of each reference task relative to the calibration
     :ivar age_s: the age of the estimate, or of the upper bound
     :ivar source: the source which shows that all CPU time was wanted
-    :ivar reason: why nothing better is known
+    :ivar reason: why the probe knows no better estimate
     :ivar changed_from: what was available before, if that has just changed
     :ivar absent: why a source is absent, by the name of the source
     """

@@ -162,9 +162,10 @@ class Sources:
             return None
 
     def _open_steal(self, asked: bool) -> rt_machine.Steal | None:
-        """Opens /proc/stat, if the whole machine is what is measured.
+        """Opens /proc/stat, if the probe measures the whole machine.
 
-        :raises OSError: when it was asked for and is not
+        :raises OSError: when the user asked for the whole machine, but
+            /proc/stat cannot be used
         """
         if self.processes:
             self.absent[STEAL] = _PART_OF_IT
@@ -226,7 +227,8 @@ class Sources:
             return ('cpu and cpuacct are different hierarchies here, whose '
                     'groups have different tasks; name the processes of the '
                     'VNF with --pid')
-        return (f'no CPU time of its own can be read ({self.absent[STEAL]})')
+        return ('the probe cannot read the CPU time of a group or of '
+                f'processes ({self.absent[STEAL]})')
 
     def used_ns(self) -> int:
         """Returns the CPU time of the group, the processes or the machine.

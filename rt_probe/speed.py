@@ -2,8 +2,9 @@
 
 """Measures the speed of the CPU: the CPU time of reference tasks.
 
-The time that others take of the CPU does not change CPU time, as it would
-change wall time.  The CPU's frequency, its sibling thread and its caches do.
+Time that other tasks take from the CPU changes the wall time of a task, but
+not its CPU time.  The CPU's frequency, its sibling thread and its caches
+change the CPU time.
 """
 
 from collections.abc import Callable, Mapping

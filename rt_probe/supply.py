@@ -2,10 +2,10 @@
 
 """Computes from received CPU time what was available, with an interval.
 
-This module is pure.  The law of supply is that of the periodic resource model
-(Shin and Lee, RTSS 2003): with a budget of Q in each period P, wherever in the
-period the budget comes, any window of length w receives between
-s (w - 2 (P - Q)) and s (w + 2 (P - Q)), where s = Q / P.
+This module is pure.  The law of supply comes from the periodic resource model
+(Shin and Lee, RTSS 2003).  A group has a budget of Q in each period P, at any
+place within the period.  Then any window of length w receives between s (w - 2
+(P - Q)) and s (w + 2 (P - Q)), where s = Q / P.
 """
 
 import collections

@@ -112,8 +112,9 @@ class Threads:
     def _may_want_all(self, thread: int, now: Thread, passed_ns: int) -> bool:
         """Returns whether the thread may want all CPU time.
 
-        Only then is its status read, which is the most expensive file.  A
-        thread that has slept wants less than all.
+        The status of a thread is the most expensive file, so it is read only
+        if the thread may want all CPU time.  A thread that has slept wants
+        less than all.
         """
         before = self._before.get(thread)
         return before is None or _PART * passed_ns <= (

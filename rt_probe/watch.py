@@ -145,7 +145,7 @@ class Watch:
 
     def _step(self, before: sources.Sample, after: sources.Sample,
               needed: int) -> evidence.Step:
-        """Judges a step since all CPU time was wanted, or else alone."""
+        """Judges a step with the steps before that wanted all CPU time."""
         begun = self._closer.begun
         step = evidence.step(before, after, self.period_ns, needed,
                              self._since, begun)
@@ -197,7 +197,7 @@ class Watch:
             step.unwanted_ns)
 
     def _exceeds(self, estimate: supply.Estimate) -> bool:
-        """Returns whether this cannot be, because of the limit."""
+        """Returns whether the limit makes this value impossible."""
         return self._limit is not None and estimate.lower > self._limit
 
     def _throttled(self, source: str, used: float, supplied: supply.Supply
@@ -258,10 +258,10 @@ class Watch:
 
     def _interval(self, estimate: supply.Estimate | None, used: float | None
                   ) -> tuple[float | None, float | None, float | None]:
-        """Returns what is available, and the least and the most of it.
+        """Returns the estimate of the available CPU time, and its bounds.
 
-        What is available never exceeds the limit.  A single window may
-        receive more than that, by the law of supply and by ticks.
+        The available CPU time never exceeds the limit.  A single window may
+        receive more than the limit, because of the law of supply and of ticks.
         """
         known = self.bursts.known
         available, lower, most = estimate or (

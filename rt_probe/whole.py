@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Decides whether the whole machine is what the probe measures.
-
-/proc/stat counts the whole machine, also when a container reads it.  Only
-where the probe is not in a container may its numbers be used.
+"""Decides whether the probe may measure the whole machine.  /proc/stat counts
+the whole machine, even if a container reads it.  So the probe may use the
+numbers of this file only outside of containers.
 """
 
 import os

@@ -26,8 +26,9 @@ class RTInterferenceWeigher(weights.BaseHostWeigher):
     """Weighs hosts by the predicted change of their throughput.
 
     Without *minval* and *maxval*, Nova scales the weights of the hosts of a
-    request to 0 and 1, so that a difference of 0.01 would count as much as
-    one of 1.  With the two fixed, a difference of 0.01 stays 0.01.
+    request to the range from 0 to 1, so that a difference of 0.01 could count
+    as much as a difference of 1. With both values fixed, a difference of 0.01
+    stays 0.01.
     """
 
     minval = 0
@@ -53,7 +54,7 @@ class RTInterferenceWeigher(weights.BaseHostWeigher):
     def weight_multiplier(self, host_state: Any) -> float:
         """Returns interference_weight_multiplier.
 
-        That of an aggregate overrides that of [nova_rt].
+        The multiplier of an aggregate overrides the multiplier in [nova_rt].
         """
         return float(utils.get_weight_multiplier(
             host_state, 'interference_weight_multiplier',

@@ -2,10 +2,10 @@
 
 """The extension that tosca-parser loads in every process that imports it.
 
-The entry point ``toscaparser.extensions`` is the one hook that reaches
-Tacker and the ``heat-translator`` command without a change to either.  It
-adds the version ``tacker_rt_nfv_1_0_0``, in which the types of the legacy
-VNFDs are built in, and it registers our classes with heat-translator.
+The entry point ``toscaparser.extensions`` is the only hook that works in
+Tacker and in the ``heat-translator`` command without a change to either.  The
+extension adds the version ``tacker_rt_nfv_1_0_0``, which has the types of the
+legacy VNFDs, and registers our classes with heat-translator.
 """
 
 import logging
@@ -31,9 +31,9 @@ def register() -> bool:
 class Extension:
     """The extension; tosca-parser makes several during its own import.
 
-    The first are made before heat-translator can be imported.  The one of
-    ``toscaparser.tosca_template``, which every translation needs, is made
-    later.
+    The first objects are made before heat-translator can be imported.  The
+    object of ``toscaparser.tosca_template``, which every translation needs, is
+    made later.
     """
 
     VERSION = 'tacker_rt_nfv_1_0_0'

@@ -2,9 +2,9 @@
 
 """Reads files that people name, and checks names of files in descriptors.
 
-A descriptor may come from anybody.  A name in it must not lead out of the
-folder of the descriptor, and only regular files that are not too long are
-read.
+A descriptor may come from an untrusted person.  A name in it must not lead out
+of the folder of the descriptor, and only regular files that are not too long
+are read.
 """
 
 import os
@@ -19,9 +19,9 @@ MAX_BYTES = 10_000_000
 
 
 def below(folder: str, name: str) -> str | None:
-    """Returns the path of the file *name* of *folder*; None if outside.
+    """Returns the path of the file *name* in *folder*; None if outside.
 
-    Paths have slashes and begin at the top folder, which is ''.
+    Paths have slashes and are relative to the top folder, which is ''.
     """
     path = posixpath.normpath(posixpath.join(folder, name))
     if (not name.isprintable() or '\\' in name or path.startswith('/')
@@ -33,7 +33,7 @@ def below(folder: str, name: str) -> str | None:
 def is_address(name: str) -> bool:
     """Tells whether a parser of TOSCA would fetch *name* as an address.
 
-    A name with a colon is never taken for a file.
+    A name with a colon is never the name of a file.
     """
     return ':' in name
 

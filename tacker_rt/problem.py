@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The problems of a descriptor: what is wrong where, each in one line."""
+"""The problems of a descriptor, each as one line."""
 
 from collections.abc import Iterable, Iterator
 import dataclasses
@@ -15,9 +15,10 @@ _KNOWN = 50
 
 
 def shown(value: Any) -> str:
-    """Returns any value as the begin of its text, in one line.
+    """Returns the beginning of the text of a value, in one line.
 
-    The text beyond the limit is never made, as it may be very long.
+    The function never makes the text beyond the limit, because the text may be
+    very long.
     """
     text = ''
     for part in _parts(value):
@@ -51,7 +52,7 @@ def name(text: Any) -> str:
 
 
 def path(text: str) -> str:
-    """Returns a path at its whole length, quoted if it breaks the line."""
+    """Returns a path in its full length, quoted if it breaks the line."""
     return text if text.isprintable() else repr(text)
 
 

@@ -90,7 +90,7 @@ def _stage(path: Path, directory: Path, etsi: Path | None,
 
 
 def _add_legacy_types(directory: Path, template: dict[Any, Any]) -> None:
-    """Adds an import of the legacy types, which VNFDs of the time lack.
+    """Adds an import of the legacy types, which legacy VNFDs do not have.
 
     Tacker added the types itself.
     """

@@ -55,7 +55,7 @@ def validate(path: str, request: tacker_request.Request = _NO_REQUEST,
 
 def warnings(path: str, request: tacker_request.Request = _NO_REQUEST
              ) -> list[problem.Problem]:
-    """Returns what may go wrong with a package that has no problem.
+    """Returns the warnings for a package that has no problem.
 
     :raises InvalidVnfd: when there is nothing to read
     """
@@ -100,7 +100,7 @@ def _split(path: str, root: str | None) -> tuple[str, str]:
     if files.below('', top) is None:
         raise exception.InvalidVnfd(problem=problem.Problem(
             path, f'the VNFD does not lie below {problem.path(root)}',
-            'give a directory above the VNFD as --root'))
+            'as --root, give a directory above the VNFD'))
     return root, top
 
 
@@ -247,8 +247,8 @@ def _reached(entry: str | None, templates: Mapping[str, Any]) -> list[str]:
 def _used(entry: str | None, templates: Mapping[str, Any]) -> list[str]:
     """Returns the templates that count.
 
-    A template of a flavour that the entry imports from another file does
-    not.
+    A template does not count if it describes a flavour that the entry imports
+    from another file.
     """
     reached = _reached(entry, templates)
     flavours = topology.flavours(templates)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Prints a few lines for each failed test: its traceback's end and warnings.
+"""Prints a few lines for each failed test: warnings and traceback.
 
 usage: stestr last --subunit | python tools/failures.py
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Writes doc/source/admin/operations.rst from the tests that prove it."""
+"""Writes doc/source/admin/operations.rst from the tests of operations."""
 
 import argparse
 import ast

@@ -4,8 +4,9 @@
 
 usage: tools/readme.py [FILE]     (default: standard output)
 
-The table says what servers get on each kernel, with each version of control
-groups, on which guests were tried.  kernels.csv has all results of the lab.
+The table says which share servers get on each kernel with each version of
+control groups, and which kinds of guests were tried.  kernels.csv has all
+results of the lab.
 """
 
 from collections.abc import Iterable, Iterator

@@ -6,8 +6,8 @@ usage: roles.py FILE [VERSION]
 
 Each role gets a clean virtual environment.  The environment must hold only
 what the role may have, each command must answer ``--version``, the role's
-commands must start, and the samples must be there.  Beside Nova, pip must not
-touch a package of Nova.
+commands must start, and the samples must be there.  When pip installs nova-rt
+beside Nova, pip must not change a package of Nova.
 """
 
 import dataclasses
@@ -104,7 +104,8 @@ def main(path: str, version: str = '') -> int:
     try:
         with tempfile.TemporaryDirectory() as folder:
             _beside_nova(pathlib.Path(folder), path)
-        print('nova-rt[compute] beside Nova: nothing of Nova is touched')
+        print('nova-rt[compute] beside Nova: OK, no package of Nova was '
+              'changed')
     except Failure as error:
         failed = True
         print(f'nova-rt[compute] beside Nova: {error}')

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _runs(cloud: settings.Settings, arguments: Sequence[str]
           ) -> list[list[str]]:
-    """Returns the runs of tests; tests that take a host away come last."""
+    """Returns the runs of tests; tests that disable a host come last."""
     if not cloud.pair or '--regex' in arguments:
         return [['--regex', TESTS]]
     return [['--regex', TESTS, '--exclude-regex', LAST], ['--regex', LAST]]

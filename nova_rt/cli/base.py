@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
-    """Adds ``-f json``, and ``--json``, its name in older releases."""
+    """Adds ``-f json``, and ``--json``, the older name of this option."""
     parser.add_argument('-f', '--format', choices=('text', 'json'),
                         default='text', help='the format of the output '
                         '(default: %(default)s)')
@@ -50,8 +50,8 @@ def installed(name: str, module: str, register: str = 'register',
               extra: str = '') -> Register:
     """Returns a function that registers a subcommand of a module.
 
-    Where a package that the module imports is not installed, the subcommand
-    is listed all the same, and says which extra has the package.
+    If the module imports a package that is not installed, the subcommand is
+    listed all the same.  It then says which extra has the package.
 
     :param register: the function of the module
     :param extra: the extra to install for a package that several have
@@ -68,7 +68,7 @@ def installed(name: str, module: str, register: str = 'register',
 
 def _add_missing(commands: Any, name: str, error: ModuleNotFoundError,
                  extra: str) -> None:
-    """Adds a subcommand that ends with the sentence about a package."""
+    """Adds a subcommand that only reports the missing package."""
     def run(args: argparse.Namespace) -> int:
         print(f'{parser.prog.partition(" ")[0]}: '
               f'{missing.sentence(error, extra)}', file=sys.stderr)

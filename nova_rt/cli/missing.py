@@ -43,8 +43,7 @@ def sentence(error: ModuleNotFoundError, extra: str = '') -> str:
 
     :param extra: the extra to install when several extras have the package
     :raises ModuleNotFoundError: *error* itself, when a module of this
-        project is missing: that is a defect, which installing something
-        cannot mend
+        project is missing: this is a defect that no installation can correct
     """
     package = _package(error)
     name, known = _KNOWN.get(package, (package, ''))
@@ -60,7 +59,7 @@ def sentence(error: ModuleNotFoundError, extra: str = '') -> str:
 
 
 def short(error: ModuleNotFoundError, extra: str = '') -> str:
-    """Returns this sentence in a few words, for a list of commands.
+    """Returns the same message in a few words, for a list of commands.
 
     :raises ModuleNotFoundError: when :func:`sentence` raises it
     """

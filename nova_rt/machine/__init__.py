@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Does to this computer what it is told.
+"""Reads and changes the state of this computer, but decides nothing.
 
 ``host`` reads the computer, ``kernel`` has one module for each kernel
 interface, and ``privsep`` is the only writer in the services; a journal undoes

@@ -46,9 +46,9 @@ def stop(thread: int) -> None:
 
     The kernel takes the bandwidth of a runnable thread back at the 0-lag time
     of the thread (``kernel/sched/deadline.c``).  The thread must not get a
-    smaller bandwidth before: a throttled thread would stay throttled until
-    its 0-lag time, which :data:`SMALLEST` moves 2 s away for each us that the
-    thread overran its runtime.
+    smaller bandwidth before it becomes ordinary.  With a smaller bandwidth the
+    0-lag time is later: with :data:`SMALLEST` by 2 s for each us of the
+    overrun.  A throttled thread would stay throttled for this time.
 
     :raises OSError: ESRCH when the thread is gone, else the kernel's errno
     """

@@ -2,15 +2,15 @@
 
 """Finds keys of a flavor or an image that conflict with a reservation.
 
-Reservations live on shared pCPUs, and Nova takes dedicated pCPUs out of the
-shared ones: of a server with both (``hw:cpu_policy=mixed``), the vCPUs on
-shared pCPUs have the reservation.  With ``hw:cpu_realtime`` libvirt sets a
-real-time policy before the control group has a budget, and the kernel refuses
-it (EPERM).  Persistent memory was not tried with a reservation.
+Reservations use shared pCPUs, and dedicated pCPUs are not shared.  If a server
+has both kinds (``hw:cpu_policy=mixed``), its vCPUs on shared pCPUs have the
+reservation.  With ``hw:cpu_realtime`` libvirt sets a real-time policy before
+the control group has a budget, and the kernel refuses it (EPERM).  Persistent
+memory was not tried with a reservation.
 
-This module has the keys that a refusal can name.  Whether anything else
-dedicates pCPUs to a server is asked of Nova's own functions, see
-``nova_rt.services.compute.admission``.
+This module has the keys that a refusal can name.
+``nova_rt.services.compute.admission`` asks Nova's own functions whether
+anything else dedicates pCPUs to a server.
 """
 
 from collections.abc import Iterator, Mapping

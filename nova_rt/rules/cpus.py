@@ -61,8 +61,8 @@ class CpuBandwidth:
     :ivar servers: with a rule, the reservations on each pCPU, sorted; only
         for pCPUs with reservations
     :ivar min_runtime_us: the shortest runtime that the kernel may be given
-    :ivar cores: the core of each of *cpus*, in their order, by any number;
-        () if each of *cpus* has a core of its own
+    :ivar cores: an arbitrary number for the core of each of *cpus*, in their
+        order; () if each of *cpus* has a core of its own
     :ivar smt: PREFER takes cores without a claim first; CORE keeps the sum
         over the pCPUs of each core within *cap*, too
     """
@@ -102,10 +102,10 @@ class CpuBandwidth:
     def fold(self, claims: Iterable[Claim]) -> Self:
         """Returns the state with all *claims* added.
 
-        It is not checked whether the claims fit, because a fold over existing
-        claims must always succeed; :func:`fit` decides on admission.  A pCPU
-        outside of *cpus*, which an operator took out while servers run, is
-        ignored.
+        The method does not check whether the claims fit, because a fold over
+        existing claims must always succeed; :func:`fit` decides on admission.
+        The method ignores a pCPU outside of *cpus*: an operator may have
+        removed this pCPU from the option while servers run.
         """
         used = dict(zip(self.cpus, self.used, strict=True))
         servers = dict(self.servers)
@@ -170,7 +170,7 @@ class CpuBandwidth:
 
 
 def _limit(state: CpuBandwidth, wanted: reservation.Reservation) -> int:
-    """Returns the most ppm used on a pCPU that leave room for *wanted*.
+    """Returns the largest used ppm of a pCPU that leave room for *wanted*.
 
     :returns: -1 if no pCPU can have room
     """
@@ -187,9 +187,9 @@ def room(state: CpuBandwidth, wanted: reservation.Reservation
          ) -> Iterator[tuple[int, int]]:
     """Returns the pCPUs with room for *wanted*, as (id, ppm used).
 
-    Where siblings have one sum, any choice of the pCPUs keeps the sum: a core
-    is listed with as many of its pCPUs as have room together, and the ppm
-    are what its pCPUs and those listed before would use.
+    If siblings have one sum, any choice among the returned pCPUs keeps this
+    sum.  The result has only as many pCPUs of a core as have room together.
+    The ppm of such a pCPU count the pCPUs of the core that are listed before.
     """
     limit = _limit(state, wanted)
     pairs = zip(state.cpus, state.used, strict=True)
@@ -206,7 +206,7 @@ def room(state: CpuBandwidth, wanted: reservation.Reservation
 def _by_core(state: CpuBandwidth, wanted: reservation.Reservation,
              pairs: Iterable[tuple[int, int]]
              ) -> Iterator[tuple[int, int]]:
-    """Yields those of *pairs* for which their cores have room together."""
+    """Yields as many of *pairs* as the cores have room for together."""
     core_of = dict(zip(state.cpus, state.cores, strict=True))
     sums = _sums(state)
     for cpu, _ in sorted(pairs, key=lambda pair: (pair[1], pair[0])):
@@ -226,7 +226,7 @@ def _sums(state: CpuBandwidth) -> dict[int, int]:
 
 def _count_on_cores(state: CpuBandwidth, wanted: reservation.Reservation
                     ) -> int:
-    """Returns how many vCPUs have room where siblings have one sum."""
+    """Returns how many vCPUs have room if siblings have one sum."""
     threads = collections.Counter(state.cores)
     return sum(
         min(threads[core], (state.cap - used) // wanted.bandwidth)
@@ -252,7 +252,7 @@ def fits(state: CpuBandwidth, vcpus: int, wanted: reservation.Reservation
 
 def is_late(state: CpuBandwidth, vcpus: int,
             wanted: reservation.Reservation) -> bool:
-    """Checks whether a request does not fit because of the rule alone.
+    """Checks whether only the rule keeps a request from fitting.
 
     The pCPUs then have enough bandwidth, but a server would get its runtime
     too late.

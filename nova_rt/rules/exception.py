@@ -2,9 +2,9 @@
 
 """Defines the exceptions of nova_rt.
 
-All of them have one base class with a format string, as in Placement and
-os-vif.  This module uses nothing of Nova: the code that Nova calls translates
-these exceptions into Nova's own.
+All exceptions have one base class with a format string, as in Placement and
+os-vif.  This module does not use Nova: the code that Nova calls translates
+these exceptions into Nova's exceptions.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ class RTError(Exception):
     """Base class of every error that nova_rt raises.
 
     If an argument of the format string is missing, the constructor raises
-    KeyError: a bad message is a bug that a test has to see.
+    KeyError: a bad message is a bug, and a test must find this bug.
     """
 
     msg_fmt = 'Unknown real-time reservation error.'

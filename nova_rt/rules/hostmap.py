@@ -100,8 +100,8 @@ class HostMap:
     :ivar takes: what the host takes besides reservations for all vCPUs of a
         server, for example MASK
 
-    The release, the interface and the reason are for people.  Maps that
-    differ in nothing else are equal.
+    The release, the interface and the reason are for people.  Maps that differ
+    only in these values are equal.
     """
 
     state: cpus.CpuBandwidth

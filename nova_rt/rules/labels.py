@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Names under which Tacker, Nova and libvirt keep what describes a server."""
+"""Names of the metadata of a server in Tacker, Nova and libvirt."""
 
 #: Key in the metadata of a server in Nova; its value is the VNF of the server.
 VNF_KEY = 'tacker_rt.vnf'

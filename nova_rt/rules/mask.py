@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds the vCPUs of a flavor that its reservation is for.
+"""Finds the vCPUs of a flavor that have its reservation.
 
 By default a reservation is for every vCPU.  The mask of a flavor names only
 some of them; the other vCPUs are ordinary, for the housekeeping of the guest.
-The grammar is the one of Nova's ``hw:cpu_realtime_mask``.  It is parsed here,
-because Tacker and the command line read flavors where no Nova is installed;
-a test compares this parser with Nova's.
+The grammar is the one of Nova's ``hw:cpu_realtime_mask``.  This project has a
+parser of its own, because Tacker and the command line read flavors on machines
+without Nova; a test compares this parser with Nova's.
 
-A scheduler hint cannot give a mask: the guest's own system has to know which
-of its CPUs do the housekeeping, so that the mask belongs to the image and the
-flavor made for it, and the number of vCPUs stands in the flavor alone.
+A scheduler hint cannot give a mask.  The operating system of the guest has to
+know which of its CPUs do the housekeeping, so the mask belongs to the flavor
+that was made for the image.  Only the flavor has the number of vCPUs.
 """
 
 from collections.abc import Mapping

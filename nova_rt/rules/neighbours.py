@@ -79,8 +79,8 @@ def to_text(neighbours: Neighbours) -> str:
 def from_stats(stats: Mapping[str, Any]) -> Neighbours | None:
     """Returns the counts in *stats*; the inverse of :func:`to_text`.
 
-    :returns: None for a host without the plugin, with garbled text or with
-        another version: the neighbours there are not known
+    :returns: None if the neighbours are not known: the host has no plugin,
+        another version, or a damaged text
     """
     text = stats.get(KEY)
     return _decode(text) if isinstance(text, str) else None

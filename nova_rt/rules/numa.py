@@ -3,9 +3,9 @@
 """Chooses NUMA cells of a host for the cells of a server, and pCPUs in them.
 
 A server with a NUMA topology has one or several cells of its own, and each of
-them gets a cell of the host for its memory and its vCPUs.  Whether a cell of
-the host has the memory, the pages and the devices is decided elsewhere; this
-module knows which pCPUs have room for a reservation.
+them gets a cell of the host for its memory and its vCPUs.  This module knows
+which pCPUs have room for a reservation.  Other modules check whether a cell of
+the host has the memory, the pages and the devices.
 """
 
 from collections.abc import (
@@ -47,12 +47,13 @@ def choose(candidates: Sequence[Sequence[int]],
            accepts: Callable[[frozenset[int]], bool],
            alike: Mapping[int, Hashable] | None = None
            ) -> tuple[int, ...] | None:
-    """Returns a different cell for each cell of a server; None for no way.
+    """Returns a different cell for each cell of a server, or None.
 
-    The search finds a way if there is one.  It leaves a branch as soon as a
-    cell of the server has no cell left, and tries cells that cannot be told
-    apart only once.  If *accepts* accepts all cells, the time grows with a
-    power of the number of cells.
+    The search finds an assignment of cells if there is one.  The search leaves
+    a branch as soon as a cell of the server has no cell left.  Of several
+    cells that cannot be distinguished, the search tries only one.  If
+    *accepts* accepts all cells, the time grows with a power of the number of
+    cells.
 
     :param candidates: the cells that each cell of the server may get
     :param accepts: whether the server may have these cells, in any order;
@@ -86,7 +87,7 @@ class _Search:
         self._dead: set[tuple[int, ...]] = set()
 
     def extend(self, chosen: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Returns a way that begins with *chosen*; None if there is none."""
+        """Returns an assignment that begins with *chosen*, or None."""
         rest = self._candidates[len(chosen):]
         # Which of two cells of a kind is chosen, and for which cell of the
         # server, makes no difference to what is left.

@@ -2,10 +2,10 @@
 
 """Parses the reservation that a server asks for.
 
-This is the only parser of runtimes and periods.  It reads flavor extra specs
-and scheduler hints, as they stand in the body of an API request or in a
-stored RequestSpec, lets hints replace values of the flavor, and checks the
-result.  It knows nothing of Nova, hosts or kernels.
+This is the only parser of runtimes and periods.  The parser reads flavor extra
+specs, and scheduler hints in the form of an API request or of a stored
+RequestSpec.  Hints replace values of the flavor.  Then the parser checks the
+result.  The parser uses no data of Nova, hosts or kernels.
 """
 
 from collections.abc import Mapping
@@ -79,7 +79,7 @@ class Reservation:
 class Limits:
     """The operator's rules; runtimes and periods in us, bandwidth in ppm.
 
-    :ivar plain_hints: whether hints count on a flavor without a reservation
+    :ivar plain_hints: whether a flavor without a reservation accepts hints
     """
 
     min_runtime_us: int = MIN_RUNTIME_US
@@ -312,7 +312,7 @@ def _check_limits(runtime: _Value, period: _Value, limits: Limits) -> None:
 
 
 def _exact(bandwidth: int) -> str:
-    """Returns a bandwidth as a share with six digits, that is, unrounded.
+    """Returns a bandwidth as a share with all six digits.
 
     Messages that compare two shares need all digits.
     """

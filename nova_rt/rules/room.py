@@ -57,7 +57,7 @@ def _pools(state: cpus.CpuBandwidth) -> Iterable[tuple[int, int]]:
 
 
 def _packed(columns: list[tuple[int, int]], width: int) -> int:
-    """Returns how many rows of *width* cells can be cut of columns.
+    """Returns how many rows of *width* cells can be cut from columns.
 
     *k* rows can be cut if and only if the cells that the columns have for
     *k* rows are enough.

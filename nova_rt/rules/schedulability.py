@@ -8,17 +8,14 @@ priorities from the periods, and has the response-time analysis for them.
 
 A server of RT_GROUP_SCHED is deferrable (Strosnider, Lehoczky and Sha, IEEE
 Trans. Computers 44(1), 1995): it may use its runtime late in one period and
-again early in the next.  For the servers that it delays, it is a task with a
-release jitter of period - runtime (Audsley et al., Software Engineering
-Journal 8(5), 1993), so that in t microseconds it runs for at most
-
-    ceil((t + period - runtime) / period) * runtime + overrun,
-
-where the overrun, of at most a tick, is paid back in its next periods.
-Servers of one level delay each other as if each had the higher level: tasks
-under SCHED_RR take turns, but a task that sleeps just before each tick never
-ends its turn, and a task that wakes up moves its whole group behind the
-others.
+again early in the next.  For the servers that it delays, a server acts like a
+task with a release jitter of period - runtime (Audsley et al., Software
+Engineering Journal 8(5), 1993).  So in t microseconds it runs for at most
+ceil((t + period - runtime) / period) * runtime + overrun.  The overrun is at
+most a tick, and the server pays it back in its next periods.  Servers of one
+level delay each other as if each had the higher level.  Tasks under SCHED_RR
+take turns, but a task that sleeps just before each tick never ends its turn.
+A task that wakes up moves its whole group behind the others.
 """
 
 from collections.abc import Iterator, Sequence

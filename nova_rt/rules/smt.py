@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Says what a flavor asks of hosts whose cores have several threads.
+"""Reads which hosts a flavor needs if cores have several threads.
 
 A host counts siblings in one way for all servers (``[nova_rt] smt``), because
-a server that came later could otherwise take what an earlier one relies on.
-So a flavor chooses among hosts: with ``core`` its servers only go to hosts
-where no two reservations together take more of a core than of a pCPU.
+otherwise a later server could take CPU time that an earlier server relies on.
+So a flavor can only choose among hosts. With ``core``, its servers go only to
+hosts on which all reservations on a core together take no more than one pCPU
+may give.
 """
 
 from collections.abc import Mapping

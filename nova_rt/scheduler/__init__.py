@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The names that ``nova.conf`` of nova-scheduler has; they stay as they are.
+"""The names for ``nova.conf`` of nova-scheduler, kept for upgrades.
 
 The code is in ``nova_rt.services.scheduler``.
 """

@@ -2,8 +2,8 @@
 
 """Scheduler weighers, by the names used in ``weight_classes``.
 
-A weigher is imported when ``weight_classes`` names it: two of them need
-``rt_models``, which a host without them does not have to have.
+A weigher is imported when ``weight_classes`` names it: two weighers need
+``rt_models``, which hosts without these weighers need not have.
 """
 
 import importlib

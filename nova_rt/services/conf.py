@@ -215,7 +215,7 @@ unset, there is no limit.
     cfg.StrOpt(
         'smt', default='ignore',
         choices=[
-            ('ignore', 'each thread of a core is a pCPU like any other'),
+            ('ignore', 'each thread of a core counts as a separate pCPU'),
             ('prefer', 'a reservation goes first to cores without a '
                        'reservation'),
             ('core', 'the reservations on all threads of a core together '

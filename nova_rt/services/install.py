@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Brings the code of this floor into an unmodified nova-compute.
+"""Makes an unmodified nova-compute load the code of this package.
 
 *The loader's trick.*  Nova imports its driver from the package ``nova.virt``
 and from nowhere else.  nova-compute loads all os-vif plug-ins before its
 driver.  :class:`Loader` is an os-vif plug-in that plugs no VIF: it only adds
 ``shim`` to the search path of ``nova.virt``, so that ``compute_driver =
-nova_rt.RTLibvirtDriver`` names ``shim/nova_rt.py``.  Where the plug-in was not
+nova_rt.RTLibvirtDriver`` names ``shim/nova_rt.py``.  If the plug-in was not
 loaded, nova-compute does not start (ImportError).
 
 *The class trick.*  Nova makes its compute manager, its resource tracker and
@@ -35,9 +35,9 @@ def extend_nova_virt() -> None:
 def become(live: Any, ours: type) -> None:
     """Gives a live object of Nova one of our classes.
 
-    The object keeps its attributes.  Nobody would call an ``__init__`` of the
-    class, so the class has none, and defines the defaults of its own
-    attributes as class attributes.
+    The object keeps its attributes.  Nobody calls ``__init__`` for such an
+    object.  So the class has no ``__init__``, and defines the defaults of its
+    own attributes as class attributes.
     """
     live.__class__ = ours
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks at start whether the installed Nova is one that was tested.
+"""Checks at the start whether this release was tested with this Nova.
 
-Nova promises nothing to drivers out of its tree.  The tables below list each
-method of Nova that nova-rt overrides or calls, with the parameters that the
-method has in the tested releases.  If a method has other parameters,
-nova-compute does not start and says why, instead of making wrong
-reservations.
+Nova may change internal methods that out-of-tree drivers use.  The tables
+below list each method of Nova that nova-rt overrides or calls, with the
+parameters that the method has in the tested releases.  If a method has other
+parameters, nova-compute does not start and logs the reason.  So it cannot make
+wrong reservations.
 """
 
 from collections.abc import Iterable

@@ -2,9 +2,9 @@
 
 """Fig. 8: a server beside a noisy neighbour, both reserved or both ordinary.
 
-The server and the neighbour are on one pCPU.  The requests come by the
-server's own clock, so that no client is needed, and a machine with one CPU and
-a deterministic clock (``tools/lab.sh --icount``) is enough.
+The server and the neighbour are on one pCPU.  The server makes the requests
+itself, by its own clock.  So the experiment needs no client, and a machine
+with one CPU and a deterministic clock (``tools/lab.sh --icount``) is enough.
 """
 
 import argparse
@@ -56,12 +56,12 @@ def register(parser: argparse.ArgumentParser) -> None:
                         help='runs of each case (%(default)s; 0: no run, '
                         'only the table)')
     parser.add_argument('--short', action='store_true',
-                        help='check that the experiment works; the results '
-                             'are no statistics')
+                        help='only check that the experiment works; there are '
+                             'too few runs for statistics')
 
 
 def run(options: argparse.Namespace) -> str:
-    """Measures what the options say; returns the table of the file."""
+    """Measures the cases of the options; returns the table of the file."""
     options.data.parent.mkdir(parents=True, exist_ok=True)
     if options.runs > 0:
         rtwalk.build()

@@ -2,9 +2,9 @@
 
 """Gives reservations on one pCPU to a server and to its noisy neighbour.
 
-Each place holds reservations in the way in which nova-compute does on a kernel
-of its kind, and says whether nova-rt sells two of them on one pCPU.  A place
-also runs the neighbour's tasks.
+Each place holds reservations as nova-compute does on a kernel of this kind,
+and says whether nova-rt offers both reservations on one pCPU.  A place also
+runs the neighbour's tasks.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,7 @@ _LEVELS = 48
 
 
 class NotSold(exception.RTError):
-    """nova-rt does not sell these reservations on one pCPU of this kernel."""
+    """nova-rt does not offer both reservations on one pCPU of this kernel."""
 
     msg_fmt = ('%(server)s beside %(noise)s does not fit on a pCPU here: '
                '%(reason)s.  Name another --pair.')
@@ -67,7 +67,7 @@ class Place(Protocol):
 
 
 class Fair:
-    """No reservations: everybody is an ordinary task on the pCPU."""
+    """No reservations: all tasks are ordinary tasks on the pCPU."""
 
     @contextlib.contextmanager
     def server(self) -> Iterator[Enter]:
@@ -91,7 +91,7 @@ class Deadline:
     name = 'deadline'
 
     def check(self, server: Reservation, noise: Reservation) -> int:
-        """See Place.check: EDF, so the sum decides."""
+        """See Place.check; under EDF, the sum of the bandwidths decides."""
         files = fs.RealFS()
         hierarchy = _hierarchy(files)
         privsep.cgroup_pctxt.set_client_mode(False)
@@ -199,8 +199,9 @@ def _deadline(reservation: Reservation, confine: Enter, process: int) -> None:
 def _cpuset(name: str) -> Iterator[Enter]:
     """Yields a function that keeps a SCHED_DEADLINE thread on the pCPU.
 
-    The policy comes first and the cpuset shrinks afterwards, as in
-    ``nova_rt.machine.kernel.pins``.  With one CPU there is nothing to do.
+    The thread first gets its policy, and then its cpuset shrinks, as in
+    ``nova_rt.machine.kernel.pins``.  On a machine with one CPU, the function
+    does nothing.
     """
     everywhere = sorted(os.sched_getaffinity(0))
     if len(everywhere) == 1:

@@ -14,11 +14,12 @@ from rt_models.colocation import csvfile
 class Run:
     """One run of one case.
 
-    :ivar kernel: its release, and what its clock is
+    :ivar kernel: the release of the kernel and the kind of its clock
     :ivar place: what holds the reservations
     :ivar pair: a name of pairs.PAIRS
     :ivar noise: what the neighbour does
-    :ivar offered_ppm: what nova-rt sells of a pCPU of this kernel
+    :ivar offered_ppm: the bandwidth that nova-rt offers on a pCPU of this
+        kernel
     :ivar server_cpu_us: the average CPU time of a request
     :ivar good: the part of the requests below the limit of the pair
     """
@@ -56,7 +57,7 @@ COLUMNS = (*(field.name for field in _PLAIN), 'mean_us', *(
 
 
 def read(path: pathlib.Path) -> list[Run]:
-    """Reads a file; a file that does not exist has no runs.
+    """Reads the runs in a file; returns none if the file does not exist.
 
     :raises BadData: when it is not a file of such runs
     """

@@ -61,10 +61,10 @@ def of(runs: Sequence[records.Run], wanted: Set, scheduler: str, noise: str
 
 def ratio(above: Sequence[records.Run], below: Sequence[records.Run]
           ) -> Ratio:
-    """Returns the median p99 of some runs over that of others.
+    """Returns the median p99 of some runs divided by that of other runs.
 
-    A stall of the machine in one run would decide a mean; the ratios of
-    single runs show the stall.
+    A stall of the machine in a single run would distort a mean, but not a
+    median; the ratios of single runs show such a stall.
     """
     each = [one.p99_us / other.p99_us
             for one, other in zip(above, below, strict=False)]
@@ -74,7 +74,7 @@ def ratio(above: Sequence[records.Run], below: Sequence[records.Run]
 
 
 def isolation(runs: Sequence[records.Run], one: Set, noise: str) -> Ratio:
-    """Returns the p99 beside a reserved neighbour over that without."""
+    """Returns the p99 beside a reserved neighbour over the p99 alone."""
     return ratio(of(runs, one, pairs.RESERVED, noise),
                  of(runs, one, pairs.RESERVED, pairs.NOBODY))
 
@@ -85,7 +85,7 @@ def text(runs: Sequence[records.Run]) -> str:
 
 
 def ratios(runs: Sequence[records.Run]) -> str:
-    """Returns how much of the p99 of a server its neighbour changes."""
+    """Returns how much a neighbour changes the p99 of a server."""
     return report.table(_RATIOS, _ratios(runs))
 
 

@@ -25,7 +25,8 @@ def pairs(found: matrix.Matrix) -> list[matrix.Cell]:
 def off(found: matrix.Matrix, told: matrix.Matrix) -> list[float]:
     """Returns the relative error of the prediction of each pair, in order.
 
-    The prediction uses the scheduler's model: c is 1, as both are reserved.
+    The prediction uses the scheduler's model with c = 1, because both
+    functions have a reservation.
     """
     model = forecast.Model([told])
     return [model.cell(forecast.Server(told.kind, cell.target),
@@ -35,7 +36,7 @@ def off(found: matrix.Matrix, told: matrix.Matrix) -> list[float]:
 
 def judged(found: matrix.Matrix, told: matrix.Matrix
            ) -> tuple[tuple[str, bool], tuple[str, bool]]:
-    """Returns summaries of cells and predictions, and whether bars are met."""
+    """Summarises cells and predictions, and whether they meet the goals."""
     values = [cell.value for cell in pairs(found)]
     kept = sum(value >= KEPT for value in values)
     mean = statistics.mean(values)

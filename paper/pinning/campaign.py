@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> str:
 
 
 def _missing(data: records.Data, runs: int) -> list[tuple[str, str]]:
-    """Returns missing work in rounds of random order, to mix their times."""
+    """Returns the missing work in rounds, each in a random order."""
     missing = []
     for number in range(runs):
         one = [(workload, way) for workload in workloads.WORKLOADS

@@ -13,10 +13,10 @@ from rt_models.colocation import csvfile
 
 
 class BadData(exception.RTError):
-    """A file to be continued is not a file of this campaign."""
+    """The file that the command should continue is not of this campaign."""
 
     msg_fmt = ('%(path)s is not a file of this campaign: %(reason)s.  Name '
-               'another one with --data.')
+               'another file with --data.')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Record:
     def of(cls, row: list[str]) -> Self:
         """Reads a line.
 
-        :raises ValueError: when the line is not one of this campaign
+        :raises ValueError: when the line does not belong to this campaign
         """
         workload, way, wall, cpu, started, load = row
         return cls(workload, way, float(wall), float(cpu), started,
@@ -63,7 +63,7 @@ class Data:
             raise BadData(path=path, reason=error) from error
 
     def of(self, workload: str, way: str) -> list[Record]:
-        """Returns the records of a work done in one way."""
+        """Returns the records of one kind of work done in one way."""
         return [one for one in self.records
                 if (one.workload, one.way) == (workload, way)]
 

@@ -27,9 +27,10 @@ def ratio(data: records.Data, workload: str, way: str, get: Get) -> float:
 
 
 def judged(data: records.Data) -> Iterator[tuple[str, str, bool]]:
-    """Returns each work, the reservation's results, and if they meet the bars.
+    """Yields the results of the reservation, and whether they meet the goals.
 
-    The noise is that of the reserved runs, which must be steady.
+    The coefficient of variation is that of the reserved runs, which must be
+    steady.
     """
     for workload in workloads.WORKLOADS:
         runs = data.of(workload, 'reserved')

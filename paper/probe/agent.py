@@ -20,7 +20,7 @@ Said = dict[str, Any]
 
 def once(stage: rt_stage.Stage, options: Sequence[str], period_us: int,
          seconds: float) -> tuple[Said, float]:
-    """Returns one report, and what the group used just before it."""
+    """Returns one report, and the CPU time that the group used before."""
     period_ns = period_us * 1000
     readings: list[tuple[int, int]] = []
     process = subprocess.Popen([*stage.inside, *COMMAND, 'once', *options],
@@ -40,7 +40,7 @@ def once(stage: rt_stage.Stage, options: Sequence[str], period_us: int,
 
 def _used(readings: Sequence[tuple[int, int]], since_ns: float, until_ns: float
           ) -> float:
-    """Returns CPU time per wall time, between the nearest readings."""
+    """Returns CPU time divided by wall time, from the nearest readings."""
     (begin, first), (end, last) = (
         min(readings, key=lambda one: abs(one[0] - wanted))
         for wanted in (since_ns, until_ns))

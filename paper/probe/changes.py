@@ -43,7 +43,7 @@ def idle() -> Iterator[str]:
 
 
 def alarms() -> Iterator[str]:
-    """Returns cells of a minute each, most with a quota, to disturb nobody."""
+    """Returns cells of a minute each; most use a quota."""
     for number in range(PIECES):
         kind = rt_stage.QUOTA if number < _OF_QUOTA else rt_stage.BUDGET
         yield f'{kind} P=100 s=0.1 #{number + 1}'
@@ -75,7 +75,7 @@ def measure_halved(cell: str) -> records.Record:
 
 def _seen(probe: agent.Running, start: float, patience: float, below: float
           ) -> float | None:
-    """Returns when the probe first reports less than that."""
+    """Returns when the probe first reports less than this share."""
     for report in probe.reports(start + patience):
         if report['available'] is not None and report['available'] < below:
             return time.monotonic() - start
@@ -83,7 +83,7 @@ def _seen(probe: agent.Running, start: float, patience: float, below: float
 
 
 def measure_idle(cell: str) -> records.Record:
-    """Returns the periods from the change to its report, by bursts."""
+    """Returns how many periods bursts need to report the change."""
     kind, period, _ = cell.split()
     period_us = 1000 * int(period.partition('=')[2])
     periods_s = period_us / 1e6

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measures rows of the table: the probe's cost, speed, the paper's pod."""
+"""Measures rows of the table: cost and speed of the probe, and the pod."""
 
 from collections.abc import Iterator
 import contextlib
@@ -106,7 +106,7 @@ def measure_bursts(cell: str) -> records.Record:
 
 
 def _until_burst(probe: agent.Running, seconds: float) -> None:
-    """Reads up to the report that has a new burst."""
+    """Reads reports until one has a new burst."""
     for report in probe.reports(time.monotonic() + seconds):
         if report['method'] == 'burst' and report['age_s'] < _NEW_S:
             return
@@ -142,9 +142,11 @@ def pods() -> Iterator[str]:
 
 
 def measure_pod(cell: str) -> records.Record:
-    """Returns what external load takes of a pod: by probe, and from outside.
+    """Returns the time that external load takes from a pod, in two ways.
 
-    This is Table IV of the paper: four stressors, pods as shares of two CPUs.
+    The probe reports one value, and the other is measured from outside. This
+    repeats Table IV of the paper: four stressors, and pods with shares of two
+    CPUs.
     """
     shares = rt_stage.Stage(rt_stage.SHARES)
     with contextlib.ExitStack() as stack:

@@ -13,10 +13,10 @@ from rt_models.colocation import csvfile
 
 
 class BadData(exception.RTError):
-    """A file to be continued is not a file of this campaign."""
+    """The file that the command should continue is not of this campaign."""
 
     msg_fmt = ('%(path)s is not a file of this campaign: %(reason)s.  Name '
-               'another one with --data.')
+               'another file with --data.')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -26,7 +26,8 @@ class Record:
     :ivar row: the row of the table of bars
     :ivar cell: the settings, or the number of a repetition
     :ivar method: the method of the report, if there is one
-    :ivar value: the value that the probe reported, or that was measured of it
+    :ivar value: the value that the probe reported, or a measured value of the
+        probe
     :ivar truth: the value that was measured from outside
     """
 

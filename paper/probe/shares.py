@@ -69,7 +69,7 @@ def _loaded(stage: rt_stage.Stage, cell: Cell, part: float
 
 
 def throttled(cell: Cell) -> records.Record:
-    """Runs the VNF and the probe at once; the truth is of the same time."""
+    """Runs the VNF and the probe, and measures the truth meanwhile."""
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(rt_stage.Stage(cell.kind).up())
         stage.reserve(cell.share, cell.period_us)

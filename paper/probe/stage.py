@@ -54,7 +54,7 @@ while time.monotonic() < end:
 
 
 class Task:
-    """A process that ends by itself, if nobody else ends it."""
+    """A process that ends after a time, if nobody ends it before."""
 
     def __init__(self, part: float, cpus: set[int] | None) -> None:
         self._process = subprocess.Popen(
@@ -129,7 +129,7 @@ class Stage:
         (self._paths[0] / 'cpu.shares').write_text(str(shares))
 
     def enter(self, task: Task, share: float, period_us: int) -> None:
-        """Puts a task in, with the policy for which the reservation is."""
+        """Puts a task in, with the policy that the reservation needs."""
         if self.kind == THREAD:
             (self._paths[1] / 'cgroup.procs').write_text(str(task.pid))
             sched_setattr.start(task.pid, round(share * period_us), period_us)
@@ -159,11 +159,11 @@ class Stage:
 
     @property
     def cpus(self) -> set[int] | None:
-        """Returns the CPUs of its tasks; deadline threads cannot be bound."""
+        """Returns the CPUs of the tasks; deadline threads cannot be bound."""
         return {self.cpu} if self.kind in _CPUS else None
 
     def used_ns(self) -> int:
-        """Returns what the group has used, as seen from outside."""
+        """Returns the CPU time of the group, as seen from outside."""
         for pid in (self._paths[1] / 'cgroup.procs').read_text().split():
             # This makes the kernel charge the task that runs now.
             with contextlib.suppress(OSError):
@@ -171,7 +171,7 @@ class Stage:
         return int((self._paths[1] / 'cpuacct.usage').read_text())
 
     def release(self) -> None:
-        """Takes the reservation of the group."""
+        """Takes the reservation away from the group."""
         if self._interface is not None:
             self._interface.release([f'/{self.name}'])
 
@@ -189,7 +189,7 @@ class Stage:
 def watching() -> Iterator[None]:
     """Lets this process, not its children, run before ordinary tasks.
 
-    It runs where none of the real-time tasks of the experiment are.
+    This process runs on a CPU without real-time tasks of the experiment.
     """
     affinity = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {_CPUS[QUOTA]})
@@ -205,7 +205,7 @@ def watching() -> Iterator[None]:
 
 
 def truth(stage: Stage, seconds: float, period_us: int) -> float:
-    """Returns what the group uses from now on, over whole periods."""
+    """Returns the group's CPU time from now on, over whole periods."""
     period = period_us / 1e6
     wall = max(1, round(seconds / period)) * period
     begin, used = time.monotonic_ns(), stage.used_ns()

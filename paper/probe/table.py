@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The table of bars: measured values, their spread, and if bars are met."""
+"""The table of goals: measured values, their spread, and the verdicts."""
 
 from collections.abc import Callable, Iterator, Sequence
 import dataclasses
@@ -20,7 +20,8 @@ Numbers = Sequence[float]
 class Bar:
     """One row of the table.
 
-    :ivar judge: returns the measured value, the worst one, and if both are met
+    :ivar judge: returns the measured value, the worst value, and whether both
+        meet their goals
     """
 
     row: str
@@ -97,7 +98,7 @@ def _points(cells: Sequence[records.Record]) -> tuple[str, str, bool]:
 
 
 def _spread(cells: Sequence[records.Record]) -> tuple[str, str, bool]:
-    """Returns spreads: first to last decile, and least to most."""
+    """Returns two spreads: from decile to decile, and from least to most."""
     values = [one.value for one in cells if one.value is not None]
     middle = statistics.median(values)
     deciles = statistics.quantiles(values, n=10, method='inclusive')

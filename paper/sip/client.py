@@ -30,7 +30,7 @@ _US_PER_S = 1_000_000
 
 def register(count: int, rate: int, client: Sequence[str]
              ) -> samples.Floats:
-    """Registers this often; returns the time of each registration in us.
+    """Registers at a rate; returns the time of each registration in us.
 
     A registration is two round trips: the first, without password, is refused.
 
@@ -66,7 +66,7 @@ def _captured(path: pathlib.Path, beside: Sequence[str]) -> Iterator[None]:
 
 
 def round_trips_us(capture: bytes) -> samples.Floats:
-    """Returns times from the first request of each call to its 200."""
+    """Returns how long each call took from its first request to its 200."""
     begun: dict[bytes, int] = {}
     times = []
     for time_us, packet in _packets(capture):

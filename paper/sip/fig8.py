@@ -3,7 +3,7 @@
 """Fig. 8: Kamailio and MariaDB serve SIPp's registrations.
 
 The neighbour has a reservation of its own.  All periods are longer than the
-paper's, so that kernels that charge budgets at ticks keep them.
+paper's, so that kernels that charge budgets at ticks can keep the budgets.
 """
 
 from collections.abc import Iterator, Sequence
@@ -97,7 +97,7 @@ def _record(case: tuple[str, bool], number: int, times: samples.Floats,
 
 
 def _noise(scheduler: str) -> contextlib.AbstractContextManager[None]:
-    """Runs the neighbour, reserved if the server is."""
+    """Runs the neighbour, with a reservation if the server has one."""
     tasks = PAIR.tasks(pairs.PERIODIC)
     if scheduler == pairs.FAIR:
         return places.Fair().noise(tasks)
@@ -107,8 +107,8 @@ def _noise(scheduler: str) -> contextlib.AbstractContextManager[None]:
 def calibrate(count: int) -> int:
     """Returns how many registrations every INTERVAL_MS need UTILISATION.
 
-    The trial is made twice, because a registration needs less CPU time if
-    there are more at a time.
+    The trial runs twice, because a registration needs less CPU time if there
+    are more registrations at a time.
 
     :param count: the number of registrations of a trial
     """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Runs Kamailio and its database: Debian's programs, data of our own."""
+"""Runs Debian's Kamailio and MariaDB with separate data."""
 
 from collections.abc import Callable, Iterable, Iterator
 import contextlib
@@ -63,7 +63,7 @@ def busy_us(processes: Iterable[int]) -> float:
 
 
 def _cpu_clock(process: int) -> int:
-    """Does what clock_getcpuclockid(3) does, which Python lacks."""
+    """Returns the clock as clock_getcpuclockid(3), which Python lacks."""
     return ~process << 3 | _CPUCLOCK_SCHED
 
 

@@ -19,7 +19,7 @@ Cell = tuple[str, ...]
 
 
 def cells(types: Sequence[str]) -> list[Cell]:
-    """Returns each type alone and each pair, also pairs of equal types."""
+    """Returns each type alone and each pair, with pairs of equal types."""
     return [*((name,) for name in types),
             *itertools.combinations_with_replacement(types, 2)]
 

@@ -89,8 +89,8 @@ class Profile:
     :ivar prepare: commands that run one after the other before the start
     :ivar start: commands that keep running
     :ivar load: the packets that are sent to it; None: no packets
-    :ivar work: how its work is counted; None: as the packets of the load that
-        reach the server
+    :ivar work: how its work is counted; None: the work is the packets of the
+        load that reach the server
     """
 
     type: str
@@ -200,7 +200,7 @@ class _Reader:
             runs = self._mapping('work.runs', data['runs'])
             return Runs(self._command('work.runs', runs),
                         self._pattern(runs.get('count')))
-        raise self._bad('work', 'this does not say how work is counted',
+        raise self._bad('work', 'the profile does not say how work is counted',
                         'give packets (with a load), requests or runs')
 
     def _pattern(self, text: Any) -> str:

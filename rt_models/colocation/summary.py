@@ -22,7 +22,7 @@ _DIGITS = 4
 
 def write(path: pathlib.Path, profiles: Sequence[rt_profile.Profile],
           records: rt_records.Records, setting: trial.Setting) -> None:
-    """Writes the file, whole or not at all.
+    """Writes the whole file, or no file.
 
     :raises InvalidMatrix: when a matrix must not have one of the values
     :raises CannotMeasure: when the file cannot be written

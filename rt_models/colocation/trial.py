@@ -19,11 +19,11 @@ _GROUP = 'nova-rt-interference'
 class Setting:
     """The setting of all measurements of a campaign.
 
-    :ivar cpus: the pCPU of the target and that of its competitor
+    :ivar cpus: the pCPU of the target and the pCPU of its competitor
     :ivar reservation: the reservation of each function; None: the functions
         are ordinary
     :ivar seconds: the duration of a measurement
-    :ivar warm_up_s: how long the functions run before it
+    :ivar warm_up_s: how long the functions run before the measurement
     """
 
     cpus: tuple[int, int]
@@ -42,9 +42,9 @@ def measure(profiles: Sequence[rt_profile.Profile], setting: Setting
             ) -> list[float]:
     """Runs functions together and returns the rate of each.
 
-    A rate is work per second, in the unit of the function: per second of CPU
-    time for ordinary functions, whose wall time would also depend on what
-    others leave them; per second of wall time for reserved functions.
+    A rate is work per second, in the unit of the function. For reserved
+    functions a second is wall time. For ordinary functions a second is CPU
+    time, because in wall time the rate would also depend on other tasks.
 
     :raises CannotMeasure: when a function does not work
     :raises KernelError: when the host has no room for the reservation

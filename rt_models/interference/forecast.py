@@ -6,8 +6,8 @@ The throughput of a server relative to its throughput alone is r = c * e.  For
 a shared server, c is the part of the CPU time of the host that reservations
 leave; for a reserved server, c is 1.  e is the product of the cells of the
 server's row over all its neighbours, in the matrix of the server's kind.
-Paper 002 measured pairs; that the effects of several neighbours multiply is
-an assumption.
+Paper 002 measured only pairs.  The module assumes that the effects of several
+neighbours multiply.
 """
 
 import collections
@@ -44,7 +44,7 @@ class Throughput:
     reserved: float = 0.0
 
     def plus(self, server: Server, amount: float) -> 'Throughput':
-        """Returns this throughput with that of more servers of a sort."""
+        """Returns the sum of this throughput and that of further servers."""
         if server.kind is rt_neighbours.Kind.SHARED:
             return Throughput(self.shared + amount, self.reserved)
         return Throughput(self.shared, self.reserved + amount)
@@ -64,7 +64,7 @@ class Throughput:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Score:
-    """The score of a host for a server, in servers that run alone.
+    """The score of a host; the unit is one server that runs alone.
 
     The score is then * t + now * l + always, where l is the part of the CPU
     time that reservations leave without the server, and t the part that they
@@ -98,10 +98,10 @@ class Growth:
 
     :ivar before: the throughput without the server
     :ivar after: the throughput with the server
-    :ivar next_before: what a next server of each sort would add without the
-        server
+    :ivar next_before: the throughput that a next server of each sort would add
+        without the server
     :ivar next_change: how much more a next server of each sort would add with
-        the server; negative: how much less
+        the server; negative if it would add less
     """
 
     before: Throughput
@@ -205,7 +205,7 @@ class _Host:
 
     @classmethod
     def of(cls, model: Model, there: Neighbours) -> Self:
-        """Computes e for each sort of the servers there."""
+        """Computes e for each sort of servers on the host."""
         sums, total = [], Throughput()
         for server, count in there.counts:
             # A server is not a neighbour of itself.
@@ -226,7 +226,7 @@ class _Host:
 
 
 def _product(model: Model, target: Server, there: Neighbours) -> float:
-    """Returns the product of the cells of *target* over all servers there."""
+    """Returns the product of the cells of *target* over all servers."""
     product = 1.0
     for server, count in there.counts:
         product *= model.cell(target, server.type) ** count
@@ -257,11 +257,11 @@ def mix_of(hosts: Sequence[Neighbours | None], server: Server) -> Mix:
 def weight(score: float) -> float:
     """Returns a weight in (0, 1] that grows with the score.
 
-    From 1/2 on, the weight is the score itself, so that a hundredth of a
-    server is a hundredth of the multiplier.  Below 1/2 the weight approaches
-    0 smoothly.  Crowded hosts, where the neighbours lose more than the server
-    gains, thus differ in weight, and none is below 0, where Nova would cut
-    the weight off.
+    If the score is 1/2 or more, the weight is the score, so that a hundredth
+    of a server is a hundredth of the multiplier.  Below 1/2 the weight
+    approaches 0 smoothly.  So the weights of crowded hosts differ too,
+    although the neighbours lose more there than the server gains, and no
+    weight is below 0.
     """
     if score >= 0.5:
         return min(score, 1.0)

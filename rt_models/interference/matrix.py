@@ -62,6 +62,6 @@ class Matrix:
                 yield self.known[target, competitor]
 
     def mean(self, target: str) -> float:
-        """Returns the mean of a row with its own column (paper, table III)."""
+        """Returns the mean of a row, as in table III of the paper."""
         row = self.rows[target]
         return sum(row.values()) / len(row)

@@ -2,23 +2,24 @@
 
 """The exact distribution of the response times at a CBS server.
 
-The rule of the kernel is this.  A server that wakes up keeps its budget q and
-its deadline d if q / (d - now) <= Q / P; otherwise it starts again with
-budget Q and deadline now + P.  A server that has used its budget waits until
-d and gets budget Q and deadline d + P.  At the time d - q P / Q, the *fluid
-queue* (``fluid``) would have done the work that the server has done.  From
-this follows:
+The kernel follows this rule.  A server that wakes up keeps its budget q and
+its deadline d if q / (d - now) <= Q / P; otherwise it starts again with budget
+Q and deadline now + P.  A server that has used its budget waits until d and
+gets budget Q and deadline d + P.  At the time d - q P / Q, the *fluid queue*
+(``fluid``) would have done the work that the server has done.  From this
+follows:
 
-* A server starts again exactly where the fluid queue is empty.  From there,
-  its deadlines cut the busy period of the fluid queue into windows of P.
-* In a window, the server does at most the work Q, as early as it can.  At the
-  end of a window it has done the same work as the fluid queue.
+* A server starts again exactly where the fluid queue is empty.  From this
+  moment on, the deadlines of the server cut the busy period of the fluid queue
+  into windows of length P.
+* In a window, the server does at most the work Q, as early as possible.  At
+  the end of a window it has done the same work as the fluid queue.
 
-A request that the server finishes in the window of its arrival takes the work
-that it finds and its own work (``window``).  The end of any other request
-follows from the work since the beginning of its window, which is the work of
-the fluid queue.  The CPU times of the requests before it are exponential,
-hence the Poisson and Erlang probabilities.
+If the server finishes a request in the window of its arrival, the request
+takes as long as the work before it and its own work (``window``).  The end of
+any other request follows from the work at the beginning of its last window,
+which is the same as in the fluid queue.  The CPU times of the requests before
+it are exponential, hence the Poisson and Erlang probabilities.
 
 The model assumes that nothing delays the budget in its window: the CPU has no
 other reservation with an earlier deadline.
@@ -68,10 +69,11 @@ class ResponseTime:
         return max(0.0, 1.0 - (1.0 - self._utilisation) * done)
 
     def percentile_us(self, percentile: float) -> float:
-        """Returns the time that this share of all requests does not exceed.
+        """Returns the time within which this share of all requests ends.
 
-        The time is between that of a whole CPU and that of the fluid queue,
-        which is never ahead of the server, and at most (1 - Q/P) P behind.
+        The time is between the time on a whole CPU and the time in the fluid
+        queue.  The fluid queue is never ahead of the server, and at most (1 -
+        Q/P) P behind.
         """
         factor = -math.log1p(-percentile) / self._rate
         high = factor / (self._share - self._arrivals)
@@ -130,9 +132,9 @@ class ResponseTime:
             weights @ np.sum(windows * served, axis=1))
 
     def _edges(self, time: float) -> Sequence[float]:
-        """Returns the progress of the fluid queue at the kinks of the supply.
+        """Returns the progress of the fluid queue where the supply has a kink.
 
-        Between two of them the supply is smooth.  Only arrivals whose window
+        Between two kinks the supply is smooth.  Only arrivals whose window
         ends within *time* count.
         """
         start = max(0.0, self._period - time)

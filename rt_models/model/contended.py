@@ -3,11 +3,12 @@
 """Bounds of response times that hold whatever else runs on the CPU.
 
 ``exact`` assumes that a server gets its budget as soon as it can use it.
-Others on the CPU may delay the server, but by no more than ``kernel.late_us``
-behind the fluid queue, the M/M/1 queue of the paper.  The time at the server
-is therefore at most the time in the fluid queue plus this delay.  The queue
-of the network comes first.  The times in both queues are exponential and
-independent, so the bound of Eq. (9) is not needed for their sum.
+Other servers on the CPU may delay this server, but a request ends at most
+``kernel.late_us`` later than in the fluid queue, the M/M/1 queue of the paper.
+The time at the server is therefore at most the time in the fluid queue plus
+this delay.  The queue of the network comes first.  The times in both queues
+are exponential and independent, so the bound of Eq.  (9) is not needed for
+their sum.
 """
 
 import math
@@ -68,7 +69,7 @@ class RoundTrip:
         return self._constant_us + self._server_us + self._network_us
 
     def percentile_us(self, percentile: float) -> float:
-        """Returns a time that this share of all requests does not exceed.
+        """Returns a time within which at least this share of requests ends.
 
         :raises InvalidLoad: when *percentile* is not between 0 and 1
         """

@@ -3,8 +3,8 @@
 """The exact model: that of ``paper`` without its approximations.
 
 The server has its budget and its period (``cbs``), the times of network and
-server are convolved (``tandem``), and replenishing may cost time.  Where the
-period is short compared with the requests, the results are those of the
+server are convolved (``tandem``), and replenishing may cost time.  If the
+period is short compared with the requests, the results equal those of the
 paper.
 
 Rates are in Hz, times in us.

@@ -2,8 +2,8 @@
 
 """The fluid queue: the same requests on a CPU that is always slower by Q/P.
 
-The fluid queue is an M/M/1 queue, as in the paper.  This module has its busy
-periods, cut into windows of one period each.
+The fluid queue is an M/M/1 queue, as in the paper.  This module computes its
+busy periods, cut into windows of one period each.
 """
 
 import math

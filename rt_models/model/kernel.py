@@ -4,7 +4,7 @@
 
 Each kernel interface of nova-rt follows one of three rules; ``simulator``
 implements them event by event.  *Late* means later than in the fluid queue,
-which is the same requests on a CPU that is always slower by Q/P.
+which serves the same requests on a CPU that is always slower by Q/P.
 """
 
 import dataclasses
@@ -27,8 +27,8 @@ class Rule(enum.StrEnum):
     """The rule by which a kernel enforces a budget.
 
     ``CBS`` is a hard CBS under EDF, charged by a timer.  ``SCHED_DEADLINE`` is
-    the same, charged at ticks.  ``RT_GROUP_SCHED`` is mainline's groups under
-    fixed priorities, charged at ticks.
+    the same rule, charged at ticks.  ``RT_GROUP_SCHED`` is mainline's groups
+    under fixed priorities, charged at ticks.
     """
 
     CBS = 'cbs'
@@ -113,11 +113,11 @@ class Kernel:
                 'give a longer period')
 
     def late_us(self, runtime_us: float, period_us: float) -> float:
-        """Returns how late a request may end, whatever else runs there.
+        """Returns how late a request may end, whatever else the pCPU runs.
 
-        All reservations on the pCPU were admitted by nova-rt.  Where EDF
-        charges at ticks, there are at most NEIGHBOURS others.  The proofs are
-        in doc/source/model/company.rst.
+        All reservations on the pCPU were admitted by nova-rt.  Under EDF that
+        charges at ticks, the pCPU has at most NEIGHBOURS other reservations.
+        The proofs are in doc/source/model/company.rst.
         """
         rest = period_us - runtime_us
         if self.rule is Rule.RT_GROUP_SCHED:

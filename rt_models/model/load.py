@@ -105,7 +105,7 @@ class Prediction(Protocol):
         """E[R]."""
 
     def percentile_us(self, percentile: float) -> float:
-        """Returns the time that this share of all requests does not exceed.
+        """Returns the time within which this share of all requests ends.
 
         :raises InvalidLoad: when *percentile* is not between 0 and 1
         """

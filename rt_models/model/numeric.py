@@ -13,7 +13,7 @@ _PANEL = 4.0
 
 
 def poisson(means: Floats, count: int) -> Floats:
-    """Returns the probabilities of 0 to count - 1 events, a row per mean."""
+    """Returns the Poisson probabilities of 0 to count - 1 events."""
     events = np.arange(count)
     factorials = np.concatenate(
         ([0.0], np.cumsum(np.log(np.arange(1, max(count, 1))))))
@@ -35,8 +35,8 @@ def erlang(works: Floats, count: int) -> Floats:
 def quadrature(*edges: float) -> tuple[Floats, Floats]:
     """Returns nodes and weights for an integral from first to last edge.
 
-    The rule is Gauss-Legendre on panels that are short at each edge, where
-    the integrand may change fast, and grow in between.
+    The rule is Gauss-Legendre on panels. The panels are short near each edge,
+    where the integrand may change fast, and longer between the edges.
     """
     bounds = np.concatenate([_graded(low, high)
                              for low, high in zip(edges, edges[1:],
@@ -47,7 +47,7 @@ def quadrature(*edges: float) -> tuple[Floats, Floats]:
 
 
 def _graded(low: float, high: float) -> Floats:
-    """Returns the panels of an interval, a row (start, end) for each."""
+    """Returns the panels of an interval, each as a row (start, end)."""
     offsets, length = [0.0], _PANEL
     while offsets[-1] + length < (high - low) / 2:
         offsets.append(offsets[-1] + length)

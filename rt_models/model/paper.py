@@ -4,8 +4,8 @@
 
 The equations treat a reservation of Q us every P us as a CPU that is always
 slower by Q/P.  This is correct where a request takes far longer than P.  For
-shorter requests the equations predict longer times than will be seen;
-``exact`` has no such limit.
+shorter requests the equations predict times that are too long; ``exact`` also
+holds for shorter requests.
 
 Rates are in Hz, times in us.
 """

@@ -47,8 +47,8 @@ def split(load: rt_load.Load, vcpus: int) -> rt_load.Load:
     """Returns the requests to one of several vCPUs, each with its own queue.
 
     Requests go to the vCPUs independently and with equal probability, as
-    those of many flows that are hashed to queues.  One queue for all vCPUs
-    would only be faster.
+    those of many flows that are hashed to queues.  With one queue for all
+    vCPUs, requests would only be faster.
 
     :raises InvalidLoad: when the number of vCPUs is not positive
     """
@@ -90,11 +90,12 @@ def plan(question: Question, period_us: int | None = None,
 def choose_period_us(question: Question) -> int:
     """Returns the period that needs the smallest share, with its overhead.
 
-    The choice is among those of PERIODS_US that the kernel keeps.  Beside
-    other servers, a long period delays more (``contended``), and a short one
-    costs more overhead.  For a server alone on its pCPU a long period may
-    cost less; the choice then is that for hard CBS, whatever the kernel.  If
-    no period meets the target, the shortest one is returned.
+    The function chooses among those periods of PERIODS_US that the kernel
+    keeps.  Beside other servers, a long period delays more (``contended``),
+    and a short one costs more overhead.  For a server alone on its pCPU a long
+    period may cost less.  The function then chooses as for a hard CBS,
+    whatever the kernel is.  If no period meets the target, the shortest one is
+    returned.
     """
     costly = dataclasses.replace(question, overhead_us=max(
         question.overhead_us, LEAST_OVERHEAD_US))

@@ -36,8 +36,8 @@ def root(function: Callable[[float], float], low: float, high: float,
 
 
 def tail(survival: float) -> float:
-    """Returns -log of a survival function, which is nearly linear in time.
+    """Returns the negative logarithm of a survival function.
 
-    The result is finite also for a survival of 0.
+    The result is nearly linear in time, and also finite for a survival of 0.
     """
     return -math.log(max(survival, 1e-15))

@@ -47,7 +47,7 @@ def bounds_us(load: rt_load.Load, target: rt_load.Target, period_us: int,
 
 
 def likely(given: rt_load.Prediction, target: rt_load.Target) -> float:
-    """Returns the margin to the target, by how many requests take longer."""
+    """Returns the margin to the target, as a number of late requests."""
     if target.percentile is None:
         return target.time_us - given.mean_us
     return (roots.tail(given.survival(target.time_us))
@@ -55,7 +55,7 @@ def likely(given: rt_load.Prediction, target: rt_load.Target) -> float:
 
 
 def timely(given: rt_load.Prediction, target: rt_load.Target) -> float:
-    """Returns the margin to the target, by how long requests take, in us."""
+    """Returns the margin to the target, as a time in us."""
     return target.time_us - _reached_us(given, target)
 
 
@@ -96,7 +96,7 @@ def check_overhead(overhead_us: float, limit_us: float) -> None:
     if not 0 <= overhead_us < limit_us:
         raise exception.InvalidLoad(
             name='overhead in us', value=overhead_us, rule='it must be 0 or '
-            f'more, and less than the {limit_us:g} us that it is taken from')
+            f'more, and less than {limit_us:g} us, of which it is a part')
 
 
 def _reached_us(given: rt_load.Prediction, target: rt_load.Target) -> float:

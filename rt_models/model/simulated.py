@@ -2,10 +2,10 @@
 
 """Response times by simulation, where no equation is known.
 
-This is the case for kernels that charge at ticks, and for servers beside known
-neighbours.  The same requests also pass a hard CBS server alone on its pCPU,
-whose true distribution ``exact`` knows.  The random error of that server is
-subtracted from the result.  The same input always gives the same result.
+No equation is known for kernels that charge at ticks, or for servers beside
+known neighbours.  The same requests also pass a hard CBS server alone on its
+pCPU, whose true distribution ``exact`` knows.  The random error of that server
+is subtracted from the result.  The same input always gives the same result.
 """
 
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ class RoundTrip:
             self._seen.mean() - self._control.mean())
 
     def percentile_us(self, percentile: float) -> float:
-        """Returns the time that this share of all requests does not exceed.
+        """Returns the time within which this share of all requests ends.
 
         :raises InvalidLoad: when *percentile* is not between 0 and 1, or
             above MOST_PERCENTILE

@@ -51,7 +51,7 @@ class RoundTrip:
         return self._convolve(*self._table(time))
 
     def percentile_us(self, percentile: float) -> float:
-        """Returns the time that this share of all requests does not exceed.
+        """Returns the time within which this share of all requests ends.
 
         :raises InvalidLoad: when *percentile* is not between 0 and 1
         """

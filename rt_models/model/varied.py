@@ -4,10 +4,10 @@
 
 As in ``contended``, a request ends at most ``kernel.late_us`` later than in
 the fluid queue, whatever else runs on the CPU.  The bound does not depend on
-how long requests are, so it holds for any M/G/1 queue.  Here CPU times have a
-gamma distribution with a given squared coefficient of variation: 0 where all
-are equal, 1 where they are exponential.  The queue is simulated, and the same
-input always gives the same result.
+how long requests are, so it holds for any M/G/1 queue.  In this module CPU
+times have a gamma distribution with a given squared coefficient of variation:
+0 if all are equal, 1 if they are exponential.  The queue is simulated, and the
+same input always gives the same result.
 """
 
 import functools
@@ -53,7 +53,7 @@ class RoundTrip:
         return self._late_us + self._unit_us * float(self._times.mean())
 
     def percentile_us(self, percentile: float) -> float:
-        """Returns a time that this share of all requests does not exceed.
+        """Returns a time within which at least this share of requests ends.
 
         :raises InvalidLoad: when *percentile* is not between 0 and 1
         """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The queue of a server while the server uses the budget of a window."""
+"""Computes the queue of a server while it uses the budget of a window."""
 
 import dataclasses
 import math
@@ -80,7 +80,7 @@ class Window:
 
     def _solve(self, size: int, budget: float
                ) -> tuple[numeric.Floats, numeric.Floats]:
-        """Returns points of the budget, whose steps double, and p at these."""
+        """Returns points of the budget, with doubling steps, and p at each."""
         levels = max(1, math.ceil(math.log2(
             budget / (_STEPS * _FIRST_STEP) + 1)))
         length = budget / (_STEPS * (2 ** levels - 1))

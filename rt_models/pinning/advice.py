@@ -2,7 +2,8 @@
 
 """Chooses a placement for a workload by its class, its size and the hosts.
 
-The choice follows rules and gives them as reasons; nothing is predicted.
+The module follows rules, and names these rules as reasons.  It predicts
+nothing.
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,8 @@ class PinningQuestion:
     """The server to be placed, and the hosts.
 
     :ivar hosts: each kind of host
-    :ivar vm: whether the server is a virtual machine; if not, a container
+    :ivar vm: True if the server is a virtual machine, False if it is a
+        container
     :ivar reservations: whether the hosts accept CPU reservations
     :ivar dedicated: whether the hosts have CPUs that they can dedicate
     :raises InvalidPinning: when the number of vCPUs is not possible, or no
@@ -148,7 +150,7 @@ def _size(question: PinningQuestion, placement: rules.CpuPlacement,
 
 def _notes(vcpus: int, placement: rules.CpuPlacement, host: topology.Host
            ) -> Iterator[str]:
-    """Yields what the server meets on a host that can take it."""
+    """Yields notes about a host that can take the server."""
     own = placement in (rules.CpuPlacement.RESERVED,
                         rules.CpuPlacement.DEDICATED)
     if vcpus > host.in_socket:

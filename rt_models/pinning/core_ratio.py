@@ -4,10 +4,10 @@
 
 A container without pinned CPUs loses time on a host with many more cores than
 the container has (paper 001, section IV.A).  For each class of workload the
-paper gives a range of CHR in which that loss starts to vanish.  The bounds of
+paper gives the range of CHR from which on this loss vanishes.  The bounds of
 the ranges are steps of a factor of two (8, 16, 32 and 64 of 112 cores), seen
 on one host.  Above the range the loss does not come back: a container of 16
-cores lost less on a host of 16 cores than on one of 112 (Fig. 7).
+cores lost less on a host of 16 cores than on a host of 112 cores (Fig.  7).
 """
 
 import dataclasses
@@ -37,8 +37,9 @@ class Range:
     def relief(self, vcpus: int, cores: int) -> float:
         """Returns the part of the loss that has vanished.
 
-        The result grows with the CHR up to 1, the whole host.  Most of it
-        comes below the range, where it is halved with each factor of two.
+        The result grows with the CHR up to 1, the whole host.  Most of the
+        loss vanishes below the range, where each factor of two in CHR halves
+        the loss.
         """
         ratio = vcpus / cores
         return (_AT_LOW * min(1.0, _HUNDRED * ratio / self.low)

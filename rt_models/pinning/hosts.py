@@ -77,7 +77,7 @@ def _text(path: pathlib.Path) -> str:
 
 
 def _mask_at(path: pathlib.Path) -> int:
-    """Returns the CPUs of a file that has them as a mask; 0: no file."""
+    """Returns the bit mask of CPUs in a file; 0 if there is no file."""
     try:
         return _mask(_text(path))
     except FileNotFoundError:
@@ -148,7 +148,7 @@ def _walk(node: ET.Element, above: _Above, kinds: list[tuple[int, int]]
 
 
 def _is_cache(kind: str) -> bool:
-    """Tells caches of hwloc 2 (L3Cache) and of hwloc 1 (Cache)."""
+    """Tells whether an object is a cache of hwloc 2 (L3Cache) or 1 (Cache)."""
     return kind == 'Cache' or kind in ('L2Cache', 'L3Cache', 'L4Cache',
                                        'L5Cache')
 
@@ -162,9 +162,9 @@ def _hwloc_kinds(root: ET.Element) -> list[tuple[int, int]]:
 
 
 def _mask(text: str) -> int:
-    """Returns the number of a bitmap such as ``0x1,0x000000ff``.
+    """Returns the value of a bitmap such as ``0x1,0x000000ff``.
 
-    The kernel writes the same without ``0x``.
+    The kernel writes bitmaps without ``0x``.
     """
     mask = 0
     for word in text.split(','):

@@ -3,8 +3,8 @@
 """The rules of placement, as data with their sources.
 
 Five practices are those of paper 001, section VI.  The other rules are about
-what the paper did not measure: neighbours, quotas on pinned CPUs, and the
-threads of the hypervisor.
+subjects that the paper did not measure: neighbours, quotas on pinned CPUs, and
+the threads of the hypervisor.
 """
 
 import dataclasses
@@ -34,8 +34,8 @@ class PinningRule:
 
 
 SMALL = PinningRule(
-    'small-container', 'A container of one or two cores must not be left to '
-    'share all cores of a host.', PAPER.format(1))
+    'small-container', 'Do not let a container of one or two cores share all '
+    'cores of a host.', PAPER.format(1))
 PINNED_CONTAINER = PinningRule(
     'cpu-pinned-container', 'A CPU-bound workload has the least overhead in '
     'a container with CPUs of its own.', PAPER.format(2))

@@ -2,7 +2,7 @@
 
 """``nova-rt-compute``: nova-compute, able to import our libvirt driver.
 
-This script is the documented fallback for ``nova_rt.services.install``: run it
+This script is the fallback for ``nova_rt.services.install``. Run this script
 in place of nova-compute where the entry point of os-vif must not be used.
 """
 

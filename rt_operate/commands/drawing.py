@@ -52,7 +52,7 @@ def draw(given: answer.Answer, path: str) -> None:
 
 
 def _last_us(given: answer.Answer) -> float:
-    """Returns where the axis ends to show all columns and the target."""
+    """Returns the end of an axis that shows all columns and the target."""
     times = [prediction.percentile_us(given.percentiles[-1])
              for prediction in given.columns.values()]
     if given.target is not None:

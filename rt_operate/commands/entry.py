@@ -36,9 +36,9 @@ def compute() -> Any:
 def _module(prog: str, failed: int) -> Any:
     """Returns the module of a script.
 
-    Where a package is missing, prints one sentence and ends with the status
-    *failed*.  ``--version`` is answered here, without Nova, whose own
-    ``--version`` would name the version of Nova.
+    If a package is missing, the function prints one sentence and ends with the
+    status *failed*.  The function also answers ``--version``, because Nova's
+    own ``--version`` would name the version of Nova.
     """
     if sys.argv[1:2] == ['--version']:
         print(version.line(prog))

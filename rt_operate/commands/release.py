@@ -33,9 +33,9 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     parser = commands.add_parser(
         'release', help='take back the budgets of guests that have ended',
         description='Takes back the budgets of groups that have no task left, '
-                    'and the bandwidth that the groups above then hold beyond '
-                    'the groups below them, as nova-compute does in each '
-                    'audit. Use this command on a host on which nova-compute '
+                    'as nova-compute does in each audit. Then lowers each '
+                    'group above these groups to what the groups below it '
+                    'hold. Use this command on a host on which nova-compute '
                     'no longer runs. Run it as root.',
         epilog='Exit status: 0 done, 1 it is not known which guests have '
                'ended, or the kernel refused, 3 wrong usage.')
@@ -80,7 +80,8 @@ def run(args: argparse.Namespace) -> int:
 
     options = doctor_options.load(args.config_file)
     if options.trouble:
-        print(f'The kernel interface is probed: {options.trouble}.',
+        print('nova.conf could not be used, so the kernel interface is '
+              f'probed: {options.trouble}.',
               file=sys.stderr)
     # This process is root and writes by itself, without a privsep daemon.
     privsep.cgroup_pctxt.set_client_mode(False)

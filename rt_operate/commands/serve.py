@@ -92,7 +92,8 @@ def _interval(text: str) -> float:
 def _push(args: dict[str, Any]) -> push.PushOptions | None:
     """Removes the ``--otlp-*`` options from *args* and returns them.
 
-    :raises ValueError: when an option misses the option that it needs
+    :raises ValueError: when an option is given without the option that it
+        needs
     """
     values = {name: args.pop(f'otlp_{name}') for name in (
         'endpoint', 'interval', 'authority', 'certificate', 'key')}

@@ -21,8 +21,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
              '(default: %(default)s)')
     parser.add_argument(
         '--tick-us', type=int, metavar='US',
-        help='how often that kernel charges run time; 0: by a timer, without '
-             'ticks (default: as this host does)')
+        help='how often that kernel charges run time; 0 means by a timer, '
+             'without ticks (default: as on this host)')
 
 
 def kernel(args: argparse.Namespace) -> tuple[rt_kernel.Kernel, str]:
@@ -62,6 +62,6 @@ def _here() -> tuple[rt_kernel.Kernel, str]:
 
 
 def _with_tick(rule: rt_kernel.Rule) -> rt_kernel.Kernel:
-    """Returns a kernel with this rule and the tick of this host."""
+    """Returns a kernel that enforces by this rule, with this host's tick."""
     return rt_kernel.Kernel(
         rule, 0 if rule is rt_kernel.Rule.CBS else ticks.tick_us())

@@ -67,8 +67,8 @@ def guarantee(stage: stages.Stage, tolerance: float) -> Outcome:
 def reclaim(stage: stages.Stage, tolerance: float) -> Outcome:
     """A thread that reclaims (SCHED_FLAG_RECLAIM) takes only what is left.
 
-    Together with this thread, all that may be reserved of the pCPU is
-    reserved.
+    The group and this thread together reserve all bandwidth of the pCPU that
+    may be reserved.
     """
     try:
         foreign = stage.foreign(_FOREIGN, _PERIOD)

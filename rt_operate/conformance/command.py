@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 _WARNING = """\
 This command starts real-time tasks that fill a pCPU, and changes their
 budgets in ways in which kernels have had defects.  A kernel with such a
-defect can hang or panic: run the command only on a spare host, with nothing
-on it that you would miss.  Start the command again with
+defect can hang or panic: run the command only on a spare host, on which
+nothing runs that you need.  Start the command again with
 --this-host-may-crash."""
 _FLAG = '--this-host-may-crash'
 #: ppm of each pCPU that the cases need.
@@ -53,9 +53,9 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
                     'get with the promises of the kernel '
                     'interface.  ' + _WARNING.replace(
                         '\n', ' '),
-        epilog='Exit status: 0 every promise is kept (or the interface is '
-               'known not to make this promise), 1 a promise is broken or '
-               'could not be tried, 3 wrong usage.')
+        epilog='Exit status: 0 the kernel keeps every promise that its '
+               'interface makes, 1 a promise is broken or could not be tried, '
+               '3 wrong usage.')
     base.add_format(parser)
     parser.add_argument(_FLAG, action='store_true', dest='consent',
                         help='confirm that this host may crash')

@@ -31,7 +31,7 @@ class Facts:
 
 
 class Log:
-    """A file whose lines survive a crash of the host.
+    """A log file that loses no line if the host crashes.
 
     :raises InvalidConfiguration: when the file cannot be written
     """

@@ -72,7 +72,7 @@ class Stage(abc.ABC):
     def foreign(self, runtime_us: int, period_us: int) -> busy.Busy:
         """Starts a SCHED_DEADLINE process that reclaims unused bandwidth.
 
-        It stands for a process that does not belong to any server.
+        The process stands for one that does not belong to any server.
 
         :raises KernelError, OSError: when the kernel refuses
         """
@@ -122,7 +122,7 @@ class Stage(abc.ABC):
         self._remove(self._top)
 
     def _take(self, names: Iterable[str]) -> None:
-        """Takes budgets of groups without tasks, before they are removed.
+        """Takes back the budgets of groups that will be removed.
 
         :param names: the groups; '' is the top group
         """

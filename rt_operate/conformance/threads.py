@@ -2,9 +2,10 @@
 
 """The stage for kernels that give no budgets to groups.
 
-Its processes are SCHED_DEADLINE on one pCPU each, as vCPUs are.  The groups
-have cpusets only, and no budgets.  A process may run on all CPUs of the root
-domain while it becomes SCHED_DEADLINE; afterwards it is confined to its pCPU.
+Each process of the stage is SCHED_DEADLINE on one pCPU, as a vCPU is.  The
+groups have cpusets only, and no budgets.  A process may run on all CPUs of the
+root domain while it becomes SCHED_DEADLINE; afterwards it is confined to its
+pCPU.
 """
 
 from collections.abc import Iterable
@@ -30,7 +31,7 @@ _ONE_SUM = ('the kernel keeps one sum for all CPUs; nova-compute keeps the '
             'sum of each pCPU')
 _RECLAIMED = ('beside such a thread a host with this kernel offers nothing, '
               'as nova-rt doctor says')
-_BOUND = 'a vCPU is only moved by the cpuset of its group'
+_BOUND = 'only the cpuset of its group moves a vCPU to another pCPU'
 
 
 class DeadlineStage(stage.Stage):
@@ -56,7 +57,7 @@ class DeadlineStage(stage.Stage):
         return self._group(name, runtime_us, period_us, cpus, False)
 
     def foreign(self, runtime_us: int, period_us: int) -> busy.Busy:
-        """Starts the process on the first pCPU, where the cases run, too.
+        """Starts the process on the first pCPU, on which the cases also run.
 
         :raises KernelError: when the kernel refuses
         """
@@ -92,7 +93,7 @@ class DeadlineStage(stage.Stage):
         """Gives a process its runtime as nova-compute does.
 
         The process may run on all CPUs, gets its runtime, and is then
-        confined.  While the kernel has no room, this is tried again for a
+        confined.  While the kernel has no room, the method tries again for a
         while.
 
         :raises KernelError: when the kernel refuses

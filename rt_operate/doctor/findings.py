@@ -2,7 +2,7 @@
 
 """The findings of the doctor, and the words that their texts share.
 
-How findings are printed is in ``report``.
+The module ``report`` prints findings.
 """
 
 from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ def problem(name: str, text: str, remedy: str) -> Finding:
 
 
 def exit_status(results: Iterable[Finding]) -> int:
-    """Returns 0 if all is OK, 1 if there are warnings, 2 with problems."""
+    """Returns 0 if all is OK, 1 for warnings only, and 2 for problems."""
     levels = {finding.level for finding in results}
     if Level.PROBLEM in levels:
         return 2

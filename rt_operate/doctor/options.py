@@ -66,7 +66,8 @@ _OURS = tuple(field.name for field in dataclasses.fields(Options)
 def load(files: Sequence[str]) -> Options:
     """Returns the options in *files*.
 
-    Without files, those are read that nova-compute reads by default.
+    If no files are given, the function reads the default files of
+    nova-compute.
     """
     try:
         from oslo_config import cfg

@@ -44,8 +44,10 @@ def as_json(results: Sequence[findings.Finding], interface: str | None,
     """Returns the findings as JSON.
 
     :param interface: the name of the kernel interface; None without one
-    :param capacity_ppm: what servers may have; None where unknown
-    :param of_each_pcpu: whether they may have this on each pCPU, or in all
+    :param capacity_ppm: the bandwidth that servers may have; None if it is
+        unknown
+    :param of_each_pcpu: whether this is the bandwidth of each pCPU; False: of
+        all pCPUs together
     """
     counts = _count(results)
     content: dict[str, Any] = {

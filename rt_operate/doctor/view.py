@@ -32,7 +32,7 @@ class View:
 
     @functools.cached_property
     def detection(self) -> passive.Detection:
-        """The kernel interface, found without a change to the host."""
+        """The kernel interface; to find it changes nothing on the host."""
         return passive.find(self.host, self.options.kernel_interface,
                             self.options.virt_type != 'lxc')
 
@@ -53,7 +53,7 @@ class View:
 
     @functools.cached_property
     def outside(self) -> str:
-        """Says why this process does not see the host; '' if it does."""
+        """The reason why this process does not see the host; '' if it does."""
         return namespaces.trouble(self.host)
 
     @functools.cached_property

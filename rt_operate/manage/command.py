@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The subcommands of ``nova-rt-manage``; Nova is configured already."""
+"""The subcommands of ``nova-rt-manage``, which need a configured Nova."""
 
 import argparse
 from collections.abc import Callable
@@ -29,7 +29,7 @@ PAUSE_SECONDS = 2.0
 
 
 def examine(scope: load.Scope) -> report.Report:
-    """Compares; where something differs, compares a second time.
+    """Compares, and if something differs, compares a second time.
 
     :returns: a report of the differences that both comparisons show
     """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Errors of databases, Placement and the kernel, each as one sentence."""
+"""Turns errors of databases, Placement and the kernel into sentences."""
 
 from collections.abc import Iterator
 import contextlib
@@ -38,7 +38,7 @@ def sentence(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def noted(sentences: list[str], what: str) -> Iterator[None]:
-    """Catches a known error and adds a sentence, so that the rest goes on.
+    """Catches a known error and adds a sentence, so that the command goes on.
 
     :param sentences: the list to which the sentence is added
     :param what: what was read or done, as the beginning of the sentence

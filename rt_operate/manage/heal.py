@@ -30,7 +30,7 @@ def apply(difference: snapshot.Difference, view: load.Loader) -> bool:
 
 
 def describe(repair: snapshot.Repair) -> str:
-    """Returns the repair as a clause that begins with an infinitive."""
+    """Describes the repair in a clause that begins with an infinitive."""
     kept = [f'{amount} of {name}' for name, amount in repair.amounts
             if amount]
     if kept:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Changes the hints of a server; its next claim follows them.
+"""Changes the hints of a server, from which its next claim is made.
 
 The hints are stored twice: with the server, where nova-compute reads them,
 and in its RequestSpec, which tells the scheduler that the server has hints.
@@ -42,8 +42,8 @@ def change(instance: Any, hints: Mapping[str, Any]) -> None:
     :param hints: the values by key; an empty mapping removes all hints
     :raises InvalidReservation: when the hints are not valid with the flavor
         or the image of the server
-    :raises CannotChangeHints: when the server could not be started any more
-        with these hints, or when Nova is working on the server
+    :raises CannotChangeHints: when the server could no longer be started with
+        these hints, or when Nova is working on the server
     """
     values = {key: value.number
               for key, value in reservation.hint_values(hints).items()}
@@ -65,7 +65,7 @@ def change(instance: Any, hints: Mapping[str, Any]) -> None:
 
 
 def _check_claim(instance: Any) -> None:
-    """Checks that the server holds a claim, which it needs to start."""
+    """Checks that the server holds the claim that it needs to start."""
     if (instance.vm_state != vm_states.SHELVED_OFFLOADED
             and claims.instance_claim(instance) is None):
         raise _refused(instance, 'the server has no reservation now; resize '
@@ -88,7 +88,7 @@ def _store(instance: Any, values: Mapping[str, int]) -> None:
 
 
 def sentence(instance: Any) -> str:
-    """Returns a sentence on the reservation that a server has and will get.
+    """Returns a sentence about the present and the next reservation.
 
     :raises InvalidClaim: when its claim cannot be read
     :raises InvalidReservation: when the hints that are stored with it cannot

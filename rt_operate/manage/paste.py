@@ -17,7 +17,7 @@ _STRATEGY = 'keystone'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pipelines:
-    """The pipelines of the compute API, by the names of their sections.
+    """The pipelines of the compute API, as names of sections.
 
     :ivar having: the pipelines that have the middleware and check hints
     :ivar lacking: the pipelines that do not have the middleware

@@ -120,7 +120,7 @@ def healing_as_json(healing: Healing) -> str:
 
 
 def sentences(result: Report) -> list[str]:
-    """Returns a sentence for each part that was not compared."""
+    """Returns sentences about the parts that were not compared."""
     return [*(f'could not check {part}' for part in result.view.unchecked),
             *(f'note: {note}' for note in result.view.notes)]
 

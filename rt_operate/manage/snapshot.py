@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A snapshot of a cloud as plain data, which is what is compared.
+"""A snapshot of a cloud: plain data that can be compared.
 
-``rt_operate.manage.read.load`` reads it, and
-``rt_operate.manage.compare.differences`` compares it.
+``rt_operate.manage.read.load`` reads the snapshot, and
+``rt_operate.manage.compare.differences`` finds its differences.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ class Holding:
 
 
 class Fate(enum.Enum):
-    """The fate of a consumer with an allocation on a host it is not on."""
+    """The reason why a consumer has an allocation on a host without it."""
 
     EXPECTED = 'its allocation is in order'
     GONE = 'the server or migration no longer exists'

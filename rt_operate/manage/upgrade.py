@@ -48,7 +48,7 @@ _Check = Callable[['Checks'], Result]
 
 
 def _with_database(check: _Check) -> _Check:
-    """Skips a check with a warning where no database is configured.
+    """Skips a check with a warning if no database is configured.
 
     Hosts that only run nova-compute have no database. On a host with a
     database, the check covers all hosts.
@@ -257,7 +257,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
 
 def _some(servers: Sequence[str]) -> str:
-    """Returns the first names and the number of those left out."""
+    """Returns the first names, and the number of the names left out."""
     more = len(servers) - _NAMED
     return ', '.join(servers[:_NAMED]) + (
         f' and {more} more' if more > 0 else '')

@@ -28,8 +28,8 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     parser.add_argument('target', type=Path, metavar='CSAR',
                         help='the file to write')
     parser.add_argument(
-        '--image', help='the image of those VDUs of a legacy VNFD that name '
-        'none')
+        '--image', help='the image for VDUs of a legacy VNFD that name no '
+        'image')
     parser.add_argument(
         '--etsi-types', type=Path, metavar='DIR',
         help='the directory of the type files of SOL001 (default: the files '

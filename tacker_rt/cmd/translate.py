@@ -31,11 +31,10 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         '--input', action='append', default=[], type=_input,
         metavar='NAME=VALUE', help='the value of an input; may be repeated')
     parser.add_argument(
-        '--image', help='the image of the VDUs that name none')
+        '--image', help='the image for VDUs that name no image')
     parser.add_argument(
         '--request', type=Path, metavar='FILE', help='the body of a request '
-        'to instantiate, as JSON; its reservations win over those of the '
-        'VNFD')
+        'to instantiate, as JSON; its reservations override those of the VNFD')
     parser.add_argument(
         '--etsi-types', type=Path, metavar='DIR',
         help='the directory of the type files of SOL001 (default: the files '

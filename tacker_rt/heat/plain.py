@@ -3,9 +3,9 @@
 """Returns the templates of heat-translator as plain values.
 
 heat-translator itself returns a text, from which it deletes every
-apostrophe.  This turns references that it wrote as texts into references,
-but it also changes texts and numbers of a VNF.  This module tells references
-and texts apart by the properties in which they stand.
+apostrophe.  The deletion turns references that were written as texts into
+references, but also changes texts and numbers of a VNF.  This module tells
+references and texts apart by the properties in which they stand.
 """
 
 from collections.abc import Mapping

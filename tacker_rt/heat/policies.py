@@ -36,7 +36,7 @@ def _target_nodes(policy: Any) -> Iterator[Any]:
 class _Policy(hot_resource.HotResource):
     """A policy that is not a resource of Heat.
 
-    Without a type it is left out of the template.
+    A policy without a type is left out of the template.
     """
 
     def __init__(self, policy: Any, csar_dir: str | None = None) -> None:
@@ -59,12 +59,12 @@ class CpuReservation(_Policy):
 
 
 class ResponseTimePolicy(_Policy):
-    """A policy that reserves what a response time needs."""
+    """A policy that reserves as much as a response time needs."""
 
     toscatype = 'tacker_rt.policies.ResponseTime'
 
 
 class WorkloadPolicy(_Policy):
-    """A policy that says what its targets run."""
+    """A policy that says which workload its targets run."""
 
     toscatype = 'tacker_rt.policies.Workload'

@@ -2,8 +2,9 @@
 
 """ETSI's VDU, tosca.nodes.nfv.Vdu.Compute, with a reservation.
 
-The class of heat-translator does the rest.  The class for scaling reads the
-attributes of this class and calls ``handle_expansion`` more than once.
+The class of heat-translator does the rest of the translation.  The class for
+scaling reads the attributes of this class and calls ``handle_expansion`` more
+than once.
 """
 
 from typing import Any
@@ -27,7 +28,7 @@ class VduCompute(tosca_nfv_vdu_compute.ToscaNfvVduCompute):
         self.named_flavor: str | None = None
 
     def _read(self) -> descriptor.Vdu | None:
-        """Returns the VDU; None without hints, where we change nothing."""
+        """Returns the VDU; None if it has no hints, and nothing changes."""
         if not reading.has_reservation(self.nodetemplate):
             return None
         vdu = reading.read(self.nodetemplate, self.toscatype)

@@ -56,8 +56,8 @@ def check(package: csar.Package, flavour: str, vdus: Vdus,
     if len(tops) != 1:
         problem.Place(found, package.name(folder)).say(
             f'the folder has {len(tops)} templates, but Tacker takes only '
-            f'one of them', 'keep one template there, and move the templates '
-            'that it uses to the folder nested')
+            f'one of them', 'keep one template in the folder, and move the '
+            'templates that it uses to the folder nested')
     servers: set[str] = set()
     flavors: set[str] = set()
     files = {member.rpartition('/')[2] for member in nested}
@@ -115,8 +115,8 @@ def _check_vdu(place: problem.Place, vdu: descriptor.Vdu, servers: set[str],
         place.say('no server can use the flavor that carries the '
                   'reservation: no server takes its flavor from [nfv, VDU, '
                   f'{problem.name(vdu.name)}, {syntax.FLAVOR_PARAMETER}]',
-                  'let the server take its flavor from there, or use the '
-                  'carrier hints')
+                  'let the server take its flavor from this parameter, or use '
+                  'the carrier hints')
     for name in vdu.open_inputs:
         place.say(f'the input {problem.name(name)} of the reservation has no '
                   f'value', 'give the input a default')
@@ -190,7 +190,7 @@ def _check_server(place: problem.Place, resource: dict[Any, Any],
 
 def _check_hint(place: problem.Place, vdu: descriptor.Vdu, key: str, value: Any
                 ) -> None:
-    """Checks a hint: a literal must equal the VNFD, a parameter may."""
+    """Checks that a hint equals the VNFD; a hint may be a parameter."""
     if vdu.carrier is descriptor.Carrier.FLAVOR:
         place.add(key, value, 'the request says that the flavor carries the '
                   'reservation', 'remove the hint')
@@ -211,7 +211,8 @@ def _check_literal(place: problem.Place, vdu: descriptor.Vdu, key: str,
     wanted = vdu.hints.get(key)
     if wanted is None and not vdu.hints:
         place.add(key, value, 'the VNFD has no reservation for this VDU',
-                  'add the reservation to the VNFD, or remove the hint here')
+                  'add the reservation to the VNFD, or remove the hint from '
+                  'the template')
     elif isinstance(wanted, int) and wanted != number:
         place.add(key, value, f'the VNFD says {wanted}',
                   'remove the hint here; tacker_rt sets the hint')

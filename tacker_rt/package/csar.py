@@ -3,8 +3,8 @@
 """The files of a VNF package: a CSAR, or the directory of one.
 
 Members are named by their path in the package, with slashes.  A package may
-come from anybody: it is never unpacked to the disk, and a member is read no
-further than a descriptor can be long.
+come from an untrusted person.  Therefore a package is never unpacked to the
+disk, and a member is read only up to the largest size of a descriptor.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -122,7 +122,7 @@ def opened(path: str, found: list[problem.Problem]) -> Iterator[Package]:
 def _check_size(path: str) -> None:
     """Checks the number of members before their list is read.
 
-    The list may be longer than the memory.
+    The list of a hostile package may be larger than the memory.
 
     :raises InvalidVnfd: when there are too many members
     """

@@ -2,9 +2,9 @@
 
 """Checks the VNFD of a package as Tacker does when it on-boards the package.
 
-Tacker uses tosca-parser, which is used here where it is installed, and a few
-rules of its own.  Nothing is fetched: a package that imports an address is
-not parsed.
+Tacker uses tosca-parser and a few rules of its own.  This module also uses
+tosca-parser, if it is installed.  Nothing is fetched: a package that imports
+an address is not parsed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,8 +29,8 @@ def check(place: problem.Place, entry: str,
 
     :param place: the place of the package
     :param entry: the path of the entry VNFD in the package
-    :param templates: the entry and all that it imports, by path; more
-        templates do no harm
+    :param templates: the entry and all files that it imports, by path; other
+        templates are ignored
     """
     addresses = any(files.is_address(name) for template in templates.values()
                     for name in typefiles.imports(template))

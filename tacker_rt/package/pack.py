@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Makes of a directory a CSAR that Tacker on-boards.
+"""Makes a CSAR that Tacker can on-board from a directory.
 
-TOSCA.meta and the type files that Definitions imports are added, so that
-people need not write them.  The same directory always gives the same bytes.
+The module adds TOSCA.meta and the type files that Definitions imports, so that
+people need not write these files.  The same directory always gives the same
+bytes.
 """
 
 from collections.abc import Iterator
@@ -70,7 +71,7 @@ def directory(path: Path, etsi: Path | None = None,
 
 def _warn(warnings: list[problem.Problem], path: Path, members: Members,
           manifest: str | None) -> None:
-    """Warns of files that only the directory or only the package has."""
+    """Warns about files that only the directory or only the package has."""
     place = problem.Place(warnings, path.name)
     for folder, folders, files in sorted(os.walk(path)):
         name = os.path.relpath(folder, path).replace(os.sep, '/')

@@ -76,7 +76,8 @@ def _mapping(place: problem.Place, name: str, parent: dict[Any, Any],
              key: Any) -> Iterator[tuple[Any, Any]]:
     """Yields the entries below *key*.
 
-    Like Tacker this refuses a key without a value, but not an empty mapping.
+    Like Tacker, the function refuses a key without a value, but not an empty
+    mapping.
     """
     value = parent.get(key, {})
     if isinstance(value, dict):
@@ -102,7 +103,7 @@ def _implementations(body: Any) -> Iterator[Any]:
 def _calls_an_artifact(nodes: Nodes) -> bool:
     """Tells whether an operation names an artifact defined before it.
 
-    Tacker then looks for none of the files of the template.
+    Tacker then checks no file of the template.
     """
     quiet = problem.Place([], '')
     names: set[Any] = set()

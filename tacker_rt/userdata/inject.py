@@ -2,11 +2,11 @@
 
 """Puts reservations into the Heat templates of a package (its base HOT).
 
-Nothing here needs Tacker: the functions take templates as mappings and
-change them in place.  The server of a VDU has the name of the VDU, in the
-template or in a template nested in it.  In a *numbered* template, which
+This module does not need Tacker: its functions take templates as mappings, and
+change the templates in place.  The server of a VDU has the name of the VDU, in
+the template or in a template nested in it.  In a *numbered* template, which
 Tacker's StandardUserData makes, the server has the name of the VDU, a hyphen
-and a number; a name without a number is not a VDU there.
+and a number; in such a template a name without a number is not a VDU.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -98,7 +98,7 @@ def _merged(vdu: descriptor.Vdu, template: Template, before: Any,
 def _servers(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields the name and the resource of each server.
 
-    The server that a group repeats is among them.
+    The result includes the server that a group repeats.
 
     :raises InvalidVnfd: when a part that must be a mapping is not
     """
@@ -175,10 +175,11 @@ def flavors(template: Template, vdus: Vdus, size: Size,
 
 
 def as_patch(template: Template) -> None:
-    """Changes a whole template into a patch of another package's template.
+    """Changes a whole template into a patch of the old package's template.
 
-    A JSON merge patch keeps all keys that it does not name: old hints of a
-    server, and the old source of a flavor beside the new source.
+    A JSON merge patch keeps all keys that the patch does not name.  Without
+    this function, the old hints of a server would stay, and the old source of
+    a flavor would stay beside the new source.
 
     :raises InvalidVnfd: when hints are a function, because old hints would
         stay beside it

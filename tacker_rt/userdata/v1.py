@@ -3,7 +3,7 @@
 """User data for Tacker's v1 API, for packages with a base HOT.
 
 To heal and to scale, Tacker reads the file of a v1 class from the package
-again, so the package must have this file.  It has a single line::
+again, so the package must have this file.  The file has a single line::
 
     from tacker_rt.userdata.v1 import RtUserData  # noqa: F401
 

@@ -16,8 +16,8 @@ VDU and kept.  Any other request that asks for a reservation is refused,
 because its template reaches only some of the servers.
 
 Tacker runs the classes in a separate process.  If the process fails, Tacker
-reports what it wrote to standard error, which is one sentence instead of a
-traceback.
+reports the standard error of the process.  The classes write one sentence
+there instead of a traceback.
 """
 
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ def _asked(req: Json, grant: Json) -> _Asked:
 def _fail(error: exception.TackerRTError) -> NoReturn:
     """Ends the process with one sentence on standard error.
 
-    An empty line separates it from what other code has written.
+    An empty line separates the sentence from the output of other code.
     """
     reason = error.kwargs.get('problem')
     if reason is not None and reason.file == asked.KEPT:
@@ -102,7 +102,7 @@ def _vdus(package: Any, flavour: str, wishes: _Asked, inst: Json
 
 
 def _size(package: Any, flavour: str, name: str) -> dict[str, int]:
-    """Returns the size of a flavor, as heat-translator makes it of a VDU.
+    """Returns the size of the flavor that heat-translator makes for a VDU.
 
     :raises InvalidVnfd: when the size is missing or is not a number
     """
@@ -259,10 +259,11 @@ class RtDefaultUserData(userdata_default.DefaultUserData):
     @staticmethod
     def change_vnfpkg(req: Json, inst: Json, grant_req: Json, grant: Json,
                       tmp_csar_dir: str) -> Json:
-        """Sends templates and keeps the wishes, which Tacker's class does not.
+        """Sends the templates, and keeps the wishes for later requests.
 
-        Otherwise the stack would keep the hints of the old package, and a
-        later change would not know what was asked for.
+        Tacker's own class does neither.  Then the stack would keep the hints
+        of the old package, and a later change would not know the earlier
+        wishes.
         """
         fields = userdata_default.DefaultUserData.change_vnfpkg(
             req, inst, grant_req, grant, tmp_csar_dir)
@@ -274,7 +275,7 @@ class RtDefaultUserData(userdata_default.DefaultUserData):
     @staticmethod
     def change_vnfpkg_rollback(req: Json, inst: Json, grant_req: Json,
                                grant: Json, tmp_csar_dir: str) -> Json:
-        """Goes back to the values from before the failed request."""
+        """Restores the values that applied before the failed request."""
         fields = userdata_default.DefaultUserData.change_vnfpkg_rollback(
             req, inst, grant_req, grant, tmp_csar_dir)
         _keep(fields, _asked(req, grant), _persisted(inst))

@@ -2,9 +2,9 @@
 
 """Reads what requests ask for in ``nfv.VDU.<vdu>`` of additionalParams.
 
-Several sources may count for one VNF: what is kept of earlier requests, the
-current request, and its grant.  A later source wins key by key, and null in a
-later source takes an earlier wish back.
+One VNF may have several sources: the kept values of earlier requests, the
+current request, and its grant.  For each key, a later source overrides an
+earlier one, and null in a later source takes an earlier wish back.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ class Asked:
     parameters: Mapping[str, Any]
 
     def wishes(self) -> Iterator[tuple[str, str, Any]]:
-        """Yields VDU, key and value of each key that is like one of ours."""
+        """Yields VDU, key and value of keys that resemble a key of nova-rt."""
         quiet = problem.Place([], '')
         for vdu, raw in quiet.section(dict(self.parameters),
                                       *_PATH).items():
@@ -85,7 +85,7 @@ def _check_places(place: problem.Place, parameters: Mapping[str, Any]
 
 def _lay(by_place: dict[str, dict[str, Any]], where: str, key: str,
          value: Any) -> None:
-    """Puts a value of one place over the values of earlier places."""
+    """Overrides the values of earlier sources with the value of a source."""
     earlier = [values.pop(key) for values in by_place.values()
                if key in values]
     if value is not None or not (earlier or key in _KNOWN):

@@ -13,14 +13,14 @@ and for the Definitions of a package, with a request of the operator::
     vdus = vnfd.read_package(files, flavour='simple', request=request)
 
 where *files* are parsed service templates by file name, and *request* is the
-additionalParams of the request, whose
-``nfv.VDU.<vdu>.'cpu.rt_runtime_us'`` (``rt_period_us``, ``rt_carrier``) wins.
+additionalParams of the request, whose ``nfv.VDU.<vdu>.'cpu.rt_runtime_us'``
+(``rt_period_us``, ``rt_carrier``) overrides the VNFD.
 
 A reservation can stand in these places, the strongest first: the request; a
 policy of tacker_rt.policies; ``vdu_cpu_requirements`` or the legacy
-``cpu_allocation`` of the VDU; the flavor that the VDU names.  A stronger
-place wins key by key, as a hint wins over a flavor.  Places of equal strength
-must not contradict each other.
+``cpu_allocation`` of the VDU; the flavor that the VDU names.  For each key, a
+stronger place overrides a weaker place, as a hint overrides a flavor.  Places
+of equal strength must not contradict each other.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class Vdu:
 
     :ivar hints: the reservation in us, by the keys of Nova's hints; one key,
         or none, if the VDU names a flavor
-    :ivar source: the strongest place that says anything
+    :ivar source: the strongest place that has a part of the reservation
     :ivar flavor: the name of a flavor of the cloud; None without one
     :ivar extra_specs: other extra specs; they may have the mask of the
         reservation, but never its runtime and period
@@ -122,7 +122,7 @@ def examine(files: Mapping[str, Any], *, flavour: str | None = None,
             inputs: Mapping[str, Any] | None = None,
             request: asked.Request | None = None
             ) -> tuple[dict[str, Vdu], list[problem.Problem]]:
-    """Returns what :func:`read_package` returns, and all problems."""
+    """Returns the result of :func:`read_package`, and all problems."""
     found: list[problem.Problem] = []
     if flavour is not None:
         files = topology.select_flavour(files, flavour)
@@ -144,7 +144,7 @@ def examine(files: Mapping[str, Any], *, flavour: str | None = None,
 def _combine(part: topology.Part, own: node.Node,
              stack: list[statements.Statement],
              workload: Mapping[str, str]) -> Vdu:
-    """Lays the statements over each other, the strongest on top.
+    """Combines the statements; for each key the strongest one counts.
 
     :param stack: the statements, the strongest first
     """

@@ -2,10 +2,10 @@
 
 """Leaves out parts of legacy VNFDs that a Heat template cannot express.
 
-Tacker up to 10 monitored, configured and chained VNFs by itself.  The parts
-of VNFDs for this, with their names in the type files of Tacker 10, are left
-out, each with a warning.  Any other unknown name is left in, and tosca-parser
-refuses it.
+Tacker up to 10 monitored, configured and chained VNFs by itself.  This module
+leaves out the parts of VNFDs for these functions, by their names in the type
+files of Tacker 10, each with a warning.  Any other unknown name is left in,
+and tosca-parser refuses it.
 """
 
 from collections.abc import Iterator

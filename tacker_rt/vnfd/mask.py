@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reads which vCPUs of a VDU its reservation is for.
+"""Reads the mask: which vCPUs of a VDU have its reservation.
 
 Nova reads a mask from a flavor only, so that a VDU with a mask gets a flavor
 that is made for it.
@@ -49,7 +49,7 @@ def extra_specs(place: problem.Place, capabilities: dict[Any, Any],
 
 def _vcpus(capabilities: dict[Any, Any], inputs: tosca_inputs.Inputs,
            value: Any) -> int:
-    """Returns the number of vCPUs; more than *value* names if not known."""
+    """Returns the number of vCPUs; a number that *value* allows if unknown."""
     quiet = problem.Place([], '')
     for *path, key in _COUNTS:
         raw = quiet.section(capabilities, *path).get(key)

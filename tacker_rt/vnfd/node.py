@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reads and checks what the node template of a VDU says itself."""
+"""Reads and checks the node template of a VDU, without policies."""
 
 from collections.abc import Iterator, Mapping
 import dataclasses
@@ -66,9 +66,9 @@ def read(part: topology.Part, inputs: tosca_inputs.Inputs) -> Node:
 
 def _parameters(place: problem.Place, capabilities: dict[Any, Any]
                 ) -> Iterator[dict[Any, Any]]:
-    """Yields the parameters that another VNFM must provide or refuse.
+    """Yields the performance parameters that every VNFM must understand.
 
-    This is the place of SOL001 for such numbers.
+    SOL001 has this place for numbers that a VNFM must provide or refuse.
     """
     named = place.section(capabilities, *CAPABILITIES)
     for name in named:
@@ -79,7 +79,7 @@ def _check_equal(place: problem.Place,
                  stated: list[statements.Statement]) -> None:
     """Checks that the forms in a node template agree.
 
-    They are of equal strength.
+    No form overrides another form.
     """
     for first, second in itertools.combinations(stated, 2):
         for key, value in second.values.items():

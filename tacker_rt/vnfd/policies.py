@@ -45,7 +45,7 @@ _TYPES = (*_RESERVATIONS, *_WORKLOADS)
 
 
 def is_ours(policy_type: str) -> bool:
-    """Tells whether a type is ours, or so similar that it must be meant."""
+    """Tells whether a type is one of ours, or a misspelt one of ours."""
     return policy_type.startswith(_PREFIX) or bool(
         difflib.get_close_matches(policy_type, _TYPES, n=1, cutoff=0.85))
 
@@ -77,7 +77,7 @@ def _ours(parts: topology.Topology) -> Iterator[topology.Part]:
 
 def _read(parts: topology.Topology, inputs: tosca_inputs.Inputs,
           readers: Mapping[str, Reader[Said]]) -> dict[str, Said]:
-    """Returns what policies with these readers say, by VDU.
+    """Returns the results of these readers for all policies, by VDU.
 
     A VDU may have one such policy.
     """

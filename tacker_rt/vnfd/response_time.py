@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reads the policy ResponseTime, which makes a runtime of a target.
+"""Reads the policy ResponseTime, which turns a target into a runtime.
 
 The model is that of ``nova-rt plan``: requests arrive and are served at
 random (M/M/1), the rates are those of one vCPU, and the target is met
-whatever else runs on its pCPU.  The kernel is not known here, so it is taken
-to be one that charges budgets by a timer under EDF (``cbs``).
+whatever else runs on its pCPU.  The kernel is not known, so the module assumes
+a kernel that charges budgets by a timer under EDF (``cbs``).
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds characters that only libyaml, not PyYAML itself, takes for spaces.
+"""Finds characters that libyaml, but not PyYAML, treats as spaces.
 
 Tacker reads descriptors with the parser of PyYAML, which would refuse a
 descriptor with such characters, or read it in another way.

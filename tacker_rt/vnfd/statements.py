@@ -72,8 +72,8 @@ class Form:
 
     :ivar names: the keys there for RUNTIME and PERIOD, and in a request for
         CARRIER_KEY
-    :ivar open: whether the mapping may have other keys, unless they look
-        like one of these
+    :ivar open: whether the mapping may have other keys that do not resemble
+        these keys
     :ivar strings: whether the TOSCA type only takes numbers in quotes
     :ivar more: other keys, which are read elsewhere
     """
@@ -123,7 +123,7 @@ def read(place: problem.Place, form: Form, raw: Mapping[Any, Any],
 
 def check_names(place: problem.Place, form: Form, raw: Mapping[Any, Any],
                 more: Iterable[str] = ()) -> None:
-    """Adds a problem for each key that is neither in *form* nor *more*."""
+    """Adds a problem for each key that neither *form* nor *more* has."""
     names = {*form.names.values(), *more}
     for key, value in raw.items():
         if key in names or form.open and not is_like_ours(key):
@@ -143,7 +143,7 @@ def refuse_carrier(place: problem.Place, key: str, value: Any) -> None:
 
 
 def is_like_ours(key: Any) -> bool:
-    """Tells whether a key is ours, or so similar that it must be meant."""
+    """Tells whether a key is one of ours, or a misspelt one of ours."""
     if not isinstance(key, str):
         return False
     word = key.lower()

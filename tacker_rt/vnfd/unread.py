@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Finds reservations that stand in places where they are not read.
+"""Finds reservations in places of a VNFD that nobody reads.
 
 Wrong indentation makes valid YAML with another meaning.  Without this check
 the VDU would silently be deployed without its reservation.
@@ -50,7 +50,8 @@ def find_unread(files: Mapping[str, Any], parts: topology.Topology,
 def _is_definition(key: Any) -> bool:
     """Tells whether a section defines types, or holds anchors.
 
-    Its keys may have our names without being reservations.
+    The keys of such a section may have the names of our keys without being
+    reservations.
     """
     return isinstance(key, str) and key.endswith(('_types', '_definitions'))
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reads the policy Workload: what VDUs run, for the weighers of nova-rt.
+"""Reads the policy Workload, which tells the weighers what VDUs run.
 
 A workload is not a reservation.  It always travels as scheduler hints,
 whatever the carrier of the reservation is.

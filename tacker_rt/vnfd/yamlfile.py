@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reads YAML safely, whoever wrote it.
+"""Reads YAML from untrusted people safely.
 
 PyYAML keeps the last of two equal keys and follows aliases into endless
 structures, and its C parser overruns its stack on deep structures.  This
@@ -36,7 +36,7 @@ _BASE = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
 
 class _Refused(Exception):
-    """A document is refused.  Arguments: line, rule and advice."""
+    """A document is refused.  Its arguments are line, rule and advice."""
 
 
 class _Loader(_BASE):  # type: ignore[misc, valid-type]
@@ -174,6 +174,6 @@ class _Check:
             if (value.tag == _INT and _NUMBERS.fullmatch(key.value)
                     and not _DECIMAL.fullmatch(value.value)):
                 _say(self._place, value.start_mark.line,
-                     f'YAML takes {value.value} for another number',
+                     f'YAML reads {value.value} as another number',
                      'write the number in decimal digits, without a leading '
                      '0')

@@ -2,8 +2,9 @@
 
 """Removes the mounts, loop devices and cgroups that guests leave behind.
 
-It removes only what belongs to the cloud: what is below its directory, or was
-made after its start.  Processes and domains are ended elsewhere, before.
+The module removes only parts of the cloud: files below the directory of the
+cloud, and groups that were made after its start.  Other modules have ended the
+processes and the domains before.
 """
 
 import contextlib
@@ -34,7 +35,7 @@ def remember(cloud: settings.Settings) -> None:
 
 
 def remove_libvirt_traces(cloud: settings.Settings) -> None:
-    """Removes what libvirt has created since; libvirt must have ended."""
+    """Removes what libvirt has created since then; libvirt must have ended."""
     record = _record(cloud)
     if not record.exists():
         return
@@ -68,10 +69,11 @@ def _made_by_libvirt() -> list[pathlib.Path]:
 def remove_cgroup(root: pathlib.Path) -> None:
     """Removes a control group and all groups below it without tasks.
 
-    A group that is removed counts with its budget until its last task has
-    ended, and the task needs that budget.  So only the budget of the root is
-    taken, once the kernel has forgotten the others.  A group that cannot be
-    removed is left, because nobody could give its budget back later.
+    The kernel counts the budget of a removed group until the last task of the
+    group has ended, and this task needs the budget to end.  So the function
+    takes only the budget of the root, after the kernel has forgotten the other
+    groups.  A group that cannot be removed keeps its budget, because nobody
+    could give the budget back later.
     """
     for directory, _, _ in os.walk(root, topdown=False):
         # A group in use is not ours.

@@ -2,7 +2,7 @@
 
 """The compute nodes that a full cloud can have: only names and numbers.
 
-How a node is made out of namespaces is in ``full/nodes.py``.
+``full/nodes.py`` makes the nodes out of namespaces.
 """
 
 import dataclasses

@@ -138,9 +138,9 @@ def _credentials(cloud: settings.Settings, user: str) -> str:
 
 
 def _api_paste(plugin: bool) -> str:
-    """Returns Nova's pipelines; with the plugin, our filter before the app.
+    """Returns Nova's pipelines; with the plugin, they have our filter.
 
-    Both pipelines end in the same application, so one replacement does.
+    Both pipelines end in the same application, so one replacement is enough.
     """
     packaged = (PACKAGED / 'nova' / 'api-paste.ini').read_text()
     if not plugin:

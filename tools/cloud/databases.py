@@ -24,9 +24,10 @@ def serialise_transactions() -> None:
     """Makes every SQLite transaction take the write lock when it begins.
 
     A transaction that reads first and writes later fails at once with
-    "database is locked" if another one wrote in between; Nova and Placement
-    only retry what other databases report as deadlocks. Waiting for the lock
-    at the start has no such failure.
+    "database is locked" if another transaction wrote in between.  Nova and
+    Placement retry only after the deadlocks that other databases report.
+    A transaction that waits for the lock when it begins cannot fail in this
+    way.
     """
     event.listen(sqlalchemy.Engine, 'connect', _use_write_ahead_log)
     event.listen(sqlalchemy.Engine, 'before_cursor_execute', _take_lock,
@@ -48,10 +49,10 @@ def _take_lock(connection: sqlalchemy.Connection, cursor: object,
 
 
 def _is_nested(connection: sqlalchemy.Connection) -> bool:
-    """Returns whether this thread holds the lock of this database already.
+    """Returns whether this thread already holds the lock of this database.
 
-    Placement, for example, reads in a transaction of its own while another
-    one is open, and would wait for itself.
+    Placement, for example, reads in one transaction while another transaction
+    of the same thread is open, and would wait for itself.
     """
     url = str(connection.engine.url)
     holder = vars(_lock_holders).get(url)
@@ -75,7 +76,7 @@ def glance() -> None:
 
 
 def neutron(cloud: settings.Settings) -> None:
-    """Creates the tables from the models; the migrations have no SQLite.
+    """Creates the tables from the models, as migrations fail on SQLite.
 
     All models are loaded, because listing ports needs the backref of a model
     that only an L3 plugin would load.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The kinds of guests; a cloud has one of them at a time."""
+"""The kinds of guests; a cloud has guests of one kind at a time."""
 
 import dataclasses
 

@@ -2,7 +2,8 @@
 
 """Starts a libvirtd if the machine runs none, and ends the cloud's domains.
 
-Of Nova the module knows only the names and the directory of its domains.
+The module knows the names and the directory of Nova's domains, and nothing
+else of Nova.
 """
 
 import pathlib
@@ -63,8 +64,8 @@ def answers(path: str) -> bool:
 def start(cloud: settings.Settings) -> None:
     """Starts libvirtd in a mount namespace of its own.
 
-    So mounts for containers stay out of the machine's namespace.  Nova must be
-    started in the same namespace, see inside().
+    This keeps the mounts for containers out of the machine's namespace.  Nova
+    must be started in the same namespace, see inside().
     """
     process(cloud).start(
         ['unshare', '--mount', '--propagation', 'slave',
@@ -91,9 +92,9 @@ def configuration(cloud: settings.Settings) -> pathlib.Path:
 
 
 def binds(cloud: settings.Settings, etc: pathlib.Path) -> list[str]:
-    """Returns our directories and those that they hide from libvirtd.
+    """Returns our directories, each with the one that it hides from libvirtd.
 
-    So nothing is left on the machine.
+    libvirtd then writes nothing to the machine's own directories.
 
     :param etc: the directory of libvirt's configuration
     """
@@ -134,7 +135,7 @@ def wait(cloud: settings.Settings, patience: float) -> int:
 
 
 def foreign_cloud(cloud: settings.Settings, pid: int) -> str | None:
-    """Returns the directory of another cloud that libvirtd belongs to."""
+    """Returns the directory of the other cloud to which libvirtd belongs."""
     owner = processes.variable(pid, settings.MARK_VARIABLE)
     return None if owner == str(cloud.directory) else owner
 

@@ -71,8 +71,8 @@ def up(cloud: settings.Settings, overrides: Sequence[str]) -> None:
         before = running(cloud)
         if len(before) == len(settings.SERVICES):
             if overrides:
-                raise PartFailed('nova', 'runs already; use restart --set')
-            progress.say('the cloud is up already')
+                raise PartFailed('nova', 'already runs; use restart --set')
+            progress.say('the cloud is already up')
             return
         try:
             _start_missing(cloud, overrides, progress)
@@ -108,7 +108,7 @@ def prepare(cloud: settings.Settings, overrides: Sequence[str]) -> None:
 
 
 def _set_aside(cloud: settings.Settings) -> None:
-    """Moves the last cloud's logs, which are kept until the next cloud."""
+    """Moves the logs of the last cloud to where the next cloud keeps them."""
     if cloud.log.exists():
         shutil.rmtree(cloud.old_log, ignore_errors=True)
         cloud.log.rename(cloud.old_log)
@@ -194,7 +194,7 @@ def down(cloud: settings.Settings, keep_logs: bool) -> None:
     """Removes the whole cloud, whatever its state is."""
     progress = Progress()
     if not cloud.directory.exists():
-        progress.say('the cloud is down already')
+        progress.say('the cloud is already down')
         return
     with lock(cloud):
         _take_down(cloud, keep_logs, progress)
@@ -218,7 +218,7 @@ def _take_down(cloud: settings.Settings, keep_logs: bool,
 
 
 def clear(cloud: settings.Settings, keep_logs: bool) -> None:
-    """Restores settings and removes files; nothing may run any more."""
+    """Restores settings and removes files, after all processes have ended."""
     for path in cloud.directory.iterdir():
         if keep_logs and path in (cloud.log, cloud.old_log):
             continue

@@ -39,7 +39,7 @@ STOP_PATIENCE = 6
 
 
 def configure(cloud: settings.Settings) -> None:
-    """Does what the main functions of Nova's services do before a start."""
+    """Prepares Nova as the main functions of its services do."""
     files = [str(cloud.nova_conf.with_name('api-paste.ini')),
              str(cloud.nova_conf)]
     wsgi_app.init_global_data(files, 'osapi_compute', 'nova-api')
@@ -52,7 +52,7 @@ def configure(cloud: settings.Settings) -> None:
 
 
 def start_services() -> list[service.Service]:
-    """Starts conductor, scheduler and compute, each before the next."""
+    """Starts the conductor, then the scheduler, then the compute service."""
     return [
         _start('nova-conductor', conductor_rpcapi.RPC_TOPIC),
         _start('nova-scheduler', scheduler_rpcapi.RPC_TOPIC),
@@ -70,7 +70,7 @@ def _start(binary: str, topic: str,
 
 
 def start_api(cloud: settings.Settings) -> wsgi.Server:
-    """Serves the API from a thread, with the configuration that is loaded."""
+    """Serves the API from a thread, with the loaded configuration."""
     application = wsgi_app.init_application('osapi_compute', 'nova-api')
     server = web.server(application, cloud.port('nova'))
     server.prepare()
@@ -79,7 +79,7 @@ def start_api(cloud: settings.Settings) -> wsgi.Server:
 
 
 def stop(server: wsgi.Server, services: Sequence[service.Service]) -> None:
-    """Stops the API, then all services at once; ends in any case."""
+    """Stops the API, then all services at once; returns even if one hangs."""
     deadline = threading.Timer(STOP_PATIENCE, os._exit, args=[1])
     deadline.daemon = True
     deadline.start()

@@ -2,9 +2,9 @@
 
 """Starts, finds and ends the processes of the cloud.
 
-A process is identified by its pid *and* its start time, so that a pid which
-the kernel has given to another process since is never signalled.  The module
-does not know what the processes do.
+A process is identified by its pid *and* its start time.  So no other process
+gets a signal after the kernel has used the pid again.  The module does not
+know what the processes do.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ class Process:
         return int(pid) if start_time(int(pid)) == started else None
 
     def session(self) -> list[int]:
-        """Returns the processes of its session, even if the first has ended.
+        """Returns the processes of the session, even if its leader has ended.
 
         Some programs overwrite the environment that would identify them.
         """
@@ -71,8 +71,9 @@ class Process:
 def start_time(pid: int) -> str | None:
     """Returns the clock ticks from boot to the start; None without a process.
 
-    psutil's create_time() adds the boot time by the wall clock, which may be
-    changed meanwhile, but a record must be valid for the life of a cloud.
+    The method does not use psutil's create_time(), which depends on the wall
+    clock.  The wall clock may be changed, but a record must stay valid for the
+    life of a cloud.
     """
     try:
         text = (PROC / str(pid) / 'stat').read_text(errors='replace')
@@ -111,7 +112,7 @@ def end(processes: Iterable[Process], patience: float) -> None:
 
 
 def end_sessions(processes: Iterable[Process], patience: float) -> None:
-    """Ends processes, and kills workers and helpers that still run then."""
+    """Ends processes, then kills workers and helpers that still run."""
     ending = list(processes)
     members = {pid: start_time(pid)
                for process in ending for pid in process.session()}

@@ -5,7 +5,7 @@
 ``qemu-idle`` idles, ``qemu-busy`` keeps each vCPU spinning, and
 ``qemu-hostile`` also starts processes as fast as it can.  The images share
 the kernel and the initrd, and differ in the kernel's command line.  The disk
-is empty, but Nova wants one.
+is empty, but Nova requires a disk.
 """
 
 import functools

@@ -36,9 +36,9 @@ FULL_SERVICES = ('heat', 'tacker', 'mariadb', 'rabbitmq', 'epmd', 'erlang')
 
 
 def patience(seconds: float) -> float:
-    """Returns how long to wait for what takes *seconds* at most elsewhere.
+    """Returns how long to wait here for an action of at most *seconds*.
 
-    Everything is slower in an emulated machine.
+    The result is longer in an emulated machine, which is slower.
 
     :raises ValueError: when the variable is not a number
     """
@@ -47,9 +47,10 @@ def patience(seconds: float) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """One cloud, the embedded one or the full one.
+    """An embedded cloud or a full cloud.
 
-    :ivar pair: the full one with two nodes of a kind, without Heat and Tacker
+    :ivar pair: the cloud is a full cloud with two nodes of one kind, without
+        Heat and Tacker
     """
 
     directory: pathlib.Path
@@ -71,7 +72,7 @@ class Settings:
 
     @property
     def is_saved(self) -> bool:
-        """Returns whether there is a cloud already, running or not."""
+        """Returns whether a cloud exists, whether it runs or not."""
         return _saved(self.directory).exists()
 
     @property

@@ -16,7 +16,7 @@ IDLE_S = 300
 
 
 class _Body:
-    """A request's body; glance closes it, which would close the connection."""
+    """The body of a request, whose close() keeps the connection open."""
 
     def __init__(self, body: Any) -> None:
         self.read = body.read

@@ -2,7 +2,7 @@
 
 """Reads the control groups of this host, with either version of cgroups.
 
-The module does not write, and uses none of nova_rt's code.
+The module writes nothing, and uses no code of nova_rt.
 """
 
 import contextlib
@@ -28,9 +28,8 @@ def tree(controller: str) -> pathlib.Path:
 def has_budgets() -> bool:
     """Returns whether groups of this kernel have files for budgets.
 
-    On cgroup v2, at first only the root group may have these files, until it
-    passes the controller on; some branches have the files in all groups but
-    the root.
+    On cgroup v2, only the root group may have these files until it passes the
+    controller on. On some branches all groups except the root have the files.
     """
     top = tree('cpu')
     return any((group / name).exists() for name in _FILES
@@ -50,7 +49,7 @@ def budget(group: pathlib.Path) -> tuple[int, int]:
 
 
 def runtime(group: pathlib.Path) -> int:
-    """Returns the runtime in us; 0 for a group that is gone or has none."""
+    """Returns the runtime in us; 0 if the group is gone or has no budget."""
     with contextlib.suppress(OSError):
         return budget(group)[0]
     return 0

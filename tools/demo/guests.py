@@ -7,7 +7,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """Says how to find the parts of one kind of guests."""
+    """One kind of guests, and how to find the parts of such a guest."""
 
     #: for people, at the beginning of a sentence
     title: str

@@ -2,8 +2,8 @@
 
 """Reads the state of the host: claims in Nova's database, and budgets.
 
-The module does not write, and uses none of nova_rt's code except the form of
-a claim.
+The module writes nothing. It uses no code of nova_rt except the classes of
+claims.
 """
 
 from collections.abc import Iterable
@@ -189,7 +189,7 @@ def _own_tasks(server: Server) -> set[int]:
 
 
 def policies(server: Server) -> dict[str, list[str]]:
-    """Returns the policies of its own tasks, and of those that serve it."""
+    """Returns the policies of a guest's own tasks, and of its other tasks."""
     top = server.below('cpu') / server.group
     every = {task for path in top.glob('**/')
              for task in groups.tasks(path)}

@@ -21,10 +21,10 @@ def shares(found: Sequence[host.Server], seconds: float
            ) -> dict[str, float]:
     """Returns the share of each server, by its name.
 
-    Each server is measured over whole periods of its own, as many as end in
-    *seconds*.  The share is the mean of windows that begin at different
-    points of its first period, because other servers decide in which part of
-    a period it runs.
+    The function measures each server over whole periods of the server, as many
+    as end within *seconds*.  The share is the mean over windows that begin at
+    different points of the first period, because other servers decide in which
+    part of a period the server runs.
     """
     looks = sorted((moment, sign, number)
                    for number, server in enumerate(found) if server.claim
@@ -56,7 +56,8 @@ def watching(found: Sequence[host.Server]
              ) -> Iterator[Callable[[], list[int]]]:
     """Gives a function that returns the CPU time of each server, in ns.
 
-    Its caller is woken on time, and reads all counters in one go.
+    The calling thread wakes up on time, and then reads all counters one right
+    after the other.
     """
     with contextlib.ExitStack() as stack:
         counters = [_open(server, stack) for server in found]
@@ -68,8 +69,8 @@ def watching(found: Sequence[host.Server]
 def _punctual() -> Iterator[None]:
     """Makes this process real-time, so that it wakes on time on a busy host.
 
-    While an ordinary process waits for a CPU, servers get more or less than
-    in whole periods.
+    An ordinary process may have to wait for a CPU, and would then not measure
+    whole periods.
     """
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))

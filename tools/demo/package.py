@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Makes packages for Tacker of the samples in tosca-samples/."""
+"""Makes packages for Tacker from the samples in tosca-samples/."""
 
 from collections.abc import Mapping
 import json

@@ -45,7 +45,7 @@ class Report:
 
     @property
     def is_first_act(self) -> bool:
-        """Returns whether no act came before the present one."""
+        """Returns whether the present act is the first one."""
         return len(self._acts) == 1
 
     @property
@@ -112,7 +112,7 @@ class Report:
                               'reason': reason})
 
     def leftovers(self, **found: int) -> None:
-        """Reports what is left after an act; the report has the sums."""
+        """Reports claims and budgets that an act left behind."""
         print('  left over: ' + ', '.join(
             f'{name} {count}' for name, count in found.items()))
         for name, count in found.items():

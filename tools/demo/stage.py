@@ -73,7 +73,7 @@ class Demo:
 
     @contextlib.contextmanager
     def filled(self) -> Iterator[None]:
-        """Leaves no pCPU with room for half of it, during the block."""
+        """Fills the pCPUs in the block, so that none has half of it free."""
         state = [json.loads(stats[hostmap.MAP])
                  for stats in host.published(self.cloud)]
         names = [f'filler{number}' for number in range(sum(
@@ -104,8 +104,8 @@ class Demo:
     def built(self) -> None:
         """Waits until no server is being built, then lists the servers.
 
-        The client's own --wait looks only every five seconds, and its work
-        slows down the building.
+        The client's own --wait polls only every five seconds, and slows down
+        the building of servers.
         """
         deadline = time.monotonic() + PATIENCE
         while host.building(self.cloud):

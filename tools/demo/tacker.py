@@ -2,8 +2,8 @@
 
 """A client of Tacker's APIs for the life of a VNF: packages, LCM v2.
 
-It sends plain requests, because the command line client uses v1 for packages
-and does not wait.
+The module sends HTTP requests itself, because the command line client uses v1
+for packages and does not wait.
 """
 
 import time
@@ -24,7 +24,7 @@ _INTERVAL = 0.5
 
 
 class Refused(Exception):
-    """Tacker did not do what it was asked to do; the text is Tacker's."""
+    """Tacker refused a request, or failed; the text is Tacker's."""
 
 
 class Tacker:
@@ -64,7 +64,7 @@ class Tacker:
             'vnfdId': vnfd, 'vnfInstanceName': name})['id'])
 
     def delete(self, vnf: str) -> None:
-        """Deletes a VNF, also just after its end, while Tacker holds it."""
+        """Deletes a VNF; waits until Tacker no longer locks the VNF."""
         deadline = time.monotonic() + self._patience
         while True:
             answer = self._api.request(f'{INSTANCES}/{vnf}', 'DELETE')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Makes of a VDU the commands for the server that Heat would request."""
+"""Turns a VDU into commands that create the server as Heat would."""
 
 import subprocess
 import sys

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Downloads packages of a Debian release from this machine's mirror.
-
-apt gets a configuration of its own in the cache, so that the sources and
-lists of the machine do not change.
+"""Downloads packages of a Debian release from this machine's mirror. apt gets
+a separate configuration in the cache, so that the sources and lists of the
+machine do not change.
 """
 
 import os
@@ -19,7 +18,7 @@ _PART = re.compile(r'linux-(?:base|binary|image|modules)-[0-9]\S*')
 
 
 def mirror() -> str:
-    """Returns the address of Debian's main archive in apt's sources here."""
+    """Returns the address of Debian's archive in this machine's sources."""
     programs.require('apt-get')
     return find_mirror(programs.run(
         ['apt-get', 'indextargets', '--format', _FORMAT]))

@@ -26,7 +26,7 @@ def default() -> pathlib.Path:
 def opened(cache: pathlib.Path) -> Iterator[None]:
     """Lets only one process at a time fill the cache.
 
-    Unfinished files of an earlier process are removed first.
+    The function first removes unfinished files of an earlier process.
     """
     cache.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(cache, os.O_RDONLY)

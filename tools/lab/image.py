@@ -2,8 +2,8 @@
 
 """The disk of the machine: a Debian with our .venv, made once and cached.
 
-The disk does not have the project itself: each run brings the files as they
-are at that time.
+The disk does not contain the project: each run copies the present files of the
+project into the machine.
 """
 
 import hashlib
@@ -100,7 +100,8 @@ def _make(directory: pathlib.Path, cache: pathlib.Path) -> None:
     if os.geteuid():
         raise programs.LabError(
             'the disk of the machine must be made as root: run tools/lab.sh '
-            'once as root with the same --cache, or give a cache that has it')
+            'once as root with the same --cache, or give a cache that has the '
+            'disk')
     with caches.scratch(cache) as scratch:
         work = pathlib.Path(scratch)
         debian = work / 'debian.tar'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Makes the first root of a kernel that has its drivers in modules.
+"""Makes the initial RAM disk for a kernel whose drivers are modules.
 
 The first root loads the modules for the disk and the shared directories, and
 then switches to the disk, or to the directory that is the root.

@@ -91,7 +91,7 @@ class Result:
 
 
 def script(name: str, command: Sequence[str] = ()) -> str:
-    """Returns the script of a named job, or of the words of a command."""
+    """Returns the script of a job that is given by name or as a command."""
     if name == COMMAND:
         return shlex.join(command)
     if name not in NAMED:

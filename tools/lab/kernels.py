@@ -112,7 +112,7 @@ def _debian(name: str, cache: pathlib.Path) -> Kernel:
 
 def _fetch(suite: str, package: str, directory: pathlib.Path,
            cache: pathlib.Path) -> None:
-    """Unpacks a kernel of a suite into *directory*, all of it or nothing."""
+    """Unpacks a kernel of a suite into *directory*, or leaves nothing."""
     programs.require('depmod', 'dpkg-deb')
     archive = apt.Archive(suite, cache / 'apt' / suite)
     archive.update()

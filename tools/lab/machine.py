@@ -44,7 +44,8 @@ class Machine:
     :ivar memory: MiB
     :ivar cgroup: v1 or v2
     :ivar icount: whether the clock counts instructions
-    :ivar instruction_ns: the time of one instruction then, of INSTRUCTIONS_NS
+    :ivar instruction_ns: the time of one instruction if *icount* is set, one
+        of INSTRUCTIONS_NS
     :ivar kvm: whether its CPUs can run KVM guests
     :ivar cells: number of NUMA cells, each with the same CPUs and memory
     :ivar pages: huge pages of 2 MiB in each cell

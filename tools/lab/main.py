@@ -57,14 +57,16 @@ def _parser() -> argparse.ArgumentParser:
         '3 the kernel died, 4 the time is over, 5 the kernel did not boot.')
     parser.add_argument(
         'kernel', metavar='KERNEL', help='the path of an image (bzImage), '
-        f'one of {", ".join(kernels.DEBIAN)}, or {series.ALL}: each of these '
-        'with the tests for its row in the table of kernels')
+        f'one of {", ".join(kernels.DEBIAN)}, or {series.ALL}, which boots '
+        'each of these kernels with the tests for its row in the table of '
+        'kernels')
     parser.add_argument(
         'tests', metavar='TEST', nargs='*',
         help=f'{", ".join(jobs.NAMED)} (default: doctor)')
     parser.add_argument('--modules', type=pathlib.Path, metavar='DIR',
-                        help='modules of a kernel given by path, if it needs '
-                             'some to boot (as /lib/modules/RELEASE)')
+                        help='the directory of modules (like '
+                             '/lib/modules/RELEASE), for a kernel that is '
+                             'given by its path and needs modules to boot')
     parser.add_argument('--cgroup', choices=('v1', 'v2'), default='v2',
                         help='the version of control groups (default: v2)')
     parser.add_argument('--cpus', type=int, metavar='N',
@@ -88,9 +90,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--instruction', type=int, metavar='NS',
                         choices=machine.INSTRUCTIONS_NS,
                         default=machine.INSTRUCTION_NS,
-                        help='time of one instruction by that clock: the '
-                             'slower the machine, the sooner long runs of '
-                             'busy tasks end (default: %(default)s)')
+                        help='the time of one instruction by that clock; with '
+                             'a longer time, runs of busy tasks end sooner '
+                             '(default: %(default)s)')
     parser.add_argument('--timeout', type=float, default=1800,
                         metavar='SECONDS', help='when to end a boot '
                         '(default: %(default)s)')

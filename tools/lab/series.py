@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The boots that the table of kernels is made of."""
+"""The boots whose results are in the table of kernels."""
 
 from collections.abc import Sequence
 import dataclasses

@@ -107,7 +107,7 @@ class Session:
 
 
 def settings(wanted: machine.Machine) -> str:
-    """Returns what guest.sh and the jobs are told, for a shell."""
+    """Returns the variables for guest.sh and the jobs, as text for a shell."""
     exported = {
         'NOVA_RT_LAB_TOLERANCE': str(wanted.tolerance),
         'NOVA_RT_LAB_CLOCK': '--deterministic' if wanted.is_exact else '',

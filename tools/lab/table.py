@@ -170,7 +170,7 @@ def _tests(results: Iterable[jobs.Result]) -> str:
 
 
 def _test(one: jobs.Result) -> str:
-    """Returns a job's counts of tests, else its own summary, else its end."""
+    """Returns a job's counts of tests, else its summary or last output."""
     if one.passed or one.failed:
         return (f'{one.passed} passed, {one.failed} failed, '
                 f'{one.skipped} skipped')

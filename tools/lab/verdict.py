@@ -61,7 +61,7 @@ def warnings(console: str) -> tuple[str, ...]:
 
 def judge(results: Sequence[jobs.Result], died: Sequence[str],
           in_time: bool, booted: bool) -> Outcome:
-    """Returns the worst outcome; a panic outweighs its consequences."""
+    """Returns the worst outcome; a panic is worse than what it causes."""
     if died:
         return Outcome.PANIC
     if not in_time:

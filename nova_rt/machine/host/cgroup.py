@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reads control groups, which are files, and knows where they are.
+"""Finds the control groups of this machine, and reads their files.
 
 Tests replace :class:`CgroupFS` by an emulated kernel.
 """
@@ -55,8 +55,8 @@ class CgroupFS(Protocol):
     def timers(self) -> list[float]:
         """Returns when the pending timers of deadline servers will fire.
 
-        The times are in seconds of the monotonic clock.  They concern all
-        groups, because the kernel does not tell the group of a timer.
+        The times are in seconds of the monotonic clock.  The times concern all
+        groups, because the kernel does not show the group of a timer.
 
         :raises OSError: when the kernel does not show its timers
         """
@@ -78,10 +78,10 @@ class Hierarchy:
 
 
 def is_populated(files: CgroupFS, group: str) -> bool:
-    """Checks if tasks are in a group or below it, also ones about to end.
+    """Checks if a group, or a group below it, has tasks.
 
-    Only cgroup v2 tells.  Since Linux 6.19 the task lists of v2 leave out
-    tasks that are about to end.
+    Only cgroup v2 tells.  Tasks that are about to end count too; since Linux
+    6.19 the task lists of v2 leave these tasks out.
 
     :param group: path of the directory
     :returns: False if the group is gone
@@ -100,7 +100,8 @@ def counts_removed(files: CgroupFS, group: str) -> bool:
     """Checks if the controller cpu still counts removed groups below *group*.
 
     The kernel counts a removed group while tasks of the group have yet to
-    end, and for some time after that.  Only cgroup v2 tells, since Linux 6.12.
+    end, and for some time after that.  Only cgroup v2 shows this, since Linux
+    6.12.
 
     :param group: path of the directory
     """
@@ -112,15 +113,15 @@ def counts_removed(files: CgroupFS, group: str) -> bool:
 
 
 def is_below(group: str, other: str) -> bool:
-    """Checks if *group* is *other* or below it; False if that is the root."""
+    """Checks if *group* is *other* or below; False if *other* is the root."""
     return f'{group}/'.startswith(f'{other}/') and other.strip('/') != ''
 
 
 def is_gone(error: OSError) -> bool:
-    """Checks whether an error tells that a group was removed."""
+    """Checks whether an error means that a group was removed."""
     return error.errno in (errno.ENOENT, errno.ENODEV)
 
 
 def is_short(error: OSError) -> bool:
-    """Checks whether an error tells of a short write."""
+    """Checks whether an error means a short write."""
     return error.errno == errno.EINVAL and error.strerror == SHORT_WRITE

@@ -2,7 +2,7 @@
 
 """Finds the guests of libvirt by their keepers.
 
-libvirt itself is not asked, because libvirt may be what is broken.
+The module does not ask libvirt, so that it also works while libvirt does not.
 """
 
 import dataclasses

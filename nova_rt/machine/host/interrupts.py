@@ -40,7 +40,8 @@ class Interrupt:
     :ivar cpus: the CPUs that the thread may run on
     :ivar affinity: the CPUs that the interrupt may come to
     :ivar effective: the CPU that the interrupt comes to now, if the kernel
-        tells, else *affinity*; the thread is there unless somebody moved it
+        shows this CPU, else *affinity*; the thread is on this CPU unless
+        somebody moved the thread
     """
 
     number: int
@@ -51,10 +52,11 @@ class Interrupt:
     effective: frozenset[int]
 
     def may_run_on(self, cpus: frozenset[int]) -> bool:
-        """Checks whether the thread is on one of *cpus* or may come there.
+        """Checks whether the thread is on one of *cpus* or may move there.
 
-        A thread that somebody moved away from its interrupt stays where it
-        is, as is done for interrupts that the kernel does not let move.
+        If somebody moved the thread away from its interrupt, the thread stays
+        where it is. Operators do this for interrupts that the kernel refuses
+        to move.
         """
         by_hand = not self.cpus & self.effective
         return bool(self.cpus & cpus

@@ -2,11 +2,12 @@
 
 """Checks whether this process sees the tasks and groups of the host.
 
-In a PID namespace of its own, a process sees task lists of groups without the
-tasks of others, so that a busy group looks idle.  In a cgroup namespace of its
-own, the paths in /proc fit no mount.  The checks look at what the process sees
-and not at the numbers of its namespaces: another namespace that shows the same
-does no harm, and the host may hide its tasks without a namespace.
+A process in a PID namespace of its own does not see the tasks of other
+namespaces in the task lists of groups, so that a busy group looks idle.  For a
+process in a cgroup namespace of its own, the paths in /proc fit no mount.  The
+checks test what the process sees, and do not compare the numbers of
+namespaces: another namespace may show the same, and the host may hide its
+tasks without a namespace.
 """
 
 from collections.abc import Iterator
@@ -98,7 +99,7 @@ def _beside_libvirt(host: host_files.Host) -> bool:
 
     If so, all guests are below the groups that both see.
 
-    :returns: False if that cannot be found out
+    :returns: False if this is not known
     """
     pid = libvirt_pid()
     if pid is None:
@@ -143,8 +144,8 @@ def _roots(host: host_files.Host) -> Iterator[tuple[str, str]]:
 def _mounts(host: host_files.Host) -> dict[str, tuple[str, str]]:
     """Returns (mount point, group there) by v1 controller, '' for v2.
 
-    The first mount point is the one that is used, with the group that was
-    mounted there last.
+    The function uses the first mount point, and the group that was mounted
+    there last.
     """
     mounts: dict[str, tuple[str, str]] = {}
     for line in host.read(MOUNTINFO).splitlines():

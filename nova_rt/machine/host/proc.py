@@ -162,7 +162,7 @@ def capabilities(host: host_files.Host, task: Task) -> list[str]:
 def in_user_namespace(host: host_files.Host, task: Task) -> bool:
     """Checks whether a task is in a user namespace of its own.
 
-    Its capabilities then do not count on the host.
+    The capabilities of such a task do not count on the host.
 
     :raises FileNotFoundError, ProcessLookupError: when the task has ended
     """

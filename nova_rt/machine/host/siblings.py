@@ -13,8 +13,8 @@ DIRECTORY = '/sys/devices/system/cpu'
 def cores(cpus: Iterable[int], directory: str = DIRECTORY) -> tuple[int, ...]:
     """Returns the core of each CPU: the lowest id of its threads.
 
-    A CPU of which the kernel does not tell the siblings has a core of its
-    own.
+    If the kernel does not show the siblings of a CPU, the CPU counts as a core
+    of its own.
     """
     return tuple(_core(cpu, directory) for cpu in cpus)
 

@@ -2,8 +2,8 @@
 
 """Drives the kernel: each kernel interface has a module of its own.
 
-Of OpenStack, this package uses only oslo.privsep, by
-``nova_rt.machine.privsep``, through which the services write.  The interfaces
-are entry points of the group ``nova_rt.kernel``; ``detect`` finds the one of
-the running kernel.
+The only library of OpenStack that this package uses is oslo.privsep, by way of
+``nova_rt.machine.privsep``, which writes for the services.  The interfaces are
+entry points of the group ``nova_rt.kernel``; ``detect`` finds the one of the
+running kernel.
 """

@@ -16,7 +16,7 @@ Lanes = tuple[int, ...]
 
 
 class Evidence(enum.Enum):
-    """The evidence that tells an interface from others without a write."""
+    """The evidence that identifies an interface without a write."""
 
     NAMES = 'the names of its files'
     RELEASE = 'the release of the kernel'
@@ -146,7 +146,7 @@ class KernelInterface(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def detect(cls, survey: rt_survey.Survey) -> bool:
-        """Checks, without guessing, if the kernel has this interface."""
+        """Checks if the kernel surely has this interface."""
 
     @classmethod
     def on(cls, survey: rt_survey.Survey) -> Self:
@@ -162,7 +162,7 @@ class KernelInterface(abc.ABC):
 
     @classmethod
     def evidence(cls, version: int) -> Evidence:
-        """Returns what tells the interface from others.
+        """Returns the evidence that identifies the interface.
 
         :param version: the version of cgroups, 1 or 2
         """
@@ -170,15 +170,14 @@ class KernelInterface(abc.ABC):
 
     @abc.abstractmethod
     def prepare(self, ppm: int) -> None:
-        """Gives the root group up to *ppm* to hand out, once at the start.
+        """Gives the root group up to *ppm* for its children, at the start.
 
-        There is nothing to do if the root group of the kernel starts with a
-        budget.
+        Does nothing if the root group of the kernel starts with a budget.
         """
 
     @abc.abstractmethod
     def capacity(self, ours: str) -> Capacity:
-        """Returns what may be reserved below *ours*, the group of guests."""
+        """Returns the capacity for guests; *ours* is the group of guests."""
 
     @abc.abstractmethod
     def reserve(self, budgets: Mapping[str, Budget]) -> None:
@@ -193,7 +192,7 @@ class KernelInterface(abc.ABC):
         """Returns the budget of *group*; None if it has none."""
 
     def group_state(self, group: str) -> GroupState:
-        """Returns what the files of *group* show, also for a parent.
+        """Returns the values in the files of *group*, which may be a parent.
 
         If the groups of an interface keep a part for tasks of their own,
         this method returns what a group holds in all, and :meth:`read`
@@ -213,17 +212,17 @@ class KernelInterface(abc.ABC):
         """Takes the budgets of *groups* back; ignores groups that are gone.
 
         The tasks of the groups must be ordinary or have ended.  If the
-        interface is *fragile*, this takes as long as a timer of their
-        servers can be pending, which is a few of the longest periods that
-        the groups had lately.
+        interface is *fragile*, the method waits as long as a timer of the
+        groups can be pending: a few of the longest periods that the groups had
+        recently.
         """
 
     def forbid(self, groups: Iterable[str]) -> None:  # noqa: B027
         """Keeps real-time tasks out of *groups* until they get a budget.
 
         The tasks of the groups must be ordinary.  A group that is gone, or
-        that has a budget, stays as it is.  There is nothing to do unless the
-        interface *inherits*: elsewhere a group without a budget takes no
+        that has a budget, stays as it is.  Does nothing unless the interface
+        *inherits*: on other interfaces a group without a budget takes no
         real-time tasks.
         """
 
@@ -231,6 +230,6 @@ class KernelInterface(abc.ABC):
     def settle(self, group: str) -> None:
         """Makes *group* and its ancestors hold just what their children do.
 
-        This is done after libvirt removed groups with their budgets, so that
-        no guest finds room to take.
+        This method is called after libvirt removed groups with their budgets,
+        so that no guest can take the room that they leave.
         """

@@ -2,7 +2,7 @@
 
 """Computes how much SCHED_DEADLINE bandwidth the kernel admits.
 
-It also finds the SCHED_DEADLINE threads that are not vCPUs of guests.
+The module also finds the SCHED_DEADLINE threads that are not vCPUs of guests.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -87,7 +87,7 @@ class Admission:
         return tuple(sorted(ids.intersection(effective or ids)))
 
     def ppm(self, found: Collection[Other]) -> int:
-        """Returns what is left of each CPU, in ppm.
+        """Returns the bandwidth that is left on each CPU, in ppm.
 
         The kernel admits claims that stay within this limit on each CPU.  All
         servers of other scheduling classes are subtracted, even if the
@@ -123,19 +123,20 @@ class Admission:
     def recount(self) -> None:
         """Makes the kernel add up the bandwidth of all threads again.
 
-        Linux 6.12 and newer does so (rebuild_sched_domains) whenever somebody
-        reads or writes the number that this method reads
-        (``sched_rt_handler`` in ``kernel/sched/rt.c``).  The kernel leaves
-        out a thread that has ended or become ordinary and whose 0-lag time is
-        still to come.  At that time the kernel subtracts what the thread had
-        all the same.  Then the sum is too small, or below zero; a sum below
-        zero refuses every request that is smaller than the missing amount.
+        Linux 6.12 and newer adds up the bandwidth (rebuild_sched_domains)
+        whenever somebody reads or writes the number that this method reads
+        (``sched_rt_handler`` in ``kernel/sched/rt.c``).  The kernel leaves out
+        a thread that has ended or become ordinary before its 0-lag time.  But
+        at the 0-lag time the kernel still subtracts the bandwidth of the
+        thread.  Then the sum is too small or below zero.  If the sum is below
+        zero, the kernel refuses every request that is smaller than the missing
+        amount.
         """
         with contextlib.suppress(OSError):
             self._fs.read(SYSCTL.format('runtime'))
 
     def _limit(self) -> int:
-        """Returns the units of each CPU that SCHED_DEADLINE may have in all.
+        """Returns the units of each CPU that SCHED_DEADLINE may use.
 
         :raises OSError: when the admission of the kernel is off
         """
@@ -209,8 +210,8 @@ def other_threads(host: files.Host, tasks: Iterable[proc.Task], controller: str
 def warnings(found: Collection[Other]) -> list[str]:
     """Returns sentences about the harm that *found* does to reservations.
 
-    Threads are given by their names only, because a service may have threads
-    with other ids each time.
+    The sentences have only the names of threads, because the ids of the
+    threads of a service may change each time.
     """
     names = sorted({other.name for other in found if not other.reclaims})
     texts = [f'Threads other than vCPUs are SCHED_DEADLINE ({_some(names)}); '

@@ -2,10 +2,10 @@
 
 """F2: the first HCBS patches (Linux 4.x to 5.10), on cgroup v1 or v2.
 
-A group is a deadline server on each CPU.  Its share is guaranteed, whatever
-the priorities of tasks outside the group, and capped.  The kernel admits as
-mainline does, so the interface is replicated.  A runtime that is set to 0 too
-early makes these kernels panic.
+A group is a deadline server on each CPU.  The kernel guarantees the share of
+the group, whatever the priorities of other tasks are, and also caps the share.
+The kernel admits as mainline does, so the interface is replicated.  A runtime
+that is set to 0 too early makes these kernels panic.
 """
 
 from nova_rt.machine.kernel import base

@@ -39,7 +39,7 @@ class MultiRuntime:
                      for runtime in self.raw())
 
     def raw(self) -> base.Lanes:
-        """Returns the values as they are read, also those that mean 0."""
+        """Returns the values as they are read; some of them mean 0."""
         values = tuple(map(int, self._fs.read(self.path).split()))
         if len(values) != len(self._cpus):
             raise ValueError(f'{self.path} has {len(values)} values for '

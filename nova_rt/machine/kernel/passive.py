@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """Finds the kernel interface without any write, for commands that only read.
-
-nova-compute tries how a scratch group takes values.  This module looks only at
-groups that exist, so that for two pairs of kernels the answer is only likely.
+nova-compute writes values to a scratch group to find the interface.  This
+module only reads groups that exist, so that for two pairs of kernels the
+answer is not certain.
 """
 
 from collections.abc import Iterator
@@ -89,8 +89,8 @@ class Detection:
     """The interface that was found, and how certain it is.
 
     :ivar interface: the interface to use; None if there is none
-    :ivar seen: the name of the interface that the kernel looks like, also if
-        another one is forced; '' for none
+    :ivar seen: the name of the interface that the kernel seems to have, even
+        if another interface is forced; '' for none
     :ivar how: a clause that says how the interface was found
     :ivar file: the file that takes a runtime; '' if there is none
     :ivar trouble: why the interface cannot be found out; '' if it can

@@ -3,10 +3,10 @@
 """Keeps SCHED_DEADLINE threads on one pCPU each, by cpusets of their groups.
 
 The kernel makes a thread SCHED_DEADLINE, or changes its runtime and period,
-only while the thread may run on all CPUs of its root domain.  Afterwards it
-lets the cpuset of the thread's group shrink, and the thread keeps its policy
-and bandwidth.  That is why the policy is set first and the cpuset shrinks
-second.
+only while the thread may run on all CPUs of its root domain.  Afterwards the
+kernel lets the cpuset of the thread's group shrink, and the thread keeps its
+policy and bandwidth.  Therefore this module sets the policy first, and shrinks
+the cpuset afterwards.
 """
 
 from collections.abc import (
@@ -35,9 +35,9 @@ class Pins:
 
     :param spare: returns the CPUs of guests that reservations may not use
     :param cells: returns the CPUs of each NUMA cell
-    :param shared: returns the CPUs that Nova dedicates to no guest; ordinary
-        threads that Nova put on none of them stay where they are, for example
-        on a CPU that Nova dedicates to the emulator
+    :param shared: returns the CPUs that Nova dedicates to no guest; an
+        ordinary thread stays where it is if Nova put it on none of these CPUs,
+        for example on a CPU that Nova dedicates to the emulator
         (hw:emulator_threads_policy)
     :param emulator: returns the CPUs for emulator, I/O and vhost threads;
         None for the spare CPUs
@@ -85,8 +85,8 @@ class Pins:
         :param claimed: the pCPUs of the guest's reserved vCPUs; CPUs of their
             NUMA cells are used if there are any
         :param ordinary: the indices of the vCPUs without a reservation; each
-            of them stays within the CPUs that it has, or where it is if none
-            of these is spare
+            of these vCPUs is kept on the spare ones among its CPUs, or stays
+            where it is if none of its CPUs is spare
         :returns: the CPUs of each group before, for :meth:`put_back`
         """
         return {group: self._tasks.confine_group(group, cpus)

@@ -7,11 +7,11 @@ every *period* on each CPU, and charges them at ticks.  Its admission does not
 consider CPUs: the ratios of siblings must fit their parent, so the interface
 is replicated.  Groups on one CPU run by the priorities of their tasks.
 
-Parents are throttled like any group.  If a parent held just what its children
-hold, it would stop all of them when one child uses its runtime late in a
-period and again early in the next, and for up to two seconds when a busy child
-is removed.  So the top group of the guests holds all bandwidth there is while
-any guest has a budget.
+Parents are throttled like any group.  If a parent held only the sum of its
+children, one child that uses its runtime late in a period and again early in
+the next would make the parent stop all children.  The removal of a busy child
+would stop all children for up to two seconds.  So the top group of the guests
+holds all available bandwidth while any guest has a budget.
 """
 
 import dataclasses

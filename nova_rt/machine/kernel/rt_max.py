@@ -5,12 +5,13 @@
 One file has both values.  A group with ``max`` runs its real-time tasks within
 the budget of its nearest ancestor with numbers, or without a reservation if no
 ancestor has numbers.  So the top group of the guests always has numbers, the
-sum of the guests' budgets: a new guest finds no room to run in real time until
-it gets its own budget.  A group with a runtime of 0 takes no real-time tasks.
-The interface is replicated.
+sum of the guests' budgets: so a new guest has no room to run in real time
+before it gets its own budget.  A group with a runtime of 0 takes no real-time
+tasks.  The interface is replicated.
 
-The root group may have no file (its maintainer does not want one there).  Then
-the kernel hands out what the sysctls and its own deadline servers leave.
+The root group may have no file (a maintainer of the kernel does not want this
+file).  Then the kernel hands out the bandwidth that the sysctls allow and its
+own deadline servers leave.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -3,11 +3,11 @@
 """F5: development branches towards RFC v7 (2026): ``cpu.rt.max`` by cpuset.
 
 F5 differs from F4 in this: a group has deadline servers only on the CPUs that
-its cpuset has when the budget is written.  So a guest is pinned first and
-reserved second, and its budget is released before it is pinned anew.  The
-kernel admits by CPU.  When a CPU goes offline or the controller cpuset is
-switched off, cpusets change and servers stay where they are: what a group
-holds is read from its servers.
+its cpuset has when the budget is written.  So a guest is pinned before it gets
+its budget, and its budget is released before the guest is pinned to other
+CPUs.  The kernel admits by CPU.  When a CPU goes offline or the controller
+cpuset is switched off, cpusets change but servers stay where they are.  So the
+budget of a group is read from its servers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -160,7 +160,7 @@ class RtMaxCpuset(rt_max.RtMax):
         return tuple(most if cpu in own else 0 for cpu in self._cpus)
 
     def _is_top(self, path: str) -> bool:
-        """Checks whether a group may be the one with all guests."""
+        """Checks whether a group may be the top group of all guests."""
         return posixpath.dirname(path) == self._root
 
     def _servers(self, path: str) -> frozenset[int]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reads what the kernel's own deadline servers take of each CPU.
+"""Reads how much of each CPU the kernel's own deadline servers take.
 
 The servers of the fair and the ext class keep ordinary tasks alive.  Control
 groups with deadline servers share the bandwidth of a CPU with them.
@@ -21,7 +21,7 @@ _DEFAULT_PPM = 50_000
 
 
 def ppm(fs: cgroup.CgroupFS, cpus: tuple[int, ...]) -> int:
-    """Returns what the servers take of the CPU where they take most.
+    """Returns the largest bandwidth that the servers take of a CPU.
 
     A server that cannot be read (debugfs is for root only) counts with its
     default.

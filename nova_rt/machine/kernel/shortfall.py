@@ -28,8 +28,8 @@ _LEAST_PER_CENT = 90
 class Sighting:
     """A thread that has a reservation and is ready to run.
 
-    :ivar ran_ns: its CPU time, read after *begin* and before *end*; others
-        may have run for long between the two
+    :ivar ran_ns: its CPU time, read after *begin* and before *end*; other
+        threads may have run for long between the two times
     :ivar pauses: how often the thread gave up its CPU by itself
     """
 
@@ -41,7 +41,7 @@ class Sighting:
 
 
 def is_short(first: Sighting, last: Sighting) -> bool:
-    """Checks whether a thread got too little between two sightings.
+    """Checks whether a thread got too little between two observations.
 
     :returns: False if the thread has slept meanwhile, because the kernel owes
         nothing to a thread that sleeps, or if its reservation has changed
@@ -57,14 +57,14 @@ def is_short(first: Sighting, last: Sighting) -> bool:
 
 
 class Ledger:
-    """Remembers sightings of threads, to compare them later."""
+    """Remembers observations of threads, to compare them later."""
 
     def __init__(self) -> None:
         self._seen: dict[int, Sighting] = {}
 
     @property
     def threads(self) -> Collection[int]:
-        """The threads that were seen with a reservation, ready to run."""
+        """The observed threads: each was ready and had a reservation."""
         return tuple(self._seen)
 
     def forget(self, thread: int) -> None:
@@ -89,7 +89,7 @@ class Ledger:
 
 
 def find(wanted: Mapping[int, reservation.Reservation]) -> list[int]:
-    """Observes threads for as long as needed, and returns those in want.
+    """Observes threads as long as needed; returns those that get too little.
 
     :param wanted: the reservations of the threads
     """
@@ -107,7 +107,7 @@ def seconds_for(wanted: Iterable[reservation.Reservation]) -> float:
 
 
 def _sighting(thread: int) -> Sighting | None:
-    """Returns the sighting of a thread; None if there is none.
+    """Returns an observation of a thread; None if the thread is not ready.
 
     :raises OSError: when the thread has ended
     """

@@ -2,9 +2,9 @@
 
 """Finds threads that are ready to run but get no CPU time.
 
-A thread whose policy and affinity read back right may still not run: the
-kernel may treat a SCHED_DEADLINE thread as throttled without a timer that ends
-the throttling.  Only the CPU time of the thread shows whether it runs.
+A thread with the right policy and affinity may still not run: the kernel may
+treat a SCHED_DEADLINE thread as throttled without a timer that ends the
+throttling.  Only the CPU time of the thread shows whether it runs.
 """
 
 from collections.abc import Iterable
@@ -56,8 +56,8 @@ class Watch:
     def starves(self, thread: int, period_us: int) -> bool:
         """Checks if a thread is ready but got no CPU time for two periods.
 
-        Waits until that is certain.  A thread that sleeps or has ended does
-        not starve.
+        Waits until the answer is certain.  A thread that sleeps or has ended
+        does not starve.
         """
         with contextlib.suppress(OSError):
             return self._starves(thread, period_us)
@@ -84,7 +84,7 @@ class Watch:
 
 
 def _sighting(thread: int) -> _Sighting | None:
-    """Returns the sighting of a thread; None if the thread sleeps.
+    """Returns an observation of a thread; None if the thread sleeps.
 
     :raises OSError: when the thread has ended
     """

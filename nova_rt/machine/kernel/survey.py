@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Looks at the running kernel, so that interfaces can detect themselves.
+"""Examines the running kernel, so that interfaces can detect themselves.
 
-Most kernels differ in the names of files.  If two kernels have the same files,
-values are written to a scratch group without tasks and budget, to see how the
-kernel takes them.
+The names of files distinguish most kernels.  If two kernels have the same
+files, values are written to a scratch group without tasks and budget, to see
+how the kernel takes them.
 """
 
 from collections.abc import Iterator

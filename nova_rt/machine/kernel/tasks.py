@@ -66,7 +66,7 @@ class Tasks:
         return systemd if mount + '/system.slice' in present else plain
 
     def confine(self, pid: int, cpus: tuple[int, ...]) -> tuple[int, ...]:
-        """Keeps the group of *pid* on *cpus*; see :meth:`confine_group`.
+        """Restricts the group of *pid* to *cpus*; see :meth:`confine_group`.
 
         :raises LookupError: when the process has ended, or when there are no
             cpusets
@@ -76,7 +76,7 @@ class Tasks:
 
     def confine_group(self, group: str, cpus: tuple[int, ...]
                       ) -> tuple[int, ...]:
-        """Keeps a cpuset on *cpus*, if it is not on them already.
+        """Restricts a cpuset to *cpus*, unless it already has exactly these.
 
         :returns: the CPUs of the cpuset before; () if it had none of its own
         :raises OSError: when the kernel refuses
@@ -185,8 +185,8 @@ class Tasks:
     def _is_populated(self, group: str, controller: str) -> bool:
         """Checks if tasks that the kernel no longer lists have yet to end.
 
-        Without a budget these tasks never end, and a task that was
-        interrupted where it holds up RCU would hang the host.
+        Without a budget these tasks never end, and a task that blocks RCU
+        would hang the host.
         """
         return not controller and cgroup.is_populated(
             self._fs, posixpath.join(self.mount_of(''), group.strip('/')))
@@ -198,7 +198,7 @@ class Tasks:
     def outranks(self, thread: int, policy: str, priority: int) -> bool:
         """Checks for a real-time policy or priority beyond the given one.
 
-        That is another real-time policy, or a higher priority.
+        The answer is True for another real-time policy, or a higher priority.
         """
         with contextlib.suppress(ProcessLookupError):
             own = os.sched_getparam(thread).sched_priority
@@ -209,8 +209,8 @@ class Tasks:
     def is_init(self, thread: int, keeper: int) -> bool:
         """Checks whether a thread is the init that the keeper started.
 
-        The init gets the policy last and loses it first, so that, while it
-        has the policy, all other threads have got it, too.
+        The init gets the policy last and loses it first.  So while the init
+        has the policy, all other threads have got the policy, too.
         """
         return _is_child(thread, keeper)
 

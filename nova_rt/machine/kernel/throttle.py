@@ -3,19 +3,19 @@
 """Computes how long the timer of a throttled server can be pending.
 
 A deadline server that has used its runtime is throttled until a timer fires
-at its deadline.  In the first HCBS patches nothing stops that timer when the
-group loses its runtime, and the kernel hits a BUG when it replenishes a server
-without a runtime, which brings the host down.  So a runtime may be taken only
-when no such timer can be pending.  That time follows from what the group held:
-
-* Run time is charged at ticks, so a server overruns.  The kernel replenishes
+at its deadline.  In the first HCBS patches nothing stops this timer when the
+group loses its runtime.  When such a kernel replenishes a server without a
+runtime, it hits a BUG, and the host crashes.  So a runtime may be taken away
+only when no such timer can be pending.  This time follows from the budgets
+that the group had: * Run time is charged at ticks, so a server overruns.  The
+kernel replenishes
   the server one runtime at a time until the debt is paid, and each time moves
   the deadline by one period (``replenish_dl_entity`` in
   kernel/sched/deadline.c).
 * A new runtime or period does not move a timer that is pending already.
 
-If a hypervisor took the CPU away meanwhile, the debt has no bound.  That is
-why all timers that the kernel shows are waited for, too.
+If a hypervisor took the CPU away meanwhile, the debt has no bound.  Therefore
+the module also waits for all timers that the kernel shows.
 """
 
 from nova_rt.rules import reservation
@@ -36,7 +36,7 @@ MARGIN_SECONDS = _MARGIN_US / _SECOND_US
 
 
 def least_runtime_us(tick_us: int, by_timer: bool | None) -> int:
-    """Returns the shortest runtime whose debt is paid in a few periods.
+    """Returns the shortest runtime that pays its debt in a few periods.
 
     :param by_timer: whether HRTICK is on; None, if the kernel does not tell,
         counts as False
@@ -97,5 +97,5 @@ class Timers:
             self._until.setdefault(group, now)
 
     def until(self, group: str) -> float:
-        """Returns when the last timer of *group* from before is gone."""
+        """Returns when the last timer of old budgets of *group* is gone."""
         return self._until.get(group, self._unknown)

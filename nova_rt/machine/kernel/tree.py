@@ -2,9 +2,10 @@
 
 """Orders the writes in a tree of groups, for all interfaces alike.
 
-After each single write a child must fit its parent, and in the end a parent
-must hold just what its children hold, so that no guest finds room to take.
-That is why parents grow first, top down, and shrink last, bottom up.
+After each single write, a child must fit its parent.  In the end, a parent
+must hold exactly the sum of its children, so that no guest has room to take.
+Therefore parents grow first, from the top down, and shrink last, from the
+bottom up.
 
 The kernel admits by *lanes*: a replicated interface has one lane for all
 CPUs, and any other interface has one lane for each possible CPU.
@@ -60,7 +61,7 @@ class _Level:
 
     @property
     def peak(self) -> base.Lanes:
-        """The runtimes while some leaves have old and some new budgets."""
+        """The runtimes while some leaves still have old budgets."""
         return tuple(map(max, self.old, self.new))
 
     @property
@@ -98,11 +99,12 @@ class TreeInterface(base.KernelInterface):
         self._put(journal, path, self._get(path).none)
 
     def _counted(self, path: str) -> base.GroupState:
-        """Returns what the kernel counts for a group."""
+        """Returns the ppm that the kernel counts for a group."""
         return self._get(path)
 
     def _expected(self, path: str, held: base.GroupState) -> base.Lanes:
-        """Returns the ppm that the kernel counts for a leaf with *held*."""
+        """Returns the ppm that the kernel counts for a leaf with budget
+        *held*."""
         return held.ppm
 
     def _parents(self, path: str) -> list[str]:
@@ -142,7 +144,7 @@ class TreeInterface(base.KernelInterface):
     def least_runtime_us(self) -> int:
         """Returns the shortest runtime that a group of guests may have now.
 
-        If a runtime below a tick is dangerous, the answer depends on HRTICK.
+        If runtimes below a tick are dangerous, the result depends on HRTICK.
         """
         if not self.fragile:
             return self.min_runtime_us
@@ -390,7 +392,8 @@ class TreeInterface(base.KernelInterface):
                ) -> Callable[[str, bool], None]:
         """Returns a function that waits before a write takes a runtime.
 
-        No timer of the group can be pending then.  Parents have no tasks.
+        After the wait no timer of the group can be pending.  Parents have no
+        tasks.
         """
         def watch(path: str, takes: bool) -> None:
             group, now = posixpath.dirname(path), time.monotonic()
@@ -410,12 +413,12 @@ class TreeInterface(base.KernelInterface):
         return watch if self.fragile else lambda path, takes: None
 
     def _outlast_ends(self, leaves: Iterable[str]) -> None:
-        """Waits until ending tasks, which nobody can find, have ended.
+        """Waits until tasks have ended that are about to end.
 
-        A task that is about to end is in no list.  Without a budget the task
-        stays in the run queue of its group until a reboot.  On cgroup v1 the
-        kernel then keeps its groups, with the bandwidth of the groups above
-        them; on cgroup v2 the whole host may hang.
+        No list shows these tasks.  Without a budget the task stays in the run
+        queue of its group until a reboot.  On cgroup v1 the kernel then keeps
+        the group and the bandwidth of the groups above; on cgroup v2 the whole
+        host may hang.
         """
         if self.fragile:
             return  # The wait for timers takes longer.

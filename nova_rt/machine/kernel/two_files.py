@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Parts of interfaces with one file for the runtime and one for the period.
+"""Parts of interfaces with one file for runtimes and one for periods.
 
-They have in common how values are read, and the order of the two writes.
+These interfaces read values in the same way, and have the same order of the
+two writes.
 """
 
 from collections.abc import Callable, Sequence
@@ -91,7 +92,7 @@ class TwoFiles(tree.TreeInterface):
             journal.set(period, held.period_us)
 
     def _seed(self, ppm: int) -> None:
-        """Gives a root group that starts empty up to *ppm* to hand out."""
+        """Gives up to *ppm* to a root group that starts without a budget."""
         with self._changing([]) as journal:
             if any(self._get(self._root).runtimes):
                 return

@@ -2,9 +2,9 @@
 
 """Writes cgroup files and changes scheduling policies, with privileges.
 
-The services write to the host only by this module.  Each function checks its
-arguments itself, because it runs with privileges: nobody must be able to use
-the function to write to other files, or to make other processes of the host
+The services write to the host only through this module.  Each function checks
+its arguments itself, because it runs with privileges: no caller may use the
+function to write to other files, or to make other processes of the host
 real-time.
 """
 
@@ -101,10 +101,10 @@ def _is_ours(groups: list[str], name: str) -> bool:
 
 
 def form_of(name: str) -> str | None:
-    """Returns the pattern of the values that a file takes from us.
+    """Returns the pattern of the values that nova-rt may write to a file.
 
-    :param name: of a file, as ``cpu.rt.max``
-    :returns: None for a file that is not ours to write
+    :param name: the name of a file, such as ``cpu.rt.max``
+    :returns: None for a file that nova-rt may not write
     """
     return FILES.get(name) or _installed_forms().get(name)
 
@@ -259,7 +259,7 @@ def _below(path: str, group: str) -> bool:
 
 @cgroup_pctxt.entrypoint
 def ping() -> None:
-    """Does nothing, but starts the privileged process before any server."""
+    """Does nothing; a call starts the privileged process."""
 
 
 @cgroup_pctxt.entrypoint
@@ -294,7 +294,7 @@ def free_vcpu(group: str, controller: str, thread: int) -> None:
 
 @cgroup_pctxt.entrypoint
 def try_pinning(path: str, cpu: int) -> bool:
-    """Tries out the kernel, see ``scratch.stays_pinned``.
+    """Makes a trial of the kernel; see ``scratch.stays_pinned``.
 
     :param path: the path of the group PROBE
     :raises PermissionError: when *path* is another group

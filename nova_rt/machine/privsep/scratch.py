@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tries out, with a process of its own, what vCPU threads will need.
+"""Tries with a separate process whether vCPU threads can be pinned.
 
 ``nova_rt.machine.privsep`` calls :func:`stays_pinned` with privileges.
 """

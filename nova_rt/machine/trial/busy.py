@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Processes that use all CPU time they get, and the CPU time they got."""
+"""Processes that use all CPU time they get, and measures of their time."""
 
 import contextlib
 import os

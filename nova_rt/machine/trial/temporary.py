@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Makes control groups that are removed when a command ends, however it ends.
+"""Makes control groups that are removed in any case when a command ends.
 
 This module gives the groups no budgets.
 """
@@ -67,8 +67,8 @@ def confine(group: pathlib.Path, cpus: Iterable[int]) -> None:
 def end(group: pathlib.Path) -> None:
     """Kills all tasks of a group, and waits until they have ended.
 
-    Only then may the group get another budget: tasks that are about to end,
-    and are no longer listed, need the budget that the group has.
+    Only afterwards may the group get another budget: tasks that are about to
+    end, and are no longer listed, need the present budget.
 
     :raises TimeoutError: when a task does not end
     """
@@ -90,7 +90,7 @@ def end(group: pathlib.Path) -> None:
 
 
 def _is_populated(group: pathlib.Path) -> bool:
-    """Checks if a task of the group has yet to end; only v2 tells."""
+    """Checks if a task of the group has yet to end; only v2 shows this."""
     path = group / 'cgroup.events'
     return path.exists() and 'populated 1' in path.read_text().splitlines()
 
@@ -100,9 +100,9 @@ def reaped(groups: Sequence[pathlib.Path], folder: str = ''
            ) -> Iterator[None]:
     """Kills the tasks of groups and removes the groups when the block ends.
 
-    This is done even if this process is killed.  Tasks are made ordinary
-    before they are killed, because without a budget a real-time task could
-    not end.
+    The groups are removed even if this process is killed.  Tasks are made
+    ordinary before they are killed, because without a budget a real-time task
+    could not end.
 
     :param folder: a folder to remove after the groups; '' for none
     """

@@ -88,7 +88,7 @@ class ReservationHints:
         return req.get_response(self._app)
 
     def _answer(self, req: wsgi.Request) -> Any:
-        """Returns the answer of nova-rt; None if Nova answers."""
+        """Returns the answer of nova-rt; None if Nova should answer."""
         try:
             return self._resources.answer(req)
         except UnicodeDecodeError:

@@ -2,9 +2,9 @@
 
 """The rules that say who may read reservations, and who may make them.
 
-The rules stand in the policy file of nova-api, beside Nova's own, and lean on
-the same base rules.  Nova registers the rules of its own tree only, so
-that nova-rt has an enforcer of its own.
+The rules are in the policy file of nova-api, beside Nova's own rules, and use
+the same base rules.  Nova registers only its own rules, so nova-rt has a
+separate enforcer.
 """
 
 from typing import Any
@@ -70,8 +70,8 @@ class Enforcer:
                ) -> bool:
         """Checks whether the user of a request may do something.
 
-        :param project_id: whose servers it concerns; None for the project of
-            the request
+        :param project_id: the project whose servers are concerned; None for
+            the project of the request
         """
         target = {'project_id': project_id or context.project_id,
                   'user_id': context.user_id}
@@ -82,7 +82,7 @@ class Enforcer:
 
     def check(self, context: Any, rule: str, project_id: str | None = None
               ) -> None:
-        """Refuses what the rule does not allow.
+        """Raises an error unless the rule allows the request.
 
         :raises PolicyNotAuthorized: when the rule does not allow it
         """

@@ -2,8 +2,8 @@
 
 """Reads the reservations of hosts and servers from the cells of Nova.
 
-Nothing is computed here: hosts are returned with the map that they published,
-and servers with the claims that Nova stores.
+This module computes nothing: it returns hosts with the map that they
+published, and servers with the claims that Nova stores.
 """
 
 from collections.abc import Iterator

@@ -68,9 +68,9 @@ class Resources:
                 'next': page.last}
 
     def _filters(self, req: wsgi.Request, places: bool) -> dict[str, Any]:
-        """Returns whose servers are asked for, as far as that is allowed.
+        """Returns the project whose servers are requested.
 
-        :raises PolicyNotAuthorized: when it is not
+        :raises PolicyNotAuthorized: when the user may not see these servers
         """
         context = req.environ['nova.context']
         filters = {key: req.GET[key] for key in ('host', 'uuid')
@@ -89,6 +89,6 @@ class Resources:
 
 
 def _own(server: dict[str, Any]) -> dict[str, Any]:
-    """Returns a server as its owner may see it: no place, no move."""
+    """Returns a server as its owner may see it, without hosts and pCPUs."""
     return {key: value for key, value in server.items()
             if key not in ('host', 'claims')}

@@ -3,9 +3,9 @@
 """Checks once whether a flavor and an image may have a reservation.
 
 The check is made for a new server, for the new flavor of a resize and for the
-new image of a rebuild.  A server that holds a claim was admitted already and
-moves without a new check: otherwise a rule that has become stricter would
-strand the server when its host is lost.
+new image of a rebuild.  A server that holds a claim was already admitted, and
+moves without a new check.  Otherwise a stricter rule could keep the server
+from leaving a lost host.
 
 Nova's own functions decide what dedicates CPUs to a server.
 ``rules.conflicts`` has the common keys, so that a refusal can name them.
@@ -25,7 +25,7 @@ from nova_rt.services.compute import vcpus
 
 
 def holds(instance: Any) -> bool:
-    """Checks whether a server was admitted: has a claim, readable or not."""
+    """Checks whether a server was admitted: it then has a claim."""
     return any(resource.resource_class == hostmap.RESOURCE_CLASS
                for resource in instance.resources or ())
 

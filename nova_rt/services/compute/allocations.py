@@ -3,8 +3,8 @@
 """Compares claims with the allocations of their servers in Placement.
 
 ``nova-manage placement heal_allocations --force`` allocates by the flavor
-alone and so removes what was allocated for reservations.  Placement would
-then let too many other servers in.
+alone and so removes what was allocated for reservations.  Placement would then
+accept too many other servers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

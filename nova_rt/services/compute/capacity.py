@@ -38,7 +38,7 @@ LACKS = {
         'size',
     hostmap.CORE:
         'the flavor wants the threads of a core to count as one '
-        f'({reservation.SMT_KEY}=core), but on this host they do not; set '
+        f'({reservation.SMT_KEY}=core), but this host counts each thread; set '
         '[nova_rt] smt = core on hosts for such servers, or use another '
         'flavor'}
 
@@ -156,7 +156,8 @@ class HostCapacity:
     def nothing(self, reason: str = '') -> hostmap.HostMap:
         """Returns the map that a host without reservations publishes.
 
-        :param reason: why, where the capacity of the host is not the reason
+        :param reason: why the host takes no reservations, if its capacity is
+            not the reason
         """
         return hostmap.HostMap(
             cpus.CpuBandwidth.empty((), 0), self.policy_name,
@@ -219,7 +220,7 @@ def _shared_cores(ids: Sequence[int]) -> tuple[int, ...]:
 
 def _takes(conf: Any, kernel: CapacitySource | None,
            empty: cpus.CpuBandwidth) -> frozenset[str]:
-    """Returns what the host takes beside reservations for all vCPUs.
+    """Returns the kinds of flavors that the host takes besides plain ones.
 
     The tasks of a container are not bound to its vCPUs, and a replicated
     interface has one budget for all vCPUs of a guest.

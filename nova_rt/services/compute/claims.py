@@ -7,9 +7,9 @@ an ``objects.Resource`` in ``Instance.resources``, so that Nova itself carries
 the claim through migrations, confirm, revert, abort and the periodic audit.
 
 The form has no version number.  A reader accepts a text completely or not at
-all, because a part that it skipped could make the claim larger.  A version
-that knows no vCPUs without a reservation, written as "-" among the pCPUs,
-refuses the claims of servers that have such vCPUs, and reads all others.
+all, because a part that it skipped could make the claim larger.  In the text,
+"-" among the pCPUs stands for a vCPU without a reservation.  Versions of
+nova-rt that do not know "-" refuse such claims, and read all others.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -41,7 +41,7 @@ class RTClaim:
     :ivar move: id of the migration that made the claim, 0 for a build; a
         server may hold two claims on a host while it is resized there
     :ivar hints: the part of the reservation that came from hints, by key;
-        nova-compute has no other lasting source of them
+        nova-compute stores these values nowhere else
     :ivar unreserved: the indices of the vCPUs without a reservation,
         ascending
     """
@@ -139,7 +139,7 @@ def destination_claim(instance: Any) -> RTClaim | None:
 
 def on_host(instance: Any, host: str, providers: Collection[str]
             ) -> RTClaim | None:
-    """Returns the claim of a server on one host, also one of a move.
+    """Returns the claim of a server on one host, even if a move made it.
 
     :param providers: uuids of the compute nodes of the host
     :raises InvalidClaim: when a claim cannot be read

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Decides which claims count on a host, whatever Nova's audit sees.
+"""Decides which claims count on a host, with those that audits miss.
 
 Nova's audit looks at the servers of its host and at migrations in progress.
-In the middle of a move there are moments at which neither shows the claim:
-Nova has ended the record of the move before the server is back, or has
-changed the state of the server before its host, or ignores an evacuation
-because the server is in state ERROR.
+In the middle of a move neither may show the claim for a moment: Nova may have
+ended the record of the move before the server is back, or may have changed the
+state of the server before its host.  Nova also ignores an evacuation if the
+server is in state ERROR.
 
 The rule is that a claim that is stored with a server counts on its host while
 
@@ -102,7 +102,7 @@ def resources(instance: Any, host: str, providers: Collection[str],
         migration context
     :param providers: uuids of the compute nodes of the host
     :param runs: whether a guest of the server runs on the host
-    :returns: objects.Resource, some of them twice
+    :returns: objects.Resource; a claim may occur twice
     """
     if instance.deleted or vm_states.allow_resource_removal(
             instance.vm_state, instance.task_state):
@@ -126,7 +126,8 @@ def resources(instance: Any, host: str, providers: Collection[str],
 def servers_under_way(context: Any, host: str, node: str) -> set[str]:
     """Returns the uuids of servers elsewhere that may have a claim here.
 
-    A nova-compute that starts needs them; later it remembers the claims.
+    nova-compute needs these servers when it starts; later it remembers the
+    claims.
     """
     moving = objects.MigrationList.get_in_progress_and_error(
         context, host, node)

@@ -19,8 +19,8 @@ class Entitlement:
 
     :ivar allowed: the claims of its server that count on this host; during a
         resize there are two, and the guest holds either of them
-    :ivar settled: whether Nova has left the guest to itself, so that an
-        audit may correct the guest
+    :ivar settled: whether Nova no longer works on the guest, so that an audit
+        may correct the guest
     """
 
     allowed: tuple[claims.RTClaim, ...] = ()

@@ -2,7 +2,8 @@
 
 """The compute manager that notes hints with the servers that it builds.
 
-It also tells the driver when Neutron has changed the addresses of a server.
+The manager also tells the driver when Neutron has changed the addresses of a
+server.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ from nova_rt.services.compute import request
 class RTComputeManager(manager.ComputeManager):
     """Nova's compute manager with hooks for reservations.
 
-    RTLibvirtDriver gives this class to the manager that it runs in.
+    RTLibvirtDriver changes the class of its compute manager to this class.
     """
 
     def build_and_run_instance(self, context: Any, instance: Any, image: Any,

@@ -2,9 +2,10 @@
 
 """Publishes the types of the servers on this compute node.
 
-The schedulers weigh hosts by them.  nova-compute must not query
-RequestSpecs, so a type that a hint gives is noted with the instance when the
-instance is built, as hints about reservations are.
+The schedulers weigh hosts by these types.  nova-compute must not query
+RequestSpecs.  So if a hint gives the type, the compute manager stores the type
+with the instance when it builds the instance, as it does with hints about
+reservations.
 """
 
 from collections.abc import Mapping
@@ -35,7 +36,7 @@ def note_hints(instance: Any, hints: Mapping[str, Any] | None) -> None:
 
 
 def server_of(instance: Any, flavor: Any) -> neighbours.Typed | None:
-    """Returns kind and type of a server with a flavor; None without a type."""
+    """Returns kind and type of a server; None without a type."""
     noted = instance.system_metadata.get(HINT_KEY)
     try:
         vnf_type = workload.from_flavor_and_hints(
@@ -61,7 +62,7 @@ class NeighbourTracker(resource_tracker.ResourceTracker):
     """Nova's tracker with the type of each server that it counts.
 
     A server that moves is counted once on each of its two hosts.  The class
-    has no __init__, because an existing tracker is given this class.
+    has no __init__, because an object that exists already gets this class.
     """
 
     _rt_servers: dict[str, neighbours.Typed] | None = None

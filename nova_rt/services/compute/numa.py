@@ -2,10 +2,11 @@
 
 """Asks Nova which NUMA cells of a host a server may have.
 
-Nova takes the first cells that have the memory, the pages and the devices,
-and no argument of its fit says where a reservation has room.  So Nova is asked
-about the cells that have room, and then its own claim is shown the chosen
-cells only.  A cell is never chosen against Nova's answer.
+Nova takes the first cells that have the memory, the pages and the devices.  No
+argument of Nova's fit function can say where a reservation has room.  So this
+module asks Nova only about cells that have room, and then shows Nova's own
+claim only the chosen cells.  The module never chooses a cell that Nova
+refuses.
 """
 
 from collections.abc import Collection, Hashable, Sequence
@@ -64,8 +65,8 @@ class Question:
     def only(self, open_ids: Collection[int]) -> list[Any]:
         """Returns all cells of the host, of which Nova can choose *open_ids*.
 
-        Nova compares the networks of a server with those of all cells, so
-        that the other cells are not left out.
+        The result includes the other cells, because Nova compares the networks
+        of a server with those of all cells.
         """
         return [cell if cell.id in open_ids else _closed(cell)
                 for cell in self.host.cells]
@@ -88,7 +89,7 @@ class Question:
                             if cell.id in ids], networks))
 
     def alike(self) -> dict[int, Hashable]:
-        """Returns what tells cells apart for :meth:`takes_together`."""
+        """Returns the values of cells that :meth:`takes_together` uses."""
         special: set[Any] = set()
         if self.pci_requests and self.pci_stats:
             special = {pool.get('numa_node')
@@ -127,7 +128,7 @@ class Question:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wish:
-    """A reservation, and the pCPUs of the host where it is wished for.
+    """A reservation, and the host's pCPUs among which it needs a place.
 
     :ivar unreserved: the vCPUs without the reservation
     """
@@ -170,7 +171,7 @@ class Chosen:
 
 def of_claim(node: Any, pci_stats: Any, instance: Any, flavor: Any,
              image_meta: Any, limits: Any) -> Question | None:
-    """Returns what Nova's claim is about to ask; None without a topology.
+    """Returns the question of Nova's claim; None without a topology.
 
     :param node: the objects.ComputeNode
     :param flavor: the flavor of a move; None for a build
@@ -210,8 +211,9 @@ def fit(question: Question | None, state: cpus.CpuBandwidth,
 def choose(question: Question, wish: Wish) -> Chosen | None:
     """Chooses cells that Nova accepts and where the reservation has room.
 
-    Nova's order of preference decides among the cells with room, except for
-    a server with several cells that does not fit where Nova prefers.
+    Nova's order of preference decides among the cells with room.  Another
+    choice is made only for a server with several cells that does not fit in
+    the cells that Nova prefers.
     """
     if not question.host:
         return None
@@ -245,7 +247,8 @@ def _cells(question: Question, candidates: Sequence[Sequence[int]]
            ) -> tuple[int, ...] | None:
     """Returns the ids of cells that Nova accepts, for each of a server.
 
-    Nova tries all orders of cells.  It is asked only where these are few.
+    Nova tries all orders of cells.  So this function asks Nova only if the
+    number of orders is small.
 
     :param candidates: the cells with room for each cell of the server
     """
@@ -278,7 +281,7 @@ def _search(question: Question, candidates: Sequence[Sequence[int]]
 
 
 def _size(question: Question, own: Any) -> Hashable:
-    """Returns what Nova compares of a server's cell with a host's cell."""
+    """Returns the values of a server's cell that Nova compares."""
     return (own is question.server.cells[0], len(own.cpuset),
             len(own.pcpuset), own.memory,
             *(getattr(own, name) if name in own else None for name in (

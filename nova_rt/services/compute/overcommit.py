@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Describes claims that a host made and could not make again."""
+"""Describes existing claims that exceed what the host may offer now."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ from nova_rt.services.compute import claims
 
 def describe(capacity: rt_capacity.HostCapacity,
              held: Sequence[claims.RTClaim]) -> Iterator[str]:
-    """Yields a sentence, for the operator, about each claim too many."""
+    """Yields sentences for the operator about claims beyond the capacity."""
     if not held:
         return
     if not capacity.available:
@@ -41,7 +41,7 @@ def describe(capacity: rt_capacity.HostCapacity,
 
 def _beyond_cores(state: cpus.CpuBandwidth, held: Sequence[claims.RTClaim]
                   ) -> Iterator[str]:
-    """Yields a sentence about each core whose threads are sold too often."""
+    """Yields a sentence about each core whose threads exceed the cap."""
     for core in sorted(set(state.cores)) if state.counts_cores else ():
         ids = [cpu for cpu, its in zip(state.cpus, state.cores, strict=True)
                if its == core]
@@ -57,7 +57,7 @@ def _beyond_cores(state: cpus.CpuBandwidth, held: Sequence[claims.RTClaim]
 
 def _unschedulable(state: cpus.CpuBandwidth, held: Sequence[claims.RTClaim]
                    ) -> Iterator[str]:
-    """Yields a sentence about each pCPU that cannot serve all in time."""
+    """Yields a sentence about each pCPU that cannot serve all its servers."""
     for cpu, servers in sorted(state.servers.items()):
         if state.rule is not None and not state.rule.holds(servers):
             here = [claim for claim in held if cpu in claim.cpus]

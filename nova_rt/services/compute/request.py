@@ -51,7 +51,7 @@ def hints_of(instance: Any) -> dict[str, Any]:
 
 
 def noted_hints(instance: Any) -> dict[str, Any] | None:
-    """Returns the hints as hints_of does, or None if they are not known.
+    """Returns the hints that count for a server; None if unknown.
 
     :raises InvalidClaim: when the claim of the server cannot be read
     :raises InvalidReservation: when the note cannot be read
@@ -161,7 +161,7 @@ def admitted(instance: Any, flavor: Any = None, moves: bool = False
     """Returns the reservation for a claim, after the server was admitted.
 
     :param moves: whether the server exists already, on this host or on
-        another; a move between cells does not bring the claim along
+        another; a move to another cell of Nova loses the claim
     :raises InvalidClaim: when the claim of the server cannot be read
     :raises InvalidReservation: when a value is bad, or when a new server or
         a new flavor has a conflict

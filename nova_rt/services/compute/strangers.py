@@ -3,10 +3,10 @@
 """Counts strangers: guests here that Nova's database does not have here.
 
 There are strangers after a backup of the database was restored, or if another
-cloud uses the host.  Nobody knows which reservation a stranger should have,
-so it keeps the budget that it holds, and this budget is not offered to
-others.  The database may have the server of a stranger on another host, where
-the server was when the backup was made.
+cloud uses the host.  nova-rt cannot know which reservation a stranger should
+have.  So a stranger keeps the budget that it holds, and the host does not
+offer this budget to others.  The database may have the server of a stranger on
+another host, where the server was when the backup was made.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,13 +20,13 @@ from nova_rt.services.compute import counting
 
 
 def all_shares(found: Iterable[hostmap.Stranger]) -> Iterator[cpus.Claim]:
-    """Yields what all strangers hold."""
+    """Yields the shares that all strangers hold."""
     for stranger in found:
         yield from stranger.shares
 
 
 def is_elsewhere(instance: Any, host: str) -> bool:
-    """Checks whether Nova has a server on another host and is done with it.
+    """Checks whether Nova has a server, at rest, on another host.
 
     The answer for a deleted server is no: Nova itself ends its guest.
 

@@ -81,8 +81,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     def rt_is_plain(self, uuid: str) -> bool:
         """Checks whether a server here asks for and holds no reservation.
 
-        The answer comes from the last audit, and is False if that does not
-        know the server.
+        The answer comes from the last audit, and is False if this audit did
+        not know the server.
         """
         return uuid in self._rt_plain and uuid not in map(
             counting.server_of, self._rt_resources())
@@ -287,7 +287,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
 
     def _rt_count_strangers(self, known: Collection[str],
                             elsewhere: Mapping[str, Any]) -> None:
-        """Counts the guests here that the database does not have here.
+        """Counts the guests on this host that the database does not have here.
 
         :param known: uuids of the servers that the database has here
         :param elsewhere: the servers that it has on other hosts, by uuid
@@ -335,9 +335,9 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     def rt_arrived(self, instance: Any) -> None:
         """Stores the claim of a server that was live-migrated to this host.
 
-        Until now only the migration context has the claim.  Nova drops the
-        context before it stores the claim with the server, so that for a
-        moment the claim would be stored nowhere.
+        Before this call, only the migration context has the claim.  Nova drops
+        the context before Nova stores the claim with the server.  Without this
+        method, the claim would be stored nowhere for a moment.
         """
         if instance.migration_context is not None:
             instance.resources = instance.migration_context.new_resources
@@ -373,9 +373,10 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                    ) -> None:
         """Warns about claims that the host cannot keep, once for each change.
 
-        An operator lowered the cap, took pCPUs out or switched reservations
-        off, a claim was damaged, or a guest is not where Nova has it.  No
-        server loses its reservation.
+        The reason may be that an operator lowered the cap, removed pCPUs or
+        switched reservations off, that a claim is damaged, or that a guest
+        runs on another host than the database says.  No server loses its
+        reservation.
         """
         try:
             warning = '; '.join([
@@ -432,8 +433,8 @@ def _refused(reason: str, told: str = ''
              ) -> nova_exception.ComputeResourcesUnavailable:
     """Logs why a claim is refused, and returns the refusal.
 
-    :param told: the reason that the owner of the server reads in its fault;
-        *reason* if it is empty
+    :param told: the reason that the owner of the server sees in the fault of
+        the server; '' for the same as *reason*
     """
     LOG.info('CPU reservation refused: %s', reason)
     return nova_exception.ComputeResourcesUnavailable(reason=told or reason)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Says which vCPUs of a server its reservation is for, by the flavor.
+"""Finds the vCPUs of a server that have its reservation, by the flavor.
 
-The scheduler and nova-compute ask here, so that both count the same vCPUs.
+The scheduler and nova-compute both use this module, so that both count the
+same vCPUs.
 """
 
 import dataclasses
@@ -57,6 +58,6 @@ def split(flavor: Any, topology: Any = None) -> Split:
 
 
 def _dedicated(topology: Any) -> set[int]:
-    """Returns the vCPUs that Nova gives pCPUs of their own."""
+    """Returns the vCPUs to which Nova dedicates pCPUs."""
     return set().union(*(
         cell.pcpuset for cell in (topology.cells if topology else ())))

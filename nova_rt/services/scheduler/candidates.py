@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Says what does not fit where Placement offers no host.
+"""Explains why Placement offers no host for a reservation.
 
-Nova calls no filter then, and refuses the server without a reason.  So the
-Placement client of nova-scheduler asks Placement what is free, but only then:
-a request that Placement offers hosts for costs nothing more.
+If Placement offers no host, Nova calls no filter and refuses the server
+without a reason.  In this case the Placement client of nova-scheduler asks
+Placement for the free amounts.  Other requests cause no further question.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ _pending = _Pending()
 
 
 def expect(spec: Any, wanted: reservation.Reservation, vcpus: int) -> None:
-    """Notes what the next question to Placement in this thread is for.
+    """Notes the server of this thread's next question to Placement.
 
     :param vcpus: the number of vCPUs with the reservation
     """
@@ -94,16 +94,16 @@ def _explained(ask: Callable[..., Any]) -> Any:
 
 
 def _asks_again(resources: Any) -> bool:
-    """Checks whether Nova goes on to ask for VCPU in the place of PCPU."""
+    """Checks whether Nova will ask a second time, for VCPU instead of PCPU."""
     return bool(resources.cpu_pinning_requested and not
                 CONF.workarounds.disable_fallback_pcpu_query)
 
 
 def _refuse(client: Any, context: Any, wish: _Wish, resources: Any) -> None:
-    """Logs for the operator what is free, and tells the tenant what is not.
+    """Logs the free amounts for the operator, and refuses the request.
 
-    :raises NoValidHost: always, with a reason that names no host and nothing
-        that is free
+    :raises NoValidHost: always; the reason is for the tenant, and has neither
+        hosts nor free amounts
     """
     able = _ask(client, context, 'resource_providers', wish.amounts,
                 'resource_providers')
@@ -156,7 +156,7 @@ def _of_class(client: Any, context: Any, summaries: Mapping[str, Any],
 
 def _ask(client: Any, context: Any, path: str, amounts: Mapping[str, int],
          part: str, **query: Any) -> Any:
-    """Returns a part of what Placement answers; None without an answer."""
+    """Returns a part of Placement's answer; None without an answer."""
     text = parse.urlencode({
         'resources': ','.join(f'{name}:{amount}'
                               for name, amount in amounts.items()),
@@ -165,7 +165,7 @@ def _ask(client: Any, context: Any, path: str, amounts: Mapping[str, int],
 
 
 def _get(client: Any, context: Any, path: str) -> Mapping[str, Any]:
-    """Returns what Placement answers; {} without an answer."""
+    """Returns the answer of Placement; {} without an answer."""
     try:
         answer = client.get(f'/{path}', version=_VERSION,
                             global_request_id=context.global_id)

@@ -144,10 +144,9 @@ def time_left(host_state: Any, taken: int) -> tuple[float, float]:
 
 
 def has_room(host_state: Any, vcpus: int, memory_mb: int) -> bool:
-    """Checks whether two servers of this size fit, as Nova counts.
+    """Checks whether a host has room for two servers of this size.
 
-    That is, whether there is room for another server beside the one that is
-    being placed.
+    The second one is the server that is being placed; sizes count as in Nova.
     """
     two_fit: bool = (
         host_state.free_ram_mb + host_state.total_usable_ram_mb

@@ -11,7 +11,7 @@ from nova_rt.services.compute import numa
 
 
 def of_host(host: Any, spec: Any, mapping: Any) -> numa.Question:
-    """Returns what the compute node of *host* will ask.
+    """Returns the question that the compute node of *host* will ask.
 
     :param host: a HostState
     :param spec: a RequestSpec with a NUMA topology

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Words for a server that no host has room for.
+"""Messages about a server for which no host has room.
 
-What a tenant reads names neither hosts nor what is free there.
+Messages to a tenant name neither hosts nor free amounts.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ def does_not_fit(wanted: reservation.Reservation, vcpus: int) -> str:
 
 
 def reason(spec: Any, wanted: reservation.Reservation, vcpus: int) -> str:
-    """Returns the same for the tenant, with what may fit."""
+    """Returns the message for the tenant, with advice."""
     without = (f', or without {reservation.MASK_KEY}'
                if reservation.MASK_KEY in spec.flavor.extra_specs else '')
     return (f'{does_not_fit(wanted, vcpus)}; choose a flavor with a smaller '

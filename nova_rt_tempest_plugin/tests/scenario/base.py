@@ -85,7 +85,7 @@ class ReservationTest(base.BaseV2ComputeAdminTest):
                          self.allocated(server))
 
     def assert_released(self, server: str) -> None:
-        """Waits for the release, a moment after the server is gone."""
+        """Waits for the release, which follows the end of the server."""
         self.assertTrue(test_utils.call_until_true(
             lambda: not self.allocated(server), self.build_timeout,
             self.build_interval), self.allocated(server))

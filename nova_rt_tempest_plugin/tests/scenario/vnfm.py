@@ -23,8 +23,8 @@ Body = dict[str, Any]
 class VnfmClient(rest_client.RestClient):
     """A client that waits for long operations.
 
-    It raises the exceptions of ``tempest.lib``, and a TimeoutException also
-    if an operation ends in a wrong state.
+    The client raises the exceptions of ``tempest.lib``. It also raises
+    TimeoutException if an operation ends in a wrong state.
     """
 
     def get_headers(self, *args: Any, **kwargs: Any) -> dict[str, str]:
@@ -52,7 +52,7 @@ class VnfmClient(rest_client.RestClient):
         return str(json.loads(answer)['id'])
 
     def remove(self, vnf: str) -> None:
-        """Removes a VNF, also just after its end, while Tacker holds it."""
+        """Removes a VNF; waits until Tacker no longer locks the VNF."""
         def removed() -> bool:
             try:
                 self.delete(f'{INSTANCES}/{vnf}')

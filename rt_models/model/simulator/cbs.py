@@ -4,14 +4,14 @@
 
 A server that wakes up keeps its budget q and its deadline d while
 q / (d - now) <= Q / P; otherwise it starts again with budget Q and deadline
-now + P.  A server without budget waits for its deadline and gets Q more and a
-deadline that is later by P.
+now + P.  A server without budget waits for its deadline; its budget then grows
+by Q, and its deadline moves by P.
 
-With HRTICK a timer ends a run at the end of the budget.  Without HRTICK the
-kernel notices the end of the budget at a tick, or when the server leaves the
-CPU.  The next budget pays for the time that the server ran too long.  If the
-deadline has passed by then, the server does not wait: its deadline moves at
-once.
+With HRTICK a timer ends a run at the end of the budget.  Without HRTICK, the
+kernel notices at a tick, or when the server leaves the CPU, that the budget is
+used up.  The kernel subtracts the time that the server ran too long from the
+next budget.  If the deadline has already passed, the server does not wait: its
+deadline moves at once.
 """
 
 from collections.abc import Sequence

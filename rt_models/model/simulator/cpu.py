@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A CPU and its servers, from event to event: the part common to all rules.
+"""Simulates a CPU and its servers; this part is common to all rules.
 
-Servers stay on their CPU, as those of nova-rt do.  The modules ``cbs`` and
+Servers stay on their CPU, as the vCPUs of nova-rt do.  The modules ``cbs`` and
 ``rt_group`` decide which server runs and when a server has to stop.
 """
 
@@ -119,7 +119,7 @@ class Process(abc.ABC):
 
     @abc.abstractmethod
     def reach(self, now: float) -> None:
-        """Handles the event at *change*, which is *now*."""
+        """Handles the event of the time *change*, which has come."""
 
     def stop(self, now: float) -> None:
         """Takes the CPU from the server and charges the server for its run."""

@@ -5,11 +5,11 @@
 The rules are those of ``kernel/sched/rt.c``:
 
 * Run time is charged at ticks and at each switch, to the group and to all
-  groups above it.  A group that has used more than its runtime by then is
-  throttled.
+  groups above it.  A group that has used more than its runtime is throttled at
+  this moment.
 * The timer of a group subtracts up to one runtime from the charged time, and
-  lets the group run again if less than a runtime is left.  The next budgets
-  thus pay for the time that the group ran too long.
+  lets the group run again if less than a runtime is left.  Thus the next
+  budgets are shorter by the time that the group ran too long.
 * The timer stops when nothing is charged and nothing waits.  The first
   wake-up after the time of the next refill starts the timer again at the
   time of the wake-up.
@@ -74,7 +74,7 @@ class _Budget:
             self.refill = max(self.refill, now)
 
     def charge(self, time: float) -> None:
-        """Charges run time and throttles the group if it is too much."""
+        """Charges run time; throttles a group that has used too much."""
         self.charged += time
         if self.charged > self._runtime and self._runtime < self._period:
             self.throttled = True
@@ -125,7 +125,7 @@ class _Process(cpu.Process):
 
     @property
     def queued(self) -> bool:
-        """True if the group counts for the groups above it."""
+        """True if the groups above count this group as ready."""
         return self._arrived > self._done and not self._budget.throttled
 
     @property

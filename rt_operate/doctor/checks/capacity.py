@@ -19,7 +19,7 @@ from rt_operate.doctor import view as doctor_view
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Offer:
-    """The bandwidth that servers may have in all.
+    """The bandwidth that all servers together may have.
 
     :ivar ppm: the bandwidth; None without a kernel interface, or when it
         cannot be read
@@ -88,12 +88,12 @@ def total(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def of_each_pcpu(view: doctor_view.View) -> bool:
-    """Checks whether the offer is for each pCPU, not for all together."""
+    """Checks whether the offer holds for each pCPU, not for all together."""
     return not (view.interface and view.interface.replicated)
 
 
 def _left(view: doctor_view.View, ppm: int) -> str:
-    """Returns, as a clause, how much the running servers leave."""
+    """Returns a clause that says how much the running servers leave."""
     if view.groups is None or view.interface is None:
         return ''
     ppm_by_lane = [group.state.ppm for group
@@ -105,7 +105,7 @@ def _left(view: doctor_view.View, ppm: int) -> str:
 
 
 def _below(view: doctor_view.View) -> str:
-    """Returns, as a clause, whether interrupts get only what is left."""
+    """Returns a clause if interrupts get only the time that is left."""
     if not interrupts.exposed(view):
         return ''
     return (f'; threads of interrupts wait for reserved vCPUs '
@@ -157,7 +157,7 @@ def others(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def release(view: doctor_view.View, interface: base.KernelInterface) -> str:
-    """Returns a remedy that takes the share of another group back."""
+    """Returns a remedy: how to take back the share of another group."""
     wait = (f', note the dl_task_timer entries that {timers.PATH} then shows, '
             'wait until all of these entries are gone (if the budget is set '
             'to zero earlier, the kernel may '

@@ -52,8 +52,8 @@ def network(view: doctor_view.View) -> Iterator[findings.Finding]:
             name, f'In {_some(sharing)}, the network is the network of the '
             'host: services that listen on a loopback address of the host, '
             'such as nova-rt-monitor, can be reached from there.',
-            'Hard-reboot these servers with a nova-compute that has nova-rt, '
-            'which gives each container a network of its own.')
+            'Hard-reboot these servers: nova-compute with nova-rt gives each '
+            'container a network of its own.')
     else:
         yield findings.ok(name, 'No container shares the network of the '
                                 'host.')

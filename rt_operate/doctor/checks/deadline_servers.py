@@ -24,14 +24,14 @@ def fair(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def ext(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Checks that the ext_server takes nothing if nobody needs it."""
+    """Checks that the ext_server takes no bandwidth if nobody needs it."""
     yield _server(view, _EXT)
 
 
 def fair_share(host: host_files.Host) -> int:
-    """Returns the ppm of each pCPU that ordinary tasks are sure to get.
+    """Returns the share of each pCPU that ordinary tasks surely get, in ppm.
 
-    :returns: the share; 0 also where the share cannot be read
+    :returns: the share; 0 also if the share cannot be read
     """
     path = f'{_SERVERS}/{_FAIR}'
     try:
@@ -42,7 +42,7 @@ def fair_share(host: host_files.Host) -> int:
 
 def unseen(view: doctor_view.View, name: str, what: str, why: str
            ) -> findings.Finding:
-    """Returns a finding on a value that debugfs does not show.
+    """Returns a finding about a value that debugfs does not show.
 
     :param what: the subject of the sentence
     :param why: the reason, as a clause

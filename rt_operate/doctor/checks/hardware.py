@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks SMT, the clock frequency and CPU hotplug. They change the work that a
-pCPU does in a microsecond.
+"""Checks SMT, the clock frequency and CPU hotplug.  All three change how much
+work a pCPU does in a microsecond.
 """
 
 from collections.abc import Iterator
@@ -27,8 +27,8 @@ def smt(view: doctor_view.View) -> Iterator[findings.Finding]:
     if active == '1':
         yield findings.warning(
             name, f'SMT is on{_shared(view)}: a share is a share of the time '
-            f'of a hardware thread, and worth only the work that the thread '
-            f'does while its siblings are busy.',
+            'of a hardware thread, and the thread does less work in this time '
+            'while its siblings are busy.',
             f'echo off > {_CPUS}/smt/control (before any server runs); or '
             f'set [nova_rt] smt = core, so that the reservations on all '
             f'threads of a core count as one, and keep ordinary servers off '
@@ -107,7 +107,7 @@ def offline(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def _bound(ids: list[int]) -> findings.Finding:
-    """Returns a finding where budgets are bound to pCPUs.
+    """Returns the finding for kernels whose budgets are bound to pCPUs.
 
     :param ids: the pCPUs that are offline
     """
@@ -115,8 +115,8 @@ def _bound(ids: list[int]) -> findings.Finding:
     if ids:
         return findings.warning(
             name, f'pCPUs {cpulist.format_ids(ids)} are offline: this kernel '
-            f'keeps the budgets of servers on these pCPUs, and moves a budget '
-            f'to other pCPUs when somebody writes it again.',
+            'keeps the budgets of servers on these pCPUs, and moves a budget '
+            'to other pCPUs only when the budget is written again.',
             f'echo 1 > {_CPUS}/cpuN/online, then restart nova-compute.')
     return findings.ok(
         name, 'All pCPUs are online.  Keep all pCPUs online: on this kernel, '

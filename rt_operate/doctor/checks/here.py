@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks whether this process, or nova-compute in the same place, sees the
-host.
+"""Checks whether this process sees the host, as nova-compute has to.
 """
 
 from collections.abc import Iterator
@@ -36,7 +35,8 @@ def writable(view: doctor_view.View) -> Iterator[findings.Finding]:
     if 'ro' in options[-1].split(','):
         yield findings.problem(
             'host.writable', f'{mount} is mounted read-only here: '
-            f'nova-compute cannot reserve anything if it runs here.',
+            'nova-compute cannot reserve anything if nova-compute runs in the '
+            'same place.',
             f'Mount {mount} for writing; in a container, as a volume '
             f'without ro.')
 

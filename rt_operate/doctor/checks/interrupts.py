@@ -25,7 +25,7 @@ _OFFLOADED = ('rcuop/', 'rcuos/')
 
 
 def applies(view: doctor_view.View) -> bool:
-    """Tells whether vCPUs with a reservation run before interrupts."""
+    """Tells whether vCPUs with a reservation preempt interrupts."""
     return view.by_timer and interrupts.are_threads(view.host)
 
 

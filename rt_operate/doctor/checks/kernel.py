@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks which kernel interface there is, or why there is none."""
+"""Checks which kernel interface the host has, or why it has none."""
 
 from collections.abc import Iterator
 import zlib
@@ -57,9 +57,9 @@ def interface(view: doctor_view.View) -> Iterator[findings.Finding]:
                else 'the kernel gives no budgets to groups')
         yield findings.ok(
             _ID, f'{detection.name}: vCPU threads of virtual machines become '
-                 f'SCHED_DEADLINE, and each is pinned to its pCPU if '
-                 f'nova-compute finds at its start that the kernel keeps '
-                 f'such threads there; containers have no reservations '
+                 'SCHED_DEADLINE, and nova-compute pins each thread to its '
+                 'pCPU if a trial at the start of nova-compute shows that the '
+                 'kernel permits this; containers have no reservations '
                  f'({why}).')
     elif detection.interface is None or view.hierarchy is None:
         yield _nothing(view)

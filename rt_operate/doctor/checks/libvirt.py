@@ -64,7 +64,7 @@ def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def systemd(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Shows whether systemd may create groups again."""
+    """Shows whether systemd may remove and recreate groups."""
     name = 'systemd.present'
     first = view.host.read(_PID_1)
     if first == 'systemd':

@@ -27,7 +27,7 @@ _TASKS = (5, 13)
 
 
 def scheduler(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Shows whether servers can be watched at the scheduler."""
+    """Shows whether the monitor can watch how servers are scheduled."""
     name = 'monitor.sched'
     reason = _why_not(view)
     if reason:
@@ -35,8 +35,8 @@ def scheduler(view: doctor_view.View) -> Iterator[findings.Finding]:
             name, f'nova-rt monitor cannot watch servers: {reason}.')
     else:
         yield findings.ok(
-            name, 'nova-rt monitor can watch servers at the scheduler, if '
-            'the kernel permits it.')
+            name, 'nova-rt monitor can watch how the kernel schedules '
+            'servers, if the kernel permits this.')
 
 
 def _why_not(view: doctor_view.View) -> str:
@@ -53,7 +53,7 @@ def _why_not(view: doctor_view.View) -> str:
 
 
 def _is_from(view: doctor_view.View, first: tuple[int, int]) -> bool:
-    """Tells whether the kernel is this Linux or a later one."""
+    """Tells whether the kernel is this version of Linux or a later one."""
     release = re.match(r'(\d+)\.(\d+)', view.host.release)
     return release is not None and tuple(map(int, release.groups())) >= first
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks for budgets that nobody uses, and room that a guest could take."""
+"""Checks for unused budgets, and for room that a guest could take."""
 
 from collections.abc import Iterator
 import posixpath
@@ -50,8 +50,8 @@ def room(view: doctor_view.View) -> Iterator[findings.Finding]:
                  for path, ppm in room_by_path if ppm > 0]
     if too_large:
         yield findings.warning(
-            'orphans.room', f'Groups hold more than the groups below them, '
-            f'and a guest could take the rest: '
+            'orphans.room', 'Groups hold more than the groups below them, and '
+            'a guest could take the difference: '
             f'{findings.first_few(too_large)}.',
             _AUDIT)
     else:
@@ -89,11 +89,11 @@ def period(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def free(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Checks that no container without a reservation finds room to take.
+    """Checks that no container without a reservation can run in real time.
 
-    On a pCPU where the group of all guests has room, its real-time tasks
-    would run.  Elsewhere the kernel takes them, never runs them, and cannot
-    kill them.
+    The real-time tasks of such a container would run on a pCPU on which the
+    group of all guests has room.  On other pCPUs the kernel accepts these
+    tasks but never runs them, and they cannot be killed.
     """
     if (view.groups is None or view.interface is None
             or not view.interface.inherits):
@@ -112,9 +112,10 @@ def free(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def _is_free(groups: kernel_groups.Groups, group: kernel_groups.Group
              ) -> bool:
-    """Tells whether tasks of a container run within the group of guests.
+    """Tells whether tasks of a container use room of the group of guests.
 
-    Nobody in a virtual machine can change the policy of its threads.
+    Inside a virtual machine, nobody can change the policy of the threads of
+    QEMU.
     """
     above = group
     while not above.configured and above.path != groups.partition:

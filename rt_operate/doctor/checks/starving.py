@@ -18,8 +18,8 @@ _ID = 'deadline.starving'
 def starved(view: doctor_view.View) -> Iterator[findings.Finding]:
     """Checks that vCPUs that are ready to run get CPU time.
 
-    The policy and the affinity of a starving vCPU read back as they should
-    be, so only its CPU time shows that it starves.
+    The policy and the affinity of a starving vCPU look right, so only its CPU
+    time shows that the vCPU starves.
     """
     if not view.detection.deadline:
         return
@@ -45,8 +45,8 @@ def vcpus(view: doctor_view.View) -> list[proc.Task]:
 def _starving(reserved: list[proc.Task]) -> Iterator[proc.Task]:
     """Yields the vCPUs that starve.
 
-    The CPU times of all vCPUs are noted first, so that only few vCPUs need a
-    wait of their own.
+    The function first reads the CPU times of all vCPUs at once, and then waits
+    only for the few vCPUs that seem to starve.
     """
     watch = starving.Watch()
     watch.note(task.thread for task in reserved)

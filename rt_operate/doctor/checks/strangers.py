@@ -30,10 +30,11 @@ def guests(view: doctor_view.View) -> Iterator[findings.Finding]:
             f"reservation, but are not on this host in Nova's database; this "
             f'host does not offer the bandwidth that they hold: '
             f'{findings.first_few(marked)}.',
-            'See "Backup and restore" in the administrator guide: restore '
-            'their servers, or end the guests with virsh destroy; leave '
-            'guests of another cloud alone. The log of nova-compute says '
-            'which of these guests the database has on another host.')
+            'See "Backup and restore" in the administrator guide: restore the '
+            'servers of these guests, or end the guests with virsh destroy; '
+            'do not touch guests of another cloud. The log of nova-compute '
+            'names the guests whose server is on another host according to '
+            'the database.')
     else:
         yield findings.ok(
             name, 'nova-compute reports no guest with a reservation that '

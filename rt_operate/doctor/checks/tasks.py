@@ -83,7 +83,7 @@ def priority(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 def _competes(view: doctor_view.View, groups: kernel_groups.Groups,
               task: proc.Task) -> bool:
-    """Tells whether a task is not of a server but may run on its pCPUs."""
+    """Tells whether a task of the host may run on the pCPUs of servers."""
     if (view.group_of(task) + '/').startswith(groups.partition + '/'):
         return False
     try:
@@ -111,7 +111,7 @@ def _without(groups: kernel_groups.Groups, path: str) -> bool:
 
 
 def _starved(groups: kernel_groups.Groups, path: str) -> bool:
-    """Tells whether the group from which *path* inherits has no room left."""
+    """Tells whether the group that passes its budget to *path* is full."""
     while path.strip('/'):
         group = groups.get(path)
         if group is not None and group.configured:

@@ -2,7 +2,8 @@
 
 """Checks how finely the kernel charges run time.
 
-Shorter runtimes and periods than the kernel can charge must not be sold.
+No flavor may have a runtime or a period that is too short for the kernel to
+charge.
 """
 
 from collections.abc import Iterator
@@ -39,7 +40,7 @@ def hrtick(view: doctor_view.View) -> Iterator[findings.Finding]:
 
 
 def tick(view: doctor_view.View) -> Iterator[findings.Finding]:
-    """Checks that no shorter runtime than a tick may be sold."""
+    """Checks that no reservation may have a runtime shorter than a tick."""
     if view.detection.name is None or (
             view.by_timer and ticks.high_resolution(view.host)):
         return

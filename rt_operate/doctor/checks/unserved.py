@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks for guests that no audit could give their reservation.
+"""Checks for guests without the reservation that they should have.
 
 nova-compute marks these guests in libvirt (``services.virt.libvirt.marks``).
 """

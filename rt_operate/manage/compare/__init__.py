@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Compares plain data of one source with data of another; reads nothing."""
+"""Compares data of different sources; other modules read the data."""

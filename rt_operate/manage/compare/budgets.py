@@ -29,8 +29,8 @@ def compare(host: snapshot.HostSnapshot) -> Iterator[snapshot.Difference]:
             remedies.STRAY)
     for group, ppm in host.kernel.room.items():
         yield snapshot.Difference(
-            'budget.room', host.name, '', f'{group} holds {ppm} ppm more '
-            f'than the groups below it, and a guest could take the rest',
+            'budget.room', host.name, '', f'{group} holds {ppm} ppm more than '
+            'the groups below it, and a guest could take the difference',
             'as much as the groups below it', remedies.AUDIT)
 
 

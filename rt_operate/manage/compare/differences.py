@@ -2,8 +2,9 @@
 
 """Finds the differences between claims, Placement and kernel on a host.
 
-This is pure code. A server that Nova is working on is left out, because it may
-differ meanwhile. The claims of the server still count in the sums.
+This is pure code. While Nova works on a server, the server is not compared,
+because its parts may differ for a moment. The claims of this server still
+count in the sums.
 """
 
 from collections.abc import Iterator
@@ -64,7 +65,7 @@ def _server(host: snapshot.HostSnapshot, holding: snapshot.Holding
 
 def _mistakes(host: snapshot.HostSnapshot, holding: snapshot.Holding
               ) -> Iterator[tuple[str, str, str, str]]:
-    """Yields (kind, found, wanted, remedy) for each mistake in the claims."""
+    """Yields the kind, the found value, the right value and the remedy."""
     wanted, held_claims = holding.wanted, holding.claims
     if wanted is None:
         if held_claims and not holding.trouble:

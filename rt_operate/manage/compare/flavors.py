@@ -4,8 +4,8 @@
 
 This is pure code.  ``openstack flavor create --property`` ends with status 0
 even when Nova refuses the properties (tried with python-openstackclient 5.8
-to 10.5), and leaves a flavor without properties.  The name of a flavor
-proves nothing, so a person has to look at what is found here.
+to 10.5), and leaves a flavor without properties.  The name of a flavor proves
+nothing, so a person has to look at the flavors that this module reports.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ _PLACEMENT = hostmap.TRAITS | set(hostmap.CLASSES)
 
 def suspects(flavors: Iterable[snapshot.Flavor], limits: reservation.Limits
              ) -> Iterator[snapshot.Suspect]:
-    """Yields the flavors to look at, each with one reason.
+    """Yields the suspicious flavors, each with one reason.
 
     :param limits: the operator's rules as they are now
     """
@@ -66,7 +66,7 @@ def _broken(flavor: snapshot.Flavor, limits: reservation.Limits
 
 
 def _missing(flavor: snapshot.Flavor) -> tuple[str, str] | None:
-    """Returns why a flavor without our keys should perhaps have them.
+    """Returns why a flavor without nova-rt's keys may need these keys.
 
     :returns: the reason and the remedy; None if there is no reason
     """

@@ -66,7 +66,7 @@ def _full(host: str, where: str, ppm: int, cap: int) -> snapshot.Difference:
 
 
 def _describe(state: cpus.CpuBandwidth, other: cpus.CpuBandwidth) -> str:
-    """Returns the values of *state* on the pCPUs where *other* differs."""
+    """Returns the values of *state* on the pCPUs on which *other* differs."""
     differing = [f'{ppm} ppm on pCPU {cpu}' for cpu, ppm, other_ppm
                  in zip(state.cpus, state.used, other.used, strict=True)
                  if ppm != other_ppm]

@@ -43,7 +43,7 @@ def _describe(amounts: snapshot.Amounts) -> str:
 # Allocations.
 
 def _is_unknown(holding: snapshot.Holding) -> bool:
-    """Tells whether the right allocation of a holding is unknown."""
+    """Tells whether nobody knows the right allocation of a holding."""
     return bool(holding.unreadable
                 or (holding.trouble and not holding.claims))
 
@@ -69,7 +69,7 @@ def _holding(host: snapshot.HostSnapshot, holding: snapshot.Holding
 
 
 def _wanted(holding: snapshot.Holding) -> dict[str, int]:
-    """Returns the amounts that the claims of a holding take, or would take."""
+    """Returns the amounts of Placement's classes that a holding needs."""
     amounts: dict[str, int] = {}
     pairs = [(len(claim.cpus), claim.reservation.bandwidth)
              for claim in holding.claims]

@@ -2,9 +2,9 @@
 
 """Reads compute nodes and what their servers hold from Nova's databases.
 
-The servers that count on a host are those that Nova's own audit counts, see
-ResourceTracker._update_available_resource and _populate_assigned_resources:
-the servers of the host, and both ends of the migrations in progress.
+On a host count the servers that Nova's own audit counts: the servers of the
+host, and both ends of the migrations in progress. See
+ResourceTracker._update_available_resource and _populate_assigned_resources.
 """
 
 from collections.abc import Iterable, Iterator
@@ -78,7 +78,7 @@ def nodes(context: Any, host: str | None) -> list[Node]:
 
 
 def is_moving(instance: Any) -> bool:
-    """Tells whether Nova changes the place, size or life of a server."""
+    """Tells whether Nova is moving, resizing, starting or ending a server."""
     return instance.task_state not in _RESTING or bool(instance.hidden)
 
 
@@ -160,7 +160,7 @@ def _own(node: Node, instance: Any, migration: Any) -> snapshot.Holding:
 
 def _far_end(node: Node, migration: Any, here: bool
              ) -> Iterator[snapshot.Holding]:
-    """Yields what a move holds besides the holding of ``_own``.
+    """Yields the holdings of a move other than the holding of ``_own``.
 
     :param here: whether the record of the server names this node
     """

@@ -58,7 +58,7 @@ def _migration(context: Any, uuid: str) -> Any:
 
 
 def _is_requested(uuid: str) -> bool:
-    """Tells whether a server still waits for the scheduler, in no cell."""
+    """Tells whether a server waits for the scheduler and is in no cell yet."""
     try:
         objects.BuildRequest.get_by_instance_uuid(
             nova_context.get_admin_context(), uuid)
@@ -91,9 +91,10 @@ def _keeps(migration: Any, node: cells.Node) -> bool:
 def _goes_on(migration: Any) -> bool:
     """Checks whether Nova may be working on a migration of an idle server.
 
-    A live migration that is only prepared does not go on: otherwise its
-    server would be in the task state of a migration.  The migration keeps
-    this status forever if the source host was lost at that moment.
+    A live migration with the status "preparing" is not in progress if its
+    server is idle: a server in a live migration has the task state of a
+    migration.  The migration keeps this status forever if the source host
+    failed while the migration was prepared.
     """
     given_up = (migration.migration_type == 'live-migration'
                 and migration.status in _PREPARED)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reads the flavors of a cloud, also those of single projects."""
+"""Reads all flavors of a cloud, with the flavors of single projects."""
 
 from typing import Any
 

@@ -176,7 +176,7 @@ def _strays(groups: kernel_groups.Groups, leaves: Sequence[str]
             ) -> dict[str, int]:
     """Returns the ppm of the lowest groups that belong to no guest of Nova.
 
-    Groups below the group of a guest are the business of the guest.
+    Groups below the group of a guest belong to the guest, and are left out.
     """
     strays = {
         group.path: group.ppm for group in groups.below(groups.partition)

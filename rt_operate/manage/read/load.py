@@ -2,8 +2,8 @@
 
 """Reads a cloud: the databases, Placement and the kernel of this machine.
 
-A part that cannot be read becomes a sentence in the result, and the other
-parts are compared all the same.
+If a part cannot be read, the result has a sentence about this part, and the
+command compares the other parts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,9 +28,9 @@ class Scope:
     """The parts of a cloud to read.
 
     :ivar host: only this host; None for all hosts
-    :ivar kernel: whether to read the kernel of this machine; True: it must
-        be read; False: never; None: if a host is this machine and its kernel
-        can be read
+    :ivar kernel: whether to read the kernel of this machine. True: the kernel
+        must be read. False: the kernel is not read. None: the kernel is read
+        if it can be read and a host is this machine
     """
 
     host: str | None = None

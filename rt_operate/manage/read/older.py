@@ -21,7 +21,7 @@ CONF = nova.conf.CONF
 def servers() -> Iterator[tuple[str, str]]:
     """Yields (UUID, reason) for servers whose claim would be refused today.
 
-    Servers that are shelved and offloaded are among them.
+    Servers that are shelved and offloaded are also checked.
     """
     for context in cells.contexts():
         for instance in objects.InstanceList.get_by_filters(

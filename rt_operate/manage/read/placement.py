@@ -24,7 +24,7 @@ _NOT_FOUND = 404
 class PlacementError(exception.RTError):
     """Placement did not answer, or refused.
 
-    Arguments: what (the subject of the request) and reason.
+    The arguments are *what*, the subject of the request, and *reason*.
     """
 
     msg_fmt = 'Placement: %(what)s: %(reason)s'
@@ -42,7 +42,8 @@ class Placement:
         self._client = report.report_client_singleton()
 
     def allocations(self, provider: str) -> dict[str, dict[str, int]] | None:
-        """Returns amounts by consumer and class; None without a provider."""
+        """Returns amounts by consumer and class; None if no provider
+        exists."""
         answer = self._get(f'/resource_providers/{provider}/allocations')
         if answer is None:
             return None
@@ -68,9 +69,10 @@ class Placement:
         Other classes and other providers of the consumer are left alone.  A
         consumer that then holds nothing is removed.
 
-        :param still: tells whether the change is still wanted.  It is called
-            between reading and writing: if Nova changes the allocation
-            meanwhile, the write is a conflict, and both are done again.
+        :param still: tells whether the change is still wanted.  The function
+            is called between reading and writing.  If Nova changes the
+            allocation meanwhile, Placement reports a conflict, and the method
+            reads and writes again.
         :returns: False if the change was no longer wanted
         :raises PlacementError: when Placement refuses, or when conflicts do
             not end

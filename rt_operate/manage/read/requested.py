@@ -2,8 +2,9 @@
 
 """Finds the reservation that a server asks for, whatever it holds.
 
-``services.compute.request`` takes the hints from the claim.  Here the claim is
-in doubt, so the hints that were noted when the server was built come first.
+``services.compute.request`` takes the hints from the claim.  This module does
+not trust the claim, so the hints that were stored when the server was built
+take precedence.
 """
 
 from collections.abc import Mapping, Sequence

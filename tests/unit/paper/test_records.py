@@ -91,5 +91,5 @@ class DataTest(unittest.TestCase):
             content if isinstance(content, bytes) else content.encode())
         with self.assertRaisesRegex(
                 records.BadData, r'runs.csv is not a file of runs: .+\.  '
-                'Name another one with --data.'):
+                'Name another file with --data.'):
             records.Data(self.path)

@@ -468,7 +468,7 @@ class PathTest(base.BaseTestCase):
             str(self.folder / 'out.yaml'), root=str(folder))
         self.assertEqual(
             f'{self.folder}/out.yaml: the VNFD does not lie below {folder}; '
-            'give a directory above the VNFD as --root.', str(error))
+            'as --root, give a directory above the VNFD.', str(error))
 
     def test_a_pipe_is_not_waited_for(self):
         path = self.folder / 'a.yaml'

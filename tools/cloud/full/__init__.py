@@ -2,6 +2,6 @@
 
 """The full cloud, in which every service is a process of its own.
 
-MariaDB and RabbitMQ below, Heat and Tacker above, and two nova-computes, each
-on a node that is a set of namespaces.
+The cloud has MariaDB, RabbitMQ, Heat, Tacker and two nova-computes. Each
+nova-compute runs on a node that is a set of namespaces.
 """

@@ -2,7 +2,7 @@
 
 """Runs MariaDB and RabbitMQ of Debian's packages on data of the cloud.
 
-Both listen on the loopback only and leave the machine's own data alone.
+Both listen on the loopback only, and do not use the machine's own data.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def mariadb_version() -> str:
 
 
 def mariadb(cloud: settings.Settings) -> list[str]:
-    """Returns the command of the server; makes its own tables if needed."""
+    """Returns the command of the server; makes its system tables if needed."""
     common = ['--no-defaults', '--user=root', f'--datadir={data(cloud)}']
     if not data(cloud).exists():
         with cloud.log_file('mariadb').open('ab') as log:
@@ -55,7 +55,7 @@ def rabbitmq(cloud: settings.Settings) -> list[str]:
 
 
 def rabbitmq_environment(cloud: settings.Settings) -> Mapping[str, str]:
-    """Returns the variables for its files, log and ports."""
+    """Returns the environment that sets RabbitMQ's files, log and ports."""
     home = cloud.data / 'rabbitmq'
     return {
         'HOME': str(home),

@@ -42,8 +42,8 @@ def up(cloud: Cloud, overrides: Sequence[str]) -> None:
         if not wanted:
             if overrides:
                 raise lifecycle.PartFailed(
-                    'nova', 'runs already; use restart --set')
-            progress.say('the cloud is up already')
+                    'nova', 'already runs; use restart --set')
+            progress.say('the cloud is already up')
             return
         try:
             _start_missing(cloud, overrides, progress)
@@ -77,13 +77,13 @@ def _start_missing(cloud: Cloud, overrides: Sequence[str],
 
 
 def _unmade_by_nova(cloud: Cloud) -> set[str]:
-    """Returns directories; those for guests of one kind have the same path."""
+    """Returns the directories; nodes of one kind use the same paths."""
     return {*(f'nova-{node.name}' for node in cloud.nodes),
             *(f'instances-{node.guest}' for node in cloud.nodes)}
 
 
 def _make_tables(cloud: Cloud, progress: lifecycle.Progress) -> None:
-    """Makes the tables only once: the next cloud gets a copy."""
+    """Makes the tables only once, and gives the next clouds copies."""
     database = services.BY_NAME[tables.SERVER]
     database.start(cloud)
     _wait_ready(cloud, [database], progress)

@@ -5,9 +5,9 @@
 A node has a mount, a host name and a cgroup namespace, so that libvirt, Nova
 and nova_rt see a host of their own.  The host has a name and a libvirt of its
 own, and the root of its control groups is a group that holds a part of the
-kernel's real-time pool.  No node can give away the part of another one.  Two
-nodes of a kind have different libvirt identities and different disks below
-the same path, so that a virtual machine can move from one to the other.
+kernel's real-time pool.  No node can give away the part of another node.  Two
+nodes of a kind have different libvirt identities and different disks below the
+same path, so that a virtual machine can move from one to the other.
 """
 
 from collections.abc import Iterator
@@ -138,7 +138,8 @@ def _fill(pool: pathlib.Path, node: computes.Node) -> None:
         pool.write_text(f'{node.pool_us}\n')
     except OSError as error:
         raise NoNode(f'cannot have {node.pool_us} us of each second, because '
-                     f'other groups hold too much: {error}') from error
+                     'other groups hold too much of the pool: '
+                     f'{error}') from error
 
 
 def _joined(node: computes.Node) -> list[str]:
@@ -147,7 +148,7 @@ def _joined(node: computes.Node) -> list[str]:
 
 
 def _cgroup_mounts() -> tuple[list[str], list[str]]:
-    """Returns what to unmount, where to mount, and which hierarchy."""
+    """Returns the mounts to remove, the mount points and the hierarchies."""
     old, new = [], []
     for line in pathlib.Path('/proc/self/mounts').read_text().splitlines():
         _, point, kind, options, *_ = line.split(' ')
@@ -161,7 +162,7 @@ def _cgroup_mounts() -> tuple[list[str], list[str]]:
 
 
 def _binds(cloud: settings.Settings, node: computes.Node) -> list[str]:
-    """Returns libvirt's directories, empty: no node sees traces of another."""
+    """Returns empty directories for libvirt, with no traces of other nodes."""
     own = directory(cloud, node)
     shutil.rmtree(own, ignore_errors=True)
     _configure_libvirt(cloud, node)

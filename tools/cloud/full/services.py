@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The processes of the full cloud: how each starts, and when it is ready."""
+"""The processes of the full cloud: how they start and become ready."""
 
 from collections.abc import Callable, Mapping
 import dataclasses
@@ -50,7 +50,7 @@ class Service:
             MARK_VARIABLE, f'{cloud.directory}:{self.name}')}
 
     def start(self, cloud: Cloud) -> None:
-        """Starts the service after removing what a killed one left behind."""
+        """Removes the traces of a killed process, then starts the service."""
         processes.kill(self.members(cloud))
         own = f'{cloud.directory}:{self.name}'
         command = self.command(cloud)
@@ -167,9 +167,8 @@ BY_NAME = {service.name: service for service in (
 
 
 def stages(cloud: Cloud) -> tuple[tuple[Service, ...], ...]:
-    """Returns the services in stages; each stage needs those before it.
-
-    nova-compute waits long for a conductor that does not run yet.
+    """Returns the services in stages; each stage needs the stages before.
+    nova-compute would wait long for a conductor that does not run yet.
     """
     return ((*_BASE, *keepers(cloud)),
             (*(_LIBVIRTDS[node] for node in cloud.nodes), *_CONTROL,
@@ -183,7 +182,7 @@ def of(cloud: Cloud) -> tuple[Service, ...]:
 
 
 def keepers(cloud: Cloud) -> tuple[Service, ...]:
-    """Returns the keepers of the nodes, which end last, with their guests."""
+    """Returns the keepers of the nodes, which end last."""
     return tuple(_KEEPERS[node] for node in cloud.nodes)
 
 

@@ -2,8 +2,9 @@
 
 """Makes the databases and their tables once, and copies them for every cloud.
 
-Making them takes each project's own command, as an operator uses it, and a
-minute in all.  MariaDB's files are kept beside the packages that they fit.
+The module runs each project's own command, as an operator does; all commands
+together take a minute.  The module keeps MariaDB's files under a name that
+says which packages the files fit.
 """
 
 from collections.abc import Sequence

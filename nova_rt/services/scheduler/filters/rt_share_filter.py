@@ -32,7 +32,7 @@ LOG = logging.getLogger(__name__)
 
 
 class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
-    """Fits a reservation on the pCPUs, as each host last published them.
+    """Fits a reservation on the pCPUs that each host has published.
 
     The paper's filter (section 5) compares sums, so that it passes hosts
     where no pCPU has room.  RTShareFilter calls the fit function of the
@@ -89,8 +89,8 @@ class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
     def _fits_in_cells(self, host: Any, spec: Any, wish: numa.Wish) -> bool:
         """Fits a reservation in the NUMA cells that Nova accepts.
 
-        Nova is asked only where a cell lacks room, unless NUMATopologyFilter
-        has not seen the host.
+        The method asks Nova only if a cell lacks room, or if
+        NUMATopologyFilter has not checked the host.
         """
         if 'numa_topology' in host.limits and wish.fits_everywhere(
                 host.numa_topology, spec.numa_topology):
@@ -103,11 +103,11 @@ class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
     def _refuse(self, hosts: list[Any], spec: Any,
                 wanted: reservation.Reservation, split: vcpus.Split
                 ) -> None:
-        """Logs why no host passes, for the operator, and tells the tenant.
+        """Logs for the operator why no host passes, and refuses the request.
 
         :raises NoValidHost: when the request is for one server; the reason
-            shows in the fault of the server, so that it names neither hosts
-            nor what is free there
+            shows in the fault of the server, and therefore names neither hosts
+            nor free amounts
         """
         LOG.info('CPU reservation refused: %s%s: %s',
                  refusal.does_not_fit(wanted, split.reserved),

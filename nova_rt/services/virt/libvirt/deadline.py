@@ -150,7 +150,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
         self._threads.note(guests)
 
     def holds(self, pid: int, claim: claims.RTClaim) -> bool:
-        """Checks whether all vCPUs of the claim have it and run."""
+        """Checks whether all vCPUs have their reservation and run."""
         guest = self._vcpus_of(pid, claim)
         return (all(self._threads.has(guest[number], claim.reservation, cpu)
                     for number, cpu in claim.by_vcpu.items())
@@ -238,9 +238,9 @@ def can_pin(fs: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
 
 
 _STARVES = ('the kernel gives the threads {} no CPU time while they are '
-            'SCHED_DEADLINE, because somebody changed them by hand; wait '
-            'until a later audit of nova-compute succeeds (until then the '
-            'threads are ordinary), or hard-reboot the server')
+            'SCHED_DEADLINE, because another program changed their '
+            'scheduling; wait until a later audit of nova-compute succeeds '
+            '(until then the threads are ordinary), or hard-reboot the server')
 _CONTAINERS = ('SCHED_DEADLINE is for the vCPU threads of virtual machines; '
                'a container needs a kernel with budgets for groups')
 

@@ -51,7 +51,7 @@ class Description(config.LibvirtConfigObject):
 
 
 def describe(instance: Any, network_info: Any) -> Description:
-    """Returns the description of a server from what Nova has of it here.
+    """Returns the description of a server from Nova's local data.
 
     :param instance: Nova's Instance, whose metadata a tenant wrote
     :param network_info: Nova's cache of the ports of the server, or None

@@ -144,7 +144,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
             self._get_pcpu_available(), self.rt_capacity.empty.cpus)
 
     def _rt_measure(self) -> None:
-        """Measures the capacity again, which other tasks may have changed."""
+        """Measures the capacity again: other tasks may have changed it."""
         measured = capacity.measure(
             CONF, self.rt_reservations.enforcer, self._get_vcpu_available(),
             self._rt_trouble)
@@ -357,7 +357,7 @@ def _moves_emulators(target: enforcer.Enforcer | None) -> bool:
 
 
 def _makes_claims(checked: Any) -> bool:
-    """Checks whether a destination tells that it makes claims.
+    """Checks whether a destination says that it makes claims.
 
     The field of Nova's object has no value if nobody set it.
     """
@@ -382,8 +382,8 @@ def _can_pin(files: cgroup.CgroupFS, tasks: kernel_tasks.Tasks) -> bool:
 def _priority_by_period(wanted: reservation.Reservation) -> int:
     """Returns the priority of a guest.
 
-    It depends only on the period and on options, and so never changes while
-    a guest runs.
+    The priority depends only on the period and on options, and so never
+    changes while a guest runs.
     """
     return int(CONF.nova_rt.guest_priority) + schedulability.level(
         wanted.period_us, rt_conf.levels(CONF))

@@ -51,7 +51,7 @@ class Enforcer(abc.ABC):
 
     @abc.abstractmethod
     def guard(self) -> None:
-        """Removes spare room that a guest could take, before a start."""
+        """Removes room that a guest could take; called before a start."""
 
     @abc.abstractmethod
     def apply(self, pid: int, claim: claims.RTClaim) -> None:
@@ -67,8 +67,8 @@ class Enforcer(abc.ABC):
     def withhold(self, pid: int) -> None:  # noqa: B027
         """Keeps the tasks of a guest without a claim from real time.
 
-        There is nothing to do where the kernel itself refuses real-time
-        policies to guests without a budget.
+        Does nothing if the kernel itself refuses real-time policies to guests
+        without a budget.
         """
 
     @abc.abstractmethod
@@ -103,7 +103,7 @@ class Enforcer(abc.ABC):
     def shares(self, pid: int) -> Iterator[cpus.Claim]:
         """Yields what the kernel grants a guest, and on which pCPUs.
 
-        There are no pCPUs if the scheduler may move the guest.
+        The list of pCPUs is empty if the scheduler may move the guest.
         """
 
     @abc.abstractmethod
@@ -194,10 +194,11 @@ class GroupEnforcer(Enforcer):
     def withhold(self, pid: int) -> None:
         """Keeps the tasks of a container without a claim from real time.
 
-        Where groups inherit, these tasks could run in the room that the group
-        of all guests has on a pCPU.  Where that group has nothing left, the
-        kernel takes a real-time task all the same, never runs it, and cannot
-        kill it.  A virtual machine cannot change the policies of its threads.
+        If groups inherit budgets, these tasks could run in the room that the
+        group of all guests has on a pCPU.  If this group has no room, the
+        kernel accepts a real-time task all the same, but never runs it, and
+        the task cannot be killed.  A virtual machine cannot change the
+        policies of its threads.
         """
         if not self._interface.inherits:
             return
@@ -264,7 +265,7 @@ class GroupEnforcer(Enforcer):
 
     def _runs_in_real_time(self, guest: layout.Layout,
                            claim: claims.RTClaim) -> bool:
-        """Checks the policy: nova-compute may have been killed before.
+        """Checks the policy, which a killed nova-compute may not have set.
 
         A container may make its own tasks ordinary or lower their priority,
         so only its init must have the policy, and no task may have a higher

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The choke point by which no guest with a reservation runs without it.
+"""Starts guests so that none runs without the reservation of its server.
 
 Every operation of Nova's libvirt driver that starts a domain (spawn, reboot,
 rescue, resume, migration ...) calls Guest.launch.

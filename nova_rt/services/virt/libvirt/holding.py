@@ -4,11 +4,12 @@
 
 libvirt switches over to the destination as soon as the memory is there, and
 tells the nova-compute of the destination about the guest some time later.
-The guest could run there before the kernel grants its reservation, or, if
-that nova-compute is down, without its reservation for ever.  That is why the
-memory is sent slowly until the nova-compute of the destination has noted that
-the reservation is in place.  The note is an event of the server's action,
-which operators can see.
+So the guest could run at the destination before the kernel grants its
+reservation.  If the nova-compute of the destination is down, the guest would
+never get its reservation.  Therefore this module lets libvirt send the memory
+slowly until the nova-compute of the destination has noted that the reservation
+is in place.  The note is an event of the server's action, which operators can
+see.
 """
 
 from collections.abc import Callable
@@ -118,7 +119,7 @@ class Hold:
             return False
 
     def _slow_down(self) -> None:
-        """Lowers the speed once the disks are sent and memory follows."""
+        """Lowers the speed when the disks are sent and the memory begins."""
         # libvirt refuses before the migration begins and after it ends.
         with contextlib.suppress(libvirt.libvirtError):
             self._is_slow = self._is_slow or self._set_speed(SPEED)
@@ -134,7 +135,7 @@ class Hold:
         return True
 
     def _insist(self, act: Callable[[], bool | None]) -> None:
-        """Calls *act* until it succeeds: libvirt may not be ready for it."""
+        """Calls *act* until it succeeds, because libvirt may not be ready."""
         while not self._ended.wait(INTERVAL):
             try:
                 if act() is not False:

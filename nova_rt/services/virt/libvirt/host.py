@@ -16,7 +16,7 @@ from nova_rt.services.virt.libvirt import reservations
 class RTHost(libvirt_host.Host):
     """Nova's Host that applies reservations to the domains it defines.
 
-    RTLibvirtDriver gives this class to its existing Host.
+    RTLibvirtDriver changes the class of its existing Host to this class.
     """
 
     rt_reservations: reservations.Reservations

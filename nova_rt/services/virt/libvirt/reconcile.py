@@ -2,7 +2,8 @@
 
 """Corrects budgets in the kernel that differ from the claims.
 
-This is done in each audit, of which the first is at the start.
+Each audit makes these corrections; the first audit is at the start of
+nova-compute.
 """
 
 from collections.abc import Collection, Sequence
@@ -105,7 +106,8 @@ class Reconciler:
     def _correct_all(self, guests: Sequence[RunningGuest]) -> set[str]:
         """Corrects guests and returns the errors of those that failed.
 
-        A guest that was not tried this time keeps its last error.
+        If this audit did not try to correct a guest, the guest keeps its last
+        error.
         """
         turns = {uuid: number for number, uuid in enumerate(self._failed, 1)}
         failures = 0

@@ -66,7 +66,7 @@ class Reservations:
         return claim
 
     def known(self, uuid: str) -> claims.RTClaim | None:
-        """Returns the claim, from memory if the tracker knows just one.
+        """Returns the claim; uses the tracker's copy if it has just one.
 
         :raises ReservationNotApplied: as for claim
         """
@@ -148,8 +148,8 @@ class Reservations:
             if self.enforcer is not None:
                 self.enforcer.guard()
         except exception.KernelError as error:
-            LOG.warning('A server may run in real time without a '
-                        'CPU reservation: %s', str(error))
+            LOG.warning('A server may run in real time without a CPU '
+                        'reservation: %s', str(error))
 
     def withhold(self, uuid: str) -> None:
         """Keeps a guest without a claim from real time; never raises."""

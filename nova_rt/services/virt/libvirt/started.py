@@ -74,7 +74,7 @@ class Starts:
                      claim.reservation, list(claim.cpus))
 
     def _end(self, uuid: str, pid: int, error: exception.RTError) -> None:
-        """Ends the guest that was started, but no other guest."""
+        """Ends the started guest, but not a later guest of the server."""
         with contextlib.suppress(LookupError, libvirt.libvirtError):
             if self._is_ours(uuid) and pid == self._reservations.pid(uuid):
                 LOG.error('Server %s is ended, because it would run without '
@@ -85,7 +85,7 @@ class Starts:
                     'next audit: %s', uuid, str(error))
 
     def _is_ours(self, uuid: str) -> bool:
-        """Checks whether Nova itself does nothing with the guest now.
+        """Checks whether Nova itself is not at work on the guest.
 
         During a live migration Nova only waits for the end of the migration.
         """

@@ -24,7 +24,8 @@ LOG = logging.getLogger(__name__)
 class Strangers:
     """The strangers among the guests of one host.
 
-    :param owed: knows the guests and the enforcer that reads their budgets
+    :param owed: the guests of this host, and the enforcer that reads their
+        budgets
     :param host: Nova's connection to libvirt
     """
 

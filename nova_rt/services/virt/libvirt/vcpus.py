@@ -158,7 +158,7 @@ class Threads:
     def warnings(self) -> list[str]:
         """Returns a sentence about the vCPUs that get too little.
 
-        They were always ready to run between the last two calls of
+        These vCPUs were always ready to run between the last two calls of
         :meth:`note`.
         """
         if not self._short:
@@ -181,12 +181,12 @@ class Threads:
         throttled and came back before its 0-lag time
         (``kernel/sched/deadline.c``, the same from 6.1 to 7.2).  If the
         thread stays ordinary until its 0-lag time, the kernel clears that
-        state.  The 0-lag time is as far away as the share of the thread
-        needs to pay back the overrun.
+        state.  The 0-lag time comes when the share of the thread has paid back
+        the overrun.
 
         :param guest: the vCPUs, each with its pCPU
-        :returns: the vCPUs that still starve: somebody gave them a tiny
-            share for long, so that their 0-lag time may be hours away
+        :returns: the vCPUs that still starve: another program gave them a tiny
+            share for a long time, so that their 0-lag time may be hours away
         """
         watch = starving.Watch()
         watch.note(vcpu.thread for vcpu in guest)
@@ -227,10 +227,10 @@ class Threads:
             self._confine(vcpu, (cpu,), undo)
 
     def _owe_little(self, vcpu: VCPU) -> None:
-        """Makes a vCPU ordinary whose 0-lag time may be far away.
+        """Makes a vCPU ordinary; its 0-lag time may be far away.
 
-        Until that time the kernel continues to count what the thread has now,
-        and needs room for the same amount again.
+        Until that time the kernel continues to count the present bandwidth of
+        the thread, and a new reservation needs the same bandwidth again.
         """
         if self.policy(vcpu).is_deadline:
             with contextlib.suppress(exception.KernelError):
@@ -331,7 +331,7 @@ class Threads:
             raise error(vcpu.group, reason) from cause
 
     def _reason(self, cause: Exception, thread: int) -> str:
-        """Returns reason and advice; '' if the kernel's error says it all."""
+        """Returns reason and advice; '' if the kernel's error is enough."""
         number = cause.errno if isinstance(cause, OSError) else None
         if number == errno.EBUSY:
             return ('the kernel has no bandwidth left for SCHED_DEADLINE '

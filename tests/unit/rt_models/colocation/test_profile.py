@@ -57,7 +57,7 @@ class ProfileTest(base.BaseTestCase):
                                '1 to 1400; give for example 100.'),
         ('load: {size: true}', "load.size: 'true' is not a whole number"),
         ('load: 5', 'load: this is not a mapping'),
-        ('work: often', 'work: this does not say how work is counted'),
+        ('work: often', 'work: the profile does not say how work is counted'),
         ('work: {runs: {in: server, run: [x], count: "("}}',
          'work.runs.count: this is not a regular expression with one group'),
         ('work: {requests: {port: 0}}', "work.requests.port: '0' is not a"),
