@@ -150,12 +150,19 @@ def _monitor() -> Named:
 
 def _chain(runs: list[dict[str, str]]) -> Named:
     """Yields by how much the saturation of a chain was overestimated."""
-    yield 'chain.runs', str(len(runs))
-    loads = sorted(float(run['load_average']) for run in runs)
-    yield 'chain.load', f'{loads[0]:.0f} to {loads[-1]:.0f}'
-    for name, column in (('eq5', 'most_hz'), ('beside', 'beside_hz')):
-        off = sorted(100 * (float(run[column]) / float(run['reached_hz']) - 1)
-                     for run in runs)
-        yield f'chain.{name}.least', f'{off[0]:.0f} %'
-        yield f'chain.{name}.median', f'{statistics.median(off):.0f} %'
-        yield f'chain.{name}.most', f'{off[-1]:.0f} %'
+    for held in ('quota', 'reservation'):
+        some = [run for run in runs if run['held'] == held]
+        yield f'chain.{held}.runs', str(len(some))
+        inside = sum(float(run['least_hz']) <= float(run['reached_hz'])
+                     <= float(run['most_hz']) for run in some)
+        yield f'chain.{held}.inside', f'{inside} of {len(some)}'
+        loads = sorted(float(run['load_average']) for run in some)
+        yield f'chain.{held}.load', f'{loads[0]:.0f} to {loads[-1]:.0f}'
+        for name, column in (('worst', 'least_hz'), ('beside', 'beside_hz'),
+                             ('eq5', 'most_hz')):
+            off = sorted(100 * (float(run[column])
+                                / float(run['reached_hz']) - 1)
+                         for run in some)
+            for what, value in (('least', off[0]), ('most', off[-1]),
+                                ('median', statistics.median(off))):
+                yield f'chain.{held}.{name}.{what}', f'{value:.0f} %'

@@ -11,7 +11,7 @@ from rt_monitor import page
 from rt_monitor import transactions
 
 #: How a rate is known, if not by a resource of the server alone.
-_HOW = {'neighbours': 'Beside the present neighbours'}
+_HOW = {'neighbours': 'Beside the present neighbours', 'worst': 'At worst'}
 _MS_NS = 1e6
 
 

@@ -48,10 +48,10 @@ class Graph:
     :ivar arrival_rate_hz: lambda, the requests per second from outside; None
         where some exchanges are unclear
     :ivar saturation: the rate at which the first server saturates, and its
-        UUID: three values: by the cores that servers can use, by the
-        reservation if it is the tighter limit, and with the time that servers
-        lose to their present neighbours; None where no server saturates, and
-        where some exchanges are unclear
+        UUID: four values: by the cores that servers can use, by the
+        reservation if it is the tighter limit, with the time that servers
+        lose to their present neighbours, and at worst; None where no server
+        saturates, and where some exchanges are unclear
     :ivar unclear: the exchanges of servers that cannot be told apart as
         requests, by UUID; where there are any, no number that needs all
         requests is computed
@@ -120,7 +120,10 @@ def build(look: monitor_snapshot.Snapshot, cores: int) -> Graph:
         'reservation': _saturation({uuid: centre.tightest for uuid, centre
                                     in centres.items()}, rate),
         'neighbours': _saturation({uuid: centre.beside for uuid, centre
-                                   in centres.items()}, rate)}, unclear)
+                                   in centres.items()}, rate),
+        'worst': _saturation({uuid: centre.at_worst for uuid, centre
+                              in centres.items() if centre.used_cpus},
+                             rate)}, unclear)
 
 
 def _saturation(used: Mapping[str, float], rate: float | None

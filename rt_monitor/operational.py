@@ -60,6 +60,23 @@ class Centre:
                    (self.used_cpus + self.lost_cpus) / self._limit)
 
     @property
+    def least_cpus(self) -> float:
+        """The CPUs that the server gets, at least, when it is saturated.
+
+        A reservation is a guarantee, whatever the neighbours do.  Without a
+        reservation, only what the server uses already is sure: its part by
+        weight of a CPU is no bound, as others may weigh more.
+        """
+        if self.reserved_cpus:
+            return min(self.reserved_cpus, self._limit)
+        return self.used_cpus
+
+    @property
+    def at_worst(self) -> float:
+        """U by the CPUs that the server gets at least."""
+        return self.used_cpus / self.least_cpus
+
+    @property
     def _limit(self) -> int:
         return min(self.cores, self.threads or self.cores)
 

@@ -69,6 +69,8 @@ CHAIN = snapshot.Snapshot(
             peer(SERVER, '10.0.0.2'): took(500, 8)}),
     }, network=transactions.TransactionStats())
 
+NOT_KNOWN = ('cores', 'reservation', 'neighbours', 'worst')
+
 
 class GraphTest(unittest.TestCase):
 
@@ -123,6 +125,27 @@ class GraphTest(unittest.TestCase):
         self.assertIn('Beside the present neighbours, tier"1 saturates first',
                       drawing.text(found, 0.9))
 
+    def test_at_worst(self):
+        """A server without a reservation may get no more than now."""
+        self.assertEqual(100, self.graph.saturation['worst'][0])
+        self.assertIn('At worst, tier"1 saturates first, at 100.0 requests',
+                      drawing.text(self.graph, 0.9))
+        reserved = {f'u{n}': server(n, 0.8) for n in (1, 2, 3)}
+        found = graph.build(dataclasses.replace(
+            CHAIN, servers=reserved), 4).saturation
+        self.assertEqual('u3', found['worst'][1])
+        self.assertEqual(133, round(found['worst'][0]))
+        self.assertEqual(found['reservation'], found['worst'])
+
+    @hypothesis.given(st.floats(0.01, 4), st.floats(0, 4),
+                      st.one_of(st.none(), st.floats(0.01, 4)))
+    @base.PROPERTY
+    def test_the_worst_is_not_above_the_best(self, used, lost, reserved):
+        one = operational.Centre(used, 4, 0, reserved, lost)
+        self.assertLessEqual(one.tightest, one.at_worst * 1.000001)
+        if reserved:
+            self.assertAlmostEqual(one.tightest, one.at_worst)
+
     def test_the_vcpus_of_a_container_do_not_limit_its_threads(self):
         """One that uses 3.8 of 4 cores is not saturated yet."""
         for sockets, wanted in ((True, 0.95), (False, 3.8)):
@@ -145,7 +168,7 @@ class GraphTest(unittest.TestCase):
                 peer(SERVER, '192.0.2.9'): unclear})}), 4)
         self.assertEqual({'u3': 5}, found.unclear)
         self.assertIsNone(found.arrival_rate_hz)
-        self.assertEqual(dict.fromkeys(('cores', 'reservation', 'neighbours')),
+        self.assertEqual(dict.fromkeys(NOT_KNOWN),
                          found.saturation)
         self.assertEqual([], graph.critical_path(found, 0.9))
         text = drawing.text(found, 0.9)
@@ -175,7 +198,7 @@ class GraphTest(unittest.TestCase):
     def test_nothing_is_said(self):
         found = graph.build(snapshot.Snapshot(1.0, 1.0, (), {}), 4)
         self.assertEqual([], graph.critical_path(found, 0.9))
-        self.assertEqual(dict.fromkeys(('cores', 'reservation', 'neighbours')),
+        self.assertEqual(dict.fromkeys(NOT_KNOWN),
                          found.saturation)
         self.assertIn('0.0 a second', drawing.text(found, 0.9))
 
