@@ -32,11 +32,10 @@ from paper import walk
 
 #: Experiments with many points, which several commands can share.
 CAMPAIGNS = {'table3': table3, 'fig6': fig6, 'fig7': fig7}
-EXPERIMENTS = {'fig8-sip': sip_fig8, 'containers': containers,
-               'chance': chance}
+EXPERIMENTS = {'containers': containers, 'chance': chance}
 #: Commands with options of their own.
-TOOLS = {'walk': walk, 'fig8': fig8, 'probe': probe, 'pinning': pinning,
-         'interference': interference, 'placing': placing}
+TOOLS = {'walk': walk, 'fig8': fig8, 'fig8-sip': sip_fig8, 'probe': probe,
+         'pinning': pinning, 'interference': interference, 'placing': placing}
 #: The kernel objects that can hold the reservation of a server.
 PLACES = {'deadline': scheduling.reserved, 'group': scheduling.grouped}
 RESULTS = pathlib.Path(__file__).parent / 'build'
@@ -80,7 +79,7 @@ def _register(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument('--short', action='store_true',
                         help='only check that the experiment works; there are '
                              'too few runs for statistics')
-    if name in ('fig8-sip', 'containers', 'chance'):
+    if name in EXPERIMENTS:
         parser.set_defaults(server='group')
     else:
         parser.add_argument(
@@ -115,6 +114,10 @@ def _register_extent(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--points', nargs='+', default=['*'],
                         metavar='PATTERN', help='measure only points '
                         "whose names match, such as '128B-0.5-*us'")
+    parser.add_argument('--scale', type=walk.positive, default=1,
+                        metavar='N', help='make all times N times as long as '
+                        'in the paper, also those of the link, for kernels '
+                        'that keep no period of 2 ms (default: %(default)s)')
 
 
 def run(options: argparse.Namespace) -> str:
@@ -139,12 +142,13 @@ def _extended(settings: bench.Settings, options: argparse.Namespace
     if options.short:
         data = options.output / f'{options.command}-short.csv'
         data.unlink(missing_ok=True)
-        return settings, bench.Extent(data, first=2)
+        return settings, bench.Extent(data, first=2, scale=options.scale)
     effort = dataclasses.replace(settings.effort, warm_up=0,
                                  seeds=options.seeds)
     return dataclasses.replace(settings, effort=effort), bench.Extent(
         options.data or options.output / f'{options.command}.csv',
-        options.run_seconds, options.seconds, options.points)
+        options.run_seconds, options.seconds, options.points,
+        scale=options.scale)
 
 
 if __name__ == '__main__':

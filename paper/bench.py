@@ -40,6 +40,7 @@ class Extent:
     :param seconds: no run starts later than this
     :param only: patterns of the names of points, like those of files
     :param first: measure no more points of each curve; None: all
+    :param scale: the factor between all times and the paper's
     """
 
     data: pathlib.Path
@@ -47,3 +48,4 @@ class Extent:
     seconds: float = math.inf
     only: Sequence[str] = ('*',)
     first: int | None = None
+    scale: int = 1

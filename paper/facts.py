@@ -24,6 +24,7 @@ from paper.pinning import ways
 from paper.pinning import workloads
 from paper.probe import records as probe_records
 from paper.probe import table as probe
+from paper.sip import fig8 as sip_fig8
 from rt_models.interference import document
 from rt_models.interference import matrix
 
@@ -35,6 +36,7 @@ CHAIN = DATA / 'chain.csv'
 #: The line of table3.inc with the average of all rows, twice: for our list of
 #: intervals and for the paper's.
 _ALL = re.compile(r'^All .*$', re.MULTILINE)
+_RATIO = re.compile(r'runs\):\s+mean\s+([\d.]+)\s[^,]*,\s+p99\s+([\d.]+)')
 _PAIR = re.compile(r'([\d.]+ / [\d.]+ %)')
 
 Named = Iterator[tuple[str, str]]
@@ -44,7 +46,7 @@ Named = Iterator[tuple[str, str]]
 def all_facts() -> dict[str, str]:
     """Returns each number as text, by its name."""
     return dict((*_published(), *_probe(), *_pinning(), *_pairs(),
-                 *_matrix(), *_table3(), *_fig8(), *_monitor()))
+                 *_matrix(), *_table3(), *_fig8(), *_sip(), *_monitor()))
 
 
 def rows(path: pathlib.Path) -> list[dict[str, str]]:
@@ -56,6 +58,11 @@ def rows(path: pathlib.Path) -> list[dict[str, str]]:
 def fig8_runs() -> list[fig8_records.Run]:
     """Returns the runs of Fig. 8 on all kernels."""
     return fig8_records.read(DATA / 'fig8.csv')
+
+
+def sip_runs() -> list[fig8_records.Run]:
+    """Returns the runs of Fig. 8 with Kamailio."""
+    return fig8_records.read(DATA / 'fig8-sip.csv')
 
 
 def _published() -> Named:
@@ -112,9 +119,15 @@ def _matrix() -> Named:
 
 
 def _table3() -> Named:
-    text = (DATA / 'table3.inc').read_text()
-    for name, line in zip(('ours', 'theirs'), _ALL.findall(text),
-                          strict=True):
+    ours, theirs = (DATA / 'table3.inc').read_text().split('Intervals of ')[1:]
+    for name, text in (('ours', ours), ('theirs', theirs), (
+            'groups', (DATA / 'table3-groups.inc').read_text())):
+        line, = _ALL.findall(text)
+        for what, ratio in zip(('measured', 'controlled'),
+                               _RATIO.findall(text), strict=True):
+            mean, p99 = ratio
+            yield f'table3.{name}.{what}.mean-ratio', mean
+            yield f'table3.{name}.{what}.p99-ratio', p99
         errors = _PAIR.findall(line)
         for column, value in zip(
                 ('published', 'paper', 'exact', 'paper-controlled',
@@ -134,6 +147,20 @@ def _fig8() -> Named:
             if found:
                 mean = sum(run.p99_us for run in found) / len(found)
                 yield f'{name}.{scheduler}-{noise}.p99', f'{mean:.0f} us'
+
+
+def _sip() -> Named:
+    runs = sip_runs()
+    one, = fig8_table.sets(runs)
+    yield 'sip.periodic', str(fig8_table.isolation(runs, one, pairs.PERIODIC))
+    yield 'sip.load', f'{100 * sip_fig8.UTILISATION:.0f} %'
+    loads = sorted(run.load_average for run in runs)
+    yield 'sip.load-averages', f'{loads[0]:.0f} to {loads[-1]:.0f}'
+    for scheduler, noise in pairs.CASES:
+        some = fig8_table.of(runs, one, scheduler, noise)
+        if some:
+            middle = statistics.median(run.p99_us for run in some)
+            yield f'sip.{scheduler}-{noise}.p99', f'{middle:.0f} us'
 
 
 def _slug(kernel: str) -> str:

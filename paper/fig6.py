@@ -12,6 +12,7 @@ from paper import measured
 from paper import points
 from paper import published
 from paper import report
+from paper import table3
 
 #: The (load, Q / P) of its two plots, which are rows of Table 3.
 PLOTS = ((0.5, 0.8), (0.8, 0.9))
@@ -25,8 +26,11 @@ LINES = (('paper', ':'), ('exact', '-'))
 
 def run(settings: bench.Settings, extent: bench.Extent) -> str:
     """Measures both plots; returns a table."""
+    intervals = (published.INTERVALS_US if extent.scale == 1
+                 else table3.DENSE_US)
     curves = campaign.run(settings, extent, [
-        points.curve(published.INTERVALS_US, SIZE, *plot) for plot in PLOTS])
+        points.curve(intervals, SIZE, *plot, scale=extent.scale)
+        for plot in PLOTS])
     drawn, plots = report.subplots(len(curves))
     for plot, (load, _), curve in zip(plots, PLOTS, curves, strict=True):
         draw(plot, curve)

@@ -23,7 +23,8 @@ SIZE, LOAD, SHARE = 2048, 0.5, 0.8
 def run(settings: bench.Settings, extent: bench.Extent) -> str:
     """Measures a curve for each bandwidth; returns a table."""
     curves = campaign.run(settings, extent, [
-        points.curve(INTERVALS_US, SIZE, LOAD, SHARE, megabits)
+        points.curve(INTERVALS_US, SIZE, LOAD, SHARE, megabits,
+                     extent.scale)
         for megabits in BANDWIDTHS])
     drawn, plots = report.subplots(len(measured.STATISTICS))
     for plot, statistic in zip(plots, measured.STATISTICS, strict=True):
@@ -32,7 +33,8 @@ def run(settings: bench.Settings, extent: bench.Extent) -> str:
     report.save(drawn, settings.directory / 'fig7.png')
     return report.table(
         ('Mb/s', *fig6.HEADER[1:], 'Lost'),
-        ((megabits, *row, sum(run.lost for run in one.runs))
+        ((megabits // extent.scale, *row,
+          sum(run.lost for run in one.runs))
          for megabits, curve in zip(BANDWIDTHS, curves, strict=True)
          for row, one in zip(fig6.rows(curve), curve, strict=True)))
 

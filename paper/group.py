@@ -27,6 +27,35 @@ NEIGHBOUR = f'{GROUP}-neighbour'
 PRIORITY, LOWER = 30, 20
 
 
+#: The greatest weights of control groups, by the file of the weight.
+_HEAVIEST = {'cpu.shares': 262_144, 'cpu.weight': 10_000}
+
+
+@contextlib.contextmanager
+def heavy() -> Iterator[Callable[[int], None]]:
+    """Yields a function that puts processes into a group of great weight.
+
+    The group has no reservation: its ordinary tasks share a CPU with each
+    other, and other tasks of the machine get next to nothing meanwhile.
+
+    :raises KernelError: when the host has no controller cpu
+    """
+    hierarchy = survey.hierarchy_of(fs.RealFS())
+    if hierarchy is None:
+        raise exception.KernelError(
+            interface='any', group=GROUP,
+            reason='the cgroup controller cpu is not mounted')
+    path = pathlib.Path(hierarchy.mount, GROUP.strip('/'))
+    path.mkdir(exist_ok=True)
+    try:
+        for name, weight in _HEAVIEST.items():
+            if (path / name).exists():
+                (path / name).write_text(str(weight))
+        yield lambda process: _move(path, process)
+    finally:
+        path.rmdir()
+
+
 @contextlib.contextmanager
 def reserved(reservation: rt_reservation.Reservation, cpu: int,
              group: str = GROUP, priority: int = PRIORITY
@@ -64,6 +93,10 @@ def reserved(reservation: rt_reservation.Reservation, cpu: int,
 
 def _enter(files: fs.RealFS, path: pathlib.Path, controller: str,
            priority: int, process: int) -> None:
-    (path / 'cgroup.procs').write_text(str(process))
+    _move(path, process)
     tasks.Tasks(files).make_real_time(f'/{path.name}', controller, 0, 'rr',
                                       priority)
+
+
+def _move(path: pathlib.Path, process: int) -> None:
+    (path / 'cgroup.procs').write_text(str(process))

@@ -31,8 +31,8 @@ class Limits:
         run to others, this machine stood still for this time, and a loaded
         queue needs many times this time to recover.
     :param late_us: a limit for the 99th percentile of how late the client
-        sends, a quarter of the paper's period.  A client above the limit
-        measures its own delay
+        sends, a quarter of the paper's period, multiplied by the scale of the
+        point.  A client above the limit measures its own delay
     :param latest_us: a limit for the latest request of the client.  A client
         above the limit stood still in spite of its reservation, most likely
         together with the whole machine; the hypervisor's accounting does not
@@ -45,7 +45,8 @@ class Limits:
 
     def allow(self, run: records.Record) -> bool:
         """Returns whether a run counts."""
-        return self.within(run.steal, run.late_p99_us, run.latest_us)
+        return self.within(run.steal, run.late_p99_us / points.scale_of(
+            run.point), run.latest_us)
 
     def within(self, steal: float, late_us: float, latest_us: float) -> bool:
         """Returns whether a run keeps all limits."""

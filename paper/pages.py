@@ -28,6 +28,8 @@ from rt_models.interference import document
 TABLES: dict[str, Callable[[], str]] = {
     'fig8-ratios': lambda: fig8_table.ratios(facts.fig8_runs()),
     'fig8-times': lambda: fig8_table.times(facts.fig8_runs()),
+    'fig8-sip-ratios': lambda: fig8_table.ratios(facts.sip_runs()),
+    'fig8-sip-times': lambda: fig8_table.times(facts.sip_runs()),
     'pairs': lambda: interference.text(
         document.load(str(facts.DATA / 'reserved.yaml')),
         document.load(document.SHIPPED_RESERVED)),

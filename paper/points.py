@@ -15,6 +15,8 @@ MEGABITS = 1000
 #: Bytes.  Up to this size all requests have the same size, and the time to
 #: send them is neglected, as in the paper.
 _SMALL = 128
+#: Is before the scale at the end of the name of a point.
+_SCALED = '-x'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,21 +45,35 @@ class Point:
 
 
 def curve(intervals_us: Iterable[float], size: int, load: float,
-          share: float, megabits: int = MEGABITS) -> list[Point]:
+          share: float, megabits: int = MEGABITS, scale: int = 1
+          ) -> list[Point]:
     """Returns points of one load with longer and longer intervals.
 
+    :param intervals_us: those of the paper
     :param size: average bytes of a request
     :param load: CPU time of a request over the interval between two
     :param share: Q / P
+    :param megabits: Mb/s of the paper's link
+    :param scale: the factor between all times and the paper's, also the time
+        that a link needs for a request
     """
-    period = published.PERIOD_US
+    period = scale * published.PERIOD_US
     reservation = rt_reservation.Reservation(round(share * period), period)
     used = load / share
+    megabits //= scale
+    longer = f'{_SCALED}{scale}' if scale > 1 else ''
     return [Point(
-        f'{size}B-{load}-{share}-{megabits}Mb-{interval:g}us',
+        f'{size}B-{load}-{share}-{megabits}Mb-{interval:g}us{longer}',
         rt_workload.Workload(
             rt_workload.Distribution(interval),
             rt_workload.Distribution(load * interval),
             rt_workload.Distribution(size, fixed=size <= _SMALL),
             backlog=used / (1 - used)),
-        reservation, megabits) for interval in intervals_us]
+        reservation, megabits)
+        for interval in (scale * one for one in intervals_us)]
+
+
+def scale_of(name: str) -> int:
+    """Returns the scale of a point of :func:`curve` by its name."""
+    _, _, scale = name.partition(_SCALED)
+    return int(scale or 1)

@@ -13,8 +13,8 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 project=$here/..
 "$project/tools/setup.sh" >&2
 case "${*:-}" in
-    fig8-sip* | '004 kamailio'*) profile=sip ;;
     *--data | figures) profile= ;;
+    fig8-sip* | '004 kamailio'*) profile=sip ;;
     pinning* | '001 '*) profile=pinning ;;
     interference* | '002 '*) profile=interference ;;
     *) profile= ;;

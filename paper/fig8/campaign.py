@@ -41,12 +41,18 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--pair', nargs='+', choices=pairs.PAIRS,
                         default=['paper'], help='the reservations of server '
                         'and neighbour: the paper\'s (default) or others')
+    register_runs(parser, _DATA)
+
+
+def register_runs(parser: argparse.ArgumentParser, data: pathlib.Path
+                  ) -> None:
+    """Adds the options about runs and their file, by default *data*."""
     parser.add_argument('--scheduler', nargs='+', metavar='NAME',
                         choices=(pairs.FAIR, pairs.RESERVED),
                         default=[pairs.FAIR, pairs.RESERVED],
                         help='only with the fair scheduler, or only with '
                         'reservations (default: both)')
-    parser.add_argument('--data', type=pathlib.Path, default=_DATA,
+    parser.add_argument('--data', type=pathlib.Path, default=data,
                         metavar='FILE', help='the CSV file of runs, for old '
                         'and new runs (%(default)s)')
     parser.add_argument('--kernel', default=f'Linux {platform.release()}',
@@ -55,6 +61,9 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--runs', type=int, default=RUNS, metavar='N',
                         help='runs of each case (%(default)s; 0: no run, '
                         'only the table)')
+    parser.add_argument('--requests', type=int, default=REQUESTS, metavar='N',
+                        help='requests of each run at the paper\'s scale '
+                        '(%(default)s)')
     parser.add_argument('--short', action='store_true',
                         help='only check that the experiment works; there are '
                              'too few runs for statistics')
@@ -77,7 +86,7 @@ def _measure(options: argparse.Namespace, name: str) -> None:
     pair, place = pairs.PAIRS[name], places.PLACES[options.place]()
     offered = place.check(pair.server, pair.noise)
     count = pair.requests(measure.SHORT.requests if options.short
-                          else REQUESTS)
+                          else options.requests)
     # One run of each case after the other, so that a disturbance of some
     # minutes does not affect all runs of a case.
     for number in range(min(options.runs, 1) if options.short

@@ -75,10 +75,13 @@ class Pair:
 #: By name.  *paper* is the paper's pair.  *smaller* fits on kernels that keep
 #: 0.05 of each CPU for ordinary tasks.  *slower* and *slowest* have the
 #: paper's shares at other periods: those of two equal periods, and those that
-#: a kernel keeps whose ticks are 4 ms.
+#: a kernel keeps whose ticks are 4 ms, as short as such a kernel keeps them
+#: (*slow*) or not.
 PAIRS = {
     'paper': Pair(RESERVATION, Reservation(24_000, 100_000)),
     'smaller': Pair(RESERVATION, Reservation(20_000, 100_000)),
+    'slow': Pair(Reservation(14_000, 20_000),
+                 Reservation(240_000, 1_000_000), 10),
     'slower': Pair(Reservation(70_000, 100_000),
                    Reservation(24_000, 100_000), 50),
     'slowest': Pair(Reservation(70_000, 100_000),

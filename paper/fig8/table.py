@@ -21,7 +21,7 @@ _RATIOS = ('Kernel', 'Held by', 'Server us', 'Neighbour us', 'Sold', 'Runs',
            'Periodic / none', 'Greedy / none', f'At most {BAR}',
            'Fair / reservation')
 _TIMES = ('Kernel', 'Pair', 'Scheduler', 'Neighbour', 'Mean us', 'Median us',
-          'p99 us', 'Below 2 ms', 'Paper: p99 us')
+          'p99 us', 'Below limit', 'Paper: p99 us')
 
 
 class Set(NamedTuple):

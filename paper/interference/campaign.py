@@ -48,6 +48,8 @@ def run(options: argparse.Namespace) -> str:
     if not campaign.run(profiles, records, setting, options.runs,
                         end, print):
         return 'Not all pairs are measured yet; run the command again.'
-    summary.write(options.data, profiles, records, setting)
+    # The conditions in the file are those of the machine that measured.
+    if options.seconds or not options.data.exists():
+        summary.write(options.data, profiles, records, setting)
     return table.text(document.load(str(options.data)),
                       document.load(document.SHIPPED_RESERVED))

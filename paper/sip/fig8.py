@@ -1,107 +1,142 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Fig. 8: Kamailio and MariaDB serve SIPp's registrations.
+"""Fig. 8: Kamailio and MariaDB serve the registrations of SIPp.
 
-The neighbour has a reservation of its own.  All periods are longer than the
-paper's, so that kernels that charge budgets at ticks can keep the budgets.
+The neighbour is rt-app with a reservation of its own.  The periods of both are
+longer than the paper's, so that kernels that charge budgets at ticks keep
+them.  Under the fair scheduler both are ordinary tasks, in one group with so
+great a weight that the other work of the machine hardly counts.
 """
 
+import argparse
 from collections.abc import Iterator, Sequence
 import contextlib
+import dataclasses
 import datetime
-import math
-import os
-import platform
+import pathlib
 
 import numpy as np
 
-from paper import bench
+from paper import conditions
+from paper.fig8 import campaign
 from paper.fig8 import pairs
 from paper.fig8 import places
 from paper.fig8 import records
+from paper.fig8 import table
 from paper import group
-from paper import isolation
+from paper import measure
 from paper import records as paper_records
-from paper import samples
+from paper import rtapp
 from paper import scheduling
 from paper.sip import client as sip_client
 from paper.sip import registrar
 
+_DATA = pathlib.Path(__file__).parents[1] / 'build' / 'fig8-sip'
 #: The paper's registrations every INTERVAL_MS, and the CPU that ours need.
 #: The paper has 0.6, but on a shared machine the same registration sometimes
 #: costs half as much again, which is more than the reservation of 0.7 gives.
 PAPER_RATE, UTILISATION = 257, 0.4
 _US_PER_MS = 1000
-PAIR = pairs.PAIRS['slowest']
+_PAIR = 'slow'
+PAIR = pairs.PAIRS[_PAIR]
+Enter = places.Enter
 
 
-class Registrar:
-    """The SIP registrar; see isolation.Server.
+def register(parser: argparse.ArgumentParser) -> None:
+    """Adds the options."""
+    campaign.register_runs(parser, _DATA / 'fig8-sip.csv')
 
-    Several processes share the reservation, so a group holds it.
+
+def run(options: argparse.Namespace) -> str:
+    """Measures what the options say; returns the table of the file."""
+    options.data.parent.mkdir(parents=True, exist_ok=True)
+    if options.runs > 0:
+        _measure(options)
+    runs = records.read(options.data)
+    if runs:
+        table.plot(runs, options.data.with_suffix('.png'))
+    return table.text(runs)
+
+
+def _measure(options: argparse.Namespace) -> None:
+    count = measure.SHORT.requests if options.short else options.requests
+    offered = places.Groups().check(PAIR.server, PAIR.noise)
+    rate = calibrate(count)
+    print(f'{rate} registrations every {sip_client.INTERVAL_MS} ms need '
+          f"{UTILISATION} of a CPU here; the paper's machine did "
+          f'{PAPER_RATE}.', flush=True)
+    for scheduler in options.scheduler:
+        with contextlib.ExitStack() as stack:
+            confine = stack.enter_context(_serving(scheduler))
+            # One run of each case after the other, as in fig8.
+            for number in range(1 if options.short else options.runs):
+                for noise in (pairs.NOBODY, pairs.PERIODIC):
+                    case = _Case(scheduler, noise, number, offered, count,
+                                 rate)
+                    records.add(options.data, case.run(
+                        options.kernel, confine))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Case:
+    """One run of one case.
+
+    :ivar offered: the ppm of a pCPU that this kernel offers
+    :ivar count: the number of registrations; a tenth of them does not count
+    :ivar rate: registrations every INTERVAL_MS
     """
 
-    def __init__(self, settings: bench.Settings, rate: int) -> None:
-        self._effort = settings.effort
-        self._rate = rate
+    scheduler: str
+    noise: str
+    number: int
+    offered: int
+    count: int
+    rate: int
+
+    def run(self, kernel: str, confine: Enter) -> records.Run:
+        """Measures; returns the line of the data.
+
+        :param confine: puts ordinary tasks beside the server
+        """
+        with conditions.watched() as around, contextlib.ExitStack() as stack:
+            if self.noise != pairs.NOBODY:
+                stack.enter_context(self._neighbour(confine))
+            times = sip_client.register(self.count, self.rate, _client())[
+                self.count // 10:]
+        print(f'{self.scheduler} {self.noise}: p99 '
+              f'{np.percentile(times, 99):.0f} us', flush=True)
+        return records.Run(
+            kernel, places.Groups.name, _PAIR, self.scheduler, self.noise,
+            self.number,
+            f'{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%MZ}',
+            self.offered, len(times),
+            UTILISATION * sip_client.INTERVAL_MS * _US_PER_MS / self.rate,
+            around.load_average, around.steal,
+            float(np.mean(times < pairs.GOOD_US)),
+            paper_records.Summary.of(times))
 
     @contextlib.contextmanager
-    def running(self, scheduler: str) -> Iterator[Sequence[str]]:
-        cpu = scheduling.SERVER_CPU
+    def _neighbour(self, confine: Enter) -> Iterator[None]:
+        cpu, tasks = scheduling.SERVER_CPU, PAIR.tasks(self.noise)
         with contextlib.ExitStack() as stack:
-            if scheduler == 'fair':
-                stack.enter_context(registrar.running(cpu))
-            else:
-                enter = stack.enter_context(group.reserved(
-                    PAIR.server, cpu))
-                for process in stack.enter_context(registrar.running(cpu)):
-                    enter(process)
-            yield _client()
-
-    def measure(self, client: Sequence[str], title: str
-                ) -> list[samples.Floats]:
-        effort = self._effort
-        return [sip_client.register(
-            effort.warm_up + effort.requests, self._rate, client)[
-                effort.warm_up:] for _ in range(effort.seeds)]
+            if self.scheduler == pairs.RESERVED:
+                confine = stack.enter_context(group.reserved(
+                    PAIR.noise, cpu, group.NEIGHBOUR, group.LOWER))
+            confine(stack.enter_context(rtapp.running(tasks, cpu)))
+            yield
 
 
-def run(settings: bench.Settings) -> str:
-    """Measures the four cases; returns a table."""
-    rate = calibrate(settings.effort.requests)
-    offered = places.Groups().check(PAIR.server, PAIR.noise)
-    cases = isolation.run(Registrar(settings, rate), _noise)
-    data = settings.directory / 'fig8-sip.csv'
-    data.unlink(missing_ok=True)
-    for case, runs in cases.items():
-        for number, times in enumerate(runs):
-            records.add(data, _record(case, number, times, offered, rate))
-    isolation.plot(cases, settings.directory / 'fig8-sip.png')
-    return (f'{isolation.table(cases)}\n{rate} registrations every '
-            f'{sip_client.INTERVAL_MS} ms need {UTILISATION} of a CPU here; '
-            f"the paper's machine did {PAPER_RATE}.\n")
-
-
-def _record(case: tuple[str, bool], number: int, times: samples.Floats,
-            offered: int, rate: int) -> records.Run:
-    scheduler, noisy = case
-    return records.Run(
-        f'Linux {platform.release()}', places.Groups.name, 'slowest',
-        scheduler, pairs.PERIODIC if noisy else pairs.NOBODY, number,
-        f'{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%MZ}', offered,
-        len(times),
-        UTILISATION * sip_client.INTERVAL_MS * _US_PER_MS / rate,
-        os.getloadavg()[0], math.nan,
-        float(np.mean(times < pairs.GOOD_US)),
-        paper_records.Summary.of(times))
-
-
-def _noise(scheduler: str) -> contextlib.AbstractContextManager[None]:
-    """Runs the neighbour, with a reservation if the server has one."""
-    tasks = PAIR.tasks(pairs.PERIODIC)
-    if scheduler == pairs.FAIR:
-        return places.Fair().noise(tasks)
-    return places.Groups().noise(PAIR.noise, tasks)
+@contextlib.contextmanager
+def _serving(scheduler: str) -> Iterator[Enter]:
+    """Runs the server; yields a function that puts others beside it."""
+    cpu = scheduling.SERVER_CPU
+    with contextlib.ExitStack() as stack:
+        enter = stack.enter_context(
+            group.reserved(PAIR.server, cpu)
+            if scheduler == pairs.RESERVED else group.heavy())
+        for process in stack.enter_context(registrar.running(cpu)):
+            enter(process)
+        yield enter
 
 
 def calibrate(count: int) -> int:
@@ -113,7 +148,10 @@ def calibrate(count: int) -> int:
     :param count: the number of registrations of a trial
     """
     rate = PAPER_RATE // 2
-    with registrar.running(scheduling.SERVER_CPU) as processes:
+    with (group.heavy() as enter,
+          registrar.running(scheduling.SERVER_CPU) as processes):
+        for process in processes:
+            enter(process)
         for _ in range(2):
             before = registrar.busy_us(processes)
             sip_client.register(count, rate, _client())

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import contextlib
+import io
 import pathlib
 import unittest
 
@@ -28,6 +30,15 @@ class FiguresTest(unittest.TestCase):
         self.assertIn(one.command[0],
                       main.CAMPAIGNS | main.EXPERIMENTS | main.TOOLS)
         self.assertRegex(figures.text(), f'(?m)^{one.paper} {one.name} ')
+
+    @ddt.data(['000', 'table4'], ['001', 'beside'], ['002', '3'])
+    def test_a_rebuild_changes_no_data(self, figure):
+        *words, path = figures.words([*figure, '--data'])
+        before = pathlib.Path(path).read_bytes()
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(0, main.main([*words, path]))
+        self.assertIn('====', said.getvalue())
+        self.assertEqual(before, pathlib.Path(path).read_bytes())
 
     @ddt.data(['004', '9'], ['005', '8'], ['004', 'containers', '--data'])
     def test_no_such_figure(self, words):

@@ -4,18 +4,22 @@
 
 import pathlib
 import re
+import tempfile
 import unittest
 
 import ddt
 
+from paper import bench
 from paper import facts
 from paper import fig6
 from paper import fig7
+from paper import measure
 from paper import measured
 from paper import pages
 from paper import points
 from paper import published
 from paper import records
+from paper import scheduling
 from paper import table3
 
 PAGES = pathlib.Path(__file__).parents[3] / 'doc/source/experiments'
@@ -89,6 +93,15 @@ class PapersTest(unittest.TestCase):
         for page in self.pages():
             self.assertEqual([], _typed(page.read_text()), page)
 
+    @ddt.data('table3', 'figures', 'isolation')
+    def test_no_share_is_typed(self, page):
+        """Parts and percentages are results; these pages also have set-ups."""
+        for line in (PAGES / f'{page}.rst').read_text().splitlines():
+            rest = re.sub(r'\b(LD|Q/P) 0\.\d|95 % interval', '', line)
+            for allowed in _ALLOWED:
+                rest = allowed.sub('', rest)
+            self.assertFalse(re.search(r'\d\.\d|\d %', rest), line)
+
     @ddt.data('it is 0.5 of the time', 'within 8 % each', '1.0, 3.3 and 4.6',
               '20 of 20 pairs', 'a CPU of 70/100')
     def test_a_typed_number_is_found(self, line):
@@ -119,10 +132,23 @@ class PapersTest(unittest.TestCase):
 
     def test_every_picture_has_data(self):
         """Each is drawn from a file beside it."""
-        data = {'fig6.png': 'table3.csv'}
+        data = {'fig6.png': 'table3.csv',
+                'fig6-groups.png': 'table3-groups.csv'}
         for picture in PAGES.glob('*.png'):
             beside = data.get(picture.name, f'{picture.stem}.csv')
             self.assertTrue((PAGES / beside).is_file(), picture)
+
+    @ddt.data(('table3', table3, 20), ('fig6', fig6, 20), ('fig7', fig7, 10))
+    @ddt.unpack
+    def test_the_series_of_groups_is_that_of_the_data(self, name, module,
+                                                      scale):
+        data = PAGES / f'{"fig7" if name == "fig7" else "table3"}-groups.csv'
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(
+                (PAGES / f'{name}-groups.inc').read_text().strip(),
+                module.run(bench.Settings(
+                    pathlib.Path(folder), scheduling.grouped, measure.SHORT,
+                    1), bench.Extent(data, seconds=0, scale=scale)).strip())
 
     @ddt.data(('pairs', 'pairs'), ('pinning', 'pinning'), ('probe', 'probe'))
     @ddt.unpack

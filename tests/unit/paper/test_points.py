@@ -25,3 +25,17 @@ class CurveTest(unittest.TestCase):
         point, = points.curve((250,), 2048, 0.5, 0.8, 100)
         self.assertEqual('2048B-0.5-0.8-100Mb-250us', point.name)
         self.assertEqual(100, point.queueing_megabits)
+
+    def test_a_scale_keeps_all_proportions(self):
+        one, = points.curve((250,), 2048, 0.5, 0.8, 100)
+        ten, = points.curve((250,), 2048, 0.5, 0.8, 100, scale=10)
+        self.assertEqual('2048B-0.5-0.8-10Mb-2500us-x10', ten.name)
+        self.assertEqual(reservation.Reservation(16_000, 20_000),
+                         ten.reservation)
+        self.assertEqual((10, 10), (
+            ten.interval_us / one.interval_us,
+            ten.workload.service.mean / one.workload.service.mean))
+        self.assertEqual(one.workload.size, ten.workload.size)
+        self.assertEqual(one.queueing_megabits, 10 * ten.queueing_megabits)
+        self.assertEqual((1, 10), (points.scale_of(one.name),
+                                   points.scale_of(ten.name)))
