@@ -69,19 +69,17 @@ class MeasuredLoad:
 
         The variation is the squared coefficient of variation. In each part of
         the measurement, the CPU time minus the number of requests times their
-        mean CPU time is the sum of the deviations of these requests. The
-        number of requests and the CPU time of a part are read at slightly
-        different moments. CPU time that one part has too much is missing in
-        the next part, so the covariance of neighbouring parts corrects this
-        error. The result is 1 where too few requests were seen.
+        mean CPU time is the sum of the deviations of these requests. Two
+        disturbances make these sums larger, so two estimates are computed, and
+        the smaller one counts. The result is 1 where too few requests were
+        seen.
         """
         pairs = [*zip(self.counts, self.cpu_parts_s, strict=False)]
         if len(pairs) < _COUNTS or self.requests < _IN_PART * len(pairs):
             return 1.0
         mean = self.cpu_s / self.requests
         off = [cpu - count * mean for count, cpu in pairs]
-        seen = max(0.0, sum(each * each for each in off) + 2 * sum(
-            one * other for one, other in itertools.pairwise(off)))
+        seen = min(_if_read_late(off), _if_speed_changes(off))
         known = math.sqrt(2 / (len(pairs) - 1))
         return (1 + _CAUTION * known) * seen / (self.requests * mean ** 2)
 
@@ -163,6 +161,31 @@ class ReservationAdvice:
     wanted: rt_reservation.Reservation
     promised_us: float
     doubts: tuple[str, ...]
+
+
+def _if_read_late(off: Sequence[float]) -> float:
+    """Returns the sum of the squared deviations of parts.
+
+    The number of requests and the CPU time of a part are read at slightly
+    different moments. CPU time that one part has too much is missing in the
+    next part, so the covariance of neighbouring parts corrects this error.
+    """
+    return max(0.0, sum(each * each for each in off) + 2 * sum(
+        one * other for one, other in itertools.pairwise(off)))
+
+
+def _if_speed_changes(off: Sequence[float]) -> float:
+    """Returns the sum of the squared deviations of parts.
+
+    A CPU is slower while its sibling is busy or its clock is low. Then all
+    requests of a part take longer, by which the deviation of the part grows
+    with the number of its requests. Neighbouring parts have nearly the same
+    speed, so their differences hardly contain the speed. Half the mean square
+    of successive differences is the variance (J. von Neumann et al., The Mean
+    Square Successive Difference, 1941).
+    """
+    squares = [(other - one) ** 2 for one, other in itertools.pairwise(off)]
+    return len(off) * statistics.fmean(squares) / 2
 
 
 def advise(measured: MeasuredLoad, target: rt_load.Target,

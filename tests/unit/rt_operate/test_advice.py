@@ -5,6 +5,7 @@
 import dataclasses
 import functools
 import itertools
+import math
 import random
 import unittest
 
@@ -55,8 +56,10 @@ class AdviceTest(unittest.TestCase):
         self.assertTrue(self.advise(rt_load.Target(50_000, 0.99)).met)
 
     def test_equal_requests_need_less_than_others(self):
-        different = [count / 1000 + (-1) ** (part // 3) * 0.01
-                     for part, count in enumerate(COUNTS)]
+        # So far from the mean, in requests, with no order.
+        off = [-9, 14, -22, 3, 19, -5, -17, 12, 24, -11, 6, -14]
+        different = [(count + each) / 1000
+                     for count, each in zip(COUNTS, off, strict=True)]
         found = self.advise(cpu_parts_s=different)
         self.assertGreater(found.variation, 1)
         self.assertGreater(found.wanted.share, self.advise().wanted.share)
@@ -78,6 +81,14 @@ class AdviceTest(unittest.TestCase):
         late = [rng.uniform(-0.01, 0.01) for _ in range(301)]
         found = dataclasses.replace(PLAIN, counts=[100] * 300, cpu_parts_s=[
             0.1 + end - begin for begin, end in itertools.pairwise(late)])
+        self.assertLess(found.variation, 0.15)
+
+    def test_speed_of_the_cpu_changes(self):
+        """Requests are equal; they all take longer for some time."""
+        speeds = [1 + 0.3 * math.sin(part / 15) for part in range(300)]
+        found = dataclasses.replace(
+            PLAIN, counts=[100] * 300,
+            cpu_parts_s=[0.1 * speed for speed in speeds])
         self.assertLess(found.variation, 0.15)
 
     def test_unclear(self):
