@@ -7,14 +7,14 @@ usage: .venv/bin/python -m benchmarks.chain [--busy N] [--reserved]
 
 Each of three servers has a limit of CPU time, or a reservation on one CPU, and
 sends a request to the next server for every request that it gets.  At a third
-of their load the monitor
-predicts the rate at which the first of them saturates (Eq. 5), estimates the
-rate beside the present neighbours, and says the rate at worst: a quota is
-no guarantee, so only the rate that is served already is sure.  Then the load
-is raised in steps until no more requests are answered.  The rate that is
-reached must be at most 5 % below the rate at worst, and at most 5 % above that
-of Eq. 5.  Needs root, cc and cgroup v1, for reservations
-with RT_GROUP_SCHED; exits with 1 if the rate is outside.
+of their load the monitor predicts the rate at which the first of them
+saturates (Eq. 5), estimates the rate beside the present neighbours, and says
+the rate at worst: a quota is no guarantee, so only the rate that is served
+already is sure.  Then the load is raised in steps until no more requests are
+answered.  The rate that is reached must be at most 5 % below the rate at worst
+and at most 5 % above that of Eq. 5.  Needs root, cc and cgroup v1, and for
+reservations RT_GROUP_SCHED; exits with 1 if the rate is outside of these
+limits.
 """
 
 import argparse

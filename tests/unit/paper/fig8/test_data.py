@@ -25,8 +25,10 @@ class DataTest(unittest.TestCase):
                 self.assertLessEqual(found.value, table.BAR, one)
                 self.assertLessEqual(found.most, table.BAR, one)
 
-    def test_each_case_has_five_runs(self):
+    def test_each_case_has_runs_enough(self):
+        """Long runs by the deterministic clock differ by nothing."""
         for one in table.sets(self.runs):
+            least = 3 if one.pair == 'slower' else 5
             for case in pairs.CASES[2:]:
                 self.assertGreaterEqual(
-                    len(table.of(self.runs, one, *case)), 5, (one, case))
+                    len(table.of(self.runs, one, *case)), least, (one, case))
