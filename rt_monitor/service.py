@@ -22,6 +22,7 @@ from typing import Any
 from nova_rt.machine.host import files as host_files
 from nova_rt.machine.host import namespaces
 from nova_rt.rules import exception
+from rt_monitor import compute
 from rt_monitor import exposition
 from rt_monitor import finding
 from rt_monitor import metrics
@@ -48,6 +49,7 @@ class ServiceOptions:
         certificates of clients; '': clients need no certificate
     :ivar http: whether to read requests of HTTP/1, which are tenants' data
     :ivar push_to: where to push the metrics as well; None for nowhere
+    :ivar report: the file of the report of nova-compute; '' for none
     """
 
     address: str = '127.0.0.1'
@@ -58,6 +60,7 @@ class ServiceOptions:
     clients: str = ''
     http: bool = False
     push_to: push.PushOptions | None = None
+    report: str = compute.DEFAULT
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -94,6 +97,7 @@ class MetricsServer(http.server.ThreadingHTTPServer):
             address is in use
         """
         self._monitor = monitor
+        self._report = options.report
         self._lock = threading.Lock()
         self._push: push.Exporter | None = None
         if ':' in options.address:
@@ -131,7 +135,7 @@ class MetricsServer(http.server.ThreadingHTTPServer):
         if self._push:
             look = dataclasses.replace(
                 look, failed_pushes=self._push.failures)
-        return metrics.families(look)
+        return [*metrics.families(look), *compute.families(self._report)]
 
     def watch(self, running: list[servers.Watched]) -> None:
         """Watches these servers, and no others."""

@@ -155,6 +155,13 @@ logs this, and places the servers as if they lost nothing.
 ]
 
 COMPUTE_OPTS = [
+    cfg.StrOpt(
+        'report_file', default='$state_path/nova-rt.json',
+        help="""
+The file into which nova-compute writes what it offers, has claimed, refused
+and corrected, at each claim and audit.  nova-rt-monitor makes metrics of it
+(``--report``).  If the value is empty, nova-compute writes no file.
+"""),
     cfg.BoolOpt(
         'hcbs_scheduler_available',
         default=defaults.HCBS_SCHEDULER_AVAILABLE,

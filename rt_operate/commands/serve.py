@@ -46,6 +46,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--clients', default='', metavar='FILE',
                         help='the authorities that must have signed the '
                              'certificates of clients')
+    parser.add_argument('--report', default=default.report, metavar='FILE',
+                        help='the file in which nova-compute reports its '
+                             'reservations ([nova_rt] report_file); "" for '
+                             'none (default: %(default)s)')
     monitor.add_http(parser)
     _add_push(parser)
     return parser

@@ -100,6 +100,9 @@ class TestCase(waits.Waits, base.ServersTestBase):
         self._one_cell()
         rt_conf.register_opts(base.CONF)
         self.flags(group='nova_rt', **self.TENANTS)
+        self.flags(report_file=os.path.join(
+            self.useFixture(fixtures.TempDir()).path, 'report.json'),
+            group='nova_rt')
         self.flags(api_paste_config=self._paste(), group='wsgi')
         self.flags(virt_type=self.VIRT_TYPE, group='libvirt')
         self.flags(cpu_allocation_ratio=64.0)

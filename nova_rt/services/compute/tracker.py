@@ -13,6 +13,7 @@ import contextlib
 from typing import Any
 
 from nova.compute import resource_tracker
+import nova.conf
 from nova import exception as nova_exception
 from nova import objects
 from nova import utils
@@ -22,6 +23,7 @@ from oslo_utils import excutils
 from nova_rt.rules import cpus
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
+from nova_rt.rules import report
 from nova_rt.rules import reservation
 from nova_rt.services.compute import allocations
 from nova_rt.services.compute import claims
@@ -30,10 +32,13 @@ from nova_rt.services.compute import entitled
 from nova_rt.services.compute import neighbours
 from nova_rt.services.compute import numa
 from nova_rt.services.compute import overcommit
+from nova_rt.services.compute import refusals
+from nova_rt.services.compute import reporting
 from nova_rt.services.compute import request
 from nova_rt.services.compute import strangers as rt_strangers
 from nova_rt.services.compute import vcpus
 
+CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
 
 synchronized = utils.synchronized(
@@ -61,6 +66,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     rt_strangers: tuple[hostmap.Stranger, ...] = ()
     #: the last warning about claims that do not fit the host
     _rt_said = ''
+    #: how many differences the last audit found
+    rt_findings = 0
 
     def rt_claims(self) -> list[claims.RTClaim]:
         """Returns all claims on this host, also those of moves under way.
@@ -103,7 +110,8 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     @synchronized
     def instance_claim(self, context: Any, instance: Any, nodename: str,
                        allocations: Any, limits: Any = None) -> Any:
-        with self._rt_claiming(instance, None, nodename, 0, limits):
+        with self._rt_counted(), self._rt_claiming(
+                instance, None, nodename, 0, limits):
             claim = super().instance_claim(
                 context, instance, nodename, allocations, limits)
             if self._rt_pending:
@@ -122,9 +130,9 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                     **kwargs: Any) -> Any:
         # Called with Nova's lock held.
         move = migration.id if migration else 0
-        with self._rt_claiming(instance, new_flavor, nodename, move,
-                               kwargs.get('limits'),
-                               kwargs.get('image_meta')):
+        with self._rt_counted(), self._rt_claiming(
+                instance, new_flavor, nodename, move, kwargs.get('limits'),
+                kwargs.get('image_meta')):
             return super()._move_claim(
                 context, instance, new_flavor, nodename, migration,
                 allocations, **kwargs)
@@ -146,6 +154,15 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             self.drop_move_claim(context, instance, nodename,
                                  flavor=instance.flavor)
             instance.drop_migration_context()
+
+    @contextlib.contextmanager
+    def _rt_counted(self) -> Iterator[None]:
+        """Counts refusals by their reason, for the metrics."""
+        try:
+            yield
+        except nova_exception.ComputeResourcesUnavailable as error:
+            self.driver.rt_tally.refused.update(refusals.kinds(error))
+            raise
 
     @contextlib.contextmanager
     def _rt_claiming(self, instance: Any, flavor: Any, nodename: str,
@@ -195,28 +212,31 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                 flavor or instance.flavor, asked and asked.server
             ) if wanted else None
         except exception.RTError as error:
-            raise _refused(str(error)) from error
+            raise refusals.refused(report.REQUEST, str(error)) from error
         if wanted is None or split is None:
             if flavor is None:
                 self._rt_plain |= {instance.uuid}
             return None, ()
         capacity = self.driver.rt_capacity
         if not capacity.available:
-            raise _refused(
+            raise refusals.refused(
+                report.NO_RESERVATIONS,
                 f'this host takes no CPU reservations: {capacity.reason}',
                 'a host takes no CPU reservations')
         if not split.needs <= capacity.takes:
-            raise _refused(capacity.lack(split.needs),
+            raise refusals.refused(report.FLAVOR, capacity.lack(split.needs),
                            'a host does not take such a flavor')
         try:
             state = self.rt_state()
         except exception.InvalidClaim as error:
-            raise _refused(
-                str(error), 'a host takes no more CPU reservations') from None
+            raise refusals.refused(
+                report.UNREADABLE, str(error),
+                'a host takes no more CPU reservations') from None
         chosen = numa.fit(asked, state, split, wanted, capacity.policy)
         if chosen is None:
             told = capacity.refusal(state, split.reserved, wanted)
-            raise _refused(f'{told}{numa.IN_CELLS if asked else ""}', told)
+            raise refusals.refused(report.NO_ROOM, f'{told}'
+                           f'{numa.IN_CELLS if asked else ""}', told)
         return claims.RTClaim(instance.uuid, move, wanted, chosen.cpus,
                               hints, split.unreserved), chosen.cells
 
@@ -227,7 +247,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         if not self._rt_pending:
             return claimed
         claim, resource = self._rt_pending
-        _check_allocation(claim, resource.provider_uuid, allocations)
+        refusals.check_allocation(claim, resource.provider_uuid, allocations)
         self._add_assigned_resources([resource])
         return objects.ResourceList(
             objects=[*(claimed or ()), resource])
@@ -379,16 +399,17 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         reservation.
         """
         try:
-            warning = '; '.join([
+            found = [
                 *overcommit.describe(self.driver.rt_capacity,
                                      self.rt_claims()),
                 *(f'server {stray.uuid} runs here, but Nova has it on '
                   f'{stray.host}: end the guest here, then hard-reboot the '
                   f'server' for stray in strays),
                 *map(rt_strangers.sentence, self.rt_strangers),
-                *([allocations.sentence(unpaid)] if unpaid else ())])
+                *([allocations.sentence(unpaid)] if unpaid else ())]
         except exception.InvalidClaim as error:
-            warning = f'this host takes no more reservations: {error}'
+            found = [f'this host takes no more reservations: {error}']
+        self.rt_findings, warning = len(found), '; '.join(found)
         if warning and warning != self._rt_said:
             LOG.warning('CPU reservations: %s.', warning)
         self._rt_said = warning
@@ -420,6 +441,20 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                               | hostmap.to_stats(published)
                               | self.rt_neighbour_stats())
         super()._update(context, compute_node, startup)
+        self._rt_tell(published)
+
+    def _rt_tell(self, published: hostmap.HostMap) -> None:
+        """Reports the reservations to the monitor."""
+        path = CONF.nova_rt.report_file
+        if not path:
+            return
+        claimed = 0
+        with contextlib.suppress(exception.InvalidClaim):
+            claimed = self._rt_claimed().total_used
+        servers = set(map(counting.server_of, self._rt_resources()))
+        reporting.write(reporting.make(
+            published, claimed, len(servers), self.rt_findings,
+            self.driver.rt_tally), path)
 
 
 def _moved(instance: Any) -> Iterator[Any]:
@@ -427,35 +462,6 @@ def _moved(instance: Any) -> Iterator[Any]:
     context = instance.migration_context
     yield from context.new_resources or ()
     yield from context.old_resources or ()
-
-
-def _refused(reason: str, told: str = ''
-             ) -> nova_exception.ComputeResourcesUnavailable:
-    """Logs why a claim is refused, and returns the refusal.
-
-    :param told: the reason that the owner of the server sees in the fault of
-        the server; '' for the same as *reason*
-    """
-    LOG.info('CPU reservation refused: %s', reason)
-    return nova_exception.ComputeResourcesUnavailable(reason=told or reason)
-
-
-def _check_allocation(claim: claims.RTClaim, provider_uuid: str,
-                      allocations: Any) -> None:
-    """Refuses a claim for which the scheduler did not allocate enough.
-
-    :raises ComputeResourcesUnavailable: when Placement has allocated less
-        than the claim needs
-    """
-    allocated = (allocations or {}).get(provider_uuid, {})
-    for name, needed in hostmap.amounts(
-            len(claim.cpus), claim.reservation.bandwidth).items():
-        held = allocated.get('resources', {}).get(name, 0)
-        if held < needed:
-            raise _refused(
-                f'Placement has allocated {held} of {name} for the server, '
-                f'which needs {needed}; enable RTShareFilter on every '
-                f'nova-scheduler')
 
 
 def _numbers(hints: dict[str, Any]) -> dict[str, int]:

@@ -5,16 +5,21 @@
 import json
 import pathlib
 import re
+import tempfile
 import unittest
 
 import yaml
 
+from nova_rt.rules import report
+from rt_monitor import compute
 from rt_monitor import metrics
+from tests.unit.rt_monitor import test_compute
 from tests.unit.rt_monitor import test_exposition
 
 _FOLDER = pathlib.Path(__file__).parents[3] / 'etc/grafana'
 _PAGE = (pathlib.Path(__file__).parents[3]
          / 'doc/source/admin/monitoring.rst')
+_RUNBOOKS = _PAGE.with_name('runbooks.rst')
 _METRIC = re.compile(r'\bnova_rt_\w+')
 
 
@@ -22,8 +27,16 @@ def known():
     """Returns all metrics, each with the names of its samples."""
     return {family.name: {f'{family.name}{suffix}' for suffix in (
         ('_bucket', '_count', '_sum') if family.kind == 'histogram'
-        else ('',))} for family in metrics.families(test_exposition.full())
+        else ('',))} for family in (
+            *metrics.families(test_exposition.full()), *of_compute())
         if family.lines}
+
+
+def of_compute():
+    with tempfile.NamedTemporaryFile('w') as file:
+        file.write(report.dump(test_compute.REPORT))
+        file.flush()
+        return list(compute.families(file.name))
 
 
 def dashboard():
@@ -81,3 +94,11 @@ class GrafanaTest(unittest.TestCase):
     def test_alerts(self):
         for rule in rules():
             self.assertIn('summary', rule['annotations'])
+
+    def test_each_runbook_exists(self):
+        text = _RUNBOOKS.read_text()
+        for rule in rules():
+            for title in re.findall(r'runbook "([^"]+)"', ' '.join(
+                    rule['annotations']['summary'].split())):
+                self.assertIn(f'{title}\n{"=" * len(title)}\n', text)
+                self.assertIn(rule['alert'], text)

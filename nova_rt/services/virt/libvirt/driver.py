@@ -28,6 +28,7 @@ from nova_rt.machine import privsep
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import labels
+from nova_rt.rules import report
 from nova_rt.rules import reservation
 from nova_rt.rules import schedulability
 from nova_rt.services import announce
@@ -70,6 +71,7 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         rt_conf.register_opts(CONF)
         super().__init__(virtapi, read_only)
         self.rt_reservations = reservations.Reservations(virtapi, self._host)
+        self._rt_counts = report.Tally()
         self._rt_unserved = marks.Marks('unserved', labels.UNSERVED)
         self._rt_lost = strangers.Strangers(self.rt_reservations, self._host)
         self._rt_starts = started.Starts(
@@ -189,6 +191,12 @@ class RTLibvirtDriver(driver.LibvirtDriver):
 
     # The following methods are for the tracker.
 
+    @property
+    def rt_tally(self) -> report.Tally:
+        """What this nova-compute has counted."""
+        self._rt_counts.missed = self.rt_reservations.missed
+        return self._rt_counts
+
     def rt_settle(self) -> None:
         """Removes the room that an ended guest left; never raises."""
         self.rt_reservations.settle()
@@ -222,6 +230,8 @@ class RTLibvirtDriver(driver.LibvirtDriver):
                 uuid, entitlements[uuid].allowed), entitlements[uuid].settled)
             for uuid, pid in running if pid and uuid in entitlements
             and not ours.is_handled(uuid)], [pid for _, pid in running])
+        self._rt_counts.corrected += self._rt_reconciler.corrected
+        self._rt_counts.unserved = len(self._rt_reconciler.unserved)
         self._rt_unserved.put(self._rt_reconciler.unserved, {
             guest.uuid: guest._domain for guest
             in self._host.list_guests(only_running=True)})

@@ -53,6 +53,7 @@ class RTGuest(libvirt_guest.Guest):
                 self.resume()
         except Exception:
             with excutils.save_and_reraise_exception():
+                self._reservations.missed += 1
                 self.poweroff()
         LOG.info('Server %s has %s on pCPUs %s, %d ms after its start.',
                  self.uuid, claim.reservation, list(claim.cpus),

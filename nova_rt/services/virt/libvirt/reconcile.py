@@ -55,6 +55,11 @@ class Reconciler:
         self._left = 0
 
     @property
+    def corrected(self) -> int:
+        """How many budgets the last audit corrected."""
+        return self._corrected
+
+    @property
     def unserved(self) -> Collection[str]:
         """The servers that could not be corrected when last tried."""
         return self._failed.keys()

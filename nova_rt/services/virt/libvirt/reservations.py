@@ -35,12 +35,15 @@ class Reservations:
     :param host: Nova's connection to libvirt
     :ivar enforcer: None if the kernel has no interface, and before the
         driver has looked for one
+    :ivar missed: how many servers did not start, because the kernel did not
+        hold their reservation
     """
 
     def __init__(self, virtapi: Any, host: Any) -> None:
         self._virtapi = virtapi
         self._host = host
         self.enforcer: enforcer.Enforcer | None = None
+        self.missed = 0
         self._handled: set[str] = set()
 
     # The following methods find claims.

@@ -27,6 +27,7 @@ class Reservations:
     def __init__(self, held=None, error=None, interface=True, pauses=False,
                  pins=True, moved=None):
         self.events = []
+        self.missed = 0
         #: whether nobody else touched the guest, at each apply and release
         self.alone = []
         self._handled = 0

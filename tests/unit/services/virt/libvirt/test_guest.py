@@ -75,6 +75,7 @@ class RTGuestTest(base.BaseTestCase):
                           self.assertRaises(type(error), running.launch))
             self.assertEqual(['release', 'destroy', 'settle'],
                              self.driver.events[3:])
+            self.assertEqual(1, self.driver.missed)
 
 
 class Domain:

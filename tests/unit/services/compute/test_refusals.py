@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: a claim asks what Placement holds for the server."""
+"""A claim asks what Placement holds for the server."""
 
 from nova import exception as nova_exception
 from oslo_utils.fixture import uuidsentinel as uuids
 
+from nova_rt.rules import report
 from nova_rt.rules import reservation
 from nova_rt.services.compute import claims
-from nova_rt.services.compute import tracker
+from nova_rt.services.compute import refusals
 from tests.unit import base
 
 CLAIM = claims.RTClaim(uuids.server, 0, reservation.Reservation(1000, 2000),
@@ -17,12 +18,15 @@ CLAIM = claims.RTClaim(uuids.server, 0, reservation.Reservation(1000, 2000),
 class CheckAllocationTest(base.TestCase):
 
     def check(self, **resources):
-        tracker._check_allocation(
+        refusals.check_allocation(
             CLAIM, uuids.node, {uuids.node: {'resources': resources}})
 
     def refused(self, words, *args, **kwargs):
         error = self.assertRaises(
             nova_exception.ComputeResourcesUnavailable, *args, **kwargs)
+        self.assertEqual([report.ALLOCATION], refusals.kinds(error))
+        # A class of its own would not pass Nova's RPC.
+        self.assertIs(nova_exception.ComputeResourcesUnavailable, type(error))
         self.assertIn(words, str(error))
 
     def test_both_classes(self):
@@ -47,5 +51,5 @@ class CheckAllocationTest(base.TestCase):
                 'CUSTOM_RT_BANDWIDTH': 1_000_000,
                 'CUSTOM_RT_SHARE': 500_000}}}):
             self.refused('enable RTShareFilter on every nova-scheduler',
-                         tracker._check_allocation, CLAIM, uuids.node,
+                         refusals.check_allocation, CLAIM, uuids.node,
                          allocations)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Refuses claims, and keeps the reason for the metrics."""
+
+from typing import Any
+
+from nova import exception as nova_exception
+from oslo_log import log as logging
+
+from nova_rt.rules import hostmap
+from nova_rt.rules import report
+from nova_rt.services.compute import claims
+
+LOG = logging.getLogger(__name__)
+
+# A class of its own would not pass Nova's RPC as what it is.
+_KIND = 'rt_kind'
+
+
+def refused(kind: str, reason: str, told: str = ''
+            ) -> nova_exception.ComputeResourcesUnavailable:
+    """Logs why a claim is refused, and returns the refusal.
+
+    :param kind: one of report.REASONS
+    :param told: the reason that the owner of the server sees in the fault of
+        the server; '' for the same as *reason*
+    """
+    LOG.info('CPU reservation refused: %s', reason)
+    error = nova_exception.ComputeResourcesUnavailable(reason=told or reason)
+    setattr(error, _KIND, kind)
+    return error
+
+
+def kinds(error: BaseException) -> list[str]:
+    """Returns the kind of a refusal; nothing for a refusal of Nova."""
+    kind = getattr(error, _KIND, '')
+    return [kind] if kind else []
+
+
+def check_allocation(claim: claims.RTClaim, provider_uuid: str,
+                     allocations: Any) -> None:
+    """Refuses a claim for which the scheduler did not allocate enough.
+
+    :raises ComputeResourcesUnavailable: when Placement has allocated less
+        than the claim needs
+    """
+    allocated = (allocations or {}).get(provider_uuid, {})
+    for name, needed in hostmap.amounts(
+            len(claim.cpus), claim.reservation.bandwidth).items():
+        held = allocated.get('resources', {}).get(name, 0)
+        if held < needed:
+            raise refused(
+                report.ALLOCATION, f'Placement has allocated {held} of '
+                f'{name} for the server, which needs {needed}; enable '
+                f'RTShareFilter on every nova-scheduler')
