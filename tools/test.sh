@@ -217,6 +217,7 @@ full() {
     lab
     signals
     check 'two versions read each other' python -m tests.full.versions
+    check 'quotas, several processes at once' python -m tests.full.quotas
     check 'the release, in clean environments' \
         tools/release.sh 0.0.1 --dry-run --untested
 }
