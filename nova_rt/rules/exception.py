@@ -110,6 +110,13 @@ class CannotChangeHints(RTError):
     msg_fmt = 'The hints of server %(uuid)s are not changed: %(reason)s.'
 
 
+class CannotChangeReservation(RTError):
+    """The reservation of a server cannot be changed while it runs."""
+
+    msg_fmt = ('The reservation of server %(uuid)s is not changed: '
+               '%(reason)s.')
+
+
 class ReservationNotApplied(RTError):
     """A server was not started because it could not get its reservation."""
 

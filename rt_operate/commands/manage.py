@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt-manage``: compares, repairs Placement, changes hints."""
+"""``nova-rt-manage``: compares and repairs, changes reservations."""
 
 import argparse
 from collections.abc import Sequence
@@ -69,6 +69,15 @@ def _parser() -> argparse.ArgumentParser:
         'resize, migration or unshelve.',
         epilog='Exit status: 0 the hints were shown or changed, 2 the hints '
         'could not be shown or changed, 3 wrong usage.'))
+    _add_reserve(commands.add_parser(
+        'reserve', help='change the reservation of a server that runs',
+        description='Gives a server another reservation on its host without '
+        'a restart.  The server keeps at least the smaller of both '
+        'reservations all the time.  nova-compute changes the claim, the '
+        'allocation in Placement and the kernel together, or refuses and '
+        'changes nothing.  The new values become the hints of the server.',
+        epilog='Exit status: 0 the reservation was changed, 2 the '
+        'reservation was not changed, 3 wrong usage.'))
     return parser
 
 
@@ -100,6 +109,15 @@ def _add_hint(parser: argparse.ArgumentParser) -> None:
         '--set', metavar='KEY=VALUE', action='append', type=_pair,
         help='replace all reservation hints of the server by this one; may be '
              'repeated')
+    base.add_format(parser)
+
+
+def _add_reserve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('server', metavar='UUID', help='the server')
+    parser.add_argument('--runtime-us', metavar='US', type=int,
+                        required=True, help='the new runtime')
+    parser.add_argument('--period-us', metavar='US', type=int,
+                        help='the new period (default: keep the period)')
     base.add_format(parser)
 
 

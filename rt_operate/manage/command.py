@@ -9,6 +9,7 @@ import time
 
 import nova.conf
 
+from nova_rt.rules import reservation
 from nova_rt.services import conf as rt_conf
 from rt_operate.manage.compare import differences
 from rt_operate.manage.compare import flavors
@@ -17,6 +18,7 @@ from rt_operate.manage import heal as rt_heal
 from rt_operate.manage import hints
 from rt_operate.manage.read import load
 from rt_operate.manage import report
+from rt_operate.manage import reserve as rt_reserve
 from rt_operate.manage import snapshot
 
 CONF = nova.conf.CONF
@@ -86,6 +88,18 @@ def hint(args: argparse.Namespace) -> int:
     return CLEAN
 
 
+def reserve(args: argparse.Namespace) -> int:
+    """Runs ``nova-rt-manage reserve`` and returns its exit status."""
+    instance = hints.server(args.server)
+    rt_reserve.change(instance, {
+        key: value for key, value in zip(
+            reservation.KEYS, (args.runtime_us, args.period_us), strict=True)
+        if value is not None})
+    print(hints.as_json(instance) if args.format == 'json'
+          else hints.sentence(instance))
+    return CLEAN
+
+
 def _heal(difference: snapshot.Difference, repair: snapshot.Repair,
           apply: bool) -> report.Attempt:
     host = difference.host
@@ -110,4 +124,4 @@ def _status(result: report.Report, left: list[snapshot.Difference]) -> int:
 
 #: The functions that run the subcommands, by the name of the subcommand.
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    'check': check, 'heal': heal, 'hint': hint}
+    'check': check, 'heal': heal, 'hint': hint, 'reserve': reserve}

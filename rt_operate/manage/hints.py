@@ -61,7 +61,7 @@ def change(instance: Any, hints: Mapping[str, Any]) -> None:
         instance.save(expected_task_state=[None])
     except nova_exception.UnexpectedTaskStateError:
         raise _refused(instance, 'Nova is working on the server') from None
-    _store(instance, values)
+    store(instance, values)
 
 
 def _check_claim(instance: Any) -> None:
@@ -77,7 +77,8 @@ def _refused(instance: Any, reason: str) -> exception.CannotChangeHints:
     return exception.CannotChangeHints(uuid=instance.uuid, reason=reason)
 
 
-def _store(instance: Any, values: Mapping[str, int]) -> None:
+def store(instance: Any, values: Mapping[str, int]) -> None:
+    """Replaces the hints in the RequestSpec, which the schedulers read."""
     spec = objects.RequestSpec.get_by_instance_uuid(
         nova_context.get_admin_context(), instance.uuid)
     spec.scheduler_hints = {

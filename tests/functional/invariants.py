@@ -121,15 +121,22 @@ class TestCase(base.TestCase):
                 in self.computes[host].manager.rt.rt_claims()}
 
     def used(self, host: str) -> collections.Counter[int]:
-        """ppm that are claimed of each pCPU."""
-        used: collections.Counter[int] = collections.Counter()
+        """ppm that are claimed of each pCPU.
+
+        A server runs with one of its claims, so the largest one counts; where
+        servers run by fixed priorities all of them do.
+        """
+        by_server: dict[str, collections.Counter[int]] = {}
         for text in self.tracked(host):
             claim = claims.RTClaim.parse(text)
             cpus = (range(base.PCPUS) if self.replicated(host)
                     else claim.cpus)
-            used.update(dict.fromkeys(cpus, _ppm(
-                claim.reservation.runtime_us, claim.reservation.period_us)))
-        return used
+            ppm = _ppm(claim.reservation.runtime_us,
+                       claim.reservation.period_us)
+            key = text if self.holds_all(host) else claim.instance_uuid
+            own = by_server.setdefault(key, collections.Counter())
+            own.update({cpu: max(0, ppm - own[cpu]) for cpu in cpus})
+        return sum(by_server.values(), collections.Counter())
 
     def replicated(self, host: str) -> bool:
         return not self.kernel(host).per_cpu

@@ -19,6 +19,9 @@ from nova_rt.services.compute import claims
 
 LOG = logging.getLogger(__name__)
 
+#: How often a write is tried again after another client's write.
+_ATTEMPTS = 5
+
 
 def by_consumer(client: Any, context: Any, provider: str
                 ) -> Mapping[str, Any] | None:
@@ -36,6 +39,32 @@ def by_consumer(client: Any, context: Any, provider: str
         LOG.debug('Cannot read the allocations in Placement: %s', str(error))
         return None
     return dict(answer.allocations)
+
+
+def set_amounts(client: Any, context: Any, consumer: str, provider: str,
+                amounts: Mapping[str, int]) -> None:
+    """Gives a consumer exactly *amounts* of these classes at a provider.
+
+    :raises ComputeResourcesUnavailable: when Placement has no room
+    :raises NovaException: when Placement does not answer, or when other
+        clients keep changing the allocation
+    """
+    for tries_left in reversed(range(_ATTEMPTS)):
+        current = client.get_allocs_for_consumer(context, consumer)
+        allocated = current['allocations'].setdefault(
+            provider, {'resources': {}})
+        allocated['resources'] = allocated['resources'] | dict(amounts)
+        try:
+            if client.put_allocations(context, consumer, current):
+                return
+        except exception.AllocationUpdateFailed:
+            if tries_left:
+                continue
+            raise
+        raise exception.ComputeResourcesUnavailable(
+            reason='Placement has no room for '
+            f'{amounts[hostmap.RESOURCE_CLASS]} of {hostmap.RESOURCE_CLASS} '
+            'on the host')
 
 
 def missing(held: Iterable[claims.RTClaim], found: Mapping[str, Any]

@@ -12,13 +12,15 @@ all, because a part that it skipped could make the claim larger.  In the text,
 nova-rt that do not know "-" refuse such claims, and read all others.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 import dataclasses
 import re
 from typing import Any, Self
 
 from nova import objects
 
+from nova_rt.rules import change
+from nova_rt.rules import cpus as rt_cpus
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.rules import reservation
@@ -116,6 +118,25 @@ def parse_resources(resources: Iterable[Any] | None) -> list[RTClaim]:
     return [RTClaim.parse(resource.identifier)
             for resource in resources or ()
             if resource.resource_class == hostmap.RESOURCE_CLASS]
+
+
+def counted(held: Iterable[RTClaim], state: rt_cpus.CpuBandwidth
+            ) -> Iterator[rt_cpus.Claim]:
+    """Yields what claims take of the pCPUs of their host.
+
+    A server that is being resized on its host has two claims there, and runs
+    with one of them.
+
+    :param state: any state of the host; with fixed priorities all claims
+        count, because the smaller of two may be the one that does not fit
+    """
+    by_server: dict[str, list[rt_cpus.Claim]] = {}
+    for claim in held:
+        by_server.setdefault(claim.instance_uuid, []).append(
+            (claim.cpus, claim.reservation))
+    for own in by_server.values():
+        yield from own if state.rule is not None else change.larger(
+            own, state.replicated)
 
 
 def instance_claim(instance: Any) -> RTClaim | None:

@@ -6,12 +6,18 @@ The manager also tells the driver when Neutron has changed the addresses of a
 server.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from nova.compute import manager
+from nova.compute import utils as compute_utils
+from nova import exception as nova_exception
 from nova import objects
+from nova import utils
+import oslo_messaging  # type: ignore[import-untyped]
 from oslo_utils import excutils
 
+from nova_rt.services.compute import change
 from nova_rt.services.compute import neighbours
 from nova_rt.services.compute import request
 
@@ -30,6 +36,32 @@ class RTComputeManager(manager.ComputeManager):
             neighbours.note_hints(instance, request_spec.scheduler_hints)
         return super().build_and_run_instance(
             context, instance, image, request_spec, *args, **kwargs)
+
+    @oslo_messaging.expected_exceptions(nova_exception.NovaException)
+    def rt_change_reservation(self, ctxt: Any, uuid: str,
+                              hints: Mapping[str, int]) -> None:
+        """Replaces the reservation hints of a server here; they count at once.
+
+        ``nova-rt-manage reserve`` calls this method by RPC.
+
+        :raises ComputeResourcesUnavailable: when the reservation does not fit
+        :raises Invalid: when the server cannot be changed
+        """
+        @utils.synchronized(uuid)
+        def change_here() -> None:
+            instance = objects.Instance.get_by_uuid(
+                ctxt, uuid, expected_attrs=[
+                    'flavor', 'resources', 'system_metadata',
+                    'numa_topology'])
+            if instance.host != self.host or instance.task_state:
+                raise nova_exception.Invalid('Nova is working on the server')
+            change.change_here(self.rt, ctxt, instance, hints)
+
+        objects.InstanceAction.action_start(ctxt, uuid, change.ACTION,
+                                            want_result=False)
+        with compute_utils.EventReporter(
+                ctxt, f'compute_{change.ACTION}', self.host, uuid):
+            change_here()
 
     def check_can_live_migrate_destination(
             self, ctxt: Any, instance: Any, *args: Any, **kwargs: Any) -> Any:

@@ -19,8 +19,7 @@ def describe(capacity: rt_capacity.HostCapacity,
     if not capacity.available:
         yield (f'{capacity.reason}; migrate or resize {_names(held)}')
         return
-    state = capacity.empty.fold(
-        (claim.cpus, claim.reservation) for claim in held)
+    state = capacity.empty.fold(claims.counted(held, capacity.empty))
     outside = [claim for claim in held if set(claim.cpus) - set(state.cpus)]
     if outside:
         yield (f'claims use pCPUs other than '

@@ -104,8 +104,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
 
     def _rt_claimed(self) -> cpus.CpuBandwidth:
         empty: cpus.CpuBandwidth = self.driver.rt_capacity.empty
-        return empty.fold((claim.cpus, claim.reservation)
-                          for claim in self.rt_claims())
+        return empty.fold(claims.counted(self.rt_claims(), empty))
 
     @synchronized
     def instance_claim(self, context: Any, instance: Any, nodename: str,
@@ -154,6 +153,18 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             self.drop_move_claim(context, instance, nodename,
                                  flavor=instance.flavor)
             instance.drop_migration_context()
+
+    def rt_replace(self, old: claims.RTClaim, new: claims.RTClaim) -> None:
+        """Counts another claim of a server instead of its present one.
+
+        The caller has Nova's lock, and has checked that *new* fits.
+        """
+        for provider in self.rt_providers():
+            held = self.assigned_resources.get(provider, {}).get(
+                hostmap.RESOURCE_CLASS, set())
+            if old.to_resource(provider) in held:
+                held.discard(old.to_resource(provider))
+                held.add(new.to_resource(provider))
 
     @contextlib.contextmanager
     def _rt_counted(self) -> Iterator[None]:

@@ -5,14 +5,14 @@
 from collections.abc import Iterator
 
 from nova_rt.rules import cpus
+from nova_rt.services.compute import claims as rt_claims
 from rt_operate.manage.compare import remedies
 from rt_operate.manage import snapshot
 
 
 def compare(host: snapshot.HostSnapshot) -> Iterator[snapshot.Difference]:
     """Yields the differences between claims and the published map."""
-    claims = [(claim.cpus, claim.reservation)
-              for holding in host.holdings for claim in holding.claims]
+    claims = [claim for holding in host.holdings for claim in holding.claims]
     if host.published is None:
         if claims:
             yield snapshot.Difference(
@@ -25,11 +25,11 @@ def compare(host: snapshot.HostSnapshot) -> Iterator[snapshot.Difference]:
     published = host.published.state
     if not published.cpus:
         return  # The host takes no new reservations and keeps those it has.
-    folded = cpus.CpuBandwidth.empty(
-        published.cpus, published.cap, published.replicated,
-        published.rule).fold([*claims, *(
-            claim for stranger in host.published.strangers
-            for claim in stranger.shares)])
+    empty = cpus.CpuBandwidth.empty(
+        published.cpus, published.cap, published.replicated, published.rule)
+    strangers = [claim for stranger in host.published.strangers
+                 for claim in stranger.shares]
+    folded = empty.fold([*rt_claims.counted(claims, empty), *strangers])
     yield from _over(host.name, folded)
     if (folded.used, folded.charged, folded.servers) != (
             published.used, published.charged, published.servers):

@@ -58,6 +58,7 @@ class DeadlineEnforcer(enforcer.Enforcer):
     name = deadline.NAME
     replicated = False
     releases_early = True
+    holds_cpus = False
 
     def __init__(self, fs: cgroup.CgroupFS, tasks: kernel_tasks.Tasks,
                  containers: bool, shared: Callable[[], Collection[int]],
@@ -126,9 +127,13 @@ class DeadlineEnforcer(enforcer.Enforcer):
                 pid, claim.cpus, claim.unreserved, undo)
             pairs = {guest[number]: cpu
                      for number, cpu in claim.by_vcpu.items()}
+            # A vCPU that has used its old runtime up runs again only when its
+            # old period ends.
+            longest = max(map(self._threads.period_us, pairs), default=0)
             for vcpu, cpu in pairs.items():
                 self._threads.grant(vcpu, claim.reservation, cpu, undo)
-            starving = self._threads.revive(pairs, claim.reservation, undo)
+            starving = self._threads.revive(
+                pairs, claim.reservation, undo, longest)
             undo.pop_all()
         for vcpu in starving:
             self._threads.give_up(vcpu)

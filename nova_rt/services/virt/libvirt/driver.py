@@ -201,6 +201,18 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         """Removes the room that an ended guest left; never raises."""
         self.rt_reservations.settle()
 
+    def rt_apply(self, claim: claims.RTClaim) -> None:
+        """Gives the guest of a server another claim, if the guest runs.
+
+        :raises RTError: when the guest does not get it
+        """
+        self.rt_reservations.change(claim)
+
+    def rt_stays(self, instance: Any) -> bool:
+        """Checks whether the vCPUs of a server must keep their pCPUs."""
+        return (instance.numa_topology is not None
+                or self.rt_reservations.holds_cpus())
+
     def rt_running(self) -> list[str]:
         """Returns the uuids of the running guests."""
         return [uuid for uuid, pid in self.rt_reservations.running() if pid]

@@ -44,6 +44,9 @@ class Enforcer(abc.ABC):
     traits: frozenset[str] = frozenset()
     #: True if a budget may be released before its guest is ended
     releases_early: bool
+    #: True if the pCPUs of a running guest cannot change while the guest
+    #: keeps its reservation
+    holds_cpus: bool
 
     @abc.abstractmethod
     def capacity(self) -> base.Capacity:
@@ -126,6 +129,7 @@ class GroupEnforcer(Enforcer):
         self.name = interface.name
         self.replicated = interface.replicated
         self.releases_early = not interface.drains
+        self.holds_cpus = (not interface.replicated or interface.binds_cpus)
         self._interface = interface
         self._controller = interface.controller
         self._tasks = tasks

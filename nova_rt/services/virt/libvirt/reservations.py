@@ -141,6 +141,28 @@ class Reservations:
         """Checks whether a guest can be started without running its code."""
         return bool(CONF.libvirt.virt_type != 'lxc')
 
+    def change(self, claim: claims.RTClaim) -> None:
+        """Gives a running guest another claim; one that is off needs nothing.
+
+        The guest keeps at least the smaller of both reservations meanwhile.
+
+        :raises CannotChangeReservation: when Nova starts or ends the guest
+        :raises KernelError: when the kernel refuses
+        """
+        uuid = claim.instance_uuid
+        pids = dict(self.running())
+        if self.is_handled(uuid) or pids.get(uuid) == 0:
+            raise exception.CannotChangeReservation(
+                uuid=uuid, reason='the server is just starting or ending; '
+                'try again')
+        if uuid in pids:
+            with self.handling(uuid):
+                self.needed().apply(pids[uuid], claim)
+
+    def holds_cpus(self) -> bool:
+        """Checks whether a running guest must keep its pCPUs."""
+        return self.enforcer is None or self.enforcer.holds_cpus
+
     def pins(self) -> bool:
         """Checks whether guests must stay on the pCPUs of their claims."""
         return self.enforcer is not None and self.enforcer.pins

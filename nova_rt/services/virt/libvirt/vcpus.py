@@ -79,6 +79,11 @@ class Threads:
         with self._explained(vcpu):
             return sched.get(vcpu.thread)
 
+    def period_us(self, vcpu: VCPU) -> int:
+        """Returns the period of a vCPU; 0 if it has no reservation."""
+        policy = self.policy(vcpu)
+        return policy.period // 1000 if policy.is_deadline else 0
+
     def has(self, vcpu: VCPU, wanted: reservation.Reservation, cpu: int
             ) -> bool:
         """Checks whether a vCPU has a reservation, and runs on its pCPU.
@@ -172,8 +177,8 @@ class Threads:
         return self._watch.starves(vcpu.thread, wanted.period_us)
 
     def revive(self, guest: Mapping[VCPU, int],
-               wanted: reservation.Reservation, undo: contextlib.ExitStack
-               ) -> list[VCPU]:
+               wanted: reservation.Reservation, undo: contextlib.ExitStack,
+               before_us: int = 0) -> list[VCPU]:
         """Makes vCPUs run again that have their reservation but starve.
 
         The kernel treats such a thread as throttled but has no timer that
@@ -185,17 +190,21 @@ class Threads:
         the overrun.
 
         :param guest: the vCPUs, each with its pCPU
+        :param before_us: the longest period that a vCPU had before
         :returns: the vCPUs that still starve: another program gave them a tiny
             share for a long time, so that their 0-lag time may be hours away
         """
         watch = starving.Watch()
         watch.note(vcpu.thread for vcpu in guest)
         return [vcpu for vcpu, cpu in guest.items()
-                if not self._revive(watch, vcpu, wanted, cpu, undo)]
+                if watch.starves(vcpu.thread, max(before_us,
+                                                  wanted.period_us))
+                and not self._revive(watch, vcpu, wanted, cpu, undo)]
 
     def _revive(self, watch: starving.Watch, vcpu: VCPU,
                 wanted: reservation.Reservation, cpu: int,
                 undo: contextlib.ExitStack) -> bool:
+        """Makes one starving vCPU run again; returns whether it does."""
         for seconds in _REVIVALS:
             if not watch.starves(vcpu.thread, wanted.period_us):
                 return True

@@ -56,8 +56,8 @@ def leaf(one):
 def host(*holdings, pcpus=4, replicated=False, **fields):
     """A host that is in order, with these servers."""
     empty = cpus.CpuBandwidth.empty(range(pcpus), CAP, replicated)
-    state = empty.fold((claim.cpus, claim.reservation)
-                       for one in holdings for claim in one.claims)
+    state = empty.fold(claims.counted(
+        (claim for one in holdings for claim in one.claims), empty))
     kernel = snapshot.KernelBudgets(replicated, {
         one.server: (leaf(one),) for one in holdings if one.current})
     return snapshot.HostSnapshot(**{

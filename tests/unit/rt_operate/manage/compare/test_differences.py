@@ -383,7 +383,10 @@ def _claim_mutations(host, index, one, amount):
             share.runtime_us + amount, share.period_us)),
         base.replace(claim, reservation=reservation.Reservation(
             share.runtime_us, share.period_us + amount)))
-    for other in others:
+    # Of two claims of a server the larger one counts on a pCPU, so that the
+    # pCPUs of the other may show nowhere.
+    resized = [each.server for each in host.holdings].count(one.server) > 1
+    for other in others[:3] + others[4:] if resized else others:
         yield _with_holding(host, index, base.replace(one, claims=(other,)))
     yield _with_holding(host, index, base.replace(one, claims=()))
     yield _with_holding(host, index, base.replace(

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Fits another reservation for a server that keeps running on its host.
+
+While the server changes from its old reservation to the new one, each of its
+vCPUs has either.  A vCPU therefore stays on its pCPU, where the larger of both
+counts, or goes to a pCPU that no other vCPU of the server has.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from nova_rt.rules import cpus
+from nova_rt.rules import reservation
+
+
+def fit(state: cpus.CpuBandwidth, held: Sequence[int],
+        old: reservation.Reservation, wanted: reservation.Reservation,
+        policy: cpus.Policy, stays: bool = False) -> tuple[int, ...] | None:
+    """Chooses the pCPU of each vCPU, the present one where it has room.
+
+    :param state: the host, with *old* counted on each of *held*
+    :param held: the pCPU of each vCPU with a reservation
+    :param policy: chooses among the other pCPUs with room
+    :param stays: whether each vCPU must stay on its pCPU
+    :returns: a pCPU for each vCPU, in the order of *held*; None if the new
+        reservation does not fit
+    """
+    room = list(cpus.room(state.release(held, old), wanted))
+    keep = {cpu for cpu, _ in room}.intersection(held)
+    leave = len(held) - len(keep)
+    if not leave:
+        return tuple(held)
+    # Where siblings have one sum, a vCPU that leaves would count twice.
+    if stays or state.counts_cores:
+        return None
+    others = [pair for pair in room if pair[0] not in held]
+    if len(others) < leave:
+        return None
+    chosen = iter(policy(others, leave))
+    return tuple(cpu if cpu in keep else next(chosen) for cpu in held)
+
+
+def larger(held: Iterable[cpus.Claim], replicated: bool = False
+           ) -> list[cpus.Claim]:
+    """Returns what the claims of one server on one host take together.
+
+    A server runs with one of its claims at any time: on a pCPU that several
+    of them name, the largest one counts.
+
+    :param replicated: whether a claim is charged on every pCPU
+    :returns: the claims, each with the pCPUs on which it counts
+    """
+    ordered = sorted(held, key=lambda claim: -claim[1].bandwidth)
+    if replicated:
+        named = sorted({cpu for ids, _ in ordered for cpu in ids})
+        return [(tuple(named), ordered[0][1])]
+    counted: list[cpus.Claim] = []
+    taken: set[int] = set()
+    for ids, wanted in ordered:
+        rest = tuple(cpu for cpu in ids if cpu not in taken)
+        taken.update(rest)
+        if rest:
+            counted.append((rest, wanted))
+    return counted

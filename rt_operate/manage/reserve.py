@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Changes the reservation of a server while the server runs.
+
+The nova-compute of the server's host does the work, under Nova's own lock.
+This process only asks for it, and then stores the hints where the schedulers
+read them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from nova.compute import rpcapi
+import nova.conf
+from nova import context as nova_context
+from nova import exception as nova_exception
+from nova import objects
+from nova import rpc
+import oslo_messaging  # type: ignore[import-untyped]
+
+from nova_rt.rules import exception
+from nova_rt.rules import reservation
+from nova_rt.services.compute import request
+from rt_operate.manage import hints as rt_hints
+
+CONF = nova.conf.CONF
+
+#: Any version of the 6th series: the method is none of Nova's.
+_VERSION = '6.0'
+_OLDER = ('NoSuchMethod', 'UnsupportedVersion')
+
+
+def change(instance: Any, wanted: Mapping[str, int]) -> None:
+    """Changes some values of a server's reservation, and keeps the others.
+
+    :param wanted: microseconds by key, as the hints have them
+    :raises CannotChangeReservation: when the reservation is not changed
+    """
+    if not instance.host:
+        raise _refused(instance, 'the server is on no host')
+    hints = new_hints(instance, wanted)
+    _ask(instance, hints)
+    rt_hints.store(instance, hints)
+    instance.refresh()
+
+
+def new_hints(instance: Any, wanted: Mapping[str, int]) -> dict[str, int]:
+    """Returns the hints that give a server the wanted values.
+
+    A value that the flavor gives needs no hint.
+
+    :raises InvalidClaim: when the claim of the server cannot be read
+    :raises InvalidReservation: when the noted hints cannot be read
+    """
+    current = {key: value.number for key, value in
+               reservation.hint_values(request.hints_of(instance)).items()}
+    flavor = instance.flavor.extra_specs
+    return {key: value for key, value in (current | dict(wanted)).items()
+            if flavor.get(f'hw:{key}') != str(value)}
+
+
+def _ask(instance: Any, hints: Mapping[str, int]) -> None:
+    """Lets nova-compute change the reservation.
+
+    :raises CannotChangeReservation: when nova-compute refuses or does not
+        answer
+    """
+    admin = nova_context.get_admin_context()
+    mapping = objects.InstanceMapping.get_by_instance_uuid(
+        admin, instance.uuid)
+    if rpc.TRANSPORT is None:
+        rpc.init(CONF)
+    try:
+        with nova_context.target_cell(admin, mapping.cell_mapping) as cell:
+            client = rpcapi.ComputeAPI().router.client(cell).prepare(
+                server=instance.host, version=_VERSION)
+            client.call(cell, 'rt_change_reservation', uuid=instance.uuid,
+                        hints=dict(hints))
+    except nova_exception.NovaException as error:
+        raise _refused(instance, exception.clause(error)) from None
+    except oslo_messaging.RemoteError as error:
+        raise _refused(instance, _reason(instance, error)) from None
+    except oslo_messaging.MessagingException as error:
+        raise _refused(
+            instance, f'nova-compute on {instance.host} does not answer '
+            f'({exception.clause(error) or type(error).__name__}); '
+            f'run nova-rt-manage hint to see what the server holds'
+        ) from None
+
+
+def _reason(instance: Any, error: Any) -> str:
+    if error.exc_type in _OLDER:
+        return (f'nova-compute on {instance.host} runs no nova-rt, or a '
+                f'release that cannot change a reservation; resize the '
+                f'server instead')
+    return exception.clause(f'{error.exc_type}: {error.value}')
+
+
+def _refused(instance: Any, reason: str
+             ) -> exception.CannotChangeReservation:
+    return exception.CannotChangeReservation(uuid=instance.uuid,
+                                             reason=reason)

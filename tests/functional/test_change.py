@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Another reservation while the server runs: ``nova-rt-manage reserve``."""
+
+import contextlib
+import errno
+import io
+
+import fixtures
+
+from rt_operate.commands import manage
+from tests.functional import base
+from tests.functional import operations
+from tests.functional import test_deadline
+from tests import proof
+
+
+class ChangeTests:
+    """The same on each kernel; to be mixed with operations.TestCase."""
+
+    HOSTS = ('host1',)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch(
+            'rt_operate.manage.start.configure', lambda *args: None))
+
+    def reserve(self, server: operations.Server, runtime: int,
+                *argv: str, code: int = 0) -> str:
+        """The command and what it prints; all invariants hold then."""
+        out = io.StringIO()
+        with (contextlib.redirect_stdout(out),
+              contextlib.redirect_stderr(out)):
+            found = manage.main(['reserve', server['id'], '--runtime-us',
+                                 str(runtime), *argv])
+        self.assertEqual(code, found, out.getvalue())
+        self.assertNotIn('Traceback', out.getvalue())
+        self.assert_invariants()
+        return out.getvalue()
+
+    def pid(self, server: operations.Server) -> int:
+        return int(self.domain(server).rt_pid)
+
+    @proof.proves(
+        'nova-rt-manage reserve, while the server runs',
+        'Claim, Placement, kernel and map have the new reservation, and the '
+        'guest was not restarted.')
+    def test_up_and_down(self) -> None:
+        server = self.reserved(share=300)
+        pid = self.pid(server)
+        for share in (500, 200, 700):
+            out = self.reserve(server, share * 100)
+            self.assertIn(f'holds: {share * 100} us every 100000 us', out)
+            self.assert_runs(server, 'host1', share)
+            self.assertEqual(
+                share * 1000 * self.VCPUS, self.allocated(server)[0])
+        self.reserve(server, 5_000, '--period-us', '50000')
+        self.assert_runs(server, 'host1', 100)
+        self.assertEqual(pid, self.pid(server))
+        found = self.api.api_get(f'/servers/{server["id"]}/'
+                                 'os-instance-actions').body
+        self.assertIn('rt_change_reservation', [
+            each['action'] for each in found['instanceActions']])
+
+    def test_back_to_the_flavor(self) -> None:
+        server = self.reserved(share=300)
+        self.assertIn('hints: cpu.rt_runtime_us=20000;',
+                      self.reserve(server, 20_000))
+        self.assertIn('hints: none;', self.reserve(server, 30_000))
+
+    def test_survives_a_start(self) -> None:
+        """The changed reservation is that of each later start and move."""
+        server = self.reserved(share=300)
+        self.reserve(server, 50_000)
+        self.act(server, 'os-stop', None, 'SHUTOFF')
+        self.reserve(server, 40_000)
+        self.act(server, 'os-start', None, 'ACTIVE')
+        self.assert_runs(server, 'host1', 400)
+        self.restart_compute_service('host1')
+        self.assert_invariants()
+        self.assert_runs(server, 'host1', 400)
+
+    @proof.proves(
+        'nova-rt-manage reserve, the reservation does not fit',
+        'The command says so and nothing changes.')
+    def test_too_much(self) -> None:
+        server = self.reserved(share=300)
+        for number in range(self.FULL):
+            self.reserved(share=600)
+        out = self.reserve(server, 90_000, code=2)
+        self.assertIn('is not changed: ', out)
+        self.assertIn('room for 90000 us every 100000 us', out)
+        self.assert_runs(server, 'host1', 300)
+        self.assertIn('it is more than the period', self.reserve(
+            server, 100_001, code=2))
+        self.assert_runs(server, 'host1', 300)
+
+    @proof.proves(
+        'nova-rt-manage reserve, the kernel refuses',
+        'Claim, Placement and kernel are as before.')
+    def test_the_kernel_refuses(self) -> None:
+        server = self.reserved(share=300)
+        calls: list[str] = []
+
+        def refuse(path: str, text: str) -> None:
+            calls.append(path)
+            if len(calls) == 1 and ('rt' in path or 'sched' in path):
+                raise OSError(errno.EINVAL, 'refused', path)
+        self.kernel().intercept = refuse
+        self.assertIn('is not changed: ', self.reserve(
+            server, 50_000, code=2))
+        self.assertTrue(calls)
+        self.assert_runs(server, 'host1', 300)
+
+    def test_busy_or_resized(self) -> None:
+        server = self.reserved(share=300)
+        instance = self.instance(server)
+        instance.task_state = 'resize_prep'
+        instance.save()
+        self.assertIn('Nova is working on the server',
+                      self.reserve(server, 50_000, code=2))
+        instance.task_state = None
+        instance.save()
+        self.reserve(server, 50_000)
+
+    def test_no_reservation(self) -> None:
+        server = self.boot(self.rt_flavor(None, None))
+        self.assertIn('holds no CPU reservation', self.reserve(
+            server, 50_000, '--period-us', '100000', code=2))
+        self.assertIn('there is no such server', self.reserve(
+            {'id': '0' * 36}, 50_000, code=2))
+
+
+class ContainerTest(ChangeTests, operations.TestCase):
+    """On a kernel that grants a runtime on every CPU."""
+
+    FULL = 1
+
+
+class MachineTest(ChangeTests, operations.TestCase):
+    """With a runtime for each CPU: a guest keeps its pCPUs."""
+
+    VIRT_TYPE = 'qemu'
+    KERNEL = 'F2m'
+    VCPUS = 2
+    FULL = 2
+
+
+class DeadlineTest(ChangeTests, test_deadline.Stock, operations.TestCase):
+    """Virtual machines on a stock kernel; they may leave their pCPUs."""
+
+    FULL = 4
+
+    def test_leaves_its_pcpu(self) -> None:
+        """It stays where it fits, and else goes where it fits."""
+        server = self.reserved(share=300)
+        (here,) = self.claimed(server).cpus
+        others = [self.reserved(share=500) for _ in range(base.PCPUS - 1)]
+        beside = self.reserved(share=400)
+        self.assertEqual((here,), self.claimed(beside).cpus)
+        self.reserve(server, 45_000)
+        self.assertEqual((here,), self.claimed(server).cpus)
+        self._delete_server(others[0])
+        pid = self.pid(server)
+        self.reserve(server, 80_000)
+        self.assertNotEqual((here,), self.claimed(server).cpus)
+        self.assertEqual(pid, self.pid(server))
+        self.assert_runs(server, 'host1', 800)
