@@ -64,18 +64,19 @@ class Watch:
         return False
 
     def _starves(self, thread: int, period_us: int) -> bool:
-        first = _sighting(thread)
-        if first is None:
+        first = now = _sighting(thread)
+        if first is None or now is None:
             return False
         patience = _PERIODS * period_us / 1_000_000 + _GRACE_SECONDS
         earlier = self._seen.get(thread)
         if earlier is not None:
-            if earlier.ran_ns == first.ran_ns:
+            if earlier.ran_ns == now.ran_ns:
                 first = earlier
-            elif first.moment - earlier.moment < patience:
+            elif now.moment - earlier.moment < patience:
                 return False
-        end = first.moment + patience
-        while time.monotonic() < end:
+        # On a busy host this process may be late, so only what it sees after
+        # the end counts, and not that the end is over.
+        while now.moment < first.moment + patience:
             time.sleep(_POLL_SECONDS)
             now = _sighting(thread)
             if now is None or now.ran_ns != first.ran_ns:

@@ -48,6 +48,18 @@ class WatchTest(unittest.TestCase):
         self.assertGreater(self.now, 0.2)
         self.assertLess(self.now, 0.6)
 
+    def test_a_host_so_busy_that_we_are_late(self) -> None:
+        """It runs while we do not get to look."""
+        self.runs = [0.15]
+
+        def ran_ns(number: int) -> int:
+            found = self.ran_ns(number)
+            if self.asked == 1:
+                self.now += 10
+            return found
+        with mock.patch.object(thread, 'ran_ns', ran_ns):
+            self.assertFalse(self.watch.starves(7, PERIOD_US))
+
     def test_throttled_until_its_next_period(self) -> None:
         self.runs = [0.15]
         self.assertFalse(self.watch.starves(7, PERIOD_US))
