@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""``nova-rt plan``: finds a reservation, and its flavor, for a target."""
+"""``nova-rt plan``: finds a reservation for a target, or judges one."""
 
 import argparse
 from typing import Any
@@ -9,6 +9,7 @@ from nova_rt.rules import defaults
 from rt_models.model import load as rt_load
 from rt_models.model import planner
 from rt_operate.commands import flavors
+from rt_operate.commands import predict
 from rt_operate.commands import response
 from rt_operate.commands import this_host
 
@@ -20,7 +21,9 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     parser = commands.add_parser(
         'plan', help='find the smallest reservation that meets a target',
         description='Finds the smallest reservation with which response '
-                    'times meet a target, and prints a flavor that has it.',
+                    'times meet a target, and prints a flavor that has it.  '
+                    'With --runtime-us and --period-us, shows the response '
+                    'times of that reservation.',
         epilog='Exit status: 0 done, 1 no reservation meets the target or '
                'a value is not valid, 3 wrong usage.')
     target = parser.add_mutually_exclusive_group(required=True)
@@ -29,6 +32,10 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
     target.add_argument('--target-ms', type=float, metavar='MS',
                         help='the response time to meet, at the percentile '
                         'of --percentile')
+    target.add_argument('--runtime-us', metavar='US',
+                        help='no target: show the response times with this '
+                             'runtime of each vCPU in each --period-us')
+    predict.add_beside(parser)
     parser.add_argument(
         '--percentile', type=float, default=0.99, metavar='PART',
         help='the part of the requests that must meet --target-ms; this '
@@ -50,11 +57,17 @@ def register(commands: 'argparse._SubParsersAction[Any]') -> None:
         '--ram', type=int, default=512, metavar='MB',
         help='the memory of the flavor (default: %(default)s)')
     response.add_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, refuse=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the subcommand and returns its exit status."""
+    if args.runtime_us is not None:
+        if args.period_us is None:
+            args.refuse('--runtime-us needs --period-us')
+        return predict.show(args, (*response.PERCENTILES, args.percentile))
+    if args.beside:
+        args.refuse('--beside needs --runtime-us')
     kernel, note = this_host.kernel(args)
     target = _target(args)
     reservation = planner.plan(

@@ -192,6 +192,30 @@ class PredictTest(CommandTest):
 @ddt.ddt
 class PlanTest(CommandTest):
 
+    def test_a_given_reservation(self):
+        """The same as by the older name."""
+        options = (*PREDICT[1:], '--beside', '100/1000')
+        self.assertEqual(self.json('predict', *options,
+                                   '--percentile', '0.5'),
+                         {**(seen := self.json('plan', *options)),
+                          **self.only(seen, '0.5')})
+
+    def only(self, seen, part):
+        """What the older name shows of one percentile."""
+        return {key: {**value, 'percentiles': {part: value['percentiles'][
+            part]}} if isinstance(value, dict) and 'percentiles' in value
+            else {part: value[part]} if key == 'percentiles' else value
+            for key, value in seen.items()}
+
+    def test_options_that_belong_together(self):
+        for more, told in (
+                (('--runtime-us', '1600'), '--runtime-us needs --period-us'),
+                (('--mean-ms', '2', '--beside', '1/2'),
+                 '--beside needs --runtime-us')):
+            status, out, err = self.run_main('plan', *LOAD, *more)
+            self.assertEqual((3, ''), (status, out))
+            self.assertIn(told, err)
+
     def test_percentile(self):
         seen = self.json(*PLAN, '--percentile', '0.95', '--target-ms', '5')
         self.assertLessEqual(seen['bound']['percentiles']['0.95'], 5)
