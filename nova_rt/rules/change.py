@@ -15,17 +15,22 @@ from nova_rt.rules import reservation
 
 def fit(state: cpus.CpuBandwidth, held: Sequence[int],
         old: reservation.Reservation, wanted: reservation.Reservation,
-        policy: cpus.Policy, stays: bool = False) -> tuple[int, ...] | None:
+        policy: cpus.Policy, stays: bool = False, both: bool = False
+        ) -> tuple[int, ...] | None:
     """Chooses the pCPU of each vCPU, the present one where it has room.
 
     :param state: the host, with *old* counted on each of *held*
     :param held: the pCPU of each vCPU with a reservation
     :param policy: chooses among the other pCPUs with room
     :param stays: whether each vCPU must stay on its pCPU
+    :param both: whether *old* counts on, as in a resize until it is
+        confirmed; under fixed priorities both must then fit together
     :returns: a pCPU for each vCPU, in the order of *held*; None if the new
         reservation does not fit
     """
-    room = list(cpus.room(state.release(held, old), wanted))
+    rest = (state if both and state.rule is not None
+            else state.release(held, old))
+    room = list(cpus.room(rest, wanted))
     keep = {cpu for cpu, _ in room}.intersection(held)
     leave = len(held) - len(keep)
     if not leave:

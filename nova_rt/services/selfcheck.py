@@ -73,6 +73,10 @@ TESTED = (
      'self, context, instance, image, request_spec, ...'),
     ('nova.compute.manager.ComputeManager.check_can_live_migrate_destination',
      'self, ctxt, instance, ...'),
+    ('nova.compute.manager.ComputeManager._terminate_volume_connections',
+     'self, context, instance, bdms'),
+    ('nova.compute.manager.ComputeManager._update_volume_attachments',
+     'self, context, instance, bdms'),
     ('nova.compute.manager.ComputeManager._get_nodename',
      'self, instance, ...'),
     ('nova.compute.manager.ComputeManager.'
@@ -94,6 +98,15 @@ TESTED = (
     (_DRIVER + 'post_live_migration_at_destination',
      'self, context, instance, network_info, ...'),
     (_DRIVER + 'destroy', 'self, context, instance, ...'),
+    (_DRIVER + 'migrate_disk_and_power_off',
+     'self, context, instance, dest, flavor, ...'),
+    (_DRIVER + 'finish_migration',
+     'self, context, migration, instance, disk_info, network_info, '
+     'image_meta, resize_instance, allocations, block_device_info, '
+     'power_on, ...'),
+    (_DRIVER + 'finish_revert_migration',
+     'self, context, instance, network_info, migration, '
+     'block_device_info, power_on, ...'),
     (_DRIVER + 'emit_event', 'self, event'),
     (_DRIVER + 'update_provider_tree',
      'self, provider_tree, nodename, allocations'),

@@ -34,7 +34,7 @@ _CONNECTION = ('defineXML', 'createXML')
 #: nobody listens, though in tests they are called too.
 _CALLS = ('check_can_live_migrate_destination',
           'check_can_live_migrate_source', 'pre_live_migration',
-          'post_live_migration_at_destination')
+          'post_live_migration_at_destination', 'rt_change_reservation')
 _SECONDS = 60
 
 

@@ -6,6 +6,12 @@ Nova needs an operator after most killed moves: what he does is part of the
 tests.
 """
 
+import contextlib
+
+from nova_rt.rules import exception
+from rt_operate.manage import hints
+from rt_operate.manage import reserve
+from tests.functional import base
 from tests.functional import kill_matrix
 
 Operation = kill_matrix.Operation
@@ -30,6 +36,32 @@ class MoveKillTests(kill_matrix.KillTests):
             'revert', lambda: self.moved('resize',
                                          {'flavorRef': self.large}),
             self.action('revertResize')))
+
+    def in_place(self, server: Server) -> None:
+        self.action('resize', {'flavorRef': self.twin(600, 300)})(server)
+
+    def test_in_place(self) -> None:
+        self.matrix(Operation(
+            'in place', lambda: self.boot_here(self.small), self.in_place))
+
+    def stayed(self) -> Server:
+        server = self.boot_here(self.small)
+        self.in_place(server)
+        self.killer.wait()
+        return dict(self._wait_for_state_change(server, 'VERIFY_RESIZE'))
+
+    def test_revert_in_place(self) -> None:
+        self.matrix(Operation('revert in place', self.stayed,
+                              self.action('revertResize')))
+
+    def reserve(self, server: Server) -> None:
+        with contextlib.suppress(exception.CannotChangeReservation):
+            reserve.change(hints.server(server['id']),
+                           {base.HINT_RUNTIME: 60_000})
+
+    def test_reserve(self) -> None:
+        self.matrix(Operation(
+            'reserve', lambda: self.boot_here(self.small), self.reserve))
 
     def lost_host(self) -> Server:
         if not self.replicated('host2'):

@@ -45,7 +45,13 @@ class TestCase(invariants.TestCase):
         return server
 
     def flavor(self, share: int, vcpus: int | None = None) -> str:
-        return self.rt_flavor(share * 100, 100_000, vcpus or self.VCPUS)
+        """Any two of them differ in more than the reservation."""
+        return self.twin(share, share, vcpus)
+
+    def twin(self, share: int, other: int, vcpus: int | None = None) -> str:
+        """Differs from the flavor of *other* in the reservation only."""
+        return self.rt_flavor(share * 100, 100_000, vcpus or self.VCPUS,
+                              test__size=str(other))
 
     def boot_on(self, host: str, flavor: str, status: str = 'ACTIVE'
                 ) -> Server:

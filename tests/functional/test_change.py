@@ -131,6 +131,60 @@ class ChangeTests:
             {'id': '0' * 36}, 50_000, code=2))
 
 
+class ResizeTests:
+    """Resizes to a flavor that differs only in the reservation."""
+
+    HOSTS = ('host1', 'host2')
+
+    def setUp(self) -> None:
+        super().setUp()
+        # By the name of its host Nova tells whether it stayed.
+        self.flags(host='host1')
+
+    def to(self, server: operations.Server, share: int) -> None:
+        self.act(server, 'resize', {'flavorRef': self.twin(share, 300)},
+                 'VERIFY_RESIZE')
+
+    def pid(self, server: operations.Server) -> int:
+        return int(self.domain(server).rt_pid)
+
+    @proof.proves(
+        'Resize to a flavor that differs only in the reservation, confirmed '
+        'or reverted, with or without allow_resize_to_same_host',
+        'The guest runs on, on its host. It has the new reservation, and '
+        'after a revert the old one.')
+    def test_in_place(self) -> None:
+        server = self.reserved(share=300)
+        before, pid = self.claimed(server), self.pid(server)
+        self.to(server, 450)
+        self.assert_runs(server, 'host1', 450)
+        self.act(server, 'revertResize', None, 'ACTIVE')
+        self.assertEqual(before, self.claimed(server))
+        self.assert_runs(server, 'host1', 300)
+        self.to(server, 200)
+        self.assert_runs(server, 'host1', 200)
+        self.act(server, 'confirmResize', None, 'ACTIVE')
+        self.assert_runs(server, 'host1', 200)
+        self.assertEqual(pid, self.pid(server))
+
+    @proof.proves(
+        'Resize to a flavor that differs only in the reservation, which does '
+        'not fit on the host',
+        'The server is resized to another host, with a restart.')
+    def test_elsewhere(self) -> None:
+        server = self.reserved(share=300)
+        for _ in range(self.FULL):
+            self.reserved(share=500)
+        self.to(server, 600)
+        self.assert_runs(server, 'host2', 600)
+        self.act(server, 'confirmResize', None, 'ACTIVE')
+        self.assert_runs(server, 'host2', 600)
+
+    def test_a_tenant_writes_the_hint(self) -> None:
+        server = self.boot(self.flavor(300), {'_nova_rt_here': 'host2'})
+        self.assertEqual(300, self.share(server))
+
+
 class ContainerTest(ChangeTests, operations.TestCase):
     """On a kernel that grants a runtime on every CPU."""
 
@@ -166,3 +220,18 @@ class DeadlineTest(ChangeTests, test_deadline.Stock, operations.TestCase):
         self.assertNotEqual((here,), self.claimed(server).cpus)
         self.assertEqual(pid, self.pid(server))
         self.assert_runs(server, 'host1', 800)
+
+
+class MachineResizeTest(ResizeTests, operations.TestCase):
+    """With a runtime for each CPU."""
+
+    VIRT_TYPE = 'qemu'
+    KERNEL = 'F2m'
+    FULL = 4
+
+
+class DeadlineResizeTest(ResizeTests, test_deadline.Stock,
+                         operations.TestCase):
+    """Virtual machines on a stock kernel."""
+
+    FULL = 4

@@ -18,6 +18,7 @@ import oslo_messaging  # type: ignore[import-untyped]
 from oslo_utils import excutils
 
 from nova_rt.services.compute import change
+from nova_rt.services.compute import inplace
 from nova_rt.services.compute import neighbours
 from nova_rt.services.compute import request
 
@@ -62,6 +63,16 @@ class RTComputeManager(manager.ComputeManager):
         with compute_utils.EventReporter(
                 ctxt, f'compute_{change.ACTION}', self.host, uuid):
             change_here()
+
+    def _terminate_volume_connections(self, context: Any, instance: Any,
+                                      bdms: Any) -> None:
+        if not inplace.stays(instance):
+            super()._terminate_volume_connections(context, instance, bdms)
+
+    def _update_volume_attachments(self, context: Any, instance: Any,
+                                   bdms: Any) -> None:
+        if not inplace.stays(instance):
+            super()._update_volume_attachments(context, instance, bdms)
 
     def check_can_live_migrate_destination(
             self, ctxt: Any, instance: Any, *args: Any, **kwargs: Any) -> Any:

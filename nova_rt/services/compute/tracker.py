@@ -29,6 +29,7 @@ from nova_rt.services.compute import allocations
 from nova_rt.services.compute import claims
 from nova_rt.services.compute import counting
 from nova_rt.services.compute import entitled
+from nova_rt.services.compute import inplace
 from nova_rt.services.compute import neighbours
 from nova_rt.services.compute import numa
 from nova_rt.services.compute import overcommit
@@ -243,6 +244,11 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             raise refusals.refused(
                 report.UNREADABLE, str(error),
                 'a host takes no more CPU reservations') from None
+        kept = inplace.fit(self, instance, flavor, wanted)
+        inplace.note(instance, move, kept is not None)
+        if kept is not None:
+            return claims.RTClaim(instance.uuid, move, wanted, kept, hints,
+                                  split.unreserved), ()
         chosen = numa.fit(asked, state, split, wanted, capacity.policy)
         if chosen is None:
             told = capacity.refusal(state, split.reserved, wanted)

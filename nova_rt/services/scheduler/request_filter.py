@@ -16,6 +16,7 @@ from oslo_log import log as logging
 from nova_rt.rules import exception
 from nova_rt.rules import hostmap
 from nova_rt.services.scheduler import candidates
+from nova_rt.services.scheduler import inplace
 from nova_rt.services.scheduler import request
 
 LOG = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
         not allowed; Nova turns the error into NoValidHost with its reason
     """
     candidates.forget()
+    inplace.forget(spec)
     if not request.asks(spec):
         return False
     try:
@@ -42,6 +44,8 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
         # The message is complete; Nova would log the chain of causes, too.
         raise nova_exception.RequestFilterFailed(
             reason=str(error)) from None
+    if wanted is not None:
+        inplace.admit(spec)
     request.settle(spec, wanted)
     if wanted is None:
         return False

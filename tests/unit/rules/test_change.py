@@ -50,6 +50,15 @@ class FitTest(base.TestCase):
         self.assertIsNone(change.fit(
             state, (0, 1), share(300), share(451), policies.worst_fit))
 
+    def test_both_count_under_fixed_priorities(self) -> None:
+        """Until a resize is confirmed."""
+        rule = base.FIXED
+        state = host(2, ((0,), share(400)), rule=rule)
+        for both, found in ((False, (0,)), (True, (1,))):
+            self.assertEqual(found, change.fit(
+                state, (0,), share(400), share(700), policies.worst_fit,
+                both=both))
+
     def test_never_beyond_the_cap(self) -> None:
         """While some vCPUs have the old and some the new reservation."""
         chance = random.Random(34)  # noqa: S311

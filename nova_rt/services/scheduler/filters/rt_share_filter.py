@@ -21,6 +21,7 @@ from nova_rt.services.compute import vcpus
 from nova_rt.services import conf as rt_conf
 from nova_rt.services.scheduler import candidates
 from nova_rt.services.scheduler import host_state as rt_host_state
+from nova_rt.services.scheduler import inplace
 from nova_rt.services.scheduler import numa as numa_request
 from nova_rt.services.scheduler import refusal
 from nova_rt.services.scheduler import request
@@ -64,7 +65,9 @@ class RTShareFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
             return []
         if wanted is None or split is None:
             return filter_obj_list
-        return self._fitting(list(filter_obj_list), spec_obj, wanted, split)
+        hosts = list(filter_obj_list)
+        return inplace.here(hosts, spec_obj, wanted) or self._fitting(
+            inplace.others(hosts, spec_obj), spec_obj, wanted, split)
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
         """Checks one host; Nova calls filter_all instead."""

@@ -14,6 +14,7 @@ from nova import exception as nova_exception
 from nova.virt import event as virtevent
 from nova.virt.libvirt import driver
 from oslo_log import log as logging
+from oslo_serialization import jsonutils
 
 from nova_rt.machine.host import cgroup
 from nova_rt.machine.host import files as host_files
@@ -36,6 +37,7 @@ from nova_rt.services.compute import capacity
 from nova_rt.services.compute import claims
 from nova_rt.services.compute import emulators
 from nova_rt.services.compute import entitled
+from nova_rt.services.compute import inplace
 from nova_rt.services.compute import manager as rt_manager
 from nova_rt.services.compute import tracker
 from nova_rt.services import conf as rt_conf
@@ -305,9 +307,56 @@ class RTLibvirtDriver(driver.LibvirtDriver):
         super().rollback_live_migration_at_destination(
             context, instance, *args, **kwargs)
 
-    def destroy(self, *args: Any, **kwargs: Any) -> None:
-        super().destroy(*args, **kwargs)
+    def destroy(self, context: Any, instance: Any, *args: Any,
+                **kwargs: Any) -> None:
+        if inplace.is_reverting(instance):
+            # Nova drops the new claim next, so that the guest must have its
+            # old reservation by then.
+            return self._rt_give(instance, inplace.old_claim(instance))
+        super().destroy(context, instance, *args, **kwargs)
         self.rt_settle()
+
+    # The following methods are for a resize in which the guest stays.
+
+    def migrate_disk_and_power_off(self, context: Any, instance: Any,
+                                   *args: Any, **kwargs: Any) -> Any:
+        if not inplace.stays(instance):
+            return super().migrate_disk_and_power_off(
+                context, instance, *args, **kwargs)
+        self._rt_give(instance, claims.destination_claim(instance))
+        return jsonutils.dumps([])
+
+    def finish_migration(self, context: Any, migration: Any, instance: Any,
+                         *args: Any, **kwargs: Any) -> None:
+        if not self._rt_runs_on(instance):
+            super().finish_migration(context, migration, instance, *args,
+                                     **kwargs)
+
+    def finish_revert_migration(self, context: Any, instance: Any,
+                                *args: Any, **kwargs: Any) -> None:
+        if self._rt_runs_on(instance):
+            # A nova-compute that was killed may have given it the new one.
+            self._rt_give(instance, claims.instance_claim(instance))
+        else:
+            super().finish_revert_migration(context, instance, *args,
+                                            **kwargs)
+
+    def _rt_runs_on(self, instance: Any) -> bool:
+        """Checks whether a guest stays in a resize and (still) runs."""
+        return inplace.stays(instance) and instance.uuid in self.rt_running()
+
+    def _rt_give(self, instance: Any, claim: claims.RTClaim | None) -> None:
+        """Gives a guest that stays the reservation of a claim.
+
+        :raises InstanceFaultRollback: when the guest keeps its reservation
+        """
+        try:
+            if claim is not None:
+                self.rt_apply(claim)
+        except exception.RTError as error:
+            raise nova_exception.InstanceFaultRollback(
+                nova_exception.ResizeError(
+                    reason=exception.clause(error))) from error
 
     def emit_event(self, event: virtevent.InstanceEvent) -> None:
         try:

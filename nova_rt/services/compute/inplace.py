@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Decides which resizes keep the guest running on its host.
+
+Nova resizes on the same host as between two hosts: it powers the guest off,
+copies disks, and starts another guest.  If only the reservation differs, all
+of this can be left out.  The claim decides so, and notes the decision with the
+server: whatever happens later, an operation without the note is Nova's own.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from nova.compute import task_states
+
+from nova_rt.rules import change
+from nova_rt.rules import exception
+from nova_rt.rules import hostmap
+from nova_rt.rules import reservation
+from nova_rt.services.compute import claims
+
+#: Key of Instance.system_metadata with the id of the migration of the resize.
+_KEY = 'nova_rt_in_place'
+_FLAVOR_KEYS = frozenset(f'hw:{key}' for key in reservation.KEYS)
+_FIELDS = ('vcpus', 'memory_mb', 'root_gb', 'ephemeral_gb', 'swap',
+           'rxtx_factor')
+
+
+def only_reservation_differs(old: Any, new: Any) -> bool:
+    """Checks whether two flavors differ in runtime and period only."""
+    return (old.id != new.id
+            and all(old[name] == new[name] for name in _FIELDS)
+            and _others(old.extra_specs) == _others(new.extra_specs))
+
+
+def _others(extra_specs: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in extra_specs.items()
+            if key not in _FLAVOR_KEYS}
+
+
+def fit(rt: Any, instance: Any, flavor: Any,
+        wanted: reservation.Reservation) -> tuple[int, ...] | None:
+    """Returns pCPUs with which the guest of a server can run on.
+
+    :param rt: the tracker of the host to which Nova resizes the server
+    :param flavor: the new flavor
+    :returns: None if the guest must be restarted, or if nothing fits
+    """
+    if not _may_stay(rt, instance, flavor):
+        return None
+    try:
+        held = rt.rt_known(instance.uuid) or []
+        if len(held) != 1 or held[0] != claims.instance_claim(instance):
+            return None
+        return change.fit(
+            rt.rt_state(), held[0].cpus, held[0].reservation, wanted,
+            rt.driver.rt_capacity.policy, rt.driver.rt_stays(instance),
+            both=True)
+    except exception.InvalidClaim:
+        return None
+
+
+def _may_stay(rt: Any, instance: Any, flavor: Any) -> bool:
+    """Checks whether Nova's claim changes nothing but the reservation."""
+    devices = instance.pci_requests and instance.pci_requests.requests
+    return (instance.host == rt.host and flavor is not None
+            and only_reservation_differs(instance.flavor, flavor)
+            and instance.numa_topology is None and not devices
+            and all(each.resource_class == hostmap.RESOURCE_CLASS
+                    for each in instance.resources or ()))
+
+
+def note(instance: Any, move: int, stays: bool) -> None:
+    """Notes whether the guest stays; Nova's claim saves the instance."""
+    instance.system_metadata.pop(_KEY, None)
+    if stays:
+        instance.system_metadata[_KEY] = str(move)
+
+
+def stays(instance: Any) -> bool:
+    """Checks whether the guest stays in the resize that is under way."""
+    noted = instance.system_metadata.get(_KEY)
+    context = instance.migration_context if noted else None
+    return context is not None and noted == str(context.migration_id)
+
+
+def is_reverting(instance: Any) -> bool:
+    """Checks whether Nova reverts a resize in which the guest stays."""
+    return (instance.task_state == task_states.RESIZE_REVERTING
+            and stays(instance))
+
+
+def old_claim(instance: Any) -> claims.RTClaim | None:
+    """Returns the claim that a server had before its resize.
+
+    :raises InvalidClaim: when the claim cannot be read
+    """
+    held = claims.parse_resources(instance.migration_context.old_resources)
+    return held[0] if held else None
