@@ -96,7 +96,8 @@ def _controlled(values: numeric.Floats, errors: numeric.Floats,
 def _student(confidence: float, freedom: int) -> float:
     """Returns the two-sided quantile of Student's t distribution.
 
-    It is approximated from the quantile of the normal distribution.
+    The function approximates the quantile from that of the normal
+    distribution.
     """
     normal = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
     return (normal + (normal ** 3 + normal) / (4 * freedom)

@@ -102,8 +102,8 @@ def measure(load: Callable[[], float], rounds: int,
     """Returns CPU times without and with the programs, in s.
 
     The measurements without and with the programs take turns in being the
-    first of a round.  Both contain the after-effects of attaching and
-    detaching the programs.
+    first of a round.  The results with and without the programs both contain
+    the after-effects of attaching and detaching.
     """
     without: list[float] = []
     under: list[float] = []

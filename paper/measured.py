@@ -147,7 +147,7 @@ class Measured:
 
     def controlled(self, statistic: str,
                    weights: samples.Floats | None = None) -> samples.Floats:
-        """Returns the measured value in us without the chance of requests.
+        """Returns the measured value in us, less the effect of chance.
 
         The simulator serves exactly the requests that were sent, and the exact
         model assumes average requests.  So the difference of the two is due

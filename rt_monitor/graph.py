@@ -171,7 +171,7 @@ def _own_s(look: monitor_snapshot.Snapshot, uuid: str) -> float | None:
 def critical_path(graph: Graph, percentile: float) -> list[str]:
     """Returns the path whose fastest edge is slowest.
 
-    This is the widest path of the paper.  The path leads from an entry (a
+    The path is the widest path of the paper.  The path leads from an entry (a
     vertex to which no other sends requests) to an end (a vertex that sends no
     requests to others).  If several paths are equally wide, the function
     returns the longest path.  Where some exchanges are unclear, the path is

@@ -2,8 +2,8 @@
 
 """The source of HTTP/1 requests: loads its programs and reads their counts.
 
-The programs read data of tenants.  They are therefore loaded only if the
-operator enables them, and read only the packets of servers with a
+The programs read data of tenants.  Therefore the programs are loaded only if
+the operator enables them, and read only the packets of servers with a
 reservation.
 """
 

@@ -127,8 +127,8 @@ class Window:
     def estimate(self) -> Estimate:
         """Returns the estimate of all steps.
 
-        Its interval follows from the law of supply and from the spread of
-        the steps.
+        The interval of the estimate follows from the law of supply and from
+        the spread of the steps.
 
         :raises IndexError: when there is no step
         """

@@ -2,9 +2,9 @@
 
 """Counts the bandwidth of pCPUs, and decides whether a request fits.
 
-This is the only accounting and the only fit function: the scheduler filter,
-the claim on the compute node and the command line all call :func:`fit` or its
-first half, :func:`fits`.  Amounts are integers in ppm of one pCPU
+The project has no other accounting and no other fit function: the scheduler
+filter, the claim on the compute node and the command line all call :func:`fit`
+or its first half, :func:`fits`.  Amounts are integers in ppm of one pCPU
 (``reservation.PPM``), so that sums are exact.  Under EDF the sum decides.  If
 the kernel runs servers by fixed priorities, the kernel must also be able to
 give each server on a pCPU its runtime in each period.

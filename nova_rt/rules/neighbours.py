@@ -2,8 +2,8 @@
 
 """Counts the types of network function that run on a host.
 
-This is pure code: the counts, and the text form in which nova-compute
-publishes them in ``ComputeNode.stats``.
+The module is pure code. It has the counts, and the text form in which
+nova-compute publishes the counts in ``ComputeNode.stats``.
 """
 
 import collections

@@ -113,8 +113,8 @@ def has_way(candidates: Sequence[Sequence[int]],
             taken: Collection[int] = ()) -> bool:
     """Checks whether each cell of a server can get a cell of its own.
 
-    These are augmenting paths in a bipartite graph: Kuhn, The Hungarian
-    Method for the Assignment Problem (1955).
+    The function searches augmenting paths in a bipartite graph: Kuhn, The
+    Hungarian Method for the Assignment Problem (1955).
 
     :param candidates: the cells that each cell of the server may get
     :param taken: the cells that are no longer free

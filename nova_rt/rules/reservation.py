@@ -2,10 +2,10 @@
 
 """Parses the reservation that a server asks for.
 
-This is the only parser of runtimes and periods.  The parser reads flavor extra
-specs, and scheduler hints in the form of an API request or of a stored
-RequestSpec.  Hints replace values of the flavor.  Then the parser checks the
-result.  The parser uses no data of Nova, hosts or kernels.
+The project has no other parser of runtimes and periods.  The parser reads
+flavor extra specs, and scheduler hints in the form of an API request or of a
+stored RequestSpec.  Hints replace values of the flavor.  Then the parser
+checks the result.  The parser uses no data of Nova, hosts or kernels.
 """
 
 from collections.abc import Mapping

@@ -21,7 +21,7 @@ VALUES = (cpus.Smt.IGNORE, cpus.Smt.CORE)
 
 
 def needs_core(extra_specs: Mapping[str, Any]) -> bool:
-    """Checks whether a flavor needs hosts where siblings have one sum.
+    """Checks whether a flavor needs hosts that count siblings as one.
 
     :raises InvalidReservation: when the value is unknown
     """

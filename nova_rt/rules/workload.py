@@ -4,8 +4,9 @@
 
 The type of network function (``vnf_type``) tells which neighbours disturb a
 server, and the class (``app_class``) tells how much a container loses on a
-large host.  Neither the type nor the class reserves anything.  This is the
-only parser of both, for flavors, scheduler hints and VNF descriptors.
+large host.  Neither the type nor the class reserves anything.  The project has
+no other parser of types and classes, for flavors, scheduler hints and VNF
+descriptors.
 """
 
 from collections.abc import Mapping
@@ -104,8 +105,8 @@ def _find(key: str, parse: Any, extra_specs: Mapping[str, Any],
           hints: Mapping[str, Any]) -> Any:
     """Returns the value of the hint, else that of the flavor, else None.
 
-    Both are parsed, so that a bad value of a flavor is refused even if a
-    hint replaces it.
+    The function parses the values of both, so that a bad value of a flavor is
+    refused even if a hint replaces this value.
     """
     result = None
     for source, name, values in (

@@ -3,9 +3,9 @@
 """The equations of the paper (section 4.2) as published, and their inverse.
 
 The equations treat a reservation of Q us every P us as a CPU that is always
-slower by Q/P.  This is correct where a request takes far longer than P.  For
-shorter requests the equations predict times that are too long; ``exact`` also
-holds for shorter requests.
+slower by Q/P.  The equations are correct if a request takes far longer than P.
+For shorter requests the equations predict times that are too long; ``exact``
+also holds for shorter requests.
 
 Rates are in Hz, times in us.
 """

@@ -46,7 +46,7 @@ def _here() -> tuple[rt_kernel.Kernel, str]:
         reason = (view.detection.trouble
                   or 'the kernel has no interface for reservations')
         return rt_kernel.CBS, (
-            'It is not known how this host would enforce reservations '
+            'It is unknown how this host would enforce reservations '
             f'({reason}), so the answer is for {rt_kernel.CBS}.')
     if name == rt_kernel.Rule.RT_GROUP_SCHED:
         return _with_tick(rt_kernel.Rule.RT_GROUP_SCHED), ''

@@ -45,8 +45,8 @@ class View:
     def by_timer(self) -> bool:
         """Tells whether deadline servers enforce the reservations.
 
-        Such reservations share the bandwidth of a pCPU with other deadline
-        servers.
+        Reservations that deadline servers enforce share the bandwidth of a
+        pCPU with other deadline servers.
         """
         return self.detection.deadline or (
             self.interface is not None and self.interface.deadline_servers)

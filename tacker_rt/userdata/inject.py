@@ -230,7 +230,8 @@ def check(vdus: Vdus, served: set[str], made: set[str]) -> None:
             raise _error(
                 vdu, 'the base HOT does not take the flavor of the VDU from '
                 f'[nfv, VDU, {vdu.name}, {syntax.FLAVOR_PARAMETER}]',
-                'take the flavor from there, or use the carrier hints')
+                'take the flavor from this parameter, or use the carrier '
+                'hints')
 
 
 def _error(vdu: descriptor.Vdu, rule: str, advice: str

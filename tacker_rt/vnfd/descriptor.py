@@ -2,8 +2,8 @@
 
 """Reads the reservation of each VDU of a VNF descriptor.
 
-This is pure code: it takes parsed YAML and returns :class:`Vdu`.  For one
-service template::
+The module is pure code: its functions take parsed YAML and return
+:class:`Vdu`.  For one service template::
 
     vdus = vnfd.read_vdus(yaml.safe_load(text), where='vnfd.yaml')
     vdus['VDU_A'].hints  # {'cpu.rt_runtime_us': 60000, ...}
@@ -77,7 +77,8 @@ class Vdu:
 
     @property
     def in_flavor(self) -> bool:
-        """Tells whether the reservation travels in a flavor that is made."""
+        """Tells whether Tacker makes a flavor to pass the reservation to
+        Nova."""
         return bool(self.hints) and self.carrier is not Carrier.HINTS
 
     @property

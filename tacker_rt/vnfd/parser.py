@@ -21,8 +21,8 @@ _LOGGERS = ('tosca', 'tosca.model', 'heat-translator')
 def stage(template: Mapping[Any, Any], name: str, directory: Path) -> Path:
     """Writes a template to its path below *directory*.
 
-    Its imports become absolute, because tosca-parser looks for relative ones
-    in the working directory first.
+    The imports of the template become absolute paths, because tosca-parser
+    looks for relative paths in the working directory first.
     """
     content = dict(template)
     content['imports'] = typefiles.absolute_imports(template, name, directory)

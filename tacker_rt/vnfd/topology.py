@@ -184,7 +184,7 @@ def flavours(files: Mapping[str, Any]) -> dict[str, str]:
 
 
 def select_flavour(files: Mapping[str, Any], flavour: str) -> dict[str, Any]:
-    """Returns the files that do not describe another deployment flavour."""
+    """Returns the files that belong to a deployment flavour, or to all."""
     flavour_by_file = flavours(files)
     return {file: template for file, template in files.items()
             if flavour_by_file.get(file, flavour) == flavour}

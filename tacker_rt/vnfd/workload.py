@@ -2,8 +2,8 @@
 
 """Reads the policy Workload, which tells the weighers what VDUs run.
 
-A workload is not a reservation.  It always travels as scheduler hints,
-whatever the carrier of the reservation is.
+A workload is not a reservation.  A workload is always passed as scheduler
+hints, whatever the carrier of the reservation is.
 """
 
 from collections.abc import Callable, Mapping

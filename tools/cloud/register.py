@@ -2,8 +2,8 @@
 
 """Fills an empty Keystone: roles, users, the service catalogue.
 
-This code runs inside the Keystone process, below its HTTP API.  It creates
-only what is missing.
+This code runs inside the Keystone process, below its HTTP API.  The module
+creates only missing objects.
 """
 
 from unittest import mock

@@ -2,8 +2,8 @@
 
 """Runs the openstack client with command lines as a person types them.
 
-Importing the client takes longer than its requests.  It is imported once
-here, and each command runs in a fork of its own.
+Importing the client takes longer than its requests.  So this module imports
+the client once, and runs each command in a separate fork.
 """
 
 import dataclasses

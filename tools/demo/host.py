@@ -2,8 +2,8 @@
 
 """Reads the state of the host: claims in Nova's database, and budgets.
 
-The module writes nothing. It uses no code of nova_rt except the classes of
-claims.
+The module writes nothing. The module uses no code of nova_rt except the
+classes of claims.
 """
 
 from collections.abc import Iterable

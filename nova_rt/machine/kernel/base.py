@@ -156,7 +156,7 @@ class KernelInterface(abc.ABC):
     def keeps_room(self, group: str) -> bool:
         """Checks whether *group* must hold more than its children hold.
 
-        This concerns only groups whose children hold a budget.
+        The answer concerns only groups whose children hold a budget.
         """
         return False
 

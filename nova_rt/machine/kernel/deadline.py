@@ -149,7 +149,7 @@ class Admission:
 
     def _held_by(self, server: str, since: tuple[int, int], sign: str,
                  ids: tuple[int, ...]) -> int:
-        """Returns the units of a server on all CPUs together."""
+        """Returns the bandwidth of a server on all CPUs, in kernel units."""
         read = functools.partial(self._read_server, server)
         try:
             return sum(units(read(cpu, 'runtime'), read(cpu, 'period'))

@@ -2,8 +2,8 @@
 
 """F2m: HCBS patches with ``cpu.rt_multi_runtime_us``, a runtime for each CPU.
 
-This is the interface of the paper (section 5.2).  Only the claimed CPUs of a
-server are charged.  A group has one period for all CPUs.
+The paper uses this interface (section 5.2).  Only the claimed CPUs of a server
+are charged.  A group has one period for all CPUs.
 """
 
 import errno
@@ -23,9 +23,8 @@ _TOKEN_US = 2
 class MultiRuntime:
     """The file with a runtime for each CPU.
 
-    It is read as ``RUNTIME RUNTIME ...`` and written as
-    ``CPU RUNTIME CPU RUNTIME ...``.  CPUs that are not named keep their
-    runtimes.
+    The file is read as ``RUNTIME RUNTIME ...``  and written as ``CPU RUNTIME
+    CPU RUNTIME ...``.  CPUs that are not named keep their runtimes.
     """
 
     def __init__(self, fs: cgroup.CgroupFS, group: str,

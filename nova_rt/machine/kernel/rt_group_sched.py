@@ -3,9 +3,10 @@
 """F1: mainline CONFIG_RT_GROUP_SCHED on cgroup v1.
 
 The kernel caps the SCHED_FIFO and SCHED_RR tasks of a group at *runtime* in
-every *period* on each CPU, and charges them at ticks.  Its admission does not
-consider CPUs: the ratios of siblings must fit their parent, so the interface
-is replicated.  Groups on one CPU run by the priorities of their tasks.
+every *period* on each CPU, and charges them at ticks.  The admission of the
+kernel does not consider CPUs: the ratios of siblings must fit their parent, so
+the interface is replicated.  Groups on one CPU run by the priorities of their
+tasks.
 
 Parents are throttled like any group.  If a parent held only the sum of its
 children, one child that uses its runtime late in a period and again early in

@@ -10,8 +10,8 @@ before it gets its own budget.  A group with a runtime of 0 takes no real-time
 tasks.  The interface is replicated.
 
 The root group may have no file (a maintainer of the kernel does not want this
-file).  Then the kernel hands out the bandwidth that the sysctls allow and its
-own deadline servers leave.
+file).  If the root group has no file, the kernel hands out the bandwidth that
+the sysctls allow and its own deadline servers leave.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -253,9 +253,9 @@ class Tasks:
                       ) -> None:
         """Takes the real-time policy from all tasks of a group.
 
-        This includes tasks that are about to end, which cgroup v2 may no
-        longer list: as real-time tasks they would need the budget that is
-        taken next.
+        The method also finds tasks that are about to end, which cgroup v2 may
+        no longer list: real-time tasks would need the budget that is taken
+        next.
         """
         for _ in range(_PASSES):
             threads = {*self._threads(group, controller, 0),

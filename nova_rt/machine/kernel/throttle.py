@@ -47,7 +47,7 @@ def least_runtime_us(tick_us: int, by_timer: bool | None) -> int:
 def standing_us(runtime_us: int, period_us: int, tick_us: int) -> int:
     """Returns how long from now on a timer of a server can be pending.
 
-    That is ``ceil((overrun + runtime) / runtime)`` periods.
+    The time is ``ceil((overrun + runtime) / runtime)`` periods.
 
     :returns: us; 0 without a runtime
     """

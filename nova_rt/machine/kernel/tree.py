@@ -66,7 +66,7 @@ class _Level:
 
     @property
     def wide(self) -> base.Lanes:
-        """The runtimes of *peak* with room for removed groups, too."""
+        """The runtimes of *peak*, plus room for removed groups."""
         return _add(self.peak, self.slack)
 
 

@@ -73,8 +73,8 @@ def _checked(path: str) -> str:
 def _installed_forms() -> dict[str, str]:
     """Returns the files that interfaces of other packages write.
 
-    See ``KernelInterface.writes``.  Root has installed these packages.  They
-    may write only files of the controller cpu.
+    See ``KernelInterface.writes``.  Root has installed these packages.  These
+    packages may write only files of the controller cpu.
     """
     points = importlib.metadata.entry_points(group='nova_rt.kernel')
     return {name: form for point in points

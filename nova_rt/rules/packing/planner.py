@@ -37,8 +37,8 @@ def plan(state: rt_cpus.CpuBandwidth, claims: Mapping[str, Placed],
     """Returns the fewest moves after which the request fits.
 
     The search deepens iteratively over single moves, the smallest bandwidth
-    first, so that the first plan has the fewest moves and disturbs least.  It
-    costs O((claims * pCPUs) ** max_moves): keep *max_moves* small.
+    first, so that the first plan has the fewest moves and disturbs least.  The
+    search costs O((claims * pCPUs) ** max_moves): keep *max_moves* small.
 
     :param state: the fold of *claims*
     :param claims: by a name of the caller's choice

@@ -50,7 +50,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
     """Nova's tracker that also claims pCPUs for reservations.
 
     RTLibvirtDriver gives this class to the existing tracker of its compute
-    manager.  That is why the class has no __init__.
+    manager.  Therefore the class has no __init__.
     """
 
     assigned_resources: Any

@@ -67,8 +67,8 @@ def require_rt_bandwidth(context: Any, spec: Any) -> bool:
 def install() -> None:
     """Makes require_rt_bandwidth the first of Nova's request filters.
 
-    It must come before Nova's isolate_aggregates, which reads the traits
-    that require_rt_bandwidth adds.  install() may be called repeatedly.
+    The filter must come before Nova's isolate_aggregates, which reads the
+    traits that require_rt_bandwidth adds.  install() may be called repeatedly.
     """
     if require_rt_bandwidth not in request_filter.ALL_REQUEST_FILTERS:
         request_filter.ALL_REQUEST_FILTERS.insert(0, require_rt_bandwidth)

@@ -23,7 +23,7 @@ Body = dict[str, Any]
 class VnfmClient(rest_client.RestClient):
     """A client that waits for long operations.
 
-    The client raises the exceptions of ``tempest.lib``. It also raises
+    The client raises the exceptions of ``tempest.lib``. The client also raises
     TimeoutException if an operation ends in a wrong state.
     """
 

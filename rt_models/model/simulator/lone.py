@@ -2,8 +2,8 @@
 
 """Simulates a CBS server that has a CPU to itself, request by request.
 
-This is fast: nothing can delay the budget, so the end of each request follows
-from the end of the request before.
+The simulation is fast: nothing can delay the budget, so the end of each
+request follows from the end of the request before.
 """
 
 import math

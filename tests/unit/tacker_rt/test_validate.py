@@ -197,7 +197,7 @@ class PackageTest(base.BaseTestCase):
             ['BaseHOT/simple: VDU VDU1: no server can use the flavor that '
              'carries the reservation: no server takes its flavor from [nfv, '
              'VDU, VDU1, computeFlavourId]; let the server take its flavor '
-             'from there, or use the carrier hints.'],
+             'from this parameter, or use the carrier hints.'],
             self.problems(self.asking('flavor')))
         self.assertEqual([], self.problems())
         self.assertEqual([], self.problems(

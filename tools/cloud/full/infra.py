@@ -2,7 +2,8 @@
 
 """Runs MariaDB and RabbitMQ of Debian's packages on data of the cloud.
 
-Both listen on the loopback only, and do not use the machine's own data.
+Both programs listen on the loopback only, and do not use the machine's own
+data.
 """
 
 from collections.abc import Mapping

@@ -2,8 +2,8 @@
 
 """Enforces claims of virtual machines by SCHED_DEADLINE on vCPU threads.
 
-This is for kernels that have no budgets for groups.  If the kernel lets the
-cpuset of a SCHED_DEADLINE thread shrink, each vCPU runs on the pCPU of its
+The module is for kernels that have no budgets for groups.  If the kernel lets
+the cpuset of a SCHED_DEADLINE thread shrink, each vCPU runs on the pCPU of its
 claim, by EDF among the vCPUs on that pCPU.  Otherwise global EDF runs the
 threads on any CPU of the root domain.  The pCPUs of a claim then say only how
 much is reserved, which never exceeds what the kernel admits, but not where a

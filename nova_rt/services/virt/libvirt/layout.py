@@ -3,8 +3,8 @@
 """Finds the groups where libvirt puts the tasks of a guest.
 
 A container has all its tasks in one group.  A virtual machine has a group for
-each vCPU below the group of its domain.  Its other threads are in the group
-``emulator``, get no budget and stay ordinary.
+each vCPU below the group of its domain.  The other threads of a virtual
+machine are in the group ``emulator``, get no budget and stay ordinary.
 """
 
 import dataclasses

@@ -327,7 +327,7 @@ class CheckTest(base.BaseTestCase):
         self.refused(
             'BaseHOT: VDU VDU1: the base HOT does not take the flavor of the '
             'VDU from [nfv, VDU, VDU1, computeFlavourId]; take the flavor '
-            'from there, or use the carrier '
+            'from this parameter, or use the carrier '
             'hints.', vdu(carrier='both'), {'VDU1'}, {'VDU1_rt_x'})
 
     def test_an_input_without_a_value(self):
