@@ -47,7 +47,8 @@ def of_the_day() -> int:
 
 
 def sample(name: str) -> random.Random:
-    """What chooses from the points of *name*: the same for a whole day."""
+    """Returns what chooses from the points of *name*: the same for a whole
+    day."""
     return random.Random(f'{day()} {name}')  # noqa: S311
 
 

@@ -76,7 +76,7 @@ def _has_kvm() -> bool:
 
 
 def lacking(guest: str, budgets: bool = True) -> str:
-    """What this machine has not got, '' where nothing is missing."""
+    """Returns what this machine has not got, '' where nothing is missing."""
     if os.geteuid():
         return 'the embedded cloud needs root'
     if budgets and not groups.has_budgets():
@@ -194,7 +194,7 @@ class CloudTestCase(base.BaseTestCase):
                 f'{self._last_words(server)}') from None
 
     def _last_words(self, server: openstack.compute.v2.server.Server) -> str:
-        """What nova-compute logged of a server that did not start."""
+        """Returns what nova-compute logged of a server that did not start."""
         lines = self.settings.log_file('nova').read_text().splitlines()
         return '\n'.join([line for line in lines if server.id in line and (
             ' ERROR ' in line or ' WARNING ' in line)][:10])[:4000]
@@ -283,7 +283,8 @@ class CloudTestCase(base.BaseTestCase):
         self.assertEqual(nothing, left)
 
     def _left(self) -> tuple[int, int, tuple[int, int]]:
-        """What is claimed (ppm), in the kernel (us) and in Placement."""
+        """Returns what is claimed (ppm), in the kernel (us) and in
+        Placement."""
         provider = next(self.cloud.placement.resource_providers())
         usages = self.cloud.placement.get(
             f'/resource_providers/{provider.id}/usages').json()['usages']

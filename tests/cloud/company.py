@@ -103,7 +103,7 @@ class Watch:
                 watched.notes.append((time.monotonic_ns(), usage()[0]))
 
     def least(self, periods: int) -> list[float]:
-        """What each got in the worst so many periods, in runtimes."""
+        """Returns what each got in the worst so many periods, in runtimes."""
         return [each.least(periods) for each in self._watched]
 
 

@@ -19,7 +19,7 @@ BUDGET = {'runtime_us': 100_000, 'period_us': 200_000}
 
 
 def is_free(lock: pathlib.Path) -> bool:
-    """Whether nobody holds the lock of a file of processes."""
+    """Returns whether nobody holds the lock of a file of processes."""
     with lock.open('a') as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -201,7 +201,8 @@ class LifecycleTests(base.CloudTestCase):
         return (self.settings.run / 'nova.pid').read_text().split()[0]
 
     def answers(self) -> bool:
-        """Whether nova-compute is enabled: not while it has no libvirtd."""
+        """Returns whether nova-compute is enabled: not while it has no
+        libvirtd."""
         return [service.status for service in self.compute.services()
                 if service.binary == 'nova-compute'] == ['enabled']
 

@@ -122,7 +122,8 @@ class Tenant:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether it has a user namespace; else attacks reach the host."""
+        """Returns whether it has a user namespace; else attacks reach the
+        host."""
         return os.readlink(f'/proc/{self._init}/ns/user') != os.readlink(
             '/proc/self/ns/user')
 
@@ -135,7 +136,7 @@ class Tenant:
 
     @property
     def program(self) -> int:
-        """What its init runs."""
+        """Returns what its init runs."""
         return eventually('its program', lambda: next(
             _children(self._init), 0))
 
@@ -208,7 +209,7 @@ class Company:
         self._probed = tenants['probe'].devices / 'probed'
 
     def window(self, seconds: float) -> Window:
-        """What is seen in so much time."""
+        """Returns what is seen in so much time."""
         count, _ = self._read()
         shares = measure.shares(self._reserved, seconds)
         end, ring = self._read()

@@ -43,7 +43,7 @@ class TestCase(base.CloudTestCase):
     LEAST_SHARE = 0.02
 
     def state(self) -> cpus.CpuBandwidth:
-        """What nova-compute publishes."""
+        """Returns what nova-compute publishes."""
         stats, = base.host.published(self.settings)
         return hostmap.from_stats(stats).state
 
@@ -58,7 +58,7 @@ class TestCase(base.CloudTestCase):
 
     def shares(self, *servers: openstack.compute.v2.server.Server,
                seconds: float = SECONDS) -> list[float]:
-        """What each gets, in parts of what it reserved."""
+        """Returns what each gets, in parts of what it reserved."""
         found = [self.on_host(server) for server in servers]
         measured = base.measure.shares(found, seconds)
         return [measured[each.name] / each.claim.reservation.share

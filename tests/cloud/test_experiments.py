@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What an experiment says where the cloud has no room for it."""
+"""Tests what an experiment says where the cloud has no room for it."""
 
 from nova_rt.rules import reservation
 from paper import nova

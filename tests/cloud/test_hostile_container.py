@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What root of a container can take from its neighbours, on real parts.
+"""Tests what root of a container can take from its neighbours, on real parts.
 
 All are on one pCPU.  Each attack is compared with the same victims beside
 the same container while it idles, in windows that take turns.
@@ -45,7 +45,8 @@ class Turns:
         self.hostile: list[tenants.Window] = []
 
     def ratios(self) -> dict[str, float]:
-        """What victims have beside the hostile one over beside the idle."""
+        """Returns what victims have beside the hostile one over beside the
+        idle."""
         return {'p99': percentile(self.hostile) / percentile(self.idle)} | {
             name: share(self.hostile, name) / share(self.idle, name)
             for name in tenants.VICTIMS}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What becomes of a reservation in the life of a real container."""
+"""Tests what becomes of a reservation in the life of a real container."""
 
 import os
 import pathlib

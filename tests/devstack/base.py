@@ -125,7 +125,7 @@ class DevStackTestCase(base.BaseTestCase):
         return done.stderr
 
     def calls(self, begin: str = '') -> Sequence[str]:
-        """What the plugin called, in order."""
+        """Returns what the plugin called, in order."""
         record = self.root / 'record'
         lines = record.read_text().splitlines() if record.exists() else []
         return [line for line in lines if line.startswith(begin)]

@@ -228,7 +228,7 @@ class SeveralNodesTest(base.DevStackTestCase):
 
 
 class MonitorTest(base.DevStackTestCase):
-    """What builds its programs, and what ``nova-rt graph`` needs."""
+    """Tests what builds its programs, and what ``nova-rt graph`` needs."""
 
     def installed(self, *services):
         self.configure(*services)
@@ -487,7 +487,7 @@ class EndTest(base.DevStackTestCase):
 
 
 class CommandsTest(base.DevStackTestCase):
-    """What an operator runs is on PATH, as DevStack has that of Nova."""
+    """Tests what an operator runs is on PATH, as DevStack has that of Nova."""
 
     def setUp(self):
         super().setUp()

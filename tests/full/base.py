@@ -52,7 +52,7 @@ def begin_check(node: computes.Node) -> subprocess.Popen[str]:
 
 
 def differences() -> str:
-    """What the check finds on either node, '' for nothing."""
+    """Returns what the check finds on either node, '' for nothing."""
     begun = [begin_check(node) for node in settings.load().nodes]
     found = [(each.communicate()[0], each.returncode) for each in begun]
     return '\n'.join(text for text, status in found if status)
@@ -86,7 +86,7 @@ class FullTestCase(base.BaseTestCase):
         self.cloud = settings.load()
 
     def openstack(self, command: str) -> str:
-        """What the command prints; it must succeed."""
+        """Returns what the command prints; it must succeed."""
         answer = client.run(command)
         self.assertEqual(0, answer.status, f'{command}: {answer.text}')
         return answer.text
@@ -138,7 +138,7 @@ class FullTestCase(base.BaseTestCase):
             server) >= wanted.share - TOLERANCE)
 
     def _share(self, server: host.Server) -> float:
-        """What it gets, which is never more than its share.
+        """Returns what it gets, which is never more than its share.
 
         It may be less at first, while its tasks are being started.
         """

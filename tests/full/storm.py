@@ -76,7 +76,7 @@ class Nova:
         return str(made['server']['id'])
 
     def ready(self) -> bool:
-        """Whether all its services are up, and all hosts take servers.
+        """Returns whether all its services are up, and all hosts take servers.
 
         nova-compute takes none from when it loses libvirt to when it next
         needs it, which is in its next audit.

@@ -128,7 +128,7 @@ class Audits(watched.Watched):
                 nova_context.get_admin_context(), node, startup=startup)
 
     def budgets(self, host: str) -> dict[int, Any]:
-        """What the groups of each guest hold, by its pid."""
+        """Returns what the groups of each guest hold, by its pid."""
         guests, granted = self.guests.hosts[host], self._granted(host)
         return {pid: {group.rpartition('/')[2]: own
                       for group, own in granted.items()

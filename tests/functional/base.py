@@ -292,7 +292,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
         return tuple(int(found.get(name, 0)) for name in hostmap.CLASSES)
 
     def inventories(self, host: str = 'host1') -> dict[str, dict[str, Any]]:
-        """What a provider has of our classes."""
+        """Returns what a provider has of our classes."""
         found = self._get_provider_inventory(self.compute_rp_uuids[host])
         return {name: each for name, each in found.items()
                 if name in hostmap.CLASSES}
@@ -336,7 +336,7 @@ class TestCase(waits.Waits, base.ServersTestBase):
 
     def held_by_kernel(self, host: str = 'host1'
                        ) -> dict[str, dict[int, tuple[int, int]]]:
-        """What groups below the root hold, by pCPU."""
+        """Returns what groups below the root hold, by pCPU."""
         return self.kernel(host).granted()
 
     def held_on(self, host: str) -> dict[int, int]:

@@ -147,7 +147,7 @@ class TestCase(base.TestCase):
         return dict(self.kernel(host).granted())
 
     def expected(self, host: str, pid: int, claim: claims.RTClaim) -> Grants:
-        """What the groups of one guest must hold, and no more."""
+        """Returns what the groups of one guest must hold, and no more."""
         own = (claim.reservation.runtime_us, claim.reservation.period_us)
         found = self.guests.hosts[host]
         vcpus = found.vcpus(pid)

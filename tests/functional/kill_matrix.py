@@ -153,7 +153,7 @@ class KillTests(watched.Watched):
         return {domain.UUIDString() for domain in self.alive(host)}
 
     def is_well(self, server: Server) -> bool:
-        """Whether Nova takes it for running, and it does."""
+        """Returns whether Nova takes it for running, and it does."""
         host = server['OS-EXT-SRV-ATTR:host']
         return (server['status'] == 'ACTIVE'
                 and not server['OS-EXT-STS:task_state']
@@ -272,7 +272,7 @@ class KillTests(watched.Watched):
                 each.save()
 
     def story(self) -> str:
-        """What became of the servers."""
+        """Returns what became of the servers."""
         return '\n'.join(
             f'{each.uuid} on {each.host} {each.vm_state} {each.task_state} '
             f'{[found.identifier for found in each.resources or ()]} '

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is admitted once moves, whatever rules and images came since."""
+"""Tests what is admitted once moves, whatever rules and images came since."""
 
 import contextlib
 from typing import Any
@@ -87,7 +87,8 @@ class RebuildTest(TestCase):
 
 
 class ReboundTest(TestCase):
-    """Where nova-api has no middleware, a rebuild brings what it brings."""
+    """Tests where nova-api has no middleware, a rebuild brings what it
+    brings."""
 
     MIDDLEWARE = False
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: two cells, and a resize from one to the other."""
+"""Tests two cells, and a resize from one to the other."""
 
 from typing import Any
 

@@ -55,7 +55,7 @@ class Stock(invariants.TestCase):
 
 
 class DeadlineTest(Stock, operations.TestCase):
-    """What differs from kernels with budgets for groups."""
+    """Tests what differs from kernels with budgets for groups."""
 
     HOSTS = ('host1',)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What monitoring finds of a server in libvirt, from Nova's own operations."""
+"""Tests what monitoring finds of a server in libvirt, from Nova's own
+operations."""
 
 from typing import Any
 

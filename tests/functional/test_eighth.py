@@ -59,7 +59,7 @@ class EighthTest(test_manage.ManageTestCase):
             self.api.post_server(body), 'ACTIVE'))
 
     def look(self) -> dict[str, str]:
-        """What the doctor says of the kernel and its groups, by id."""
+        """Returns what the doctor says of the kernel and its groups, by id."""
         found = examine.examine(view.View(
             Machine(self.kernel()), options.Options()))
         return {each.id: f'{each.level.name} {each.text} {each.remedy}'

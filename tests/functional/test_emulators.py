@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Where the threads of a server run that are not vCPUs."""
+"""Tests where the threads of a server run that are not vCPUs."""
 
 from typing import Any
 
@@ -91,7 +91,7 @@ class PolicyTest(TestCase):
         self.flags(rt_cpus='0,4', group='nova_rt')
 
     def pcpus(self, server: dict[str, Any]) -> tuple[int, int]:
-        """What Placement has of the server: PCPU and VCPU."""
+        """Returns what Placement has of the server: PCPU and VCPU."""
         allocation, = self._get_allocations_by_server_uuid(
             server['id']).values()
         amounts = allocation['resources']

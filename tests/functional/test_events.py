@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What libvirt tells nova-compute while something else goes on or fails."""
+"""Tests what libvirt tells nova-compute while something else goes on or
+fails."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What hints may do, as operators have it, and what becomes of them."""
+"""Tests what hints may do, as operators have it, and what becomes of them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -84,7 +84,7 @@ class DefaultTest(operations.TestCase):
 
 
 class SchedulerTest(base.TestCase):
-    """Where nova-api has no middleware, nova-scheduler says the same."""
+    """Tests where nova-api has no middleware, nova-scheduler says the same."""
 
     MIDDLEWARE = False
     TENANTS: Mapping[str, Any] = {}

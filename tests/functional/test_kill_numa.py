@@ -75,7 +75,7 @@ class KillTest(CellsTestCase, test_kill.MachineTest):
 
 
 class TwoCellsKillTest(KillTest):
-    """Where each vCPU is in a cell of its own."""
+    """Tests where each vCPU is in a cell of its own."""
 
     SERVER_CELLS = 2
 

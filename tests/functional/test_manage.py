@@ -154,7 +154,7 @@ class ManageTestCase(base.TestCase):
 
 
 class CleanTest(ManageTestCase):
-    """What Nova does in order is no difference, at any time at rest."""
+    """Tests what Nova does in order is no difference, at any time at rest."""
 
     def test_create_and_delete(self) -> None:
         self.assert_clean()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: ``nova-rt-manage hint``."""
+"""Tests ``nova-rt-manage hint``."""
 
 import json
 from typing import Any

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Who runs on a host, as its nova-compute publishes and schedulers use it."""
+"""Tests who runs on a host, as its nova-compute publishes and schedulers use
+it."""
 
 import json
 from typing import Any

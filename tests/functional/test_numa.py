@@ -81,7 +81,7 @@ class TestCase(test_deadline.Stock, operations.TestCase):
 
 
 class OneHostTest(TestCase):
-    """Where Nova alone would choose another cell, or none at all."""
+    """Tests where Nova alone would choose another cell, or none at all."""
 
     @proof.proves(
         'Create with a NUMA topology and huge pages',

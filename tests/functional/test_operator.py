@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What an operator does to a host while servers run on it."""
+"""Tests what an operator does to a host while servers run on it."""
 
 import os
 from typing import Any
@@ -24,7 +24,7 @@ class TestCase(operations.TestCase):
     HOSTS = ('host1',)
 
     def said(self, text: str) -> int:
-        """How many warnings have *text*."""
+        """Returns how many warnings have *text*."""
         return sum(text in line for line
                    in self.stdlog.logger.output.splitlines()
                    if ' WARNING ' in line or ' ERROR ' in line)

@@ -45,7 +45,7 @@ class QuotaCase(test_tenant.TenantCase):
 
     def refused_for(self, resource: str, call: Any, *args: Any,
                     **kwargs: Any) -> str:
-        """What the tenant is told with the status 403."""
+        """Returns what the tenant is told with the status 403."""
         error = self.assertRaises(
             client.OpenStackApiException, call, *args, **kwargs)
         self.assertEqual(403, error.response.status_code)

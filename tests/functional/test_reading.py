@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What users of each role read below /nova-rt of the compute API.
+"""Tests what users of each role read below /nova-rt of the compute API.
 
 The commands of ``openstack rt`` read by openstacksdk, from the same nova-api.
 """

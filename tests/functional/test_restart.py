@@ -10,7 +10,7 @@ from tests.functional import base
 
 
 class RestartTest(base.TestCase):
-    """What the kernel holds is brought in step with the claims."""
+    """Tests what the kernel holds is brought in step with the claims."""
 
     def setUp(self) -> None:
         super().setUp()

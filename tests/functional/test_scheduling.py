@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which hosts get a server, and why none does."""
+"""Tests which hosts get a server, and why none does."""
 
 import fixtures
 

@@ -136,7 +136,7 @@ class SoakTest(CloudTest):
 
     def _story(self, seed: int, operations: list[plan.Operation],
                error: Exception) -> str:
-        """What fails, as a list that is short."""
+        """Returns what fails, as a list that is short."""
         def fails(some: list[plan.Operation]) -> bool:
             try:
                 self.run_all(some)

@@ -50,6 +50,6 @@ class TwoCellsTest(test_soak.SoakTest):
 
 
 class FourCellsTest(TwoCellsTest):
-    """Where each cell has one pCPU."""
+    """Tests where each cell has one pCPU."""
 
     CELLS = 4

@@ -27,7 +27,7 @@ class StrangerTests:
                    if ' WARNING ' in line)
 
     def free(self, host: str = 'host1') -> dict[str, int]:
-        """What Placement still offers of each class."""
+        """Returns what Placement still offers of each class."""
         return {name: found['total'] - found['reserved'] - used
                 for (name, found), used in zip(
                     sorted(self.inventories(host).items()), self.usage(host),

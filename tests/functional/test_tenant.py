@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What others bring: tenants, groups, quotas, images, volumes."""
+"""Tests what others bring: tenants, groups, quotas, images, volumes."""
 
 from typing import Any
 

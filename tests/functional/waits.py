@@ -22,7 +22,7 @@ class Waits:
     """Takes the place of the helpers of Nova's ``InstanceHelperMixin``."""
 
     def until(self, look: Callable[[], Any], story: Callable[[], str]) -> Any:
-        """What *look* finds at last.
+        """Returns what *look* finds at last.
 
         :param look: something false means: not yet
         :param story: what to say when it never comes

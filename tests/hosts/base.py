@@ -117,7 +117,7 @@ class HostsTestCase(base.CloudTestCase):
         return str(self.compute.get_server(server).compute_host)
 
     def runs_on(self, host: str, server: Server) -> bool:
-        """Whether libvirt has its guest there, running or arriving."""
+        """Returns whether libvirt has its guest there, running or arriving."""
         return bool(groups_of(host, self.domain_name(server)))
 
     def domain_name(self, server: Server) -> str:
@@ -137,7 +137,7 @@ class HostsTestCase(base.CloudTestCase):
         self.assertEqual('running', self.migration(server).status)
 
     def is_noted(self, server: Server) -> bool:
-        """Whether the destination has said so, as operators see it."""
+        """Returns whether the destination has said so, as operators see it."""
         latest = next(iter(self.compute.server_actions(server)))
         events = self.compute.get_server_action(
             latest.request_id, server).events
@@ -148,7 +148,8 @@ class HostsTestCase(base.CloudTestCase):
         self.eventually('it has moved', lambda: not self.hurry(server, host))
 
     def hurry(self, server: Server, host: str) -> bool:
-        """Whether it is still there; libvirt forgets what is asked early."""
+        """Returns whether it is still there; libvirt forgets what is asked
+        early."""
         with contextlib.suppress(libvirt.libvirtError):
             self.speed(server, host, FAST)
         return self.runs_on(host, server)

@@ -53,7 +53,7 @@ WantedBy=sysinit.target
 
 
 def lacking() -> str:
-    """Why no container can be had here; '' where one can."""
+    """Returns why no container can be had here; '' where one can."""
     if os.geteuid():
         return 'only root may start a container of systemd'
     for name in PROGRAMS:
@@ -140,7 +140,7 @@ class Container:
         return int(found[0]) if found else None
 
     def run(self, script: str, user: str = 'root', check: bool = True) -> str:
-        """What it prints, both streams.
+        """Returns what it prints, both streams.
 
         :raises RuntimeError: it fails
         """

@@ -43,7 +43,7 @@ class DevStack:
         self.box.run('bash /srv/share/prepare.sh')
 
     def stack(self, more: str = '', check: bool = True) -> str:
-        """What stack.sh prints at its end.
+        """Returns what stack.sh prints at its end.
 
         :param more: settings of local.conf beside those of the sample
         :raises RuntimeError: it fails
@@ -110,7 +110,7 @@ class DevStack:
         return found.stdout.splitlines()
 
     def shares(self, seconds: float, windows: int) -> list[float]:
-        """What the vCPUs of all guests got of a CPU, by window."""
+        """Returns what the vCPUs of all guests got of a CPU, by window."""
         threads = vcpus(self.guests())
         found = []
         for _ in range(windows):

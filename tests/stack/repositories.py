@@ -33,7 +33,7 @@ git gc -q --prune=now
 
 
 def lacking() -> str:
-    """Why there is no DevStack to be had; '' where there is one."""
+    """Returns why there is no DevStack to be had; '' where there is one."""
     folder = os.environ.get(VARIABLE)
     if not folder:
         return (f'{VARIABLE} names no folder with repositories of '

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What HACKING.rst asks of docstrings and can be checked."""
+"""Tests what HACKING.rst asks of docstrings and can be checked."""
 
 import ast
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What each floor may import: one table, and no circles."""
+"""Tests what each floor may import: one table, and no circles."""
 
 import ast
 from collections.abc import Iterator

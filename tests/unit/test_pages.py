@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the pages say: every part that there is, commands that fail aloud."""
+"""Tests what the pages say: every part that there is, commands that fail
+aloud."""
 
 import importlib.metadata
 import pathlib

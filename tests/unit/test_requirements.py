@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What each role installs is what its modules import, and no more."""
+"""Tests what each role installs is what its modules import, and no more."""
 
 import ast
 from collections.abc import Iterator
@@ -153,7 +153,7 @@ def _packages(names: Iterator[str]) -> set[str]:
 
 
 def _declared(extra: str) -> dict[str, requirements.Requirement]:
-    """What an extra has, with those that it names."""
+    """Returns what an extra has, with those that it names."""
     found = {}
     for text in _EXTRAS[extra] if extra else _PROJECT['dependencies']:
         one = requirements.Requirement(text)

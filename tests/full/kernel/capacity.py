@@ -55,7 +55,8 @@ def text_of(report: dict[str, Any], name: str) -> str:
 
 
 def readings(host: pinned.Host) -> set[int]:
-    """What a host offers, in the words of each who says so; one number."""
+    """Returns what a host offers, in the words of each who says so; one
+    number."""
     summary, text = doctor()
     conf = nova_conf.CONF
     if 'nova_rt' not in conf:
@@ -197,7 +198,7 @@ def others(host: pinned.Host) -> None:
 
 
 def _told(host: pinned.Host) -> int | str:
-    """What is offered, or why nothing is."""
+    """Returns what is offered, or why nothing is."""
     try:
         return host.enforcer.capacity().ppm
     except exception.KernelError as error:

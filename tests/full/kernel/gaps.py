@@ -18,7 +18,7 @@ _POLL_SECONDS = 0.01
 
 
 def gaps(span_ns: int, least_ns: int) -> list[int]:
-    """What is longer than *least_ns* between two looks."""
+    """Returns what is longer than *least_ns* between two looks."""
     found, last = [], time.monotonic_ns()
     end = last + span_ns
     while last < end:

@@ -52,7 +52,7 @@ class Guest:
         return [pid for pid in map(int, text.split()) if pid != self.pid]
 
     def cpu_seconds(self) -> float:
-        """What its tasks have used since they were started."""
+        """Returns what its tasks have used since they were started."""
         used = 0
         for pid in self.threads():
             with contextlib.suppress(OSError):
@@ -82,7 +82,7 @@ class Guest:
                 time.sleep(_POLL_SECONDS)
 
     def _states(self) -> list[str]:
-        """What keeps the tasks from ending, for a person."""
+        """Returns what keeps the tasks from ending, for a person."""
         found = []
         for pid in self.threads():
             with contextlib.suppress(OSError):
@@ -146,7 +146,7 @@ class Guests:
 
 
 def dying(group: pathlib.Path) -> int:
-    """How many removed groups below it the kernel still counts.
+    """Returns how many removed groups below it the kernel still counts.
 
     :returns: 0 also where the kernel does not tell (cgroup v1)
     """

@@ -45,6 +45,6 @@ class Host:
 
 
 def claim(runtime_us: int, period_us: int, cpu: int) -> claims.RTClaim:
-    """What a guest of one pCPU is to have."""
+    """Returns what a guest of one pCPU is to have."""
     return claims.RTClaim(
         '0' * 36, 0, reservation.Reservation(runtime_us, period_us), (cpu,))

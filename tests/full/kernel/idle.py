@@ -24,7 +24,7 @@ _MOST_TRIES = 5
 
 
 def seconds() -> float:
-    """How long all CPUs together have been idle since the boot."""
+    """Returns how long all CPUs together have been idle since the boot."""
     text = pathlib.Path('/proc/stat').read_text()
     lines = [line.split() for line in text.splitlines()]
     ticks = sum(int(line[_IDLE]) + int(line[_IOWAIT]) for line in lines

@@ -168,7 +168,7 @@ def main() -> int:
 
 
 def faults(told: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    """What is not as it should be.
+    """Returns what is not as it should be.
 
     :param told: the findings of the doctor, before and after its advice
     :param found: times in ms, by what runs on the pCPU

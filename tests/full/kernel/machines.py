@@ -51,7 +51,7 @@ class Machine:
         return self.emulator.pid
 
     def cpuset(self, number: int) -> str:
-        """What the group of a vCPU is kept on."""
+        """Returns what the group of a vCPU is kept on."""
         for path in self._paths:
             file = path / 'cpuset.cpus'
             if path.name == f'vcpu{number}' and file.exists():

@@ -120,7 +120,7 @@ class Host:
     @staticmethod
     def shares(vcpus: Sequence[busy.Busy], seconds: float,
                settle_seconds: float = _SETTLE_SECONDS) -> list[float]:
-        """What each vCPU gets of a CPU, all over the same time.
+        """Returns what each vCPU gets of a CPU, all over the same time.
 
         Beside busy tasks on each CPU.
         """

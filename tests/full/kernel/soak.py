@@ -223,7 +223,7 @@ class Soak:
             // held.period_us for held in left if held)
 
     def _room(self) -> list[str]:
-        """Who holds what, for a person."""
+        """Returns who holds what, for a person."""
         top = self.machine.tops[0]
         return [f'{guests.dying(top)} removed groups are counted',
                 *(f'{path.name} holds {held}' for path in
@@ -254,7 +254,7 @@ class Soak:
         return held is None
 
     def summary(self, released: bool = False) -> summary.Summary:
-        """What it has come to."""
+        """Returns what it has come to."""
         return summary.Summary(
             os.uname().release, self.interface.name, self.seed,
             self.counts.total() - self.counts['refused'],

@@ -44,7 +44,7 @@ class Summary:
         return max(map(abs, self.off), default=None)
 
     def faults(self, operations: int, tolerance: float) -> list[str]:
-        """Why this is not enough; empty if it is.
+        """Returns why this is not enough; empty if it is.
 
         :param operations: how many were to be done
         :param tolerance: how far a share may be off, in CPUs
@@ -65,7 +65,7 @@ class Summary:
 
     @property
     def sentence(self) -> str:
-        """What counts, for the table of kernels."""
+        """Returns what counts, for the table of kernels."""
         shares = ('no share' if self.worst is None else
                   f'{len(self.off)} shares within {self.worst:.4f}')
         return (f'{self.operations} operations, {len(self.wrong)} wrong, '
@@ -79,7 +79,7 @@ class Summary:
 
 
 def complaints(log: str) -> list[str]:
-    """What the kernel says against itself, each line once.
+    """Returns what the kernel says against itself, each line once.
 
     :param log: records of /dev/kmsg
     """
@@ -88,7 +88,8 @@ def complaints(log: str) -> list[str]:
 
 
 def kernel_log() -> str:
-    """What /dev/kmsg holds since the boot; empty where it cannot be read."""
+    """Returns what /dev/kmsg holds since the boot; empty where it cannot be
+    read."""
     found = []
     with contextlib.suppress(OSError):
         handle = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)

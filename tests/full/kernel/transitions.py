@@ -234,7 +234,7 @@ class Transitions:
         self.kill(guest)
 
     def _stick(self, guest: machines.Machine, claim: claims.RTClaim) -> bool:
-        """Whether a vCPU gets nothing; that depends on the moment."""
+        """Returns whether a vCPU gets nothing; that depends on the moment."""
         thread, wanted = guest.vcpus[0].pid, claim.reservation
         for _ in range(_MOST_TRIES):
             time.sleep(self.chosen.random() * wanted.period_us / 1_000_000)
@@ -306,7 +306,7 @@ class Transitions:
             self.host.machines.close()
 
     def summary(self, released: bool = False) -> summary.Summary:
-        """What it has come to."""
+        """Returns what it has come to."""
         return summary.Summary(
             os.uname().release, self.host.enforcer.name, self.seed,
             self.counts.total() - self.counts['really stuck']
@@ -337,7 +337,7 @@ _KINDS: dict[str, Callable[[Transitions, machines.Machine], None]] = {
 
 
 def _ahead_seconds(thread: int) -> float:
-    """How far its deadline is ahead; both clocks began at the boot."""
+    """Returns how far its deadline is ahead; both clocks began at the boot."""
     text = pathlib.Path(f'/proc/{thread}/sched').read_text()
     found = re.search(r'^dl\.deadline\s*:\s*([0-9]+)', text, re.MULTILINE)
     return int(found[1]) / 1e9 - time.monotonic() if found else 0.0

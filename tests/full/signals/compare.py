@@ -56,7 +56,8 @@ class Row:
 
     @property
     def is_unclear(self) -> bool:
-        """Whether the monitor says that it cannot tell the requests."""
+        """Returns whether the monitor says that it cannot tell the
+        requests."""
         return bool(self.server.unclear)
 
     @property
@@ -83,7 +84,7 @@ class Row:
 
     @property
     def has_right_counts(self) -> bool:
-        """Whether all but the times is true."""
+        """Returns whether all but the times is true."""
         return dataclasses.replace(self, truth=dataclasses.replace(
             self.truth, noted_ns=())).verdict != 'wrong'
 
@@ -147,7 +148,7 @@ class Counted:
 
     @property
     def _passed(self) -> Passed:
-        """What the monitor tells, of what the truth has."""
+        """Returns what the monitor tells, of what the truth has."""
         found = Passed(self.found.received, self.found.sent)
         if self.truth.received_bytes is None:
             return found
@@ -157,12 +158,13 @@ class Counted:
 
     @property
     def is_unclear(self) -> bool:
-        """Whether the monitor says that it cannot tell: it always can."""
+        """Returns whether the monitor says that it cannot tell: it always
+        can."""
         return False
 
     @property
     def has_right_counts(self) -> bool:
-        """Whether all that is told is true: there are no times."""
+        """Returns whether all that is told is true: there are no times."""
         return not self.differences()
 
     @property

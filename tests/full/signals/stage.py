@@ -172,7 +172,8 @@ class Stage:
 
 
 def _is_open(port: int, peer: int) -> bool:
-    """Whether a server still has a connection to a port of a client."""
+    """Returns whether a server still has a connection to a port of a
+    client."""
     for name in ('tcp', 'tcp6'):
         for line in pathlib.Path(f'/proc/net/{name}').open():
             _, local, remote, state, *_ = line.split()

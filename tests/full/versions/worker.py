@@ -124,7 +124,7 @@ def _masked() -> str | None:
 
 
 def _readable(read: Callable[[], Any]) -> str:
-    """What was understood, for a comparison; an error as such."""
+    """Returns what was understood, for a comparison; an error as such."""
     try:
         return repr(read())
     except Exception as error:
@@ -132,7 +132,8 @@ def _readable(read: Callable[[], Any]) -> str:
 
 
 def read(published: dict[str, Any]) -> dict[str, Any]:
-    """What this version makes of it; names of classes are not compared."""
+    """Returns what this version makes of it; names of classes are not
+    compared."""
     return {
         'maps': {name: _map(stats)
                  for name, stats in published['maps'].items()},

@@ -42,7 +42,7 @@ _numbers = itertools.count()
 
 
 def why_not() -> str:
-    """Why this machine cannot run these tests, '' where it can."""
+    """Returns why this machine cannot run these tests, '' where it can."""
     if os.geteuid() != 0:
         return 'needs root'
     hierarchy = survey.hierarchy_of(nova_rt.machine.kernel.fs.RealFS())
@@ -227,7 +227,7 @@ class RealKernelTest(unittest.TestCase):
         return BW_UNIT if runtime < 0 else runtime * BW_UNIT // max(1, period)
 
     def _foreign(self) -> tuple[object, ...]:
-        """What nobody else changes while we run."""
+        """Returns what nobody else changes while we run."""
         # The root group need not have a file.
         return (self.interface.group_state('/'), *(
             pathlib.Path(sysctl.PATH.format(name)).read_text()

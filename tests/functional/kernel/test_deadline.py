@@ -42,7 +42,7 @@ PERIOD_US = 100_000
 
 
 def why_not() -> str:
-    """Why this machine cannot run these tests, '' where it can."""
+    """Returns why this machine cannot run these tests, '' where it can."""
     if os.geteuid() != 0:
         return 'needs root'
     found = survey.hierarchy_of(nova_rt.machine.kernel.fs.RealFS())

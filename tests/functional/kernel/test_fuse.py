@@ -71,7 +71,7 @@ class FuseTest(unittest.TestCase):
 
 @ddt.ddt
 class EachKernelTest(FuseTest):
-    """What is the same on all."""
+    """Tests what is the same on all."""
 
     @ddt.data(*kernels.KERNELS)
     def test_a_guest(self, name: str) -> None:

@@ -228,6 +228,6 @@ def _engine_groups() -> list[pathlib.Path]:
 
 
 def _levels(report: str) -> dict[str, str]:
-    """How bad it is what the doctor found, by check."""
+    """Returns how bad it is what the doctor found, by check."""
     return {each['id']: each['level']
             for each in json.loads(report)['findings']}

@@ -109,14 +109,14 @@ class Burst:
         return placed
 
     def _attempt(self) -> bool:
-        """Whether one lost its last race and has room still."""
+        """Returns whether one lost its last race and has room still."""
         build = self._rng.choice(self._cloud.pending)
         lost = len(self._cloud.lost)
         self._cloud.attempt(build)
         return len(self._cloud.lost) > lost and self._fits(build)
 
     def _fits(self, build: rt_cloud.Build) -> bool:
-        """Whether a server that was not placed has room now."""
+        """Returns whether a server that was not placed has room now."""
         self._cloud.schedulers[0].refresh()
         return bool(self._cloud.room(
             self._cloud.schedulers[0], self._cloud.wishes[build.uuid], ()))

@@ -179,7 +179,7 @@ def _check_kernel(cloud: moves.Cloud, host: hosts.Host, own: set[str]
 
 
 def _now(cloud: moves.Cloud, uuid: str, own: set[str]) -> StoredClaim | None:
-    """What a server runs with on a host."""
+    """Returns what a server runs with on a host."""
     instance = cloud.store.instances.get(uuid)
     first = {each.identifier for each in
              (instance.resources if instance else None) or ()}

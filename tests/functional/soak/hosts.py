@@ -115,7 +115,7 @@ def cells(count: int) -> list[set[int]]:
 
 
 def topology(count: int) -> Any:
-    """What a host with so many cells publishes; None for 0."""
+    """Returns what a host with so many cells publishes; None for 0."""
     if not count:
         return None
     return objects.NUMATopology(cells=[

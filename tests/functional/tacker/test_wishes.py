@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a request asks for: given to all of a VDU and kept, or refused.
+"""Tests what a request asks for: given to all of a VDU and kept, or refused.
 
 Whole lives in Tacker's own code (see layers/lives.py): each operation with
 and without a wish, failing at each of its steps, then rolled back or tried

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: confidence intervals."""
+"""Tests confidence intervals."""
 
 from oslotest import base
 

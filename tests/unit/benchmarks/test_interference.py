@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the simulation is of what was published, and fair."""
+"""Tests that the simulation is of what was published, and fair."""
 
 import itertools
 import random

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: benchmarks are found as modules, too."""
+"""Tests that benchmarks are found as modules, too."""
 
 import importlib
 

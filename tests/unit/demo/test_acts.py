@@ -39,7 +39,8 @@ class ChosenTest(unittest.TestCase):
 
 
 class HostTest(unittest.TestCase):
-    """What a host can show depends on the files of its control groups."""
+    """Tests what a host can show depends on the files of its control
+    groups."""
 
     def setUp(self):
         super().setUp()

@@ -13,7 +13,7 @@ from demo import host
 
 
 class BuildingTest(unittest.TestCase):
-    """Whether a server is being built."""
+    """Tests whether a server is being built."""
 
     def setUp(self):
         super().setUp()

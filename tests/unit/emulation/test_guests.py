@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What libvirt does to the groups, and detection, on each kernel."""
+"""Tests what libvirt does to the groups, and detection, on each kernel."""
 
 import os
 import unittest

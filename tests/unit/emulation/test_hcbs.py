@@ -86,7 +86,7 @@ class WriteTest(base.EmulationTest):
 
 
 class TasksTest(base.EmulationTest):
-    """Where real-time tasks may be, on cgroup v1."""
+    """Tests where real-time tasks may be, on cgroup v1."""
 
     name = 'F2'
 

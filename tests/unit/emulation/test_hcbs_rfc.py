@@ -8,7 +8,7 @@ from tests.unit.emulation import base
 
 
 class RevisionTest(base.EmulationTest):
-    """What differs between the postings."""
+    """Tests what differs between the postings."""
 
     name = 'F3'
 

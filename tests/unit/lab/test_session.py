@@ -15,7 +15,7 @@ class SettingsTest(unittest.TestCase):
 
     @staticmethod
     def told(wanted: machine.Machine) -> str:
-        """What a shell in the machine makes of it."""
+        """Returns what a shell in the machine makes of it."""
         return subprocess.run(
             ['/bin/sh', '-c', session.settings(wanted) + (
                 'echo $KVM $CGROUP "$NOVA_RT_LAB_CLOCK" '

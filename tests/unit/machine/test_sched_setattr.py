@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the arguments of the system calls.
+"""Tests the arguments of the system calls.
 
 That the kernel agrees is in tests/functional/kernel.
 """

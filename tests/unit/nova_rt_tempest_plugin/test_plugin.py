@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: Tempest finds the plugin, its options, its tests."""
+"""Tests that Tempest finds the plugin, its options, its tests."""
 
 import importlib.metadata
 import pathlib

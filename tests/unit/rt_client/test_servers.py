@@ -12,7 +12,7 @@ ID = '00000001-0000-0000-0000-000000000000'
 
 
 class OwnerTest(base.TestCase):
-    """Who sees no places."""
+    """Tests who sees no places."""
 
     servers = (base.server(1),)
 

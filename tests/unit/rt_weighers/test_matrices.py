@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the matrices that the options name."""
+"""Tests the matrices that the options name."""
 
 from nova_rt.rules import neighbours
 from rt_weighers import matrices

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: which host disturbs and is disturbed least."""
+"""Tests which host disturbs and is disturbed least."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: what a reservation cannot be combined with."""
+"""Tests what a reservation cannot be combined with."""
 
 from nova import objects
 from oslotest import base

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the accounting per pCPU and the fit function."""
+"""Tests the accounting per pCPU and the fit function."""
 
 import collections
 import dataclasses

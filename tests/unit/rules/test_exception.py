@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: messages are built from named arguments."""
+"""Tests that messages are built from named arguments."""
 
 from oslotest import base
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the map of a host as text, and back."""
+"""Tests the map of a host as text, and back."""
 
 import dataclasses
 import json
@@ -230,7 +230,7 @@ class HostMapTest(base.BaseTestCase):
 
 
 class StrangersTest(base.BaseTestCase):
-    """What the state counts beside claims."""
+    """Tests what the state counts beside claims."""
 
     one = hostmap.Stranger('uuid', 'instance-7', (
         ((0, 2), reservation.Reservation(10, 100)),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: which vCPUs a mask leaves without a reservation."""
+"""Tests which vCPUs a mask leaves without a reservation."""
 
 import hypothesis
 from hypothesis import strategies as st

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: who runs on a host, as text and back."""
+"""Tests who runs on a host, as text and back."""
 
 import ddt
 import hypothesis

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: pCPUs in the cells that a server gets."""
+"""Tests pCPUs in the cells that a server gets."""
 
 import itertools
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: parsing, overlaying and validating reservations."""
+"""Tests parsing, overlaying and validating reservations."""
 
 import fractions
 import math
@@ -208,7 +208,7 @@ class RefusalTest(base.BaseTestCase):
 
 
 class CeilingTest(base.BaseTestCase):
-    """How much a hint may ask for."""
+    """Tests how much a hint may ask for."""
 
     PLAIN = {RUNTIME: 1000, PERIOD: 2000}
 
@@ -271,7 +271,7 @@ class CeilingTest(base.BaseTestCase):
 
 
 class CarriedTest(base.BaseTestCase):
-    """Which hints go along with a resize."""
+    """Tests which hints go along with a resize."""
 
     def carried(self, specs, hints, **limits):
         return reservation.carried_hints(
@@ -360,7 +360,7 @@ class MessageTest(base.BaseTestCase):
 
 
 class ValueTest(base.BaseTestCase):
-    """What readers of descriptors use."""
+    """Tests what readers of descriptors use."""
 
     def refused(self, text, call, *args):
         error = self.assertRaises(exception.InvalidReservation, call, *args)

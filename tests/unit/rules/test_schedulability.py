@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: what fixed priorities can give to several servers.
+"""Tests what fixed priorities can give to several servers.
 
 The analysis is compared with a pCPU that is simulated here, unit of time by
 unit of time, with neighbours that do their worst.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: what a flavor asks about siblings."""
+"""Tests what a flavor asks about siblings."""
 
 from oslotest import base
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: types and classes of workloads, good and bad."""
+"""Tests types and classes of workloads, good and bad."""
 
 import re
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the options and what is derived from them."""
+"""Tests the options and what is derived from them."""
 
 from oslo_config import cfg
 from oslo_config import fixture

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: our driver is found below nova.virt."""
+"""Tests that our driver is found below nova.virt."""
 
 import importlib.metadata
 import importlib.util

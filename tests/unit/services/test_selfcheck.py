@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: another Nova than the tested ones is refused."""
+"""Tests that another Nova than the tested ones is refused."""
 
 from oslotest import base
 

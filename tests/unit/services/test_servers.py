@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: a server is found, or there is none."""
+"""Tests that a server is found, or there is none."""
 
 from unittest import mock
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the container of tests/stack is taken for."""
+"""Tests what the container of tests/stack is taken for."""
 
 import pathlib
 import subprocess

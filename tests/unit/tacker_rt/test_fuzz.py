@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: whatever is done to a descriptor, it is refused in
+"""Tests that whatever is done to a descriptor, it is refused in
 sentences or read as anyone would read it.
 """
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: a problem is one line, whatever is in it."""
+"""Tests that a problem is one line, whatever is in it."""
 
 from oslotest import base
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the body of a request, in a file."""
+"""Tests the body of a request, in a file."""
 
 import pathlib
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: Heat templates out of VNFDs.
+"""Tests Heat templates out of VNFDs.
 
 ``golden`` has the templates of the samples, one file for each.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: every problem, of the samples and of packages.
+"""Tests every problem, of the samples and of packages.
 
 The samples in tosca-samples/invalid begin with the lines that are expected.
 """

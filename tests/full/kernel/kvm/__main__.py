@@ -35,7 +35,7 @@ _CASES = {**cases.CASES, **cases.KVM_CASES, **costs.CASES}
 
 
 def run(host: hosts.Host, names: list[str]) -> dict[str, str]:
-    """What failed, by its case."""
+    """Returns what failed, by its case."""
     failed = {}
     for name in names:
         print(name, file=sys.stderr, flush=True)

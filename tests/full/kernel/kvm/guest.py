@@ -33,7 +33,7 @@ class Guest(abc.ABC):
 
     @property
     def is_alive(self) -> bool:
-        """Whether its vCPUs are there."""
+        """Returns whether its vCPUs are there."""
         return bool(self.vcpus)
 
     @property

@@ -82,7 +82,7 @@ class Host:
 
     @property
     def worst(self) -> float:
-        """How far a share was off at most."""
+        """Returns how far a share was off at most."""
         return max((abs(found - wanted) for _, wanted, found in self.shares),
                    default=0.0)
 
@@ -148,7 +148,7 @@ class Host:
         return measure(threads, self._seconds)
 
     def rate(self, guest: guests.Guest, counter: str) -> float:
-        """How much a counter of KVM's grows in a second."""
+        """Returns how much a counter of KVM's grows in a second."""
         with punctual():
             begin, before = time.monotonic(), guest.count(counter)
             time.sleep(self._seconds)

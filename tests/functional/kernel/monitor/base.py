@@ -77,7 +77,7 @@ class WatchedTest(base.RealKernelTest):
         child.communicate()
 
     def usage(self) -> sched.ServerUsage:
-        """What came since the beginning of the test."""
+        """Returns what came since the beginning of the test."""
         return self.monitor.read().since(self.begun).usages[UUID]
 
     def wait_for(self, condition: object) -> None:
@@ -93,6 +93,6 @@ class WatchedTest(base.RealKernelTest):
 
 
 def sleeps(pid: int) -> bool:
-    """Whether the kernel has a process asleep."""
+    """Returns whether the kernel has a process asleep."""
     stat = pathlib.Path(f'/proc/{pid}/stat').read_text()
     return stat.rpartition(')')[2].split()[0] == 'S'

@@ -48,7 +48,7 @@ class Recorder:
         self._object.close()
 
     def waits_ns(self) -> tuple[list[int], int]:
-        """How long the tasks together waited each time, ascending.
+        """Returns how long the tasks together waited each time, ascending.
 
         They wait while one of them could run and none does; a task that goes
         on where another one stopped did not wait for others.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is measured, beside what others say of the same.
+"""Tests what is measured, beside what others say of the same.
 
 CPU time has cpuacct.usage, waiting the kernel's schedstat files, and budgets
 the clock of the task that lacks them.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the programs read from lines, outside of the kernel: any bytes."""
+"""Tests what the programs read from lines, outside of the kernel: any
+bytes."""
 
 import ctypes
 import pathlib

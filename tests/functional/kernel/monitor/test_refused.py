@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is refused leaves the rest right, and says why."""
+"""Tests what is refused leaves the rest right, and says why."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: what was measured while a CPU was idle is forgotten."""
+"""Tests that what was measured while a CPU was idle is forgotten."""
 
 import contextlib
 import io

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: which files of libvirt are read."""
+"""Tests which files of libvirt are read."""
 
 import pathlib
 import tempfile

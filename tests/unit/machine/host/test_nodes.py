@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the NUMA cells as /sys has them."""
+"""Tests the NUMA cells as /sys has them."""
 
 import pathlib
 import tempfile

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: which CPUs are threads of one core."""
+"""Tests which CPUs are threads of one core."""
 
 import pathlib
 

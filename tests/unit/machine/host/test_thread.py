@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: a thread as the real /proc shows it."""
+"""Tests a thread as the real /proc shows it."""
 
 import os
 import pathlib

@@ -60,7 +60,7 @@ class TicksTest(unittest.TestCase):
 
 
 class CapacityTest(base.EveryKernelTest):
-    """What capacity() makes of it."""
+    """Tests what capacity() makes of it."""
 
     def test_tick(self) -> None:
         tick = ticks.tick_us()

@@ -165,7 +165,7 @@ class KernelTest(unittest.TestCase):
         self.assertEqual([], not_tight(kernel, top))
 
     def lanes(self, runtime: int, *cpus: int) -> tuple[int, ...]:
-        """What budgets() shows for a runtime on these pCPUs."""
+        """Returns what budgets() shows for a runtime on these pCPUs."""
         return tuple(runtime if self.interface.replicated
                      or cpu in (cpus or (0,)) else 0
                      for cpu in range(self.kernel.cpus))
@@ -178,20 +178,20 @@ class EveryKernelTest(testscenarios.WithScenarios, KernelTest):
 
 
 def is_token(kernel: emulation.Kernel, runtime: int) -> bool:
-    """Whether it stands for none, where a kernel refuses 0."""
+    """Returns whether it stands for none, where a kernel refuses 0."""
     return isinstance(kernel, hcbs_multi.Kernel) and runtime == 2
 
 
 def budgets(kernel: emulation.Kernel
             ) -> dict[str, tuple[tuple[int, ...], int]]:
-    """What all groups have: runtimes by CPU and a period."""
+    """Returns what all groups have: runtimes by CPU and a period."""
     return {group: (tuple(0 if is_token(kernel, runtime) else runtime
                           for runtime in runtimes), period)
             for group, (runtimes, period) in kernel.budgets().items()}
 
 
 def has_tokens(kernel: emulation.Kernel) -> bool:
-    """Whether a group holds a value that stands for 0 (F2m)."""
+    """Returns whether a group holds a value that stands for 0 (F2m)."""
     return any(runtime and is_token(kernel, runtime)
                for runtimes, _ in kernel.budgets().values()
                for runtime in runtimes)

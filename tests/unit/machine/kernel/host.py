@@ -69,7 +69,7 @@ class Fault:
     _write: tuple[str, str] | None = None
 
     def strike(self, path: str, text: str) -> bool:
-        """Whether this write is to fail."""
+        """Returns whether this write is to fail."""
         if self.hit and (not self.number or (
                 not self.once and self._write == (path, text))):
             return True
@@ -116,7 +116,8 @@ class Host:
 
     @property
     def late(self) -> bool:
-        """Whether the kernel may still count a group that was removed."""
+        """Returns whether the kernel may still count a group that was
+        removed."""
         return (self.kernel.clock.now
                 <= self._removed_at + self.kernel.late_seconds)
 
@@ -160,7 +161,7 @@ class Host:
             guest.domain, *guest.vcpus)
 
     def fits(self, held: Mapping[layout.Layout, claims.RTClaim]) -> bool:
-        """Whether the kernel must take all these together."""
+        """Returns whether the kernel must take all these together."""
         if self.interface.replicated:
             return sum(claim.reservation.bandwidth
                        for claim in held.values()) <= CAP
@@ -318,7 +319,7 @@ class Host:
 
 def granted(kernel: emulation.Kernel
             ) -> dict[str, dict[int, tuple[int, int]]]:
-    """What the groups really have, in (runtime, period) by CPU."""
+    """Returns what the groups really have, in (runtime, period) by CPU."""
     found = {group: {cpu: pair for cpu, pair in held.items()
                      if not base.is_token(kernel, pair[0])}
              for group, held in kernel.granted().items()}
@@ -328,7 +329,7 @@ def granted(kernel: emulation.Kernel
 def grants(interface: kernel_base.KernelInterface, cpus: int,
            guest: layout.Layout, claim: claims.RTClaim
            ) -> dict[str, dict[int, tuple[int, int]]]:
-    """What the kernel is to grant for a claim."""
+    """Returns what the kernel is to grant for a claim."""
     return {group: dict.fromkeys(
         range(cpus) if interface.replicated else sorted(budget.runtime_us),
         (max(budget.runtime_us.values()), budget.period_us))

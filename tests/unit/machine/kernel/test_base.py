@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: when a budget that is held is the one wanted."""
+"""Tests when a budget that is held is the one wanted."""
 
 from oslotest import base as test_base
 

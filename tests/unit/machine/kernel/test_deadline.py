@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the arithmetic.
+"""Tests the arithmetic.
 
 That the kernel agrees is in tests/functional/kernel.
 """

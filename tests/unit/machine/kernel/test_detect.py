@@ -40,7 +40,8 @@ class DetectTest(base.EveryKernelTest):
         self.interface_name = base.KERNELS[self.kind].interface
 
     def _by_names(self, kernel: emulation.Kernel) -> bool:
-        """Whether the names of the kernel's files tell its interface."""
+        """Returns whether the names of the kernel's files tell its
+        interface."""
         evidence = detect.installed()[self.interface_name].evidence
         return evidence(kernel.version) is rt_base.Evidence.NAMES
 

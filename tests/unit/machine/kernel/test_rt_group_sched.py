@@ -358,7 +358,7 @@ class ReadReleaseTest(base.KernelTest):
 
 
 class CapacityTest(base.KernelTest):
-    """What may be handed out, next to other people's groups."""
+    """Tests what may be handed out, next to other people's groups."""
 
     def ppm(self) -> int:
         return self.interface.capacity('/machine').ppm

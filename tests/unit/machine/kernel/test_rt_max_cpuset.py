@@ -280,7 +280,7 @@ class RootlessTest(testscenarios.WithScenarios, base.KernelTest):
 
 
 class EveryCpuTest(CpusetTest):
-    """What a host sells: 0.95 of each of its CPUs."""
+    """Tests what a host sells: 0.95 of each of its CPUs."""
 
     def test_a_foreign_group_takes_room(self):
         """The rest is offered, and the group is named."""

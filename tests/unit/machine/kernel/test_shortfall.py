@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: who gets too little, by a clock of our own."""
+"""Tests who gets too little, by a clock of our own."""
 
 import errno
 import unittest

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: who starves, by a clock and threads of our own."""
+"""Tests who starves, by a clock and threads of our own."""
 
 import errno
 import unittest

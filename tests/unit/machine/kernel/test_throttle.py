@@ -18,7 +18,7 @@ THREAD = 7
 
 
 class StandingTest(unittest.TestCase):
-    """How long one server can be throttled, in us."""
+    """Tests how long one server can be throttled, in us."""
 
     def test_a_long_runtime(self) -> None:
         """An overrun is paid with one more."""
@@ -44,7 +44,7 @@ class StandingTest(unittest.TestCase):
 
 
 class TimersTest(unittest.TestCase):
-    """What was in force counts until the last of its timers is gone."""
+    """Tests what was in force counts until the last of its timers is gone."""
 
     def setUp(self) -> None:
         self.timers = throttle.Timers(100.0)

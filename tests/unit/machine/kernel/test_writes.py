@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is written on each kernel, and how often."""
+"""Tests what is written on each kernel, and how often."""
 
 from collections.abc import Mapping
 import os
@@ -276,7 +276,7 @@ class ShortWriteTest(testscenarios.WithScenarios, base.KernelTest):
 
 
 class UnreservedTest(testscenarios.WithScenarios, base.KernelTest):
-    """Where guests inherit, there is nothing for them to inherit."""
+    """Tests where guests inherit, there is nothing for them to inherit."""
 
     scenarios = [(kind, {'kind': kind}) for kind in ('F4', 'F5')]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: privileged functions check their arguments.
+"""Tests that privileged functions check their arguments.
 
 Run without privileges, on a directory that stands for cgroupfs.
 """

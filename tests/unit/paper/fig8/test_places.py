@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What nova-rt sells, on made-up kernels."""
+"""Tests what nova-rt sells, on made-up kernels."""
 
 import unittest
 from unittest import mock

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How pairs and their prediction are judged."""
+"""Tests how pairs and their prediction are judged."""
 
 import unittest
 

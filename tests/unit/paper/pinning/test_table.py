@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How the reserved way is judged."""
+"""Tests how the reserved way is judged."""
 
 import pathlib
 import tempfile

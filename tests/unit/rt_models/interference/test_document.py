@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: good files, and the sentence for each bad one."""
+"""Tests good files, and the sentence for each bad one."""
 
 import copy
 import os

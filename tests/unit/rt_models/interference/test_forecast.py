@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: r = c * e, and what one server more changes."""
+"""Tests r = c * e, and what one server more changes."""
 
 import math
 

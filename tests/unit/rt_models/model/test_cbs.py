@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the exact model, against limits and the simulator."""
+"""Tests the exact model, against limits and the simulator."""
 
 from unittest import mock
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the bound by hand; test_kernel.py has that it holds."""
+"""Tests the bound by hand; test_kernel.py has that it holds."""
 
 import math
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: round trips, the network's queue and the inverse."""
+"""Tests round trips, the network's queue and the inverse."""
 
 import math
 

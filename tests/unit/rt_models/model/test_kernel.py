@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: how late a server may be, and what a kernel keeps."""
+"""Tests how late a server may be, and what a kernel keeps."""
 
 import random
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the input that the models accept."""
+"""Tests the input that the models accept."""
 
 import math
 

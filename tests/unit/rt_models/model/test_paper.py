@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the paper's equations, by hand, and their inverse."""
+"""Tests the paper's equations, by hand, and their inverse."""
 
 import math
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: vCPUs, periods, and the choice of the model."""
+"""Tests vCPUs, periods, and the choice of the model."""
 
 import dataclasses
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: results of simulations, against other models."""
+"""Tests results of simulations, against other models."""
 
 import ddt
 import fixtures

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: each rule in each case, and the warnings."""
+"""Tests each rule in each case, and the warnings."""
 
 import itertools
 

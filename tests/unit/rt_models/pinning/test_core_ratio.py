@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the published ranges and their edges."""
+"""Tests the published ranges and their edges."""
 
 import ddt
 import hypothesis

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How the scripts start if a package that they need is missing."""
+"""Tests how the scripts start if a package that they need is missing."""
 
 import subprocess
 import sys

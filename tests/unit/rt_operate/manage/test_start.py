@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How a separate process reads the configuration."""
+"""Tests how a separate process reads the configuration."""
 
 import subprocess
 import sys

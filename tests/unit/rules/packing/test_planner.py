@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the defragmentation planner, and Figure 5."""
+"""Tests the defragmentation planner, and Figure 5."""
 
 import hypothesis
 from hypothesis import strategies as st

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: which pCPUs each policy takes, and its entry point."""
+"""Tests which pCPUs each policy takes, and its entry point."""
 
 import importlib.metadata
 import inspect

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: Nova validates our extra specs one by one."""
+"""Tests that Nova validates our extra specs one by one."""
 
 from nova.api.validation.extra_specs import validators
 from nova import exception as nova_exception

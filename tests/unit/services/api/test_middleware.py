@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: requests through the middleware, to an app behind.
+"""Tests requests through the middleware, to an app behind.
 
 Only the databases and Glance are replaced, where they are asked.
 """
@@ -146,7 +146,8 @@ class RaisePolicyTest(PolicyTest):
 
 
 class MaskTest(_Case):
-    """Where a flavor gets its mask, and where a server gets the flavor."""
+    """Tests where a flavor gets its mask, and where a server gets the
+    flavor."""
 
     vcpus = 4
     PATH = '/flavors/1/os-extra_specs'

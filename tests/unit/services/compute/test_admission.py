@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: Nova is asked what pins a server, not a list."""
+"""Tests that Nova is asked what pins a server, not a list."""
 
 import ddt
 import fixtures

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: for which servers too little is allocated."""
+"""Tests for which servers too little is allocated."""
 
 from unittest import mock
 

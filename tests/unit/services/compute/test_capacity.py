@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: what a host offers, from options and kernel."""
+"""Tests what a host offers, from options and kernel."""
 
 import fixtures
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: a claim as text, and among Nova's resources."""
+"""Tests a claim as text, and among Nova's resources."""
 
 import dataclasses
 import re
@@ -106,7 +106,7 @@ class RTClaimTest(base.TestCase):
 
 
 class OnHostTest(base.TestCase):
-    """Which claim counts on which end of a move."""
+    """Tests which claim counts on which end of a move."""
 
     def setUp(self):
         super().setUp()

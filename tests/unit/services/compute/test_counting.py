@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the claims of a server that count on a host."""
+"""Tests the claims of a server that count on a host."""
 
 import types
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: on which pCPUs emulators run."""
+"""Tests on which pCPUs emulators run."""
 
 from nova_rt.rules import exception
 from nova_rt.services.compute import emulators

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: what guests may have while Nova is at work."""
+"""Tests what guests may have while Nova is at work."""
 
 import types
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: hints are with the instance before it is built."""
+"""Tests that hints are with the instance before it is built."""
 
 import fixtures
 from nova.compute import manager as nova_manager

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the type of a server, from its instance."""
+"""Tests the type of a server, from its instance."""
 
 from nova_rt.rules import neighbours as rt_neighbours
 from nova_rt.services.compute import neighbours

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: cells that Nova accepts and that have room."""
+"""Tests cells that Nova accepts and that have room."""
 
 import itertools
 import random

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: which servers have to move, and why."""
+"""Tests which servers have to move, and why."""
 
 from oslo_utils.fixture import uuidsentinel as uuids
 

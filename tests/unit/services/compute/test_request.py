@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: what a server asks for, from its instance."""
+"""Tests what a server asks for, from its instance."""
 
 from oslo_utils.fixture import uuidsentinel as uuids
 
@@ -85,7 +85,7 @@ class RequestTest(base.TestCase):
 
 
 class AdmittedTest(base.TestCase):
-    """What a claim is refused for, and when."""
+    """Tests what a claim is refused for, and when."""
 
     def setUp(self):
         super().setUp()
@@ -126,7 +126,7 @@ class AdmittedTest(base.TestCase):
 
 
 class ResizeTest(base.TestCase):
-    """What becomes of the hints with other flavors."""
+    """Tests what becomes of the hints with other flavors."""
 
     def setUp(self):
         super().setUp()

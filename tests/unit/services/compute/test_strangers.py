@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: who is a stranger, and on which pCPUs each counts."""
+"""Tests who is a stranger, and on which pCPUs each counts."""
 
 import types
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: which vCPUs of a server have the reservation."""
+"""Tests which vCPUs of a server have the reservation."""
 
 from nova import objects
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: a host's bandwidth as the scheduler sees it."""
+"""Tests a host's bandwidth as the scheduler sees it."""
 
 import fixtures
 from nova.scheduler import host_manager

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the workload that a RequestSpec names."""
+"""Tests the workload that a RequestSpec names."""
 
 from nova_rt.rules import neighbours as rt_neighbours
 from nova_rt.rules import workload

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the reservation in a RequestSpec."""
+"""Tests the reservation in a RequestSpec."""
 
 from unittest import mock
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: what Placement is asked for."""
+"""Tests what Placement is asked for."""
 
 import logging
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: ``tacker-rt translate`` and ``tacker-rt pack``."""
+"""Tests ``tacker-rt translate`` and ``tacker-rt pack``."""
 
 import contextlib
 import io

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: artifacts and their hashes, in what lists them."""
+"""Tests artifacts and their hashes, in what lists them."""
 
 import contextlib
 import hashlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: packages are listed and read, never unpacked."""
+"""Tests that packages are listed and read, never unpacked."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: packages out of directories and legacy VNFDs."""
+"""Tests packages out of directories and legacy VNFDs."""
 
 import os
 import pathlib

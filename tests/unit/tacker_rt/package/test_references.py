@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: files that node templates name, as Tacker has it.
+"""Tests files that node templates name, as Tacker has it.
 
 tests/functional/tacker compares packages with Tacker's own answer.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: reservations put into the base HOT of a package."""
+"""Tests reservations put into the base HOT of a package."""
 
 import contextlib
 import copy

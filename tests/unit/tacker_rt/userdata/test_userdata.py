@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: user data classes, called as Tacker calls them.
+"""Tests user data classes, called as Tacker calls them.
 
 Whole lives of packages are in tests/functional/tacker.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: what several requests ask for together."""
+"""Tests what several requests ask for together."""
 
 from oslotest import base
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: which reservation a VDU has, and from where.
+"""Tests which reservation a VDU has, and from where.
 
 The messages of what is refused are in tosca-samples/invalid.
 """

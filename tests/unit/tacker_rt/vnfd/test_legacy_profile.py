@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: VNFDs of Tacker's own time come out as templates."""
+"""Tests that VNFDs of Tacker's own time come out as templates."""
 
 import pathlib
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: which vCPUs of a VDU have the reservation."""
+"""Tests which vCPUs of a VDU have the reservation."""
 
 from tacker_rt import exception
 from tacker_rt.heat import carrier

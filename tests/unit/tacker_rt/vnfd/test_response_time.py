@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: a target for response times becomes a runtime."""
+"""Tests that a target for response times becomes a runtime."""
 
 from oslotest import base
 

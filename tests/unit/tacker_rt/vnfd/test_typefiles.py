@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: which files a VNFD may name, and what they may be."""
+"""Tests which files a VNFD may name, and what they may be."""
 
 import json
 import os

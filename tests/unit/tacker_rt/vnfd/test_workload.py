@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the policy Workload, and where its hints go."""
+"""Tests the policy Workload, and where its hints go."""
 
 import copy
 

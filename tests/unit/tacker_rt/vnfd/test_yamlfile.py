@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: YAML is read, or refused in one sentence."""
+"""Tests that YAML is read, or refused in one sentence."""
 
 import hypothesis
 from hypothesis import strategies as st

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: admitted servers of one CPU each get their share.
+"""Tests that admitted servers of one CPU each get their share.
 
 Random sets of 2 to 5 servers with periods of 10 ms to 1 s, always busy or
 with random requests, on each interface; tests.seeds says which.

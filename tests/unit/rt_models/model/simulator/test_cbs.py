@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: CBS servers under EDF, by a timer or at ticks."""
+"""Tests CBS servers under EDF, by a timer or at ticks."""
 
 import math
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: one server, against closed forms and by hand."""
+"""Tests one server, against closed forms and by hand."""
 
 import numpy as np
 from oslotest import base

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the groups of mainline, by hand and as measured."""
+"""Tests the groups of mainline, by hand and as measured."""
 
 import dataclasses
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: which hosts pass, and what is said if none does."""
+"""Tests which hosts pass, and what is said if none does."""
 
 import dataclasses
 import logging

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: which host is preferred."""
+"""Tests which host is preferred."""
 
 from nova import objects
 from nova.scheduler import weights as nova_weights

@@ -176,7 +176,8 @@ class Host:
             raise rt_host.Broken('\n'.join(wrong))
 
     def _free(self, pid: int) -> list[str]:
-        """What a container without a claim tries: real time for its init."""
+        """Returns what a container without a claim tries: real time for its
+        init."""
         init = self.guests.running[pid][1]
         try:
             self.kernel.set_policy(init, os.SCHED_FIFO, 1)

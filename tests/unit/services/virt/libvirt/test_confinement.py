@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: what root of a container is left with."""
+"""Tests what root of a container is left with."""
 
 from lxml import etree
 import msgpack

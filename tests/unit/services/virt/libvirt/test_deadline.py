@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: all vCPUs or none, and what is said when refused.
+"""Tests all vCPUs or none, and what is said when refused.
 
 The system calls are replaced by a kernel that keeps a pool, and forgets what
 a sleeping thread had when it leaves SCHED_DEADLINE, as Linux does.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: place, budget, read back and policy, in that order."""
+"""Tests place, budget, read back and policy, in that order."""
 
 from oslotest import base
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: a guest runs with its reservation or not at all."""
+"""Tests that a guest runs with its reservation or not at all."""
 
 import contextlib
 from typing import Any

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: guests are ours and confined before they start."""
+"""Tests that guests are ours and confined before they start."""
 
 from lxml import etree
 from oslo_utils.fixture import uuidsentinel as uuids

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: which groups of a guest hold a budget, and which."""
+"""Tests which groups of a guest hold a budget, and which."""
 
 import types
 

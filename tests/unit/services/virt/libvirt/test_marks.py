@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: libvirt keeps a mark with just the guests wanted."""
+"""Tests that libvirt keeps a mark with just the guests wanted."""
 
 import libvirt
 from oslotest import base

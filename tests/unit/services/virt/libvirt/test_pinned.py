@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: SCHED_DEADLINE on the pCPU of each claim.
+"""Tests SCHED_DEADLINE on the pCPU of each claim.
 
 The kernel is emulated with its rules: EPERM for a thread that may not run
 everywhere, EBUSY by one sum, and bandwidth lost with a sleeping thread.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: the kernel follows the claims, lowering first."""
+"""Tests that the kernel follows the claims, lowering first."""
 
 import dataclasses
 import re

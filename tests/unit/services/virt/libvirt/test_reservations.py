@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What guests ask of the reservations of their host."""
+"""Tests what guests ask of the reservations of their host."""
 
 import types
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is tested here: which guests are told, and their mark in libvirt."""
+"""Tests which guests are told, and their mark in libvirt."""
 
 import libvirt
 from nova.virt.libvirt import guest as nova_guest
