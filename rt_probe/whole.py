@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Decides whether the probe may measure the whole machine.  /proc/stat counts
-the whole machine, even if a container reads it.  So the probe may use the
-numbers of this file only outside of containers.
+"""Decides whether the probe may measure the whole machine.
+
+/proc/stat counts the whole machine, even if a container reads it.  So the
+probe may use the numbers of this file only outside of containers.
 """
 
 import os

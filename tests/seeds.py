@@ -47,8 +47,7 @@ def of_the_day() -> int:
 
 
 def sample(name: str) -> random.Random:
-    """Returns what chooses from the points of *name*: the same for a whole
-    day."""
+    """What chooses from the points of *name*: the same for a whole day."""
     return random.Random(f'{day()} {name}')  # noqa: S311
 
 

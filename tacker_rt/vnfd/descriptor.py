@@ -77,8 +77,7 @@ class Vdu:
 
     @property
     def in_flavor(self) -> bool:
-        """Tells whether Tacker makes a flavor to pass the reservation to
-        Nova."""
+        """Tells whether a flavor is made that passes the reservation on."""
         return bool(self.hints) and self.carrier is not Carrier.HINTS
 
     @property

@@ -283,8 +283,7 @@ class CloudTestCase(base.BaseTestCase):
         self.assertEqual(nothing, left)
 
     def _left(self) -> tuple[int, int, tuple[int, int]]:
-        """Returns what is claimed (ppm), in the kernel (us) and in
-        Placement."""
+        """What is claimed (ppm), in the kernel (us) and in Placement."""
         provider = next(self.cloud.placement.resource_providers())
         usages = self.cloud.placement.get(
             f'/resource_providers/{provider.id}/usages').json()['usages']

@@ -201,8 +201,7 @@ class LifecycleTests(base.CloudTestCase):
         return (self.settings.run / 'nova.pid').read_text().split()[0]
 
     def answers(self) -> bool:
-        """Returns whether nova-compute is enabled: not while it has no
-        libvirtd."""
+        """Whether nova-compute is enabled: not while it has no libvirtd."""
         return [service.status for service in self.compute.services()
                 if service.binary == 'nova-compute'] == ['enabled']
 

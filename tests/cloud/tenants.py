@@ -122,8 +122,7 @@ class Tenant:
 
     @property
     def is_mapped(self) -> bool:
-        """Returns whether it has a user namespace; else attacks reach the
-        host."""
+        """Whether it has a user namespace; else attacks reach the host."""
         return os.readlink(f'/proc/{self._init}/ns/user') != os.readlink(
             '/proc/self/ns/user')
 

@@ -45,8 +45,7 @@ class Turns:
         self.hostile: list[tenants.Window] = []
 
     def ratios(self) -> dict[str, float]:
-        """Returns what victims have beside the hostile one over beside the
-        idle."""
+        """What victims have beside the hostile one over beside the idle."""
         return {'p99': percentile(self.hostile) / percentile(self.idle)} | {
             name: share(self.hostile, name) / share(self.idle, name)
             for name in tenants.VICTIMS}

@@ -87,8 +87,7 @@ class RebuildTest(TestCase):
 
 
 class ReboundTest(TestCase):
-    """Tests where nova-api has no middleware, a rebuild brings what it
-    brings."""
+    """Where nova-api has no middleware, a rebuild brings what it brings."""
 
     MIDDLEWARE = False
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests what monitoring finds of a server in libvirt, from Nova's own
-operations."""
+"""What monitoring finds of a server in libvirt, from Nova's own operations."""
 
 from typing import Any
 

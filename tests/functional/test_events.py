@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests what libvirt tells nova-compute while something else goes on or
-fails."""
+"""What libvirt tells nova-compute while something else goes on or fails."""
 
 from typing import Any
 

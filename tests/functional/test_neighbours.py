@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests who runs on a host, as its nova-compute publishes and schedulers use
-it."""
+"""Who runs on a host, as its nova-compute publishes and schedulers use it."""
 
 import json
 from typing import Any

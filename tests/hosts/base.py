@@ -148,8 +148,7 @@ class HostsTestCase(base.CloudTestCase):
         self.eventually('it has moved', lambda: not self.hurry(server, host))
 
     def hurry(self, server: Server, host: str) -> bool:
-        """Returns whether it is still there; libvirt forgets what is asked
-        early."""
+        """Whether it is still there; libvirt forgets what is asked early."""
         with contextlib.suppress(libvirt.libvirtError):
             self.speed(server, host, FAST)
         return self.runs_on(host, server)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests what the pages say: every part that there is, commands that fail
-aloud."""
+"""What the pages say: every part that there is, commands that fail aloud."""
 
 import importlib.metadata
 import pathlib

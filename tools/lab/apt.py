@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Downloads packages of a Debian release from this machine's mirror. apt gets
+"""Downloads packages of a Debian release from this machine's mirror.
+
+apt gets
 a separate configuration in the cache, so that the sources and lists of the
 machine do not change.
 """

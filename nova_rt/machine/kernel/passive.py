@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """Finds the kernel interface without any write, for commands that only read.
+
 nova-compute writes values to a scratch group to find the interface.  This
 module only reads groups that exist, so that for two pairs of kernels the
 answer is not certain.

@@ -103,8 +103,7 @@ class TreeInterface(base.KernelInterface):
         return self._get(path)
 
     def _expected(self, path: str, held: base.GroupState) -> base.Lanes:
-        """Returns the ppm that the kernel counts for a leaf with budget
-        *held*."""
+        """Returns the ppm that the kernel counts for a leaf with *held*."""
         return held.ppm
 
     def _parents(self, path: str) -> list[str]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks SMT, the clock frequency and CPU hotplug.  All three change how much
-work a pCPU does in a microsecond.
+"""Checks SMT, the clock frequency and CPU hotplug.
+
+All three change how much work a pCPU does in a microsecond.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks whether this process sees the host, as nova-compute has to.
-"""
+"""Checks whether this process sees the host, as nova-compute has to."""
 
 from collections.abc import Iterator
 

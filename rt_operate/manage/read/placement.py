@@ -42,8 +42,7 @@ class Placement:
         self._client = report.report_client_singleton()
 
     def allocations(self, provider: str) -> dict[str, dict[str, int]] | None:
-        """Returns amounts by consumer and class; None if no provider
-        exists."""
+        """Returns amounts by consumer and class; None if it has none."""
         answer = self._get(f'/resource_providers/{provider}/allocations')
         if answer is None:
             return None

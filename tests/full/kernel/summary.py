@@ -88,8 +88,7 @@ def complaints(log: str) -> list[str]:
 
 
 def kernel_log() -> str:
-    """Returns what /dev/kmsg holds since the boot; empty where it cannot be
-    read."""
+    """What /dev/kmsg holds since the boot; empty where it cannot be read."""
     found = []
     with contextlib.suppress(OSError):
         handle = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)

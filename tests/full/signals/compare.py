@@ -56,8 +56,7 @@ class Row:
 
     @property
     def is_unclear(self) -> bool:
-        """Returns whether the monitor says that it cannot tell the
-        requests."""
+        """Whether the monitor says that it cannot tell the requests."""
         return bool(self.server.unclear)
 
     @property
@@ -158,8 +157,7 @@ class Counted:
 
     @property
     def is_unclear(self) -> bool:
-        """Returns whether the monitor says that it cannot tell: it always
-        can."""
+        """Whether the monitor says that it cannot tell: it always can."""
         return False
 
     @property

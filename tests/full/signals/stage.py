@@ -172,8 +172,7 @@ class Stage:
 
 
 def _is_open(port: int, peer: int) -> bool:
-    """Returns whether a server still has a connection to a port of a
-    client."""
+    """Whether a server still has a connection to a port of a client."""
     for name in ('tcp', 'tcp6'):
         for line in pathlib.Path(f'/proc/net/{name}').open():
             _, local, remote, state, *_ = line.split()

@@ -132,8 +132,7 @@ def _readable(read: Callable[[], Any]) -> str:
 
 
 def read(published: dict[str, Any]) -> dict[str, Any]:
-    """Returns what this version makes of it; names of classes are not
-    compared."""
+    """What this version makes of it; names of classes are not compared."""
     return {
         'maps': {name: _map(stats)
                  for name, stats in published['maps'].items()},

@@ -353,8 +353,7 @@ def fits(stats: Mapping[str, Any], wish: Wish) -> bool:
 
 
 def fits_in_cells(stats: Mapping[str, Any], wish: Wish, cells: int) -> bool:
-    """Returns whether some order of the cells has room: each order is
-    tried."""
+    """Whether some order of the cells has room: each order is tried."""
     found = jsonutils.loads(stats['rt_map'])
     free = [sum(found['used'][cpu] + wish.ppm <= found['cap'] for cpu in cell)
             for cell in hosts.cells(cells)]
@@ -365,8 +364,7 @@ def fits_in_cells(stats: Mapping[str, Any], wish: Wish, cells: int) -> bool:
 
 def _in_time(found: Mapping[str, Any], cpu: int, wanted: tuple[int, int]
              ) -> bool:
-    """Returns whether all servers of a pCPU of a kernel without EDF keep
-    time."""
+    """Whether all servers of a pCPU of a kernel without EDF keep time."""
     levels, tick, shortest = found['fixed']
 
     def level(period: int) -> int:

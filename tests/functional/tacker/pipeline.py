@@ -107,8 +107,7 @@ def _v2(packages: dict[str, Case]) -> dict[str, Case]:
 
 def _controls(packages: dict[str, Case], stacks: dict[str, Case]
               ) -> dict[str, Case]:
-    """Returns what must be seen to fail: Tacker's user data, a key of
-    nobody."""
+    """What must be seen to fail: Tacker's user data, a key of nobody."""
     request = samples.request('sol001-hints', 'instantiate')
     del request['additionalParams']
     vnf = userdata.Vnf(packages['sol001-hints'])

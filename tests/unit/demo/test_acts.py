@@ -39,8 +39,7 @@ class ChosenTest(unittest.TestCase):
 
 
 class HostTest(unittest.TestCase):
-    """Tests what a host can show depends on the files of its control
-    groups."""
+    """What a host can show depends on the files of its control groups."""
 
     def setUp(self):
         super().setUp()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests that whatever is done to a descriptor, it is refused in
-sentences or read as anyone would read it.
+"""Tests that changed descriptors are refused, or read correctly.
+
+A refusal is a sentence.
 """
 
 import copy

@@ -168,6 +168,7 @@ BY_NAME = {service.name: service for service in (
 
 def stages(cloud: Cloud) -> tuple[tuple[Service, ...], ...]:
     """Returns the services in stages; each stage needs the stages before.
+
     nova-compute would wait long for a conductor that does not run yet.
     """
     return ((*_BASE, *keepers(cloud)),

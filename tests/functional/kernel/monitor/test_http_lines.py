@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests what the programs read from lines, outside of the kernel: any
-bytes."""
+"""What the programs read from lines, outside of the kernel: any bytes."""
 
 import ctypes
 import pathlib

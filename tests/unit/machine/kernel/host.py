@@ -116,8 +116,7 @@ class Host:
 
     @property
     def late(self) -> bool:
-        """Returns whether the kernel may still count a group that was
-        removed."""
+        """Whether the kernel may still count a group that was removed."""
         return (self.kernel.clock.now
                 <= self._removed_at + self.kernel.late_seconds)
 

@@ -40,8 +40,7 @@ class DetectTest(base.EveryKernelTest):
         self.interface_name = base.KERNELS[self.kind].interface
 
     def _by_names(self, kernel: emulation.Kernel) -> bool:
-        """Returns whether the names of the kernel's files tell its
-        interface."""
+        """Whether the names of the kernel's files tell its interface."""
         evidence = detect.installed()[self.interface_name].evidence
         return evidence(kernel.version) is rt_base.Evidence.NAMES
 

@@ -146,8 +146,7 @@ class RaisePolicyTest(PolicyTest):
 
 
 class MaskTest(_Case):
-    """Tests where a flavor gets its mask, and where a server gets the
-    flavor."""
+    """Where a flavor gets its mask, and where a server gets the flavor."""
 
     vcpus = 4
     PATH = '/flavors/1/os-extra_specs'

@@ -176,8 +176,7 @@ class Host:
             raise rt_host.Broken('\n'.join(wrong))
 
     def _free(self, pid: int) -> list[str]:
-        """Returns what a container without a claim tries: real time for its
-        init."""
+        """What a container without a claim tries: real time for its init."""
         init = self.guests.running[pid][1]
         try:
             self.kernel.set_policy(init, os.SCHED_FIFO, 1)
