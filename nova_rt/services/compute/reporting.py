@@ -8,6 +8,7 @@ import time
 
 from oslo_log import log as logging
 
+from nova_rt.rules import cpus
 from nova_rt.rules import hostmap
 from nova_rt.rules import report
 
@@ -26,10 +27,15 @@ def make(published: hostmap.HostMap, claimed: int, servers: int,
     state = published.state
     return report.Report(
         time.time(), published.release, published.interface, published.reason,
-        0 if published.reason else state.total, claimed,
-        max(0, state.total_used - claimed), servers,
+        0 if published.reason else state.cap if state.replicated
+        else state.total, claimed, max(0, taken(state) - claimed), servers,
         len(published.strangers), tally.unserved, findings,
         dict(tally.refused), tally.corrected, tally.missed)
+
+
+def taken(state: cpus.CpuBandwidth) -> int:
+    """Returns the ppm that claims take, on every pCPU the same or in sum."""
+    return state.charged if state.replicated else state.total_used
 
 
 def write(found: report.Report, path: str) -> None:

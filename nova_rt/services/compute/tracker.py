@@ -236,8 +236,9 @@ class RTResourceTracker(neighbours.NeighbourTracker):
                 f'this host takes no CPU reservations: {capacity.reason}',
                 'a host takes no CPU reservations')
         if not split.needs <= capacity.takes:
-            raise refusals.refused(report.FLAVOR, capacity.lack(split.needs),
-                           'a host does not take such a flavor')
+            raise refusals.refused(
+                report.FLAVOR, capacity.lack(split.needs),
+                'a host does not take such a flavor')
         try:
             state = self.rt_state()
         except exception.InvalidClaim as error:
@@ -252,8 +253,9 @@ class RTResourceTracker(neighbours.NeighbourTracker):
         chosen = numa.fit(asked, state, split, wanted, capacity.policy)
         if chosen is None:
             told = capacity.refusal(state, split.reserved, wanted)
-            raise refusals.refused(report.NO_ROOM, f'{told}'
-                           f'{numa.IN_CELLS if asked else ""}', told)
+            raise refusals.refused(
+                report.NO_ROOM, f'{told}{numa.IN_CELLS if asked else ""}',
+                told)
         return claims.RTClaim(instance.uuid, move, wanted, chosen.cpus,
                               hints, split.unreserved), chosen.cells
 
@@ -467,7 +469,7 @@ class RTResourceTracker(neighbours.NeighbourTracker):
             return
         claimed = 0
         with contextlib.suppress(exception.InvalidClaim):
-            claimed = self._rt_claimed().total_used
+            claimed = reporting.taken(self._rt_claimed())
         servers = set(map(counting.server_of, self._rt_resources()))
         reporting.write(reporting.make(
             published, claimed, len(servers), self.rt_findings,
