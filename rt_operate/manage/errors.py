@@ -7,7 +7,7 @@ import contextlib
 
 from keystoneauth1 import exceptions as ks_exceptions
 from nova import exception as nova_exception
-from oslo_db import exception as db_exception  # type: ignore[import-untyped]
+from oslo_db import exception as db_exception
 from sqlalchemy import exc as sa_exceptions
 
 from nova_rt.rules import exception
