@@ -49,7 +49,7 @@ class Group:
         return self._parse(self._usage.read())
 
     def throttling(self) -> tuple[int, int] | None:
-        """Returns how many periods the quota has had, and how many throttled.
+        """Returns the number of periods of the quota, and of throttled ones.
 
         The counters are those of ordinary tasks.
 
