@@ -90,7 +90,7 @@ def _short(server: str) -> str:
 def _hosts(hosts: Iterable[rt_cloud.Host],
            servers: Sequence[rt_cloud.Server],
            services: dict[str, tuple[str, str]]) -> Iterable[list[Any]]:
-    """Yields each host as a list of six.
+    """Yields a list of six values for each host.
 
     The list has the name, the cap, the trouble, the ids of the pCPUs, the
     numbers of the servers on each pCPU, and the ppm of each pCPU that no

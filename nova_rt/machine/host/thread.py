@@ -84,7 +84,7 @@ def pauses(thread: int) -> int:
     the thread is throttled or others run before it.
 
     :raises OSError: ESRCH or ENOENT when the thread has ended
-    :raises ValueError: when the kernel does not tell
+    :raises ValueError: when the kernel does not show the number
     """
     found = _PAUSES.search(_read(thread, 'status'))
     if found is None:

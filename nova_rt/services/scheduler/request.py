@@ -67,8 +67,9 @@ def admitted(spec: Any) -> reservation.Reservation | None:
     """Returns the reservation of the server, after it was admitted.
 
     Today's limits hold for new servers and new flavors.  A server that was
-    admitted under other limits must still be able to move.  The hints of a
-    server that exists already are those that nova-compute noted with it.
+    admitted under other limits must still be able to move.  For an existing
+    server, the function uses the hints that nova-compute stored with the
+    server.
 
     :raises InvalidReservation: when the request makes no sense or is not
         allowed

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Checks for interrupts that are threads and have to wait for vCPUs.
+"""Checks for threads of interrupts that have to wait for vCPUs.
 
 A SCHED_DEADLINE task runs before every SCHED_FIFO task.  On PREEMPT_RT the
 handlers of interrupts are SCHED_FIFO tasks.
