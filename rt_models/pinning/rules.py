@@ -34,8 +34,8 @@ class PinningRule:
 
 
 SMALL = PinningRule(
-    'small-container', 'Do not let a container of one or two cores share all '
-    'cores of a host.', PAPER.format(1))
+    'small-container', 'A container of one or two cores must not be left to '
+    'share all cores of a host.', PAPER.format(1))
 PINNED_CONTAINER = PinningRule(
     'cpu-pinned-container', 'A CPU-bound workload has the least overhead in '
     'a container with CPUs of its own.', PAPER.format(2))
