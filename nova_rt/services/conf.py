@@ -7,6 +7,7 @@ import, so that each service and each test has its own.
 """
 
 import inspect
+import math
 import textwrap
 from typing import Any
 
@@ -55,6 +56,22 @@ nova-compute.
 """)
 
 
+class _Finite(types.Float):
+    """A floating point number; the type of oslo.config also takes nan."""
+
+    def __call__(self, value: Any) -> float:
+        number = float(super().__call__(value))
+        if not math.isfinite(number):
+            raise ValueError('Should be a finite number')
+        return number
+
+
+def _float_opt(name: str, min: float | None = None, max: float | None = None,
+               **settings: Any) -> cfg.Opt:
+    """Returns an option as cfg.FloatOpt does, for finite numbers only."""
+    return cfg.Opt(name, type=_Finite(min, max), **settings)
+
+
 TENANT_OPTS = [
     cfg.StrOpt(
         'hint_override', default='lower',
@@ -79,7 +96,7 @@ Allows hints to ask for a reservation on a flavor that has none.  If true, any
 tenant can reserve up to ``max_share`` for each vCPU with any flavor whose
 extra spec ``hw:cpu.rt_hint_max_share`` does not forbid that.
 """),
-    cfg.FloatOpt(
+    _float_opt(
         'max_share', default=defaults.MAX_SHARE, min=0.001, max=1.0,
         help="""
 The largest share (runtime / period) that one vCPU may reserve.  The API
@@ -104,7 +121,7 @@ CPU time, because the kernel switches contexts at least twice in each period.
 ]
 
 SCHEDULER_OPTS = [
-    cfg.FloatOpt(
+    _float_opt(
         'rt_share_weight_multiplier', default=1.0,
         help="""
 Multiplier of RTShareWeigher (nova-scheduler).  If the value is positive,
@@ -114,7 +131,7 @@ least free share (pack).  If the value is 0, RTShareWeigher does not weigh
 hosts.  The aggregate metadata ``rt_share_weight_multiplier`` overrides this
 option for the hosts of an aggregate.
 """),
-    cfg.FloatOpt(
+    _float_opt(
         'interference_weight_multiplier', default=10.0,
         help="""
 Multiplier of RTInterferenceWeigher (nova-scheduler).  With a multiplier of 1,
@@ -125,7 +142,7 @@ RTInterferenceWeigher weighs hosts only for servers with a type
 hosts.  The aggregate metadata ``interference_weight_multiplier`` overrides
 this option for the hosts of an aggregate.
 """),
-    cfg.FloatOpt(
+    _float_opt(
         'chr_weight_multiplier', default=1.0,
         help="""
 Multiplier of RTCHRWeigher (nova-scheduler).  For servers with a class
@@ -170,7 +187,7 @@ Offers reservations on this compute node (nova-compute).  If false, the node
 advertises a total ``rt_share`` of 0 and gets no new server with a reservation.
 Servers that already run on the node keep their reservations.
 """),
-    cfg.FloatOpt(
+    _float_opt(
         'cpu_cap', default=defaults.CPU_CAP, min=0.001, max=1.0,
         help="""
 The part of each pCPU that reservations may use (nova-compute).  If the
@@ -207,7 +224,7 @@ Only the kernel interface ``sched_deadline`` uses this option, where it keeps
 each vCPU on its pCPU.  With ``hw:emulator_threads_policy = isolate`` the
 threads stay on the pCPU that Nova dedicates to them.
 """),
-    cfg.FloatOpt(
+    _float_opt(
         'emulator_max_share', min=0.01,
         help="""
 The largest share of a CPU that the emulator and vhost threads of one virtual

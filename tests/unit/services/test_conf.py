@@ -4,6 +4,7 @@
 
 from oslo_config import cfg
 from oslo_config import fixture
+from oslo_config import types
 from oslotest import base
 
 from nova_rt.rules import defaults
@@ -72,6 +73,15 @@ class ConfTest(base.BaseTestCase):
                 ('guest_policy', 'deadline'), ('hint_override', 'all')):
             self.assertRaises(ValueError, self.conf.set_override, name,
                               value, group='nova_rt')
+
+    def test_what_is_not_a_finite_number_is_refused(self):
+        shares = [opt.name for opt in rt_conf.ALL_OPTS
+                  if isinstance(opt.type, types.Float)]
+        self.assertIn('emulator_max_share', shares)
+        for name in shares:
+            for text in ('nan', 'inf', '-inf', 'NaN'):
+                self.assertRaises(ValueError, self.conf.set_override, name,
+                                  text, group='nova_rt')
 
     def test_ppm_is_exact_for_what_people_write(self):
         wrong = [n for n in range(0, 1_000_001, 7)
