@@ -38,9 +38,13 @@ class Driver(driver.RTLibvirtDriver):
         self.rt_reservations = reservations.Reservations(None, None)
         self.virtapi = types.SimpleNamespace(_compute=types.SimpleNamespace(
             rt=types.SimpleNamespace(rt_strangers=())))
+        self._host = types.SimpleNamespace(get_online_cpus=lambda: {0})
 
     def _get_vcpu_available(self):
         return {0}
+
+    def _get_pcpu_available(self):
+        return set()
 
 def run(*words):
     with (contextlib.redirect_stdout(io.StringIO()) as out,
