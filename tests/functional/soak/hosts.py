@@ -73,6 +73,7 @@ class Driver(driver.RTLibvirtDriver):
         super().__init__(types.SimpleNamespace(_compute=compute))
         self._host.get_connection = lambda: host
         self._host.list_guests = host.list_guests
+        self._host.get_online_cpus = self._get_vcpu_available
 
     def start(self) -> None:
         """As _rt_init, where the classes are what it makes of them."""
