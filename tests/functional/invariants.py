@@ -168,12 +168,17 @@ class TestCase(base.TestCase):
         return [domain for domain in connection._vms.values()
                 if domain.rt_pid]
 
+    def in_force(self, host: str, domain: Any, granted: Grants
+                 ) -> claims.RTClaim | None:
+        """Returns the claim that a guest must hold in the kernel."""
+        return self.stored(host).get(domain.UUIDString())
+
     def assert_kernel(self, host: str) -> None:
         """Budgets are those of the claims, and nobody finds room."""
-        held, granted = self.stored(host), self._granted(host)
+        granted = self._granted(host)
         leaves: Grants = {}
         for domain in self.alive(host):
-            claim = held.get(domain.UUIDString())
+            claim = self.in_force(host, domain, granted)
             if claim is not None:
                 leaves |= self.expected(host, domain.rt_pid, claim)
             self._assert_policy(host, domain, claim)
