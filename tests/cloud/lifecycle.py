@@ -16,6 +16,9 @@ from tests.cloud import base
 from tests import proof
 
 BUDGET = {'runtime_us': 100_000, 'period_us': 200_000}
+SMALLER = {'runtime_us': 40_000, 'period_us': 200_000}
+#: With another extra spec, Nova's own resize starts another guest.
+OTHER_SIZE = {'test:size': 'other'}
 
 
 def is_free(lock: pathlib.Path) -> bool:
@@ -213,24 +216,49 @@ class LifecycleTests(base.CloudTestCase):
         base.cloud('up', '--guest', self.GUEST)
         self.assert_runs(again=False)
 
+    def resized(self, **more: str) -> None:
+        """Resizes the server to 40 ms of 200, and to other extra specs."""
+        self.compute.resize_server(self.server, self.flavor(40_000, **more))
+        self.reaches('VERIFY_RESIZE')
+
     @proof.proves(
         'Resize of a real container or virtual machine on its host, '
         'confirmed',
         'The server has the new reservation, on pCPUs with room for both '
         'reservations.')
     def test_resize_confirmed(self) -> None:
-        self.compute.resize_server(self.server, self.flavor(40_000))
-        self.reaches('VERIFY_RESIZE')
+        self.resized(**OTHER_SIZE)
         self.compute.confirm_server_resize(self.server)
-        self.assert_runs({'runtime_us': 40_000, 'period_us': 200_000})
+        self.assert_runs(SMALLER)
 
     @proof.proves(
         'Resize of a real container or virtual machine on its host, reverted',
         'The server has the old reservation on the old pCPUs.')
     def test_resize_reverted(self) -> None:
         before = self.claim(self.server)
-        self.compute.resize_server(self.server, self.flavor(40_000))
-        self.reaches('VERIFY_RESIZE')
+        self.resized(**OTHER_SIZE)
         self.compute.revert_server_resize(self.server)
         self.assert_runs()
         self.assertEqual(before, self.claim(self.server))
+
+    @proof.proves(
+        'Resize of the reservation alone of a real container or virtual '
+        'machine, confirmed or reverted',
+        'The guest runs on, with the new or the old reservation.')
+    def test_resize_of_the_reservation(self) -> None:
+        before = self.claim(self.server)
+        self.resized()
+        self.assert_runs_on(SMALLER)
+        self.compute.revert_server_resize(self.server)
+        self.assert_runs(again=False)
+        self.assertEqual(before, self.claim(self.server))
+        self.resized()
+        self.compute.confirm_server_resize(self.server)
+        self.assert_runs(SMALLER, again=False)
+
+    def assert_runs_on(self, budget: dict[str, int]) -> None:
+        """The guest is the same, with this budget."""
+        found = self.on_host(self.server)
+        self.assertEqual((self.first.group, budget),
+                         (found.group, found.kernel))
+        self.assert_policies(found)

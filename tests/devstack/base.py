@@ -141,7 +141,8 @@ class DevStackTestCase(base.BaseTestCase):
         nova_libvirt.register_opts(conf)
         nova_scheduler.register_opts(conf)
         rt_conf.register_opts(conf)
-        conf.register_opt(cfg.StrOpt('compute_driver'))
+        conf.register_opts([cfg.StrOpt('compute_driver'),
+                            cfg.StrOpt('state_path')])
         conf([], default_config_files=[str(self.conf_file)],
              default_config_dirs=[])
         return conf

@@ -30,7 +30,7 @@ VALUES = {
     'emulator_cpus': '0-1', 'emulator_max_share': '0.5',
     'kernel_interface': 'sched_deadline', 'guest_policy': 'fifo',
     'guest_priority': '20', 'guest_priority_max': '40',
-    'drop_capabilities': "['mknod']"}
+    'drop_capabilities': "['mknod']", 'report_file': '/run/nova-rt.json'}
 TENANT = {'hint_override', 'hints_on_plain_flavors', 'max_share',
           'min_runtime_us', 'min_period_us', 'max_period_us'}
 WEIGHTS = {'rt_share_weight_multiplier', 'interference_weight_multiplier',
@@ -524,7 +524,7 @@ class SettingsTest(base.DevStackTestCase):
 
     def test_bad(self):
         self.configure(*base.CONTROLLER)
-        for name in VALUES.keys() - WEIGHTS:
+        for name in VALUES.keys() - WEIGHTS - {'report_file'}:
             self.check(name, 'b,a d')
         self.check('cpu_cap', '2')
         self.check('guest_priority', '100')
