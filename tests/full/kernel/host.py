@@ -32,14 +32,18 @@ class Host:
     enforcer: enforcer.GroupEnforcer
 
     @classmethod
-    def find(cls) -> Self:
-        """:raises LookupError: the kernel has no interface with groups"""
+    def find(cls, cap: int = CAP) -> Self:
+        """Returns what reserves here.
+
+        :param cap: ppm of each pCPU for guests
+        :raises LookupError: when the kernel has no interface with groups
+        """
         privsep.cgroup_pctxt.set_client_mode(False)
         files = fs.RealFS()
         found = detect.detect(files)
         if not isinstance(found, tree.TreeInterface):
             raise LookupError('the kernel has no interface with groups')
-        found.prepare(CAP)
+        found.prepare(cap)
         return cls(found, enforcer.GroupEnforcer(
             found, tasks.Tasks(files), _POLICY, lambda wanted: 1))
 

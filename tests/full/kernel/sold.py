@@ -13,7 +13,6 @@ Exit status: 0 all shares are right and nothing is left, 1 otherwise.
 
 import argparse
 from collections.abc import Sequence
-import contextlib
 import json
 import os
 import platform
@@ -86,9 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--seconds', type=float, default=20)
     parser.add_argument('--tolerance', type=float, default=0.02)
     options = parser.parse_args(arguments)
-    host, machine = hosts.Host.find(), guests.Guests()
-    with contextlib.suppress(exception.KernelError):
-        host.interface.prepare(_CAP)
+    host, machine = hosts.Host.find(_CAP), guests.Guests()
     ppm = min(_CAP, host.enforcer.capacity().ppm)
     sold = reserve(host, machine, ppm)
     measured = shares(list(sold), options.seconds)
