@@ -30,7 +30,7 @@ from nova_rt.services.compute import claims
 from tests.cloud import forked
 
 PROJECT = pathlib.Path(__file__).parents[2]
-PATIENCE = int(settings.patience(60))
+PATIENCE = int(settings.patience(120))
 RAM_MIB = {'lxc': 64, 'qemu': 96, 'kvm': 96}
 _KVM = pathlib.Path('/dev/kvm')
 
