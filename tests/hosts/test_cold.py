@@ -8,6 +8,7 @@ The hosts share their disks here, as Nova wants it where it has no ssh.
 from openstack import exceptions
 
 from tests.cloud import base as cloud_base
+from tests.cloud import lifecycle
 from tests.hosts import base
 
 
@@ -28,8 +29,9 @@ class ColdTestCase(base.HostsTestCase):
         cloud_base.cloud('restart', '--set', f'DEFAULT.instances_path={path}')
 
     def resize(self, server: base.Server, runtime: int) -> None:
+        # With another extra spec, the server goes to the other host.
         self.compute.resize_server(server, self.flavor(
-            runtime, self.RESERVATION[1]))
+            runtime, self.RESERVATION[1], **lifecycle.OTHER_SIZE))
         self.to_verify(server)
 
     def to_verify(self, server: base.Server) -> None:
