@@ -86,9 +86,9 @@ install_python() {
     git rev-parse --quiet --verify HEAD > /dev/null 2>&1 ||
         export PBR_VERSION=0.0.1
     pip=$venv/bin/pip
-    "$pip" install --quiet --disable-pip-version-check uv
     # uv installs the same versions several times as fast, but reads none of
-    # pip's settings: where uv cannot install, pip may.
+    # pip's settings: where there is no uv, or uv cannot install, pip may.
+    "$pip" install --quiet --disable-pip-version-check uv || true
     index=${PIP_INDEX_URL:-$("$pip" config get global.index-url || true)}
     set -- --quiet --constraint upper-constraints.txt \
         --requirement doc/requirements.txt \
