@@ -180,6 +180,18 @@ class ResizeTests:
         self.act(server, 'confirmResize', None, 'ACTIVE')
         self.assert_runs(server, 'host2', 600)
 
+    @proof.proves(
+        'Resize of a stopped server to a flavor that differs only in the '
+        'reservation',
+        'Nova resizes the server as any other, to another host.')
+    def test_stopped(self) -> None:
+        server = self.reserved(share=300)
+        self.act(server, 'os-stop', None, 'SHUTOFF')
+        self.to(server, 450)
+        self.act(server, 'confirmResize', None, 'SHUTOFF')
+        self.act(server, 'os-start', None, 'ACTIVE')
+        self.assert_runs(server, 'host2', 450)
+
     def test_a_tenant_writes_the_hint(self) -> None:
         server = self.boot(self.flavor(300), {'_nova_rt_here': 'host2'})
         self.assertEqual(300, self.share(server))

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nova.compute import task_states
+from nova.compute import vm_states
 
 from nova_rt.rules import change
 from nova_rt.rules import exception
@@ -64,6 +65,7 @@ def _may_stay(rt: Any, instance: Any, flavor: Any) -> bool:
     """Checks whether Nova's claim changes nothing but the reservation."""
     devices = instance.pci_requests and instance.pci_requests.requests
     return (instance.host == rt.host and flavor is not None
+            and instance.vm_state == vm_states.ACTIVE
             and only_reservation_differs(instance.flavor, flavor)
             and instance.numa_topology is None and not devices
             and all(each.resource_class == hostmap.RESOURCE_CLASS

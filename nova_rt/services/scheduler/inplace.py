@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import contextlib
 from typing import Any
 
+from nova.compute import vm_states
 from nova import context as nova_context
 
 from nova_rt.rules import change
@@ -66,7 +67,8 @@ def admit(spec: Any) -> None:
 
 def _may_stay(spec: Any, server: Any) -> bool:
     """Checks whether a request is a resize of the reservation only."""
-    if server is None or not server.host:
+    if server is None or not server.host or (
+            server.vm_state != vm_states.ACTIVE):
         return False
     named = spec.requested_destination
     devices = spec.pci_requests and spec.pci_requests.requests
