@@ -9,7 +9,7 @@
 # Without a part: all parts up to chain.  With modules, as rules.test_cpus or
 # tests/unit/rules/test_cpus.py, only these run, in seconds.
 # "quick" is style, types and unit tests, for use while you write code.
-# "chain" is five tests on the full cloud.  "hosts" moves servers between two
+# "chain" is four tests on the full cloud.  "hosts" moves servers between two
 # computes.  "lab" boots the kernels of Debian
 # in virtual machines, with both versions of cgroups.  "signals" compares the
 # monitor with foreign servers of Debian packages, and evaluates the alerts.  "full" is what a change
@@ -152,7 +152,7 @@ chain() {
     local days long=(heal change_of_package)
     days=$(($(date -u -d "$NOVA_RT_DAY" +%s) / 86400))
     tests full --serial \
-        "test_(both|hint_wins|hints|${long[days % 2]})\$"
+        "test_(both|hints|${long[days % 2]})\$"
 }
 hosts() { NOVA_RT_MOVES=50 tests hosts --serial; }
 stack() { tests stack --serial; }
@@ -202,8 +202,8 @@ full() {
         NOVA_RT_SOAK_SERVICES=200 NOVA_RT_SEQUENCES=1000 NOVA_RT_SOAK_NUMA=250 NOVA_RT_LOAD=64 \
         NOVA_RT_QUOTA=200/37 \
         TACKER_RT_FUZZ=50000 TACKER_RT_LIVES=all NOVA_RT_STOCK=1 \
-        NOVA_RT_MIXES=1000 functional \
-        'test_(kill|audits|soak|differential|load|quotas|fuzz|wishes|mixes)|functional.test_deadline'
+        NOVA_RT_MIXES=1000 NOVA_RT_OPERATIONS=1 functional \
+        'test_(kill|audits|soak|differential|load|quotas|fuzz|wishes|mixes|moves|lifecycle|live_migration|change|masks)|functional.test_deadline'
     check "Nova's own tests, with the plugin" python -m tests.full.nova_own
     check 'rt-probe, the truth or "bound"' python -m tests.full.probe
     experiments

@@ -173,4 +173,4 @@ class HostileContainerTestCase(base.CloudTestCase):
 def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
                pattern: str | None) -> unittest.TestSuite:
     """Six of the attacks a day; all of them with NOVA_RT_LIFE."""
-    return seeds.tests_of_the_day(__name__, standard, 6, 'NOVA_RT_LIFE')
+    return seeds.tests_of_the_day(__name__, standard, 4, 'NOVA_RT_LIFE')

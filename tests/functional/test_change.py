@@ -5,6 +5,7 @@
 import contextlib
 import errno
 import io
+import unittest
 
 import fixtures
 
@@ -13,6 +14,7 @@ from tests.functional import base
 from tests.functional import operations
 from tests.functional import test_deadline
 from tests import proof
+from tests import seeds
 
 
 class ChangeTests:
@@ -247,3 +249,10 @@ class DeadlineResizeTest(ResizeTests, test_deadline.Stock,
     """Virtual machines on a stock kernel."""
 
     FULL = 4
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """Half of the tests a day; all of them with NOVA_RT_OPERATIONS."""
+    return seeds.tests_of_the_day(
+        __name__, standard, 14, 'NOVA_RT_OPERATIONS')

@@ -4,6 +4,7 @@
 
 import os
 from typing import Any
+import unittest
 
 import fixtures
 import nova.conf
@@ -11,6 +12,7 @@ from nova.virt import event as virtevent
 
 from tests.functional import operations
 from tests import proof
+from tests import seeds
 
 
 class LifecycleTests:
@@ -296,3 +298,10 @@ class BuildingTest(operations.TestCase):
         self._wait_until_deleted(server)
         self.assertEqual([1], asked)
         self._wait_for_assert(self.assert_nothing_left)
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """Half of the tests a day; all of them with NOVA_RT_OPERATIONS."""
+    return seeds.tests_of_the_day(
+        __name__, standard, 18, 'NOVA_RT_OPERATIONS')

@@ -3,6 +3,7 @@
 """A virtual machine moves while it runs, and its reservation with it."""
 
 from typing import Any
+import unittest
 
 import fixtures
 from lxml import etree
@@ -15,6 +16,7 @@ from nova_rt.rules import hostmap
 from tests.functional import live
 from tests.functional import operations
 from tests import proof
+from tests import seeds
 
 _counted = resource_tracker.ResourceTracker._update_usage_from_migration
 
@@ -347,3 +349,10 @@ class LiveMigrationTest(TestCase):
         self.migrate(server, 'completed')
         self.assertEqual('host2', self.host_of(server))
         self.assertEqual([], self.pins())
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """Half of the tests a day; all of them with NOVA_RT_OPERATIONS."""
+    return seeds.tests_of_the_day(
+        __name__, standard, 8, 'NOVA_RT_OPERATIONS')

@@ -20,7 +20,7 @@ from nova_rt.rules import hostmap
 from nova_rt.services.compute import tracker
 from tests.functional import base
 
-IN_FLIGHT = int(os.environ.get('NOVA_RT_LOAD', '32'))
+IN_FLIGHT = int(os.environ.get('NOVA_RT_LOAD', '20'))
 CAP = 950_000
 _IDENTIFIER = re.compile(r';r=(\d+);p=(\d+);.*;c=([0-9,]+)$')
 

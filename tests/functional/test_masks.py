@@ -3,6 +3,7 @@
 """Servers of which only some vCPUs have a reservation."""
 
 from typing import Any
+import unittest
 
 import fixtures
 from lxml import etree
@@ -12,6 +13,7 @@ from nova_rt.rules import reservation
 from tests.functional import operations
 from tests.functional import test_deadline
 from tests.functional import test_live_migration
+from tests import seeds
 
 
 class _Case(operations.TestCase):
@@ -136,3 +138,10 @@ class LiveMaskTest(test_deadline.Stock, _Case,
         server = self.boot_on('host1', self.masked(300))
         self.migrate(server, 'completed')
         self.assert_masked(server, 'host2', 300)
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """Half of the tests a day; all of them with NOVA_RT_OPERATIONS."""
+    return seeds.tests_of_the_day(
+        __name__, standard, 7, 'NOVA_RT_OPERATIONS')

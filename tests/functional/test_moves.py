@@ -3,9 +3,11 @@
 """A reservation moves with its server: resize, migration, evacuation."""
 
 from typing import Any
+import unittest
 
 from tests.functional import operations
 from tests import proof
+from tests import seeds
 
 
 class MoveTests:
@@ -259,3 +261,10 @@ class RefusedTest(operations.TestCase):
         self.kernel('host2').intercept = None
         self.act(server, 'reboot', {'type': 'HARD'}, 'ACTIVE')
         self.assert_runs(server, 'host2', share)
+
+
+def load_tests(loader: unittest.TestLoader, standard: unittest.TestSuite,
+               pattern: str | None) -> unittest.TestSuite:
+    """Half of the tests a day; all of them with NOVA_RT_OPERATIONS."""
+    return seeds.tests_of_the_day(
+        __name__, standard, 14, 'NOVA_RT_OPERATIONS')

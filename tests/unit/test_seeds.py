@@ -31,6 +31,16 @@ class SeedsTest(base.BaseTestCase):
         self.assertNotEqual(first[0], self.drawn('kill'))
         self.assertEqual(first[1] + 1, seeds.of_the_day())
 
+    def test_a_day_has_some_seeds(self) -> None:
+        self.set('NOVA_RT_DAY', '2026-01-31')
+        first = seeds.seeds_of_the_day('kernel', 5)
+        self.assertEqual(first, seeds.seeds_of_the_day('kernel', 5))
+        self.assertEqual(5, len(set(first)))
+        self.set('NOVA_RT_DAY', '2026-02-01')
+        self.assertNotEqual(first, seeds.seeds_of_the_day('kernel', 5))
+        self.set('NOVA_RT_SEED', '7')
+        self.assertEqual([7], seeds.seeds_of_the_day('kernel', 5))
+
     def test_today(self) -> None:
         self.assertRegex(seeds.day(), r'^\d{4}-\d\d-\d\d$')
 

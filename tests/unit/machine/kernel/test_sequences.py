@@ -2,8 +2,8 @@
 
 """Random sequences on each kernel, watched at each single write.
 
-A failure prints its seed; NOVA_RT_SEED repeats it.  NOVA_RT_SEQUENCES is a
-number of new ones.
+Each day has other sequences.  A failure prints its seed; NOVA_RT_SEED repeats
+it.  NOVA_RT_SEQUENCES is a number of new ones.
 """
 
 import errno
@@ -19,7 +19,7 @@ from tests import seeds
 from tests.unit.machine.kernel import base
 from tests.unit.machine.kernel import host as rt_host
 
-SEQUENCES = 500
+SEQUENCES = 150
 OPERATIONS = 10
 Claims = dict[layout.Layout, claims.RTClaim]
 ERRORS = (errno.EINVAL, errno.EBUSY, errno.EPERM, errno.ENODEV, errno.EIO)
@@ -124,7 +124,7 @@ class SequenceTest(testscenarios.WithScenarios, unittest.TestCase):
     kind: str
 
     def test_random_sequences(self) -> None:
-        for seed in seeds.seeds(SEQUENCES):
+        for seed in seeds.seeds_of_the_day(self.id(), SEQUENCES):
             sequence = Sequence(self.kind, seed)
             with rt_host.explained(
                     sequence.host, f'NOVA_RT_SEED={seed} on {self.kind}'):
