@@ -49,16 +49,18 @@ def _parser() -> argparse.ArgumentParser:
         description='Compares what servers claim on each compute host with '
         'the allocations and inventories in Placement, with the map that the '
         'host publishes and, on the host itself, with the budgets in the '
-        'kernel.  Prints for each difference the current value, the expected '
-        'value and the remedy.  Reads everything twice, so that a change '
-        'that Nova makes meanwhile is not reported as a difference.',
+        'kernel.  Also names the notes that a killed nova-api has left in '
+        'the quotas.  Prints for each difference the current value, the '
+        'expected value and the remedy.  Reads everything twice, so that a '
+        'change that Nova makes meanwhile is not reported as a difference.',
         epilog='Exit status: 0 nothing differs, 1 something differs, 2 '
         'not everything could be checked, 3 wrong usage.'))
     _add_heal(commands.add_parser(
         'heal', help='repair allocations in Placement',
         description='Makes the allocations of servers in Placement equal to '
         'their claims, and removes the allocations of consumers that no '
-        'longer exist.  Without --apply, the command only prints what it '
+        'longer exist, and the notes of quotas that a killed nova-api has '
+        'left.  Without --apply, the command only prints what it '
         'would change.',
         epilog='Exit status: 0 nothing is left to heal, 1 something is left '
         'to heal, 2 not everything could be checked, 3 wrong usage.'))

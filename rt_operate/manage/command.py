@@ -13,6 +13,7 @@ from nova_rt.rules import reservation
 from nova_rt.services import conf as rt_conf
 from rt_operate.manage.compare import differences
 from rt_operate.manage.compare import flavors
+from rt_operate.manage.compare import notes
 from rt_operate.manage import errors
 from rt_operate.manage import heal as rt_heal
 from rt_operate.manage import hints
@@ -49,8 +50,9 @@ def examine(scope: load.Scope) -> report.Report:
 def _compare(scope: load.Scope) -> report.Report:
     view = load.Loader(scope, CONF.host).view()
     return report.Report(
-        view, [difference for host in view.hosts
-               for difference in differences.compare(host)],
+        view, [*(difference for host in view.hosts
+                 for difference in differences.compare(host)),
+               *map(notes.difference, view.begun)],
         list(flavors.suspects(view.flavors, rt_conf.limits(CONF))))
 
 
@@ -100,13 +102,14 @@ def reserve(args: argparse.Namespace) -> int:
     return CLEAN
 
 
-def _heal(difference: snapshot.Difference, repair: snapshot.Repair,
-          apply: bool) -> report.Attempt:
-    host = difference.host
+def _heal(difference: snapshot.Difference,
+          repair: snapshot.Repair | snapshot.Removal, apply: bool
+          ) -> report.Attempt:
+    host = difference.place
     action = f'{rt_heal.describe(repair)} ({difference.found})'
     if not apply:
         return report.Attempt(difference, f'{host}: would {action}')
-    loader = load.Loader(load.Scope(host, kernel=False),
+    loader = load.Loader(load.Scope(difference.host, kernel=False),
                          CONF.host)
     failed: list[str] = []
     changed = False

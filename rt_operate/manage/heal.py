@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Repairs allocations in Placement; never changes claims or the kernel."""
+"""Repairs allocations in Placement and removes notes of quotas.
+
+Claims and the kernel are never changed.
+"""
 
 from collections.abc import Iterable
 
+from nova import context as nova_context
+
 from nova_rt.rules import hostmap
+from nova_rt.services.api import pending
 from rt_operate.manage.compare import differences
 from rt_operate.manage.read import load
 from rt_operate.manage import snapshot
@@ -20,6 +26,9 @@ def apply(difference: snapshot.Difference, view: load.Loader) -> bool:
     repair = difference.repair
     if repair is None:
         return False
+    if isinstance(repair, snapshot.Removal):
+        return pending.remove(nova_context.get_admin_context(),
+                              repair.row, repair.since)
 
     def still() -> bool:
         return any(current.repair == repair for host in view.view().hosts
@@ -29,8 +38,10 @@ def apply(difference: snapshot.Difference, view: load.Loader) -> bool:
         repair.consumer, repair.provider, dict(repair.amounts), still)
 
 
-def describe(repair: snapshot.Repair) -> str:
+def describe(repair: snapshot.Repair | snapshot.Removal) -> str:
     """Describes the repair in a clause that begins with an infinitive."""
+    if isinstance(repair, snapshot.Removal):
+        return f'remove the note of server {repair.consumer}'
     kept = [f'{amount} of {name}' for name, amount in repair.amounts
             if amount]
     if kept:
@@ -42,12 +53,13 @@ def describe(repair: snapshot.Repair) -> str:
 
 def concerning(found: Iterable[snapshot.Difference], consumer: str | None
                ) -> list[snapshot.Difference]:
-    """Returns the differences that concern Placement.
+    """Returns the differences that concern Placement or quotas.
 
     :param consumer: only differences of this consumer; None for all
     """
     chosen = [difference for difference in found
-              if difference.kind.startswith(('allocation.', 'claim.'))]
+              if difference.kind.startswith(
+                  ('allocation.', 'claim.', 'quota.'))]
     if consumer is None:
         return chosen
     return [difference for difference in chosen

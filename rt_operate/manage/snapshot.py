@@ -8,6 +8,7 @@
 
 from collections.abc import Mapping
 import dataclasses
+import datetime
 import enum
 
 from nova_rt.machine.kernel import base
@@ -157,10 +158,20 @@ class Repair:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Removal:
+    """The row of a note in Nova's table ``quotas`` that should not exist."""
+
+    row: int
+    since: datetime.datetime
+    consumer: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference between claims and Placement or the kernel.
+    """A difference between claims and Placement, the kernel or a quota.
 
     :ivar kind: what differs, for programs
+    :ivar host: '' for what belongs to no host
     :ivar server: the server, or another consumer, or ''
     :ivar found: the current value
     :ivar wanted: the expected value
@@ -174,10 +185,15 @@ class Difference:
     found: str
     wanted: str
     remedy: str
-    repair: Repair | None = None
+    repair: Repair | Removal | None = None
+
+    @property
+    def place(self) -> str:
+        """The host, or the table of the API database."""
+        return self.host or 'quotas'
 
     def __str__(self) -> str:
         subject = f' server {self.server}:' if self.server else ''
-        return (f'{self.host}:{subject} {self.found}; should be: '
+        return (f'{self.place}:{subject} {self.found}; should be: '
                 f'{self.wanted}; '
                 f'to do: {self.remedy}')

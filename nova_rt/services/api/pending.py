@@ -11,6 +11,7 @@ quotas, for a project of a name that no project has.
 from collections.abc import Iterator, Mapping
 import contextlib
 import dataclasses
+import datetime
 from typing import Any
 
 from nova.compute import task_states
@@ -33,6 +34,7 @@ _LOCK = 'lock'
 _MOVE = 'move'
 #: The API has not passed the request on yet.
 _BEGINS = 'begins'
+_OWNER = 'nova_rt:'
 _WAITING = frozenset((task_states.RESIZE_PREP, task_states.UNSHELVING))
 
 Amounts = Mapping[str, int]
@@ -51,6 +53,22 @@ class Admitted:
     uuid: str
     amounts: Amounts
     moves: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Begun:
+    """A note of a resize or unshelve that nova-api has not passed on.
+
+    :ivar number: of the row; SQLite gives the number of a removed row again
+    :ivar uuid: of the server
+    :ivar since: when nova-api began, in UTC without a time zone
+    """
+
+    number: int
+    project_id: str
+    uuid: str
+    amounts: Amounts
+    since: datetime.datetime
 
 
 def amounts(flavor: Any, hints: Mapping[str, Any] | None, topology: Any = None
@@ -130,9 +148,43 @@ def forget(context: Any, project_id: str, uuid: str) -> None:
             models.Quota.resource.like(f'{_MOVE}:{uuid}:%')))
 
 
+def begun(context: Any, before: datetime.datetime) -> list[Begun]:
+    """Returns the notes that nova-api made and has not finished.
+
+    nova-api finishes each note, unless its process is killed.
+
+    :param before: only older notes, in UTC without a time zone
+    """
+    with api_db.context_manager.reader.using(context) as session:
+        rows = session.query(models.Quota).filter(
+            models.Quota.project_id.like(f'{_OWNER}%'),
+            models.Quota.resource.like(f'{_MOVE}:%:{_BEGINS}'),
+            models.Quota.created_at < before).order_by(models.Quota.id).all()
+        return [_begun(row) for row in rows]
+
+
+def _begun(row: Any) -> Begun:
+    _move, uuid, count, _begins = row.resource.split(':')
+    return Begun(row.id, row.project_id.removeprefix(_OWNER), uuid,
+                 hostmap.amounts(int(count), row.hard_limit), row.created_at)
+
+
+def remove(context: Any, number: int, since: datetime.datetime) -> bool:
+    """Removes a note that nova-api has not finished.
+
+    :param number: of the row
+    :param since: when nova-api began
+    :returns: whether the note was still there and not finished
+    """
+    with api_db.context_manager.writer.using(context) as session:
+        return bool(session.execute(sa.delete(models.Quota).where(
+            models.Quota.id == number, models.Quota.created_at == since,
+            models.Quota.resource.like(f'{_MOVE}:%:{_BEGINS}'))).rowcount)
+
+
 def _owner(project_id: str) -> str:
     """Returns the name under which no project has quotas."""
-    return f'nova_rt:{project_id}'
+    return f'{_OWNER}{project_id}'
 
 
 def _count(needs: Amounts) -> int:

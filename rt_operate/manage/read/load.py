@@ -14,11 +14,13 @@ from nova import context as nova_context
 from nova import objects
 
 from nova_rt.rules import hostmap
+from nova_rt.services.api import pending
 from rt_operate.manage import errors
 from rt_operate.manage.read import cells
 from rt_operate.manage.read import consumers
 from rt_operate.manage.read import flavors
 from rt_operate.manage.read import kernel
+from rt_operate.manage.read import notes
 from rt_operate.manage.read import placement
 from rt_operate.manage import snapshot
 
@@ -42,6 +44,8 @@ class CloudView:
     """The parts of a cloud that were read.
 
     :ivar flavors: empty if only one host is read
+    :ivar begun: notes in the table of quotas that a killed nova-api has left;
+        empty if only one host is read
     :ivar unchecked: a sentence for each part that could not be read but must
         be
     :ivar notes: a sentence for each part that was left out
@@ -50,6 +54,7 @@ class CloudView:
     hosts: list[snapshot.HostSnapshot] = dataclasses.field(
         default_factory=list)
     flavors: list[snapshot.Flavor] = dataclasses.field(default_factory=list)
+    begun: list[pending.Begun] = dataclasses.field(default_factory=list)
     unchecked: list[str] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
 
@@ -76,6 +81,9 @@ class Loader:
         if self._scope.host is None:
             with errors.noted(view.unchecked, 'the flavors'):
                 view.flavors = flavors.flavors(
+                    nova_context.get_admin_context())
+            with errors.noted(view.unchecked, 'the table of quotas'):
+                view.begun = notes.left_over(
                     nova_context.get_admin_context())
         if self._scope.kernel and not view.unchecked and not any(
                 host.kernel for host in view.hosts):

@@ -26,7 +26,7 @@ def damaged(**change):
         **change)
 
 
-class CommandTest(unit_base.TestCase):
+class CommandCase(unit_base.TestCase):
 
     def setUp(self):
         super().setUp()
@@ -52,6 +52,9 @@ class CommandTest(unit_base.TestCase):
               contextlib.redirect_stderr(out)):
             status = manage.main(argv)
         return status, out.getvalue()
+
+
+class CommandTest(CommandCase):
 
     def test_nothing_differs(self):
         self.looks(base.host(base.holding(), base.holding(1, ())))
