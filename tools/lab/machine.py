@@ -51,6 +51,7 @@ class Machine:
     :ivar pages: huge pages of 2 MiB in each cell
     :ivar shares_root: whether its root is a directory that 9p shares and
         nobody can write, for kernels without a driver for disks
+    :ivar parameters: words for the kernel's command line
     """
 
     cpus: int = CPUS
@@ -62,6 +63,7 @@ class Machine:
     cells: int = 1
     pages: int = 0
     shares_root: bool = False
+    parameters: tuple[str, ...] = ()
 
     @property
     def is_exact(self) -> bool:
@@ -139,7 +141,7 @@ class Machine:
         if self.pages:
             line += ' hugepages=' + ','.join(
                 f'{cell}:{self.pages}' for cell in range(self.cells))
-        return line
+        return ' '.join([line, *self.parameters])
 
 
 def _share(tag: str, directory: pathlib.Path) -> list[str]:

@@ -85,6 +85,10 @@ def _parser() -> argparse.ArgumentParser:
                         help='where the root of the machine is: 9p is for '
                              'kernels that have no driver for the disk, or '
                              'no ext4 (default: %(default)s)')
+    parser.add_argument('--parameter', action='append', default=[],
+                        metavar='WORD', help='a word for the command line of '
+                        'the kernel, for example skew_tick=1; give the '
+                        'option again for each word')
     parser.add_argument('--icount', action='store_true',
                         help='use a deterministic clock, for tests of timing')
     parser.add_argument('--instruction', type=int, metavar='NS',
@@ -181,4 +185,5 @@ def _machine(options: argparse.Namespace) -> machine.Machine:
             f'half of the {options.memory} MiB: give fewer, or more --memory')
     return machine.Machine(cpus, options.memory, options.cgroup,
                            options.icount, options.instruction, options.kvm,
-                           cells, options.pages, options.root == '9p')
+                           cells, options.pages, options.root == '9p',
+                           tuple(options.parameter))

@@ -29,6 +29,10 @@ class CommandTest(unittest.TestCase):
             icount=True, instruction_ns=16)))
         self.assertNotIn('-icount', words(machine.Machine()))
 
+    def test_parameters_end_the_line_of_the_kernel(self):
+        found = machine.Machine(parameters=('skew_tick=1', 'a=b'))
+        self.assertIn('no_timer_check skew_tick=1 a=b -drive', words(found))
+
     def test_modules_come_with_a_first_root(self):
         self.assertNotIn('-initrd', words(machine.Machine()))
         self.assertIn('-initrd', words(machine.Machine(), _PATH))
